@@ -1,0 +1,67 @@
+import type { PolicySlot, Verdict } from "./policy.ts";
+import type { EndpointRow } from "./table.ts";
+
+/** One place a request may go, in the order of trying. */
+export interface Candidate {
+  readonly endpoint: EndpointRow;
+  /** `primary` is the route's first choice even where a preference put another one in front. */
+  readonly rank: "primary" | "fallback";
+}
+
+/** What one constraint said; approvals of the table and constraints of policies alike. */
+export interface ConstraintTrace {
+  /** Policy id; `approvals` for what the table approves, `preferences` for what the caller asked. */
+  readonly policy: string;
+  readonly revision: string;
+  readonly slot: PolicySlot;
+  readonly constraint: string;
+  readonly verdict: Verdict;
+  readonly reason: string | null;
+  /** Endpoint ids that did not pass. */
+  readonly failing: readonly string[];
+  /** What followed: nothing, candidates were left out, the request was denied, or (shadow) it would have been. */
+  readonly effect: "none" | "narrowed" | "denied" | "would_narrow" | "would_deny";
+}
+
+/** Why a request does not go anywhere. Every member is an identifier; there is no room for text. */
+export interface Denial {
+  /** Policy id, or `approvals`. */
+  readonly policy: string;
+  /** The policy's revision, or the table's revision for `approvals`. */
+  readonly revision: string;
+  readonly mode: "enforce";
+  readonly constraint: string;
+  /** A reason declared by the policy, or one of `reasons.ts`. */
+  readonly reason: string;
+  /** The capability, endpoint or dimension concerned, where there is one: always a word of the table. */
+  readonly subject: string | null;
+  /** Endpoint ids that did not pass. */
+  readonly failing: readonly string[];
+}
+
+interface DecisionEvidence {
+  readonly tableRevision: string;
+  /** Route id; the empty string where the requested name is not a route that this workspace may see. */
+  readonly route: string;
+  readonly trace: readonly ConstraintTrace[];
+  /** What the shadow slots would have done: `null` where they would have changed nothing. */
+  readonly ifPromoted: IfPromoted | null;
+}
+
+export interface IfPromoted {
+  readonly outcome: "route" | "deny";
+  readonly plan: readonly string[];
+  readonly denial: Denial | null;
+}
+
+export interface RouteDecision extends DecisionEvidence {
+  readonly outcome: "route";
+  readonly plan: readonly [Candidate, ...Candidate[]];
+}
+
+export interface DenyDecision extends DecisionEvidence {
+  readonly outcome: "deny";
+  readonly denial: Denial;
+}
+
+export type Decision = RouteDecision | DenyDecision;

@@ -1,0 +1,35 @@
+/** How an upstream call can go wrong. A value: `throw` means a bug of ours (architecture.md). */
+export const FAILURE_KINDS = [
+  "connect",
+  "tls",
+  "reset",
+  "timeout_connect",
+  "timeout_first_byte",
+  "timeout_idle",
+  "timeout_total",
+  "rate_limited",
+  "overloaded",
+  "server_error",
+  "auth",
+  "not_found",
+  "rejected",
+  "redirect",
+  "malformed",
+  "truncated",
+  "error_frame",
+  "too_large",
+  "credentials_missing",
+  "client_closed",
+] as const;
+
+export type FailureKind = (typeof FAILURE_KINDS)[number];
+
+export interface UpstreamFailure {
+  readonly kind: FailureKind;
+  /** The upstream's status; `null` where none arrived. */
+  readonly status: number | null;
+  /** Milliseconds from now, as the upstream asked; `null` where it did not. */
+  readonly retryAfter: number | null;
+  /** A machine code from a closed list, such as `context_length_exceeded`; never the upstream's own text. */
+  readonly code: string | null;
+}

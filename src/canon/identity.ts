@@ -1,0 +1,18 @@
+import type { Scope } from "./scope.ts";
+
+/**
+ * Who calls. Made only by key verification; nothing in a request can add to it.
+ * `keyId` is the public id of the key, which may be logged; no member holds any part of the secret.
+ */
+export interface Identity {
+  readonly workspace: string;
+  readonly keyId: string;
+  readonly scopes: ReadonlySet<Scope>;
+  /** The environment that the key was made for, such as `production`. */
+  readonly environment: string;
+  /** The workload that the key was made for; empty when none was given. */
+  readonly workload: string;
+  readonly labels: readonly string[];
+  /** When the key stops working, milliseconds since the epoch. */
+  readonly expiresAt: number;
+}

@@ -1,0 +1,34 @@
+/** What a caller can ask for. One word per public endpoint family (specification, "Endpoints"; decisions.md, "Words"). */
+export const OPERATIONS = [
+  "chat.completions",
+  "completions",
+  "responses",
+  "messages",
+  "messages.count_tokens",
+  "embeddings",
+  "rerank",
+  "moderations",
+] as const;
+
+export type Operation = (typeof OPERATIONS)[number];
+
+/** What a model does. Several operations are the same kind of work for a model. */
+export const MODEL_OPERATIONS = ["generate", "embed", "rerank", "moderate"] as const;
+
+export type ModelOperation = (typeof MODEL_OPERATIONS)[number];
+
+/** Which kind of work each operation asks of a model; counting tokens needs a model that generates. */
+export const MODEL_OPERATION_OF = {
+  "chat.completions": "generate",
+  completions: "generate",
+  responses: "generate",
+  messages: "generate",
+  "messages.count_tokens": "generate",
+  embeddings: "embed",
+  rerank: "rerank",
+  moderations: "moderate",
+} as const satisfies Record<Operation, ModelOperation>;
+
+export function isOperation(value: string): value is Operation {
+  return OPERATIONS.some((operation) => operation === value);
+}

@@ -1,0 +1,59 @@
+import type { Capability } from "./capability.ts";
+import type { JsonObject } from "./json.ts";
+import type { Operation } from "./operation.ts";
+import type { ProviderPreferences } from "./preferences.ts";
+
+/**
+ * Sizes that policies and evidence may see. A bucket's name says its upper bound in tokens, so that neither can be
+ * turned back into a request (policy.md §2, "content-free and finite").
+ */
+export const TOKEN_BUCKETS = ["unspecified", "to_1k", "to_4k", "to_16k", "to_64k", "to_200k", "to_1m", "over_1m"] as const;
+export type TokenBucket = (typeof TOKEN_BUCKETS)[number];
+
+const BUCKET_LIMITS: readonly (readonly [TokenBucket, number])[] = [
+  ["to_1k", 1_000],
+  ["to_4k", 4_000],
+  ["to_16k", 16_000],
+  ["to_64k", 64_000],
+  ["to_200k", 200_000],
+  ["to_1m", 1_000_000],
+];
+
+/** The bucket that a number of tokens falls in; `undefined` means that the request does not say. */
+export function tokenBucket(tokens: number | undefined): TokenBucket {
+  if (tokens === undefined) return "unspecified";
+  for (const [name, limit] of BUCKET_LIMITS) if (tokens <= limit) return name;
+  return "over_1m";
+}
+
+export const REASONING_EFFORTS = ["unspecified", "none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
+
+/** Everything about a request that may decide where it goes. Finite: every member is an enum, a boolean or a bucket. */
+export interface RequestShape {
+  readonly operation: Operation;
+  /** What the request needs, sorted, each once; derived once, when the body is parsed. */
+  readonly needs: readonly Capability[];
+  readonly stream: boolean;
+  /** Estimated size of the input. */
+  readonly context: TokenBucket;
+  /** The most output that the request allows. */
+  readonly maxOutput: TokenBucket;
+  readonly reasoningEffort: ReasoningEffort;
+  /** Families whose signed reasoning stands in the history; only endpoints of the same family can read it. Sorted. */
+  readonly signatureFamilies: readonly string[];
+  /** Length of the vectors asked for; `null` where the request does not say or the operation makes none. */
+  readonly dimensions: number | null;
+}
+
+/** What a surface's parser makes of a request body. The body is the caller's; nothing of it may be logged. */
+export interface InferenceRequest {
+  /** The public name of a route, as the caller wrote it. */
+  readonly model: string;
+  readonly shape: RequestShape;
+  readonly preferences: ProviderPreferences | null;
+  /** The parsed body in the surface's own dialect. */
+  readonly body: JsonObject;
+  /** Whether the caller asked for the stream to end with its usage (`stream_options.include_usage`). */
+  readonly includeUsage: boolean;
+}

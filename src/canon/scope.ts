@@ -1,0 +1,14 @@
+/** The separate authorities of a service key (specification, Authentication 2; decisions.md, "Endpoints"). Denied unless listed. */
+export const SCOPES = [
+  "inference",
+  "catalogue:read",
+  "route:simulate",
+  "governance:read",
+  "operations:manage",
+] as const;
+
+export type Scope = (typeof SCOPES)[number];
+
+export function isScope(value: string): value is Scope {
+  return SCOPES.some((scope) => scope === value);
+}

@@ -1,0 +1,163 @@
+import type { Capability } from "./capability.ts";
+import type { ModelOperation } from "./operation.ts";
+
+/**
+ * The compiled routing table: deep-frozen plain JSON, made by `compile/` and read by everybody else. All maps have a null prototype, all
+ * references have been resolved, every default has been written out, all durations are milliseconds.
+ */
+export interface RoutingTable {
+  readonly version: 1;
+  /** SHA-256 (lower-case hexadecimal) of the RFC 8785 form of the table without this member. */
+  readonly revision: string;
+  /** Region group → its regions, sorted. */
+  readonly regionGroups: Readonly<Record<string, readonly string[]>>;
+  readonly providers: Readonly<Record<string, ProviderRow>>;
+  readonly models: Readonly<Record<string, ModelRow>>;
+  readonly endpoints: Readonly<Record<string, EndpointRow>>;
+  readonly routes: Readonly<Record<string, RouteRow>>;
+  readonly workspaces: Readonly<Record<string, WorkspaceRow>>;
+  readonly policies: PolicySettings;
+  /** Words that policies may see besides those above. */
+  readonly vocabulary: Vocabulary;
+}
+
+/** Where a secret stands. Never the secret itself. */
+export type SecretReference = { readonly env: string } | { readonly file: string };
+
+/** What to do at start when the secret is not set: refuse to start, leave the provider out, or let the simulated upstream answer for it. */
+export type OnMissingSecret = "fail" | "disable" | "simulate";
+
+export type ProviderAuth =
+  | { readonly kind: "none" }
+  | {
+      readonly kind: "header";
+      /** Lower-case header name. */
+      readonly header: string;
+      /** Text before the secret, such as `Bearer `. */
+      readonly prefix: string;
+      readonly secret: SecretReference;
+      readonly onMissing: OnMissingSecret;
+    };
+
+/** All milliseconds. */
+export interface Timeouts {
+  readonly connect: number;
+  /** From the request sent to the answer's headers. */
+  readonly firstByte: number;
+  /** Longest silence between two pieces of an answer. */
+  readonly idle: number;
+  readonly total: number;
+}
+
+/** How long a provider keeps what it is sent: not at all, a stated time, or without a stated end. */
+export const RETENTIONS = ["none", "transient", "days_30", "unlimited"] as const;
+export type Retention = (typeof RETENTIONS)[number];
+
+export interface ProviderRow {
+  readonly id: string;
+  /** Name of a wire protocol in `dialects/names.ts`. */
+  readonly dialect: string;
+  /** Scheme, host and path prefix, without a slash at the end. */
+  readonly baseUrl: string;
+  readonly region: string;
+  readonly auth: ProviderAuth;
+  readonly retention: Retention;
+  /** Whether the provider trains on what it is sent. */
+  readonly trainsOnData: boolean;
+  readonly timeouts: Timeouts;
+  readonly maxConcurrency: number;
+  /** Named, validated deviations from the dialect. Sorted. */
+  readonly flags: readonly string[];
+}
+
+export interface ModelRow {
+  readonly id: string;
+  readonly operations: readonly ModelOperation[];
+  /** Tokens. */
+  readonly contextWindow: number | null;
+  /** Tokens. */
+  readonly maxOutputTokens: number | null;
+  /** Tokens; sent where a dialect demands a limit and the caller gave none. */
+  readonly defaultMaxOutputTokens: number | null;
+  readonly capabilities: readonly Capability[];
+  /** Lengths of vectors that the model can make; empty for models that make none. Ascending. */
+  readonly dimensions: readonly number[];
+  /** Who can read this model's signed reasoning; `null` where it signs none. */
+  readonly signatureFamily: string | null;
+}
+
+/** US dollars per million tokens; `request` per call. */
+export interface Price {
+  readonly input: number;
+  readonly output: number;
+  readonly request: number;
+}
+
+/** One model at one provider in one region. */
+export interface EndpointRow {
+  readonly id: string;
+  readonly model: string;
+  readonly provider: string;
+  /** The provider's region, or the endpoint's own where the row says otherwise. */
+  readonly region: string;
+  readonly dialect: string;
+  /** What the provider calls the model. */
+  readonly upstreamModel: string;
+  readonly price: Price | null;
+  /** The model's capabilities as far as the dialect expresses them. Sorted. */
+  readonly capabilities: readonly Capability[];
+}
+
+export type UnknownFields = "reject" | "strip" | "forward";
+
+export interface RouteRow {
+  readonly id: string;
+  readonly title: string;
+  readonly primary: string;
+  readonly fallbacks: readonly string[];
+  /** What happens when a fallback lacks what a request needs: the request is denied, or the fallback is left out. */
+  readonly onGap: "deny" | "narrow";
+  readonly unknownFields: UnknownFields;
+  readonly operations: readonly ModelOperation[];
+}
+
+export interface Approvals {
+  readonly routes: readonly string[];
+  /** Concrete regions; groups have been written out. Sorted. */
+  readonly regions: readonly string[];
+  readonly providers: readonly string[];
+  readonly capabilities: readonly Capability[];
+  readonly dimensions: readonly number[];
+}
+
+export interface WorkspaceRow {
+  readonly id: string;
+  readonly tier: string;
+  readonly labels: readonly string[];
+  readonly approve: Approvals;
+  /** The route for moderation requests that name none. */
+  readonly defaultModerationRoute: string | null;
+  readonly limits: WorkspaceLimits;
+}
+
+/** `null` where the file sets no limit. */
+export interface WorkspaceLimits {
+  readonly requestsPerMinute: number | null;
+  readonly tokensPerMinute: number | null;
+  readonly concurrency: number | null;
+  readonly budget: { readonly usd: number; readonly per: "hour" | "day" | "month" } | null;
+}
+
+export interface PolicySettings {
+  /** Folder of the policies, relative to routes.yaml. */
+  readonly dir: string;
+  /** Policy id, or `*`, → the mode a policy starts in when a store first sees it. */
+  readonly initialMode: Readonly<Record<string, "shadow" | "enforce">>;
+}
+
+/** Closed lists of words, sorted. A word outside its list reaches policies as `other`. */
+export interface Vocabulary {
+  readonly environments: readonly string[];
+  readonly workloads: readonly string[];
+  readonly labels: readonly string[];
+}

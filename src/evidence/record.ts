@@ -1,0 +1,106 @@
+import type { Capability } from "../canon/capability.ts";
+import type { FailureKind } from "../canon/failure.ts";
+import type { Operation } from "../canon/operation.ts";
+import type { ReasoningEffort, TokenBucket } from "../canon/request.ts";
+
+declare const word: unique symbol;
+
+/**
+ * An identifier that our own configuration, table or generator made: never text that a client or a provider sent.
+ * Records hold these, enums, numbers and booleans only; `test/evidence/record.test-d.ts` proves it over every member.
+ */
+export type Word = string & { readonly [word]: true };
+
+/** The only way to make a {@link Word}; call it on ids of the table, of keys and of our own generators. */
+export function asWord(identifier: string): Word {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the one place where the brand is put on
+  return identifier as Word;
+}
+
+/** How a request ended. Exactly one per request. `unknown`: the process died between decision and outcome. */
+export const TERMINALS = [
+  "completed",
+  "incomplete",
+  "failed",
+  "denied",
+  "refused",
+  "client_closed",
+  "unknown",
+] as const;
+export type Terminal = (typeof TERMINALS)[number];
+
+/** Written before the first byte of an answer leaves; see architecture.md, "Durability stance". */
+export interface DecisionRecord {
+  readonly requestId: Word;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** `null` where no key was accepted. */
+  readonly workspace: Word | null;
+  readonly keyId: Word | null;
+  readonly environment: Word | null;
+  readonly operation: Operation | "models" | "simulate" | "control";
+  /** Route of the table; `null` where the request named none that the workspace may see. */
+  readonly route: Word | null;
+  readonly outcome: "route" | "deny" | "refuse";
+  readonly tableRevision: Word;
+  /** Endpoint ids in the order to try. */
+  readonly plan: readonly Word[];
+  readonly policy: Word | null;
+  readonly policyRevision: Word | null;
+  readonly constraint: Word | null;
+  /** Reason code of a denial, or error code of a refusal. */
+  readonly reason: Word | null;
+  /** What shadow slots would have done. */
+  readonly wouldDeny: readonly ShadowRecord[];
+  readonly needs: readonly Capability[];
+  readonly stream: boolean;
+  readonly context: TokenBucket;
+  readonly maxOutput: TokenBucket;
+  readonly reasoningEffort: ReasoningEffort;
+  /** How often the client's library says it has retried (`x-stainless-retry-count`); 0 to 100. */
+  readonly retryCount: number;
+  /** SHA-256 prefix of the client's own correlation id: searchable by who has the id, unreadable by who has not. */
+  readonly clientRequestDigest: Word | null;
+}
+
+export interface ShadowRecord {
+  readonly policy: Word;
+  readonly revision: Word;
+  readonly constraint: Word;
+  readonly reason: Word | null;
+  readonly verdict: "fail" | "indeterminate";
+}
+
+export interface AttemptRecord {
+  readonly endpoint: Word;
+  readonly provider: Word;
+  readonly region: Word;
+  readonly failure: FailureKind | null;
+  readonly status: number | null;
+  /** Milliseconds from the start of the attempt to its end. */
+  readonly duration: number;
+  /** Answered by the simulated upstream. */
+  readonly simulated: boolean;
+}
+
+/** Written after the answer has ended. */
+export interface OutcomeRecord {
+  readonly requestId: Word;
+  readonly at: number;
+  /** HTTP status that the client got. */
+  readonly status: number;
+  readonly terminal: Terminal;
+  /** The unified finish reason, where the upstream said one. */
+  readonly finish: Word | null;
+  readonly attempts: readonly AttemptRecord[];
+  /** Tokens; `null` where the upstream did not say. */
+  readonly inputTokens: number | null;
+  readonly outputTokens: number | null;
+  readonly cacheReadTokens: number | null;
+  readonly reasoningTokens: number | null;
+  /** Milliseconds from the request's arrival. */
+  readonly firstByte: number | null;
+  readonly total: number;
+  /** Milliseconds of `total` that were ours, not the upstream's. */
+  readonly router: number;
+}
