@@ -25,7 +25,7 @@ export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(",")}]`;
   if (typeof value !== "object") throw new TypeError(`canonicalJson: ${typeof value} has no JSON form`);
   const members: string[] = [];
-  for (const [name, member] of Object.entries(value).sort(byCodeUnit)) {
+  for (const [name, member] of Object.entries(value).toSorted(byCodeUnit)) {
     if (member !== undefined) members.push(`${JSON.stringify(name)}:${canonicalJson(member)}`);
   }
   return `{${members.join(",")}}`;

@@ -8,6 +8,8 @@ export interface DialectFacts {
   readonly expresses: readonly Capability[];
   /** Named deviations that a provider row may declare, each with its one-line meaning. */
   readonly flags: Readonly<Record<string, string>>;
+  /** Whether a request without an output limit is refused by everybody who speaks the protocol. */
+  readonly demandsOutputLimit: boolean;
 }
 
 /** One row a wire protocol. Vendors are rows of routes.yaml, never of this table. */
@@ -29,12 +31,12 @@ export const DIALECTS = {
       "logprobs",
       "multiple_choices",
       "predicted_output",
-      "prefill",
     ],
     flags: {
       no_store_field: "Leaves `store: false` out, for providers that refuse the member and store nothing.",
       no_stream_options: "Leaves `stream_options` out, for providers that refuse the member.",
     },
+    demandsOutputLimit: false,
   },
 } as const satisfies Record<string, DialectFacts>;
 

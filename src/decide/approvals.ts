@@ -1,0 +1,146 @@
+import { CAPABILITIES, type Capability } from "../canon/capability.ts";
+import type { Candidate } from "../canon/decision.ts";
+import type { ReasonCode } from "../canon/reasons.ts";
+import type { RequestShape } from "../canon/request.ts";
+import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
+import type { Trace } from "./trace.ts";
+
+/** One thing the table must approve before a request may use a candidate. */
+interface Approval {
+  readonly constraint: string;
+  readonly reason: ReasonCode;
+  readonly subject: string | null;
+  readonly passes: (candidate: Candidate) => boolean;
+}
+
+/**
+ * What the table approves, on the primary and on every eligible fallback (specification, rule 6; decisions.md, rule 1).
+ * A fallback that lacks something denies the request, or is left out where the route says `on_gap: narrow`.
+ *
+ * @returns the candidates that passed everything; on a denial, those that were looked at.
+ */
+export function applyApprovals(
+  table: RoutingTable,
+  workspace: WorkspaceRow,
+  route: RouteRow,
+  shape: RequestShape,
+  candidates: readonly Candidate[],
+  trace: Trace,
+): readonly Candidate[] {
+  let remaining = candidates;
+  for (const approval of approvalsFor(table, workspace, shape)) {
+    const failing = remaining.filter((candidate) => !approval.passes(candidate));
+    const mayNarrow = route.onGap === "narrow" && failing.every((candidate) => candidate.rank === "fallback");
+    const narrowed = remaining.filter((candidate) => approval.passes(candidate));
+    const failingIds = failing.map((candidate) => candidate.endpoint.id);
+    const denied = failing.length > 0 && (!mayNarrow || narrowed.length === 0);
+    trace.record({
+      policy: "approvals",
+      revision: table.revision,
+      slot: "enforced",
+      constraint: approval.constraint,
+      verdict: failing.length === 0 ? "pass" : "fail",
+      reason: failing.length === 0 ? null : approval.reason,
+      failing: failingIds,
+      effect: failing.length === 0 ? "none" : denied ? "denied" : "narrowed",
+    });
+    if (denied) {
+      trace.deny({
+        policy: "approvals",
+        revision: table.revision,
+        constraint: approval.constraint,
+        reason: approval.reason,
+        subject: approval.subject,
+        failing: failingIds,
+      });
+    } else {
+      remaining = narrowed;
+    }
+  }
+  return remaining;
+}
+
+function approvalsFor(table: RoutingTable, workspace: WorkspaceRow, shape: RequestShape): readonly Approval[] {
+  const { approve } = workspace;
+  return [
+    ...shape.needs.flatMap((capability) => capabilityApprovals(workspace, capability)),
+    {
+      constraint: "provider_approved",
+      reason: "PROVIDER_NOT_APPROVED",
+      subject: null,
+      passes: ({ endpoint }) => approve.providers.includes(endpoint.provider),
+    },
+    {
+      constraint: "region_approved",
+      reason: "REGION_NOT_APPROVED",
+      subject: null,
+      passes: ({ endpoint }) => approve.regions.includes(endpoint.region),
+    },
+    ...dimensionApprovals(table, workspace, shape),
+    ...signatureApprovals(table, shape),
+  ];
+}
+
+function capabilityApprovals(workspace: WorkspaceRow, capability: Capability): readonly Approval[] {
+  const facts = CAPABILITIES[capability];
+  const approvals: Approval[] = [];
+  if (facts.declared) {
+    approvals.push({
+      constraint: `capability_supported:${capability}`,
+      reason: "capability_not_supported",
+      subject: capability,
+      passes: ({ endpoint }) => endpoint.capabilities.includes(capability),
+    });
+  }
+  if (facts.approved) {
+    const approved = workspace.approve.capabilities.includes(capability);
+    approvals.push({
+      constraint: `capability_approved:${capability}`,
+      reason: "CAPABILITY_NOT_APPROVED",
+      subject: capability,
+      passes: () => approved,
+    });
+  }
+  return approvals;
+}
+
+function dimensionApprovals(
+  table: RoutingTable,
+  workspace: WorkspaceRow,
+  shape: RequestShape,
+): readonly Approval[] {
+  if (shape.operation !== "embeddings") return [];
+  const asked = shape.dimensions;
+  const produced = ({ endpoint }: Candidate): number | null => {
+    const lengths = table.models[endpoint.model]?.dimensions ?? [];
+    // Without a length in the request a provider answers with its longest.
+    return asked === null ? (lengths.at(-1) ?? null) : lengths.includes(asked) ? asked : null;
+  };
+  return [
+    {
+      constraint: "dimensions_approved",
+      reason: "DIMENSIONS_NOT_APPROVED",
+      subject: null,
+      passes: (candidate) => {
+        const length = produced(candidate);
+        return length !== null && workspace.approve.dimensions.includes(length);
+      },
+    },
+  ];
+}
+
+/** Signed reasoning in the history can be read by its own family only (decisions.md, rule 6; protocols.md §0.9). */
+function signatureApprovals(table: RoutingTable, shape: RequestShape): readonly Approval[] {
+  if (shape.signatureFamilies.length === 0) return [];
+  return [
+    {
+      constraint: "signature_family",
+      reason: "SIGNATURE_FAMILY_MISMATCH",
+      subject: null,
+      passes: ({ endpoint }) => {
+        const family = table.models[endpoint.model]?.signatureFamily ?? null;
+        return shape.signatureFamilies.every((signed) => signed === family);
+      },
+    },
+  ];
+}

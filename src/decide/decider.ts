@@ -1,0 +1,61 @@
+import type { Decision } from "../canon/decision.ts";
+import type { Identity } from "../canon/identity.ts";
+import { canonicalJson } from "../canon/json.ts";
+import type { PolicySet } from "../canon/policy.ts";
+import type { RequestShape } from "../canon/request.ts";
+import type { RoutingTable } from "../canon/table.ts";
+import { decide, type Question } from "./decide.ts";
+import { keyWords } from "./policy-input.ts";
+
+/** Answers questions from one table and one set of policies. The decision of a class of requests is made once. */
+export interface Decider {
+  readonly table: RoutingTable;
+  readonly policies: PolicySet;
+  decide(identity: Identity, question: Question): Decision;
+}
+
+/** Preferences hold numbers and lists of the caller's making, so the number of classes is bounded here and not by the table. */
+const MAXIMUM_CLASSES = 20_000;
+
+export function createDecider(table: RoutingTable, policies: PolicySet): Decider {
+  const identityClasses = new WeakMap<Identity, string>();
+  const decisions = new Map<string, Decision>();
+
+  const identityClass = (identity: Identity): string => {
+    const known = identityClasses.get(identity);
+    if (known !== undefined) return known;
+    const made = JSON.stringify([identity.workspace, keyWords(table, identity)]);
+    identityClasses.set(identity, made);
+    return made;
+  };
+
+  return {
+    table,
+    policies,
+    decide(identity, question) {
+      const key = `${identityClass(identity)}\n${questionClass(question)}`;
+      const known = decisions.get(key);
+      if (known !== undefined) return known;
+      const made = decide(table, policies, identity, question);
+      // A name that is no route is the caller's text: remembering it would let one caller fill the memory.
+      if (made.route !== "") {
+        if (decisions.size >= MAXIMUM_CLASSES) decisions.clear();
+        decisions.set(key, made);
+      }
+      return made;
+    },
+  };
+}
+
+/** Every member of a question, in one line; two questions with the same line are the same question. */
+function questionClass({ model, shape, preferences }: Question): string {
+  const asked = preferences === null ? "" : canonicalJson(preferences);
+  return `${model}\n${shapeClass(shape)}\n${asked}`;
+}
+
+function shapeClass(shape: RequestShape): string {
+  const { needs, signatureFamilies } = shape;
+  const lists = `${needs.length === 0 ? "" : needs.join()}|${signatureFamilies.length === 0 ? "" : signatureFamilies.join()}`;
+  const size = `${shape.context}|${shape.maxOutput}|${shape.reasoningEffort}|${shape.dimensions ?? ""}`;
+  return `${shape.operation}|${shape.stream ? "stream" : ""}|${lists}|${size}`;
+}

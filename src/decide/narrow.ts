@@ -1,0 +1,134 @@
+import type { Candidate } from "../canon/decision.ts";
+import type { ProviderPreferences } from "../canon/preferences.ts";
+import type { RoutingTable } from "../canon/table.ts";
+import type { Trace } from "./trace.ts";
+
+type Filter = (candidate: Candidate) => boolean;
+
+/**
+ * Leaves out what the caller does not want, before anything is approved: an endpoint that the caller excludes is not eligible
+ * and need not be approved. Preferences never add a candidate (decisions.md, "Provider preferences").
+ */
+export function applyPreferences(
+  table: RoutingTable,
+  preferences: ProviderPreferences | null,
+  candidates: readonly Candidate[],
+  trace: Trace,
+): readonly Candidate[] {
+  const unknown = preferences === null ? null : unknownName(table, preferences);
+  if (unknown !== null) {
+    refuse(table, trace, unknown, "unknown_preference");
+    return candidates;
+  }
+  let remaining = candidates;
+  for (const [member, keeps] of preferenceFilters(table, preferences ?? {})) {
+    const kept = remaining.filter(keeps);
+    if (kept.length === remaining.length) continue;
+    const failing = remaining.filter((candidate) => !keeps(candidate)).map((candidate) => candidate.endpoint.id);
+    trace.record({
+      policy: "preferences",
+      revision: table.revision,
+      slot: "enforced",
+      constraint: member,
+      verdict: "fail",
+      reason: null,
+      failing,
+      effect: kept.length === 0 ? "denied" : "narrowed",
+    });
+    if (kept.length === 0) {
+      refuse(table, trace, member, "preferences_exclude_all");
+      return candidates;
+    }
+    remaining = kept;
+  }
+  return remaining;
+}
+
+function refuse(
+  table: RoutingTable,
+  trace: Trace,
+  member: string,
+  reason: "unknown_preference" | "preferences_exclude_all",
+): void {
+  trace.deny({
+    policy: "preferences",
+    revision: table.revision,
+    constraint: member,
+    reason,
+    subject: member,
+    failing: [],
+  });
+}
+
+function preferenceFilters(
+  table: RoutingTable,
+  preferences: ProviderPreferences,
+): readonly (readonly [keyof ProviderPreferences, Filter])[] {
+  const filters: [keyof ProviderPreferences, Filter][] = [];
+  const { only, ignore, region, max_price: maximum } = preferences;
+  if (only !== undefined) filters.push(["only", ({ endpoint }) => only.includes(endpoint.provider)]);
+  if (ignore !== undefined) filters.push(["ignore", ({ endpoint }) => !ignore.includes(endpoint.provider)]);
+  if (region !== undefined) {
+    const wanted = new Set(region.flatMap((name) => regionsNamed(table, name) ?? []));
+    filters.push(["region", ({ endpoint }) => wanted.has(endpoint.region)]);
+  }
+  if (preferences.data_collection !== "allow") {
+    filters.push(["data_collection", ({ endpoint }) => table.providers[endpoint.provider]?.trainsOnData === false]);
+  }
+  if (preferences.zdr === true) {
+    filters.push(["zdr", ({ endpoint }) => table.providers[endpoint.provider]?.retention === "none"]);
+  }
+  if (maximum !== undefined) {
+    // An endpoint without a price cannot be shown to be cheap enough.
+    filters.push([
+      "max_price",
+      ({ endpoint: { price } }) =>
+        price !== null &&
+        price.input <= (maximum.input ?? Infinity) &&
+        price.output <= (maximum.output ?? Infinity) &&
+        price.request <= (maximum.request ?? Infinity),
+    ]);
+  }
+  return filters;
+}
+
+/** The first member that names something the table does not have; a typo must not read as "exclude everything". */
+function unknownName(table: RoutingTable, preferences: ProviderPreferences): keyof ProviderPreferences | null {
+  for (const member of ["order", "only", "ignore"] as const) {
+    if (preferences[member]?.some((provider) => !Object.hasOwn(table.providers, provider))) return member;
+  }
+  return preferences.region?.some((name) => regionsNamed(table, name) === null) ? "region" : null;
+}
+
+function regionsNamed(table: RoutingTable, name: string): readonly string[] | null {
+  const group = Object.hasOwn(table.regionGroups, name) ? table.regionGroups[name] : undefined;
+  if (group !== undefined) return group;
+  const known =
+    Object.values(table.regionGroups).some((regions) => regions.includes(name)) ||
+    Object.values(table.providers).some((provider) => provider.region === name);
+  return known ? [name] : null;
+}
+
+/** The order of trying: the caller's `order` first, then `sort`, otherwise the table's order. Stable. */
+export function orderCandidates(
+  preferences: ProviderPreferences | null,
+  candidates: readonly Candidate[],
+): readonly Candidate[] {
+  if (preferences === null) return candidates;
+  const { order, sort } = preferences;
+  let ordered = [...candidates];
+  if (sort?.by === "price") ordered = ordered.toSorted((left, right) => totalPrice(left) - totalPrice(right));
+  if (order !== undefined) {
+    const position = ({ endpoint }: Candidate): number => {
+      const index = order.indexOf(endpoint.provider);
+      return index === -1 ? order.length : index;
+    };
+    ordered = ordered.toSorted((left, right) => position(left) - position(right));
+  }
+  return preferences.allow_fallbacks === false ? ordered.slice(0, 1) : ordered;
+}
+
+/** Prices of input and output together, as a shop window shows them; unknown prices last. */
+function totalPrice({ endpoint: { price } }: Candidate): number {
+  return price === null ? Infinity : price.input + price.output;
+}

@@ -1,0 +1,67 @@
+import type { Candidate } from "../canon/decision.ts";
+import type { Identity } from "../canon/identity.ts";
+import type { PolicyCandidate, PolicyInput } from "../canon/policy.ts";
+import type { ProviderPreferences } from "../canon/preferences.ts";
+import type { RequestShape } from "../canon/request.ts";
+import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
+
+/** Everything a policy may know of a request: words of the table, enums, booleans and buckets (policy.md §2). */
+export function policyInput(
+  table: RoutingTable,
+  workspace: WorkspaceRow,
+  identity: Identity,
+  route: RouteRow,
+  shape: RequestShape,
+  preferences: ProviderPreferences | null,
+  candidates: readonly Candidate[],
+): PolicyInput {
+  return {
+    operation: shape.operation,
+    workspace: { id: workspace.id, tier: workspace.tier, labels: workspace.labels },
+    key: keyWords(table, identity),
+    request: {
+      route: route.id,
+      needs: shape.needs,
+      stream: shape.stream,
+      context: shape.context,
+      max_output: shape.maxOutput,
+      reasoning_effort: shape.reasoningEffort,
+      dimensions: knownDimensions(table, shape.dimensions),
+      allow_fallbacks: preferences?.allow_fallbacks !== false,
+      data_collection: preferences?.data_collection ?? "deny",
+      zdr: preferences?.zdr === true,
+    },
+    candidates: candidates.map((candidate) => policyCandidate(table, candidate)),
+  };
+}
+
+/** A key's words as far as the vocabulary knows them: a word from outside it reads `other`, so that inputs stay finite. */
+export function keyWords(table: RoutingTable, identity: Identity): PolicyInput["key"] {
+  const { environments, workloads, labels } = table.vocabulary;
+  return {
+    environment: environments.includes(identity.environment) ? identity.environment : "other",
+    workload: workloads.includes(identity.workload) ? identity.workload : "other",
+    labels: identity.labels.filter((label) => labels.includes(label)).toSorted(),
+  };
+}
+
+function knownDimensions(table: RoutingTable, asked: number | null): number {
+  if (asked === null) return 0;
+  return Object.values(table.models).some((model) => model.dimensions.includes(asked)) ? asked : 0;
+}
+
+function policyCandidate(table: RoutingTable, { endpoint, rank }: Candidate): PolicyCandidate {
+  const provider = table.providers[endpoint.provider];
+  return {
+    id: endpoint.id,
+    rank,
+    model: endpoint.model,
+    provider: endpoint.provider,
+    region: endpoint.region,
+    dialect: endpoint.dialect,
+    retention: provider?.retention ?? "unlimited",
+    trains_on_data: provider?.trainsOnData ?? true,
+    capabilities: endpoint.capabilities,
+    signature_family: table.models[endpoint.model]?.signatureFamily ?? "none",
+  };
+}

@@ -1,0 +1,56 @@
+import type { Capability } from "../canon/capability.ts";
+
+/**
+ * What a member of a request is to us (protocols.md §6).
+ * `core`: shapes the answer; `hint`: may help, may be ignored by a provider; `identity`: tells who the caller's user is, taken out before
+ * the request leaves; `state`: asks somebody to keep content, refused unless it says no; `ours`: read by the router, never sent.
+ */
+export type FieldClass = "core" | "hint" | "identity" | "state" | "ours";
+
+export interface FieldFacts {
+  readonly class: FieldClass;
+  /** The capability that the member needs when it has a value; finer rules stand in the dialect's parser. */
+  readonly needs?: Capability;
+}
+
+export type FieldRegistry = Readonly<Record<string, FieldFacts>>;
+
+/** Top-level members of a body that the registry does not know, in the body's order. `undefined`-free, so cheap on the hot path. */
+export function unknownFields(registry: FieldRegistry, body: object): readonly string[] {
+  let unknown: string[] | null = null;
+  for (const name in body) {
+    if (!Object.hasOwn(registry, name)) (unknown ??= []).push(name);
+  }
+  return unknown ?? NONE;
+}
+
+const NONE: readonly string[] = Object.freeze([]);
+
+/** The registered name nearest to a mistyped one (at most two edits away), or `null`. */
+export function nearestField(registry: FieldRegistry, name: string): string | null {
+  let best: string | null = null;
+  let bestDistance = 3;
+  for (const known of Object.keys(registry)) {
+    if (Math.abs(known.length - name.length) > 2) continue;
+    const distance = editDistance(known, name);
+    if (distance < bestDistance) {
+      best = known;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+/** Levenshtein distance. */
+function editDistance(left: string, right: string): number {
+  let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= left.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= right.length; column += 1) {
+      const substitution = (previous[column - 1] ?? 0) + (left[row - 1] === right[column - 1] ? 0 : 1);
+      current.push(Math.min(substitution, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+    }
+    previous = current;
+  }
+  return previous[right.length] ?? 0;
+}

@@ -1,0 +1,150 @@
+/**
+ * JSON Schema (2020-12) of what POST /v1/chat/completions takes (protocols.md §3.1). It validates requests and stands in /openapi.json.
+ * Members that it does not list are judged by the field registry (`fields.ts`), which knows the route; nested unknown members travel
+ * to providers of the same protocol untouched.
+ */
+const text = { type: "string" } as const;
+const nullableNumber = (minimum: number, maximum: number) => ({ type: ["number", "null"], minimum, maximum }) as const;
+const nullableInteger = (minimum: number, maximum?: number) =>
+  ({ type: ["integer", "null"], minimum, ...(maximum === undefined ? {} : { maximum }) }) as const;
+
+const contentPart = {
+  type: "object",
+  required: ["type"],
+  properties: {
+    type: text,
+    text,
+    image_url: {
+      anyOf: [{ type: "object", required: ["url"], properties: { url: text, detail: text } }, text],
+    },
+    input_audio: { type: "object", properties: { data: text, format: text } },
+    file: { type: "object", properties: { file_data: text, file_id: text, filename: text } },
+  },
+} as const;
+
+const toolCall = {
+  type: "object",
+  required: ["id"],
+  properties: {
+    id: text,
+    type: text,
+    function: {
+      type: "object",
+      required: ["name", "arguments"],
+      properties: { name: text, arguments: text },
+    },
+    custom: { type: "object", required: ["name", "input"], properties: { name: text, input: text } },
+  },
+} as const;
+
+const message = {
+  type: "object",
+  required: ["role"],
+  properties: {
+    role: { enum: ["developer", "system", "user", "assistant", "tool", "function"] },
+    content: { anyOf: [text, { type: "null" }, { type: "array", items: contentPart }] },
+    name: { type: ["string", "null"] },
+    refusal: { type: ["string", "null"] },
+    tool_calls: { anyOf: [{ type: "null" }, { type: "array", items: toolCall }] },
+    tool_call_id: { type: ["string", "null"] },
+  },
+} as const;
+
+const functionDefinition = {
+  type: "object",
+  required: ["name"],
+  properties: {
+    name: { type: "string", minLength: 1 },
+    description: { type: ["string", "null"] },
+    parameters: { type: ["object", "null"] },
+    strict: { type: ["boolean", "null"] },
+  },
+} as const;
+
+const tool = {
+  type: "object",
+  required: ["type"],
+  properties: {
+    type: { type: "string", minLength: 1 },
+    function: functionDefinition,
+    custom: { type: "object", required: ["name"], properties: { name: text } },
+  },
+  if: { properties: { type: { const: "function" } } },
+  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+  then: { required: ["function"] },
+} as const;
+
+const responseFormat = {
+  anyOf: [
+    { type: "null" },
+    {
+      type: "object",
+      required: ["type"],
+      properties: {
+        type: { enum: ["text", "json_object", "json_schema"] },
+        json_schema: {
+          type: "object",
+          required: ["name"],
+          properties: {
+            name: text,
+            schema: { type: ["object", "null"] },
+            strict: { type: ["boolean", "null"] },
+            description: { type: ["string", "null"] },
+          },
+        },
+      },
+    },
+  ],
+} as const;
+
+export const CHAT_COMPLETIONS_SCHEMA = {
+  type: "object",
+  required: ["model", "messages"],
+  properties: {
+    model: { type: "string", minLength: 1, maxLength: 256 },
+    messages: { type: "array", minItems: 1, items: message },
+    stream: { type: ["boolean", "null"] },
+    stream_options: {
+      type: ["object", "null"],
+      properties: {
+        include_usage: { type: ["boolean", "null"] },
+        include_obfuscation: { type: ["boolean", "null"] },
+      },
+    },
+    tools: { anyOf: [{ type: "null" }, { type: "array", items: tool }] },
+    tool_choice: { anyOf: [text, { type: "null" }, { type: "object" }] },
+    parallel_tool_calls: { type: ["boolean", "null"] },
+    functions: { anyOf: [{ type: "null" }, { type: "array", items: functionDefinition }] },
+    function_call: { anyOf: [text, { type: "null" }, { type: "object" }] },
+    response_format: responseFormat,
+    temperature: nullableNumber(0, 2),
+    top_p: nullableNumber(0, 1),
+    frequency_penalty: nullableNumber(-2, 2),
+    presence_penalty: nullableNumber(-2, 2),
+    logit_bias: { type: ["object", "null"], additionalProperties: { type: "number" } },
+    logprobs: { type: ["boolean", "null"] },
+    top_logprobs: nullableInteger(0, 20),
+    max_tokens: nullableInteger(0),
+    max_completion_tokens: nullableInteger(0),
+    n: nullableInteger(1, 128),
+    seed: { type: ["integer", "null"] },
+    stop: { anyOf: [text, { type: "null" }, { type: "array", items: text }] },
+    reasoning_effort: {
+      enum: [null, "none", "minimal", "low", "medium", "high", "xhigh", "max", "default"],
+    },
+    verbosity: { type: ["string", "null"] },
+    modalities: { anyOf: [{ type: "null" }, { type: "array", items: text }] },
+    audio: { type: ["object", "null"] },
+    prediction: { type: ["object", "null"] },
+    web_search_options: { type: ["object", "null"] },
+    service_tier: { type: ["string", "null"] },
+    prompt_cache_key: { type: ["string", "null"] },
+    prompt_cache_retention: { type: ["string", "null"] },
+    prompt_cache_options: { type: ["object", "null"] },
+    store: { type: ["boolean", "null"] },
+    metadata: { type: ["object", "null"] },
+    user: { type: ["string", "null"] },
+    safety_identifier: { type: ["string", "null"] },
+    provider: { $ref: "#/components/schemas/ProviderPreferences" },
+  },
+} as const;

@@ -1,0 +1,110 @@
+/**
+ * Cuts a byte stream into server-sent events (WHATWG HTML §9.2.6) without changing a byte: what comes out, joined, is what went in.
+ * An event ends with an empty line; lines end with LF, CRLF or CR. Splits may fall anywhere, inside a CRLF or a UTF-8 sequence too.
+ */
+export class SseFramer {
+  #pending: Uint8Array = EMPTY;
+  /** Where the search for the end of the pending event goes on, so that no byte is looked at twice. */
+  #searched = 0;
+
+  /** Bytes of an event that has not ended yet. */
+  get pendingBytes(): number {
+    return this.#pending.length;
+  }
+
+  /** The events that `chunk` completes, each with its blank line; views into the given bytes where possible. */
+  push(chunk: Uint8Array): readonly Uint8Array[] {
+    const bytes = this.#pending.length === 0 ? chunk : concatenate(this.#pending, chunk);
+    const events: Uint8Array[] = [];
+    let start = 0;
+    let end = endOfEvent(bytes, this.#searched);
+    while (end !== -1) {
+      events.push(bytes.subarray(start, end));
+      start = end;
+      end = endOfEvent(bytes, start);
+    }
+    this.#pending = bytes.subarray(start);
+    // The last three bytes may be the beginning of a blank line (CR LF CR LF).
+    this.#searched = Math.max(this.#pending.length - 3, 0);
+    return events;
+  }
+
+  /** What is left when the bytes have ended: an event without its blank line, or nothing. */
+  end(): Uint8Array {
+    const rest = this.#pending;
+    this.#pending = EMPTY;
+    this.#searched = 0;
+    return rest;
+  }
+}
+
+/** What one event says. `data` is `null` where the event has no data line: a comment, a keep-alive. */
+export interface SseEvent {
+  /** The event's name; `null` where it has none. */
+  readonly event: string | null;
+  readonly data: string | null;
+}
+
+const EMPTY = new Uint8Array(0);
+const LF = 10;
+const CR = 13;
+const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+
+/** Reads the fields of one whole event. Unknown fields and comments are passed over, as the standard says. */
+export function parseSseEvent(bytes: Uint8Array): SseEvent {
+  const text = decoder.decode(bytes);
+  // The overwhelmingly common event: one data line.
+  if (text.startsWith("data: ") && text.endsWith("\n\n") && text.indexOf("\n") === text.length - 2) {
+    const data = text.slice(6, -2);
+    return { event: null, data: data.endsWith("\r") ? data.slice(0, -1) : data };
+  }
+  let event: string | null = null;
+  let data: string | null = null;
+  for (const line of text.split(/\r\n|\n|\r/)) {
+    const colon = line.indexOf(":");
+    if (colon === 0) continue;
+    const field = colon === -1 ? line : line.slice(0, colon);
+    const raw = colon === -1 ? "" : line.slice(colon + 1);
+    const value = raw.startsWith(" ") ? raw.slice(1) : raw;
+    if (field === "event") event = value;
+    else if (field === "data") data = data === null ? value : `${data}\n${value}`;
+  }
+  return { event, data };
+}
+
+/** One event as it goes to a client: LF only, one data line (protocols.md §2.4). `data` must not hold a line break. */
+export function formatSseEvent(data: string, event: string | null = null): Uint8Array {
+  return encoder.encode(event === null ? `data: ${data}\n\n` : `event: ${event}\ndata: ${data}\n\n`);
+}
+
+/** Index after the blank line that ends the first event at or after `from`, or -1. */
+function endOfEvent(bytes: Uint8Array, from: number): number {
+  let feed = bytes.indexOf(LF, from);
+  let carriage = bytes.indexOf(CR, from);
+  while (feed !== -1 || carriage !== -1) {
+    const lineEnd = carriage === -1 || (feed !== -1 && feed < carriage) ? feed : carriage;
+    const next = afterLineEnd(bytes, lineEnd);
+    if (next >= bytes.length) return -1;
+    const second = bytes[next];
+    if (second === LF || second === CR) {
+      const end = afterLineEnd(bytes, next);
+      // A CR in the last place may be half of a CRLF; the rest decides.
+      return second === CR && end === bytes.length && bytes[end - 1] === CR && bytes[lineEnd + 1] === LF ? -1 : end;
+    }
+    if (feed !== -1 && feed < next) feed = bytes.indexOf(LF, next);
+    if (carriage !== -1 && carriage < next) carriage = bytes.indexOf(CR, next);
+  }
+  return -1;
+}
+
+function afterLineEnd(bytes: Uint8Array, index: number): number {
+  return bytes[index] === CR && bytes[index + 1] === LF ? index + 2 : index + 1;
+}
+
+function concatenate(left: Uint8Array, right: Uint8Array): Uint8Array {
+  const joined = new Uint8Array(left.length + right.length);
+  joined.set(left);
+  joined.set(right, left.length);
+  return joined;
+}

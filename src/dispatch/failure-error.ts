@@ -1,0 +1,73 @@
+import { serviceError, type ServiceError } from "../canon/error.ts";
+import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
+
+/** What a client is told of a failure that nothing could make good. Codes are stable; sentences are ours alone. */
+const SENTENCES: Readonly<Record<FailureKind, string>> = {
+  connect: "no connection to the provider could be made",
+  tls: "the provider's certificate or TLS handshake was not acceptable",
+  reset: "the provider closed the connection before it answered",
+  timeout_connect: "connecting to the provider took too long",
+  timeout_first_byte: "the provider did not begin to answer in time",
+  timeout_idle: "the provider stopped sending in the middle of its answer",
+  timeout_total: "the request's deadline passed",
+  rate_limited: "the provider's rate limit is exhausted",
+  overloaded: "the provider is overloaded",
+  server_error: "the provider failed",
+  auth: "the provider refused the router's credentials; this is for the operator to mend, not for the caller",
+  not_found: "the provider does not know the model or path that routes.yaml names",
+  rejected: "the provider refused the request as invalid",
+  redirect: "the provider answered with a redirect, which is never followed",
+  malformed: "the provider's answer is not what its protocol says",
+  truncated: "the provider's answer ended before it was whole",
+  error_frame: "the provider reported an error in its answer",
+  too_large: "the provider's answer is larger than the router accepts",
+  credentials_missing: "the provider has no credentials on this server",
+  client_closed: "the client went away",
+};
+
+const TIMEOUTS: ReadonlySet<FailureKind> = new Set([
+  "timeout_connect",
+  "timeout_first_byte",
+  "timeout_idle",
+  "timeout_total",
+]);
+
+/** An attempt as far as its place in an error message goes: ids and words, nothing that anybody said. */
+export interface FailedAttempt {
+  readonly endpoint: string;
+  readonly failure: UpstreamFailure;
+}
+
+/** Milliseconds after which a server without any usable endpoint may be asked again. */
+const UNAVAILABLE_RETRY = 5_000;
+
+/** The client's error for a plan whose attempts all failed; the last cause speaks, every attempt is named. */
+export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
+  const last = attempts.at(-1);
+  if (last === undefined || attempts.every(({ failure }) => failure.kind === "credentials_missing")) {
+    return serviceError(
+      503,
+      "unavailable",
+      "no_healthy_endpoint",
+      "The request is allowed, but no endpoint that may serve it is usable now.",
+      { retryAfter: UNAVAILABLE_RETRY },
+    );
+  }
+  const { failure } = last;
+  if (failure.kind === "rejected") return rejected(failure);
+  const retry = failure.retryAfter === null ? {} : { retryAfter: failure.retryAfter };
+  const named = attempts.map((attempt) => `${attempt.endpoint} (${attempt.failure.kind})`).join(", ");
+  const message = `Upstream failure: ${SENTENCES[failure.kind]}. Tried: ${named}.`;
+  if (TIMEOUTS.has(failure.kind)) return serviceError(504, "timeout", `upstream_${failure.kind}`, message, retry);
+  const code = attempts.length > 1 ? "upstream_exhausted" : `upstream_${failure.kind}`;
+  return serviceError(502, "upstream", code, message, retry);
+}
+
+/** The caller's own mistake, as far as it can be told without the provider's words. */
+function rejected(failure: UpstreamFailure): ServiceError {
+  const code = failure.code ?? "upstream_rejected";
+  const status = failure.status ?? 400;
+  const sentence = `The provider refused the request as invalid (status ${status}${failure.code === null ? "" : `, code ${failure.code}`}).`;
+  if (status === 413) return serviceError(413, "too_large", code, sentence);
+  return serviceError(400, "invalid_request", code, sentence);
+}

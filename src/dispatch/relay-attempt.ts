@@ -1,0 +1,230 @@
+import type { Candidate } from "../canon/decision.ts";
+import type { UpstreamFailure } from "../canon/failure.ts";
+import type { Ending, Relay, StreamObserver, TokenUsage } from "../dialects/dialect.ts";
+import type { ClientAnswer } from "./client-answer.ts";
+import type { Connection } from "./connections.ts";
+import { Exchange, type ExchangeListener } from "./exchange.ts";
+import { failureError } from "./failure-error.ts";
+import type { RelayJob } from "./relay-plan.ts";
+import { readRetryAfter } from "./retry-after.ts";
+
+/** How one attempt ended. `firstByteAt` tells whether the client has seen anything of it. */
+export interface AttemptResult {
+  readonly failure: UpstreamFailure | null;
+  readonly status: number | null;
+  readonly finish: string | null;
+  readonly usage: TokenUsage | null;
+  readonly firstByteAt: number | null;
+}
+
+/** Most of an error answer that is read; only its machine code is wanted. */
+const MAXIMUM_ERROR_BYTES = 64 * 1024;
+
+/** Events that may wait for the decision to be on disk before the upstream is asked to pause, bytes. */
+const MAXIMUM_WAITING_BYTES = 256 * 1024;
+
+const EVENT_STREAM = ["content-type", "text/event-stream; charset=utf-8", "cache-control", "no-cache"];
+
+/** Relays one candidate's answer to the client, byte for byte, while an observer judges it. */
+export class RelayAttempt implements ExchangeListener {
+  readonly stripped: readonly string[];
+  readonly #job: RelayJob;
+  readonly #candidate: Candidate;
+  readonly #number: number;
+  readonly #relay: Relay;
+  readonly #connection: Connection;
+  readonly #client: ClientAnswer;
+  readonly #exchange: Exchange;
+  readonly #result = Promise.withResolvers<AttemptResult>();
+  #observer: StreamObserver | null = null;
+  #status: number | null = null;
+  #retryAfter: number | null = null;
+  #chunks: Uint8Array[] = [];
+  #collected = 0;
+  /** Events that wait for the decision to be on disk. */
+  #waiting: Uint8Array[] = [];
+  #durable = false;
+  #firstByteAt: number | null = null;
+  #ended = false;
+
+  constructor(job: RelayJob, candidate: Candidate, connection: Connection, number: number, client: ClientAnswer) {
+    this.#job = job;
+    this.#candidate = candidate;
+    this.#connection = connection;
+    this.#number = number;
+    this.#client = client;
+    this.#relay = job.relayOf(candidate.endpoint.dialect);
+    const { endpoint } = candidate;
+    const edited = this.#relay.edit(job.request, endpoint, connection.provider, job.route.unknownFields);
+    this.stripped = edited.stripped;
+    this.#exchange = new Exchange(
+      {
+        path: `${connection.pathPrefix}${this.#relay.path(endpoint)}`,
+        headers: connection.headers,
+        body: JSON.stringify(edited.body),
+        timeouts: connection.provider.timeouts,
+        deadline: job.deadline,
+      },
+      this,
+    );
+  }
+
+  /** Runs to the end. Rejects only with what `job.durable` rejects with. */
+  run(): Promise<AttemptResult> {
+    this.#job.durable.then(
+      () => this.#becomeDurable(),
+      (error: unknown) => {
+        if (this.#ended) return;
+        this.#ended = true;
+        this.#exchange.cancel();
+        this.#result.reject(error);
+      },
+    );
+    this.#exchange.start(this.#connection);
+    return this.#result.promise;
+  }
+
+  cancel(): void {
+    this.#exchange.cancel();
+    this.#finish(failed("client_closed"), null, this.#observer?.usage ?? null);
+  }
+
+  resume(): void {
+    this.#exchange.resume();
+  }
+
+  headers(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
+    this.#status = status;
+    this.#retryAfter = readRetryAfter(headers, Date.now());
+    const encoding = headers["content-encoding"];
+    if (encoding !== undefined && encoding !== "identity") return this.#giveUp("malformed");
+    const type = String(headers["content-type"] ?? "");
+    if (status === 200 && this.#job.request.shape.stream && type.startsWith("text/event-stream")) {
+      this.#observer = this.#relay.observe(this.#job.request);
+    }
+  }
+
+  data(chunk: Uint8Array): void {
+    if (this.#ended) return;
+    if (this.#observer === null) this.#collect(chunk);
+    else this.#relayEvents(this.#observer, this.#observer.push(chunk));
+  }
+
+  end(): void {
+    if (this.#ended) return;
+    if (this.#observer !== null) return this.#endStream(this.#observer);
+    const bytes = this.#chunks.length === 1 ? (this.#chunks[0] ?? EMPTY) : Buffer.concat(this.#chunks);
+    if (this.#status === 200 && !this.#job.request.shape.stream) return void this.#endAnswer(bytes);
+    if (this.#status === 200) return this.#giveUp("malformed");
+    const failure = this.#relay.readError(this.#status ?? 0, bytes);
+    this.#finish({ ...failure, retryAfter: this.#retryAfter }, null, null);
+  }
+
+  fail(failure: UpstreamFailure): void {
+    this.#failStream(failure, this.#observer?.usage ?? null);
+  }
+
+  #collect(chunk: Uint8Array): void {
+    this.#collected += chunk.length;
+    const limit = this.#status === 200 ? this.#job.maxAnswerBytes : MAXIMUM_ERROR_BYTES;
+    if (this.#collected > limit) {
+      // An error answer is already known to be one; a success that does not end is not an answer.
+      if (this.#status === 200) return this.#giveUp("too_large");
+      this.#exchange.cancel();
+      return this.#finish(this.#relay.readError(this.#status ?? 0, EMPTY), null, null);
+    }
+    this.#chunks.push(chunk);
+  }
+
+  async #endAnswer(bytes: Uint8Array): Promise<void> {
+    const ending = this.#relay.readAnswer(bytes);
+    if (ending.failure !== null) return this.#finish(ending.failure, null, ending.usage);
+    try {
+      await this.#job.durable;
+    } catch {
+      return;
+    }
+    if (this.#ended) return;
+    this.#commit(["content-type", "application/json", "content-length", String(bytes.length)]);
+    this.#client.end(bytes);
+    this.#finish(null, ending.finish, ending.usage);
+  }
+
+  #relayEvents(observer: StreamObserver, events: readonly Uint8Array[]): void {
+    if (events.length > 0) this.#send(events.length === 1 ? (events[0] ?? EMPTY) : Buffer.concat(events));
+    if (observer.failure !== null) {
+      this.#exchange.cancel();
+      this.#failStream(observer.failure, observer.usage);
+    }
+  }
+
+  #send(bytes: Uint8Array): void {
+    if (!this.#durable) {
+      this.#waiting.push(bytes);
+      this.#collected += bytes.length;
+      if (this.#collected > MAXIMUM_WAITING_BYTES) this.#exchange.pause();
+      return;
+    }
+    if (this.#firstByteAt === null) this.#commit(EVENT_STREAM);
+    if (!this.#client.write(bytes)) this.#exchange.pause();
+  }
+
+  #becomeDurable(): void {
+    this.#durable = true;
+    if (this.#ended || this.#waiting.length === 0) return;
+    const bytes = Buffer.concat(this.#waiting);
+    this.#waiting = [];
+    this.#exchange.resume();
+    this.#send(bytes);
+  }
+
+  #endStream(observer: StreamObserver): void {
+    const { ending, events } = observer.end();
+    if (ending.failure !== null) return this.#failStream(ending.failure, ending.usage);
+    void this.#closeStream(ending, events);
+  }
+
+  async #closeStream(ending: Ending, events: readonly Uint8Array[]): Promise<void> {
+    try {
+      await this.#job.durable;
+    } catch {
+      return;
+    }
+    if (this.#ended) return;
+    for (const event of events) this.#send(event);
+    this.#client.end();
+    this.#finish(null, ending.finish, ending.usage);
+  }
+
+  #giveUp(kind: UpstreamFailure["kind"]): void {
+    this.#exchange.cancel();
+    this.#finish(failed(kind), null, null);
+  }
+
+  /** After the first byte the failure is said in the stream's own grammar; before it the plan goes on. */
+  #failStream(failure: UpstreamFailure, usage: TokenUsage | null): void {
+    if (this.#ended) return;
+    if (this.#firstByteAt !== null) {
+      const error = failureError([{ endpoint: this.#candidate.endpoint.id, failure }]);
+      this.#client.end(this.#job.streamFailure(error));
+    }
+    this.#finish(failure, null, usage);
+  }
+
+  #commit(headers: readonly string[]): void {
+    this.#firstByteAt = performance.now();
+    this.#client.start(200, [...headers, ...this.#job.answerHeaders(this.#candidate, this.#number)]);
+  }
+
+  #finish(failure: UpstreamFailure | null, finish: string | null, usage: TokenUsage | null): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#result.resolve({ failure, status: this.#status, finish, usage, firstByteAt: this.#firstByteAt });
+  }
+}
+
+const EMPTY = new Uint8Array(0);
+
+function failed(kind: UpstreamFailure["kind"]): UpstreamFailure {
+  return { kind, status: null, retryAfter: null, code: null };
+}

@@ -1,0 +1,32 @@
+/** Longest wait that is believed, milliseconds: a provider that asks for more is treated as asking for an hour. */
+const MAXIMUM = 3_600_000;
+
+/**
+ * Reads how long an upstream asks to wait, in milliseconds from `now` (milliseconds since the epoch): `retry-after-ms`, or
+ * `Retry-After` in seconds or as a date (RFC 9110 §10.2.3). `null` where it says nothing usable.
+ */
+export function readRetryAfter(headers: Readonly<Record<string, string | string[] | undefined>>, now: number): number | null {
+  const precise = numberOf(headers["retry-after-ms"]);
+  if (precise !== null) return bounded(precise);
+  const value = first(headers["retry-after"]);
+  if (value === null) return null;
+  const seconds = numberOf(value);
+  if (seconds !== null) return bounded(seconds * 1000);
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? null : bounded(date - now);
+}
+
+function first(value: string | readonly string[] | undefined): string | null {
+  const single = typeof value === "string" ? value : value?.[0];
+  return single === undefined || single.trim() === "" ? null : single.trim();
+}
+
+function numberOf(value: string | readonly string[] | undefined): number | null {
+  const text = first(value);
+  if (text === null || !/^\d+(\.\d+)?$/.test(text)) return null;
+  return Number(text);
+}
+
+function bounded(milliseconds: number): number {
+  return Math.min(Math.max(Math.round(milliseconds), 0), MAXIMUM);
+}

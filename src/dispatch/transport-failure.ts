@@ -1,0 +1,42 @@
+import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
+
+const KINDS: Readonly<Record<string, FailureKind>> = {
+  ECONNREFUSED: "connect",
+  ENOTFOUND: "connect",
+  EAI_AGAIN: "connect",
+  EHOSTUNREACH: "connect",
+  ENETUNREACH: "connect",
+  EADDRNOTAVAIL: "connect",
+  EMFILE: "connect",
+  ETIMEDOUT: "timeout_connect",
+  UND_ERR_CONNECT_TIMEOUT: "timeout_connect",
+  EPROTO: "tls",
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "truncated",
+  UND_ERR_HEADERS_OVERFLOW: "malformed",
+  UND_ERR_RESPONSE: "malformed",
+};
+
+/**
+ * Makes a failure of an error of the HTTP client. Only its code is read: messages hold host names and what the other side said.
+ *
+ * @param sawHeaders whether the answer had begun; a lost connection then means a cut answer.
+ */
+export function failureOfTransport(error: unknown, sawHeaders: boolean): UpstreamFailure {
+  const code = codeOf(error);
+  return { kind: kindOf(code, sawHeaders), status: null, retryAfter: null, code: null };
+}
+
+function kindOf(code: string, sawHeaders: boolean): FailureKind {
+  const known = Object.hasOwn(KINDS, code) ? KINDS[code] : undefined;
+  if (known !== undefined) return known;
+  if (code.startsWith("HPE_")) return "malformed";
+  if (/^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED)/.test(code)) return "tls";
+  return sawHeaders ? "truncated" : "reset";
+}
+
+function codeOf(error: unknown): string {
+  if (typeof error !== "object" || error === null) return "";
+  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
+  const code = "code" in error ? error.code : undefined;
+  return typeof code === "string" ? code : "";
+}

@@ -1,0 +1,90 @@
+/** JSON Schemas of what the endpoints answer, for /openapi.json; tests validate real answers against them. */
+const text = { type: "string" } as const;
+const nullableText = { type: ["string", "null"] } as const;
+const texts = { type: "array", items: text } as const;
+const nullableCount = { type: ["integer", "null"], minimum: 0 } as const;
+
+export const CHAT_COMPLETION = {
+  type: "object",
+  description: "As the provider answered; streams are chat.completion.chunk events, then [DONE].",
+  required: ["choices"],
+  properties: { id: text, object: text, model: text, choices: { type: "array" }, usage: { type: ["object", "null"] } },
+} as const;
+
+export const MODEL = {
+  type: "object",
+  required: ["id", "object", "created", "owned_by", "capabilities", "operations", "regions", "fallbacks"],
+  properties: {
+    id: text,
+    object: { const: "model" },
+    created: { type: "integer" },
+    owned_by: text,
+    capabilities: { ...texts, description: "What every endpoint of the route has and the workspace approves." },
+    operations: texts,
+    regions: texts,
+    context_window: nullableCount,
+    max_output_tokens: nullableCount,
+    dimensions: { type: "array", items: { type: "integer", minimum: 1 } },
+    fallbacks: { type: "integer", minimum: 0, description: "How many fallbacks the route has." },
+  },
+} as const;
+
+export const MODEL_LIST = {
+  type: "object",
+  required: ["object", "data"],
+  properties: { object: { const: "list" }, data: { type: "array", items: MODEL } },
+} as const;
+
+const verdict = {
+  type: "object",
+  required: ["policy", "revision", "slot", "constraint", "verdict", "reason"],
+  properties: {
+    policy: text,
+    revision: text,
+    slot: { enum: ["enforced", "candidate"] },
+    constraint: text,
+    verdict: { enum: ["pass", "fail", "indeterminate"] },
+    reason: nullableText,
+    effect: { enum: ["none", "narrowed", "denied", "would_narrow", "would_deny"] },
+    failing: texts,
+  },
+} as const;
+
+export const SIMULATION = {
+  type: "object",
+  required: ["object", "operation", "model", "outcome", "plan", "candidates", "constraints", "table_revision"],
+  properties: {
+    object: { const: "route.simulation" },
+    operation: text,
+    model: text,
+    outcome: { enum: ["route", "deny"] },
+    plan: { type: "array", items: { type: "object", required: ["endpoint", "provider", "region", "model"] } },
+    denial: { type: ["object", "null"] },
+    error: { type: ["object", "null"], description: "Status, code and message that a real call would get." },
+    candidates: {
+      type: "array",
+      items: {
+        type: "object",
+        required: ["endpoint", "in_plan", "constraints"],
+        properties: { endpoint: text, in_plan: { type: "boolean" }, constraints: { type: "array", items: verdict } },
+      },
+    },
+    constraints: { type: "array", items: verdict },
+    if_promoted: { type: ["object", "null"] },
+    table_revision: text,
+    policy_revisions: { type: "object" },
+  },
+} as const;
+
+export const STATUS = {
+  type: "object",
+  required: ["build_id", "contract_sha256", "table_sha256", "policy_revisions", "uptime_seconds", "degraded"],
+  properties: {
+    build_id: text,
+    contract_sha256: text,
+    table_sha256: text,
+    policy_revisions: { type: "object" },
+    uptime_seconds: { type: "number", minimum: 0 },
+    degraded: texts,
+  },
+} as const;

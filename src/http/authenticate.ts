@@ -1,0 +1,53 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { serviceError, type ServiceError } from "../canon/error.ts";
+import type { Identity } from "../canon/identity.ts";
+import type { Scope } from "../canon/scope.ts";
+import type { Runtime } from "./runtime.ts";
+
+const BEARER = /^bearer +(\S+)$/i;
+
+/**
+ * Who calls, and whether they may (decisions.md, "Credentials"). `x-api-key` counts under `/api/v1/` alone, where clients send it by
+ * default; two different keys in one request are nobody's. No answer tells a wrong key from an unknown one.
+ */
+export function authenticate(
+  runtime: Runtime,
+  headers: IncomingHttpHeaders,
+  path: string,
+  scope: Scope,
+): Identity | ServiceError {
+  const token = readToken(headers, path.startsWith("/api/v1/"));
+  if (typeof token !== "string") return token;
+  const verified = runtime.verify(token, Date.now());
+  if (!verified.ok) {
+    const sentence =
+      verified.code === "expired_api_key"
+        ? "The service key has expired; rotate it with `signalbox keys rotate`."
+        : "The service key is not valid: it is mistyped, unknown or revoked.";
+    return serviceError(401, "authentication", verified.code, sentence);
+  }
+  if (!verified.identity.scopes.has(scope)) {
+    const sentence = `The service key lacks the scope ${scope}; it has ${[...verified.identity.scopes].toSorted().join(", ")}.`;
+    return serviceError(403, "insufficient_scope", "insufficient_scope", sentence);
+  }
+  return verified.identity;
+}
+
+function readToken(headers: IncomingHttpHeaders, acceptApiKey: boolean): string | ServiceError {
+  const apiKey = acceptApiKey ? headers["x-api-key"] : undefined;
+  const { authorization } = headers;
+  if (authorization === undefined) {
+    if (typeof apiKey === "string" && apiKey !== "") return apiKey;
+    return unauthenticated("No service key: send it as `Authorization: Bearer sbx_…`.");
+  }
+  const token = BEARER.exec(authorization)?.[1];
+  if (token === undefined) return unauthenticated("The Authorization header must read `Bearer` and one service key.");
+  if (apiKey !== undefined && apiKey !== token) {
+    return unauthenticated("Authorization and x-api-key hold different keys; send one.");
+  }
+  return token;
+}
+
+function unauthenticated(message: string): ServiceError {
+  return serviceError(401, "authentication", "invalid_api_key", message);
+}

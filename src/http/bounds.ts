@@ -1,0 +1,39 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
+
+/** What the caller bounds (decisions.md, rule 9). */
+export interface Bounds {
+  /** When the request must have ended, on the clock of `performance.now()`. */
+  readonly deadline: number;
+  /** Attempts at providers, 1 to 10. */
+  readonly maxAttempts: number;
+}
+
+const MAXIMUM_ATTEMPTS = 10;
+
+/**
+ * Reads `x-request-timeout-ms` (milliseconds) or `x-stainless-timeout` (seconds, sent by official clients), and `x-max-attempts`. The
+ * operator's ceiling holds whatever they say.
+ */
+export function readBounds(headers: IncomingHttpHeaders, ceiling: number): Bounds | ServiceError {
+  const exact = readNumber(headers["x-request-timeout-ms"]);
+  if (exact === "invalid" || (exact !== null && exact < 1)) {
+    return invalidRequest("invalid_timeout", "x-request-timeout-ms must be a number of milliseconds, at least 1");
+  }
+  // A client library's own header is taken as a hint: an odd value is no reason to refuse.
+  const seconds = readNumber(headers["x-stainless-timeout"]);
+  const hinted = seconds === "invalid" || seconds === null || seconds <= 0 ? ceiling : seconds * 1000;
+  const attempts = readNumber(headers["x-max-attempts"]);
+  if (attempts === "invalid" || (attempts !== null && (!Number.isInteger(attempts) || attempts < 1))) {
+    return invalidRequest("invalid_max_attempts", "x-max-attempts must be a whole number, at least 1");
+  }
+  return {
+    deadline: performance.now() + Math.min(exact ?? hinted, ceiling),
+    maxAttempts: Math.min(attempts ?? MAXIMUM_ATTEMPTS, MAXIMUM_ATTEMPTS),
+  };
+}
+
+function readNumber(value: string | readonly string[] | undefined): number | "invalid" | null {
+  if (value === undefined) return null;
+  return typeof value === "string" && /^\d{1,12}(\.\d{1,6})?$/.test(value) ? Number(value) : "invalid";
+}

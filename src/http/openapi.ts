@@ -1,0 +1,120 @@
+import { createHash } from "node:crypto";
+import { canonicalJson, type JsonObject } from "../canon/json.ts";
+import { SCOPES } from "../canon/scope.ts";
+import { ENDPOINTS, type Endpoint } from "./endpoints.ts";
+import { COMPONENT_SCHEMAS } from "./validate.ts";
+
+/** The contract as deployed (OpenAPI 3.1), made from the same rows that the server runs on. */
+export function openApiDocument(version: string): JsonObject {
+  const paths: Record<string, Record<string, JsonObject>> = {};
+  for (const endpoint of ENDPOINTS) {
+    const path = (paths[endpoint.path] ??= {});
+    path[endpoint.method.toLowerCase()] = operation(endpoint);
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Signalbox",
+      version,
+      summary: "Governed router for model inference",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    paths,
+    components: {
+      schemas: { ...COMPONENT_SCHEMAS, Error: ERROR },
+      securitySchemes: {
+        serviceKey: {
+          type: "http",
+          scheme: "bearer",
+          description: `A workspace service key. Scopes: ${SCOPES.join(", ")}.`,
+        },
+      },
+    },
+  };
+}
+
+/** SHA-256 of the canonical form: differs exactly when the contract does. */
+export function contractSha256(document: JsonObject): string {
+  return createHash("sha256").update(canonicalJson(document)).digest("hex");
+}
+
+function operation(endpoint: Endpoint): JsonObject {
+  const errors = endpoint.scope === null ? ["503"] : ["400", "401", "403", "404", "413", "415", "429", "502", "503", "504"];
+  return {
+    operationId: endpoint.id,
+    summary: endpoint.summary,
+    description: `Served on the ${endpoint.listener} listener.`,
+    ...(endpoint.scope === null ? { security: [] } : { security: [{ serviceKey: [endpoint.scope] }] }),
+    ...parameters(endpoint),
+    ...(endpoint.body === null
+      ? {}
+      : { requestBody: { required: true, content: { "application/json": { schema: endpoint.body } } } }),
+    responses: {
+      "200": {
+        description: "Success",
+        content: {
+          "application/json": { schema: endpoint.answer },
+          ...(endpoint.streams ? { "text/event-stream": { schema: { type: "string" } } } : {}),
+        },
+      },
+      ...Object.fromEntries(
+        errors.map((status) => [
+          status,
+          {
+            description: ERRORS[status] ?? "Error",
+            content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+          },
+        ]),
+      ),
+    },
+  };
+}
+
+function parameters(endpoint: Endpoint): JsonObject {
+  const inPath = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name: name ?? "",
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+  const inQuery = Object.entries(endpoint.query).map(([name, schema]) => ({ name, in: "query", required: true, schema }));
+  const all = [...inPath, ...inQuery];
+  return all.length === 0 ? {} : { parameters: all };
+}
+
+const ERRORS: Readonly<Record<string, string>> = {
+  "400": "The request is malformed, or needs something that the route does not have",
+  "401": "No service key, or one that is mistyped, expired or revoked",
+  "403": "Denied by a policy, by an approval, or for want of a scope; never worth a retry",
+  "404": "No such route for this workspace",
+  "413": "The body is too large",
+  "415": "The body is not application/json",
+  "429": "A limit or budget of the workspace is exhausted",
+  "502": "Every provider that may serve the request failed",
+  "503": "Nothing healthy, or evidence cannot be written",
+  "504": "A deadline passed",
+};
+
+const ERROR = {
+  type: "object",
+  required: ["error"],
+  properties: {
+    error: {
+      type: "object",
+      required: ["message", "type", "param", "code"],
+      properties: {
+        message: { type: "string" },
+        type: { type: "string" },
+        param: { type: ["string", "null"] },
+        code: { type: "string" },
+        policy: {
+          type: "object",
+          properties: { id: { type: "string" }, revision: { type: "string" }, mode: { const: "enforce" } },
+        },
+        failed_constraint: { type: "string" },
+        reason_code: { type: "string" },
+        decision_id: { type: "string" },
+      },
+    },
+  },
+} as const;

@@ -1,0 +1,150 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { RouteDecision } from "../canon/decision.ts";
+import { serviceError, type ServiceError } from "../canon/error.ts";
+import type { Identity } from "../canon/identity.ts";
+import { denialError } from "../canon/reasons.ts";
+import type { InferenceRequest } from "../canon/request.ts";
+import type { RouteRow } from "../canon/table.ts";
+import { isDialectName } from "../dialects/names.ts";
+import { RELAYS } from "../dialects/table.ts";
+import { relayPlan } from "../dispatch/relay-plan.ts";
+import { authenticate } from "./authenticate.ts";
+import { readBounds, type Bounds } from "./bounds.ts";
+import type { InferenceEndpoint } from "./endpoints.ts";
+import { NodeAnswer } from "./node-answer.ts";
+import { readBody } from "./read-body.ts";
+import { Recorder } from "./recorder.ts";
+import type { Runtime, Snapshot } from "./runtime.ts";
+import { commonHeaders, readClientRequestId, sendError } from "./send.ts";
+import type { BodyValidator } from "./validate.ts";
+
+/**
+ * One inference request, from its first byte to its last: who calls, what is asked, where it may go, what came back, what is recorded.
+ * Start reading here.
+ */
+export async function handleInference(
+  runtime: Runtime,
+  endpoint: InferenceEndpoint,
+  validate: BodyValidator,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { snapshot, done } = runtime.snapshots.take();
+  const requestId = runtime.newRequestId();
+  const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
+  const common = commonHeaders(requestId, clientRequestId);
+  const recorder = new Recorder(runtime.evidence, endpoint.operation, requestId, clientRequestId, incoming.headers);
+  try {
+    const refusal = await handle({ runtime, endpoint, validate, incoming, response, snapshot, requestId, common, recorder });
+    if (refusal === null) return;
+    sendError(response, endpoint.path, refusal, requestId, [...common, ...recorder.headers(snapshot)]);
+    recorder.refused(refusal);
+  } finally {
+    recorder.close();
+    done();
+  }
+}
+
+interface Call {
+  readonly runtime: Runtime;
+  readonly endpoint: InferenceEndpoint;
+  readonly validate: BodyValidator;
+  readonly incoming: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly snapshot: Snapshot;
+  readonly requestId: string;
+  readonly common: readonly string[];
+  readonly recorder: Recorder;
+}
+
+/** Gives the refusal to send, or `null` when the answer has been sent. */
+async function handle(call: Call): Promise<ServiceError | null> {
+  const { runtime, endpoint, incoming, snapshot, recorder } = call;
+  const bounds = readBounds(incoming.headers, runtime.limits.requestTime);
+  if ("code" in bounds) return recorder.refuse(snapshot, null, bounds);
+  const identity = authenticate(runtime, incoming.headers, endpoint.path, endpoint.scope ?? "inference");
+  if ("code" in identity) return recorder.refuse(snapshot, null, identity);
+  const body = await readBody(incoming, runtime.limits);
+  if (body === "aborted") {
+    recorder.aborted(snapshot, identity);
+    return null;
+  }
+  if ("code" in body) return recorder.refuse(snapshot, identity, body);
+  const invalid = call.validate(body.value);
+  if (invalid !== null) return recorder.refuse(snapshot, identity, invalid);
+  const request = endpoint.surface.parse(body.value, body.bytes);
+  if ("code" in request) return recorder.refuse(snapshot, identity, request);
+  return decideAndRelay(call, identity, request, bounds);
+}
+
+async function decideAndRelay(
+  call: Call,
+  identity: Identity,
+  request: InferenceRequest,
+  bounds: Bounds,
+): Promise<ServiceError | null> {
+  const { endpoint, snapshot, recorder } = call;
+  const decision = snapshot.decider.decide(identity, request);
+  if (decision.outcome === "deny") {
+    const error = denialError(decision.denial);
+    return (await recorder.decided(identity, request, decision)) ?? error;
+  }
+  const route = snapshot.decider.table.routes[decision.route];
+  if (route === undefined) throw new Error("pipeline: a decision for a route that its table does not have");
+  const unknown = endpoint.surface.refuseUnknown(request.body, route.unknownFields);
+  if (unknown !== null) return recorder.refuse(snapshot, identity, unknown);
+  return relay(call, request, decision, route, bounds, recorder.decided(identity, request, decision));
+}
+
+async function relay(
+  call: Call,
+  request: InferenceRequest,
+  decision: RouteDecision,
+  route: RouteRow,
+  bounds: Bounds,
+  recorded: Promise<ServiceError | null>,
+): Promise<ServiceError | null> {
+  const { endpoint, snapshot, recorder, requestId } = call;
+  recorder.dispatched();
+  const outcome = await relayPlan(
+    {
+      request,
+      decision,
+      route,
+      relayOf: (dialect) => {
+        if (!isDialectName(dialect)) throw new Error("pipeline: the table names a dialect that does not exist");
+        return RELAYS[dialect];
+      },
+      connections: snapshot.connections,
+      deadline: bounds.deadline,
+      maxAttempts: bounds.maxAttempts,
+      maxAnswerBytes: call.runtime.limits.answerBytes,
+      durable: recorded.then((error) => {
+        if (error !== null) throw new NotRecorded(error);
+      }),
+      answerHeaders: (candidate, attempt) => recorder.answerHeaders(snapshot, route.id, candidate, attempt),
+      streamFailure: (error) => endpoint.surface.renderStreamFailure(error, requestId),
+    },
+    new NodeAnswer(call.response, call.common),
+  ).catch((error: unknown) => {
+    if (error instanceof NotRecorded) return error.answer;
+    throw error;
+  });
+  if ("code" in outcome) return outcome;
+  recorder.relayed(outcome);
+  return outcome.error;
+}
+
+/** The decision could not be put on disk, so nothing may be answered (architecture.md, "Durability stance"). */
+class NotRecorded extends Error {
+  readonly answer: ServiceError;
+  constructor(answer: ServiceError) {
+    super("decision not recorded");
+    this.answer = answer;
+  }
+}
+
+/** The answer to a bug of ours: it says nothing, the id finds the record. */
+export function internalError(): ServiceError {
+  return serviceError(500, "internal", "internal_error", "The router failed; the request id identifies the incident.");
+}

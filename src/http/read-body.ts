@@ -1,0 +1,88 @@
+import type { IncomingMessage } from "node:http";
+import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
+import { isJsonObject, type JsonObject } from "../canon/json.ts";
+import { parseJsonBytes } from "../dialects/json-bytes.ts";
+import type { ServerLimits } from "./runtime.ts";
+
+/** A parsed body and how many bytes it had. */
+export interface Body {
+  readonly value: JsonObject;
+  readonly bytes: number;
+}
+
+/** The client went away, or took too long, before its request was whole. */
+export type Unreadable = "aborted";
+
+/** Reads a JSON object, bounded in size and time. The one place where a body becomes a value. */
+export async function readBody(
+  request: IncomingMessage,
+  limits: ServerLimits,
+): Promise<Body | ServiceError | Unreadable> {
+  const refused = refuseByHeaders(request, limits);
+  if (refused !== null) {
+    // Unread bytes would be taken for the next request on the connection.
+    request.resume();
+    return refused;
+  }
+  const bytes = await collect(request, limits);
+  if (bytes === "aborted") return bytes;
+  if (bytes === "too_large") return tooLarge(limits);
+  if (bytes === "too_slow") {
+    return serviceError(408, "timeout", "body_timeout", "The request's body did not arrive in time.");
+  }
+  if (bytes.length === 0) return invalidRequest("invalid_json", "The body is empty; send a JSON object.");
+  const value = parseJsonBytes(bytes);
+  if (value === undefined) return invalidRequest("invalid_json", "The body is not valid JSON in UTF-8.");
+  if (!isJsonObject(value)) return invalidRequest("invalid_json", "The body must be a JSON object.");
+  return { value, bytes: bytes.length };
+}
+
+function refuseByHeaders(request: IncomingMessage, limits: ServerLimits): ServiceError | null {
+  const type = request.headers["content-type"] ?? "";
+  if (!/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(type)) {
+    return serviceError(415, "invalid_request", "unsupported_media_type", "Send Content-Type: application/json.");
+  }
+  const encoding = request.headers["content-encoding"];
+  if (encoding !== undefined && encoding !== "identity") {
+    return serviceError(415, "invalid_request", "unsupported_encoding", "Send the body without Content-Encoding.");
+  }
+  return Number(request.headers["content-length"] ?? 0) > limits.bodyBytes ? tooLarge(limits) : null;
+}
+
+function tooLarge(limits: ServerLimits): ServiceError {
+  return serviceError(
+    413,
+    "too_large",
+    "request_too_large",
+    `The body is larger than ${limits.bodyBytes} bytes, which is the limit of this server.`,
+  );
+}
+
+function collect(
+  request: IncomingMessage,
+  limits: ServerLimits,
+): Promise<Uint8Array | "too_large" | "too_slow" | "aborted"> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const timer = setTimeout(() => settle("too_slow"), limits.bodyTime);
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      if (size > limits.bodyBytes) settle("too_large");
+      else chunks.push(chunk);
+    };
+    const onEnd = (): void => settle(chunks.length === 1 ? (chunks[0] ?? EMPTY) : Buffer.concat(chunks));
+    const onClose = (): void => settle("aborted");
+    const settle = (result: Uint8Array | "too_large" | "too_slow" | "aborted"): void => {
+      clearTimeout(timer);
+      request.off("data", onData).off("end", onEnd).off("close", onClose);
+      if (result === "too_large" || result === "too_slow") request.resume();
+      resolve(result);
+    };
+    request.on("data", onData).on("end", onEnd).on("close", onClose);
+    // An aborted upload reports its error here too; `close` follows and settles.
+    request.on("error", () => {});
+  });
+}
+
+const EMPTY = new Uint8Array(0);

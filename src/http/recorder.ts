@@ -1,0 +1,176 @@
+import { createHash } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import type { Candidate, Decision } from "../canon/decision.ts";
+import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
+import type { Identity } from "../canon/identity.ts";
+import type { InferenceRequest } from "../canon/request.ts";
+import type { RelayOutcome } from "../dispatch/relay-plan.ts";
+import { asWord, type DecisionRecord, type OutcomeRecord, type Terminal } from "../evidence/record.ts";
+import { decisionId } from "../dialects/openai-errors.ts";
+import { decisionRecord, refusalRecord, type RecordHead } from "./records.ts";
+import type { Runtime, Snapshot } from "./runtime.ts";
+
+/** Writes the two records of one request: its decision before the answer, its outcome after. Each exactly once. */
+export class Recorder {
+  readonly #evidence: Runtime["evidence"];
+  readonly #head: RecordHead;
+  readonly #arrivedAt = performance.now();
+  #dispatchedAt: number | null = null;
+  #recorded = false;
+  #outcome: Omit<OutcomeRecord, "requestId" | "at" | "total" | "router"> | null = null;
+  #attempts: OutcomeRecord["attempts"] = [];
+
+  constructor(
+    evidence: Runtime["evidence"],
+    operation: DecisionRecord["operation"],
+    requestId: string,
+    clientRequestId: string | null,
+    headers: IncomingHttpHeaders,
+  ) {
+    this.#evidence = evidence;
+    this.#head = {
+      requestId: asWord(requestId),
+      at: Date.now(),
+      operation,
+      retryCount: retryCount(headers["x-stainless-retry-count"]),
+      clientRequestDigest: clientRequestId === null ? null : asWord(digestPrefix(clientRequestId)),
+    };
+  }
+
+  /** A request that never reached a decision. Its record is written, but the answer does not wait for the disk: nothing was allowed. */
+  refuse(snapshot: Snapshot, identity: Identity | null, error: ServiceError): ServiceError {
+    if (!this.#recorded) {
+      this.#recorded = true;
+      this.#evidence.decide(refusalRecord(this.#head, snapshot, identity, error)).catch(() => {});
+    }
+    this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: "refused" };
+    return error;
+  }
+
+  /** The client went away before its request was whole. */
+  aborted(snapshot: Snapshot, identity: Identity): void {
+    this.refuse(snapshot, identity, invalidRequest("client_closed", "The client went away."));
+    this.#outcome = { ...EMPTY_OUTCOME, status: 499, terminal: "client_closed" };
+  }
+
+  /** Resolves when the decision is on disk; with an error where it cannot be. */
+  async decided(identity: Identity, request: InferenceRequest, decision: Decision): Promise<ServiceError | null> {
+    this.#recorded = true;
+    try {
+      await this.#evidence.decide(decisionRecord(this.#head, identity, request, decision));
+      return null;
+    } catch {
+      return serviceError(
+        503,
+        "unavailable",
+        "evidence_unavailable",
+        "The decision could not be recorded, and nothing is answered without a record. Try again later.",
+        { retryAfter: 1_000 },
+      );
+    }
+  }
+
+  dispatched(): void {
+    this.#dispatchedAt = performance.now();
+  }
+
+  /** What the client was told instead of an answer. */
+  refused(error: ServiceError): void {
+    const terminal: Terminal =
+      error.kind === "policy_denied" || error.denial !== null ? "denied" : error.status >= 500 ? "failed" : "refused";
+    this.#outcome ??= { ...EMPTY_OUTCOME, status: error.status, terminal };
+    this.#outcome = { ...this.#outcome, status: error.status, attempts: this.#attempts };
+  }
+
+  relayed(outcome: RelayOutcome): void {
+    this.#attempts = outcome.attempts.map(({ candidate: { endpoint }, failure, status, duration, simulated }) => ({
+      endpoint: asWord(endpoint.id),
+      provider: asWord(endpoint.provider),
+      region: asWord(endpoint.region),
+      failure: failure?.kind ?? null,
+      status,
+      duration: rounded(duration),
+      simulated,
+    }));
+    this.#outcome = {
+      status: outcome.error?.status ?? (outcome.terminal === "client_closed" && outcome.firstByteAt === null ? 499 : 200),
+      terminal: outcome.terminal,
+      finish: outcome.finish === null ? null : asWord(outcome.finish),
+      attempts: this.#attempts,
+      stripped: outcome.stripped.map((name) => asWord(name)),
+      inputTokens: outcome.usage?.input ?? null,
+      outputTokens: outcome.usage?.output ?? null,
+      cacheReadTokens: outcome.usage?.cacheRead ?? null,
+      reasoningTokens: outcome.usage?.reasoning ?? null,
+      firstByte: outcome.firstByteAt === null ? null : rounded(outcome.firstByteAt - this.#arrivedAt),
+    };
+  }
+
+  /** Writes the outcome. A handler that threw has none: that is a failure of ours. */
+  close(): void {
+    if (!this.#recorded) return;
+    const total = performance.now() - this.#arrivedAt;
+    this.#evidence.settle({
+      requestId: this.#head.requestId,
+      at: Date.now(),
+      ...(this.#outcome ?? { ...EMPTY_OUTCOME, status: 500, terminal: "failed" }),
+      total: rounded(total),
+      router: rounded((this.#dispatchedAt ?? performance.now()) - this.#arrivedAt),
+    });
+  }
+
+  /** Headers of an answer that was not relayed. */
+  headers(snapshot: Snapshot): readonly string[] {
+    return [
+      "x-signalbox-decision",
+      decisionId(this.#head.requestId),
+      "x-signalbox-table",
+      snapshot.decider.table.revision.slice(0, 12),
+      ...(this.#attempts.length === 0 ? [] : ["x-signalbox-attempts", String(this.#attempts.length)]),
+    ];
+  }
+
+  /** Headers of a relayed answer (decisions.md, "Every response"). */
+  answerHeaders(snapshot: Snapshot, route: string, candidate: Candidate, attempt: number): readonly string[] {
+    const { endpoint } = candidate;
+    const own = (this.#dispatchedAt ?? this.#arrivedAt) - this.#arrivedAt;
+    const simulated = snapshot.connections.get(endpoint.provider)?.simulated === true;
+    return [
+      "x-signalbox-decision",
+      decisionId(this.#head.requestId),
+      "x-signalbox-route",
+      `${route}; endpoint=${endpoint.id}; provider=${endpoint.provider}; region=${endpoint.region}`,
+      "x-signalbox-table",
+      snapshot.decider.table.revision.slice(0, 12),
+      "x-signalbox-attempts",
+      String(attempt),
+      "server-timing",
+      `router;dur=${rounded(own)}`,
+      ...(simulated ? ["x-signalbox-simulated", "true"] : []),
+    ];
+  }
+}
+
+const EMPTY_OUTCOME = {
+  finish: null,
+  attempts: [],
+  stripped: [],
+  inputTokens: null,
+  outputTokens: null,
+  cacheReadTokens: null,
+  reasoningTokens: null,
+  firstByte: null,
+} as const;
+
+function retryCount(value: string | readonly string[] | undefined): number {
+  return typeof value === "string" && /^\d{1,3}$/.test(value) ? Math.min(Number(value), 100) : 0;
+}
+
+function digestPrefix(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
+
+/** Microseconds are more than anybody reads. */
+function rounded(milliseconds: number): number {
+  return Math.round(milliseconds * 1000) / 1000;
+}

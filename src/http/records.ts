@@ -1,0 +1,92 @@
+import type { Decision } from "../canon/decision.ts";
+import type { ServiceError } from "../canon/error.ts";
+import type { Identity } from "../canon/identity.ts";
+import type { InferenceRequest } from "../canon/request.ts";
+import { asWord, type DecisionRecord, type ShadowRecord } from "../evidence/record.ts";
+import type { Snapshot } from "./runtime.ts";
+
+/** What is known of a request before anything of it has been read. */
+export type RecordHead = Pick<
+  DecisionRecord,
+  "requestId" | "at" | "operation" | "retryCount" | "clientRequestDigest"
+>;
+
+/** Of a request that never reached a decision: unauthenticated, malformed, too large. */
+export function refusalRecord(
+  head: RecordHead,
+  snapshot: Snapshot,
+  identity: Identity | null,
+  error: ServiceError,
+): DecisionRecord {
+  return {
+    ...head,
+    ...whoOf(identity),
+    route: null,
+    outcome: "refuse",
+    tableRevision: asWord(snapshot.decider.table.revision),
+    plan: [],
+    policy: null,
+    policyRevision: null,
+    constraint: null,
+    reason: asWord(error.code),
+    wouldDeny: [],
+    needs: [],
+    stream: false,
+    context: "unspecified",
+    maxOutput: "unspecified",
+    reasoningEffort: "unspecified",
+  };
+}
+
+export function decisionRecord(
+  head: RecordHead,
+  identity: Identity,
+  request: Pick<InferenceRequest, "shape">,
+  decision: Decision,
+): DecisionRecord {
+  const denial = decision.outcome === "deny" ? decision.denial : null;
+  const { needs, stream, context, maxOutput, reasoningEffort } = request.shape;
+  return {
+    ...head,
+    ...whoOf(identity),
+    route: decision.route === "" ? null : asWord(decision.route),
+    outcome: decision.outcome,
+    tableRevision: asWord(decision.tableRevision),
+    plan: decision.outcome === "route" ? decision.plan.map(({ endpoint }) => asWord(endpoint.id)) : [],
+    policy: denial === null ? null : asWord(denial.policy),
+    policyRevision: denial === null ? null : asWord(denial.revision),
+    constraint: denial === null ? null : asWord(denial.constraint),
+    reason: denial === null ? null : asWord(denial.reason),
+    wouldDeny: shadowRecords(decision),
+    needs,
+    stream,
+    context,
+    maxOutput,
+    reasoningEffort,
+  };
+}
+
+function whoOf(identity: Identity | null): Pick<DecisionRecord, "workspace" | "keyId" | "environment"> {
+  return {
+    workspace: identity === null ? null : asWord(identity.workspace),
+    keyId: identity === null ? null : asWord(identity.keyId),
+    environment: identity === null ? null : asWord(identity.environment),
+  };
+}
+
+/** What shadow slots said against a request; most decisions have none. */
+function shadowRecords(decision: Decision): readonly ShadowRecord[] {
+  return decision.trace.flatMap(({ slot, verdict, effect, policy, revision, constraint, reason }) =>
+    slot === "candidate" && verdict !== "pass" && effect !== "none"
+      ? [
+          {
+            policy: asWord(policy),
+            revision: asWord(revision),
+            constraint: asWord(constraint),
+            reason: reason === null ? null : asWord(reason),
+            verdict,
+          },
+        ]
+      : [],
+  );
+}

@@ -1,0 +1,98 @@
+import type { Identity } from "../canon/identity.ts";
+import type { Decider } from "../decide/decider.ts";
+import type { Connection } from "../dispatch/connections.ts";
+import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+
+/** Bounds of one server; all have defaults in `cli/serve.ts`. */
+export interface ServerLimits {
+  /** Largest request body, bytes. */
+  readonly bodyBytes: number;
+  /** Largest answer that is collected before it is sent, bytes. */
+  readonly answerBytes: number;
+  /** Longest time a request may take, whatever the caller asks; milliseconds. */
+  readonly requestTime: number;
+  /** Longest time a client may take to send a body, milliseconds. */
+  readonly bodyTime: number;
+}
+
+/** What requests are decided with: one table, its policies, its connections. Replaced as a whole by a reload. */
+export interface Snapshot {
+  readonly decider: Decider;
+  readonly connections: ReadonlyMap<string, Connection>;
+  /** Gives the connections back; called once, when the last request that took this snapshot has ended. */
+  readonly release: () => Promise<void>;
+}
+
+export type Verification =
+  | { readonly ok: true; readonly identity: Identity }
+  | { readonly ok: false; readonly code: "invalid_api_key" | "expired_api_key" };
+
+/** Everything outside a request that its handling needs: plain records of functions, so that tests can put their own. */
+export interface Runtime {
+  readonly snapshots: SnapshotHolder;
+  /** @param token the key's text, without a scheme. @param now milliseconds since the epoch. */
+  readonly verify: (token: string, now: number) => Verification;
+  readonly evidence: {
+    readonly decide: (record: DecisionRecord) => Promise<void>;
+    readonly settle: (record: OutcomeRecord) => void;
+  };
+  readonly newRequestId: () => string;
+  readonly limits: ServerLimits;
+  readonly build: BuildFacts;
+  /** Short words for what does not work as it should; empty when all is well. */
+  readonly degraded: () => readonly string[];
+  /** False while the process drains. */
+  readonly accepting: () => boolean;
+}
+
+export interface BuildFacts {
+  readonly id: string;
+  readonly contractSha256: string;
+  readonly contract: string;
+  /** On the clock of `performance.now()`. */
+  readonly startedAt: number;
+}
+
+/** The one pointer that a reload swaps. A request takes the snapshot once and is decided, relayed and recorded with it alone. */
+export class SnapshotHolder {
+  #current: Counted;
+
+  constructor(first: Snapshot) {
+    this.#current = { snapshot: first, users: 0, retired: false };
+  }
+
+  get current(): Snapshot {
+    return this.#current.snapshot;
+  }
+
+  /** Requests in flight on the current snapshot. */
+  get users(): number {
+    return this.#current.users;
+  }
+
+  /** Takes the current snapshot; call `done` once when the request has ended. */
+  take(): { readonly snapshot: Snapshot; readonly done: () => void } {
+    const counted = this.#current;
+    counted.users += 1;
+    return {
+      snapshot: counted.snapshot,
+      done: () => {
+        counted.users -= 1;
+        if (counted.retired && counted.users === 0) void counted.snapshot.release();
+      },
+    };
+  }
+
+  swap(next: Snapshot): void {
+    const old = this.#current;
+    this.#current = { snapshot: next, users: 0, retired: false };
+    old.retired = true;
+    if (old.users === 0) void old.snapshot.release();
+  }
+}
+
+interface Counted {
+  readonly snapshot: Snapshot;
+  users: number;
+  retired: boolean;
+}

@@ -1,0 +1,59 @@
+import type { ServerResponse } from "node:http";
+import type { ServiceError } from "../canon/error.ts";
+import { renderAnthropicError } from "../dialects/anthropic-errors.ts";
+import { renderOpenAiError } from "../dialects/openai-errors.ts";
+
+/** Headers of every answer (decisions.md, "Every response"); names and values by turns. */
+export function commonHeaders(requestId: string, clientRequestId: string | null): readonly string[] {
+  const headers = ["x-request-id", requestId, "request-id", requestId];
+  if (clientRequestId !== null) headers.push("x-client-request-id", clientRequestId);
+  return headers;
+}
+
+/** The client's own correlation id as far as it may be echoed: printable, without spaces, at most 128 characters. */
+export function readClientRequestId(value: string | readonly string[] | undefined): string | null {
+  return typeof value === "string" && /^[\x21-\x7e]{1,128}$/.test(value) ? value : null;
+}
+
+/** Kinds whose repetition by a client's library would only cost; official clients obey the header (protocols.md §0.2). */
+const NEVER_RETRY: ReadonlySet<string> = new Set(["policy_denied", "upstream", "timeout"]);
+
+/** Sends an error in the shape of the path's protocol family. */
+export function sendError(
+  response: ServerResponse,
+  path: string,
+  error: ServiceError,
+  requestId: string,
+  common: readonly string[],
+): void {
+  const render = path.startsWith("/api/") ? renderAnthropicError : renderOpenAiError;
+  const headers = [...common];
+  if (NEVER_RETRY.has(error.kind)) headers.push("x-should-retry", "false");
+  if (error.retryAfter !== null) headers.push("retry-after", String(Math.ceil(error.retryAfter / 1000)));
+  if (error.status === 401) headers.push("www-authenticate", "Bearer");
+  // The rest of a body that was too large or too slow is not waited for.
+  if (error.status === 413 || error.status === 408) headers.push("connection", "close");
+  sendText(response, error.status, render(error, requestId), headers);
+}
+
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  value: unknown,
+  headers: readonly string[],
+): void {
+  sendText(response, status, JSON.stringify(value), headers);
+}
+
+export function sendText(response: ServerResponse, status: number, json: string, headers: readonly string[]): void {
+  if (response.destroyed || response.headersSent) return;
+  const bytes = Buffer.from(json);
+  response.writeHead(status, [
+    ...headers,
+    "content-type",
+    "application/json",
+    "content-length",
+    String(bytes.length),
+  ]);
+  response.end(bytes);
+}

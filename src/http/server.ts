@@ -1,0 +1,134 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { H3, serve, type H3Event } from "h3";
+import { serviceError } from "../canon/error.ts";
+import { handleControl } from "./control.ts";
+import { ENDPOINTS, type Endpoint } from "./endpoints.ts";
+import { handleInference, internalError } from "./pipeline.ts";
+import type { Runtime } from "./runtime.ts";
+import { commonHeaders, sendError } from "./send.ts";
+import type { SimulatedOperation } from "./simulate.ts";
+import { bodyValidator, type BodyValidator } from "./validate.ts";
+
+/** Tells h3 that the node response has been written; a registered symbol, the way h3 itself says it. */
+const HANDLED = Symbol.for("h3.handled");
+
+type NodeHandler = (incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+export interface Listening {
+  /** Without a slash at the end. */
+  readonly url: string;
+  /** Stops accepting, lets requests in flight end, closes idle connections; after `grace` milliseconds closes the rest. */
+  close(grace: number): Promise<void>;
+}
+
+/** The h3 application of one listener: a route per row of the endpoint table, and a 404 for everything else. */
+export function createApp(runtime: Runtime, listener: Endpoint["listener"]): H3 {
+  // Silent: h3 would print unhandled errors with their stack, and a stack can quote a body (style.md §5.2).
+  const app = new H3({ silent: true });
+  const validators = new Map<Endpoint, BodyValidator>();
+  const operations = new Map<string, SimulatedOperation>();
+  for (const endpoint of ENDPOINTS) {
+    if (endpoint.body === null) continue;
+    const validate = bodyValidator(endpoint.body);
+    validators.set(endpoint, validate);
+    if (endpoint.kind === "inference") {
+      operations.set(endpoint.operation, { operation: endpoint.operation, surface: endpoint.surface, validate });
+    }
+  }
+  for (const endpoint of ENDPOINTS) {
+    if (endpoint.listener !== listener) continue;
+    const handler = nodeHandler(runtime, endpoint, validators.get(endpoint) ?? null, operations);
+    app.on(endpoint.method, endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"), (event) => run(runtime, handler, event));
+  }
+  app.all("/**", (event) => run(runtime, notFound(runtime), event));
+  return app;
+}
+
+function nodeHandler(
+  runtime: Runtime,
+  endpoint: Endpoint,
+  validate: BodyValidator | null,
+  operations: ReadonlyMap<string, SimulatedOperation>,
+): NodeHandler {
+  if (endpoint.kind === "control") {
+    return (incoming, response) => handleControl(runtime, endpoint, validate, operations, incoming, response);
+  }
+  if (validate === null) throw new Error(`endpoint ${endpoint.id}: an inference endpoint without a body schema`);
+  return (incoming, response) => handleInference(runtime, endpoint, validate, incoming, response);
+}
+
+/** The one place where an exception of ours ends: a 500 that says nothing, or a closed socket where an answer has begun. */
+async function run(runtime: Runtime, handler: NodeHandler, event: H3Event): Promise<symbol> {
+  const node = event.runtime?.node;
+  const incoming = node?.req;
+  const response = node?.res;
+  if (!isIncoming(incoming) || !isResponse(response)) throw new Error("server: not a node runtime");
+  try {
+    await handler(incoming, response);
+  } catch {
+    if (response.headersSent) response.destroy();
+    else {
+      const requestId = runtime.newRequestId();
+      sendError(response, incoming.url ?? "/", internalError(), requestId, commonHeaders(requestId, null));
+    }
+  }
+  if (!response.writableEnded && !response.destroyed) await closed(response);
+  return HANDLED;
+}
+
+function closed(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    response.once("close", resolve);
+  });
+}
+
+function isIncoming(value: unknown): value is IncomingMessage {
+  return typeof value === "object" && value !== null && "headers" in value;
+}
+
+function isResponse(value: unknown): value is ServerResponse {
+  return typeof value === "object" && value !== null && "writeHead" in value;
+}
+
+function notFound(runtime: Runtime): NodeHandler {
+  return (incoming, response) => {
+    incoming.resume();
+    const requestId = runtime.newRequestId();
+    const path = incoming.url ?? "/";
+    const stored = /^\/v1\/(responses|conversations|threads|assistants|files|batches)(\/|$|\?)/.test(path);
+    const error = stored
+      ? serviceError(404, "not_found", "not_supported", "The router keeps nothing, so stored objects do not exist here.")
+      : serviceError(404, "not_found", "unknown_path", "No such path and method; GET /openapi.json lists them.");
+    sendError(response, path, error, requestId, commonHeaders(requestId, null));
+    return Promise.resolve();
+  };
+}
+
+/** Listens. Resolves when connections are accepted. */
+export async function listen(app: H3, host: string, port: number): Promise<Listening> {
+  const server = serve(app, { hostname: host, port, silent: true, gracefulShutdown: false });
+  await server.ready();
+  const node = server.node?.server;
+  if (!isNodeServer(node)) throw new Error("server: h3 did not give a node server");
+  // Slow headers hold a socket and nothing else; bodies have their own limit (read-body.ts).
+  node.headersTimeout = 15_000;
+  node.requestTimeout = 0;
+  return { url: (server.url ?? "").replace(/\/$/, ""), close: (grace) => drain(node, grace) };
+}
+
+function isNodeServer(value: unknown): value is Server {
+  return typeof value === "object" && value !== null && "closeIdleConnections" in value;
+}
+
+async function drain(server: Server, grace: number): Promise<void> {
+  const ended = new Promise<void>((resolve) => {
+    server.close(() => resolve());
+  });
+  server.closeIdleConnections();
+  // A keep-alive connection becomes idle only when its request has ended, so look again.
+  const sweep = setInterval(() => server.closeIdleConnections(), 50);
+  const force = setTimeout(() => server.closeAllConnections(), grace);
+  await ended;
+  clearInterval(sweep);
+  clearTimeout(force);
+}

@@ -1,0 +1,135 @@
+import { isCapability } from "../canon/capability.ts";
+import type { ConstraintTrace, Decision, Denial } from "../canon/decision.ts";
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
+import type { Identity } from "../canon/identity.ts";
+import { isJsonObject, type JsonObject } from "../canon/json.ts";
+import type { Operation } from "../canon/operation.ts";
+import { denialError } from "../canon/reasons.ts";
+import type { Surface } from "../dialects/dialect.ts";
+import { parsePreferences } from "../dialects/preferences.ts";
+import { routeCandidates } from "../decide/candidates.ts";
+import type { Decider } from "../decide/decider.ts";
+import type { Question } from "../decide/decide.ts";
+import type { BodyValidator } from "./validate.ts";
+
+/** What simulation needs of the operation it simulates: the same reader and the same checks as a real call. */
+export interface SimulatedOperation {
+  readonly operation: Operation;
+  readonly surface: Surface;
+  readonly validate: BodyValidator;
+}
+
+/**
+ * Makes the question that a real call would ask. With `request`, its body is validated and read by the operation's own surface; otherwise the
+ * shape is a plain request with the `needs` given.
+ */
+export function simulationQuestion(
+  body: JsonObject,
+  bytes: number,
+  operation: SimulatedOperation,
+): Question | ServiceError {
+  const { request } = body;
+  if (!isJsonObject(request)) return plainQuestion(body, operation.operation);
+  const { provider } = body;
+  const whole: JsonObject = { ...request, model: body["model"], ...(provider === undefined ? {} : { provider }) };
+  return nested(operation.validate(whole)) ?? nestedQuestion(operation.surface.parse(whole, bytes));
+}
+
+function plainQuestion(body: JsonObject, operation: Operation): Question {
+  const needs = Array.isArray(body["needs"]) ? body["needs"] : [];
+  return {
+    model: typeof body["model"] === "string" ? body["model"] : "",
+    preferences: parsePreferences(body["provider"]),
+    shape: {
+      operation,
+      needs: needs.filter((need): need is string => typeof need === "string").filter(isCapability).toSorted(),
+      stream: body["stream"] === true,
+      context: "unspecified",
+      maxOutput: "unspecified",
+      reasoningEffort: "unspecified",
+      signatureFamilies: [],
+      dimensions: null,
+    },
+  };
+}
+
+function nestedQuestion(parsed: Question | ServiceError): Question | ServiceError {
+  return "code" in parsed ? (nested(parsed) ?? parsed) : parsed;
+}
+
+/** An error inside `request` names its member from the outside. */
+function nested(error: ServiceError | null): ServiceError | null {
+  if (error === null) return null;
+  const param = error.param === null ? "request" : `request.${error.param}`;
+  return invalidRequest(error.code, error.message, param);
+}
+
+/** A decision as a reader wants it: the plan, and every candidate with every constraint's verdict. */
+export function explain(decider: Decider, identity: Identity, question: Question, decision: Decision): JsonObject {
+  const route = decision.route === "" ? undefined : decider.table.routes[decision.route];
+  const candidates = route === undefined ? [] : routeCandidates(decider.table, route);
+  const planned = decision.outcome === "route" ? decision.plan.map(({ endpoint }) => endpoint.id) : [];
+  const denial = decision.outcome === "deny" ? decision.denial : null;
+  return {
+    object: "route.simulation",
+    operation: question.shape.operation,
+    model: question.model,
+    workspace: identity.workspace,
+    outcome: decision.outcome,
+    route: decision.route === "" ? null : decision.route,
+    plan: decision.outcome === "route" ? decision.plan.map(candidateFacts) : [],
+    denial: denial === null ? null : denialFacts(denial),
+    error: denial === null ? null : errorFacts(denial),
+    candidates: candidates.map((candidate) => ({
+      ...candidateFacts(candidate),
+      in_plan: planned.includes(candidate.endpoint.id),
+      constraints: decision.trace.map((entry) => candidateVerdict(entry, candidate.endpoint.id)),
+    })),
+    constraints: decision.trace.map((entry) => ({ ...verdictFacts(entry), failing: entry.failing, effect: entry.effect })),
+    if_promoted:
+      decision.ifPromoted === null
+        ? null
+        : {
+            outcome: decision.ifPromoted.outcome,
+            plan: decision.ifPromoted.plan,
+            denial: decision.ifPromoted.denial === null ? null : denialFacts(decision.ifPromoted.denial),
+          },
+    table_revision: decision.tableRevision,
+    policy_revisions: policyRevisions(decider),
+  };
+}
+
+/** Policy id → revision of each slot; the content's digest where no store has numbered it. */
+export function policyRevisions(decider: Decider): JsonObject {
+  const revisions: Record<string, JsonObject> = {};
+  for (const { identity } of decider.policies.policies) {
+    const slots = revisions[identity.id] ?? {};
+    revisions[identity.id] = { ...slots, [identity.slot]: { revision: identity.revision, digest: identity.digest } };
+  }
+  return revisions;
+}
+
+function candidateFacts({ endpoint, rank }: ReturnType<typeof routeCandidates>[number]): JsonObject {
+  const { id, model, provider, region, dialect, price, capabilities } = endpoint;
+  const prices = price === null ? null : { input: price.input, output: price.output, request: price.request };
+  return { endpoint: id, rank, model, provider, region, dialect, capabilities, price: prices };
+}
+
+function candidateVerdict(entry: ConstraintTrace, endpoint: string): JsonObject {
+  const whole = entry.verdict !== "fail" || entry.failing.length === 0;
+  const verdict = whole ? entry.verdict : entry.failing.includes(endpoint) ? "fail" : "pass";
+  return { ...verdictFacts(entry), verdict, reason: verdict === "pass" ? null : entry.reason };
+}
+
+function verdictFacts({ policy, revision, slot, constraint, verdict, reason }: ConstraintTrace): JsonObject {
+  return { policy, revision, slot, constraint, verdict, reason };
+}
+
+function denialFacts({ policy, revision, mode, constraint, reason, subject, failing }: Denial): JsonObject {
+  return { policy: { id: policy, revision, mode }, failed_constraint: constraint, reason_code: reason, subject, failing };
+}
+
+function errorFacts(denial: Denial): JsonObject {
+  const { status, code, message, param } = denialError(denial);
+  return { status, code, message, param };
+}

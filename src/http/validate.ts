@@ -1,0 +1,98 @@
+import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
+import type { JsonObject, JsonValue } from "../canon/json.ts";
+import { isDeeperThan } from "../dialects/json-bytes.ts";
+import { PROVIDER_PREFERENCES_SCHEMA } from "../dialects/preferences.ts";
+
+/** Schemas that bodies refer to; they stand in /openapi.json under the same path. */
+export const COMPONENT_SCHEMAS = { ProviderPreferences: PROVIDER_PREFERENCES_SCHEMA } as const;
+
+/** Deepest nesting of a request body. Tool schemas of real agents reach about twenty. */
+const MAXIMUM_DEPTH = 100;
+
+export type BodyValidator = (body: JsonValue) => ServiceError | null;
+
+/** Compiles a schema into a check that gives the first thing wrong with a body. Made once per endpoint, at start. */
+export function bodyValidator(schema: JsonObject): BodyValidator {
+  const ajv = new Ajv2020({ allErrors: false, strict: true, strictTypes: false, strictRequired: false, verbose: false });
+  ajv.addVocabulary(["components"]);
+  const validate: ValidateFunction = ajv.compile({ ...schema, components: { schemas: COMPONENT_SCHEMAS } });
+  return (body) => {
+    if (isDeeperThan(body, MAXIMUM_DEPTH)) {
+      return invalidRequest("too_deeply_nested", `The body is nested more than ${MAXIMUM_DEPTH} levels deep`);
+    }
+    if (validate(body)) return null;
+    return describe(validate.errors ?? []);
+  };
+}
+
+/** Says what is wrong in the caller's words: a path, and a rule of the schema. Values are never quoted. */
+function describe(errors: readonly ErrorObject[]): ServiceError {
+  const error = mostSpecific(errors);
+  if (error === undefined) return invalidRequest("invalid_body", "The body does not match the contract");
+  const path = memberPath(error.instancePath);
+  const where = path === "" ? "The body" : path;
+  const parameters = error.params as Readonly<Record<string, unknown>>;
+  switch (error.keyword) {
+    case "required": {
+      const missing = joined(path, String(parameters["missingProperty"]));
+      return invalidRequest("missing_field", `${missing} is required`, missing);
+    }
+    case "additionalProperties": {
+      const name = String(parameters["additionalProperty"]);
+      if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) {
+        return invalidRequest("unknown_field", `${where} has a member that it may not have`, path || undefined);
+      }
+      return invalidRequest("unknown_field", `Unknown field ${joined(path, name)}`, joined(path, name));
+    }
+    case "enum": {
+      const allowed = parameters["allowedValues"];
+      const words = Array.isArray(allowed) ? allowed.map((value) => String(value)).join(", ") : "";
+      return invalidRequest("invalid_value", `${where} must be one of ${words}`, path || undefined);
+    }
+    case "anyOf": {
+      return invalidRequest("invalid_type", `${where} must be ${alternatives(errors, error)}`, path || undefined);
+    }
+    case "not": {
+      return invalidRequest("invalid_value", `${where} holds members that exclude each other`, path || undefined);
+    }
+    default: {
+      const code = error.keyword === "type" ? "invalid_type" : "invalid_value";
+      return invalidRequest(code, `${where} ${error.message ?? "is not valid"}`, path || undefined);
+    }
+  }
+}
+
+/** A branch of an `anyOf` that got further into the value says more than the `anyOf` itself. */
+function mostSpecific(errors: readonly ErrorObject[]): ErrorObject | undefined {
+  const outer = errors.at(-1);
+  if (outer?.keyword !== "anyOf") return outer;
+  const deeper = errors.filter((error) => error.instancePath.length > outer.instancePath.length && error !== outer);
+  return deeper.at(-1) ?? errors.find((error) => error !== outer && error.keyword !== "type" && isBranch(error, outer)) ?? outer;
+}
+
+function isBranch(error: ErrorObject, outer: ErrorObject): boolean {
+  return error.schemaPath.startsWith(`${outer.schemaPath}/`);
+}
+
+function alternatives(errors: readonly ErrorObject[], outer: ErrorObject): string {
+  const types = errors
+    .filter((error) => error.keyword === "type" && error.instancePath === outer.instancePath)
+    .map((error) => String((error.params as Readonly<Record<string, unknown>>)["type"]));
+  return types.length === 0 ? "of another type" : [...new Set(types)].join(" or ");
+}
+
+/** `/messages/0/content` → `messages[0].content`. Names that do not look like one are not repeated. */
+function memberPath(pointer: string): string {
+  let path = "";
+  for (const raw of pointer.split("/").slice(1)) {
+    const name = raw.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (/^\d+$/.test(name)) path += `[${name}]`;
+    else path = joined(path, /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/.test(name) ? name : "*");
+  }
+  return path;
+}
+
+function joined(path: string, name: string): string {
+  return path === "" ? name : `${path}.${name}`;
+}
