@@ -11,6 +11,8 @@ export interface Connection {
   readonly headers: readonly string[];
   /** The simulated upstream answers for this provider. */
   readonly simulated: boolean;
+  /** Calls under way; one more than `maxConcurrency` is not queued but tried elsewhere. */
+  readonly gate: { inFlight: number };
 }
 
 /** How a provider is reached: its own host with its secret, or the simulated upstream; `null` leaves it out. */
@@ -22,6 +24,7 @@ export interface Access {
 
 interface PooledConnection {
   readonly dispatcher: Pool;
+  readonly gate: { inFlight: number };
   users: number;
 }
 
@@ -47,7 +50,7 @@ export class ConnectionPools {
       taken.push(key);
       connections.set(provider.id, {
         provider,
-        dispatcher: this.#take(key, url.origin, provider),
+        ...this.#take(key, url.origin, provider),
         pathPrefix: url.pathname.replace(/\/$/, ""),
         headers: staticHeaders(provider, way),
         simulated: way.simulatedBaseUrl !== null,
@@ -56,11 +59,11 @@ export class ConnectionPools {
     return { connections, release: () => this.#release(taken) };
   }
 
-  #take(key: string, origin: string, provider: ProviderRow): Dispatcher {
+  #take(key: string, origin: string, provider: ProviderRow): Pick<Connection, "dispatcher" | "gate"> {
     const known = this.#pools.get(key);
     if (known !== undefined) {
       known.users += 1;
-      return known.dispatcher;
+      return known;
     }
     const dispatcher = new Pool(origin, {
       connections: provider.maxConcurrency,
@@ -71,8 +74,9 @@ export class ConnectionPools {
       bodyTimeout: 0,
       keepAliveTimeout: 30_000,
     });
-    this.#pools.set(key, { dispatcher, users: 1 });
-    return dispatcher;
+    const made = { dispatcher, gate: { inFlight: 0 }, users: 1 };
+    this.#pools.set(key, made);
+    return made;
   }
 
   async #release(keys: readonly string[]): Promise<void> {

@@ -80,9 +80,14 @@ export async function relayPlan(job: RelayJob, client: ClientAnswer): Promise<Re
     let result: AttemptResult;
     if (connection === undefined) {
       result = notTried("credentials_missing");
+    } else if (connection.gate.inFlight >= connection.provider.maxConcurrency) {
+      result = notTried("overloaded");
     } else {
       current = new RelayAttempt(job, candidate, connection, index + 1, client);
-      result = await current.run();
+      connection.gate.inFlight += 1;
+      result = await current.run().finally(() => {
+        connection.gate.inFlight -= 1;
+      });
       for (const name of current.stripped) stripped.add(name);
     }
     const duration = performance.now() - startedAt;

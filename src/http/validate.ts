@@ -63,16 +63,17 @@ function describe(errors: readonly ErrorObject[]): ServiceError {
   }
 }
 
-/** A branch of an `anyOf` that got further into the value says more than the `anyOf` itself. */
+const WRAPPERS: ReadonlySet<string> = new Set(["anyOf", "oneOf", "if"]);
+
+/** A branch that got further into the value, or that the value entered, says more than the alternatives around it. */
 function mostSpecific(errors: readonly ErrorObject[]): ErrorObject | undefined {
   const outer = errors.at(-1);
-  if (outer?.keyword !== "anyOf") return outer;
-  const deeper = errors.filter((error) => error.instancePath.length > outer.instancePath.length && error !== outer);
-  return deeper.at(-1) ?? errors.find((error) => error !== outer && error.keyword !== "type" && isBranch(error, outer)) ?? outer;
-}
-
-function isBranch(error: ErrorObject, outer: ErrorObject): boolean {
-  return error.schemaPath.startsWith(`${outer.schemaPath}/`);
+  if (outer === undefined || !WRAPPERS.has(outer.keyword)) return outer;
+  const inside = errors.filter(
+    ({ keyword, instancePath }) =>
+      !WRAPPERS.has(keyword) && (keyword !== "type" || instancePath.length > outer.instancePath.length),
+  );
+  return inside.toSorted((left, right) => left.instancePath.length - right.instancePath.length).at(-1) ?? outer;
 }
 
 function alternatives(errors: readonly ErrorObject[], outer: ErrorObject): string {

@@ -1,0 +1,28 @@
+import { DuplicateKeyError, KeyNotActiveError, StoreUnavailableError } from "../store/errors.ts";
+import { CommandError, EXIT, UsageError, type CommandIo } from "./command-io.ts";
+
+/** Runs a command's work and turns the errors made for people into one line on stderr and the exit code. */
+export async function runCommand(
+  name: string,
+  io: CommandIo,
+  work: () => Promise<number>,
+): Promise<number> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof UsageError) {
+      io.stderr(`signalbox ${name}: ${error.message}\nRun "signalbox ${name} --help" for help.\n`);
+      return EXIT.usage;
+    }
+    if (
+      error instanceof CommandError ||
+      error instanceof StoreUnavailableError ||
+      error instanceof KeyNotActiveError ||
+      error instanceof DuplicateKeyError
+    ) {
+      io.stderr(`signalbox ${name}: ${error.message}\n`);
+      return EXIT.failed;
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,58 @@
+import { randomBytes } from "node:crypto";
+import type { Scope } from "../../canon/scope.ts";
+import { createKey, importKey } from "../../keys/key-record.ts";
+import type { Store } from "../../store/port.ts";
+
+const DAY = 86_400_000;
+
+/**
+ * A store without keys gets one `operations:manage` key: the one in `SIGNALBOX_BOOTSTRAP_KEY`, or a new one whose text is given back to be
+ * printed once (decisions.md, "Credentials"). `null` where nothing has to be printed.
+ */
+export async function bootstrapKey(
+  store: Store,
+  workspace: string,
+  given: string | undefined,
+): Promise<string | null> {
+  if ((await store.keys.list()).length > 0) return null;
+  const options = {
+    workspace,
+    scopes: ["operations:manage"] satisfies Scope[],
+    owner: "bootstrap",
+    environment: "production",
+    expiresAt: Date.now() + 30 * DAY,
+    createdBy: "bootstrap",
+  };
+  if (given !== undefined && given !== "") {
+    await store.keys.create(importKey(given, options, Date.now()));
+    return null;
+  }
+  const { text, record } = createKey(options, Date.now(), randomBytes);
+  await store.keys.create(record);
+  return text;
+}
+
+/** Everything that a first look needs; no management. */
+const DEMO_SCOPES: readonly Scope[] = ["inference", "catalogue:read", "route:simulate", "governance:read"];
+
+/** A key of one day for the workspace `demo`; the demo keys of earlier starts are revoked. */
+export async function demoKey(store: Store): Promise<string> {
+  const now = Date.now();
+  for (const key of await store.keys.list({ workspace: "demo" })) {
+    if (key.createdBy === "demo" && key.status === "active") await store.keys.revoke(key.id, now);
+  }
+  const { text, record } = createKey(
+    {
+      workspace: "demo",
+      scopes: DEMO_SCOPES,
+      owner: "demo",
+      environment: "development",
+      expiresAt: now + DAY,
+      createdBy: "demo",
+    },
+    now,
+    randomBytes,
+  );
+  await store.keys.create(record);
+  return text;
+}

@@ -1,0 +1,86 @@
+import { parseArgs } from "node:util";
+import type { CommandIo } from "../command-io.ts";
+
+/** How one server is to run; every member has been checked. */
+export interface ServeOptions {
+  readonly config: string;
+  readonly database: string;
+  readonly host: string;
+  readonly port: number;
+  readonly adminHost: string;
+  readonly adminPort: number;
+  /** Makes a key of one day for the workspace `demo` and prints a request to paste. */
+  readonly demo: boolean;
+  /** Longest wait for requests in flight at the end, milliseconds. */
+  readonly drain: number;
+  /** Reload when a file of the configuration changes. */
+  readonly watch: boolean;
+  readonly cacheDirectory: string;
+}
+
+export const SERVE_HELP = `Usage: signalbox serve [options]
+
+Serves the routes and policies of a folder.
+
+  --config FILE       routes.yaml to serve (default: routes.yaml)
+  --database FILE     SQLite file (default: $SIGNALBOX_DATABASE or .signalbox/signalbox.db)
+  --host HOST         address of the public listener (default: 127.0.0.1)
+  --port PORT         its port; 0 takes a free one (default: $PORT or 8080)
+  --admin-host HOST   address of the admin listener: /livez, /readyz (default: 127.0.0.1)
+  --admin-port PORT   its port; 0 takes a free one (default: the public port + 1, or 0)
+  --drain SECONDS     longest wait for requests in flight when stopped (default: 30)
+  --cache DIRECTORY   compiled policies (default: .signalbox/cache)
+  --no-watch          do not reload when a file changes; SIGHUP always reloads
+  --demo              make a key of one day for the workspace demo and print a request to paste
+  --help              this text
+
+Exit codes: 0 stopped as asked, 1 configuration or start failed, 2 usage.
+`;
+
+/** Reads the arguments; a sentence where they are wrong. */
+export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions | string {
+  let values;
+  try {
+    ({ values } = parseArgs({
+      args: [...argv],
+      options: {
+        config: { type: "string", default: "routes.yaml" },
+        database: { type: "string" },
+        host: { type: "string", default: "127.0.0.1" },
+        port: { type: "string" },
+        "admin-host": { type: "string", default: "127.0.0.1" },
+        "admin-port": { type: "string" },
+        drain: { type: "string", default: "30" },
+        cache: { type: "string", default: ".signalbox/cache" },
+        "no-watch": { type: "boolean", default: false },
+        demo: { type: "boolean", default: false },
+      },
+    }));
+  } catch (error) {
+    return error instanceof Error ? error.message : "the arguments cannot be read";
+  }
+  const port = readPort(values.port ?? io.environment["PORT"] ?? "8080");
+  if (port === null) return "--port (or PORT) must be a number from 0 to 65535";
+  const adminPort = readPort(values["admin-port"] ?? String(port === 0 ? 0 : port + 1));
+  if (adminPort === null) return "--admin-port must be a number from 0 to 65535";
+  const drain = Number(values.drain);
+  if (!Number.isFinite(drain) || drain < 0 || drain > 3_600) return "--drain must be a number of seconds from 0 to 3600";
+  return {
+    config: values.config,
+    database: values.database ?? io.environment["SIGNALBOX_DATABASE"] ?? ".signalbox/signalbox.db",
+    host: values.host,
+    port,
+    adminHost: values["admin-host"],
+    adminPort,
+    demo: values.demo,
+    drain: drain * 1000,
+    watch: !values["no-watch"],
+    cacheDirectory: values.cache,
+  };
+}
+
+function readPort(text: string): number | null {
+  if (!/^\d{1,5}$/.test(text)) return null;
+  const port = Number(text);
+  return port <= 65_535 ? port : null;
+}

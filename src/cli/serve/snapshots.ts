@@ -1,0 +1,96 @@
+import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { Diagnostic } from "../../canon/diagnostic.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import { compileConfiguration } from "../../compile/compile.ts";
+import { loadConfiguration } from "../../compile/load.ts";
+import { resolveSecrets, type MissingSecret } from "../../compile/secrets.ts";
+import { createDecider } from "../../decide/decider.ts";
+import type { Access, ConnectionPools } from "../../dispatch/connections.ts";
+import type { Snapshot } from "../../http/runtime.ts";
+import { policyData } from "../../policy/policy-data.ts";
+import { createPolicySet } from "../../policy/policy-set.ts";
+import type { Store } from "../../store/port.ts";
+
+/** What a snapshot is made with, besides the files. */
+export interface SnapshotSupply {
+  /** Path of routes.yaml. */
+  readonly config: string;
+  readonly cacheDirectory: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly store: Store;
+  readonly pools: ConnectionPools;
+  /** Base URL of the simulated upstream; started when the first provider needs it. */
+  readonly simulatedBaseUrl: () => Promise<string>;
+}
+
+export type BuiltSnapshot =
+  | {
+      readonly ok: true;
+      readonly snapshot: Snapshot;
+      readonly diagnostics: readonly Diagnostic[];
+      /** Providers that the simulated upstream answers for, with the secret that would make them real. */
+      readonly simulated: readonly MissingSecret[];
+      /** Providers left out for want of their secret. */
+      readonly disabled: readonly MissingSecret[];
+    }
+  | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] };
+
+/** Files → table and policies → decider and connections. Everything new stands beside the old until the caller swaps. */
+export async function buildSnapshot(supply: SnapshotSupply): Promise<BuiltSnapshot> {
+  const loaded = await loadConfiguration(supply.config);
+  const compiled = await compileConfiguration(loaded, { cacheDirectory: supply.cacheDirectory });
+  const { table, policies } = compiled;
+  if (table === null || policies === null) return { ok: false, diagnostics: compiled.diagnostics };
+  const folder = dirname(resolve(supply.config));
+  const secrets = resolveSecrets(table, supply.environment, (path) => readFileSync(resolve(folder, path), "utf8"));
+  const fatal = secrets.missing.filter(({ onMissing }) => onMissing === "fail");
+  if (fatal.length > 0) return { ok: false, diagnostics: [...compiled.diagnostics, ...fatal.map((one) => unset(supply, one))] };
+  const states = await supply.store.policies.observe(
+    policies.policies.map(({ contract, digest }) => ({
+      id: contract.id,
+      digest,
+      initialMode: initialMode(table, contract.id),
+    })),
+  );
+  const policySet = await createPolicySet(policies, states, policyData(table));
+  const simulated = secrets.missing.filter(({ onMissing }) => onMissing === "simulate");
+  const baseUrl = simulated.length > 0 ? await supply.simulatedBaseUrl() : null;
+  const simulatedIds = new Set(simulated.map(({ provider }) => provider));
+  const { connections, release } = supply.pools.acquire(table, (provider): Access | null => {
+    if (simulatedIds.has(provider.id)) return { secret: null, simulatedBaseUrl: baseUrl };
+    const secret = secrets.secrets.get(provider.id) ?? null;
+    if (provider.auth.kind !== "none" && secret === null) return null;
+    return { secret, simulatedBaseUrl: null };
+  });
+  return {
+    ok: true,
+    snapshot: { decider: createDecider(table, policySet), connections, release },
+    diagnostics: compiled.diagnostics,
+    simulated,
+    disabled: secrets.missing.filter(({ onMissing }) => onMissing === "disable"),
+  };
+}
+
+function initialMode(table: RoutingTable, policy: string): "shadow" | "enforce" {
+  const modes = table.policies.initialMode;
+  const own = Object.hasOwn(modes, policy) ? modes[policy] : undefined;
+  return own ?? (Object.hasOwn(modes, "*") ? modes["*"] : undefined) ?? "shadow";
+}
+
+function unset(supply: SnapshotSupply, missing: MissingSecret): Diagnostic {
+  return {
+    code: "SECRET_NOT_SET",
+    severity: "error",
+    file: supply.config,
+    line: 1,
+    column: 1,
+    message: `providers.${missing.provider}: its secret (${describeReference(missing)}) is not set`,
+    hint: "Set it, or say on_missing_secret: disable (leave the provider out) or simulate (the simulated upstream answers).",
+  };
+}
+
+/** Where a secret is looked for; never what was found. */
+export function describeReference({ reference }: MissingSecret): string {
+  return "env" in reference ? `environment variable ${reference.env}` : `file ${reference.file}`;
+}

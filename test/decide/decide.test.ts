@@ -1,0 +1,228 @@
+import { describe, expect, it } from "vitest";
+import type { Decision } from "../../src/canon/decision.ts";
+import { decide, type Question } from "../../src/decide/decide.ts";
+import { endpoint, fakePolicies, identity, model, provider, route, shape, table, workspace } from "../support/table.ts";
+
+function question(more: Partial<Question> = {}): Question {
+  return { model: "r", shape: shape(), preferences: null, ...more };
+}
+
+function plan(decision: Decision): readonly string[] {
+  return decision.outcome === "route" ? decision.plan.map((candidate) => candidate.endpoint.id) : [];
+}
+
+function reason(decision: Decision): string | null {
+  return decision.outcome === "deny" ? decision.denial.reason : null;
+}
+
+describe("approvals of the table", () => {
+  it("routes to the primary, then the fallbacks", () => {
+    expect(plan(decide(table(), fakePolicies(), identity, question()))).toEqual(["a", "b"]);
+  });
+
+  it.each(["nowhere", "constructor", "__proto__", "toString"])("does not know the route %s", (name) => {
+    expect(reason(decide(table(), fakePolicies(), identity, question({ model: name })))).toBe("model_not_found");
+  });
+
+  it("answers an unapproved route exactly like an unknown one", () => {
+    const rows = table({ workspaces: [workspace("w", { routes: [] })] });
+    const unapproved = decide(rows, fakePolicies(), identity, question());
+    const unknown = decide(rows, fakePolicies(), identity, question({ model: "x" }));
+    expect(unapproved).toEqual(unknown);
+  });
+
+  it("denies a workspace that the table does not have", () => {
+    expect(reason(decide(table(), fakePolicies(), { ...identity, workspace: "gone" }, question()))).toBe("model_not_found");
+  });
+
+  it("refuses an operation that the route does not serve", () => {
+    const rows = table({ routes: [route("r", "a", [], { operations: ["embed"] })] });
+    expect(reason(decide(rows, fakePolicies(), identity, question()))).toBe("operation_not_supported");
+  });
+
+  it("refuses a capability that one fallback lacks, and names the fallback", () => {
+    const rows = table({ endpoints: [endpoint("a"), endpoint("b", { capabilities: ["tools"] })] });
+    const decision = decide(rows, fakePolicies(), identity, question({ shape: shape({ needs: ["json_schema"] }) }));
+    expect(decision).toMatchObject({
+      outcome: "deny",
+      denial: { reason: "capability_not_supported", subject: "json_schema", failing: ["b"] },
+    });
+  });
+
+  it("leaves such a fallback out where the route says narrow, and says so", () => {
+    const rows = table({
+      endpoints: [endpoint("a"), endpoint("b", { capabilities: ["tools"] })],
+      routes: [route("r", "a", ["b"], { onGap: "narrow" })],
+    });
+    const decision = decide(rows, fakePolicies(), identity, question({ shape: shape({ needs: ["json_schema"] }) }));
+    expect(plan(decision)).toEqual(["a"]);
+    expect(decision.trace.find((entry) => entry.effect === "narrowed")).toMatchObject({
+      constraint: "capability_supported:json_schema",
+      failing: ["b"],
+    });
+  });
+
+  it("denies when the primary lacks it, whatever the route says", () => {
+    const rows = table({
+      endpoints: [endpoint("a", { capabilities: [] }), endpoint("b")],
+      routes: [route("r", "a", ["b"], { onGap: "narrow" })],
+    });
+    const decision = decide(rows, fakePolicies(), identity, question({ shape: shape({ needs: ["tools"] }) }));
+    expect(reason(decision)).toBe("capability_not_supported");
+  });
+
+  it.each([
+    ["capability", { capabilities: [] }, "CAPABILITY_NOT_APPROVED"],
+    ["provider", { providers: ["p"] }, "PROVIDER_NOT_APPROVED"],
+    ["region", { regions: ["eu-west"] }, "REGION_NOT_APPROVED"],
+  ] as const)("denies what the workspace has not approved: %s", (_, approve, expected) => {
+    const rows = table({ workspaces: [workspace("w", approve)] });
+    const decision = decide(rows, fakePolicies(), identity, question({ shape: shape({ needs: ["tools"] }) }));
+    expect(reason(decision)).toBe(expected);
+  });
+
+  it("sends signed reasoning only to its own family", () => {
+    const rows = table({
+      models: [model("m", { signatureFamily: "one" }), model("n", { signatureFamily: "two" })],
+      endpoints: [endpoint("a"), endpoint("b", { model: "n" })],
+      routes: [route("r", "a", ["b"], { onGap: "narrow" })],
+    });
+    const same = decide(rows, fakePolicies(), identity, question({ shape: shape({ signatureFamilies: ["one"] }) }));
+    const other = decide(rows, fakePolicies(), identity, question({ shape: shape({ signatureFamilies: ["two"] }) }));
+    expect(plan(same)).toEqual(["a"]);
+    expect(reason(other)).toBe("SIGNATURE_FAMILY_MISMATCH");
+  });
+
+  it("approves the length of vectors, the longest one where the request names none", () => {
+    const rows = (dimensions: readonly number[]) =>
+      table({
+        models: [model("m", { operations: ["embed"], dimensions: [256, 1024] })],
+        routes: [route("r", "a", [], { operations: ["embed"] })],
+        workspaces: [workspace("w", { dimensions })],
+      });
+    const asked = (dimensions: number | null) => question({ shape: shape({ operation: "embeddings", dimensions }) });
+    expect(plan(decide(rows([1024]), fakePolicies(), identity, asked(null)))).toEqual(["a"]);
+    expect(reason(decide(rows([256]), fakePolicies(), identity, asked(null)))).toBe("DIMENSIONS_NOT_APPROVED");
+    expect(plan(decide(rows([256]), fakePolicies(), identity, asked(256)))).toEqual(["a"]);
+    expect(reason(decide(rows([256, 1024]), fakePolicies(), identity, asked(512)))).toBe("DIMENSIONS_NOT_APPROVED");
+  });
+});
+
+describe("preferences", () => {
+  it.each([
+    ["only", { only: ["q"] }, ["b"]],
+    ["ignore", { ignore: ["p"] }, ["b"]],
+    ["order", { order: ["q"] }, ["b", "a"]],
+    ["region by name", { region: ["us-east"] }, ["b"]],
+    ["region by group", { region: ["us"] }, ["b"]],
+    ["no fallbacks", { allow_fallbacks: false }, ["a"]],
+    ["no fallbacks after order", { allow_fallbacks: false, order: ["q"] }, ["b"]],
+    ["sort by price", { sort: { by: "price", partition: "model" } }, ["b", "a"]],
+    ["order wins over sort", { sort: { by: "price", partition: "model" }, order: ["p"] }, ["a", "b"]],
+    ["max price", { max_price: { input: 0.5 } }, ["b"]],
+  ] as const)("%s", (_, preferences, expected) => {
+    const cheap = endpoint("b", { provider: "q", region: "us-east", price: { input: 0.5, output: 1, request: 0 } });
+    const rows = table({ endpoints: [endpoint("a"), cheap] });
+    expect(plan(decide(rows, fakePolicies(), identity, question({ preferences })))).toEqual(expected);
+  });
+
+  it("makes an excluded endpoint no fallback, so that nothing needs to approve it", () => {
+    const rows = table({ workspaces: [workspace("w", { providers: ["p"] })] });
+    expect(reason(decide(rows, fakePolicies(), identity, question()))).toBe("PROVIDER_NOT_APPROVED");
+    const narrowed = decide(rows, fakePolicies(), identity, question({ preferences: { ignore: ["q"] } }));
+    expect(plan(narrowed)).toEqual(["a"]);
+  });
+
+  it("never widens: what is not approved stays denied, whatever is preferred", () => {
+    const rows = table({ workspaces: [workspace("w", { providers: ["p"] })] });
+    const decision = decide(rows, fakePolicies(), identity, question({ preferences: { only: ["q"] } }));
+    expect(reason(decision)).toBe("PROVIDER_NOT_APPROVED");
+  });
+
+  it.each([
+    [{ only: ["nobody"] }, "unknown_preference", "only"],
+    [{ order: ["p", "constructor"] }, "unknown_preference", "order"],
+    [{ region: ["mars"] }, "unknown_preference", "region"],
+    [{ ignore: ["p", "q"] }, "preferences_exclude_all", "ignore"],
+    [{ max_price: { output: 0 } }, "preferences_exclude_all", "max_price"],
+  ] as const)("refuses %j", (preferences, expected, subject) => {
+    const decision = decide(table(), fakePolicies(), identity, question({ preferences }));
+    expect(decision).toMatchObject({ outcome: "deny", denial: { reason: expected, subject } });
+  });
+
+  it("leaves out providers that train on data unless the caller allows it", () => {
+    const rows = table({ providers: [provider("p"), provider("q", { region: "us-east", trainsOnData: true })] });
+    expect(plan(decide(rows, fakePolicies(), identity, question()))).toEqual(["a"]);
+    const allowed = decide(rows, fakePolicies(), identity, question({ preferences: { data_collection: "allow" } }));
+    expect(plan(allowed)).toEqual(["a", "b"]);
+  });
+
+  it("keeps only providers without retention under zdr", () => {
+    const rows = table({ providers: [provider("p", { retention: "days_30" }), provider("q", { region: "us-east" })] });
+    expect(plan(decide(rows, fakePolicies(), identity, question({ preferences: { zdr: true } })))).toEqual(["b"]);
+  });
+});
+
+describe("policies", () => {
+  it("sees only words of the table", () => {
+    const policies = fakePolicies();
+    const stranger = { ...identity, environment: "laptop", workload: "secret project", labels: ["eu", "made-up"] };
+    decide(table(), policies, stranger, question());
+    expect(policies.asked[0]?.key).toEqual({ environment: "other", workload: "other", labels: ["eu"] });
+  });
+
+  it.each([
+    ["gate", "fail"],
+    ["gate", "indeterminate"],
+    ["filter", "indeterminate"],
+    ["require_all", "indeterminate"],
+  ] as const)("an enforced %s that is %s denies", (effect, verdict) => {
+    const policies = fakePolicies(() => [{ id: "x", effect, verdict }]);
+    const decision = decide(table(), policies, identity, question());
+    expect(decision).toMatchObject({ outcome: "deny", denial: { policy: "x", constraint: "c", reason: "NOT_OK" } });
+  });
+
+  it("require_all denies when one candidate fails, and names it", () => {
+    const policies = fakePolicies(() => [{ id: "x", effect: "require_all", verdict: "fail", failing: ["b"] }]);
+    expect(decide(table(), policies, identity, question())).toMatchObject({ denial: { failing: ["b"] } });
+  });
+
+  it("filter leaves the failing candidates out, and denies when none is left", () => {
+    const some = fakePolicies(() => [{ id: "x", effect: "filter", verdict: "fail", failing: ["a"] }]);
+    expect(plan(decide(table(), some, identity, question()))).toEqual(["b"]);
+    const all = fakePolicies(() => [{ id: "x", effect: "filter", verdict: "fail", failing: ["a", "b"] }]);
+    expect(reason(decide(table(), all, identity, question()))).toBe("NOT_OK");
+  });
+
+  it("require_all looks at what the filters have left, whichever comes first", () => {
+    const filter = { id: "f", effect: "filter", verdict: "fail", failing: ["b"] } as const;
+    const all = { id: "a", effect: "require_all", verdict: "fail", failing: ["b"] } as const;
+    for (const verdicts of [[filter, all], [all, filter]]) {
+      expect(plan(decide(table(), fakePolicies(() => verdicts), identity, question()))).toEqual(["a"]);
+    }
+  });
+
+  it.each(["fail", "indeterminate"] as const)("a shadow policy that says %s changes nothing but the record", (verdict) => {
+    const policies = fakePolicies(() => [{ id: "x", slot: "candidate", effect: "gate", verdict }]);
+    const decision = decide(table(), policies, identity, question());
+    expect(plan(decision)).toEqual(["a", "b"]);
+    expect(decision.trace.at(-1)).toMatchObject({ slot: "candidate", verdict, effect: "would_deny" });
+    expect(decision.ifPromoted).toMatchObject({ outcome: "deny", denial: { policy: "x" } });
+  });
+
+  it("says what promotion would do when the candidate replaces its own enforced slot", () => {
+    const policies = fakePolicies(() => [
+      { id: "x", effect: "gate", verdict: "fail" },
+      { id: "x", slot: "candidate", effect: "gate", verdict: "pass" },
+    ]);
+    const decision = decide(table(), policies, identity, question());
+    expect(decision.outcome).toBe("deny");
+    expect(decision.ifPromoted).toMatchObject({ outcome: "route", plan: ["a", "b"], denial: null });
+  });
+
+  it("gives a frozen decision: one caller cannot change another's", () => {
+    const decision = decide(table(), fakePolicies(), identity, question());
+    expect(Object.isFrozen(decision)).toBe(true);
+    expect(Object.isFrozen(decision.trace)).toBe(true);
+  });
+});

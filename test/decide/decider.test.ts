@@ -1,0 +1,63 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
+import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../src/canon/request.ts";
+import { createDecider } from "../../src/decide/decider.ts";
+import { decide, type Question } from "../../src/decide/decide.ts";
+import { fakePolicies, identity, shape, table } from "../support/table.ts";
+
+const questions: fc.Arbitrary<Question> = fc.record({
+  model: fc.constantFrom("r", "x", "r\nchat.completions|", "constructor"),
+  preferences: fc.constantFrom(null, { only: ["p"] }, { only: ["q"] }, { allow_fallbacks: false }),
+  shape: fc.record({
+    operation: fc.constantFrom("chat.completions", "embeddings"),
+    needs: fc.subarray([...CAPABILITY_NAMES]).map((needs) => needs.toSorted()),
+    stream: fc.boolean(),
+    context: fc.constantFrom(...TOKEN_BUCKETS),
+    maxOutput: fc.constantFrom(...TOKEN_BUCKETS),
+    reasoningEffort: fc.constantFrom(...REASONING_EFFORTS),
+    signatureFamilies: fc.subarray(["one", "two"]),
+    dimensions: fc.constantFrom(null, 256, 1024),
+  }),
+});
+
+/** Denies by the parity of everything it is told, so that a member missing from the memo's key shows as a wrong answer. */
+const sensitive = () =>
+  fakePolicies((input) => [
+    { id: "x", effect: "gate", verdict: JSON.stringify(input).length % 2 === 0 ? "pass" : "fail" },
+  ]);
+
+describe("the memo", () => {
+  it("answers what the pure function answers, in any order of questions", () => {
+    fc.assert(
+      fc.property(fc.array(questions, { maxLength: 20 }), (asked) => {
+        const rows = table();
+        const decider = createDecider(rows, sensitive());
+        for (const question of asked) {
+          expect(decider.decide(identity, question)).toEqual(decide(rows, sensitive(), identity, question));
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("asks the policies once for a class", () => {
+    const policies = fakePolicies();
+    const decider = createDecider(table(), policies);
+    const question = { model: "r", shape: shape(), preferences: null };
+    const first = decider.decide(identity, question);
+    expect(decider.decide({ ...identity }, question)).toBe(first);
+    expect(policies.asked).toHaveLength(1);
+  });
+
+  it("tells identities apart by what policies may see of them, and by nothing else", () => {
+    const policies = fakePolicies();
+    const decider = createDecider(table(), policies);
+    const question = { model: "r", shape: shape(), preferences: null };
+    decider.decide(identity, question);
+    decider.decide({ ...identity, keyId: "k2" }, question);
+    expect(policies.asked).toHaveLength(1);
+    decider.decide({ ...identity, labels: ["eu"] }, question);
+    expect(policies.asked).toHaveLength(2);
+  });
+});

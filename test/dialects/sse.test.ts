@@ -1,0 +1,76 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { formatSseEvent, parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+function cut(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
+  const ordered = [0, ...places.map((place) => place % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length];
+  return ordered.slice(1).map((end, index) => bytes.subarray(ordered[index], end));
+}
+
+function frame(chunks: readonly Uint8Array[]): { readonly events: Uint8Array[]; readonly rest: Uint8Array } {
+  const framer = new SseFramer();
+  const events = chunks.flatMap((chunk) => [...framer.push(chunk)]);
+  return { events, rest: framer.end() };
+}
+
+const line = fc.constantFrom("data: {\"a\":1}", "data:no space", "event: x", ": comment", "data: é€😀", "id: 7", "data");
+const ending = fc.constantFrom("\n", "\r\n");
+const event = fc.tuple(fc.array(line, { minLength: 1, maxLength: 3 }), ending).map(([lines, eol]) => lines.join(eol) + eol + eol);
+
+describe("framing", () => {
+  it("gives the same events however the bytes are cut, and changes none of them", () => {
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 6 }), fc.array(fc.nat(), { maxLength: 40 }), (texts, places) => {
+        const bytes = encoder.encode(texts.join(""));
+        const { events, rest } = frame(cut(bytes, places));
+        expect(events.map((one) => decoder.decode(one))).toEqual(texts);
+        expect(rest).toHaveLength(0);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("cut at every single byte", () => {
+    const text = "data: a\r\n\r\n: keep-alive\n\nevent: e\ndata: ü\ndata: 2\n\n";
+    const whole = frame([encoder.encode(text)]).events.map(parseSseEvent);
+    const bytes = encoder.encode(text);
+    expect(frame([...bytes].map((byte) => Uint8Array.of(byte))).events.map(parseSseEvent)).toEqual(whole);
+    expect(whole).toEqual([
+      { event: null, data: "a" },
+      { event: null, data: null },
+      { event: "e", data: "ü\n2" },
+    ]);
+  });
+
+  it("keeps an unfinished event back", () => {
+    const framer = new SseFramer();
+    expect(framer.push(encoder.encode("data: half"))).toEqual([]);
+    expect(framer.pendingBytes).toBe(10);
+    expect(decoder.decode(framer.end())).toBe("data: half");
+  });
+});
+
+describe("reading an event", () => {
+  it.each([
+    ["data:x\n\n", "x"],
+    ["data: x\n\n", "x"],
+    ["data:  x\n\n", " x"],
+    ["data\n\n", ""],
+    ["data: a\ndata: b\n\n", "a\nb"],
+    ["data: a: b\n\n", "a: b"],
+    [": only a comment\n\n", null],
+    ["\n\n", null],
+    ["retry: 10\n\n", null],
+    ["data: x\r\n\r\n", "x"],
+  ])("%j", (text, data) => {
+    expect(parseSseEvent(encoder.encode(text)).data).toBe(data);
+  });
+
+  it("reads what it writes", () => {
+    expect(parseSseEvent(formatSseEvent("{}", "done"))).toEqual({ event: "done", data: "{}" });
+    expect(parseSseEvent(formatSseEvent("[DONE]"))).toEqual({ event: null, data: "[DONE]" });
+  });
+});

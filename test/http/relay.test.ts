@@ -1,0 +1,385 @@
+import { describe, expect, it } from "vitest";
+import {
+  ANSWER,
+  answerJson,
+  delta,
+  hello,
+  post,
+  sse,
+  startRouter,
+  startSse,
+  startUpstream,
+  tableOver,
+  until,
+} from "../support/router.ts";
+
+const streamed = { ...hello, stream: true };
+
+const pause = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, milliseconds);
+  });
+
+describe("a whole answer", () => {
+  it("arrives byte for byte, with our headers and nobody else's", async () => {
+    const upstream = await startUpstream((response) => {
+      response.setHeader("x-provider-internal", "secret");
+      answerJson(response);
+    });
+    const router = await startRouter({ table: tableOver([upstream]) });
+    const response = await post(router, { ...hello, user: "somebody" }, { "x-client-request-id": "mine-1" });
+    expect(await response.text()).toBe(JSON.stringify(ANSWER));
+    expect(response.status).toBe(200);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "x-request-id": "req_1",
+      "request-id": "req_1",
+      "x-client-request-id": "mine-1",
+      "x-signalbox-decision": "dec_1",
+      "x-signalbox-route": "r; endpoint=a; provider=p-a; region=eu-west",
+      "x-signalbox-table": "a".repeat(12),
+      "x-signalbox-attempts": "1",
+      "server-timing": expect.stringMatching(/^router;dur=[\d.]+$/),
+    });
+    expect(response.headers.has("x-provider-internal")).toBe(false);
+    const [call] = upstream.calls;
+    expect(call?.path).toBe("/v1/chat/completions");
+    expect(call?.headers["authorization"]).toBe("Bearer secret-of-p-a");
+    expect(JSON.parse(call?.body ?? "")).toEqual({ ...hello, model: "upstream-a", store: false });
+    await router.settled(1);
+    expect(router.decisions).toHaveLength(1);
+    expect(router.outcomes[0]).toMatchObject({
+      terminal: "completed",
+      status: 200,
+      finish: "stop",
+      inputTokens: 5,
+      outputTokens: 6,
+      stripped: ["user"],
+      attempts: [{ endpoint: "a", failure: null, status: 200 }],
+    });
+  });
+
+  it("forwards none of the client's headers", async () => {
+    const upstream = await startUpstream((response) => answerJson(response));
+    const router = await startRouter({ table: tableOver([upstream]) });
+    await post(router, hello, { cookie: "c=1", "openai-organization": "org", "x-forwarded-for": "10.0.0.1", "x-custom": "1" });
+    const names = Object.keys(upstream.calls[0]?.headers ?? {}).toSorted();
+    expect(names).toEqual(["accept-encoding", "authorization", "connection", "content-length", "content-type", "host", "user-agent"]);
+  });
+
+  it("says incomplete in the record when the provider stopped short", async () => {
+    const short = { ...ANSWER, choices: [{ ...ANSWER.choices[0], finish_reason: "length" }] };
+    const upstream = await startUpstream((response) => answerJson(response, short));
+    const router = await startRouter({ table: tableOver([upstream]) });
+    await (await post(router, hello)).text();
+    await router.settled(1);
+    expect(router.outcomes[0]).toMatchObject({ terminal: "incomplete", finish: "length" });
+  });
+});
+
+describe("fallback before the first byte", () => {
+  const answers = {
+    "500": (response: Parameters<typeof answerJson>[0]) => answerJson(response, { error: {} }, 500),
+    "429": (response: Parameters<typeof answerJson>[0]) => answerJson(response, { error: {} }, 429),
+    "401 of our key": (response: Parameters<typeof answerJson>[0]) => answerJson(response, { error: {} }, 401),
+    "not JSON": (response: Parameters<typeof answerJson>[0]) => response.end("<html>"),
+    "an error that says 200": (response: Parameters<typeof answerJson>[0]) => answerJson(response, { error: { code: 1 } }),
+    "a redirect": (response: Parameters<typeof answerJson>[0]) =>
+      void response.writeHead(302, { location: "http://127.0.0.1:1/" }).end(),
+    "a reset": (response: Parameters<typeof answerJson>[0]) => void response.destroy(),
+    "a cut body": (response: Parameters<typeof answerJson>[0]) => {
+      response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
+      response.write("{");
+      setTimeout(() => response.destroy(), 5);
+    },
+    "compressed bytes that nobody asked for": (response: Parameters<typeof answerJson>[0]) => {
+      response.setHeader("content-encoding", "gzip");
+      answerJson(response);
+    },
+  };
+
+  it.each(Object.keys(answers))("after %s the next endpoint answers", async (name) => {
+    const bad = await startUpstream((response) => answers[name as keyof typeof answers](response));
+    const good = await startUpstream((response) => answerJson(response));
+    const router = await startRouter({ table: tableOver([bad, good]) });
+    const response = await post(router, hello);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("x-signalbox-attempts")).toBe("2");
+    expect(response.headers.get("x-signalbox-route")).toContain("endpoint=b");
+    await response.text();
+    await router.settled(1);
+    expect(router.outcomes[0]?.attempts).toHaveLength(2);
+    expect(router.outcomes[0]?.attempts[0]?.failure).not.toBeNull();
+    expect([bad.calls.length, good.calls.length]).toEqual([1, 1]);
+  });
+
+  it("after a refused connection too", async () => {
+    const good = await startUpstream((response) => answerJson(response));
+    const router = await startRouter({ table: tableOver([{ url: "http://127.0.0.1:1", calls: [] }, good]) });
+    const response = await post(router, hello);
+    expect(response.status).toBe(200);
+    await response.text();
+    await router.settled(1);
+    expect(router.outcomes[0]?.attempts[0]).toMatchObject({ failure: "connect", status: null });
+  });
+
+  it.each([
+    ["silence before headers", () => {}, "timeout_first_byte"],
+    ["silence after headers", (response: Parameters<typeof answerJson>[0]) => void response.writeHead(200).flushHeaders(), "timeout_idle"],
+  ] as const)("after %s", async (_, answer, failure) => {
+    const silent = await startUpstream((response) => answer(response));
+    const good = await startUpstream((response) => answerJson(response));
+    const timeouts = { connect: 500, firstByte: 60, idle: 60, total: 5_000 };
+    const router = await startRouter({ table: tableOver([silent, good], { timeouts }) });
+    const response = await post(router, hello);
+    expect(response.status).toBe(200);
+    await response.text();
+    await router.settled(1);
+    expect(router.outcomes[0]?.attempts[0]?.failure).toBe(failure);
+    await until(() => silent.calls[0]?.lostAt !== null);
+  });
+
+  it("a stream that dies before its first event falls back too", async () => {
+    const bad = await startUpstream((response) => {
+      startSse(response);
+      response.end(sse({ error: { message: "overloaded" } }));
+    });
+    const good = await startUpstream((response) => {
+      startSse(response);
+      response.end(sse(delta("x", "stop")) + sse("[DONE]"));
+    });
+    const router = await startRouter({ table: tableOver([bad, good]) });
+    expect(await (await post(router, streamed)).text()).toBe(sse(delta("x", "stop")) + sse("[DONE]"));
+  });
+
+  it.each([400, 413, 422])("the caller's own mistake (%i) stops, and nobody else is asked", async (status) => {
+    const bad = await startUpstream((response) =>
+      answerJson(response, { error: { message: "your secret text", code: "context_length_exceeded" } }, status),
+    );
+    const good = await startUpstream((response) => answerJson(response));
+    const router = await startRouter({ table: tableOver([bad, good]) });
+    const response = await post(router, hello);
+    const body = await response.text();
+    expect(response.status).toBe(status === 413 ? 413 : 400);
+    expect(JSON.parse(body).error.code).toBe("context_length_exceeded");
+    expect(body).not.toContain("secret");
+    expect(good.calls).toHaveLength(0);
+  });
+
+  it("exhausted: 502 that names every attempt, repeats nobody and asks not to be retried", async () => {
+    const upstreams = [
+      await startUpstream((response) => answerJson(response, { error: { message: "sk-live-key" } }, 500)),
+      await startUpstream((response) => {
+        response.setHeader("retry-after", "7");
+        answerJson(response, { error: { message: "sk-live-key" } }, 429);
+      }),
+    ];
+    const router = await startRouter({ table: tableOver(upstreams) });
+    const response = await post(router, hello);
+    const body = await response.text();
+    expect(response.status).toBe(502);
+    expect(response.headers.get("x-should-retry")).toBe("false");
+    expect(response.headers.get("retry-after")).toBe("7");
+    expect(response.headers.get("x-signalbox-attempts")).toBe("2");
+    expect(JSON.parse(body).error).toMatchObject({ type: "upstream_error", code: "upstream_exhausted" });
+    expect(body).toContain("a (server_error), b (rate_limited)");
+    expect(body).not.toContain("sk-live");
+    await router.settled(1);
+    expect(router.outcomes[0]).toMatchObject({ terminal: "failed", status: 502 });
+  });
+
+  it("x-max-attempts bounds the attempts", async () => {
+    const bad = await startUpstream((response) => answerJson(response, {}, 500));
+    const good = await startUpstream((response) => answerJson(response));
+    const router = await startRouter({ table: tableOver([bad, good]) });
+    expect((await post(router, hello, { "x-max-attempts": "1" })).status).toBe(502);
+    expect(good.calls).toHaveLength(0);
+  });
+
+  it("the caller's deadline ends it with 504", async () => {
+    const slow = await startUpstream(() => {});
+    const good = await startUpstream((response) => answerJson(response));
+    const router = await startRouter({ table: tableOver([slow, good]) });
+    const response = await post(router, hello, { "x-request-timeout-ms": "80" });
+    expect(response.status).toBe(504);
+    expect((await response.json()).error.code).toBe("upstream_timeout_total");
+    expect(good.calls).toHaveLength(0);
+  });
+
+  it("a provider without credentials is passed over; when none has any, 503", async () => {
+    const good = await startUpstream((response) => answerJson(response));
+    const rows = tableOver([good, good]);
+    const some = await startRouter({ table: rows, disabled: ["p-a"] });
+    expect((await post(some, hello)).headers.get("x-signalbox-route")).toContain("endpoint=b");
+    const none = await startRouter({ table: rows, disabled: ["p-a", "p-b"] });
+    const response = await post(none, hello);
+    expect(response.status).toBe(503);
+    expect(response.headers.get("retry-after")).toBe("5");
+    expect((await response.json()).error.code).toBe("no_healthy_endpoint");
+  });
+
+  it("sheds load above the provider's concurrency instead of queueing without end", async () => {
+    const slow = await startUpstream(async (response) => {
+      await pause(100);
+      answerJson(response);
+    });
+    const router = await startRouter({ table: tableOver([slow], { maxConcurrency: 2 }) });
+    const statuses = await Promise.all([1, 2, 3, 4].map(async () => (await post(router, hello)).status));
+    expect(statuses.toSorted()).toEqual([200, 200, 502, 502]);
+  });
+});
+
+describe("streams", () => {
+  it("arrive event by event, as they are", async () => {
+    const events = [sse(delta("a")), ": keep-alive\n\n", sse(delta("ü€")), sse(delta("", "stop")), sse("[DONE]")];
+    const upstream = await startUpstream(async (response) => {
+      startSse(response);
+      for (const event of events) {
+        const bytes = Buffer.from(event);
+        const half = Math.floor(bytes.length / 2) + 1;
+        response.write(bytes.subarray(0, half));
+        await pause(2);
+        response.write(bytes.subarray(half));
+      }
+      response.end();
+    });
+    const router = await startRouter({ table: tableOver([upstream]) });
+    const response = await post(router, streamed);
+    expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+    expect(await response.text()).toBe(events.join(""));
+    expect(JSON.parse(upstream.calls[0]?.body ?? "").stream_options).toEqual({ include_usage: true });
+  });
+
+  const cut = {
+    "a reset": (response: Parameters<typeof answerJson>[0]) => void response.destroy(),
+    "a clean end without a terminal": (response: Parameters<typeof answerJson>[0]) => void response.end(),
+    "an error object": (response: Parameters<typeof answerJson>[0]) => void response.end(sse({ error: { message: "SECRET" } }) + sse("[DONE]")),
+    "garbage": (response: Parameters<typeof answerJson>[0]) => void response.end("data: <SECRET\n\n"),
+    "silence": () => {},
+  };
+
+  it.each(Object.keys(cut))("after the first byte, %s ends as a failure, never as a stop", async (name) => {
+    const bad = await startUpstream(async (response) => {
+      startSse(response);
+      response.write(sse(delta("first")));
+      await pause(20);
+      cut[name as keyof typeof cut](response);
+    });
+    const good = await startUpstream((response) => answerJson(response));
+    const timeouts = { connect: 500, firstByte: 500, idle: 100, total: 5_000 };
+    const router = await startRouter({ table: tableOver([bad, good], { timeouts }) });
+    const body = await (await post(router, streamed)).text();
+    const [first, failure, done, rest] = body.split("\n\n");
+    expect(first).toBe(sse(delta("first")).trim());
+    expect(JSON.parse((failure ?? "").slice(6)).error).toMatchObject({ code: expect.stringMatching(/^upstream_/), param: null });
+    expect([done, rest]).toEqual(["data: [DONE]", ""]);
+    expect(body).not.toMatch(/"finish_reason":"stop"|SECRET/);
+    expect(good.calls).toHaveLength(0);
+    await router.settled(1);
+    expect(router.outcomes[0]).toMatchObject({ terminal: "failed", status: 200, finish: null });
+  });
+
+  it("closes the upstream within 250 ms of the client leaving", async () => {
+    const upstream = await startUpstream(async (response) => {
+      startSse(response);
+      for (let count = 0; count < 1_000 && !response.destroyed; count += 1) {
+        response.write(sse(delta("more")));
+        await pause(10);
+      }
+    });
+    const router = await startRouter({ table: tableOver([upstream]) });
+    const controller = new AbortController();
+    const response = await fetch(`${router.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: "Bearer good", "content-type": "application/json" },
+      body: JSON.stringify(streamed),
+      signal: controller.signal,
+    });
+    await response.body?.getReader().read();
+    const leftAt = performance.now();
+    controller.abort();
+    await until(() => upstream.calls[0]?.lostAt !== null);
+    expect((upstream.calls[0]?.lostAt ?? Infinity) - leftAt).toBeLessThan(250);
+    await router.settled(1);
+    expect(router.outcomes[0]).toMatchObject({ terminal: "client_closed", attempts: [{ failure: "client_closed" }] });
+  });
+
+  it("closes the upstream too when the client leaves before the first byte, and tries nobody else", async () => {
+    const upstream = await startUpstream(() => {});
+    const other = await startUpstream((response) => answerJson(response));
+    const router = await startRouter({ table: tableOver([upstream, other]) });
+    const controller = new AbortController();
+    const request = fetch(`${router.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: "Bearer good", "content-type": "application/json" },
+      body: JSON.stringify(hello),
+      signal: controller.signal,
+    }).catch(() => null);
+    await until(() => upstream.calls.length === 1);
+    controller.abort();
+    await request;
+    await until(() => upstream.calls[0]?.lostAt !== null);
+    await router.settled(1);
+    expect(router.outcomes[0]).toMatchObject({ terminal: "client_closed", status: 499 });
+    expect(other.calls).toHaveLength(0);
+  });
+
+  it("stops reading an upstream whose client does not read, and loses nothing", async () => {
+    const total = 400;
+    const block = "x".repeat(64_000);
+    let written = 0;
+    const upstream = await startUpstream(async (response) => {
+      startSse(response);
+      for (; written < total; written += 1) {
+        if (!response.write(sse(delta(block)))) {
+          await new Promise((resolve) => {
+            response.once("drain", resolve);
+          });
+        }
+      }
+      response.end(sse(delta("", "stop")) + sse("[DONE]"));
+    });
+    const router = await startRouter({ table: tableOver([upstream]) });
+    const response = await post(router, streamed);
+    await pause(300);
+    expect(written).toBeLessThan(total);
+    const text = await response.text();
+    expect(text.match(/chat.completion.chunk/g)).toHaveLength(total + 1);
+    expect(text.endsWith("data: [DONE]\n\n")).toBe(true);
+  });
+});
+
+describe("durability", () => {
+  it.each([hello, streamed])("no byte leaves before the decision is on disk", async (body) => {
+    const upstream = await startUpstream((response) => {
+      if (body === hello) return answerJson(response);
+      startSse(response);
+      response.end(sse(delta("x", "stop")) + sse("[DONE]"));
+    });
+    const disk = Promise.withResolvers<void>();
+    const router = await startRouter({
+      table: tableOver([upstream]),
+      runtime: { evidence: { decide: () => disk.promise, settle: () => {} } },
+    });
+    let answered = false;
+    const request = post(router, body).then((response) => {
+      answered = true;
+      return response.text();
+    });
+    await until(() => upstream.calls.length === 1);
+    await pause(50);
+    expect(answered).toBe(false);
+    disk.resolve();
+    expect(await request).not.toBe("");
+  });
+
+  it.each([hello, streamed, { ...hello, model: "unknown" }])("without a record there is no answer: 503", async (body) => {
+    const upstream = await startUpstream((response) => answerJson(response));
+    const router = await startRouter({
+      table: tableOver([upstream]),
+      runtime: { evidence: { decide: () => Promise.reject(new Error("disk full")), settle: () => {} } },
+    });
+    const response = await post(router, body);
+    expect(response.status).toBe(503);
+    expect((await response.json()).error.code).toBe("evidence_unavailable");
+  });
+});

@@ -1,0 +1,186 @@
+import type { Identity } from "../../src/canon/identity.ts";
+import { deepFreeze } from "../../src/canon/json.ts";
+import type { PolicyContract, PolicyInput, PolicySet, PolicyVerdict } from "../../src/canon/policy.ts";
+import type { RequestShape } from "../../src/canon/request.ts";
+import type {
+  Approvals,
+  EndpointRow,
+  ModelRow,
+  ProviderRow,
+  RouteRow,
+  RoutingTable,
+  WorkspaceRow,
+} from "../../src/canon/table.ts";
+
+/** Small tables for tests of the core: every row has a sensible default and a test says only what it is about. */
+export function provider(id: string, more: Partial<ProviderRow> = {}): ProviderRow {
+  return {
+    id,
+    dialect: "openai-chat",
+    baseUrl: `https://${id}.example/v1`,
+    region: "eu-west",
+    auth: { kind: "none" },
+    retention: "none",
+    trainsOnData: false,
+    timeouts: { connect: 1_000, firstByte: 2_000, idle: 2_000, total: 10_000 },
+    maxConcurrency: 50,
+    flags: [],
+    ...more,
+  };
+}
+
+export function model(id: string, more: Partial<ModelRow> = {}): ModelRow {
+  return {
+    id,
+    operations: ["generate"],
+    contextWindow: 100_000,
+    maxOutputTokens: 8_000,
+    defaultMaxOutputTokens: null,
+    capabilities: ["tools", "json_schema"],
+    dimensions: [],
+    signatureFamily: null,
+    ...more,
+  };
+}
+
+export function endpoint(id: string, more: Partial<EndpointRow> = {}): EndpointRow {
+  return {
+    id,
+    model: "m",
+    provider: "p",
+    region: "eu-west",
+    dialect: "openai-chat",
+    upstreamModel: `upstream-${id}`,
+    price: { input: 1, output: 2, request: 0 },
+    capabilities: ["json_schema", "tools"],
+    ...more,
+  };
+}
+
+export function route(id: string, primary: string, fallbacks: readonly string[], more: Partial<RouteRow> = {}): RouteRow {
+  return {
+    id,
+    title: "",
+    primary,
+    fallbacks,
+    onGap: "deny",
+    unknownFields: "reject",
+    operations: ["generate"],
+    ...more,
+  };
+}
+
+export function workspace(id: string, approve: Partial<Approvals> = {}, more: Partial<WorkspaceRow> = {}): WorkspaceRow {
+  return {
+    id,
+    tier: "standard",
+    labels: [],
+    defaultModerationRoute: null,
+    limits: { requestsPerMinute: null, tokensPerMinute: null, concurrency: null, budget: null },
+    approve: {
+      routes: ["r"],
+      regions: ["eu-west", "us-east"],
+      providers: ["p", "q"],
+      capabilities: ["tools", "json_schema"],
+      dimensions: [],
+      ...approve,
+    },
+    ...more,
+  };
+}
+
+interface Rows {
+  readonly providers?: readonly ProviderRow[];
+  readonly models?: readonly ModelRow[];
+  readonly endpoints?: readonly EndpointRow[];
+  readonly routes?: readonly RouteRow[];
+  readonly workspaces?: readonly WorkspaceRow[];
+}
+
+export function table(rows: Rows = {}): RoutingTable {
+  return deepFreeze({
+    version: 1,
+    revision: "a".repeat(64),
+    regionGroups: dictionary([
+      ["eu", ["eu-west"]],
+      ["us", ["us-east"]],
+    ]),
+    providers: byId(rows.providers ?? [provider("p"), provider("q", { region: "us-east" })]),
+    models: byId(rows.models ?? [model("m")]),
+    endpoints: byId(rows.endpoints ?? [endpoint("a"), endpoint("b", { provider: "q", region: "us-east" })]),
+    routes: byId(rows.routes ?? [route("r", "a", ["b"])]),
+    workspaces: byId(rows.workspaces ?? [workspace("w")]),
+    policies: { dir: "policies", initialMode: {} },
+    vocabulary: { environments: ["production"], workloads: ["web"], labels: ["eu"] },
+  });
+}
+
+function byId<Row extends { readonly id: string }>(rows: readonly Row[]): Record<string, Row> {
+  return dictionary(rows.map((row) => [row.id, row]));
+}
+
+function dictionary<Value>(entries: readonly (readonly [string, Value])[]): Record<string, Value> {
+  const made: Record<string, Value> = Object.create(null);
+  for (const [name, value] of entries) made[name] = value;
+  return made;
+}
+
+export const identity: Identity = {
+  workspace: "w",
+  keyId: "k1",
+  scopes: new Set(["inference"]),
+  environment: "production",
+  workload: "web",
+  labels: [],
+  expiresAt: Number.MAX_SAFE_INTEGER,
+};
+
+export function shape(more: Partial<RequestShape> = {}): RequestShape {
+  return {
+    operation: "chat.completions",
+    needs: [],
+    stream: false,
+    context: "to_1k",
+    maxOutput: "unspecified",
+    reasoningEffort: "unspecified",
+    signatureFamilies: [],
+    dimensions: null,
+    ...more,
+  };
+}
+
+type FakeVerdict = Partial<Omit<PolicyVerdict, "policy">> & {
+  readonly id: string;
+  readonly slot?: "enforced" | "candidate";
+};
+
+/** A policy set that answers what it is told, and remembers what it was asked. */
+export function fakePolicies(
+  verdicts: (input: PolicyInput) => readonly FakeVerdict[] = () => [],
+): PolicySet & { readonly asked: PolicyInput[] } {
+  const asked: PolicyInput[] = [];
+  const contract: PolicyContract = {
+    contract: 1,
+    id: "fake",
+    title: "fake",
+    owners: [],
+    operations: ["chat.completions"],
+    constraints: [],
+  };
+  return {
+    asked,
+    policies: [{ identity: { id: "fake", revision: 1, digest: "d".repeat(64), slot: "enforced" }, contract }],
+    evaluate(input) {
+      asked.push(input);
+      return verdicts(input).map(({ id, slot, ...verdict }) => ({
+        policy: { id, revision: 1, digest: "d".repeat(64), slot: slot ?? "enforced" },
+        constraint: "c",
+        effect: "gate",
+        verdict: "pass",
+        reason: verdict.verdict === undefined || verdict.verdict === "pass" ? null : "NOT_OK",
+        failing: [],
+        ...verdict,
+      }));
+    },
+  };
+}
