@@ -15,7 +15,7 @@ const contentPart = {
     type: text,
     text,
     image_url: {
-      anyOf: [{ type: "object", required: ["url"], properties: { url: text, detail: text } }, text],
+      anyOf: [{ type: "object", required: ["url"], properties: { url: text, detail: { type: ["string", "null"] } } }, text],
     },
     input_audio: { type: "object", properties: { data: text, format: text } },
     file: { type: "object", properties: { file_data: text, file_id: text, filename: text } },
@@ -61,9 +61,9 @@ const functionDefinition = {
   },
 } as const;
 
+/** Some speakers of the protocol leave `type` out of a function. */
 const tool = {
   type: "object",
-  required: ["type"],
   properties: {
     type: { type: "string", minLength: 1 },
     function: functionDefinition,
@@ -84,7 +84,6 @@ const responseFormat = {
         type: { enum: ["text", "json_object", "json_schema"] },
         json_schema: {
           type: "object",
-          required: ["name"],
           properties: {
             name: text,
             schema: { type: ["object", "null"] },

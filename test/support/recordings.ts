@@ -1,0 +1,36 @@
+import { existsSync, readFileSync } from "node:fs";
+
+/** One recorded exchange between a real client and a real provider (../shared/recordings/README.md). */
+export interface Recording {
+  readonly id: string;
+  readonly host: string;
+  readonly streaming: boolean;
+  readonly status: number | null;
+  readonly request: { readonly body: unknown } | null;
+  readonly response: {
+    readonly status: number | null;
+    readonly body_type: "json" | "sse" | "aws-eventstream" | "jsonl-chunks";
+    readonly body: unknown;
+  };
+}
+
+/** Recordings stand beside the project while it is developed; users do not have them. */
+const FOLDER = new URL("../../../shared/recordings/", import.meta.url);
+
+/** `null`, where there are none: the tests that need them say that they were skipped. */
+export function readRecordings(protocol: string): readonly Recording[] | null {
+  const file = new URL(`${protocol}.jsonl`, FOLDER);
+  if (!existsSync(file)) return null;
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .map((line): Recording => JSON.parse(line));
+}
+
+/** The stream as bytes on the wire; recordings that lost their framing get it back. */
+export function streamText({ response }: Recording): string {
+  const text = String(response.body);
+  if (response.body_type !== "jsonl-chunks") return text;
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  return `${lines.map((line) => `data: ${line}\n\n`).join("")}data: [DONE]\n\n`;
+}
