@@ -10,13 +10,13 @@ import { RELAYS } from "../dialects/table.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
 import { authenticate } from "./authenticate.ts";
 import { readBounds, type Bounds } from "./bounds.ts";
-import type { InferenceEndpoint } from "./endpoints.ts";
+import type { InferenceEndpoint } from "./contract/endpoints.ts";
 import { NodeAnswer } from "./node-answer.ts";
 import { readBody } from "./read-body.ts";
 import { Recorder } from "./recorder.ts";
 import type { Runtime, Snapshot } from "./runtime.ts";
 import { commonHeaders, readClientRequestId, sendError } from "./send.ts";
-import type { BodyValidator } from "./validate.ts";
+import type { BodyValidator } from "./contract/validate.ts";
 
 /**
  * One inference request, from its first byte to its last: who calls, what is asked, where it may go, what came back, what is recorded.
@@ -35,7 +35,17 @@ export async function handleInference(
   const common = commonHeaders(requestId, clientRequestId);
   const recorder = new Recorder(runtime.evidence, endpoint.operation, requestId, clientRequestId, incoming.headers);
   try {
-    const refusal = await handle({ runtime, endpoint, validate, incoming, response, snapshot, requestId, common, recorder });
+    const refusal = await handle({
+      runtime,
+      endpoint,
+      validate,
+      incoming,
+      response,
+      snapshot,
+      requestId,
+      common,
+      recorder,
+    });
     if (refusal === null) return;
     sendError(response, endpoint.path, refusal, requestId, [...common, ...recorder.headers(snapshot)]);
     recorder.refused(refusal);

@@ -93,7 +93,8 @@ export class Recorder {
       simulated,
     }));
     this.#outcome = {
-      status: outcome.error?.status ?? (outcome.terminal === "client_closed" && outcome.firstByteAt === null ? 499 : 200),
+      status:
+        outcome.error?.status ?? (outcome.terminal === "client_closed" && outcome.firstByteAt === null ? 499 : 200),
       terminal: outcome.terminal,
       finish: outcome.finish === null ? null : asWord(outcome.finish),
       attempts: this.#attempts,

@@ -6,10 +6,7 @@ import { asWord, type DecisionRecord, type ShadowRecord } from "../evidence/reco
 import type { Snapshot } from "./runtime.ts";
 
 /** What is known of a request before anything of it has been read. */
-export type RecordHead = Pick<
-  DecisionRecord,
-  "requestId" | "at" | "operation" | "retryCount" | "clientRequestDigest"
->;
+export type RecordHead = Pick<DecisionRecord, "requestId" | "at" | "operation" | "retryCount" | "clientRequestDigest">;
 
 /** Of a request that never reached a decision: unauthenticated, malformed, too large. */
 export function refusalRecord(

@@ -36,24 +36,13 @@ export function sendError(
   sendText(response, error.status, render(error, requestId), headers);
 }
 
-export function sendJson(
-  response: ServerResponse,
-  status: number,
-  value: unknown,
-  headers: readonly string[],
-): void {
+export function sendJson(response: ServerResponse, status: number, value: unknown, headers: readonly string[]): void {
   sendText(response, status, JSON.stringify(value), headers);
 }
 
 export function sendText(response: ServerResponse, status: number, json: string, headers: readonly string[]): void {
   if (response.destroyed || response.headersSent) return;
   const bytes = Buffer.from(json);
-  response.writeHead(status, [
-    ...headers,
-    "content-type",
-    "application/json",
-    "content-length",
-    String(bytes.length),
-  ]);
+  response.writeHead(status, [...headers, "content-type", "application/json", "content-length", String(bytes.length)]);
   response.end(bytes);
 }

@@ -1,13 +1,13 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { H3, serve, type H3Event } from "h3";
 import { serviceError } from "../canon/error.ts";
-import { handleControl } from "./control.ts";
-import { ENDPOINTS, type Endpoint } from "./endpoints.ts";
+import { handleControl } from "./control/handlers.ts";
+import { ENDPOINTS, type Endpoint } from "./contract/endpoints.ts";
 import { handleInference, internalError } from "./pipeline.ts";
 import type { Runtime } from "./runtime.ts";
 import { commonHeaders, sendError } from "./send.ts";
-import type { SimulatedOperation } from "./simulate.ts";
-import { bodyValidator, type BodyValidator } from "./validate.ts";
+import type { SimulatedOperation } from "./control/simulate.ts";
+import { bodyValidator, type BodyValidator } from "./contract/validate.ts";
 
 /** Tells h3 that the node response has been written; a registered symbol, the way h3 itself says it. */
 const HANDLED = Symbol.for("h3.handled");
@@ -97,7 +97,12 @@ function notFound(runtime: Runtime): NodeHandler {
     const path = incoming.url ?? "/";
     const stored = /^\/v1\/(responses|conversations|threads|assistants|files|batches)(\/|$|\?)/.test(path);
     const error = stored
-      ? serviceError(404, "not_found", "not_supported", "The router keeps nothing, so stored objects do not exist here.")
+      ? serviceError(
+          404,
+          "not_found",
+          "not_supported",
+          "The router keeps nothing, so stored objects do not exist here.",
+        )
       : serviceError(404, "not_found", "unknown_path", "No such path and method; GET /openapi.json lists them.");
     sendError(response, path, error, requestId, commonHeaders(requestId, null));
     return Promise.resolve();

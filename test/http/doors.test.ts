@@ -30,17 +30,77 @@ describe("bodies", () => {
     ["messages as text", `{"model":"r","messages":"${SECRET}"}`, 400, "invalid_type", "messages"],
     ["a message as text", `{"model":"r","messages":["${SECRET}"]}`, 400, "invalid_type", "messages[0]"],
     ["an unknown role", `{"model":"r","messages":[{"role":"${SECRET}"}]}`, 400, "invalid_value", "messages[0].role"],
-    ["content as number", `{"model":"r","messages":[{"role":"user","content":4}]}`, 400, "invalid_type", "messages[0].content"],
-    ["a part without type", `{"model":"r","messages":[{"role":"user","content":[{"text":"${SECRET}"}]}]}`, 400, "missing_field", "messages[0].content[0].type"],
-    ["temperature as text", `{"model":"r","messages":[{"role":"user"}],"temperature":"${SECRET}"}`, 400, "invalid_type", "temperature"],
-    ["temperature too high", `{"model":"r","messages":[{"role":"user"}],"temperature":2.5}`, 400, "invalid_value", "temperature"],
+    [
+      "content as number",
+      `{"model":"r","messages":[{"role":"user","content":4}]}`,
+      400,
+      "invalid_type",
+      "messages[0].content",
+    ],
+    [
+      "a part without type",
+      `{"model":"r","messages":[{"role":"user","content":[{"text":"${SECRET}"}]}]}`,
+      400,
+      "missing_field",
+      "messages[0].content[0].type",
+    ],
+    [
+      "temperature as text",
+      `{"model":"r","messages":[{"role":"user"}],"temperature":"${SECRET}"}`,
+      400,
+      "invalid_type",
+      "temperature",
+    ],
+    [
+      "temperature too high",
+      `{"model":"r","messages":[{"role":"user"}],"temperature":2.5}`,
+      400,
+      "invalid_value",
+      "temperature",
+    ],
     ["stream as text", `{"model":"r","messages":[{"role":"user"}],"stream":"yes"}`, 400, "invalid_type", "stream"],
-    ["a tool without function", `{"model":"r","messages":[{"role":"user"}],"tools":[{"type":"function"}]}`, 400, "missing_field", "tools[0].function"],
-    ["an unknown field", `{"model":"r","messages":[{"role":"user"}],"temprature":1}`, 400, "unknown_field", "temprature"],
-    ["an unknown preference", `{"model":"r","messages":[{"role":"user"}],"provider":{"onyl":["x"]}}`, 400, "unknown_field", "provider.onyl"],
-    ["an unknown provider", `{"model":"r","messages":[{"role":"user"}],"provider":{"only":["${SECRET}"]}}`, 400, "unknown_preference", "provider"],
-    ["a nesting bomb", `{"model":"r","messages":[{"role":"user"}],"tools":[{"type":"function","function":{"name":"f","parameters":${deep(5_000)}}}]}`, 400, "too_deeply_nested", null],
-    ["too much", `{"model":"r","messages":[{"role":"user","content":"${"x".repeat(1_100_000)}"}]}`, 413, "request_too_large", null],
+    [
+      "a tool without function",
+      `{"model":"r","messages":[{"role":"user"}],"tools":[{"type":"function"}]}`,
+      400,
+      "missing_field",
+      "tools[0].function",
+    ],
+    [
+      "an unknown field",
+      `{"model":"r","messages":[{"role":"user"}],"temprature":1}`,
+      400,
+      "unknown_field",
+      "temprature",
+    ],
+    [
+      "an unknown preference",
+      `{"model":"r","messages":[{"role":"user"}],"provider":{"onyl":["x"]}}`,
+      400,
+      "unknown_field",
+      "provider.onyl",
+    ],
+    [
+      "an unknown provider",
+      `{"model":"r","messages":[{"role":"user"}],"provider":{"only":["${SECRET}"]}}`,
+      400,
+      "unknown_preference",
+      "provider",
+    ],
+    [
+      "a nesting bomb",
+      `{"model":"r","messages":[{"role":"user"}],"tools":[{"type":"function","function":{"name":"f","parameters":${deep(5_000)}}}]}`,
+      400,
+      "too_deeply_nested",
+      null,
+    ],
+    [
+      "too much",
+      `{"model":"r","messages":[{"role":"user","content":"${"x".repeat(1_100_000)}"}]}`,
+      413,
+      "request_too_large",
+      null,
+    ],
   ])("%s", async (_, body, status, code, param) => {
     const { upstream, router } = await plainRouter();
     const response = await post(router, body);
@@ -132,7 +192,13 @@ describe("credentials", () => {
     ["GET", "/v1/models/r", "catalogue:read"],
     ["POST", "/v1/route/simulate?operation=chat.completions", "route:simulate"],
   ])("%s %s needs exactly %s", async (method, path, needed) => {
-    const all: readonly Scope[] = ["inference", "catalogue:read", "route:simulate", "governance:read", "operations:manage"];
+    const all: readonly Scope[] = [
+      "inference",
+      "catalogue:read",
+      "route:simulate",
+      "governance:read",
+      "operations:manage",
+    ];
     const call = async (scopes: readonly Scope[]): Promise<Response> => {
       const { router } = await plainRouter({ identity: withScopes(scopes) });
       return fetch(`${router.url}${path}`, {
@@ -150,7 +216,9 @@ describe("credentials", () => {
 
 describe("denials", () => {
   it("carry policy, revision, constraint, reason and decision id, in the body and in the message", async () => {
-    const policies = fakePolicies(() => [{ id: "eu-residency", constraint: "region_approved", effect: "require_all", verdict: "fail", failing: ["a"] }]);
+    const policies = fakePolicies(() => [
+      { id: "eu-residency", constraint: "region_approved", effect: "require_all", verdict: "fail", failing: ["a"] },
+    ]);
     const { upstream, router } = await plainRouter({ policies });
     const response = await post(router, hello);
     const { error } = await response.json();
@@ -165,7 +233,8 @@ describe("denials", () => {
       reason_code: "NOT_OK",
       decision_id: "dec_1",
     });
-    for (const word of ["eu-residency", "r1", "region_approved", "NOT_OK", "req_1"]) expect(error.message).toContain(word);
+    for (const word of ["eu-residency", "r1", "region_approved", "NOT_OK", "req_1"])
+      expect(error.message).toContain(word);
     expect(upstream.calls).toHaveLength(0);
     await router.settled(1);
     expect(router.decisions[0]).toMatchObject({ outcome: "deny", policy: "eu-residency", reason: "NOT_OK" });
@@ -177,7 +246,11 @@ describe("denials", () => {
     const response = await post(router, { ...hello, model: SECRET });
     const text = await response.text();
     expect(response.status).toBe(404);
-    expect(JSON.parse(text).error).toMatchObject({ code: "model_not_found", param: "model", type: "invalid_request_error" });
+    expect(JSON.parse(text).error).toMatchObject({
+      code: "model_not_found",
+      param: "model",
+      type: "invalid_request_error",
+    });
     expect(text).not.toContain(SECRET);
     await router.settled(1);
     expect(JSON.stringify(router.decisions)).not.toContain(SECRET);
@@ -198,7 +271,12 @@ describe("paths", () => {
     const body = await response.json();
     expect(response.status).toBe(404);
     if (family === "openai") expect(body.error.code).toBe(code);
-    else expect(body).toMatchObject({ type: "error", error: { type: "not_found_error", details: { error_code: code } }, request_id: "req_1" });
+    else
+      expect(body).toMatchObject({
+        type: "error",
+        error: { type: "not_found_error", details: { error_code: code } },
+        request_id: "req_1",
+      });
   });
 
   it("livez and readyz stand on the admin listener; readyz follows the truth", async () => {

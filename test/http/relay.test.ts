@@ -61,9 +61,22 @@ describe("a whole answer", () => {
   it("forwards none of the client's headers", async () => {
     const upstream = await startUpstream((response) => answerJson(response));
     const router = await startRouter({ table: tableOver([upstream]) });
-    await post(router, hello, { cookie: "c=1", "openai-organization": "org", "x-forwarded-for": "10.0.0.1", "x-custom": "1" });
+    await post(router, hello, {
+      cookie: "c=1",
+      "openai-organization": "org",
+      "x-forwarded-for": "10.0.0.1",
+      "x-custom": "1",
+    });
     const names = Object.keys(upstream.calls[0]?.headers ?? {}).toSorted();
-    expect(names).toEqual(["accept-encoding", "authorization", "connection", "content-length", "content-type", "host", "user-agent"]);
+    expect(names).toEqual([
+      "accept-encoding",
+      "authorization",
+      "connection",
+      "content-length",
+      "content-type",
+      "host",
+      "user-agent",
+    ]);
   });
 
   it("says incomplete in the record when the provider stopped short", async () => {
@@ -82,7 +95,8 @@ describe("fallback before the first byte", () => {
     "429": (response: Parameters<typeof answerJson>[0]) => answerJson(response, { error: {} }, 429),
     "401 of our key": (response: Parameters<typeof answerJson>[0]) => answerJson(response, { error: {} }, 401),
     "not JSON": (response: Parameters<typeof answerJson>[0]) => response.end("<html>"),
-    "an error that says 200": (response: Parameters<typeof answerJson>[0]) => answerJson(response, { error: { code: 1 } }),
+    "an error that says 200": (response: Parameters<typeof answerJson>[0]) =>
+      answerJson(response, { error: { code: 1 } }),
     "a redirect": (response: Parameters<typeof answerJson>[0]) =>
       void response.writeHead(302, { location: "http://127.0.0.1:1/" }).end(),
     "a reset": (response: Parameters<typeof answerJson>[0]) => void response.destroy(),
@@ -124,7 +138,11 @@ describe("fallback before the first byte", () => {
 
   it.each([
     ["silence before headers", () => {}, "timeout_first_byte"],
-    ["silence after headers", (response: Parameters<typeof answerJson>[0]) => void response.writeHead(200).flushHeaders(), "timeout_idle"],
+    [
+      "silence after headers",
+      (response: Parameters<typeof answerJson>[0]) => void response.writeHead(200).flushHeaders(),
+      "timeout_idle",
+    ],
   ] as const)("after %s", async (_, answer, failure) => {
     const silent = await startUpstream((response) => answer(response));
     const good = await startUpstream((response) => answerJson(response));
@@ -252,9 +270,10 @@ describe("streams", () => {
   const cut = {
     "a reset": (response: Parameters<typeof answerJson>[0]) => void response.destroy(),
     "a clean end without a terminal": (response: Parameters<typeof answerJson>[0]) => void response.end(),
-    "an error object": (response: Parameters<typeof answerJson>[0]) => void response.end(sse({ error: { message: "SECRET" } }) + sse("[DONE]")),
-    "garbage": (response: Parameters<typeof answerJson>[0]) => void response.end("data: <SECRET\n\n"),
-    "silence": () => {},
+    "an error object": (response: Parameters<typeof answerJson>[0]) =>
+      void response.end(sse({ error: { message: "SECRET" } }) + sse("[DONE]")),
+    garbage: (response: Parameters<typeof answerJson>[0]) => void response.end("data: <SECRET\n\n"),
+    silence: () => {},
   };
 
   it.each(Object.keys(cut))("after the first byte, %s ends as a failure, never as a stop", async (name) => {
@@ -270,7 +289,10 @@ describe("streams", () => {
     const body = await (await post(router, streamed)).text();
     const [first, failure, done, rest] = body.split("\n\n");
     expect(first).toBe(sse(delta("first")).trim());
-    expect(JSON.parse((failure ?? "").slice(6)).error).toMatchObject({ code: expect.stringMatching(/^upstream_/), param: null });
+    expect(JSON.parse((failure ?? "").slice(6)).error).toMatchObject({
+      code: expect.stringMatching(/^upstream_/),
+      param: null,
+    });
     expect([done, rest]).toEqual(["data: [DONE]", ""]);
     expect(body).not.toMatch(/"finish_reason":"stop"|SECRET/);
     expect(good.calls).toHaveLength(0);
@@ -372,14 +394,17 @@ describe("durability", () => {
     expect(await request).not.toBe("");
   });
 
-  it.each([hello, streamed, { ...hello, model: "unknown" }])("without a record there is no answer: 503", async (body) => {
-    const upstream = await startUpstream((response) => answerJson(response));
-    const router = await startRouter({
-      table: tableOver([upstream]),
-      runtime: { evidence: { decide: () => Promise.reject(new Error("disk full")), settle: () => {} } },
-    });
-    const response = await post(router, body);
-    expect(response.status).toBe(503);
-    expect((await response.json()).error.code).toBe("evidence_unavailable");
-  });
+  it.each([hello, streamed, { ...hello, model: "unknown" }])(
+    "without a record there is no answer: 503",
+    async (body) => {
+      const upstream = await startUpstream((response) => answerJson(response));
+      const router = await startRouter({
+        table: tableOver([upstream]),
+        runtime: { evidence: { decide: () => Promise.reject(new Error("disk full")), settle: () => {} } },
+      });
+      const response = await post(router, body);
+      expect(response.status).toBe(503);
+      expect((await response.json()).error.code).toBe("evidence_unavailable");
+    },
+  );
 });

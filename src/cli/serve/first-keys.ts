@@ -9,11 +9,7 @@ const DAY = 86_400_000;
  * A store without keys gets one `operations:manage` key: the one in `SIGNALBOX_BOOTSTRAP_KEY`, or a new one whose text is given back to be
  * printed once (decisions.md, "Credentials"). `null` where nothing has to be printed.
  */
-export async function bootstrapKey(
-  store: Store,
-  workspace: string,
-  given: string | undefined,
-): Promise<string | null> {
+export async function bootstrapKey(store: Store, workspace: string, given: string | undefined): Promise<string | null> {
   if ((await store.keys.list()).length > 0) return null;
   const options = {
     workspace,
@@ -24,10 +20,10 @@ export async function bootstrapKey(
     createdBy: "bootstrap",
   };
   if (given !== undefined && given !== "") {
-    await store.keys.create(importKey(given, options, Date.now()));
+    await store.keys.create(importKey(given, options, Date.now));
     return null;
   }
-  const { text, record } = createKey(options, Date.now(), randomBytes);
+  const { text, record } = createKey(options, Date.now, randomBytes);
   await store.keys.create(record);
   return text;
 }
@@ -50,7 +46,7 @@ export async function demoKey(store: Store): Promise<string> {
       expiresAt: now + DAY,
       createdBy: "demo",
     },
-    now,
+    Date.now,
     randomBytes,
   );
   await store.keys.create(record);

@@ -1,5 +1,7 @@
-import { parseArgs } from "node:util";
-import type { CommandIo } from "../command-io.ts";
+import { resolve } from "node:path";
+import { readArguments, readPort } from "../arguments.ts";
+import { UsageError, type CommandIo } from "../command-io.ts";
+import { databasePath } from "../open-store.ts";
 
 /** How one server is to run; every member has been checked. */
 export interface ServeOptions {
@@ -37,50 +39,36 @@ Serves the routes and policies of a folder.
 Exit codes: 0 stopped as asked, 1 configuration or start failed, 2 usage.
 `;
 
-/** Reads the arguments; a sentence where they are wrong. */
-export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions | string {
-  let values;
-  try {
-    ({ values } = parseArgs({
-      args: [...argv],
-      options: {
-        config: { type: "string", default: "routes.yaml" },
-        database: { type: "string" },
-        host: { type: "string", default: "127.0.0.1" },
-        port: { type: "string" },
-        "admin-host": { type: "string", default: "127.0.0.1" },
-        "admin-port": { type: "string" },
-        drain: { type: "string", default: "30" },
-        cache: { type: "string", default: ".signalbox/cache" },
-        "no-watch": { type: "boolean", default: false },
-        demo: { type: "boolean", default: false },
-      },
-    }));
-  } catch (error) {
-    return error instanceof Error ? error.message : "the arguments cannot be read";
-  }
-  const port = readPort(values.port ?? io.environment["PORT"] ?? "8080");
-  if (port === null) return "--port (or PORT) must be a number from 0 to 65535";
-  const adminPort = readPort(values["admin-port"] ?? String(port === 0 ? 0 : port + 1));
-  if (adminPort === null) return "--admin-port must be a number from 0 to 65535";
+/** Reads the arguments. @throws {UsageError} naming the flag. */
+export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions {
+  const { values, positionals } = readArguments(argv, {
+    config: { type: "string", default: "routes.yaml" },
+    database: { type: "string" },
+    host: { type: "string", default: "127.0.0.1" },
+    port: { type: "string" },
+    "admin-host": { type: "string", default: "127.0.0.1" },
+    "admin-port": { type: "string" },
+    drain: { type: "string", default: "30" },
+    cache: { type: "string", default: ".signalbox/cache" },
+    "no-watch": { type: "boolean", default: false },
+    demo: { type: "boolean", default: false },
+  });
+  if (positionals.length > 0) throw new UsageError("takes flags only; name the file with --config");
+  const port = readPort(values.port ?? io.environment["PORT"] ?? "8080", "--port");
   const drain = Number(values.drain);
-  if (!Number.isFinite(drain) || drain < 0 || drain > 3_600) return "--drain must be a number of seconds from 0 to 3600";
+  if (!Number.isFinite(drain) || drain < 0 || drain > 3_600) {
+    throw new UsageError("--drain: must be a number of seconds from 0 to 3600");
+  }
   return {
-    config: values.config,
-    database: values.database ?? io.environment["SIGNALBOX_DATABASE"] ?? ".signalbox/signalbox.db",
+    config: resolve(io.cwd, values.config),
+    database: databasePath(values.database, io),
     host: values.host,
     port,
     adminHost: values["admin-host"],
-    adminPort,
+    adminPort: readPort(values["admin-port"] ?? String(port === 0 ? 0 : port + 1), "--admin-port"),
     demo: values.demo,
     drain: drain * 1000,
     watch: !values["no-watch"],
-    cacheDirectory: values.cache,
+    cacheDirectory: resolve(io.cwd, values.cache),
   };
-}
-
-function readPort(text: string): number | null {
-  if (!/^\d{1,5}$/.test(text)) return null;
-  const port = Number(text);
-  return port <= 65_535 ? port : null;
 }

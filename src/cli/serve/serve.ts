@@ -1,5 +1,8 @@
-import type { CommandIo } from "../command-io.ts";
+import { StoreUnavailableError } from "../../store/errors.ts";
+import { CommandError, EXIT, type CommandIo } from "../command-io.ts";
+import { listenFailure, stopAsked } from "../listening.ts";
 import { formatDiagnostics } from "../report.ts";
+import { runCommand } from "../run.ts";
 import { readVersion } from "../version.ts";
 import { bootstrapKey, demoKey } from "./first-keys.ts";
 import { parseServeOptions, SERVE_HELP, type ServeOptions } from "./options.ts";
@@ -11,38 +14,27 @@ import { watchConfiguration } from "./watch.ts";
 export async function serve(argv: readonly string[], io: CommandIo): Promise<number> {
   if (argv.includes("--help")) {
     io.stdout(SERVE_HELP);
-    return 0;
+    return EXIT.ok;
   }
-  const options = parseServeOptions(argv, io);
-  if (typeof options === "string") {
-    io.stderr(`signalbox serve: ${options}\n\n${SERVE_HELP}`);
-    return 2;
-  }
-  const server = await start(options, io);
-  if (server === null) return 1;
-  await announce(options, server, io);
-  await untilStopped(options, server, io);
-  return 0;
+  return runCommand("serve", io, async () => {
+    const options = parseServeOptions(argv, io);
+    const server = await start(options, io);
+    if (server === null) return EXIT.failed;
+    await announce(options, server, io);
+    await untilStopped(options, server, io);
+    return EXIT.ok;
+  });
 }
 
 async function start(options: ServeOptions, io: CommandIo): Promise<RunningServer | null> {
-  try {
-    const started = await startServer(options, io.environment, readVersion());
-    if (started.ok) return started.server;
-    io.stderr(formatDiagnostics("terminal", started.diagnostics));
-    io.stderr("signalbox serve: the configuration has errors; nothing was started\n");
-  } catch (error) {
-    io.stderr(`signalbox serve: ${startFailure(error)}\n`);
-  }
+  const started = await startServer(options, io.environment, readVersion()).catch((error: unknown) => {
+    if (error instanceof StoreUnavailableError) throw error;
+    throw new CommandError(listenFailure(error), { cause: error });
+  });
+  if (started.ok) return started.server;
+  io.stderr(formatDiagnostics("terminal", started.diagnostics, { colour: isColourful(io) }));
+  io.stderr("signalbox serve: the configuration has errors; nothing was started\n");
   return null;
-}
-
-function startFailure(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  if (code === "EADDRINUSE") return "the address is in use; choose others with --port and --admin-port";
-  if (code === "EACCES") return "no permission to listen on the address; choose a port above 1023 with --port";
-  if (code === "EADDRNOTAVAIL") return "this machine does not have the address given with --host or --admin-host";
-  return error instanceof Error ? error.message : "the server could not be started";
 }
 
 async function announce(options: ServeOptions, server: RunningServer, io: CommandIo): Promise<void> {
@@ -55,7 +47,6 @@ async function announce(options: ServeOptions, server: RunningServer, io: Comman
     io.stdout(`first key (operations:manage, workspace ${firstWorkspace}, 30 days; shown once):\n  ${bootstrap}\n`);
   }
   const demo = options.demo && Object.hasOwn(table.workspaces, "demo") ? await demoKey(store) : null;
-  await server.keys.refresh();
   io.stdout(`listening on ${url} (admin on ${adminUrl}), table ${table.revision.slice(0, 12)}\n`);
   const route = table.workspaces["demo"]?.approve.routes[0];
   if (demo !== null && route !== undefined) io.stdout(demoText(url, demo, route));
@@ -74,10 +65,12 @@ try it:
 }
 
 function reportBuild(built: BuiltSnapshot, io: CommandIo): void {
-  if (built.diagnostics.length > 0) io.stderr(formatDiagnostics("terminal", built.diagnostics));
+  if (built.diagnostics.length > 0) io.stderr(formatDiagnostics("terminal", built.diagnostics, { colour: isColourful(io) }));
   if (!built.ok) return;
   for (const missing of built.simulated) {
-    io.stdout(`provider ${missing.provider}: ${describeReference(missing)} is not set; the simulated upstream answers\n`);
+    io.stdout(
+      `provider ${missing.provider}: ${describeReference(missing)} is not set; the simulated upstream answers\n`,
+    );
   }
   for (const missing of built.disabled) {
     io.stdout(`provider ${missing.provider}: ${describeReference(missing)} is not set; left out\n`);
@@ -92,19 +85,20 @@ async function untilStopped(options: ServeOptions, server: RunningServer, io: Co
         if (built.ok) io.stdout(`reloaded, table ${built.snapshot.decider.table.revision.slice(0, 12)}\n`);
         else io.stderr("reload failed; the last good configuration keeps serving\n");
       },
-      (error: unknown) => io.stderr(`reload failed: ${startFailure(error)}; the last good configuration keeps serving\n`),
+      () => io.stderr("reload failed in the store or the policy engine; the last good configuration keeps serving\n"),
     );
   };
   const { dir } = server.built.snapshot.decider.table.policies;
   const unwatch = options.watch ? watchConfiguration(options.config, dir, reload) : () => {};
   process.on("SIGHUP", reload);
-  await new Promise<void>((resolve) => {
-    process.once("SIGTERM", resolve);
-    process.once("SIGINT", resolve);
-  });
+  await stopAsked(io.signal);
   unwatch();
   process.off("SIGHUP", reload);
   io.stdout("stopping: waiting for requests in flight\n");
   await server.close();
   io.stdout("stopped\n");
+}
+
+function isColourful(io: CommandIo): boolean {
+  return io.terminal === true && (io.environment["NO_COLOR"] ?? "") === "";
 }

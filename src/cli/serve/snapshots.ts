@@ -44,8 +44,13 @@ export async function buildSnapshot(supply: SnapshotSupply): Promise<BuiltSnapsh
   if (table === null || policies === null) return { ok: false, diagnostics: compiled.diagnostics };
   const folder = dirname(resolve(supply.config));
   const secrets = resolveSecrets(table, supply.environment, (path) => readFileSync(resolve(folder, path), "utf8"));
-  const fatal = secrets.missing.filter(({ onMissing }) => onMissing === "fail");
-  if (fatal.length > 0) return { ok: false, diagnostics: [...compiled.diagnostics, ...fatal.map((one) => unset(supply, one))] };
+  const unusable = [
+    ...secrets.missing
+      .filter(({ onMissing }) => onMissing === "fail")
+      .map((one) => secretDiagnostic(supply, one, "SECRET_NOT_SET", "is not set", SET_IT)),
+    ...secrets.refused.map((one) => secretDiagnostic(supply, one, "SECRET_UNUSABLE", UNUSABLE, CLEAN_IT)),
+  ];
+  if (unusable.length > 0) return { ok: false, diagnostics: [...compiled.diagnostics, ...unusable] };
   const states = await supply.store.policies.observe(
     policies.policies.map(({ contract, digest }) => ({
       id: contract.id,
@@ -78,19 +83,26 @@ function initialMode(table: RoutingTable, policy: string): "shadow" | "enforce" 
   return own ?? (Object.hasOwn(modes, "*") ? modes["*"] : undefined) ?? "shadow";
 }
 
-function unset(supply: SnapshotSupply, missing: MissingSecret): Diagnostic {
+type SecretPlace = Pick<MissingSecret, "provider" | "reference">;
+
+const SET_IT =
+  "set it, or say on_missing_secret: disable (leave the provider out) or simulate (the simulated upstream answers)";
+const UNUSABLE = "holds characters that an HTTP header cannot carry";
+const CLEAN_IT = "look for line breaks or quotation marks around the secret";
+
+function secretDiagnostic(supply: SnapshotSupply, place: SecretPlace, code: string, what: string, hint: string): Diagnostic {
   return {
-    code: "SECRET_NOT_SET",
+    code,
     severity: "error",
     file: supply.config,
     line: 1,
     column: 1,
-    message: `providers.${missing.provider}: its secret (${describeReference(missing)}) is not set`,
-    hint: "Set it, or say on_missing_secret: disable (leave the provider out) or simulate (the simulated upstream answers).",
+    message: `providers.${place.provider}.auth: its secret (${describeReference(place)}) ${what}`,
+    hint,
   };
 }
 
 /** Where a secret is looked for; never what was found. */
-export function describeReference({ reference }: MissingSecret): string {
+export function describeReference({ reference }: SecretPlace): string {
   return "env" in reference ? `environment variable ${reference.env}` : `file ${reference.file}`;
 }

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Diagnostic } from "../../canon/diagnostic.ts";
 import { ConnectionPools } from "../../dispatch/connections.ts";
-import { contractSha256, openApiDocument } from "../../http/openapi.ts";
+import { contractSha256, openApiDocument } from "../../http/contract/openapi.ts";
 import { SnapshotHolder, type Runtime, type ServerLimits } from "../../http/runtime.ts";
 import { createApp, listen } from "../../http/server.ts";
-import { KeyRing } from "../../keys/key-ring.ts";
+import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
 import { startMock, type MockServer } from "../../mock/server.ts";
 import type { Store } from "../../store/port.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
@@ -16,7 +16,7 @@ export interface RunningServer {
   readonly url: string;
   readonly adminUrl: string;
   readonly store: Store;
-  readonly keys: KeyRing;
+  readonly keys: OpenKeyRing;
   readonly built: Extract<BuiltSnapshot, { ok: true }>;
   /** Compiles the files again; swaps on success, keeps what runs on failure. */
   reload(): Promise<BuiltSnapshot>;
@@ -69,7 +69,7 @@ export async function startServer(
       await releaseAll();
       return built;
     }
-    const keys = await KeyRing.open(store.keys);
+    const keys = await openKeyRing(store.keys);
     const snapshots = new SnapshotHolder(built.snapshot);
     const state = { accepting: true, reloadFailed: false };
     const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, limits });
@@ -100,7 +100,7 @@ interface RuntimeParts {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly version: string;
   readonly store: Store;
-  readonly keys: KeyRing;
+  readonly keys: OpenKeyRing;
   readonly snapshots: SnapshotHolder;
   readonly state: { readonly accepting: boolean; readonly reloadFailed: boolean };
   readonly limits: Partial<ServerLimits>;
@@ -112,7 +112,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
   return {
     snapshots,
     verify: (token, now) => keys.verify(token, now),
-    evidence: store.evidence,
+    evidence: { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
     newRequestId: () => `req_${randomUUID().replaceAll("-", "")}`,
     limits: { ...DEFAULT_LIMITS, ...parts.limits },
     build: {
@@ -123,7 +123,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     },
     degraded: () => [
       ...(state.reloadFailed ? ["reload_failed"] : []),
-      ...(store.evidence.available ? [] : ["evidence"]),
+      ...(store.evidence.health().state === "ok" ? [] : ["evidence"]),
     ],
     accepting: () => state.accepting,
   };
@@ -157,4 +157,3 @@ function once(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null;
   return () => (running ??= work());
 }
-

@@ -1,16 +1,16 @@
-import { isCapability } from "../canon/capability.ts";
-import type { ConstraintTrace, Decision, Denial } from "../canon/decision.ts";
-import { invalidRequest, type ServiceError } from "../canon/error.ts";
-import type { Identity } from "../canon/identity.ts";
-import { isJsonObject, type JsonObject } from "../canon/json.ts";
-import type { Operation } from "../canon/operation.ts";
-import { denialError } from "../canon/reasons.ts";
-import type { Surface } from "../dialects/dialect.ts";
-import { parsePreferences } from "../dialects/preferences.ts";
-import { routeCandidates } from "../decide/candidates.ts";
-import type { Decider } from "../decide/decider.ts";
-import type { Question } from "../decide/decide.ts";
-import type { BodyValidator } from "./validate.ts";
+import { isCapability } from "../../canon/capability.ts";
+import type { ConstraintTrace, Decision, Denial } from "../../canon/decision.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { Identity } from "../../canon/identity.ts";
+import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import type { Operation } from "../../canon/operation.ts";
+import { denialError } from "../../canon/reasons.ts";
+import type { Surface } from "../../dialects/dialect.ts";
+import { parsePreferences } from "../../dialects/preferences.ts";
+import { routeCandidates } from "../../decide/candidates.ts";
+import type { Decider } from "../../decide/decider.ts";
+import type { Question } from "../../decide/decide.ts";
+import type { BodyValidator } from "../contract/validate.ts";
 
 /** What simulation needs of the operation it simulates: the same reader and the same checks as a real call. */
 export interface SimulatedOperation {
@@ -42,7 +42,10 @@ function plainQuestion(body: JsonObject, operation: Operation): Question {
     preferences: parsePreferences(body["provider"]),
     shape: {
       operation,
-      needs: needs.filter((need): need is string => typeof need === "string").filter(isCapability).toSorted(),
+      needs: needs
+        .filter((need): need is string => typeof need === "string")
+        .filter(isCapability)
+        .toSorted(),
       stream: body["stream"] === true,
       context: "unspecified",
       maxOutput: "unspecified",
@@ -85,7 +88,11 @@ export function explain(decider: Decider, identity: Identity, question: Question
       in_plan: planned.includes(candidate.endpoint.id),
       constraints: decision.trace.map((entry) => candidateVerdict(entry, candidate.endpoint.id)),
     })),
-    constraints: decision.trace.map((entry) => ({ ...verdictFacts(entry), failing: entry.failing, effect: entry.effect })),
+    constraints: decision.trace.map((entry) => ({
+      ...verdictFacts(entry),
+      failing: entry.failing,
+      effect: entry.effect,
+    })),
     if_promoted:
       decision.ifPromoted === null
         ? null
@@ -126,7 +133,13 @@ function verdictFacts({ policy, revision, slot, constraint, verdict, reason }: C
 }
 
 function denialFacts({ policy, revision, mode, constraint, reason, subject, failing }: Denial): JsonObject {
-  return { policy: { id: policy, revision, mode }, failed_constraint: constraint, reason_code: reason, subject, failing };
+  return {
+    policy: { id: policy, revision, mode },
+    failed_constraint: constraint,
+    reason_code: reason,
+    subject,
+    failing,
+  };
 }
 
 function errorFacts(denial: Denial): JsonObject {

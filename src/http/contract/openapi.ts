@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { canonicalJson, type JsonObject } from "../canon/json.ts";
-import { SCOPES } from "../canon/scope.ts";
+import { canonicalJson, type JsonObject } from "../../canon/json.ts";
+import { SCOPES } from "../../canon/scope.ts";
 import { ENDPOINTS, type Endpoint } from "./endpoints.ts";
 import { COMPONENT_SCHEMAS } from "./validate.ts";
 
@@ -39,7 +39,8 @@ export function contractSha256(document: JsonObject): string {
 }
 
 function operation(endpoint: Endpoint): JsonObject {
-  const errors = endpoint.scope === null ? ["503"] : ["400", "401", "403", "404", "413", "415", "429", "502", "503", "504"];
+  const errors =
+    endpoint.scope === null ? ["503"] : ["400", "401", "403", "404", "413", "415", "429", "502", "503", "504"];
   return {
     operationId: endpoint.id,
     summary: endpoint.summary,
@@ -77,7 +78,12 @@ function parameters(endpoint: Endpoint): JsonObject {
     required: true,
     schema: { type: "string" },
   }));
-  const inQuery = Object.entries(endpoint.query).map(([name, schema]) => ({ name, in: "query", required: true, schema }));
+  const inQuery = Object.entries(endpoint.query).map(([name, schema]) => ({
+    name,
+    in: "query",
+    required: true,
+    schema,
+  }));
   const all = [...inPath, ...inQuery];
   return all.length === 0 ? {} : { parameters: all };
 }

@@ -1,15 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
-import type { Identity } from "../canon/identity.ts";
-import type { JsonValue } from "../canon/json.ts";
-import { authenticate } from "./authenticate.ts";
+import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
+import type { Identity } from "../../canon/identity.ts";
+import type { JsonValue } from "../../canon/json.ts";
+import { authenticate } from "../authenticate.ts";
 import { catalogue } from "./catalogue.ts";
-import type { ControlEndpoint } from "./endpoints.ts";
-import { readBody, type Body } from "./read-body.ts";
-import type { Runtime, Snapshot } from "./runtime.ts";
-import { commonHeaders, readClientRequestId, sendError, sendJson, sendText } from "./send.ts";
+import type { ControlEndpoint } from "../contract/endpoints.ts";
+import { readBody, type Body } from "../read-body.ts";
+import type { Runtime, Snapshot } from "../runtime.ts";
+import { commonHeaders, readClientRequestId, sendError, sendJson, sendText } from "../send.ts";
 import { explain, policyRevisions, simulationQuestion, type SimulatedOperation } from "./simulate.ts";
-import type { BodyValidator } from "./validate.ts";
+import type { BodyValidator } from "../contract/validate.ts";
 
 /** What a handler of the router's own endpoints gets. */
 interface ControlCall {
@@ -43,7 +43,8 @@ const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: ControlCall) 
     return { json: { object: "list", data: data.map((entry) => ({ ...entry })) } };
   },
   model: ({ snapshot, identity, parameter }) => {
-    const found = identity === null ? undefined : catalogue(snapshot.decider.table, identity).find(({ id }) => id === parameter);
+    const found =
+      identity === null ? undefined : catalogue(snapshot.decider.table, identity).find(({ id }) => id === parameter);
     if (found !== undefined) return { json: { ...found } };
     return serviceError(404, "not_found", "model_not_found", "No route of this name is available to the workspace.", {
       param: "model",
@@ -62,7 +63,8 @@ const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: ControlCall) 
   openapi: ({ runtime }) => ({ text: runtime.build.contract }),
   livez: () => ({ json: { status: "live" } }),
   readyz: ({ runtime }) => {
-    if (runtime.accepting() && runtime.degraded().every((part) => part !== "evidence")) return { json: { status: "ready" } };
+    if (runtime.accepting() && runtime.degraded().every((part) => part !== "evidence"))
+      return { json: { status: "ready" } };
     return serviceError(503, "unavailable", "not_ready", "The server is starting, draining, or cannot write evidence.");
   },
 };

@@ -1,8 +1,8 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
-import { invalidRequest, type ServiceError } from "../canon/error.ts";
-import type { JsonObject, JsonValue } from "../canon/json.ts";
-import { isDeeperThan } from "../dialects/json-bytes.ts";
-import { PROVIDER_PREFERENCES_SCHEMA } from "../dialects/preferences.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import { isDeeperThan } from "../../dialects/json-bytes.ts";
+import { PROVIDER_PREFERENCES_SCHEMA } from "../../dialects/preferences.ts";
 
 /** Schemas that bodies refer to; they stand in /openapi.json under the same path. */
 export const COMPONENT_SCHEMAS = { ProviderPreferences: PROVIDER_PREFERENCES_SCHEMA } as const;
@@ -14,7 +14,13 @@ export type BodyValidator = (body: JsonValue) => ServiceError | null;
 
 /** Compiles a schema into a check that gives the first thing wrong with a body. Made once per endpoint, at start. */
 export function bodyValidator(schema: JsonObject): BodyValidator {
-  const ajv = new Ajv2020({ allErrors: false, strict: true, strictTypes: false, strictRequired: false, verbose: false });
+  const ajv = new Ajv2020({
+    allErrors: false,
+    strict: true,
+    strictTypes: false,
+    strictRequired: false,
+    verbose: false,
+  });
   ajv.addVocabulary(["components"]);
   const validate: ValidateFunction = ajv.compile({ ...schema, components: { schemas: COMPONENT_SCHEMAS } });
   return (body) => {

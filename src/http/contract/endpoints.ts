@@ -1,9 +1,9 @@
-import type { Scope } from "../canon/scope.ts";
-import type { JsonObject } from "../canon/json.ts";
-import type { Operation } from "../canon/operation.ts";
-import type { Surface } from "../dialects/dialect.ts";
-import { chatSurface } from "../dialects/openai-chat/dialect.ts";
-import { CHAT_COMPLETIONS_SCHEMA } from "../dialects/openai-chat/schema.ts";
+import type { Scope } from "../../canon/scope.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import type { Operation } from "../../canon/operation.ts";
+import type { Surface } from "../../dialects/dialect.ts";
+import { chatSurface } from "../../dialects/openai-chat/dialect.ts";
+import { CHAT_COMPLETIONS_SCHEMA } from "../../dialects/openai-chat/schema.ts";
 import { CHAT_COMPLETION, MODEL, MODEL_LIST, SIMULATION, STATUS } from "./answer-schemas.ts";
 import { SIMULATE_SCHEMA } from "./simulate-schema.ts";
 

@@ -1,4 +1,4 @@
-import { CAPABILITY_NAMES } from "../canon/capability.ts";
+import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 
 /** JSON Schema of POST /v1/route/simulate: a model and preferences, and either a list of needs or a whole request of the operation. */
 export const SIMULATE_SCHEMA = {

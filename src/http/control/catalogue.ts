@@ -1,8 +1,8 @@
-import { CAPABILITIES, type Capability } from "../canon/capability.ts";
-import type { Identity } from "../canon/identity.ts";
-import { MODEL_OPERATION_OF, OPERATIONS } from "../canon/operation.ts";
-import type { ModelRow, RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
-import { routeCandidates } from "../decide/candidates.ts";
+import { CAPABILITIES, type Capability } from "../../canon/capability.ts";
+import type { Identity } from "../../canon/identity.ts";
+import { MODEL_OPERATION_OF, OPERATIONS } from "../../canon/operation.ts";
+import type { ModelRow, RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
+import { routeCandidates } from "../../decide/candidates.ts";
 
 /** One entry of GET /v1/models: a route as its workspace may use it, with what every one of its endpoints can do. */
 export interface CatalogueEntry {
@@ -23,14 +23,14 @@ export interface CatalogueEntry {
 
 /** Routes that the key's workspace may use, sorted by id. */
 export function catalogue(table: RoutingTable, identity: Identity): readonly CatalogueEntry[] {
-  const workspace = Object.hasOwn(table.workspaces, identity.workspace) ? table.workspaces[identity.workspace] : undefined;
+  const workspace = Object.hasOwn(table.workspaces, identity.workspace)
+    ? table.workspaces[identity.workspace]
+    : undefined;
   if (workspace === undefined) return [];
-  return workspace.approve.routes
-    .toSorted()
-    .flatMap((id) => {
-      const route = Object.hasOwn(table.routes, id) ? table.routes[id] : undefined;
-      return route === undefined ? [] : [entry(table, workspace, route)];
-    });
+  return workspace.approve.routes.toSorted().flatMap((id) => {
+    const route = Object.hasOwn(table.routes, id) ? table.routes[id] : undefined;
+    return route === undefined ? [] : [entry(table, workspace, route)];
+  });
 }
 
 function entry(table: RoutingTable, workspace: WorkspaceRow, route: RouteRow): CatalogueEntry {

@@ -1,0 +1,49 @@
+import { EXIT, type CommandIo } from "./command-io.ts";
+import { readVersion } from "./version.ts";
+
+type Command = (argv: readonly string[], io: CommandIo) => Promise<number>;
+
+/** Commands are loaded when they are asked for: `keys list` need not wait for the compiler. */
+const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>> = {
+  serve: {
+    summary: "serve the routes and policies of a folder",
+    load: async () => (await import("./serve/serve.ts")).serve,
+  },
+  check: {
+    summary: "compile the configuration and report every problem",
+    load: async () => (await import("./check.ts")).check,
+  },
+  keys: {
+    summary: "create, list, rotate and revoke service keys",
+    load: async () => (await import("./keys.ts")).keys,
+  },
+  evidence: {
+    summary: "read what was decided and how it ended",
+    load: async () => (await import("./evidence.ts")).evidence,
+  },
+  mock: { summary: "run a simulated provider", load: async () => (await import("./mock.ts")).mock },
+};
+
+/** Runs one command; gives the exit code. */
+export async function runCommands(argv: readonly string[], io: CommandIo): Promise<number> {
+  const [name, ...rest] = argv;
+  if (name === "--version" || name === "version") {
+    io.stdout(`${readVersion()}\n`);
+    return EXIT.ok;
+  }
+  if (name === undefined || name === "--help" || name === "help") {
+    io.stdout(help());
+    return name === undefined ? EXIT.usage : EXIT.ok;
+  }
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (command === undefined) {
+    io.stderr(`signalbox: there is no command of that name\n\n${help()}`);
+    return EXIT.usage;
+  }
+  return (await command.load())(rest, io);
+}
+
+function help(): string {
+  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(10)}${summary}`);
+  return `Usage: signalbox COMMAND [options]\n\n${lines.join("\n")}\n\nsignalbox COMMAND --help tells more.\n`;
+}

@@ -1,0 +1,26 @@
+/** Says why a server could not be started, in words that name the flag to change; for the `code` of Node's error. */
+export function listenFailure(error: unknown): string {
+  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+  if (code === "EADDRINUSE") return "the port is in use; choose another with --port, 0 for a free one";
+  if (code === "EACCES") return "no permission to listen on the port; choose one above 1023 with --port";
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
+    return "this machine does not have the address given with --host";
+  }
+  return typeof code === "string" ? `the server could not be started (${code})` : "the server could not be started";
+}
+
+/** Resolves when the process is told to stop: SIGINT, SIGTERM, or the signal of a test. */
+export function stopAsked(signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = (): void => {
+      process.off("SIGINT", stop);
+      process.off("SIGTERM", stop);
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    };
+    process.once("SIGINT", stop);
+    process.once("SIGTERM", stop);
+    signal?.addEventListener("abort", stop);
+    if (signal?.aborted === true) stop();
+  });
+}

@@ -1,0 +1,113 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const ROOT = resolve(import.meta.dirname, "..");
+const SOURCE = join(ROOT, "src");
+
+function filesBelow(folder: string): readonly string[] {
+  return readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name);
+    return statSync(path).isDirectory() ? filesBelow(path) : [path];
+  });
+}
+
+const sources = filesBelow(SOURCE).filter((path) => path.endsWith(".ts"));
+const textOf = (path: string): string => readFileSync(path, "utf8");
+const shown = (path: string): string => relative(ROOT, path);
+
+/** Relative imports of a file, type imports too, as absolute paths. */
+function importsOf(path: string): readonly string[] {
+  const specifiers = [...textOf(path).matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, specifier]) => specifier ?? "");
+  return specifiers.map((specifier) => resolve(dirname(path), specifier));
+}
+
+/** Everything that a file reaches at run time or in types. */
+function reachableFrom(path: string): ReadonlySet<string> {
+  const seen = new Set<string>();
+  const visit = (file: string): void => {
+    if (seen.has(file) || !existsSync(file)) return;
+    seen.add(file);
+    for (const next of importsOf(file)) visit(next);
+  };
+  visit(path);
+  return seen;
+}
+
+describe("the shape of the house", () => {
+  it("README's tree names every folder and file at the top of src, and nothing else", () => {
+    const readme = textOf(join(ROOT, "README.md"));
+    const block = /```\nsrc\/\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
+    const named = [...block.matchAll(/^ {2}([\w.-]+\/?) /gm)].map(([, name]) => name);
+    const present = readdirSync(SOURCE).map((name) => (statSync(join(SOURCE, name)).isDirectory() ? `${name}/` : name));
+    expect(named.toSorted()).toEqual(present.toSorted());
+  });
+
+  it("no source file has more than 300 lines", () => {
+    const long = sources.filter((path) => textOf(path).split("\n").length > 301).map(shown);
+    expect(long).toEqual([]);
+  });
+
+  it("no folder has more than 14 files", () => {
+    const folders = new Map<string, number>();
+    for (const path of sources) folders.set(dirname(path), (folders.get(dirname(path)) ?? 0) + 1);
+    const crowded = [...folders].filter(([, count]) => count > 14).map(([folder, count]) => `${shown(folder)}: ${count}`);
+    expect(crowded).toEqual([]);
+  });
+
+  it("there are no barrels and no drawers for odds and ends", () => {
+    const bad = sources.filter((path) => /\/(index|utils?|helpers?|common|misc)(\.ts|\/)/.test(path)).map(shown);
+    expect(bad).toEqual([]);
+  });
+
+  it("the files that simulate and check cannot reach dispatch: no provider can be called from there", () => {
+    for (const file of ["cli/check.ts", "http/control/simulate.ts", "decide/decide.ts", "compile/compile.ts"]) {
+      const reached = [...reachableFrom(join(SOURCE, file))].map(shown);
+      expect(reached.length, file).toBeGreaterThan(1);
+      expect(reached.filter((path) => path.startsWith("src/dispatch/")), file).toEqual([]);
+    }
+  });
+
+  it("only http knows h3, only dispatch knows undici, only policy knows OPA", () => {
+    const owner: Readonly<Record<string, string>> = { h3: "http", undici: "dispatch", "@open-policy-agent/opa-wasm": "policy" };
+    for (const path of sources) {
+      for (const [name, folder] of Object.entries(owner)) {
+        if (textOf(path).includes(`from "${name}`)) expect(shown(path)).toMatch(new RegExp(`^src/${folder}/`));
+      }
+    }
+  });
+
+  it("no code compares with a vendor's name", () => {
+    const vendors = "openai|anthropic|azure|bedrock|gemini|google|cohere|mistral|groq|deepseek|openrouter|perplexity|xai|ollama|vllm";
+    const comparison = new RegExp(`(===|!==|startsWith\\(|includes\\(|case )\\s*"(${vendors})"`);
+    const bad = sources.filter((path) => comparison.test(textOf(path))).map(shown);
+    expect(bad).toEqual([]);
+  });
+});
+
+describe("what is tracked", () => {
+  const tracked = existsSync(join(ROOT, ".git"))
+    ? execFileSync("git", ["ls-files", "-z"], { cwd: ROOT, encoding: "utf8" }).split("\0").filter((name) => name !== "" && existsSync(join(ROOT, name)))
+    : [];
+
+  it.skipIf(tracked.length === 0)("holds no registry host and no path of a machine (needs a git checkout)", () => {
+    // Written in pieces, so that this file does not find itself.
+    const hosts = ["registry", "proxy", "static", "files"].map((name) => `${name}\\.(npm|go|crates|pypi)[a-z]*\\.`);
+    const paths = ["/work" + "/", "/root" + "/"];
+    const pattern = new RegExp([...hosts, ...paths].join("|"));
+    const bad = tracked.filter((name) => !/\.(br|gz|png|wasm)$/.test(name) && pattern.test(textOf(join(ROOT, name))));
+    expect(bad).toEqual([]);
+  });
+
+  it("has a lockfile without download addresses", () => {
+    expect(textOf(join(ROOT, "package-lock.json"))).not.toMatch(/"resolved": "http/);
+  });
+
+  it("carries Node only in a workspace that is not published", () => {
+    const manifest: { dependencies: object; optionalDependencies?: object; files: string[] } = JSON.parse(textOf(join(ROOT, "package.json")));
+    expect(manifest.optionalDependencies).toBeUndefined();
+    expect(Object.keys(manifest.dependencies).filter((name) => name.startsWith("node-"))).toEqual([]);
+    expect(manifest.files).not.toContain("tools");
+  });
+});
