@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   ANSWER,
+  errorOf,
   answerJson,
   delta,
   hello,
@@ -112,7 +113,7 @@ describe("fallback before the first byte", () => {
   };
 
   it.each(Object.keys(answers))("after %s the next endpoint answers", async (name) => {
-    const bad = await startUpstream((response) => answers[name as keyof typeof answers](response));
+    const bad = await startUpstream((response) => void answers[name as keyof typeof answers](response));
     const good = await startUpstream((response) => answerJson(response));
     const router = await startRouter({ table: tableOver([bad, good]) });
     const response = await post(router, hello);
@@ -137,14 +138,14 @@ describe("fallback before the first byte", () => {
   });
 
   it.each([
-    ["silence before headers", () => {}, "timeout_first_byte"],
+    ["silence before headers", (): void => {}, "timeout_first_byte"],
     [
       "silence after headers",
       (response: Parameters<typeof answerJson>[0]) => void response.writeHead(200).flushHeaders(),
       "timeout_idle",
     ],
   ] as const)("after %s", async (_, answer, failure) => {
-    const silent = await startUpstream((response) => answer(response));
+    const silent = await startUpstream((response) => void answer(response));
     const good = await startUpstream((response) => answerJson(response));
     const timeouts = { connect: 500, firstByte: 60, idle: 60, total: 5_000 };
     const router = await startRouter({ table: tableOver([silent, good], { timeouts }) });
@@ -219,7 +220,7 @@ describe("fallback before the first byte", () => {
     const router = await startRouter({ table: tableOver([slow, good]) });
     const response = await post(router, hello, { "x-request-timeout-ms": "80" });
     expect(response.status).toBe(504);
-    expect((await response.json()).error.code).toBe("upstream_timeout_total");
+    expect((await errorOf(response)).code).toBe("upstream_timeout_total");
     expect(good.calls).toHaveLength(0);
   });
 
@@ -232,7 +233,7 @@ describe("fallback before the first byte", () => {
     const response = await post(none, hello);
     expect(response.status).toBe(503);
     expect(response.headers.get("retry-after")).toBe("5");
-    expect((await response.json()).error.code).toBe("no_healthy_endpoint");
+    expect((await errorOf(response)).code).toBe("no_healthy_endpoint");
   });
 
   it("sheds load above the provider's concurrency instead of queueing without end", async () => {
@@ -404,7 +405,7 @@ describe("durability", () => {
       });
       const response = await post(router, body);
       expect(response.status).toBe(503);
-      expect((await response.json()).error.code).toBe("evidence_unavailable");
+      expect((await errorOf(response)).code).toBe("evidence_unavailable");
     },
   );
 });

@@ -199,9 +199,26 @@ export function sse(value: unknown): string {
 }
 
 export function delta(content: string, finish: string | null = null): object {
-  return { id: "c", object: "chat.completion.chunk", choices: [{ index: 0, delta: { content }, finish_reason: finish }] };
+  return {
+    id: "c",
+    object: "chat.completion.chunk",
+    choices: [{ index: 0, delta: { content }, finish_reason: finish }],
+  };
 }
 
 export function startSse(response: ServerResponse): void {
   response.writeHead(200, { "content-type": "text/event-stream" });
+}
+
+/** The error object of an answer of the OpenAI family. */
+export interface ErrorObject {
+  readonly message: string;
+  readonly type: string;
+  readonly param: string | null;
+  readonly code: string;
+}
+
+export async function errorOf(response: Response): Promise<ErrorObject> {
+  const body: { error: ErrorObject } = JSON.parse(await response.text());
+  return body.error;
 }

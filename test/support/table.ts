@@ -57,7 +57,12 @@ export function endpoint(id: string, more: Partial<EndpointRow> = {}): EndpointR
   };
 }
 
-export function route(id: string, primary: string, fallbacks: readonly string[], more: Partial<RouteRow> = {}): RouteRow {
+export function route(
+  id: string,
+  primary: string,
+  fallbacks: readonly string[],
+  more: Partial<RouteRow> = {},
+): RouteRow {
   return {
     id,
     title: "",
@@ -70,7 +75,11 @@ export function route(id: string, primary: string, fallbacks: readonly string[],
   };
 }
 
-export function workspace(id: string, approve: Partial<Approvals> = {}, more: Partial<WorkspaceRow> = {}): WorkspaceRow {
+export function workspace(
+  id: string,
+  approve: Partial<Approvals> = {},
+  more: Partial<WorkspaceRow> = {},
+): WorkspaceRow {
   return {
     id,
     tier: "standard",

@@ -1,0 +1,171 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
+import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
+import type { RoutingTable } from "../../src/canon/table.ts";
+import { answerJson, errorOf, post, startRouter, startUpstream, tableOver, type Router, type Upstream } from "../support/router.ts";
+import { endpoint, fakePolicies, route, workspace } from "../support/table.ts";
+
+const PATH = "/v1/route/simulate?operation=chat.completions";
+
+function simulate(router: Router, body: unknown, path: string = PATH): Promise<Response> {
+  return fetch(`${router.url}${path}`, {
+    method: "POST",
+    headers: { authorization: "Bearer good", "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+}
+
+async function explained(router: Router, body: unknown): Promise<JsonObject> {
+  const response = await simulate(router, body);
+  expect(response.status).toBe(200);
+  const value: JsonObject = JSON.parse(await response.text());
+  return value;
+}
+
+async function twoUpstreams(): Promise<readonly [Upstream, Upstream]> {
+  return [await startUpstream((response) => answerJson(response)), await startUpstream((response) => answerJson(response))];
+}
+
+/** Rows of two endpoints, with everything that may differ from table to table. */
+const rows = fc.record({
+  capabilities: fc.tuple(fc.subarray([...CAPABILITY_NAMES]), fc.subarray([...CAPABILITY_NAMES])),
+  approved: fc.subarray([...CAPABILITY_NAMES]),
+  providers: fc.subarray(["p-a", "p-b"]),
+  regions: fc.subarray(["eu-west", "us-east"]),
+  region: fc.constantFrom("eu-west", "us-east"),
+  onGap: fc.constantFrom("deny", "narrow"),
+  routes: fc.subarray(["r"], { minLength: 0 }),
+  price: fc.integer({ min: 0, max: 3 }),
+  gate: fc.constantFrom("pass", "fail", "indeterminate"),
+  filtered: fc.subarray(["a", "b"]),
+});
+
+const requests = fc.record({
+  needs: fc.subarray(["tools", "json_schema", "image_input", "logprobs"]),
+  provider: fc.constantFrom(null, { only: ["p-a"] }, { order: ["p-b"] }, { sort: "price" }, { allow_fallbacks: false }, { region: "us-east" }, { only: ["typo"] }),
+  stream: fc.boolean(),
+});
+
+/** A body that needs what it is told to need. */
+function chatBody(needs: readonly string[], provider: JsonObject | null, stream: boolean): JsonObject {
+  const content = needs.includes("image_input") ? [{ type: "image_url", image_url: { url: "data:," } }] : "hello";
+  return {
+    model: "r",
+    messages: [{ role: "user", content }],
+    stream,
+    ...(needs.includes("tools") ? { tools: [{ type: "function", function: { name: "f" } }] } : {}),
+    ...(needs.includes("json_schema") ? { response_format: { type: "json_schema", json_schema: { name: "s" } } } : {}),
+    ...(needs.includes("logprobs") ? { logprobs: true } : {}),
+    ...(provider === null ? {} : { provider }),
+  };
+}
+
+describe("simulation", () => {
+  it("says what a call does: same endpoint first, or same status, code and message", { timeout: 60_000 }, async () => {
+    const upstreams = await twoUpstreams();
+    await fc.assert(
+      fc.asyncProperty(rows, fc.array(requests, { minLength: 1, maxLength: 3 }), async (drawn, asked) => {
+        const router = await startRouter({ table: drawnTable(drawn, upstreams), policies: drawnPolicies(drawn) });
+        for (const { needs, provider, stream } of asked) {
+          const body = chatBody(needs, provider, stream);
+          const said = await explained(router, { model: "r", request: body });
+          for (const upstream of upstreams) upstream.calls.length = 0;
+          const response = await post(router, body);
+          const plan = Array.isArray(said["plan"]) ? said["plan"] : [];
+          if (said["outcome"] === "route") {
+            const first = isJsonObject(plan[0]) ? String(plan[0]["endpoint"]) : "";
+            const called = upstreams.map(({ calls }) => calls.length);
+            expect(called[first === "a" ? 0 : 1]).toBe(1);
+          } else {
+            const error = await errorOf(response);
+            expect(upstreams.map(({ calls }) => calls.length)).toEqual([0, 0]);
+            expect(said["error"]).toMatchObject({ status: response.status, code: error.code });
+            expect(error.message.startsWith(isJsonObject(said["error"]) ? String(said["error"]["message"]) : "?")).toBe(true);
+          }
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("asked by needs gives the same decision as asked by a request with these needs", async () => {
+    const upstreams = await twoUpstreams();
+    const base = tableOver(upstreams);
+    const router = await startRouter({ table: base });
+    for (const needs of [[], ["tools"], ["image_input"]]) {
+      const byNeeds = await explained(router, { model: "r", needs });
+      const byRequest = await explained(router, { model: "r", request: chatBody(needs, null, false) });
+      expect(byNeeds).toEqual(byRequest);
+    }
+  });
+
+  it("calls no provider, and gives every candidate every constraint's verdict", async () => {
+    const upstreams = await twoUpstreams();
+    const policies = fakePolicies(() => [
+      { id: "residency", constraint: "region", effect: "filter", verdict: "fail", failing: ["b"] },
+      { id: "watched", slot: "candidate", constraint: "gate", effect: "gate", verdict: "fail" },
+    ]);
+    const router = await startRouter({ table: tableOver(upstreams), policies });
+    const said = await explained(router, { model: "r", needs: ["tools"] });
+    expect(upstreams.map(({ calls }) => calls.length)).toEqual([0, 0]);
+    expect(said["plan"]).toMatchObject([{ endpoint: "a", rank: "primary", provider: "p-a", region: "eu-west" }]);
+    const [a, b] = Array.isArray(said["candidates"]) ? said["candidates"] : [];
+    const constraints = ["capability_supported:tools", "capability_approved:tools", "provider_approved", "region_approved", "region", "gate"];
+    for (const candidate of [a, b]) {
+      expect(candidate).toMatchObject({ constraints: constraints.map((constraint) => ({ constraint })) });
+    }
+    expect(a).toMatchObject({ in_plan: true });
+    expect(b).toMatchObject({ in_plan: false });
+    expect(b).toHaveProperty("constraints.4.verdict", "fail");
+    expect(a).toHaveProperty("constraints.4.verdict", "pass");
+    expect(said["if_promoted"]).toMatchObject({ outcome: "deny", denial: { policy: { id: "watched" } } });
+  });
+
+  it.each([
+    ["no operation", { model: "r" }, "/v1/route/simulate", "operation"],
+    ["an unknown operation", { model: "r" }, "/v1/route/simulate?operation=fly", "operation"],
+    ["no model", {}, PATH, "model"],
+    ["an unknown need", { model: "r", needs: ["flying"] }, PATH, "needs[0]"],
+    ["needs and request", { model: "r", needs: [], request: {} }, PATH, null],
+    ["a broken request", { model: "r", request: { messages: [] } }, PATH, "request.messages"],
+    ["a refused request", { model: "r", request: { messages: [{ role: "user" }], store: true } }, PATH, "request.store"],
+    ["an unknown member", { model: "r", modle: 1 }, PATH, "modle"],
+  ])("refuses %s by name", async (_, body, path, param) => {
+    const router = await startRouter({ table: tableOver(await twoUpstreams()) });
+    const response = await simulate(router, body, path);
+    expect(response.status).toBe(400);
+    expect((await errorOf(response)).param).toBe(param);
+  });
+});
+
+type Drawn = typeof rows extends fc.Arbitrary<infer Value> ? Value : never;
+
+function drawnTable(drawn: Drawn, upstreams: readonly Upstream[]): RoutingTable {
+  const base = tableOver(upstreams);
+  const price = { input: drawn.price, output: 1, request: 0 };
+  return {
+    ...base,
+    endpoints: {
+      a: endpoint("a", { provider: "p-a", capabilities: drawn.capabilities[0] }),
+      b: endpoint("b", { provider: "p-b", region: drawn.region, price, capabilities: drawn.capabilities[1] }),
+    },
+    routes: { r: route("r", "a", ["b"], { onGap: drawn.onGap === "deny" ? "deny" : "narrow" }) },
+    workspaces: {
+      w: workspace("w", {
+        routes: drawn.routes,
+        providers: drawn.providers,
+        regions: drawn.regions,
+        capabilities: drawn.approved,
+      }),
+    },
+  };
+}
+
+function drawnPolicies(drawn: Drawn) {
+  const gate = drawn.gate === "pass" || drawn.gate === "fail" ? drawn.gate : "indeterminate";
+  return fakePolicies((input) => [
+    { id: "gate", effect: "gate", verdict: input.request.stream ? gate : "pass" },
+    { id: "filter", effect: "filter", verdict: drawn.filtered.length === 0 ? "pass" : "fail", failing: drawn.filtered },
+  ]);
+}

@@ -1,0 +1,60 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { randomBytes } from "node:crypto";
+import { afterAll } from "vitest";
+import type { Scope } from "../../src/canon/scope.ts";
+import { startServer, type RunningServer } from "../../src/cli/serve/start.ts";
+import { createKey } from "../../src/keys/key-record.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const closers: (() => Promise<unknown>)[] = [];
+afterAll(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+/** A whole server on a copy of the repository's own routes.yaml and policies, with a store of its own and simulated providers. */
+export interface TestServer {
+  readonly server: RunningServer;
+  /** Folder of the copy; tests may edit it and reload. */
+  readonly folder: string;
+  key(workspace: string, scopes: readonly Scope[], more?: { expiresAt?: number }): Promise<string>;
+}
+
+export async function startTestServer(edit: (routes: string) => string = (routes) => routes): Promise<TestServer> {
+  const folder = mkdtempSync(join(tmpdir(), "signalbox-"));
+  closers.push(() => Promise.resolve(rmSync(folder, { recursive: true, force: true })));
+  cpSync(join(ROOT, "policies"), join(folder, "policies"), { recursive: true });
+  writeFileSync(join(folder, "routes.yaml"), edit(readFileSync(join(ROOT, "routes.yaml"), "utf8")));
+  const started = await startServer(
+    {
+      config: join(folder, "routes.yaml"),
+      database: join(folder, "signalbox.db"),
+      host: "127.0.0.1",
+      port: 0,
+      adminHost: "127.0.0.1",
+      adminPort: 0,
+      demo: false,
+      drain: 2_000,
+      watch: false,
+      // Shared by all tests of a checkout: compiling the same policies again would cost each file half a second.
+      cacheDirectory: join(ROOT, ".signalbox", "test-cache"),
+    },
+    {},
+    "0.0.0-test",
+  );
+  if (!started.ok) throw new Error(`the test configuration has errors: ${JSON.stringify(started.diagnostics)}`);
+  const { server } = started;
+  closers.push(() => server.close());
+  const key = async (workspace: string, scopes: readonly Scope[], more: { expiresAt?: number } = {}): Promise<string> => {
+    const expiresAt = more.expiresAt ?? Date.now() + 60_000;
+    const made = createKey(
+      { workspace, scopes, owner: "test", environment: "production", expiresAt, createdBy: "test" },
+      Date.now,
+      randomBytes,
+    );
+    await server.store.keys.create(made.record);
+    return made.text;
+  };
+  return { server, folder, key };
+}
