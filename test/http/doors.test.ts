@@ -210,7 +210,7 @@ describe("credentials", () => {
     expect((await call([needed])).status).toBe(200);
     const others = await call(all.filter((scope) => scope !== needed));
     expect(others.status).toBe(403);
-    expect((await errorOf(others))).toMatchObject({ type: "insufficient_scope", code: "insufficient_scope" });
+    expect(await errorOf(others)).toMatchObject({ type: "insufficient_scope", code: "insufficient_scope" });
   });
 });
 

@@ -3,7 +3,16 @@ import { describe, expect, it } from "vitest";
 import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
-import { answerJson, errorOf, post, startRouter, startUpstream, tableOver, type Router, type Upstream } from "../support/router.ts";
+import {
+  answerJson,
+  errorOf,
+  post,
+  startRouter,
+  startUpstream,
+  tableOver,
+  type Router,
+  type Upstream,
+} from "../support/router.ts";
 import { endpoint, fakePolicies, route, workspace } from "../support/table.ts";
 
 const PATH = "/v1/route/simulate?operation=chat.completions";
@@ -24,7 +33,10 @@ async function explained(router: Router, body: unknown): Promise<JsonObject> {
 }
 
 async function twoUpstreams(): Promise<readonly [Upstream, Upstream]> {
-  return [await startUpstream((response) => answerJson(response)), await startUpstream((response) => answerJson(response))];
+  return [
+    await startUpstream((response) => answerJson(response)),
+    await startUpstream((response) => answerJson(response)),
+  ];
 }
 
 /** Rows of two endpoints, with everything that may differ from table to table. */
@@ -43,7 +55,15 @@ const rows = fc.record({
 
 const requests = fc.record({
   needs: fc.subarray(["tools", "json_schema", "image_input", "logprobs"]),
-  provider: fc.constantFrom(null, { only: ["p-a"] }, { order: ["p-b"] }, { sort: "price" }, { allow_fallbacks: false }, { region: "us-east" }, { only: ["typo"] }),
+  provider: fc.constantFrom(
+    null,
+    { only: ["p-a"] },
+    { order: ["p-b"] },
+    { sort: "price" },
+    { allow_fallbacks: false },
+    { region: "us-east" },
+    { only: ["typo"] },
+  ),
   stream: fc.boolean(),
 });
 
@@ -81,7 +101,9 @@ describe("simulation", () => {
             const error = await errorOf(response);
             expect(upstreams.map(({ calls }) => calls.length)).toEqual([0, 0]);
             expect(said["error"]).toMatchObject({ status: response.status, code: error.code });
-            expect(error.message.startsWith(isJsonObject(said["error"]) ? String(said["error"]["message"]) : "?")).toBe(true);
+            expect(error.message.startsWith(isJsonObject(said["error"]) ? String(said["error"]["message"]) : "?")).toBe(
+              true,
+            );
           }
         }
       }),
@@ -111,7 +133,14 @@ describe("simulation", () => {
     expect(upstreams.map(({ calls }) => calls.length)).toEqual([0, 0]);
     expect(said["plan"]).toMatchObject([{ endpoint: "a", rank: "primary", provider: "p-a", region: "eu-west" }]);
     const [a, b] = Array.isArray(said["candidates"]) ? said["candidates"] : [];
-    const constraints = ["capability_supported:tools", "capability_approved:tools", "provider_approved", "region_approved", "region", "gate"];
+    const constraints = [
+      "capability_supported:tools",
+      "capability_approved:tools",
+      "provider_approved",
+      "region_approved",
+      "region",
+      "gate",
+    ];
     for (const candidate of [a, b]) {
       expect(candidate).toMatchObject({ constraints: constraints.map((constraint) => ({ constraint })) });
     }
@@ -129,7 +158,12 @@ describe("simulation", () => {
     ["an unknown need", { model: "r", needs: ["flying"] }, PATH, "needs[0]"],
     ["needs and request", { model: "r", needs: [], request: {} }, PATH, null],
     ["a broken request", { model: "r", request: { messages: [] } }, PATH, "request.messages"],
-    ["a refused request", { model: "r", request: { messages: [{ role: "user" }], store: true } }, PATH, "request.store"],
+    [
+      "a refused request",
+      { model: "r", request: { messages: [{ role: "user" }], store: true } },
+      PATH,
+      "request.store",
+    ],
     ["an unknown member", { model: "r", modle: 1 }, PATH, "modle"],
   ])("refuses %s by name", async (_, body, path, param) => {
     const router = await startRouter({ table: tableOver(await twoUpstreams()) });

@@ -1,6 +1,6 @@
 import { CAPABILITIES, type Capability } from "../../canon/capability.ts";
 import type { Identity } from "../../canon/identity.ts";
-import { MODEL_OPERATION_OF, OPERATIONS } from "../../canon/operation.ts";
+import { MODEL_OPERATION_OF, type Operation } from "../../canon/operation.ts";
 import type { ModelRow, RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 
@@ -21,19 +21,32 @@ export interface CatalogueEntry {
   readonly fallbacks: number;
 }
 
-/** Routes that the key's workspace may use, sorted by id. */
-export function catalogue(table: RoutingTable, identity: Identity): readonly CatalogueEntry[] {
+/**
+ * Routes that the key's workspace may use, sorted by id.
+ *
+ * @param served operations that this server has an endpoint for.
+ */
+export function catalogue(
+  table: RoutingTable,
+  identity: Identity,
+  served: readonly Operation[],
+): readonly CatalogueEntry[] {
   const workspace = Object.hasOwn(table.workspaces, identity.workspace)
     ? table.workspaces[identity.workspace]
     : undefined;
   if (workspace === undefined) return [];
   return workspace.approve.routes.toSorted().flatMap((id) => {
     const route = Object.hasOwn(table.routes, id) ? table.routes[id] : undefined;
-    return route === undefined ? [] : [entry(table, workspace, route)];
+    return route === undefined ? [] : [entry(table, workspace, route, served)];
   });
 }
 
-function entry(table: RoutingTable, workspace: WorkspaceRow, route: RouteRow): CatalogueEntry {
+function entry(
+  table: RoutingTable,
+  workspace: WorkspaceRow,
+  route: RouteRow,
+  served: readonly Operation[],
+): CatalogueEntry {
   const candidates = routeCandidates(table, route);
   const models = candidates.flatMap(({ endpoint }) => {
     const model = table.models[endpoint.model];
@@ -50,7 +63,7 @@ function entry(table: RoutingTable, workspace: WorkspaceRow, route: RouteRow): C
     capabilities: shared.filter(
       (capability) => !CAPABILITIES[capability].approved || workspace.approve.capabilities.includes(capability),
     ),
-    operations: OPERATIONS.filter((operation) => route.operations.includes(MODEL_OPERATION_OF[operation])),
+    operations: served.filter((operation) => route.operations.includes(MODEL_OPERATION_OF[operation])),
     regions: [...new Set(candidates.map(({ endpoint }) => endpoint.region))].toSorted(),
     context_window: smallest(models, (model) => model.contextWindow),
     max_output_tokens: smallest(models, (model) => model.maxOutputTokens),

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { JsonValue } from "../../canon/json.ts";
+import type { Operation } from "../../canon/operation.ts";
 import { authenticate } from "../authenticate.ts";
 import { catalogue } from "./catalogue.ts";
 import type { ControlEndpoint } from "../contract/endpoints.ts";
@@ -38,13 +39,15 @@ const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: ControlCall) 
     const decision = snapshot.decider.decide(identity, question);
     return { json: explain(snapshot.decider, identity, question, decision) };
   },
-  models: ({ snapshot, identity }) => {
-    const data = identity === null ? [] : catalogue(snapshot.decider.table, identity);
+  models: ({ snapshot, identity, operations }) => {
+    const data = identity === null ? [] : catalogue(snapshot.decider.table, identity, servedOperations(operations));
     return { json: { object: "list", data: data.map((entry) => ({ ...entry })) } };
   },
-  model: ({ snapshot, identity, parameter }) => {
+  model: ({ snapshot, identity, parameter, operations }) => {
     const found =
-      identity === null ? undefined : catalogue(snapshot.decider.table, identity).find(({ id }) => id === parameter);
+      identity === null
+        ? undefined
+        : catalogue(snapshot.decider.table, identity, servedOperations(operations)).find(({ id }) => id === parameter);
     if (found !== undefined) return { json: { ...found } };
     return serviceError(404, "not_found", "model_not_found", "No route of this name is available to the workspace.", {
       param: "model",
@@ -68,6 +71,10 @@ const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: ControlCall) 
     return serviceError(503, "unavailable", "not_ready", "The server is starting, draining, or cannot write evidence.");
   },
 };
+
+function servedOperations(operations: ControlCall["operations"]): readonly Operation[] {
+  return [...operations.values()].map(({ operation }) => operation);
+}
 
 /** Answers one of the router's own endpoints. No provider is called from here, and no credential of one is in reach. */
 export async function handleControl(

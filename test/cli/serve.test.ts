@@ -1,0 +1,275 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const MAIN = join(ROOT, "src/main.ts");
+const cleanups: (() => void)[] = [];
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup();
+});
+
+function configuration(edit: (routes: string) => string = (routes) => routes): string {
+  const folder = mkdtempSync(join(tmpdir(), "signalbox-serve-"));
+  cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+  cpSync(join(ROOT, "policies"), join(folder, "policies"), { recursive: true });
+  writeFileSync(join(folder, "routes.yaml"), edit(readFileSync(join(ROOT, "routes.yaml"), "utf8")));
+  return folder;
+}
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly output: () => string;
+  readonly exited: Promise<number | null>;
+  says(pattern: RegExp, milliseconds?: number): Promise<RegExpExecArray>;
+}
+
+function run(folder: string, argv: readonly string[], environment: Record<string, string> = {}): Running {
+  const cache = ["--cache", join(ROOT, ".signalbox", "test-cache")];
+  const child = spawn(process.execPath, [MAIN, ...argv, ...(argv[0] === "serve" ? cache : [])], {
+    cwd: folder,
+    env: { PATH: process.env["PATH"] ?? "", ...environment },
+  });
+  cleanups.push(() => void child.kill("SIGKILL"));
+  let text = "";
+  child.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  const exited = new Promise<number | null>((done) => {
+    child.on("close", done);
+  });
+  const says = async (pattern: RegExp, milliseconds = 8_000): Promise<RegExpExecArray> => {
+    const end = performance.now() + milliseconds;
+    for (;;) {
+      const found = pattern.exec(text);
+      if (found !== null) return found;
+      if (performance.now() > end) throw new Error(`never said ${String(pattern)}:\n${text}`);
+      await pause(10);
+    }
+  };
+  return { child, output: () => text, exited, says };
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((done) => {
+    setTimeout(done, milliseconds);
+  });
+}
+
+async function demo(folder: string, environment: Record<string, string> = {}, argv: readonly string[] = []) {
+  const running = run(folder, ["serve", "--demo", "--port", "0", ...argv], environment);
+  const [, url = "", admin = ""] = await running.says(/listening on (\S+) \(admin on (\S+)\)/);
+  const [, key = ""] = await running.says(/demo key .*\n {2}(sbx_\S+)/);
+  await running.says(/try it/);
+  const chat = (more: object = {}, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
+      body: JSON.stringify({ model: "chat-small", messages: [{ role: "user", content: "my-secret-prompt" }], ...more }),
+    });
+  return { ...running, url, admin, key, chat };
+}
+
+function gatePolicy(condition: string): string {
+  return `# METADATA
+# scope: package
+# title: A gate for this test
+# custom:
+#   signalbox:
+#     contract: 1
+#     id: gate
+#     owners: [group:test]
+#     constraints:
+#       open: {effect: gate, reasons: [GATE_CLOSED]}
+package signalbox.policy.gate
+
+pass.open if ${condition}
+`;
+}
+
+describe("signalbox serve", { timeout: 30_000 }, () => {
+  it("prints a curl line that works when pasted, and stops when told", async () => {
+    const folder = configuration();
+    const server = await demo(folder);
+    const [curl = ""] = await server.says(/curl -s [\s\S]*?\}'\n/);
+    const shell = spawn("bash", ["-c", curl]);
+    let answer = "";
+    shell.stdout.on("data", (chunk: Buffer) => (answer += chunk.toString()));
+    await new Promise((done) => {
+      shell.on("close", done);
+    });
+    expect(JSON.parse(answer)).toMatchObject({ object: "chat.completion" });
+    expect(server.output()).toContain("OPENAI_API_KEY is not set; the simulated upstream answers");
+    server.child.kill("SIGTERM");
+    expect(await server.exited).toBe(0);
+    expect(server.output()).toMatch(/stopped\n$/);
+  });
+
+  it("lets a request in flight end before it stops, and takes no new one", async () => {
+    const server = await demo(
+      configuration((routes) => routes.replaceAll("upstream_model: gpt-5-mini", "upstream_model: gpt-5-mini+slow")),
+    );
+    const inFlight = server.chat({ stream: true });
+    await pause(150);
+    server.child.kill("SIGTERM");
+    await server.says(/stopping/);
+    await pause(50);
+    await expect(fetch(`${server.url}/status`)).rejects.toThrow("fetch failed");
+    const text = await (await inFlight).text();
+    expect(text).toMatch(/"finish_reason":"stop"[\s\S]*\[DONE\]\n\n$/);
+    expect(await server.exited).toBe(0);
+  });
+
+  it("reloads when a file changes, keeps the last good configuration when it cannot, and says which", async () => {
+    const folder = configuration();
+    const server = await demo(folder);
+    const routes = join(folder, "routes.yaml");
+    const good = readFileSync(routes, "utf8");
+    const table = async (): Promise<unknown> => {
+      const status: { table_sha256: string; degraded: string[] } = JSON.parse(
+        await (await fetch(`${server.url}/status`)).text(),
+      );
+      return status;
+    };
+    const before = await table();
+    writeFileSync(routes, good.replace("primary: gpt-5-mini-us", "primary: gpt-5-mini-su"));
+    await server.says(/reload failed/);
+    expect(server.output()).toMatch(/gpt-5-mini-su`[\s\S]*did you mean/i);
+    expect(await table()).toMatchObject({
+      ...(before as object),
+      uptime_seconds: expect.any(Number),
+      degraded: ["reload_failed"],
+    });
+    expect((await server.chat()).status).toBe(200);
+    writeFileSync(routes, good.replace("on_gap: narrow", "on_gap: deny"));
+    await server.says(/reloaded, table/);
+    expect(await table()).toMatchObject({ degraded: [] });
+    expect(await table()).not.toMatchObject({ table_sha256: (before as { table_sha256: string }).table_sha256 });
+  });
+
+  it("reloads a policy on SIGHUP; the new one decides the next request", async () => {
+    const folder = configuration((routes) =>
+      routes.replace("eu-residency: enforce", "gate: enforce, eu-residency: enforce"),
+    );
+    const policy = join(folder, "policies", "gate.rego");
+    writeFileSync(policy, gatePolicy('"generate" != ""'));
+    const server = await demo(folder, {}, ["--no-watch"]);
+    expect((await server.chat()).status).toBe(200);
+    writeFileSync(policy, gatePolicy("input.request.stream"));
+    server.child.kill("SIGHUP");
+    await server.says(/reloaded, table/);
+    const denied = await server.chat();
+    expect(denied.status).toBe(403);
+    expect(await denied.text()).toContain("gate@r2");
+    expect((await server.chat({ stream: true })).status).toBe(200);
+  });
+
+  it("loses no request while it reloads under load", async () => {
+    const folder = configuration();
+    const server = await demo(folder, {}, ["--no-watch"]);
+    const routes = join(folder, "routes.yaml");
+    const good = readFileSync(routes, "utf8");
+    let stop = false;
+    const statuses: number[] = [];
+    const clients = [1, 2, 3, 4].map(async () => {
+      while (!stop) {
+        const response = await server.chat({ stream: true });
+        await response.text();
+        statuses.push(response.status);
+      }
+    });
+    for (let round = 0; round < 3; round += 1) {
+      writeFileSync(routes, good.replace("Small and quick, anywhere", `round ${round}`));
+      server.child.kill("SIGHUP");
+      await server.says(new RegExp(`(reloaded[\\s\\S]*){${round + 1}}`));
+    }
+    stop = true;
+    await Promise.all(clients);
+    expect(statuses.length).toBeGreaterThan(10);
+    expect([...new Set(statuses)]).toEqual([200]);
+  });
+
+  it("a key made, used and revoked by the command line; its evidence read there, without a word of content", async () => {
+    const folder = configuration();
+    const server = await demo(folder);
+    const create = run(folder, [
+      "keys",
+      "create",
+      "--workspace",
+      "demo",
+      "--scopes",
+      "inference",
+      "--owner",
+      "me",
+      "--expires",
+      "1d",
+      "--quiet",
+    ]);
+    expect(await create.exited).toBe(0);
+    const key = create.output().trim();
+    const call = async (): Promise<number> => (await server.chat({}, { authorization: `Bearer ${key}` })).status;
+    const becomes = async (status: number): Promise<number> => {
+      const began = performance.now();
+      while ((await call()) !== status) {
+        if (performance.now() - began > 3_000) throw new Error(`never became ${status}`);
+        await pause(20);
+      }
+      return performance.now() - began;
+    };
+    expect(await becomes(200)).toBeLessThan(1_500);
+    const id = key.split("_")[2] ?? "";
+    expect(await run(folder, ["keys", "revoke", id]).exited).toBe(0);
+    expect(await becomes(401)).toBeLessThan(1_000);
+    const tail = run(folder, ["evidence", "tail", "--json"]);
+    expect(await tail.exited).toBe(0);
+    const lines = tail.output().trim().split("\n");
+    expect(lines.length).toBeGreaterThan(1);
+    expect(tail.output()).toContain("invalid_api_key");
+    expect(tail.output()).toContain(id);
+    expect(tail.output() + server.output()).not.toContain("my-secret-prompt");
+    expect(tail.output()).not.toContain(key);
+    for (const file of ["signalbox.db", "signalbox.db-wal"]) {
+      expect(readFileSync(join(folder, ".signalbox", file)).includes("my-secret-prompt")).toBe(false);
+    }
+  });
+
+  it("a first boot prints one management key, which cannot infer; a second prints none", async () => {
+    const folder = configuration();
+    const first = await demo(folder);
+    const [, management = ""] = await first.says(/first key \(operations:manage.*\n {2}(sbx_\S+)/);
+    expect((await first.chat({}, { authorization: `Bearer ${management}` })).status).toBe(403);
+    first.child.kill("SIGTERM");
+    await first.exited;
+    const second = await demo(folder);
+    expect(second.output()).not.toContain("first key");
+    expect((await second.chat({}, { authorization: `Bearer ${first.key}` })).status).toBe(401);
+  });
+
+  it.each([
+    ["an unknown flag", ["serve", "--prot", "1"], 2, "--prot"],
+    ["a port that is none", ["serve", "--port", "many"], 2, "--port"],
+    ["an unknown command", ["sreve"], 2, "no command"],
+    ["no routes.yaml", ["serve", "--config", "nowhere.yaml"], 1, "SOURCE_UNREADABLE"],
+  ])("%s: a clear word and an exit code", async (_, argv, code, word) => {
+    const running = run(configuration(), argv);
+    expect(await running.exited).toBe(code);
+    expect(running.output()).toContain(word);
+    expect(running.output()).not.toMatch(/\n\s+at /);
+  });
+
+  it("a missing secret stops the start unless the row says otherwise, and names the variable", async () => {
+    const folder = configuration((routes) => routes.replaceAll(", on_missing_secret: simulate", ""));
+    const running = run(folder, ["serve", "--port", "0"]);
+    expect(await running.exited).toBe(1);
+    expect(running.output()).toMatch(/SECRET_NOT_SET[\s\S]*OPENAI_API_KEY[\s\S]*on_missing_secret/);
+  });
+
+  it("a port in use is said in one line", async () => {
+    const first = await demo(configuration());
+    const running = run(configuration(), ["serve", "--port", new URL(first.url).port]);
+    expect(await running.exited).toBe(1);
+    expect(running.output()).toContain("the port is in use");
+    expect(running.output()).not.toMatch(/\n\s+at /);
+  });
+});
