@@ -104,11 +104,7 @@ function capabilityApprovals(workspace: WorkspaceRow, capability: Capability): r
   return approvals;
 }
 
-function dimensionApprovals(
-  table: RoutingTable,
-  workspace: WorkspaceRow,
-  shape: RequestShape,
-): readonly Approval[] {
+function dimensionApprovals(table: RoutingTable, workspace: WorkspaceRow, shape: RequestShape): readonly Approval[] {
   if (shape.operation !== "embeddings") return [];
   const asked = shape.dimensions;
   const produced = ({ endpoint }: Candidate): number | null => {

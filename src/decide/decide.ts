@@ -28,12 +28,7 @@ export interface Question {
  * Order: the route must be approved for the workspace; the caller's preferences narrow; the table's approvals must hold on every
  * candidate left; then the policies. Every constraint is asked, so that the trace is whole; the first failure is the denial.
  */
-export function decide(
-  table: RoutingTable,
-  policies: PolicySet,
-  identity: Identity,
-  question: Question,
-): Decision {
+export function decide(table: RoutingTable, policies: PolicySet, identity: Identity, question: Question): Decision {
   const workspace = ownRow(table.workspaces, identity.workspace);
   const route = ownRow(table.routes, question.model);
   if (workspace === null || route === null || !workspace.approve.routes.includes(route.id)) {
@@ -82,9 +77,7 @@ function decideRoute(
 
 /** The verdicts that would act if every candidate slot were promoted: a candidate replaces the enforced slot of its policy. */
 function verdictsIfPromoted(verdicts: readonly PolicyVerdict[]): readonly PolicyVerdict[] {
-  const replaced = new Set(
-    verdicts.filter(({ policy }) => policy.slot === "candidate").map(({ policy }) => policy.id),
-  );
+  const replaced = new Set(verdicts.filter(({ policy }) => policy.slot === "candidate").map(({ policy }) => policy.id));
   return verdicts.filter(({ policy }) => policy.slot === "candidate" || !replaced.has(policy.id));
 }
 

@@ -41,7 +41,30 @@ export function applyPreferences(
     }
     remaining = kept;
   }
+  for (const member of UNMEASURED) recordUnmeasured(table, preferences, member, trace);
   return remaining;
+}
+
+const UNMEASURED = ["sort", "preferred_max_latency", "preferred_min_throughput"] as const;
+
+/** What needs measurements that nobody takes yet leaves the order as it is; the decision says so instead of passing it over. */
+function recordUnmeasured(
+  table: RoutingTable,
+  preferences: ProviderPreferences | null,
+  member: (typeof UNMEASURED)[number],
+  trace: Trace,
+): void {
+  if (preferences?.[member] === undefined || (member === "sort" && preferences.sort?.by === "price")) return;
+  trace.record({
+    policy: "preferences",
+    revision: table.revision,
+    slot: "enforced",
+    constraint: member,
+    verdict: "pass",
+    reason: "NOT_MEASURED",
+    failing: [],
+    effect: "none",
+  });
 }
 
 function refuse(

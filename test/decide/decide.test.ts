@@ -32,7 +32,9 @@ describe("approvals of the table", () => {
   });
 
   it("denies a workspace that the table does not have", () => {
-    expect(reason(decide(table(), fakePolicies(), { ...identity, workspace: "gone" }, question()))).toBe("model_not_found");
+    expect(reason(decide(table(), fakePolicies(), { ...identity, workspace: "gone" }, question()))).toBe(
+      "model_not_found",
+    );
   });
 
   it("refuses an operation that the route does not serve", () => {
@@ -150,6 +152,15 @@ describe("preferences", () => {
     expect(decision).toMatchObject({ outcome: "deny", denial: { reason: expected, subject } });
   });
 
+  it.each([
+    [{ sort: { by: "latency", partition: "model" } }, "sort"],
+    [{ preferred_min_throughput: { p50: 10 } }, "preferred_min_throughput"],
+  ] as const)("says when a preference changes nothing for want of measurements: %j", (preferences, constraint) => {
+    const decision = decide(table(), fakePolicies(), identity, question({ preferences }));
+    expect(decision.trace).toContainEqual(expect.objectContaining({ constraint, reason: "NOT_MEASURED", effect: "none" }));
+    expect(plan(decision)).toEqual(["a", "b"]);
+  });
+
   it("leaves out providers that train on data unless the caller allows it", () => {
     const rows = table({ providers: [provider("p"), provider("q", { region: "us-east", trainsOnData: true })] });
     expect(plan(decide(rows, fakePolicies(), identity, question()))).toEqual(["a"]);
@@ -197,18 +208,33 @@ describe("policies", () => {
   it("require_all looks at what the filters have left, whichever comes first", () => {
     const filter = { id: "f", effect: "filter", verdict: "fail", failing: ["b"] } as const;
     const all = { id: "a", effect: "require_all", verdict: "fail", failing: ["b"] } as const;
-    for (const verdicts of [[filter, all], [all, filter]]) {
-      expect(plan(decide(table(), fakePolicies(() => verdicts), identity, question()))).toEqual(["a"]);
+    for (const verdicts of [
+      [filter, all],
+      [all, filter],
+    ]) {
+      expect(
+        plan(
+          decide(
+            table(),
+            fakePolicies(() => verdicts),
+            identity,
+            question(),
+          ),
+        ),
+      ).toEqual(["a"]);
     }
   });
 
-  it.each(["fail", "indeterminate"] as const)("a shadow policy that says %s changes nothing but the record", (verdict) => {
-    const policies = fakePolicies(() => [{ id: "x", slot: "candidate", effect: "gate", verdict }]);
-    const decision = decide(table(), policies, identity, question());
-    expect(plan(decision)).toEqual(["a", "b"]);
-    expect(decision.trace.at(-1)).toMatchObject({ slot: "candidate", verdict, effect: "would_deny" });
-    expect(decision.ifPromoted).toMatchObject({ outcome: "deny", denial: { policy: "x" } });
-  });
+  it.each(["fail", "indeterminate"] as const)(
+    "a shadow policy that says %s changes nothing but the record",
+    (verdict) => {
+      const policies = fakePolicies(() => [{ id: "x", slot: "candidate", effect: "gate", verdict }]);
+      const decision = decide(table(), policies, identity, question());
+      expect(plan(decision)).toEqual(["a", "b"]);
+      expect(decision.trace.at(-1)).toMatchObject({ slot: "candidate", verdict, effect: "would_deny" });
+      expect(decision.ifPromoted).toMatchObject({ outcome: "deny", denial: { policy: "x" } });
+    },
+  );
 
   it("says what promotion would do when the candidate replaces its own enforced slot", () => {
     const policies = fakePolicies(() => [
