@@ -19,7 +19,9 @@ const shown = (path: string): string => relative(ROOT, path);
 
 /** Relative imports of a file, type imports too, as absolute paths. */
 function importsOf(path: string): readonly string[] {
-  const specifiers = [...textOf(path).matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, specifier]) => specifier ?? "");
+  const specifiers = [...textOf(path).matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(
+    ([, specifier]) => specifier ?? "",
+  );
   return specifiers.map((specifier) => resolve(dirname(path), specifier));
 }
 
@@ -41,7 +43,7 @@ describe("the shape of the house", () => {
     const block = /```\nsrc\/\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
     const named = [...block.matchAll(/^ {2}([\w.-]+\/?) /gm)].map(([, name]) => name);
     const present = readdirSync(SOURCE).map((name) => (statSync(join(SOURCE, name)).isDirectory() ? `${name}/` : name));
-    expect(named.toSorted()).toEqual(present.toSorted());
+    expect(new Set(named)).toEqual(new Set(present));
   });
 
   it("no source file has more than 300 lines", () => {
@@ -52,7 +54,9 @@ describe("the shape of the house", () => {
   it("no folder has more than 14 files", () => {
     const folders = new Map<string, number>();
     for (const path of sources) folders.set(dirname(path), (folders.get(dirname(path)) ?? 0) + 1);
-    const crowded = [...folders].filter(([, count]) => count > 14).map(([folder, count]) => `${shown(folder)}: ${count}`);
+    const crowded = [...folders]
+      .filter(([, count]) => count > 14)
+      .map(([folder, count]) => `${shown(folder)}: ${count}`);
     expect(crowded).toEqual([]);
   });
 
@@ -65,21 +69,24 @@ describe("the shape of the house", () => {
     for (const file of ["cli/check.ts", "http/control/simulate.ts", "decide/decide.ts", "compile/compile.ts"]) {
       const reached = [...reachableFrom(join(SOURCE, file))].map(shown);
       expect(reached.length, file).toBeGreaterThan(1);
-      expect(reached.filter((path) => path.startsWith("src/dispatch/")), file).toEqual([]);
+      expect(
+        reached.filter((path) => path.startsWith("src/dispatch/")),
+        file,
+      ).toEqual([]);
     }
   });
 
   it("only http knows h3, only dispatch knows undici, only policy knows OPA", () => {
-    const owner: Readonly<Record<string, string>> = { h3: "http", undici: "dispatch", "@open-policy-agent/opa-wasm": "policy" };
-    for (const path of sources) {
-      for (const [name, folder] of Object.entries(owner)) {
-        if (textOf(path).includes(`from "${name}`)) expect(shown(path)).toMatch(new RegExp(`^src/${folder}/`));
-      }
-    }
+    const owners = { h3: "http", undici: "dispatch", "@open-policy-agent/opa-wasm": "policy" };
+    const strangers = Object.entries(owners).flatMap(([name, folder]) =>
+      sources.filter((path) => textOf(path).includes(`from "${name}`) && !shown(path).startsWith(`src/${folder}/`)),
+    );
+    expect(strangers.map(shown)).toEqual([]);
   });
 
   it("no code compares with a vendor's name", () => {
-    const vendors = "openai|anthropic|azure|bedrock|gemini|google|cohere|mistral|groq|deepseek|openrouter|perplexity|xai|ollama|vllm";
+    const vendors =
+      "openai|anthropic|azure|bedrock|gemini|google|cohere|mistral|groq|deepseek|openrouter|perplexity|xai|ollama|vllm";
     const comparison = new RegExp(`(===|!==|startsWith\\(|includes\\(|case )\\s*"(${vendors})"`);
     const bad = sources.filter((path) => comparison.test(textOf(path))).map(shown);
     expect(bad).toEqual([]);
@@ -88,13 +95,15 @@ describe("the shape of the house", () => {
 
 describe("what is tracked", () => {
   const tracked = existsSync(join(ROOT, ".git"))
-    ? execFileSync("git", ["ls-files", "-z"], { cwd: ROOT, encoding: "utf8" }).split("\0").filter((name) => name !== "" && existsSync(join(ROOT, name)))
+    ? execFileSync("git", ["ls-files", "-z"], { cwd: ROOT, encoding: "utf8" })
+        .split("\0")
+        .filter((name) => name !== "" && existsSync(join(ROOT, name)))
     : [];
 
   it.skipIf(tracked.length === 0)("holds no registry host and no path of a machine (needs a git checkout)", () => {
     // Written in pieces, so that this file does not find itself.
     const hosts = ["registry", "proxy", "static", "files"].map((name) => `${name}\\.(npm|go|crates|pypi)[a-z]*\\.`);
-    const paths = ["/work" + "/", "/root" + "/"];
+    const paths = ["work", "root"].map((folder) => `/${folder}/`);
     const pattern = new RegExp([...hosts, ...paths].join("|"));
     const bad = tracked.filter((name) => !/\.(br|gz|png|wasm)$/.test(name) && pattern.test(textOf(join(ROOT, name))));
     expect(bad).toEqual([]);
@@ -105,7 +114,9 @@ describe("what is tracked", () => {
   });
 
   it("carries Node only in a workspace that is not published", () => {
-    const manifest: { dependencies: object; optionalDependencies?: object; files: string[] } = JSON.parse(textOf(join(ROOT, "package.json")));
+    const manifest: { dependencies: object; optionalDependencies?: object; files: string[] } = JSON.parse(
+      textOf(join(ROOT, "package.json")),
+    );
     expect(manifest.optionalDependencies).toBeUndefined();
     expect(Object.keys(manifest.dependencies).filter((name) => name.startsWith("node-"))).toEqual([]);
     expect(manifest.files).not.toContain("tools");

@@ -7,7 +7,16 @@ import type { ProviderPreferences } from "./preferences.ts";
  * Sizes that policies and evidence may see. A bucket's name says its upper bound in tokens, so that neither can be
  * turned back into a request (policy.md §2, "content-free and finite").
  */
-export const TOKEN_BUCKETS = ["unspecified", "to_1k", "to_4k", "to_16k", "to_64k", "to_200k", "to_1m", "over_1m"] as const;
+export const TOKEN_BUCKETS = [
+  "unspecified",
+  "to_1k",
+  "to_4k",
+  "to_16k",
+  "to_64k",
+  "to_200k",
+  "to_1m",
+  "over_1m",
+] as const;
 export type TokenBucket = (typeof TOKEN_BUCKETS)[number];
 
 const BUCKET_LIMITS: readonly (readonly [TokenBucket, number])[] = [

@@ -1,5 +1,5 @@
-import { EXIT, type CommandIo } from "./command-io.ts";
-import { readVersion } from "./version.ts";
+import { EXIT, type CommandIo } from "./terminal/command-io.ts";
+import { readVersion } from "./terminal/version.ts";
 
 type Command = (argv: readonly string[], io: CommandIo) => Promise<number>;
 

@@ -56,7 +56,14 @@ export const PROVIDER_PREFERENCES_SCHEMA = {
 /** Brings a validated `provider` member to its one written form; `null` where nothing was asked. */
 export function parsePreferences(value: JsonValue | undefined): ProviderPreferences | null {
   if (!isJsonObject(value)) return null;
-  const { sort, region, require_parameters: _always, preferred_max_latency, preferred_min_throughput, ...plain } = value;
+  const {
+    sort,
+    region,
+    require_parameters: _always,
+    preferred_max_latency,
+    preferred_min_throughput,
+    ...plain
+  } = value;
   const preferences: ProviderPreferences = {
     ...plain,
     ...(sort === undefined ? {} : { sort: parseSort(sort) }),

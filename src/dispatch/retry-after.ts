@@ -5,7 +5,10 @@ const MAXIMUM = 3_600_000;
  * Reads how long an upstream asks to wait, in milliseconds from `now` (milliseconds since the epoch): `retry-after-ms`, or
  * `Retry-After` in seconds or as a date (RFC 9110 §10.2.3). `null` where it says nothing usable.
  */
-export function readRetryAfter(headers: Readonly<Record<string, string | string[] | undefined>>, now: number): number | null {
+export function readRetryAfter(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  now: number,
+): number | null {
   const precise = numberOf(headers["retry-after-ms"]);
   if (precise !== null) return bounded(precise);
   const value = first(headers["retry-after"]);

@@ -79,7 +79,7 @@ export interface AttemptRecord {
   readonly status: number | null;
   /** Milliseconds from the start of the attempt to its end. */
   readonly duration: number;
-  /** Answered by the simulated upstream. */
+  /** The simulated upstream answered. */
   readonly simulated: boolean;
 }
 
@@ -93,6 +93,8 @@ export interface OutcomeRecord {
   /** The unified finish reason, where the upstream said one. */
   readonly finish: Word | null;
   readonly attempts: readonly AttemptRecord[];
+  /** Registered names of request members that were taken out on the way (identity, unknown ones on a route that strips them). */
+  readonly stripped: readonly Word[];
   /** Tokens; `null` where the upstream did not say. */
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;

@@ -3,13 +3,18 @@ import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 
 /**
  * What outlives the process. Two engines implement it (SQLite embedded; PostgreSQL shared, later); one conformance
- * suite in `test/store/conformance.ts` is run over both.
+ * suite in `test/store/conformance.ts` is run over both. Errors are those of `errors.ts`.
  */
 export interface Store {
   readonly keys: KeyStore;
   readonly evidence: EvidenceStore;
   readonly policies: PolicyStore;
-  /** Writes what is still in memory, then closes. Safe to call twice. */
+  /**
+   * Writes what is still in memory, then closes. Safe to call twice.
+   *
+   * @throws {EvidenceUnavailableError} {@link StoreUnavailableError} when something could not be written; it is closed
+   * nevertheless
+   */
   close(): Promise<void>;
 }
 
@@ -31,6 +36,7 @@ export interface KeyRecord {
   readonly createdAt: number;
   /** Public id of the key that made it, or `bootstrap`, `cli`. */
   readonly createdBy: string;
+  /** Coarse: up to some minutes behind. */
   readonly lastUsedAt: number | null;
   /** Public id of the key that this one replaces. */
   readonly rotatedFrom: string | null;
@@ -38,6 +44,7 @@ export interface KeyRecord {
   readonly revokedAt: number | null;
 }
 
+/** Keys are never deleted, never come back from `revoked`, and their expiry only ever moves nearer. */
 export interface KeyStore {
   /** Durable when it resolves. @throws {DuplicateKeyError} when the id exists. */
   create(record: KeyRecord): Promise<void>;
@@ -47,21 +54,65 @@ export interface KeyStore {
   /** Durable when it resolves; revoking twice keeps the first time. `null` where there is no such key. */
   revoke(id: string, at: number): Promise<KeyRecord | null>;
   /**
-   * Calls back with every key, at once and then after each change by this or any other process, at the latest one
-   * second after it. Gives back a function that ends it.
+   * Adds `replacement` and brings the expiry of the key `id` forward to `expiresAt` (never later than it was), both or
+   * neither; durable when it resolves. Gives the replaced key back as it now is; `null` where there is no such key.
+   *
+   * @throws {KeyNotActiveError} when the key is revoked, or had expired at `replacement.createdAt`.
+   * @throws {DuplicateKeyError} when the replacement's id exists.
+   */
+  rotate(id: string, replacement: KeyRecord, expiresAt: number): Promise<KeyRecord | null>;
+  /** Remembers when keys were last used; an earlier time than the stored one, or an unknown key, changes nothing. */
+  touch(uses: readonly KeyUse[]): Promise<void>;
+  /**
+   * Calls back with every key, once, before it resolves; afterwards with the keys that were added or changed (not those
+   * only used), for this process before the change resolves, for changes by another process within one second. Gives
+   * back a function that ends it.
    */
   watch(listener: (records: readonly KeyRecord[]) => void): Promise<() => void>;
 }
 
+export interface KeyUse {
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
 export interface EvidenceStore {
-  /** Resolves when the record is on disk. Records that arrive together share one commit. */
+  /**
+   * Resolves when the record is on disk. Records that arrive together share one commit.
+   *
+   * @throws {EvidenceUnavailableError} when the record could not be made durable within the bounded wait, or too many
+   * records wait already. The caller must not let the answer leave; the next call may succeed.
+   * @throws {DuplicateDecisionError} when there is a decision with this request id.
+   */
   decide(record: DecisionRecord): Promise<void>;
-  /** Written in the next batch; lost by a crash at most for the newest batch, whose outcomes then read `unknown`. */
+  /**
+   * Written in the next batch; lost by a crash at most for the newest batch, whose outcomes then read `unknown`. An
+   * outcome whose decision is not on disk, or that has an outcome already, is counted in `health().lost` and not kept.
+   */
   settle(record: OutcomeRecord): void;
-  /** Resolves when everything handed over so far is on disk. */
+  /** Resolves when everything handed over so far is on disk. @throws {EvidenceUnavailableError} */
   flush(): Promise<void>;
-  /** Newest last. An entry without an outcome is still running, or its process died. */
+  /**
+   * Newest last. An entry without an outcome is still running; where its process has died, or closed without settling
+   * it, the outcome says `unknown` with status 0.
+   *
+   * @throws {RangeError} for a limit or a sequence number out of range.
+   */
   read(query: EvidenceQuery): Promise<readonly EvidenceEntry[]>;
+  /** For `/status` and metrics. */
+  health(): EvidenceHealth;
+}
+
+export interface EvidenceHealth {
+  /** `unavailable`: the newest batch failed or is late; decisions may be refused. */
+  readonly state: "ok" | "unavailable";
+  /** Decisions handed over and not yet on disk. */
+  readonly waiting: number;
+  /** Decisions that this process could not confirm in time, since its start. */
+  readonly refused: number;
+  /** Outcomes that could not be kept, since the start; those decisions read `unknown`. */
+  readonly lost: number;
 }
 
 export interface EvidenceQuery {
@@ -83,8 +134,11 @@ export interface EvidenceEntry {
 /** Numbers the contents of policies and remembers their mode. Slots, approvals and transitions come on top of it. */
 export interface PolicyStore {
   /**
-   * Tells the store what was compiled and learns what to run. A content never seen before gets the next revision of its
-   * policy; a policy never seen before starts in `initialMode`; afterwards the stored mode wins.
+   * Tells the store what was compiled and learns what to run, in the order given. A content that differs from the
+   * policy's newest gets the next revision; a policy never seen before starts in `initialMode`; afterwards the stored
+   * mode wins.
+   *
+   * @throws {RangeError} when an id stands in `contents` twice.
    */
   observe(contents: readonly ObservedPolicy[]): Promise<readonly PolicyState[]>;
 }
@@ -100,12 +154,4 @@ export interface PolicyState {
   readonly digest: string;
   readonly revision: number;
   readonly mode: "shadow" | "enforce";
-}
-
-/** Thrown by {@link KeyStore.create}. */
-export class DuplicateKeyError extends Error {
-  override readonly name = "DuplicateKeyError";
-  constructor(id: string) {
-    super(`a key with the id ${id} exists already`);
-  }
 }

@@ -170,10 +170,10 @@ describe("signalbox serve", { timeout: 30_000 }, () => {
     const server = await demo(folder, {}, ["--no-watch"]);
     const routes = join(folder, "routes.yaml");
     const good = readFileSync(routes, "utf8");
-    let stop = false;
+    const load = new AbortController();
     const statuses: number[] = [];
     const clients = [1, 2, 3, 4].map(async () => {
-      while (!stop) {
+      while (!load.signal.aborted) {
         const response = await server.chat({ stream: true });
         await response.text();
         statuses.push(response.status);
@@ -184,7 +184,7 @@ describe("signalbox serve", { timeout: 30_000 }, () => {
       server.child.kill("SIGHUP");
       await server.says(new RegExp(`(reloaded[\\s\\S]*){${round + 1}}`));
     }
-    stop = true;
+    load.abort();
     await Promise.all(clients);
     expect(statuses.length).toBeGreaterThan(10);
     expect([...new Set(statuses)]).toEqual([200]);

@@ -6,7 +6,9 @@ let test: TestServer;
 let inference: string;
 
 beforeAll(async () => {
-  test = await startTestServer((routes) => routes.replace("eu-residency: enforce", "tool-approval: enforce, eu-residency: enforce"));
+  test = await startTestServer((routes) =>
+    routes.replace("eu-residency: enforce", "tool-approval: enforce, eu-residency: enforce"),
+  );
   inference = await test.key("demo", ["inference", "catalogue:read"]);
 });
 
@@ -17,7 +19,7 @@ function client(apiKey: string): { readonly openai: OpenAI; readonly sent: strin
     apiKey,
     baseURL: `${test.server.url}/v1`,
     fetch: (input, init) => {
-      sent.push(String(input));
+      sent.push(input instanceof Request ? input.url : input.toString());
       return fetch(input, init);
     },
   });
@@ -36,7 +38,11 @@ const weather = {
 describe("the official openai client", () => {
   it("chats, and shows the request id", async () => {
     const { openai } = client(inference);
-    const { data, request_id: requestId, response } = await openai.chat.completions.create({ model: "chat-small", messages }).withResponse();
+    const {
+      data,
+      request_id: requestId,
+      response,
+    } = await openai.chat.completions.create({ model: "chat-small", messages }).withResponse();
     expect(data.choices[0]?.message.content).toMatch(/\w/);
     expect(data.usage?.total_tokens).toBeGreaterThan(0);
     expect(requestId).toMatch(/^req_[0-9a-f]{32}$/);
@@ -45,7 +51,11 @@ describe("the official openai client", () => {
 
   it("streams through its strict helper, with usage when asked", async () => {
     const { openai } = client(inference);
-    const stream = openai.chat.completions.stream({ model: "chat-small", messages, stream_options: { include_usage: true } });
+    const stream = openai.chat.completions.stream({
+      model: "chat-small",
+      messages,
+      stream_options: { include_usage: true },
+    });
     let text = "";
     for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? "";
     const final = await stream.finalChatCompletion();
@@ -63,7 +73,12 @@ describe("the official openai client", () => {
 
   it("calls tools over two turns", async () => {
     const { openai } = client(inference);
-    const first = await openai.chat.completions.create({ model: "chat-small", messages, tools: [weather], tool_choice: "required" });
+    const first = await openai.chat.completions.create({
+      model: "chat-small",
+      messages,
+      tools: [weather],
+      tool_choice: "required",
+    });
     const call = first.choices[0]?.message.tool_calls?.[0];
     if (call?.type !== "function") throw new Error("no function call");
     expect(JSON.parse(call.function.arguments)).toHaveProperty("city");
@@ -80,7 +95,12 @@ describe("the official openai client", () => {
 
   it("streams tool calls", async () => {
     const { openai } = client(inference);
-    const stream = openai.chat.completions.stream({ model: "chat-small", messages, tools: [weather], tool_choice: "required" });
+    const stream = openai.chat.completions.stream({
+      model: "chat-small",
+      messages,
+      tools: [weather],
+      tool_choice: "required",
+    });
     const final = await stream.finalChatCompletion();
     expect(final.choices[0]?.finish_reason).toBe("tool_calls");
     expect(final.choices[0]?.message.tool_calls?.[0]?.type).toBe("function");
@@ -88,7 +108,12 @@ describe("the official openai client", () => {
 
   it("gets structured output", async () => {
     const { openai } = client(inference);
-    const schema = { type: "object", properties: { answer: { type: "integer" } }, required: ["answer"], additionalProperties: false };
+    const schema = {
+      type: "object",
+      properties: { answer: { type: "integer" } },
+      required: ["answer"],
+      additionalProperties: false,
+    };
     const made = await openai.chat.completions.create({
       model: "chat-small",
       messages,
@@ -116,13 +141,19 @@ describe("the official openai client", () => {
     expect(error).toMatchObject({ status: 403, type: "policy_denied", code: "TOOLS_NOT_APPROVED" });
     expect(error.message).toMatch(/tool-approval@r1.*tools_labelled.*TOOLS_NOT_APPROVED.*req_/);
     expect(error.requestID).toMatch(/^req_/);
-    expect(error.error).toMatchObject({ policy: { id: "tool-approval", revision: "r1", mode: "enforce" }, failed_constraint: "tools_labelled" });
+    expect(error.error).toMatchObject({
+      policy: { id: "tool-approval", revision: "r1", mode: "enforce" },
+      failed_constraint: "tools_labelled",
+    });
   });
 
   it("is denied by an approval once", async () => {
     const { openai, sent } = client(await test.key("acme-prod", ["inference"]));
     const image = { type: "image_url" as const, image_url: { url: "data:image/png;base64,AA==" } };
-    const request = openai.chat.completions.create({ model: "chat-small-eu", messages: [{ role: "user", content: [image] }] });
+    const request = openai.chat.completions.create({
+      model: "chat-small-eu",
+      messages: [{ role: "user", content: [image] }],
+    });
     await expect(request).rejects.toMatchObject({ status: 403, code: "CAPABILITY_NOT_APPROVED" });
     expect(sent).toHaveLength(1);
   });
@@ -137,10 +168,17 @@ describe("the official openai client", () => {
 
   it("gets an error out of a stream that was cut, never a short answer", async () => {
     const { openai } = client(inference);
-    const cut = await startTestServer((routes) => routes.replaceAll("upstream_model: gpt-5-mini", "upstream_model: gpt-5-mini+cut"));
+    const cut = await startTestServer((routes) =>
+      routes.replaceAll("upstream_model: gpt-5-mini", "upstream_model: gpt-5-mini+cut"),
+    );
     const key = await cut.key("demo", ["inference"]);
     const broken = openai.withOptions({ apiKey: key, baseURL: `${cut.server.url}/v1`, maxRetries: 0 });
-    const stream = await broken.chat.completions.create({ model: "chat-small", messages, stream: true, provider: { only: ["openai-us"] } } as OpenAI.ChatCompletionCreateParamsStreaming);
+    const stream = await broken.chat.completions.create({
+      model: "chat-small",
+      messages,
+      stream: true,
+      provider: { only: ["openai-us"] },
+    } as OpenAI.ChatCompletionCreateParamsStreaming);
     let finish: string | null = null;
     const read = async (): Promise<void> => {
       for await (const chunk of stream) finish = chunk.choices[0]?.finish_reason ?? finish;

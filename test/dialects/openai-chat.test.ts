@@ -55,7 +55,11 @@ describe("what a request needs", () => {
 
   it.each<[JsonObject, string, string]>([
     [{ store: true }, "unsupported_stateful_feature", "store"],
-    [content({ type: "file", file: { file_id: "f-1" } }), "unsupported_stateful_feature", "messages[0].content[0].file.file_id"],
+    [
+      content({ type: "file", file: { file_id: "f-1" } }),
+      "unsupported_stateful_feature",
+      "messages[0].content[0].file.file_id",
+    ],
     [content({ type: "hologram" }), "unknown_content_part", "messages[0].content[0].type"],
     [{ tools: [{ type: "teleport" }] }, "unknown_tool_type", "tools[0].type"],
     [{ stream_options: { include_usage: true } }, "invalid_stream_options", "stream_options"],
@@ -75,7 +79,11 @@ describe("unknown fields", () => {
     [{ zzzzzz: 1 }, "Unknown field zzzzzz", "zzzzzz"],
     [{ "my secret sentence": 1 }, "The request has a member that chat completions do not have", null],
   ])("%j", (more, message, param) => {
-    expect(chatSurface.refuseUnknown({ model: "r", ...more }, "reject")).toMatchObject({ message, param, code: "unknown_field" });
+    expect(chatSurface.refuseUnknown({ model: "r", ...more }, "reject")).toMatchObject({
+      message,
+      param,
+      code: "unknown_field",
+    });
     expect(chatSurface.refuseUnknown({ model: "r", ...more }, "forward")).toBeNull();
   });
 });
@@ -92,7 +100,12 @@ describe("the request on its way upstream", () => {
   });
 
   it("takes out who the user is, and our own member, and says so", () => {
-    const { body, stripped } = edit({ user: "u", metadata: { a: "b" }, safety_identifier: "s", provider: { only: ["p"] } });
+    const { body, stripped } = edit({
+      user: "u",
+      metadata: { a: "b" },
+      safety_identifier: "s",
+      provider: { only: ["p"] },
+    });
     expect(Object.keys(body).toSorted()).toEqual(["messages", "model", "store"]);
     expect(stripped.toSorted()).toEqual(["metadata", "safety_identifier", "user"]);
   });
@@ -175,7 +188,10 @@ describe("a relayed stream", () => {
   });
 
   it("reads usage where other vendors put it", () => {
-    const groq = chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }], x_groq: { usage: { prompt_tokens: 1, completion_tokens: 2 } } });
+    const groq = chunk({
+      choices: [{ index: 0, delta: {}, finish_reason: "stop" }],
+      x_groq: { usage: { prompt_tokens: 1, completion_tokens: 2 } },
+    });
     expect(observe([groq]).usage).toMatchObject({ input: 1, output: 2 });
   });
 
@@ -227,7 +243,9 @@ describe("an error answer", () => {
 
   it("keeps a machine code from the closed list and nothing else", () => {
     const body = (error: unknown) => new TextEncoder().encode(JSON.stringify({ error }));
-    expect(chatRelay.readError(400, body({ code: "context_length_exceeded", message: "m" })).code).toBe("context_length_exceeded");
+    expect(chatRelay.readError(400, body({ code: "context_length_exceeded", message: "m" })).code).toBe(
+      "context_length_exceeded",
+    );
     expect(chatRelay.readError(400, body({ code: "sk-secret", message: "m" })).code).toBeNull();
     expect(chatRelay.readError(400, body({ code: 400, type: "unsupported_value" })).code).toBe("unsupported_value");
   });

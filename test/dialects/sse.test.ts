@@ -16,9 +16,11 @@ function frame(chunks: readonly Uint8Array[]): { readonly events: Uint8Array[]; 
   return { events, rest: framer.end() };
 }
 
-const line = fc.constantFrom("data: {\"a\":1}", "data:no space", "event: x", ": comment", "data: é€😀", "id: 7", "data");
+const line = fc.constantFrom('data: {"a":1}', "data:no space", "event: x", ": comment", "data: é€😀", "id: 7", "data");
 const ending = fc.constantFrom("\n", "\r\n");
-const event = fc.tuple(fc.array(line, { minLength: 1, maxLength: 3 }), ending).map(([lines, eol]) => lines.join(eol) + eol + eol);
+const event = fc
+  .tuple(fc.array(line, { minLength: 1, maxLength: 3 }), ending)
+  .map(([lines, eol]) => lines.join(eol) + eol + eol);
 
 describe("framing", () => {
   it("gives the same events however the bytes are cut, and changes none of them", () => {

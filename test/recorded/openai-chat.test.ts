@@ -18,7 +18,11 @@ const OWNED = new Set(["model", "store", "stream_options", "user", "metadata", "
 function bodyOf(recording: Recording): JsonObject {
   const body = recording.request?.body;
   if (isJsonObject(body)) return { ...body, model: "r" };
-  return { model: "r", messages: [{ role: "user", content: "recorded without its request" }], stream: recording.streaming };
+  return {
+    model: "r",
+    messages: [{ role: "user", content: "recorded without its request" }],
+    stream: recording.streaming,
+  };
 }
 
 function withoutOwned(body: JsonObject): JsonObject {
@@ -39,7 +43,11 @@ function expectedEvents(recording: Recording): readonly unknown[] {
   const options = bodyOf(recording)["stream_options"];
   const asked = isJsonObject(options) && options["include_usage"] === true;
   return jsonEvents(streamText(recording)).filter((event) => {
-    const onlyUsage = isJsonObject(event) && isJsonObject(event["usage"]) && Array.isArray(event["choices"]) && event["choices"].length === 0;
+    const onlyUsage =
+      isJsonObject(event) &&
+      isJsonObject(event["usage"]) &&
+      Array.isArray(event["choices"]) &&
+      event["choices"].length === 0;
     return asked || !onlyUsage;
   });
 }
@@ -67,65 +75,89 @@ async function replayer(): Promise<{ router: Router; upstream: Upstream; play: (
 }
 
 describe.skipIf(recordings === null)("recorded chat completions (skipped where ../shared/recordings is absent)", () => {
-  it("every exchange: the request goes upstream as it was, the answer arrives as it was", { timeout: 120_000 }, async () => {
-    const { router, upstream, play } = await replayer();
-    const refused = new Map<string, number>();
-    let equal = 0;
-    for (const recording of recordings ?? []) {
-      play(recording);
-      upstream.calls.length = 0;
-      const sent = bodyOf(recording);
-      const response = await post(router, sent);
-      const text = await response.text();
-      if (upstream.calls.length === 0) {
-        // Only what we own or cannot approve may stop a request before it leaves.
-        const { error } = JSON.parse(text);
-        expect(response.status, recording.id).toBe(400);
-        expect(["unsupported_stateful_feature", "unknown_field", "unknown_preference", "missing_field", "invalid_type", "unknown_tool_type", "unknown_content_part", "invalid_stream_options"], `${recording.id} ${text}`).toContain(error.code);
-        const reason = `${error.code} ${error.param}`;
-        refused.set(reason, (refused.get(reason) ?? 0) + 1);
-        continue;
+  it(
+    "every exchange: the request goes upstream as it was, the answer arrives as it was",
+    { timeout: 120_000 },
+    async () => {
+      const { router, upstream, play } = await replayer();
+      const refused = new Map<string, number>();
+      let equal = 0;
+      for (const recording of recordings ?? []) {
+        play(recording);
+        upstream.calls.length = 0;
+        const sent = bodyOf(recording);
+        const response = await post(router, sent);
+        const text = await response.text();
+        if (upstream.calls.length === 0) {
+          // Only what we own or cannot approve may stop a request before it leaves.
+          const { error } = JSON.parse(text);
+          expect(response.status, recording.id).toBe(400);
+          expect(
+            [
+              "unsupported_stateful_feature",
+              "unknown_field",
+              "unknown_preference",
+              "missing_field",
+              "invalid_type",
+              "unknown_tool_type",
+              "unknown_content_part",
+              "invalid_stream_options",
+            ],
+            `${recording.id} ${text}`,
+          ).toContain(error.code);
+          const reason = `${error.code} ${error.param}`;
+          refused.set(reason, (refused.get(reason) ?? 0) + 1);
+          continue;
+        }
+        const arrived: JsonObject = JSON.parse(upstream.calls[0]?.body ?? "null");
+        expect(withoutOwned(arrived), recording.id).toEqual(withoutOwned(sent));
+        expect(arrived, recording.id).toMatchObject({ model: "upstream-a", store: false });
+        compareAnswer(recording, response.status, text);
+        equal += 1;
       }
-      const arrived: JsonObject = JSON.parse(upstream.calls[0]?.body ?? "null");
-      expect(withoutOwned(arrived), recording.id).toEqual(withoutOwned(sent));
-      expect(arrived, recording.id).toMatchObject({ model: "upstream-a", store: false });
-      compareAnswer(recording, response.status, text);
-      equal += 1;
-    }
-    const total = recordings?.length ?? 0;
-    const reasons = [...refused].map(([reason, count]) => `${count} × ${reason}`).join(", ");
-    process.stdout.write(`openai-chat: ${total} exchanges, ${equal} equal, ${total - equal} refused (${reasons}), 0 failed\n`);
-    expect(equal).toBeGreaterThan(total * 0.95);
-  });
+      const total = recordings?.length ?? 0;
+      const reasons = [...refused].map(([reason, count]) => `${count} × ${reason}`).join(", ");
+      process.stdout.write(
+        `openai-chat: ${total} exchanges, ${equal} equal, ${total - equal} refused (${reasons}), 0 failed\n`,
+      );
+      expect(equal).toBeGreaterThan(total * 0.95);
+    },
+  );
 
-  it("every stream, cut at every event boundary, is a failure until its terminal has been said", { timeout: 60_000 }, () => {
-    let cuts = 0;
-    for (const recording of streams) {
-      const events = new SseFramer().push(encoder.encode(`${streamText(recording)}\n\n`));
-      const request = chatSurface.parse({ ...bodyOf(recording), stream: true }, 100);
-      if ("code" in request) continue;
-      for (let kept = 0; kept < events.length; kept += 1) {
-        const observer = chatRelay.observe(request);
-        for (const event of events.slice(0, kept)) observer.push(event);
-        const { ending, events: closing } = observer.end();
-        const said = events.slice(0, kept).map((event) => parseSseEvent(event).data ?? "");
-        const finished = said.some((data) => data === "[DONE]" || /"finish_reason": ?"/.test(data));
-        cuts += 1;
-        if (finished) continue;
-        expect(ending.failure, `${recording.id} cut after ${kept}`).not.toBeNull();
-        expect(closing, recording.id).toEqual([]);
+  it(
+    "every stream, cut at every event boundary, is a failure until its terminal has been said",
+    { timeout: 60_000 },
+    () => {
+      let cuts = 0;
+      for (const recording of streams) {
+        const events = new SseFramer().push(encoder.encode(`${streamText(recording)}\n\n`));
+        const request = chatSurface.parse({ ...bodyOf(recording), stream: true }, 100);
+        if ("code" in request) continue;
+        for (let kept = 0; kept < events.length; kept += 1) {
+          const observer = chatRelay.observe(request);
+          for (const event of events.slice(0, kept)) observer.push(event);
+          const { ending, events: closing } = observer.end();
+          const said = events.slice(0, kept).map((event) => parseSseEvent(event).data ?? "");
+          const finished = said.some((data) => data === "[DONE]" || /"finish_reason": ?"/.test(data));
+          cuts += 1;
+          if (finished) continue;
+          expect(ending.failure, `${recording.id} cut after ${kept}`).not.toBeNull();
+          expect(closing, recording.id).toEqual([]);
+        }
       }
-    }
-    process.stdout.write(`openai-chat: ${streams.length} streams, ${cuts} cuts\n`);
-    expect(cuts).toBeGreaterThan(streams.length);
-  });
+      process.stdout.write(`openai-chat: ${streams.length} streams, ${cuts} cuts\n`);
+      expect(cuts).toBeGreaterThan(streams.length);
+    },
+  );
 
   it("every stream, cut at any byte before its last event, never arrives as whole", { timeout: 60_000 }, () => {
     for (const recording of streams) {
       const bytes = encoder.encode(streamText(recording));
       const request = chatSurface.parse({ ...bodyOf(recording), stream: true }, 100);
       if ("code" in request) continue;
-      const firstFinish = Buffer.from(bytes).toString("latin1").search(/"finish_reason": ?"|\[DONE\]/);
+      const firstFinish = Buffer.from(bytes)
+        .toString("latin1")
+        .search(/"finish_reason": ?"|\[DONE\]/);
       const limit = firstFinish === -1 ? bytes.length : firstFinish;
       // Forty places a stream, spread so that they fall inside lines, numbers and characters.
       for (let place = 1; place < limit; place += Math.ceil(limit / 40)) {
@@ -159,7 +191,9 @@ function compareAnswer(recording: Recording, status: number, text: string): void
   }
   const arrived = jsonEvents(text);
   const recorded = expectedEvents(recording);
-  const broke = recorded.findIndex((event) => isJsonObject(event) && event["error"] !== undefined && event["error"] !== null);
+  const broke = recorded.findIndex(
+    (event) => isJsonObject(event) && event["error"] !== undefined && event["error"] !== null,
+  );
   if (broke === -1) {
     expect(arrived, recording.id).toEqual(recorded);
     expect(text.trimEnd().endsWith("data: [DONE]"), recording.id).toBe(true);

@@ -46,7 +46,11 @@ export async function startTestServer(edit: (routes: string) => string = (routes
   if (!started.ok) throw new Error(`the test configuration has errors: ${JSON.stringify(started.diagnostics)}`);
   const { server } = started;
   closers.push(() => server.close());
-  const key = async (workspace: string, scopes: readonly Scope[], more: { expiresAt?: number } = {}): Promise<string> => {
+  const key = async (
+    workspace: string,
+    scopes: readonly Scope[],
+    more: { expiresAt?: number } = {},
+  ): Promise<string> => {
     const expiresAt = more.expiresAt ?? Date.now() + 60_000;
     const made = createKey(
       { workspace, scopes, owner: "test", environment: "production", expiresAt, createdBy: "test" },

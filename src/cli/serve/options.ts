@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import { readArguments, readPort } from "../arguments.ts";
-import { UsageError, type CommandIo } from "../command-io.ts";
-import { databasePath } from "../open-store.ts";
+import { readArguments, readPort } from "../terminal/arguments.ts";
+import { UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { databasePath } from "../terminal/open-store.ts";
 
 /** How one server is to run; every member has been checked. */
 export interface ServeOptions {

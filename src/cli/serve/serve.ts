@@ -1,9 +1,9 @@
 import { StoreUnavailableError } from "../../store/errors.ts";
-import { CommandError, EXIT, type CommandIo } from "../command-io.ts";
-import { listenFailure, stopAsked } from "../listening.ts";
-import { formatDiagnostics } from "../report.ts";
-import { runCommand } from "../run.ts";
-import { readVersion } from "../version.ts";
+import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
+import { listenFailure, stopAsked } from "../terminal/listening.ts";
+import { formatDiagnostics } from "../terminal/report.ts";
+import { runCommand } from "../terminal/run.ts";
+import { readVersion } from "../terminal/version.ts";
 import { bootstrapKey, demoKey } from "./first-keys.ts";
 import { parseServeOptions, SERVE_HELP, type ServeOptions } from "./options.ts";
 import { describeReference, type BuiltSnapshot } from "./snapshots.ts";
@@ -65,7 +65,8 @@ try it:
 }
 
 function reportBuild(built: BuiltSnapshot, io: CommandIo): void {
-  if (built.diagnostics.length > 0) io.stderr(formatDiagnostics("terminal", built.diagnostics, { colour: isColourful(io) }));
+  if (built.diagnostics.length > 0)
+    io.stderr(formatDiagnostics("terminal", built.diagnostics, { colour: isColourful(io) }));
   if (!built.ok) return;
   for (const missing of built.simulated) {
     io.stdout(

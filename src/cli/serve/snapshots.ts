@@ -90,7 +90,13 @@ const SET_IT =
 const UNUSABLE = "holds characters that an HTTP header cannot carry";
 const CLEAN_IT = "look for line breaks or quotation marks around the secret";
 
-function secretDiagnostic(supply: SnapshotSupply, place: SecretPlace, code: string, what: string, hint: string): Diagnostic {
+function secretDiagnostic(
+  supply: SnapshotSupply,
+  place: SecretPlace,
+  code: string,
+  what: string,
+  hint: string,
+): Diagnostic {
   return {
     code,
     severity: "error",

@@ -14,7 +14,8 @@ export function refuseUnknownFields(body: JsonObject, mode: UnknownFields): Serv
   const shown = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name) ? name : null;
   const near = shown === null ? null : nearestField(CHAT_FIELDS, shown);
   const hint = near === null ? "" : `; did you mean ${near}?`;
-  const sentence = shown === null ? "The request has a member that chat completions do not have" : `Unknown field ${shown}${hint}`;
+  const sentence =
+    shown === null ? "The request has a member that chat completions do not have" : `Unknown field ${shown}${hint}`;
   return invalidRequest("unknown_field", sentence, shown ?? undefined);
 }
 

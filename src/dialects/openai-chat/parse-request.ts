@@ -29,7 +29,11 @@ export function parseChatRequest(body: JsonObject, bytes: number): InferenceRequ
   const stream = body["stream"] === true;
   const options = body["stream_options"];
   if (!stream && isJsonObject(options)) {
-    return invalidRequest("invalid_stream_options", "stream_options is only allowed when stream is true", "stream_options");
+    return invalidRequest(
+      "invalid_stream_options",
+      "stream_options is only allowed when stream is true",
+      "stream_options",
+    );
   }
   return {
     model: typeof body["model"] === "string" ? body["model"] : "",

@@ -1,3 +1,5 @@
+import type { JsonObject } from "../../canon/json.ts";
+
 /**
  * JSON Schema (2020-12) of what POST /v1/chat/completions takes (protocols.md §3.1). It validates requests and stands in /openapi.json.
  * Members that it does not list are judged by the field registry (`fields.ts`), which knows the route; nested unknown members travel
@@ -8,17 +10,27 @@ const nullableNumber = (minimum: number, maximum: number) => ({ type: ["number",
 const nullableInteger = (minimum: number, maximum?: number) =>
   ({ type: ["integer", "null"], minimum, ...(maximum === undefined ? {} : { maximum }) }) as const;
 
+/** Clients that print whole objects send members of other kinds as null. */
+const nullable = <Schema extends JsonObject>(schema: Schema) => ({ anyOf: [schema, { type: "null" }] }) as const;
+const nullableText = { type: ["string", "null"] } as const;
+
 const contentPart = {
   type: "object",
   required: ["type"],
   properties: {
     type: text,
-    text,
+    text: nullableText,
     image_url: {
-      anyOf: [{ type: "object", required: ["url"], properties: { url: text, detail: { type: ["string", "null"] } } }, text],
+      anyOf: [
+        { type: "object", required: ["url"], properties: { url: text, detail: nullableText } },
+        { type: ["string", "null"] },
+      ],
     },
-    input_audio: { type: "object", properties: { data: text, format: text } },
-    file: { type: "object", properties: { file_data: text, file_id: text, filename: text } },
+    input_audio: nullable({ type: "object", properties: { data: text, format: text } }),
+    file: nullable({
+      type: "object",
+      properties: { file_data: nullableText, file_id: nullableText, filename: nullableText },
+    }),
   },
 } as const;
 
@@ -27,13 +39,13 @@ const toolCall = {
   required: ["id"],
   properties: {
     id: text,
-    type: text,
-    function: {
+    type: nullableText,
+    function: nullable({
       type: "object",
       required: ["name", "arguments"],
       properties: { name: text, arguments: text },
-    },
-    custom: { type: "object", required: ["name", "input"], properties: { name: text, input: text } },
+    }),
+    custom: nullable({ type: "object", required: ["name", "input"], properties: { name: text, input: text } }),
   },
 } as const;
 

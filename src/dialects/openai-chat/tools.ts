@@ -19,11 +19,17 @@ const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
 export function toolNeeds(tools: JsonValue | undefined, needs: Set<Capability>): ServiceError | null {
   if (!Array.isArray(tools)) return null;
   for (const [index, tool] of tools.entries()) {
-    const type = isJsonObject(tool) ? (tool["type"] ?? (isJsonObject(tool["function"]) ? "function" : undefined)) : undefined;
+    const type = isJsonObject(tool)
+      ? (tool["type"] ?? (isJsonObject(tool["function"]) ? "function" : undefined))
+      : undefined;
     const capability = typeof type === "string" && Object.hasOwn(TOOL_NEEDS, type) ? TOOL_NEEDS[type] : undefined;
     if (capability === undefined) {
       const known = Object.keys(TOOL_NEEDS).join(", ");
-      return invalidRequest("unknown_tool_type", `tools[${index}].type must be one of ${known}`, `tools[${index}].type`);
+      return invalidRequest(
+        "unknown_tool_type",
+        `tools[${index}].type must be one of ${known}`,
+        `tools[${index}].type`,
+      );
     }
     needs.add(capability);
   }

@@ -1,12 +1,8 @@
-import { DuplicateKeyError, KeyNotActiveError, StoreUnavailableError } from "../store/errors.ts";
+import { DuplicateKeyError, KeyNotActiveError, StoreUnavailableError } from "../../store/errors.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./command-io.ts";
 
 /** Runs a command's work and turns the errors made for people into one line on stderr and the exit code. */
-export async function runCommand(
-  name: string,
-  io: CommandIo,
-  work: () => Promise<number>,
-): Promise<number> {
+export async function runCommand(name: string, io: CommandIo, work: () => Promise<number>): Promise<number> {
   try {
     return await work();
   } catch (error) {

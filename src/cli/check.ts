@@ -1,0 +1,88 @@
+import { isAbsolute, relative, resolve, sep } from "node:path";
+import { compileConfiguration } from "../compile/compile.ts";
+import { loadConfiguration } from "../compile/load.ts";
+import { readArguments } from "./terminal/arguments.ts";
+import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
+import { formatDiagnostics, isReportFormat, REPORT_FORMATS, type ReportFormat } from "./terminal/report.ts";
+import { runCommand } from "./terminal/run.ts";
+
+export const CHECK_HELP = `Usage: signalbox check [options]
+
+Compiles routes.yaml and the policies beside it, as a start would, and prints everything that is wrong.
+Calls no provider, opens no store, reads no secret.
+
+  --config FILE       routes.yaml to check (default: routes.yaml)
+  --format FORMAT     ${REPORT_FORMATS.join(", ")} (default: terminal)
+  --strict            warnings fail too
+  --cache DIRECTORY   compiled policies (default: .signalbox/cache)
+  --help              this text
+
+Exit codes: 0 no errors, 1 errors (or warnings with --strict), 2 usage.
+`;
+
+interface CheckOptions {
+  readonly config: string;
+  readonly format: ReportFormat;
+  readonly strict: boolean;
+  readonly cacheDirectory: string;
+}
+
+/** `signalbox check`. @returns the exit code; the report goes to stdout in every format. */
+export async function check(argv: readonly string[], io: CommandIo): Promise<number> {
+  if (argv.includes("--help")) {
+    io.stdout(CHECK_HELP);
+    return EXIT.ok;
+  }
+  return runCommand("check", io, () => run(readOptions(argv), io));
+}
+
+function readOptions(argv: readonly string[]): CheckOptions {
+  const { values, positionals } = readArguments(argv, {
+    config: { type: "string", default: "routes.yaml" },
+    format: { type: "string", default: "terminal" },
+    strict: { type: "boolean", default: false },
+    cache: { type: "string", default: ".signalbox/cache" },
+  });
+  if (positionals.length > 0) throw new UsageError("takes flags only; name the file with --config");
+  if (!isReportFormat(values.format)) throw new UsageError(`--format: must be one of ${REPORT_FORMATS.join(", ")}`);
+  return {
+    config: values.config,
+    format: values.format,
+    strict: values.strict,
+    cacheDirectory: values.cache,
+  };
+}
+
+async function run(options: CheckOptions, io: CommandIo): Promise<number> {
+  const path = resolve(io.cwd, options.config);
+  const files = await loadConfiguration(path, shownPath(io.cwd, path));
+  const { table, diagnostics } = await compileConfiguration(files, {
+    cacheDirectory: resolve(io.cwd, options.cacheDirectory),
+  });
+  const errors = diagnostics.filter(({ severity }) => severity === "error").length;
+  const context = {
+    sources: [files.routes, ...files.policies],
+    revision: table?.revision ?? null,
+    colour: io.terminal === true && (io.environment["NO_COLOR"] ?? "") === "",
+  };
+  io.stdout(formatDiagnostics(options.format, diagnostics, context));
+  if (options.format === "terminal" && errors === 0 && table !== null) {
+    const sizes = [
+      Object.keys(table.routes).length,
+      Object.keys(table.endpoints).length,
+      Object.keys(table.workspaces).length,
+    ];
+    const [routes, endpoints, workspaces] = sizes;
+    io.stdout(
+      `${files.routes.path}: ${routes} routes, ${endpoints} endpoints, ${workspaces} workspaces, table ${table.revision.slice(0, 12)}\n`,
+    );
+  }
+  const failed = errors > 0 || (options.strict && diagnostics.length > 0);
+  return failed ? EXIT.failed : EXIT.ok;
+}
+
+/** Relative and with `/`, so that annotations find the file in a checkout; absolute where it lies outside. */
+function shownPath(cwd: string, path: string): string {
+  const below = relative(cwd, path);
+  return below.startsWith("..") || isAbsolute(below) ? path : below.split(sep).join("/");
+}

@@ -1,0 +1,226 @@
+import { randomBytes } from "node:crypto";
+
+import { createKey, KeyOptionError, rotateKey, type KeyField } from "../keys/key-record.ts";
+import { parseKeyText } from "../keys/key-text.ts";
+import type { KeyRecord } from "../store/port.ts";
+import { listItems, onlyArgument, readArguments, readDuration, readTime, required } from "./terminal/arguments.ts";
+import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
+import { describeKey, formatKeys } from "./key-lines.ts";
+import { databasePath, withStore } from "./terminal/open-store.ts";
+import { runCommand } from "./terminal/run.ts";
+
+const HELP = `Usage: signalbox keys <command> [flags]
+
+Commands
+  create            Makes a service key and prints it, once, alone on a line of stdout.
+  list              Lists keys, newest first. Never shows a secret.
+  revoke ID         Ends a key now, for good.
+  rotate ID         Makes a key with the same grants; the old one still works for the overlap.
+
+Flags of create
+  --workspace W     The workspace that the key acts for. Required.
+  --scopes A,B      inference, catalogue:read, route:simulate, governance:read, operations:manage. Required.
+  --owner O         Who answers for it, such as group:payments. Required.
+  --expires T       A duration such as 90d, or an RFC 3339 time; at most 400 days from now. Required.
+  --environment E   A word of a-z and 0-9, part of the key's text. Default: production.
+  --workload X      The workload it is for.
+  --labels A,B      Words that policies may look at.
+
+Flags of rotate
+  --overlap D       How long the old key still works, such as 24h (the default), 30m or 0.
+  --expires T       When the new key expires. Default: it lives as long as the old one was to live.
+
+Flags of all
+  --workspace W     (list) Only keys of this workspace.
+  --json            Prints JSON.
+  --quiet           Prints nothing on stderr when all went well.
+  --database PATH   Default: SIGNALBOX_DATABASE, else .signalbox/signalbox.db.
+
+Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
+`;
+
+const FLAGS = {
+  help: { type: "boolean", short: "h" },
+  json: { type: "boolean" },
+  quiet: { type: "boolean" },
+  database: { type: "string" },
+  workspace: { type: "string" },
+  scopes: { type: "string" },
+  owner: { type: "string" },
+  expires: { type: "string" },
+  environment: { type: "string" },
+  workload: { type: "string" },
+  labels: { type: "string" },
+  overlap: { type: "string" },
+} as const;
+
+type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
+type FlagName = keyof typeof FLAGS;
+
+interface Command {
+  /** The flags it reads; any other one is refused, because a flag without effect misleads. */
+  readonly flags: readonly FlagName[];
+  run(values: Values, positionals: readonly string[], io: CommandIo): Promise<number>;
+}
+
+const COMMANDS: ReadonlyMap<string, Command> = new Map([
+  [
+    "create",
+    {
+      flags: ["workspace", "scopes", "owner", "expires", "environment", "workload", "labels", "quiet"],
+      run: create,
+    },
+  ],
+  ["list", { flags: ["workspace"], run: list }],
+  ["revoke", { flags: ["quiet"], run: revoke }],
+  ["rotate", { flags: ["overlap", "expires", "quiet"], run: rotate }],
+]);
+
+/** `signalbox keys`; gives the exit code. */
+export function keys(argv: readonly string[], io: CommandIo): Promise<number> {
+  return runCommand("keys", io, async () => {
+    const { values, positionals } = readArguments(argv, FLAGS);
+    if (values.help === true) {
+      io.stdout(HELP);
+      return EXIT.ok;
+    }
+    const [name, ...rest] = positionals;
+    const command = COMMANDS.get(name ?? "");
+    if (name === undefined || command === undefined) {
+      throw new UsageError(`command: give one of ${[...COMMANDS.keys()].join(", ")}`);
+    }
+    for (const flag of Object.keys(values)) {
+      if (!["help", "json", "database", ...command.flags].includes(flag)) {
+        throw new UsageError(`--${flag}: has no meaning for keys ${name}`);
+      }
+    }
+    return await command.run(values, rest, io);
+  });
+}
+
+async function create(values: Values, positionals: readonly string[], io: CommandIo): Promise<number> {
+  if (positionals.length > 0) throw new UsageError("create: takes flags only");
+  const options = {
+    workspace: required(values.workspace, "--workspace", "acme-prod"),
+    scopes: listItems(required(values.scopes, "--scopes", "inference")),
+    owner: required(values.owner, "--owner", "group:payments"),
+    expiresAt: readExpiry(required(values.expires, "--expires", "90d")),
+    labels: listItems(values.labels),
+    createdBy: "cli",
+    ...(values.environment !== undefined && { environment: values.environment }),
+    ...(values.workload !== undefined && { workload: values.workload }),
+  };
+  const { text, record } = namingFlags(() => createKey(options, Date.now, randomBytes));
+  await withStore(databasePath(values.database, io), true, (store) => store.keys.create(record));
+  printSecret(text, record, values, io, "Keep the key now; it is not shown again.");
+  return EXIT.ok;
+}
+
+async function list(values: Values, positionals: readonly string[], io: CommandIo): Promise<number> {
+  if (positionals.length > 0) throw new UsageError("list: takes flags only");
+  const filter = values.workspace === undefined ? {} : { workspace: values.workspace };
+  const records = await withStore(databasePath(values.database, io), false, (store) => store.keys.list(filter));
+  const now = Date.now();
+  io.stdout(
+    values.json === true ? toJson(records.map((record) => describeKey(record, now))) : formatKeys(records, now),
+  );
+  return EXIT.ok;
+}
+
+async function revoke(values: Values, positionals: readonly string[], io: CommandIo): Promise<number> {
+  const id = readKeyId(positionals);
+  const now = Date.now();
+  const record = await withStore(databasePath(values.database, io), false, (store) => store.keys.revoke(id, now));
+  if (record === null) throw noSuchKey();
+  if (values.json === true) io.stdout(toJson(describeKey(record, now)));
+  else if (values.quiet !== true) {
+    io.stderr(`Revoked ${record.id} of ${record.workspace}. Running servers refuse it within one second.\n`);
+  }
+  return EXIT.ok;
+}
+
+async function rotate(values: Values, positionals: readonly string[], io: CommandIo): Promise<number> {
+  const id = readKeyId(positionals);
+  const overlap = values.overlap === undefined ? undefined : readDuration(values.overlap);
+  if (overlap === null) throw new UsageError("--overlap: give a duration such as 24h, 30m or 0");
+  const options = {
+    createdBy: "cli",
+    ...(overlap !== undefined && { overlap }),
+    ...(values.expires !== undefined && { expiresAt: readExpiry(values.expires) }),
+  };
+  const rotated = await withStore(databasePath(values.database, io), false, async (store) => {
+    try {
+      return await rotateKey(store.keys, id, options, Date.now, randomBytes);
+    } catch (error) {
+      throw namingFlag(error);
+    }
+  });
+  if (rotated === null) throw noSuchKey();
+  const until = new Date(rotated.previous.expiresAt).toISOString();
+  printSecret(
+    rotated.text,
+    rotated.record,
+    values,
+    io,
+    `It replaces ${id}, which works until ${until}. Keep the key now; it is not shown again.`,
+  );
+  return EXIT.ok;
+}
+
+/** The only place where a key's text leaves the process. */
+function printSecret(text: string, record: KeyRecord, values: Values, io: CommandIo, remark: string): void {
+  if (values.json === true) {
+    io.stdout(toJson({ key: text, ...describeKey(record, record.createdAt) }));
+    return;
+  }
+  io.stdout(`${text}\n`);
+  if (values.quiet === true) return;
+  const expiry = new Date(record.expiresAt).toISOString();
+  io.stderr(`Made ${record.id} for ${record.workspace} (${record.scopes.join(", ")}), expires ${expiry}. ${remark}\n`);
+}
+
+/** Takes a whole key as well: who must revoke a leaked one has the key at hand, not its id. */
+function readKeyId(positionals: readonly string[]): string {
+  const given = onlyArgument(positionals, "ID");
+  return parseKeyText(given)?.publicId ?? given;
+}
+
+function readExpiry(text: string): number {
+  const duration = readDuration(text);
+  const time = duration === null ? readTime(text) : Date.now() + duration;
+  if (time === null) throw new UsageError("--expires: give a duration such as 90d, or an RFC 3339 time");
+  return time;
+}
+
+const FLAG_OF = {
+  workspace: "--workspace",
+  scopes: "--scopes",
+  owner: "--owner",
+  expires_at: "--expires",
+  environment: "--environment",
+  workload: "--workload",
+  labels: "--labels",
+  overlap: "--overlap",
+  key: "key",
+} as const satisfies Record<KeyField, string>;
+
+function namingFlags<Result>(action: () => Result): Result {
+  try {
+    return action();
+  } catch (error) {
+    throw namingFlag(error);
+  }
+}
+
+/** The core names the field; whoever sits at a terminal looks for the flag. */
+function namingFlag(error: unknown): unknown {
+  return error instanceof KeyOptionError ? new UsageError(`${FLAG_OF[error.field]}: ${error.fix}`) : error;
+}
+
+function noSuchKey(): CommandError {
+  return new CommandError("there is no such key in this database; see: signalbox keys list");
+}
+
+function toJson(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

@@ -1,0 +1,74 @@
+import { parseArgs, type ParseArgsConfig } from "node:util";
+
+import { UsageError } from "./command-io.ts";
+
+type Options = NonNullable<ParseArgsConfig["options"]>;
+
+/** `util.parseArgs`, with errors that name the flag and never repeat a value: somebody may have typed a key there. */
+export function readArguments<const Given extends Options>(argv: readonly string[], options: Given) {
+  try {
+    return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    throw new UsageError(describeError(error));
+  }
+}
+
+function describeError(error: unknown): string {
+  const text = error instanceof Error ? error.message : "";
+  const flag = /'(?:-[a-z], )?(--?[a-z][a-z-]{0,40})(?:[ =][^']*)?'/.exec(text)?.[1] ?? "a flag";
+  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+  if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") return `${flag}: there is no such flag`;
+  return /does not take an argument/.test(text) ? `${flag}: takes no value` : `${flag}: needs a value`;
+}
+
+/** The value of a flag that must be there. */
+export function required(value: string | undefined, flag: string, example: string): string {
+  if (value === undefined || value === "")
+    throw new UsageError(`${flag}: is missing; give it, such as ${flag} ${example}`);
+  return value;
+}
+
+/** The items of `a,b`, without the empty ones. */
+export function listItems(value: string | undefined): readonly string[] {
+  return (value ?? "")
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
+}
+
+/** The one argument of a command that takes exactly one. */
+export function onlyArgument(positionals: readonly string[], name: string): string {
+  const [first, ...rest] = positionals;
+  if (first === undefined) throw new UsageError(`${name}: is missing`);
+  if (rest.length > 0) throw new UsageError(`${name}: give exactly one`);
+  return first;
+}
+
+const UNITS: ReadonlyMap<string, number> = new Map([
+  ["s", 1_000],
+  ["m", 60_000],
+  ["h", 3_600_000],
+  ["d", 86_400_000],
+]);
+
+/** Milliseconds of `90d`, `24h`, `30m`, `45s` or `0`; `null` for anything else. */
+export function readDuration(text: string): number | null {
+  if (text === "0") return 0;
+  const [, amount, unit] = /^([0-9]{1,6})([smhd])$/.exec(text) ?? [];
+  const factor = UNITS.get(unit ?? "");
+  return amount === undefined || factor === undefined ? null : Number(amount) * factor;
+}
+
+/** Milliseconds since the epoch of an RFC 3339 time with a zone; `null` for anything else. */
+export function readTime(text: string): number | null {
+  if (!/^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/.test(text)) return null;
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? null : time;
+}
+
+/** A TCP port; 0 takes a free one. */
+export function readPort(text: string, flag: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Infinity;
+  if (port > 65_535) throw new UsageError(`${flag}: must be a number from 0 to 65535`);
+  return port;
+}

@@ -1,0 +1,178 @@
+import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
+import { redactLine } from "../../compile/authored/literal-secrets.ts";
+import { isRouteCode, ROUTE_CODES } from "../../compile/findings/codes.ts";
+
+/** How findings can be printed. */
+export const REPORT_FORMATS = ["terminal", "json", "github", "sarif"] as const;
+export type ReportFormat = (typeof REPORT_FORMATS)[number];
+
+export function isReportFormat(value: string): value is ReportFormat {
+  return REPORT_FORMATS.some((format) => format === value);
+}
+
+/** What a report may show besides the findings. */
+export interface ReportContext {
+  /** The files that the findings point into; the terminal prints their lines. */
+  readonly sources?: readonly Source[];
+  /** SHA-256 of the table; `null` when there is none. */
+  readonly revision?: string | null;
+  readonly colour?: boolean;
+}
+
+/**
+ * The whole report, with a line feed at its end; the empty string where a format says nothing about nothing.
+ *
+ * @param diagnostics sorted.
+ */
+export function formatDiagnostics(
+  format: ReportFormat,
+  diagnostics: readonly Diagnostic[],
+  context: ReportContext = {},
+): string {
+  switch (format) {
+    case "terminal":
+      return formatTerminal(diagnostics, context.sources ?? [], context.colour ?? false);
+    case "json":
+      return formatJson(diagnostics, context.revision ?? null);
+    case "github":
+      return formatGithub(diagnostics);
+    case "sarif":
+      return formatSarif(diagnostics);
+  }
+}
+
+const RED = "\u001b[31m";
+const YELLOW = "\u001b[33m";
+const DIM = "\u001b[2m";
+const BOLD = "\u001b[1m";
+const RESET = "\u001b[0m";
+
+function formatTerminal(diagnostics: readonly Diagnostic[], sources: readonly Source[], colour: boolean): string {
+  if (diagnostics.length === 0) return "";
+  const paint = (style: string, text: string) => (colour ? `${style}${text}${RESET}` : text);
+  const blocks = diagnostics.map((diagnostic) => {
+    const { severity, code, file, line, column, hint } = diagnostic;
+    const margin = " ".repeat(String(line).length);
+    const head = `${paint(severity === "error" ? RED : YELLOW, severity)} ${paint(BOLD, code)}: ${printable(diagnostic.message)}`;
+    const lines = [head, `${margin}${paint(DIM, "-->")} ${printable(file)}:${line}:${column}`];
+    const excerpt = excerptOf(diagnostic, diagnostics, sources);
+    if (excerpt !== null) {
+      lines.push(`${paint(DIM, `${line} |`)} ${excerpt.text}`);
+      lines.push(`${paint(DIM, `${margin} |`)} ${" ".repeat(excerpt.caret)}${paint(RED, "^")}`);
+    }
+    if (hint !== "") lines.push(`${margin}${paint(DIM, " =")} ${printable(hint)}`);
+    return `${lines.join("\n")}\n`;
+  });
+  const { errors, warnings } = count(diagnostics);
+  return [...blocks, `${plural(errors, "error")}, ${plural(warnings, "warning")}\n`].join("\n");
+}
+
+/** Columns of the source that fit beside the margin of a terminal. */
+const WIDEST = 140;
+/** Nobody wrote a longer line by hand, and masking it would take long. */
+const LONGEST = 4_000;
+
+/**
+ * The line concerned with everything blotted out that could be a credential; `null` where the line is known to hold one,
+ * since no mask is as safe as not printing it.
+ */
+function excerptOf(
+  { file, line, column }: Diagnostic,
+  all: readonly Diagnostic[],
+  sources: readonly Source[],
+): { readonly text: string; readonly caret: number } | null {
+  const secret = all.some((other) => other.code === "LITERAL_SECRET" && other.file === file && other.line === line);
+  const text = sources.find(({ path }) => path === file)?.text.split(/\r\n?|\n/)[line - 1];
+  if (secret || text === undefined || text.trim() === "" || text.length > LONGEST) return null;
+  const start = column > WIDEST ? column - Math.floor(WIDEST / 2) : 0;
+  return {
+    text: printable(redactLine(text).slice(start, start + WIDEST)),
+    caret: Math.max(0, column - 1 - start),
+  };
+}
+
+/** A file under review must not be able to move the reviewer's cursor or colour its own lines. */
+function printable(text: string): string {
+  return text.replaceAll("\t", " ").replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "�");
+}
+
+function plural(amount: number, noun: string): string {
+  return `${amount} ${noun}${amount === 1 ? "" : "s"}`;
+}
+
+function count(diagnostics: readonly Diagnostic[]): {
+  readonly errors: number;
+  readonly warnings: number;
+} {
+  const errors = diagnostics.filter(({ severity }) => severity === "error").length;
+  return { errors, warnings: diagnostics.length - errors };
+}
+
+/** Version 1 of this form: members are only ever added. */
+function formatJson(diagnostics: readonly Diagnostic[], revision: string | null): string {
+  return `${JSON.stringify({ version: 1, revision, ...count(diagnostics), diagnostics }, null, 2)}\n`;
+}
+
+/** Workflow commands of GitHub Actions: one annotation a finding. */
+function formatGithub(diagnostics: readonly Diagnostic[]): string {
+  return diagnostics
+    .map(({ severity, code, file, line, column, message, hint }) => {
+      const text = hint === "" ? message : `${message} (${hint})`;
+      const properties = [
+        `file=${escapeProperty(file)}`,
+        `line=${line}`,
+        `col=${column}`,
+        `title=${escapeProperty(code)}`,
+      ];
+      return `::${severity} ${properties.join(",")}::${escapeData(text)}\n`;
+    })
+    .join("");
+}
+
+function escapeData(text: string): string {
+  return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+}
+
+function escapeProperty(text: string): string {
+  return escapeData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+}
+
+/** SARIF 2.1.0, as code scanning reads it: every code that occurs is a rule with its meaning and fix. */
+function formatSarif(diagnostics: readonly Diagnostic[]): string {
+  const codes = [...new Set(diagnostics.map(({ code }) => code))].toSorted();
+  const rules = codes.map((code) => {
+    const severity = diagnostics.find((diagnostic) => diagnostic.code === code)?.severity ?? "error";
+    const facts = isRouteCode(code) ? ROUTE_CODES[code] : { meaning: code, fix: "See docs/policies.md." };
+    return {
+      id: code,
+      shortDescription: { text: facts.meaning },
+      help: { text: facts.fix },
+      defaultConfiguration: { level: severity },
+    };
+  });
+  const results = diagnostics.map(({ code, severity, file, line, column, message, hint }) => ({
+    ruleId: code,
+    ruleIndex: codes.indexOf(code),
+    level: severity,
+    message: { text: hint === "" ? message : `${message} (${hint})` },
+    locations: [
+      {
+        physicalLocation: {
+          artifactLocation: {
+            uri: file.split("/").map(encodeURIComponent).join("/"),
+            uriBaseId: "%SRCROOT%",
+          },
+          region: { startLine: line, startColumn: column },
+        },
+      },
+    ],
+  }));
+  const run = {
+    tool: { driver: { name: "signalbox", rules } },
+    columnKind: "utf16CodeUnits",
+    results,
+  };
+  return `${JSON.stringify({ $schema: SARIF_SCHEMA, version: "2.1.0", runs: [run] }, null, 2)}\n`;
+}
+
+const SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json";

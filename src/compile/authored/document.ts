@@ -1,0 +1,209 @@
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Pair,
+  parseDocument,
+  type Range,
+} from "yaml";
+import type { RouteCode } from "../findings/codes.ts";
+import type { Findings } from "../findings/findings.ts";
+import { quote } from "./literal-secrets.ts";
+import type { ConfigNode, MapNode, Member, Position } from "./tree.ts";
+
+/** UTF-16 code units; far above any table a person can review, far below what could stall the process. */
+const LARGEST_TEXT = 1_048_576;
+/** Nodes after aliases have been written out. A file of a thousand rows has about thirty thousand. */
+const MOST_NODES = 200_000;
+const DEEPEST = 32;
+
+/**
+ * The tree of a YAML text with line feeds only, or `null` where the text has no meaning to go on with. The parser's own messages are not used: some of them quote the file.
+ */
+export function readDocument(text: string, findings: Findings): ConfigNode | null {
+  const start = { line: 1, column: 1 };
+  if (text.length > LARGEST_TEXT) {
+    findings.add("SOURCE_TOO_LARGE", start, `the file has ${text.length} characters, more than ${LARGEST_TEXT}`);
+    return null;
+  }
+  const lines = new LineCounter();
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    stringKeys: true,
+    resolveKnownTags: false,
+    merge: false,
+    // "silent" would drop the finding about a second document as well.
+    logLevel: "error",
+  });
+  const position = (offset: number): Position => {
+    const { line, col } = lines.linePos(offset);
+    return { line: Math.max(1, line), column: Math.max(1, col) };
+  };
+  if (!reportParserErrors(document, position, findings)) return null;
+  if (document.contents === null) {
+    findings.add(
+      "WRONG_TYPE",
+      start,
+      "the file is empty",
+      "start with `version: 1`; routes.yaml in the repository is an example",
+    );
+    return null;
+  }
+  const reader = new Reader(document, position, findings);
+  const tree = reader.read(document.contents);
+  return reader.exhausted ? null : tree;
+}
+
+/** Our words for what the parser found; anything else is `YAML_SYNTAX` with the general sentence. */
+const PARSER_FINDINGS: Readonly<Partial<Record<string, readonly [RouteCode, string, string]>>> = {
+  DUPLICATE_KEY: ["YAML_DUPLICATE_KEY", "this key stands in the same mapping twice", "keep one of them"],
+  MULTIPLE_DOCS: ["YAML_MULTIPLE_DOCUMENTS", "a second YAML document begins here", "remove the `---` and merge both"],
+  NON_STRING_KEY: ["YAML_KEY", "a list or mapping stands where a key is expected", "use a plain name"],
+  TAG_RESOLVE_FAILED: ["YAML_TAG", "a tag asks for a type that this file does not use", "remove the tag"],
+  BAD_ALIAS: ["YAML_ALIAS", "this alias cannot be read", "write the value out"],
+  TAB_AS_INDENT: ["YAML_SYNTAX", "a tab is used as indentation", "indent with spaces"],
+  BAD_INDENT: [
+    "YAML_SYNTAX",
+    "the indentation does not fit what stands around it",
+    "align it with its neighbours, and close every bracket",
+  ],
+  MISSING_CHAR: ["YAML_SYNTAX", "a quote, bracket or comma is missing", "close what is open on this line or above"],
+  BAD_SCALAR_START: ["YAML_SYNTAX", "a value begins with a character that YAML reserves", "put the value in quotes"],
+  BAD_DQ_ESCAPE: [
+    "YAML_SYNTAX",
+    "a backslash sequence that YAML does not know",
+    "double the backslash or use single quotes",
+  ],
+  BAD_DIRECTIVE: ["YAML_SYNTAX", "a directive (`%…`) that YAML 1.2 does not know", "remove the line"],
+};
+
+/** After one of these the rest of the tree still says what its author meant. */
+const HARMLESS: ReadonlySet<string> = new Set(["DUPLICATE_KEY", "NON_STRING_KEY", "TAG_RESOLVE_FAILED"]);
+
+/** @returns whether the tree is worth reading on. */
+function reportParserErrors(document: Document, position: (offset: number) => Position, findings: Findings): boolean {
+  let readable = true;
+  for (const problem of [...document.errors, ...document.warnings]) {
+    const [code, message, hint] = PARSER_FINDINGS[problem.code] ?? [
+      "YAML_SYNTAX",
+      "the text is not valid YAML here",
+      "look at the indentation, quotes and brackets around this place",
+    ];
+    findings.add(code, position(problem.pos[0]), message, hint);
+    if (!HARMLESS.has(problem.code)) readable = false;
+  }
+  if (document.directives?.yaml.version === "1.1") {
+    findings.add(
+      "YAML_SYNTAX",
+      { line: 1, column: 1 },
+      "the file asks for YAML 1.1",
+      "remove the %YAML line: `yes` is text in 1.2",
+    );
+    readable = false;
+  }
+  return readable;
+}
+
+/** Turns the parser's nodes into ours. Aliases are written out, so that a later step may change one use alone. */
+class Reader {
+  readonly #document: Document;
+  readonly #position: (offset: number) => Position;
+  readonly #findings: Findings;
+  readonly #open = new Set<unknown>();
+  #nodes = 0;
+  /** The text says more than anybody could mean; what has been read of it is not worth judging. */
+  exhausted = false;
+
+  constructor(document: Document, position: (offset: number) => Position, findings: Findings) {
+    this.#document = document;
+    this.#position = position;
+    this.#findings = findings;
+  }
+
+  /** `null` stands for what has been reported and must not be looked at again. */
+  read(node: unknown): ConfigNode | null {
+    const range = rangeOf(node);
+    const at = this.#position(range?.[0] ?? 0);
+    this.#nodes += 1;
+    if (this.#nodes > MOST_NODES || this.#open.size > DEEPEST) {
+      if (!this.exhausted)
+        this.#findings.add(
+          "YAML_ALIAS",
+          at,
+          "the aliases or the nesting here expand to too many values",
+          "write a flatter file",
+        );
+      this.exhausted = true;
+    }
+    if (this.exhausted) return null;
+    if (isAlias(node)) return this.#readAlias(node, at);
+    if (isScalar(node)) return { kind: "scalar", at, value: scalarValue(node.value) };
+    if (!isMap(node) && !isSeq(node)) return { kind: "scalar", at, value: null };
+    this.#open.add(node);
+    const read: ConfigNode = isMap(node)
+      ? this.#readMap(node.items, at)
+      : {
+          kind: "list",
+          at,
+          items: node.items.map((item) => this.read(item)).filter((item) => item !== null),
+        };
+    this.#open.delete(node);
+    return read;
+  }
+
+  #readAlias(alias: Alias, at: Position): ConfigNode | null {
+    const target = alias.resolve(this.#document);
+    if (target === undefined || this.#open.has(target)) {
+      const what = target === undefined ? "this alias names no anchor above it" : "this alias contains itself";
+      this.#findings.add("YAML_ALIAS", at, what, "write the value out");
+      return null;
+    }
+    const node = this.read(target);
+    return node === null ? null : { ...node, at };
+  }
+
+  #readMap(pairs: readonly Pair[], at: Position): MapNode {
+    const members = new Map<string, Member>();
+    const lost = new Set<string>();
+    for (const pair of pairs) {
+      const keyAt = this.#position(rangeOf(pair.key)?.[0] ?? 0);
+      const name = isScalar(pair.key) ? pair.key.value : null;
+      // The parser has reported these keys itself; `typeof` also keeps a merge key's symbol out.
+      if (typeof name !== "string" || members.has(name)) continue;
+      if (name === "<<") {
+        lost.add(name);
+        this.#findings.add(
+          "YAML_MERGE_KEY",
+          keyAt,
+          "merge keys (`<<`) are not read",
+          "write the members out, or use an alias for a whole value",
+        );
+      } else if (Object.hasOwn(Object.prototype, name)) {
+        this.#findings.add("RESERVED_NAME", keyAt, `${quote(name)} is a reserved name`, "choose another name");
+      } else {
+        const node = pair.value === null ? { kind: "scalar" as const, at: keyAt, value: null } : this.read(pair.value);
+        if (node === null) lost.add(name);
+        else members.set(name, { keyAt, node });
+      }
+    }
+    return { kind: "map", at, members, lost };
+  }
+}
+
+function rangeOf(node: unknown): Range | null {
+  if (!isScalar(node) && !isAlias(node) && !isMap(node) && !isSeq(node)) return null;
+  return node.range ?? null;
+}
+
+/** Without tags the core schema makes nothing else; a number that JSON cannot say becomes text, and fails as such. */
+function scalarValue(value: unknown): null | boolean | number | string {
+  if (typeof value === "boolean" || typeof value === "string") return value;
+  if (typeof value === "number" || typeof value === "bigint")
+    return Number.isFinite(Number(value)) ? Number(value) : String(value);
+  return null;
+}

@@ -1,0 +1,121 @@
+import type { Capability } from "../../canon/capability.ts";
+import type { ModelOperation } from "../../canon/operation.ts";
+import type { OnMissingSecret, Retention, SecretReference, UnknownFields } from "../../canon/table.ts";
+
+/**
+ * routes.yaml as its author writes it: the first of three stages. `routes-schema.ts` is the same shape as a JSON Schema;
+ * a value of this type has passed it, so every word of a closed list is one, but no reference has been followed yet.
+ */
+export interface RoutesFile {
+  readonly version: 1;
+  readonly regions: Readonly<Record<string, readonly string[]>>;
+  readonly providers: Readonly<Record<string, AuthoredProvider>>;
+  readonly models: Readonly<Record<string, AuthoredModel>>;
+  readonly endpoints: readonly AuthoredEndpoint[];
+  readonly routes: Readonly<Record<string, AuthoredRoute>>;
+  readonly workspaces: Readonly<Record<string, AuthoredWorkspace>>;
+  readonly policies?: AuthoredPolicies;
+  readonly vocabulary?: AuthoredVocabulary;
+}
+
+export interface AuthoredProvider {
+  readonly dialect: string;
+  readonly base_url: string;
+  readonly region: string;
+  readonly auth: "none" | AuthoredAuth;
+  readonly retention?: Retention;
+  readonly trains_on_data?: boolean;
+  readonly timeouts?: AuthoredTimeouts;
+  readonly max_concurrency?: number;
+  readonly flags?: readonly string[];
+}
+
+/** Either `bearer`, or `header` with `secret`; the schema refuses anything between. */
+export interface AuthoredAuth {
+  readonly bearer?: SecretReference;
+  readonly header?: string;
+  readonly prefix?: string;
+  readonly secret?: SecretReference;
+  readonly on_missing_secret?: OnMissingSecret;
+}
+
+/** Durations such as `2s`. */
+export interface AuthoredTimeouts {
+  readonly connect?: string;
+  readonly first_byte?: string;
+  readonly idle?: string;
+  readonly total?: string;
+}
+
+export interface AuthoredModel {
+  readonly operations: readonly ModelOperation[];
+  readonly context_window?: number;
+  readonly max_output_tokens?: number;
+  readonly default_max_output_tokens?: number;
+  readonly capabilities?: readonly Capability[];
+  readonly dimensions?: readonly number[];
+  readonly signature_family?: string;
+}
+
+export interface AuthoredEndpoint {
+  readonly id: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly upstream_model: string;
+  readonly region?: string;
+  readonly capabilities?: readonly Capability[];
+  readonly price?: AuthoredPrice;
+}
+
+export interface AuthoredPrice {
+  readonly input: number;
+  readonly output: number;
+  readonly request?: number;
+}
+
+/** An endpoint, or the whole chain of another route. */
+export type AuthoredFallback = string | { readonly route: string };
+
+export interface AuthoredRoute {
+  readonly title?: string;
+  readonly primary: string;
+  readonly fallbacks?: readonly AuthoredFallback[];
+  readonly on_gap?: "deny" | "narrow";
+  readonly unknown_fields?: UnknownFields;
+  readonly operations?: readonly ModelOperation[];
+}
+
+export interface AuthoredWorkspace {
+  readonly tier: string;
+  readonly labels?: readonly string[];
+  readonly approve: AuthoredApprovals;
+  readonly default_moderation_route?: string;
+  readonly limits?: AuthoredLimits;
+}
+
+export interface AuthoredApprovals {
+  readonly routes: readonly string[];
+  /** Regions and region groups. */
+  readonly regions: readonly string[];
+  readonly providers: readonly string[];
+  readonly capabilities?: readonly Capability[];
+  readonly dimensions?: readonly number[];
+}
+
+export interface AuthoredLimits {
+  readonly requests_per_minute?: number;
+  readonly tokens_per_minute?: number;
+  readonly concurrency?: number;
+  readonly budget?: { readonly usd: number; readonly per: "hour" | "day" | "month" };
+}
+
+export interface AuthoredPolicies {
+  readonly dir?: string;
+  readonly initial_mode?: Readonly<Record<string, "shadow" | "enforce">>;
+}
+
+export interface AuthoredVocabulary {
+  readonly environments?: readonly string[];
+  readonly workloads?: readonly string[];
+  readonly labels?: readonly string[];
+}

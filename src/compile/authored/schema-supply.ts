@@ -1,0 +1,162 @@
+import {
+  DEFAULT_MAX_CONCURRENCY,
+  DEFAULT_RETENTION,
+  DEFAULT_TIMEOUTS,
+  DEFAULT_TRAINS_ON_DATA,
+} from "../normalised/defaults.ts";
+import { choose, list, object, ref, type Schema } from "./schema.ts";
+
+/** A row of `providers`. */
+export const provider: Schema = object(
+  "One place that serves models, reached with one credential.",
+  {
+    dialect: ref("dialect", "Wire protocol that the provider speaks."),
+    base_url: {
+      type: "string",
+      maxLength: 2048,
+      description:
+        "Scheme, host and path prefix, such as `https://api.example.com/v1`. https, unless the host is a loopback address.",
+    },
+    region: ref(
+      "word",
+      "Where the provider processes requests: one of the regions under `regions`. Compared with what the host reveals.",
+    ),
+    auth: {
+      description: "`none`, `{bearer: {env: NAME}}`, or `{header: x-api-key, secret: {env: NAME}}`.",
+      ...choose("string", { const: "none" }, { $ref: "#/$defs/auth" }),
+    },
+    retention: ref(
+      "retention",
+      "How long the provider keeps what it is sent. The default is the least favourable, so that nobody approves it by omission.",
+      {
+        default: DEFAULT_RETENTION,
+      },
+    ),
+    trains_on_data: {
+      type: "boolean",
+      default: DEFAULT_TRAINS_ON_DATA,
+      description: "Whether the provider may train on what it is sent. Assumed until the contract says otherwise.",
+    },
+    timeouts: object("How long to wait.", {
+      connect: ref("duration", "Until the connection stands.", {
+        default: DEFAULT_TIMEOUTS.connect,
+      }),
+      first_byte: ref("duration", "From the request sent to the answer's headers.", {
+        default: DEFAULT_TIMEOUTS.first_byte,
+      }),
+      idle: ref("duration", "Longest silence between two pieces of an answer.", {
+        default: DEFAULT_TIMEOUTS.idle,
+      }),
+      total: ref("duration", "The whole attempt.", { default: DEFAULT_TIMEOUTS.total }),
+    }),
+    max_concurrency: {
+      type: "integer",
+      minimum: 1,
+      maximum: 100_000,
+      default: DEFAULT_MAX_CONCURRENCY,
+      description: "Most requests at once to this provider, from one process.",
+    },
+    flags: list("Named deviations from the dialect; listed under Dialects in docs/configuration.md.", {
+      $ref: "#/$defs/word",
+    }),
+  },
+  ["dialect", "base_url", "region", "auth"],
+);
+
+/** `auth` where it is not `none`. */
+export const auth: Schema = {
+  ...object("How requests prove who sends them.", {
+    bearer: ref("secret", "Sent as `Authorization: Bearer …`."),
+    header: {
+      type: "string",
+      pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$",
+      patternErrorMessage: "an HTTP header name",
+      description: "Header that carries `secret`.",
+    },
+    prefix: {
+      type: "string",
+      pattern: "^[A-Za-z][A-Za-z-]{0,15} ?$",
+      patternErrorMessage: "one word of letters, such as `Token `",
+      description: "Text before the secret in `header`, such as `Token `. Empty unless set.",
+    },
+    secret: ref("secret", "What `header` carries."),
+    on_missing_secret: {
+      enum: ["fail", "disable", "simulate"],
+      default: "fail",
+      description:
+        "What to do at start when the secret is not set: refuse to start, leave the provider out, or answer from the built-in simulated upstream.",
+    },
+  }),
+  oneOf: [
+    {
+      required: ["bearer"],
+      not: {
+        anyOf: [{ required: ["header"] }, { required: ["secret"] }, { required: ["prefix"] }],
+      },
+    },
+    { required: ["header", "secret"], not: { required: ["bearer"] } },
+  ],
+};
+
+/** A row of `models`. */
+export const model: Schema = object(
+  "What a model can do, wherever it is served.",
+  {
+    operations: {
+      ...list("Kinds of work that the model does.", { $ref: "#/$defs/operation" }),
+      minItems: 1,
+    },
+    context_window: ref("tokens", "Tokens that input and output may have together. Shown in the catalogue."),
+    max_output_tokens: ref("tokens", "Most tokens that an answer may have. Shown in the catalogue."),
+    default_max_output_tokens: ref("tokens", "Sent where a dialect demands a limit and the caller gave none."),
+    capabilities: list(
+      "What requests to this model may ask for beyond text. A request that needs another is refused.",
+      {
+        $ref: "#/$defs/capability",
+      },
+    ),
+    dimensions: list("Lengths of the vectors that the model makes; required for, and only for, models that embed.", {
+      type: "integer",
+      minimum: 1,
+      maximum: 65_536,
+    }),
+    signature_family: ref(
+      "word",
+      "Models of one family can read each other's signed reasoning. Leave out where a model signs none.",
+    ),
+  },
+  ["operations"],
+);
+
+/** A row of `endpoints`. */
+export const endpoint: Schema = object(
+  "One model at one provider.",
+  {
+    id: ref("name", "Name that routes use."),
+    model: ref("name", "Id under `models`."),
+    provider: ref("word", "Id under `providers`."),
+    upstream_model: {
+      type: "string",
+      pattern: "^[!-~]{1,256}$",
+      patternErrorMessage: "a model id as the provider writes it, without spaces",
+      description: "What the provider calls the model.",
+    },
+    region: ref("word", "Where this endpoint processes requests, if elsewhere than its provider."),
+    capabilities: list(
+      "Narrows the model's capabilities at this provider; it cannot add any. All of the model's unless set.",
+      {
+        $ref: "#/$defs/capability",
+      },
+    ),
+    price: object(
+      "US dollars per million tokens.",
+      {
+        input: ref("dollars", "Per million input tokens."),
+        output: ref("dollars", "Per million output tokens; 0 where there are none."),
+        request: ref("dollars", "Per call.", { default: 0 }),
+      },
+      ["input", "output"],
+    ),
+  },
+  ["id", "model", "provider", "upstream_model"],
+);

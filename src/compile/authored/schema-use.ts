@@ -1,0 +1,152 @@
+import { DEFAULT_ENVIRONMENTS, DEFAULT_POLICY_DIRECTORY } from "../normalised/defaults.ts";
+import { choose, list, object, ref, type Schema } from "./schema.ts";
+
+/** A row of `routes`. */
+export const route: Schema = object(
+  "A public model name: what clients write as `model`.",
+  {
+    title: {
+      type: "string",
+      pattern: "^[^\\u0000-\\u001f\\u007f]{1,120}$",
+      patternErrorMessage: "one line of at most 120 characters",
+      description: "Name shown to people. The id unless set.",
+    },
+    primary: ref("name", "Endpoint that is tried first."),
+    fallbacks: {
+      type: "array",
+      description:
+        "Endpoints tried after the primary, in this order. `{route: id}` stands for all endpoints of another route; an endpoint that comes up twice that way is tried once.",
+      items: choose(
+        "object",
+        object("The endpoints of another route.", { route: ref("name", "Id under `routes`.") }, ["route"]),
+        {
+          $ref: "#/$defs/name",
+        },
+      ),
+    },
+    on_gap: {
+      enum: ["deny", "narrow"],
+      default: "deny",
+      description:
+        "What happens when a fallback lacks what a request needs or is not approved for the workspace: the request is denied, or the fallback is left out and the decision says so.",
+    },
+    unknown_fields: {
+      enum: ["reject", "strip", "forward"],
+      default: "reject",
+      description: "What happens to request fields that no dialect knows.",
+    },
+    operations: {
+      ...list("Kinds of work offered under this name. All that the primary does unless set.", {
+        $ref: "#/$defs/operation",
+      }),
+      minItems: 1,
+    },
+  },
+  ["primary"],
+);
+
+/** A row of `workspaces`. */
+export const workspace: Schema = object(
+  "One tenant.",
+  {
+    tier: ref(
+      "word",
+      "How sensitive its data is, in words that your policies know, such as `standard` or `regulated`.",
+    ),
+    labels: list("Words of `vocabulary.labels` that policies may ask for.", {
+      $ref: "#/$defs/word",
+    }),
+    approve: object(
+      "What the workspace may use. Lists only; there is no wildcard.",
+      {
+        routes: list("Route ids.", { $ref: "#/$defs/name" }),
+        regions: list("Regions, or region groups for all regions in them.", {
+          $ref: "#/$defs/word",
+        }),
+        providers: list("Provider ids.", { $ref: "#/$defs/word" }),
+        capabilities: list("What its requests may ask for beyond text.", {
+          $ref: "#/$defs/capability",
+        }),
+        dimensions: list("Lengths of vectors that it may ask for.", {
+          type: "integer",
+          minimum: 1,
+          maximum: 65_536,
+        }),
+      },
+      ["routes", "regions", "providers"],
+    ),
+    default_moderation_route: ref("name", "Route for moderation requests that name none."),
+    limits: object("Ceilings; none unless set.", {
+      requests_per_minute: {
+        type: "integer",
+        minimum: 1,
+        maximum: 1_000_000_000,
+        description: "Requests started in a minute.",
+      },
+      tokens_per_minute: {
+        type: "integer",
+        minimum: 1,
+        maximum: 1_000_000_000_000,
+        description: "Tokens, input and output together, in a minute.",
+      },
+      concurrency: {
+        type: "integer",
+        minimum: 1,
+        maximum: 1_000_000,
+        description: "Requests running at once.",
+      },
+      budget: object(
+        "Money, counted with the prices of this file.",
+        {
+          usd: {
+            type: "number",
+            exclusiveMinimum: 0,
+            maximum: 1_000_000_000,
+            description: "US dollars.",
+          },
+          per: { enum: ["hour", "day", "month"], description: "Calendar period, in UTC." },
+        },
+        ["usd", "per"],
+      ),
+    }),
+  },
+  ["tier", "approve"],
+);
+
+/** A relative path that stays below its folder: a table must not be able to make the router read elsewhere. */
+export const POLICY_DIRECTORY = "^(?!/)(?!.*(?:^|/)\\.\\.(?:/|$))[^\\\\\\u0000-\\u001f]{1,256}$";
+
+/** The section `policies`. */
+export const policies: Schema = object("Where the policies stand, and how they start.", {
+  dir: {
+    type: "string",
+    pattern: POLICY_DIRECTORY,
+    patternErrorMessage: "a relative path with `/` that stays below the folder of routes.yaml",
+    default: DEFAULT_POLICY_DIRECTORY,
+    description: "Folder of the policies, relative to this file.",
+  },
+  initial_mode: {
+    type: "object",
+    description:
+      "Policy id, or `*` for all others, and the mode in which a store starts a policy that it has never seen. Afterwards only a promotion moves it. `*` is `shadow` unless set.",
+    propertyNames: {
+      type: "string",
+      pattern: "^(?:\\*|[a-z0-9]+(?:-[a-z0-9]+)*)$",
+      patternErrorMessage: "a policy id in kebab-case, or `*`",
+    },
+    additionalProperties: { enum: ["shadow", "enforce"] },
+  },
+});
+
+/** The section `vocabulary`. */
+export const vocabulary: Schema = object(
+  "Closed lists of words that policies may see. A word outside its list reaches them as `other`.",
+  {
+    environments: {
+      ...list("Environments that keys are made for.", { $ref: "#/$defs/word" }),
+      default: DEFAULT_ENVIRONMENTS,
+    },
+    workloads: list("Workloads that keys are made for.", { $ref: "#/$defs/word" }),
+    labels: list("Labels of workspaces and keys.", { $ref: "#/$defs/word" }),
+  },
+);

@@ -1,0 +1,121 @@
+import type { JsonValue } from "../../canon/json.ts";
+
+/** Line and column, both from 1; columns count UTF-16 code units. */
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Names and indices from the root of the file. */
+export type Path = readonly (string | number)[];
+
+export interface ScalarNode {
+  readonly kind: "scalar";
+  readonly at: Position;
+  readonly value: null | boolean | number | string;
+}
+
+export interface ListNode {
+  readonly kind: "list";
+  readonly at: Position;
+  readonly items: ConfigNode[];
+}
+
+export interface MapNode {
+  readonly kind: "map";
+  readonly at: Position;
+  readonly members: Map<string, Member>;
+  /** Keys whose values could not be read, which has been reported: their absence is no second mistake. */
+  readonly lost: ReadonlySet<string>;
+}
+
+export interface Member {
+  readonly keyAt: Position;
+  readonly node: ConfigNode;
+}
+
+/** What the file says and where it says it, before anybody has judged it. */
+export type ConfigNode = ScalarNode | ListNode | MapNode;
+
+/** The member at one step; `null` where there is none. */
+function step(node: ConfigNode, name: string | number): { readonly node: ConfigNode; readonly keyAt: Position } | null {
+  if (node.kind === "map") return node.members.get(String(name)) ?? null;
+  if (node.kind === "list") {
+    const item = node.items[Number(name)];
+    return item === undefined ? null : { node: item, keyAt: item.at };
+  }
+  return null;
+}
+
+/** The node at a path; `null` where the file says nothing there. */
+export function nodeAt(root: ConfigNode, path: Path): ConfigNode | null {
+  let node = root;
+  for (const name of path) {
+    const next = step(node, name);
+    if (next === null) return null;
+    node = next.node;
+  }
+  return node;
+}
+
+/** Where the value at a path stands, or the nearest value around it that exists. */
+export function valuePosition(root: ConfigNode, path: Path): Position {
+  let node = root;
+  for (const name of path) {
+    const next = step(node, name);
+    if (next === null) return node.at;
+    node = next.node;
+  }
+  return node.at;
+}
+
+/** Where the key of the last step stands; the value's position in a list and where nothing has a key. */
+export function keyPosition(root: ConfigNode, path: Path): Position {
+  let position = root.at;
+  let node = root;
+  for (const name of path) {
+    const next = step(node, name);
+    if (next === null) return position;
+    node = next.node;
+    position = next.keyAt;
+  }
+  return position;
+}
+
+/** Takes the node at a path out of the tree. @returns whether there was one. */
+export function removeNode(root: ConfigNode, path: Path): boolean {
+  const name = path.at(-1);
+  if (name === undefined) return false;
+  const parent = nodeAt(root, path.slice(0, -1));
+  if (parent?.kind === "map") return parent.members.delete(String(name));
+  if (parent?.kind === "list") return parent.items.splice(Number(name), 1).length === 1;
+  return false;
+}
+
+/** The value without its positions. `fromEntries` defines members, so that no name can reach a prototype. */
+export function plainValue(node: ConfigNode): JsonValue {
+  if (node.kind === "scalar") return node.value;
+  if (node.kind === "list") return node.items.map(plainValue);
+  return Object.fromEntries([...node.members].map(([name, member]) => [name, plainValue(member.node)]));
+}
+
+/** `routes.chat-large.fallbacks[1]` */
+export function describePath(path: Path): string {
+  let text = "";
+  for (const name of path) {
+    if (typeof name === "number") text += `[${name}]`;
+    else text += text === "" ? name : `.${name}`;
+  }
+  return text === "" ? "the file" : text;
+}
+
+/** Every scalar of the tree with its path, in the order of the file. */
+export function* scalars(
+  node: ConfigNode,
+  path: Path = [],
+): Generator<{ readonly path: Path; readonly node: ScalarNode }> {
+  if (node.kind === "scalar") yield { path, node };
+  else if (node.kind === "list")
+    for (const [index, item] of node.items.entries()) yield* scalars(item, [...path, index]);
+  else for (const [name, member] of node.members) yield* scalars(member.node, [...path, name]);
+}

@@ -1,0 +1,87 @@
+import { quote } from "../authored/literal-secrets.ts";
+import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
+import { endpointOperations } from "../resolve/routes.ts";
+import type { Scene } from "../scene.ts";
+
+type Endpoints = ReadonlyMap<string, ResolvedEndpoint>;
+
+/** Models against themselves and against the dialects that carry them. */
+export function checkModels(scene: Scene, endpoints: Endpoints): void {
+  const { normalised, report } = scene;
+  for (const model of normalised.models.values()) {
+    const { maxOutputTokens: most, defaultMaxOutputTokens: usual } = model;
+    const embeds = model.operations.includes("embed");
+    if (most !== null && usual !== null && usual > most) {
+      const message = `the default of model ${quote(model.id)}, ${usual} tokens, is above its max_output_tokens, ${most}`;
+      report.value(
+        "OUTPUT_LIMIT_ORDER",
+        ["models", model.id, "default_max_output_tokens"],
+        message,
+        "lower the default",
+      );
+    }
+    if (embeds && model.dimensions.length === 0) {
+      report.key(
+        "DIMENSIONS_MISMATCH",
+        ["models", model.id],
+        `model ${quote(model.id)} embeds but lists no \`dimensions\``,
+        "add `dimensions: [1536]` with the lengths it makes",
+      );
+    }
+    if (!embeds && model.dimensions.length > 0) {
+      const message = `model ${quote(model.id)} lists \`dimensions\` but does not embed`;
+      report.key(
+        "DIMENSIONS_MISMATCH",
+        ["models", model.id, "dimensions"],
+        message,
+        "remove them, or add `embed` to its operations",
+      );
+    }
+    reportUnreachable(scene, model.id, endpoints);
+  }
+  for (const [id, endpoint] of endpoints) checkEndpoint(scene, id, endpoint);
+}
+
+function reportUnreachable({ file, normalised, report }: Scene, id: string, endpoints: Endpoints): void {
+  const serving = [...endpoints.values()].filter(({ row }) => row.model === id);
+  if (serving.length === 0) return;
+  for (const [index, capability] of (file.models[id]?.capabilities ?? []).entries()) {
+    if (serving.some(({ facts }) => facts.expresses.includes(capability))) continue;
+    const dialects = [...new Set(serving.map(({ row }) => row.dialect))].toSorted().join(", ");
+    const message = `model ${quote(normalised.models.get(id)?.id ?? id)} declares ${capability}, which no dialect of its endpoints carries (${dialects})`;
+    report.value(
+      "CAPABILITY_UNREACHABLE",
+      ["models", id, "capabilities", index],
+      message,
+      "remove it, or serve the model over a dialect that carries it",
+    );
+  }
+}
+
+function checkEndpoint(scene: Scene, id: string, endpoint: ResolvedEndpoint): void {
+  const { normalised, report } = scene;
+  const model = normalised.models.get(endpoint.row.model);
+  if (model === undefined) return;
+  if (endpointOperations(scene, endpoint).length === 0) {
+    const message = `endpoint ${quote(id)} can do nothing: its dialect \`${endpoint.row.dialect}\` carries ${endpoint.facts.operations.join(", ")}, its model ${quote(model.id)} does ${model.operations.join(", ")}`;
+    report.value(
+      "ENDPOINT_OPERATIONS",
+      ["endpoints", endpoint.index, "provider"],
+      message,
+      "serve the model over a dialect that carries its operations",
+    );
+  }
+  if (
+    endpoint.facts.demandsOutputLimit &&
+    model.operations.includes("generate") &&
+    model.defaultMaxOutputTokens === null
+  ) {
+    const message = `endpoint ${quote(id)}: the dialect \`${endpoint.row.dialect}\` demands an output limit, and model ${quote(model.id)} has no default for callers that give none`;
+    report.value(
+      "OUTPUT_LIMIT_MISSING",
+      ["endpoints", endpoint.index, "model"],
+      message,
+      "set `default_max_output_tokens` on the model",
+    );
+  }
+}

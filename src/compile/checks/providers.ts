@@ -1,0 +1,89 @@
+import { describeSafely, quote } from "../authored/literal-secrets.ts";
+import { LONGEST_DURATION, milliseconds } from "../normalised/durations.ts";
+import type { Scene } from "../scene.ts";
+
+/** Headers that HTTP or the router sets itself; a secret there would be overwritten, or break the request's framing. */
+const RESERVED_HEADERS: ReadonlySet<string> = new Set([
+  "accept",
+  "accept-encoding",
+  "connection",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "cookie",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "user-agent",
+]);
+
+/** Addresses, headers and timeouts of the providers. */
+export function checkProviders(scene: Scene): void {
+  for (const provider of scene.normalised.providers.values()) {
+    checkBaseUrl(scene, provider.id, provider.baseUrl);
+    if (provider.auth.kind === "header" && RESERVED_HEADERS.has(provider.auth.header)) {
+      const message = `provider ${quote(provider.id)} would send its secret as \`${provider.auth.header}\`, which is set by HTTP or the router`;
+      scene.report.value(
+        "HEADER_RESERVED",
+        ["providers", provider.id, "auth", "header"],
+        message,
+        "use the header that the provider documents for its key",
+      );
+    }
+    checkTimeouts(scene, provider.id);
+  }
+}
+
+function checkBaseUrl({ report }: Scene, id: string, baseUrl: string): void {
+  const path = ["providers", id, "base_url"];
+  const where = `the base_url of provider ${quote(id)}`;
+  const hint = "write scheme, host and path only, such as `https://api.example.com/v1`";
+  if (!URL.canParse(baseUrl)) return report.value("BASE_URL_INVALID", path, `${where} is not an absolute URL`, hint);
+  const url = new URL(baseUrl);
+  if (url.protocol !== "https:" && url.protocol !== "http:")
+    report.value("BASE_URL_INVALID", path, `${where} is not an http(s) URL`, hint);
+  // The texts are looked at as well: an empty query or an empty user leaves no trace in the parsed URL.
+  if (url.username !== "" || url.password !== "" || /^[a-z]+:\/\/[^/]*@/i.test(baseUrl)) {
+    report.value("BASE_URL_INVALID", path, `${where} carries credentials`, "put them under `auth`, as a reference");
+  }
+  if (baseUrl.includes("?")) report.value("BASE_URL_INVALID", path, `${where} has a query`, hint);
+  if (baseUrl.includes("#")) report.value("BASE_URL_INVALID", path, `${where} has a fragment`, hint);
+  if (/[\s\\]/.test(baseUrl)) report.value("BASE_URL_INVALID", path, `${where} holds white space or a backslash`, hint);
+  if (url.protocol === "http:" && !isLoopback(url.hostname)) {
+    report.value(
+      "BASE_URL_INSECURE",
+      path,
+      `${where} is http, so prompts and keys would cross the network in clear text`,
+      "use https; http is for loopback addresses only",
+    );
+  }
+}
+
+/** `URL` writes every spelling of an IPv4 address as four decimal numbers, so that no other form can pass here. */
+function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+}
+
+function checkTimeouts({ file, normalised, report }: Scene, id: string): void {
+  const authored = file.providers[id]?.timeouts ?? {};
+  const total = normalised.providers.get(id)?.timeouts.total ?? 0;
+  for (const [name, duration] of Object.entries(authored)) {
+    const path = ["providers", id, "timeouts", name];
+    const length = milliseconds(duration);
+    if (length > LONGEST_DURATION) {
+      report.value("WRONG_VALUE", path, `${describeSafely(path)} must be at most 24h`);
+    } else if (name !== "total" && length > total) {
+      report.value(
+        "TIMEOUT_ORDER",
+        path,
+        `\`${name}\` of provider ${quote(id)} is longer than its \`total\``,
+        "shorten it, or lengthen `total`",
+      );
+    }
+  }
+}

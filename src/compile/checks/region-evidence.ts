@@ -1,0 +1,65 @@
+import { type Place, placeOf } from "./places.ts";
+
+/**
+ * Forms of hosts, paths and model ids that show where requests are processed. `place` is the region's name inside the
+ * form. Forms without it say so outright: `worldwide` may process anywhere, `open` leaves it to the customer's account.
+ * Where each form is documented: the providers' own pages on data residency, inference profiles and regional endpoints.
+ */
+const HOSTS: readonly Form[] = [
+  { form: /^(?<place>us|eu|ae|au|in|jp)\.api\.openai\.com$/ },
+  { form: /^api\.openai\.com$/, reveals: "open" },
+  {
+    form: /^bedrock(?:-runtime|-mantle)?(?:-fips)?\.(?<place>[a-z]{2}(?:-[a-z]+)+-\d)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)$/,
+  },
+  { form: /^(?<place>[a-z]+-[a-z]+\d+|us|eu)-aiplatform\.googleapis\.com$/ },
+  { form: /^aiplatform\.(?<place>us|eu)\.rep\.googleapis\.com$/ },
+  { form: /^aiplatform\.googleapis\.com$/, reveals: "worldwide" },
+  { form: /^(?<place>eu|us)\.openrouter\.ai$/ },
+];
+
+const MODEL_IDS: readonly Form[] = [
+  { form: /^global\.[a-z0-9-]+\./, reveals: "worldwide" },
+  { form: /^(?<place>us-gov|us|eu|apac|jp|au|ca|uk)\.[a-z0-9-]+\./ },
+  { form: /^arn:aws[a-z-]*:bedrock:[a-z0-9-]*:\d*:[a-z-]+\/global\./, reveals: "worldwide" },
+  {
+    form: /^arn:aws[a-z-]*:bedrock:[a-z0-9-]*:\d*:[a-z-]+\/(?<place>us-gov|us|eu|apac|jp|au|ca|uk)\./,
+  },
+  { form: /^arn:aws[a-z-]*:bedrock:(?<place>[a-z0-9-]+):/ },
+  { form: /^projects\/[^/]+\/locations\/(?<place>[a-z0-9-]+)\// },
+];
+
+interface Form {
+  readonly form: RegExp;
+  readonly reveals?: "worldwide" | "open";
+}
+
+/** What a host or model id shows. */
+export interface Evidence {
+  readonly place: Place;
+  /** The place in the words of the host or id. */
+  readonly words: string;
+  /** Whether the provider's account settings, which nobody sees here, could still pin the place. */
+  readonly open: boolean;
+}
+
+/** `null` where the host shows nothing. */
+export function hostEvidence(host: string): Evidence | null {
+  return match(HOSTS, host.toLowerCase());
+}
+
+/** `null` where the provider's name for the model shows nothing. */
+export function modelIdEvidence(upstreamModel: string): Evidence | null {
+  return match(MODEL_IDS, upstreamModel.toLowerCase());
+}
+
+function match(forms: readonly Form[], text: string): Evidence | null {
+  for (const { form, reveals } of forms) {
+    const found = form.exec(text);
+    if (found === null) continue;
+    if (reveals !== undefined) return { place: [], words: "the whole world", open: reveals === "open" };
+    const words = found.groups?.["place"] ?? "";
+    const place = placeOf(words);
+    if (place !== null) return { place, words: `\`${words}\``, open: false };
+  }
+  return null;
+}

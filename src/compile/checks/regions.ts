@@ -1,0 +1,82 @@
+import { quote } from "../authored/literal-secrets.ts";
+import type { Path } from "../authored/tree.ts";
+import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
+import type { Scene } from "../scene.ts";
+import { comparePlaces, type Place, placeOf } from "./places.ts";
+import { type Evidence, hostEvidence, modelIdEvidence } from "./region-evidence.ts";
+
+/** Declared regions against what hosts and model ids show: the first line of defence against a row that says `eu` and means elsewhere. */
+export function checkRegions(scene: Scene, endpoints: ReadonlyMap<string, ResolvedEndpoint>): void {
+  const shownByHost = new Map<string, Evidence>();
+  for (const provider of scene.normalised.providers.values()) {
+    const evidence = URL.canParse(provider.baseUrl) ? hostEvidence(new URL(provider.baseUrl).hostname) : null;
+    if (evidence === null) continue;
+    shownByHost.set(provider.id, evidence);
+    compare(scene, provider.region, evidence, `the host of provider ${quote(provider.id)}`, [
+      "providers",
+      provider.id,
+      "region",
+    ]);
+  }
+  for (const [id, { row, index }] of endpoints) {
+    const own = scene.file.endpoints[index]?.region;
+    const path = ["endpoints", index, own === undefined ? "upstream_model" : "region"];
+    const byModel = modelIdEvidence(row.upstreamModel);
+    if (byModel !== null) compare(scene, row.region, byModel, `the upstream model of endpoint ${quote(id)}`, path);
+    const byHost = shownByHost.get(row.provider);
+    // Without a region of its own the endpoint repeats what has been said of its provider.
+    if (own !== undefined && byHost !== undefined)
+      compare(scene, own, byHost, `the host of endpoint ${quote(id)}`, path);
+  }
+}
+
+function compare(
+  { normalised, declared, report }: Scene,
+  region: string,
+  evidence: Evidence,
+  source: string,
+  path: Path,
+): void {
+  if (!declared.regions.has(region)) return;
+  const claims = claimsOf(region, normalised.regionGroups);
+  const shows = `${source} shows ${evidence.words}`;
+  if (claims.length === 0) {
+    const hint = "list the region in a group named after its area, such as `eu` or `us`";
+    report.value(
+      "REGION_UNVERIFIED",
+      path,
+      `${shows}, which cannot be compared with the region ${quote(region)}`,
+      hint,
+    );
+    return;
+  }
+  const outcomes = claims.map((claim) => comparePlaces(claim, evidence.place));
+  if (outcomes.includes("same")) return;
+  const unpinned = outcomes.includes("wider") && (evidence.open || evidence.place.length > 0);
+  if (unpinned) {
+    const message = `${shows}, so requests may be processed outside ${quote(region)}`;
+    report.value(
+      "REGION_NOT_PINNED",
+      path,
+      message,
+      "declare the wider area, or use a host or model id that pins the region",
+    );
+  } else {
+    report.value(
+      "REGION_CONTRADICTED",
+      path,
+      `${shows}, but the region declared is ${quote(region)}`,
+      "declare where the provider really processes requests, or change host or model id",
+    );
+  }
+}
+
+/** The places that a region's name claims; where the name says nothing, those of the groups that hold it. */
+function claimsOf(region: string, groups: ReadonlyMap<string, readonly string[]>): readonly Place[] {
+  const own = placeOf(region);
+  if (own !== null) return [own];
+  return [...groups].flatMap(([group, regions]) => {
+    const place = regions.includes(region) ? placeOf(group) : null;
+    return place === null ? [] : [place];
+  });
+}

@@ -1,0 +1,146 @@
+import type { EndpointRow, WorkspaceRow } from "../../canon/table.ts";
+import { quote } from "../authored/literal-secrets.ts";
+import type { Path } from "../authored/tree.ts";
+import type { ResolvedRoute } from "../resolve/routes.ts";
+import type { Scene } from "../scene.ts";
+
+type Routes = ReadonlyMap<string, ResolvedRoute>;
+
+/** What each workspace approves against what its routes need, and its limits against both. */
+export function checkWorkspaces(scene: Scene, routes: Routes): void {
+  for (const workspace of scene.normalised.workspaces.values()) {
+    if (workspace.approve.routes.length === 0) {
+      const message = `workspace ${quote(workspace.id)} approves no route, so its keys can do nothing`;
+      scene.report.value(
+        "APPROVAL_EMPTY",
+        ["workspaces", workspace.id, "approve", "routes"],
+        message,
+        "approve a route, or remove the workspace",
+      );
+    }
+    for (const [index, id] of (scene.file.workspaces[workspace.id]?.approve.routes ?? []).entries()) {
+      const route = routes.get(id);
+      if (route !== undefined)
+        checkApproval(scene, workspace, route, ["workspaces", workspace.id, "approve", "routes", index]);
+    }
+    checkDimensions(scene, workspace);
+    checkModeration(scene, workspace, routes);
+    checkLimits(scene, workspace, routes);
+  }
+}
+
+function checkApproval(scene: Scene, workspace: WorkspaceRow, route: ResolvedRoute, path: Path): void {
+  const { report, normalised } = scene;
+  const approves = `workspace ${quote(workspace.id)} approves route ${quote(route.row.id)}`;
+  const primary = missingApprovals(scene, workspace, route.primary.row);
+  if (primary !== "") {
+    const message = `${approves} but not ${primary} of its primary ${quote(route.primary.row.id)}: every request would be denied`;
+    report.value("PRIMARY_NOT_APPROVED", path, message, "approve it, or withdraw the route");
+  }
+  for (const { endpoint } of route.row.onGap === "deny" ? route.fallbacks : []) {
+    const missing = missingApprovals(scene, workspace, endpoint.row);
+    if (missing === "") continue;
+    const message = `${approves} but not ${missing} of its fallback ${quote(endpoint.row.id)}: every request would be denied`;
+    report.value(
+      "FALLBACK_NOT_APPROVED",
+      path,
+      message,
+      "approve it, withdraw the route, or set `on_gap: narrow` on the route",
+    );
+  }
+  const lengths = normalised.models.get(route.primary.row.model)?.dimensions ?? [];
+  if (
+    route.row.operations.includes("embed") &&
+    lengths.length > 0 &&
+    !lengths.some((length) => workspace.approve.dimensions.includes(length))
+  ) {
+    report.value(
+      "DIMENSIONS_NOT_APPROVED",
+      path,
+      `${approves} but none of its vector lengths: ${lengths.join(", ")}`,
+      "add one to `approve.dimensions`",
+    );
+  }
+}
+
+/** A provider or region that does not exist at all is another finding. */
+function missingApprovals({ declared }: Scene, { approve }: WorkspaceRow, row: EndpointRow): string {
+  const missing: string[] = [];
+  if (!approve.providers.includes(row.provider)) missing.push(`the provider ${quote(row.provider)}`);
+  if (declared.regions.has(row.region) && !approve.regions.includes(row.region))
+    missing.push(`the region ${quote(row.region)}`);
+  return missing.join(" and ");
+}
+
+function checkDimensions({ file, normalised, report }: Scene, { id }: WorkspaceRow): void {
+  const made = new Set([...normalised.models.values()].flatMap(({ dimensions }) => dimensions));
+  for (const [index, length] of (file.workspaces[id]?.approve.dimensions ?? []).entries()) {
+    if (made.has(length)) continue;
+    const message = `workspace ${quote(id)} approves vectors of length ${length}, which no model makes`;
+    const hint =
+      made.size === 0
+        ? "no model embeds: remove it"
+        : `models make: ${[...made].toSorted((left, right) => left - right).join(", ")}`;
+    report.value("UNKNOWN_DIMENSION", ["workspaces", id, "approve", "dimensions", index], message, hint);
+  }
+}
+
+function checkModeration({ report }: Scene, workspace: WorkspaceRow, routes: Routes): void {
+  const { id, approve, defaultModerationRoute: name } = workspace;
+  const route = name === null ? undefined : routes.get(name);
+  if (name === null || route === undefined) return;
+  const path = ["workspaces", id, "default_moderation_route"];
+  if (!approve.routes.includes(name)) {
+    report.value(
+      "MODERATION_ROUTE",
+      path,
+      `workspace ${quote(id)} does not approve its default moderation route ${quote(name)}`,
+      "add it to `approve.routes`",
+    );
+  }
+  if (!route.row.operations.includes("moderate")) {
+    report.value(
+      "MODERATION_ROUTE",
+      path,
+      `the default moderation route ${quote(name)} of workspace ${quote(id)} does not moderate`,
+      "name a route whose primary's model does `moderate`",
+    );
+  }
+}
+
+function checkLimits(scene: Scene, workspace: WorkspaceRow, routes: Routes): void {
+  const { normalised, report } = scene;
+  const { requestsPerMinute: requests, tokensPerMinute: tokens, budget } = workspace.limits;
+  const where = `workspace ${quote(workspace.id)}`;
+  const path = ["workspaces", workspace.id, "limits"];
+  if (requests !== null && tokens !== null && tokens < requests) {
+    const message = `${where} may use fewer tokens (${tokens}) than requests (${requests}) a minute`;
+    report.value("LIMITS_IMPLAUSIBLE", [...path, "tokens_per_minute"], message, "raise tokens_per_minute");
+  }
+  for (const id of workspace.approve.routes) {
+    const route = routes.get(id);
+    if (route === undefined) continue;
+    const usual = normalised.models.get(route.primary.row.model)?.defaultMaxOutputTokens ?? null;
+    if (tokens !== null && usual !== null && usual > tokens) {
+      const message = `${where} may use ${tokens} tokens a minute, but a single request on route ${quote(id)} reserves ${usual} by default`;
+      report.value(
+        "LIMITS_IMPLAUSIBLE",
+        [...path, "tokens_per_minute"],
+        message,
+        "raise tokens_per_minute, or lower the model's default_max_output_tokens",
+      );
+    }
+    const unpriced = [route.primary, ...route.fallbacks.map(({ endpoint }) => endpoint)].filter(
+      ({ row }) => row.price === null,
+    );
+    if (budget !== null && unpriced.length > 0) {
+      const names = unpriced.map(({ row }) => quote(row.id)).join(", ");
+      report.value(
+        "BUDGET_UNPRICED",
+        [...path, "budget"],
+        `the budget of ${where} cannot count route ${quote(id)}: no price for ${names}`,
+        "add the price",
+      );
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import type { Diagnostic, Source } from "../canon/diagnostic.ts";
+import type { RoutingTable } from "../canon/table.ts";
+import { type DialectFacts, DIALECTS } from "../dialects/names.ts";
+import { declaredNames } from "./authored/declared.ts";
+import { readDocument } from "./authored/document.ts";
+import { reportLiteralSecrets } from "./authored/literal-secrets.ts";
+import { readShape } from "./authored/shape.ts";
+import { normaliseText } from "./authored/text.ts";
+import { checkModels } from "./checks/models.ts";
+import { checkProviders } from "./checks/providers.ts";
+import { checkRegions } from "./checks/regions.ts";
+import { checkRoutes } from "./checks/routes.ts";
+import { checkUsage } from "./checks/usage.ts";
+import { checkWorkspaces } from "./checks/workspaces.ts";
+import type { RouteCode } from "./findings/codes.ts";
+import { Findings } from "./findings/findings.ts";
+import { normalise } from "./normalised/normalise.ts";
+import { resolveEndpoints } from "./resolve/endpoints.ts";
+import { reportUnknownNames } from "./resolve/names.ts";
+import { resolveRoutes } from "./resolve/routes.ts";
+import type { Scene } from "./scene.ts";
+import { buildTable } from "./table.ts";
+
+export interface TableOptions {
+  /** Ids of the policies beside the file; without them `policies.initial_mode` is not checked against any. */
+  readonly policies?: readonly string[];
+  /** Wire protocols that may be named; those of this release unless given. */
+  readonly dialects?: Readonly<Record<string, DialectFacts>>;
+}
+
+export interface CompiledTable {
+  /** `null` when there is an error. */
+  readonly table: RoutingTable | null;
+  /** Every finding, sorted. */
+  readonly diagnostics: readonly Diagnostic<RouteCode>[];
+}
+
+/**
+ * routes.yaml becomes one frozen table, or a list of everything that is wrong with it. Pure: the same text gives the
+ * same result on any path and with any line endings. Never throws for bad input.
+ */
+export function compileTable(source: Source, options: TableOptions = {}): CompiledTable {
+  const findings = new Findings(source.path);
+  const text = normaliseText(source.text);
+  const tree = readDocument(text, findings);
+  reportLiteralSecrets(text, tree, findings);
+  if (tree === null) return { table: null, diagnostics: findings.list() };
+  const dialects: Readonly<Record<string, DialectFacts>> = options.dialects ?? DIALECTS;
+  const declared = declaredNames(tree);
+  const file = readShape(tree, Object.keys(dialects).toSorted(), findings);
+  if (file === null) return { table: null, diagnostics: findings.list() };
+  const normalised = normalise(file);
+  const scene: Scene = {
+    file,
+    normalised,
+    declared,
+    policies: options.policies ?? null,
+    dialect: (name) => (Object.hasOwn(dialects, name) ? dialects[name] : undefined),
+    report: findings.on(tree),
+  };
+  reportUnknownNames(scene);
+  const endpoints = resolveEndpoints(scene);
+  const routes = resolveRoutes(scene, endpoints);
+  checkProviders(scene);
+  checkRegions(scene, endpoints);
+  checkModels(scene, endpoints);
+  checkRoutes(scene, routes);
+  checkWorkspaces(scene, routes);
+  if (!findings.failed) checkUsage(scene, endpoints, routes);
+  return {
+    table: findings.failed ? null : buildTable(normalised, endpoints, routes),
+    diagnostics: findings.list(),
+  };
+}

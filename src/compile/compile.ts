@@ -1,0 +1,50 @@
+import { basename, dirname, join } from "node:path/posix";
+import { compareDiagnostics, type Diagnostic } from "../canon/diagnostic.ts";
+import type { RoutingTable } from "../canon/table.ts";
+import { type CompiledPolicies, compilePolicies } from "../policy/compile-policies.ts";
+import { compileTable } from "./compile-table.ts";
+import type { ConfigurationFiles } from "./load.ts";
+import { policyDirectory } from "./policy-directory.ts";
+
+export interface CompileOptions {
+  /** Where compiled policies are kept between runs; `null` for nowhere. */
+  readonly cacheDirectory: string | null;
+}
+
+export interface CompiledConfiguration {
+  /** `null` when routes.yaml has an error. */
+  readonly table: RoutingTable | null;
+  /** `null` when a policy has an error. */
+  readonly policies: CompiledPolicies | null;
+  /** Of all files, sorted. */
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Everything that runs comes through here: start, reload, `check` and `simulate` compile the same way. */
+export async function compileConfiguration(
+  files: ConfigurationFiles,
+  options: CompileOptions,
+): Promise<CompiledConfiguration> {
+  const unreadable = files.unreadable ?? [];
+  if (unreadable.length > 0)
+    return { table: null, policies: null, diagnostics: unreadable.toSorted(compareDiagnostics) };
+  const compiled = await compilePolicies(files.policies, options);
+  const { table, diagnostics } = compileTable(files.routes, {
+    policies: policyIds(files),
+  });
+  const failed = compiled.diagnostics.some(({ severity }) => severity === "error");
+  return {
+    table,
+    policies: failed ? null : compiled,
+    diagnostics: [...diagnostics, ...compiled.diagnostics].toSorted(compareDiagnostics),
+  };
+}
+
+/** A policy's file bears its id (policy.md §2), so that a policy with an error in it still has a name. */
+function policyIds({ routes, policies }: ConfigurationFiles): readonly string[] {
+  const folder = join(dirname(routes.path), policyDirectory(routes.text).directory, ".");
+  return policies
+    .map(({ path }) => path)
+    .filter((path) => dirname(path) === folder && !path.endsWith("_test.rego"))
+    .map((path) => basename(path, ".rego"));
+}

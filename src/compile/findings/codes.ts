@@ -1,0 +1,232 @@
+import type { Severity } from "../../canon/diagnostic.ts";
+
+interface CodeFacts {
+  readonly severity: Severity;
+  /** What has been found, for somebody who meets the code in a report. */
+  readonly meaning: string;
+  readonly fix: string;
+}
+
+const error = (meaning: string, fix: string) => ({ severity: "error", meaning, fix }) as const satisfies CodeFacts;
+const warning = (meaning: string, fix: string) => ({ severity: "warning", meaning, fix }) as const satisfies CodeFacts;
+
+/**
+ * Every finding that the compiler of routes.yaml can make. `docs/diagnostics.md` and the rules of a SARIF report are
+ * written from this table, so a code without a meaning and a fix cannot exist.
+ */
+export const ROUTE_CODES = {
+  SOURCE_UNREADABLE: error(
+    "The file cannot be read, or is not UTF-8 text.",
+    "Check the path, its permissions and the file's encoding.",
+  ),
+  SOURCE_TOO_LARGE: error(
+    "The file is larger than one megabyte.",
+    "Split the estate into several routers; no table of this size can be reviewed.",
+  ),
+  YAML_SYNTAX: error(
+    "The text is not valid YAML 1.2.",
+    "Correct the place named; most often an indentation, a quote or a bracket.",
+  ),
+  YAML_DUPLICATE_KEY: error("A mapping holds the same key twice; one of the two would be lost.", "Keep one of them."),
+  YAML_MULTIPLE_DOCUMENTS: error(
+    "The file holds more than one YAML document; all but the first would be lost.",
+    "Remove the `---` between them and merge the documents.",
+  ),
+  YAML_ALIAS: error(
+    "An alias names no anchor, contains itself, or expands to far more than the file holds.",
+    "Write the value out.",
+  ),
+  YAML_MERGE_KEY: error(
+    "`<<` merges mappings, which YAML 1.2 does not have and which hides what a row really says.",
+    "Write the members out, or use an alias for a whole value.",
+  ),
+  YAML_TAG: error("A tag (`!something`) asks for a type that this file does not use.", "Remove the tag."),
+  YAML_KEY: error("A key is a list or a mapping instead of a name.", "Use a plain name as key."),
+  RESERVED_NAME: error("A name that JavaScript objects use themselves, such as `constructor`.", "Choose another name."),
+  UNKNOWN_KEY: error(
+    "A key that this place does not know. Signalbox ignores nothing in silence.",
+    "Correct its spelling or remove it; `docs/configuration.md` lists all keys.",
+  ),
+  MISSING_KEY: error("A required key is absent.", "Add it."),
+  WRONG_TYPE: error("A value has another type than its place demands.", "Write the value in the type named."),
+  WRONG_VALUE: error(
+    "A value has the right type but is out of range, misspelt or of the wrong form.",
+    "Use one of the values named.",
+  ),
+  DUPLICATE_ITEM: error("A list that names things names one of them twice.", "Remove the repetition."),
+  DUPLICATE_ID: error("Two endpoints have the same id.", "Give one of them another id."),
+  VERSION_UNSUPPORTED: error(
+    "The file is written for another version of the format.",
+    "Write `version: 1`, or run the release of Signalbox that knows the version.",
+  ),
+  LITERAL_SECRET: error(
+    "A credential, or something that looks like one, stands in the file. The value is never repeated in a message.",
+    "Revoke the credential if it was committed, then refer to it: `{env: NAME}` or `{file: path}`.",
+  ),
+  AUTH_INCOMPLETE: error(
+    "`auth` is neither `none`, nor `bearer`, nor `header` with `secret`.",
+    "Write `auth: none`, `auth: {bearer: {env: NAME}}` or `auth: {header: x-api-key, secret: {env: NAME}}`.",
+  ),
+  UNKNOWN_PROVIDER: error(
+    "A provider is named that the file does not declare.",
+    "Correct the name, or add the provider.",
+  ),
+  UNKNOWN_MODEL: error("A model is named that the file does not declare.", "Correct the name, or add the model."),
+  UNKNOWN_ENDPOINT: error(
+    "An endpoint is named that the file does not declare.",
+    "Correct the name, or add the endpoint.",
+  ),
+  UNKNOWN_ROUTE: error("A route is named that the file does not declare.", "Correct the name, or add the route."),
+  UNKNOWN_REGION: error(
+    "A region (or, where groups are allowed, a region group) is named that `regions` does not declare.",
+    "Correct the name, or add the region to a group under `regions`.",
+  ),
+  UNKNOWN_DIALECT: error("A wire protocol that this release does not speak.", "Use one of the dialects named."),
+  UNKNOWN_FLAG: error(
+    "A deviation that the provider's dialect does not know.",
+    "Use one of the flags named, or remove it.",
+  ),
+  UNKNOWN_CAPABILITY: error(
+    "A capability that does not exist.",
+    "Use one of the capabilities of `docs/configuration.md`.",
+  ),
+  UNKNOWN_LABEL: error(
+    "A workspace carries a label that `vocabulary.labels` does not list; policies could not see it.",
+    "Add the label to `vocabulary.labels`, or correct its spelling.",
+  ),
+  UNKNOWN_POLICY: error(
+    "`policies.initial_mode` names a policy that the policy folder does not hold.",
+    "Correct the id; a misspelt policy would start in shadow.",
+  ),
+  UNKNOWN_DIMENSION: warning(
+    "A workspace approves a vector length that no model makes.",
+    "Correct the number, or remove it.",
+  ),
+  BASE_URL_INVALID: error(
+    "`base_url` is not an absolute http(s) URL, or carries credentials, a query or a fragment.",
+    "Write scheme, host and path only, such as `https://api.example.com/v1`.",
+  ),
+  BASE_URL_INSECURE: error(
+    "`base_url` is not https, so prompts and the provider's key would cross the network in clear text.",
+    "Use https. Plain http is allowed for loopback addresses only.",
+  ),
+  HEADER_RESERVED: error(
+    "`auth.header` names a header that the router or HTTP itself sets.",
+    "Use the header that the provider documents for its key.",
+  ),
+  REGION_AMBIGUOUS: error(
+    "A region group bears the name of a region that it does not contain.",
+    "Rename the group, or list the region in it.",
+  ),
+  REGION_CONTRADICTED: error(
+    "The host or the upstream model id shows another place of processing than the row declares.",
+    "Declare the place that the provider really uses, or use the provider's host for the declared region.",
+  ),
+  REGION_NOT_PINNED: warning(
+    "The host or the upstream model id lets the provider process in a wider area than the row declares.",
+    "Declare the wider area, or use a host or model id that pins the region.",
+  ),
+  REGION_UNVERIFIED: warning(
+    "The host or the upstream model id shows a place, but the declared region has a name that cannot be compared with it.",
+    "List the region in a group named after its area, such as `eu` or `us`.",
+  ),
+  TIMEOUT_ORDER: warning(
+    "A single timeout is longer than `timeouts.total`, so it can never be reached.",
+    "Shorten it, or lengthen `total`.",
+  ),
+  OUTPUT_LIMIT_ORDER: error(
+    "`default_max_output_tokens` is above `max_output_tokens`; every request without a limit would be refused upstream.",
+    "Lower the default.",
+  ),
+  OUTPUT_LIMIT_MISSING: error(
+    "A dialect demands an output limit, and a model served over it has no default for callers that give none.",
+    "Set `default_max_output_tokens` on the model.",
+  ),
+  DIMENSIONS_MISMATCH: error(
+    "A model that makes vectors lists no lengths, or one that makes none lists some.",
+    "Set `dimensions` exactly on models whose operations contain `embed`.",
+  ),
+  CAPABILITY_UNREACHABLE: warning(
+    "A model declares a capability that none of its endpoints' dialects can carry.",
+    "Remove the capability, or serve the model over a dialect that carries it.",
+  ),
+  CAPABILITY_WIDENED: error(
+    "An endpoint lists a capability that its model does not have. Endpoints narrow, they never widen.",
+    "Add it to the model if the model has it everywhere, otherwise remove it.",
+  ),
+  ENDPOINT_OPERATIONS: error(
+    "The provider's dialect carries none of the model's operations, so the endpoint can serve nothing.",
+    "Serve the model over a dialect that carries one of its operations.",
+  ),
+  FALLBACK_REPEATED: error("A route lists the same fallback twice.", "Remove the second."),
+  FALLBACK_IS_PRIMARY: error(
+    "A route falls back to its own primary.",
+    "Remove the fallback; retries of the primary are the dispatcher's work.",
+  ),
+  FALLBACK_CYCLE: error(
+    "Routes name each other as fallbacks in a circle.",
+    "Break the circle at one of the routes named.",
+  ),
+  FALLBACK_OPERATIONS: error(
+    "A fallback cannot do an operation that the route serves.",
+    "Use another fallback, or narrow the route's `operations`.",
+  ),
+  ROUTE_OPERATIONS: error(
+    "A route lists an operation that its primary cannot do.",
+    "Remove it, or choose another primary.",
+  ),
+  FALLBACK_EMBED_MODEL: error(
+    "An embedding route falls back to another model; vectors of two models cannot be compared.",
+    "Fall back to endpoints of the same model only.",
+  ),
+  FALLBACK_CAPABILITY_GAP: warning(
+    "A fallback lacks a capability that the primary has and a workspace approves; with `on_gap: deny` every request that needs it is denied.",
+    "Choose an equal fallback, approve less, or set `on_gap: narrow`.",
+  ),
+  FALLBACK_SIGNATURE_GAP: warning(
+    "A fallback cannot read the signed reasoning of the primary; with `on_gap: deny` every conversation that carries some is denied.",
+    "Choose a fallback of the same signature family, or set `on_gap: narrow`.",
+  ),
+  PRICE_GAP: warning(
+    "Some endpoints of a route have a price and others have none, so cost and price preferences are wrong for part of its traffic.",
+    "Add the missing price.",
+  ),
+  BUDGET_UNPRICED: warning(
+    "A workspace has a budget and may use a route with an endpoint without a price; that use costs nothing on paper.",
+    "Add the price.",
+  ),
+  PRIMARY_NOT_APPROVED: error(
+    "A workspace approves a route but not its primary's provider or region: every request would be denied.",
+    "Approve provider and region, or withdraw the route.",
+  ),
+  FALLBACK_NOT_APPROVED: error(
+    "A workspace approves a route with `on_gap: deny` but not the provider or region of a fallback: every request would be denied.",
+    "Approve provider and region, withdraw the route, or set `on_gap: narrow`.",
+  ),
+  DIMENSIONS_NOT_APPROVED: warning(
+    "A workspace approves an embedding route but none of the vector lengths of its model.",
+    "Add a length to `approve.dimensions`.",
+  ),
+  APPROVAL_EMPTY: warning(
+    "A workspace approves no route, so its keys can do nothing.",
+    "Approve a route, or remove the workspace.",
+  ),
+  MODERATION_ROUTE: error(
+    "The default moderation route cannot moderate, or the workspace does not approve it.",
+    "Name an approved route whose operations contain `moderate`.",
+  ),
+  LIMITS_IMPLAUSIBLE: warning(
+    "A workspace's limits contradict each other or its routes.",
+    "Raise the smaller limit, or remove it.",
+  ),
+  UNREACHABLE_ROUTE: warning("No workspace approves the route.", "Approve it, or remove it."),
+  UNUSED_ENDPOINT: warning("No route uses the endpoint.", "Use it, or remove it."),
+  UNUSED_MODEL: warning("No endpoint serves the model.", "Add an endpoint, or remove the model."),
+  UNUSED_PROVIDER: warning("No endpoint uses the provider.", "Add an endpoint, or remove the provider."),
+} as const satisfies Record<string, CodeFacts>;
+
+export type RouteCode = keyof typeof ROUTE_CODES;
+
+export function isRouteCode(code: string): code is RouteCode {
+  return Object.hasOwn(ROUTE_CODES, code);
+}

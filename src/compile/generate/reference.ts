@@ -1,0 +1,160 @@
+import type { DialectFacts } from "../../dialects/names.ts";
+import { ROUTE_CODES } from "../findings/codes.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** `docs/diagnostics.md`: every code of routes.yaml with its meaning and fix. */
+export function diagnosticsReference(): string {
+  const rows = Object.entries(ROUTE_CODES).map(([code, { severity, meaning, fix }]) => [
+    `\`${code}\``,
+    severity,
+    meaning,
+    fix,
+  ]);
+  return `# Diagnostics of routes.yaml
+
+Written by \`npm run schema\` from \`src/compile/findings/codes.ts\`; do not edit. Codes of policies are in \`policies.md\`.
+
+\`signalbox check\` and every start report all findings of a file at once, sorted by place. An error keeps the table from
+being used: at start the process ends, at a reload the old table stays. A warning does not; \`--strict\` makes it fail a check.
+
+Two rules decide what a gap between a primary and a fallback is. A provider or region that a workspace does not approve is
+an error under \`on_gap: deny\`, because then every request is denied; a missing capability or signature family is a warning,
+because only requests that need it are. Under \`on_gap: narrow\` neither is reported: the route says that such fallbacks are to
+be left out, and every decision that leaves one out says so. A primary that is not approved is an error under both.
+
+Rows that nothing uses are reported only for files without errors, so that one misspelt name is one finding.
+
+${table(["Code", "Severity", "Meaning", "What to do"], rows)}
+`;
+}
+
+/** `docs/configuration.md`: every key of routes.yaml, from the schema that the compiler checks. */
+export function configurationReference(schema: Json, dialects: Readonly<Record<string, DialectFacts>>): string {
+  const sections: string[] = [];
+  describe(schema, "routes.yaml", schema, sections);
+  return `# routes.yaml
+
+Written by \`npm run schema\` from \`src/compile/routes-schema.ts\`; do not edit. Editors read the same from
+\`routes.schema.json\`: begin the file with \`# yaml-language-server: $schema=./routes.schema.json\`.
+
+The file is YAML 1.2. Anchors and aliases are read; merge keys (\`<<\`), tags and a second document are refused. Unknown keys
+are errors, at any depth. Names such as \`constructor\` are refused. The order of rows and of lists means nothing, except
+that of \`fallbacks\`. \`signalbox check\` reports every mistake with its place; \`diagnostics.md\` explains each code.
+
+Credentials never stand in the file: \`secret\` and \`bearer\` take \`{env: NAME}\` or \`{file: path}\`, and text in their
+place is an error.
+
+${sections.join("\n\n")}
+
+## Dialects
+
+${table(["Dialect", "Operations", "Capabilities that it carries", "Flags"], Object.entries(dialects).map(dialectRow))}
+`;
+}
+
+function dialectRow([name, facts]: readonly [string, DialectFacts]): readonly string[] {
+  const code = (words: readonly string[]) => words.map((word) => `\`${word}\``).join(", ");
+  const flags = Object.entries(facts.flags).map(([flag, meaning]) => `\`${flag}\`: ${meaning}`);
+  return [`\`${name}\``, code(facts.operations), code(facts.expresses), flags.join(" ")];
+}
+
+/** One heading for each mapping of the schema, its keys as a table, then the mappings inside it. */
+function describe(schema: Json, title: string, root: Json, sections: string[]): void {
+  const resolved = follow(schema, root);
+  const properties = entriesOf(resolved["properties"]);
+  const required = Array.isArray(resolved["required"]) ? resolved["required"] : [];
+  const rows = properties.map(([name, property]) => {
+    const necessity = required.includes(name) ? "required" : "optional";
+    return [`\`${name}\``, typeOf(property, root), necessity, defaultOf(property, root), textOf(property, root)];
+  });
+  sections.push(
+    `## ${title}\n\n${say(resolved["description"])}\n\n${table(["Key", "Value", "", "Default", "Meaning"], rows)}`,
+  );
+  for (const [name, property] of properties) {
+    const inner = innerMapping(property, root);
+    if (inner !== null)
+      describe(
+        inner.schema,
+        title === "routes.yaml" ? name + inner.suffix : `${title}.${name}${inner.suffix}`,
+        root,
+        sections,
+      );
+  }
+}
+
+/** The mapping below a key: itself, the rows of a mapping, the items of a list, or the object of a choice. */
+function innerMapping(property: Json, root: Json): { readonly schema: Json; readonly suffix: string } | null {
+  const resolved = follow(property, root);
+  const choices: readonly (readonly [unknown, string])[] = [
+    [resolved, ""],
+    [resolved["additionalProperties"], ".*"],
+    [resolved["items"], "[]"],
+    [resolved["else"], ""],
+    [objectOf(resolved["items"])["then"], "[]"],
+  ];
+  for (const [choice, suffix] of choices) {
+    const schema = follow(objectOf(choice), root);
+    if (schema["properties"] !== undefined) return { schema, suffix };
+  }
+  return null;
+}
+
+function follow(schema: Json, root: Json): Json {
+  const reference = schema["$ref"];
+  if (typeof reference !== "string") return schema;
+  return { ...objectOf(objectOf(root["$defs"])[reference.replace("#/$defs/", "")]), ...schema };
+}
+
+function typeOf(property: Json, root: Json): string {
+  const schema = follow(property, root);
+  const words = schema["enum"];
+  if (Array.isArray(words)) return words.map((word) => `\`${String(word)}\``).join(", ");
+  if (schema["const"] !== undefined) return `\`${say(schema["const"])}\``;
+  if (schema["if"] !== undefined)
+    return `${typeOf(objectOf(schema["then"]), root)}, or ${typeOf(objectOf(schema["else"]), root)}`;
+  if (schema["type"] === "array") return `list of: ${typeOf(objectOf(schema["items"]), root)}`;
+  if (schema["type"] === "object") return "mapping";
+  if (typeof schema["patternErrorMessage"] === "string") return schema["patternErrorMessage"];
+  const bounds = [
+    ["at least", schema["minimum"]],
+    ["more than", schema["exclusiveMinimum"]],
+    ["at most", schema["maximum"]],
+  ].filter(([, bound]) => bound !== undefined);
+  const kind =
+    { integer: "whole number", boolean: "`true` or `false`", number: "number" }[String(schema["type"])] ?? "text";
+  return [kind, ...bounds.map(([word, bound]) => `${String(word)} ${String(bound)}`)].join(", ");
+}
+
+function defaultOf(property: Json, root: Json): string {
+  const value = follow(property, root)["default"];
+  if (value === undefined) return "";
+  return `\`${Array.isArray(value) ? `[${value.join(", ")}]` : say(value)}\``;
+}
+
+function textOf(property: Json, root: Json): string {
+  return say(property["description"] ?? follow(property, root)["description"]);
+}
+
+/** Padded as the formatter of the repository pads, so that generated files need no second pass. */
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const escaped = [head, ...rows].map((row) => row.map((cell) => cell.replaceAll("|", "\\|")));
+  const widths = head.map((_, column) => Math.max(3, ...escaped.map((row) => row[column]?.length ?? 0)));
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`;
+  const [first = [], ...others] = escaped;
+  return [line(first), line(widths.map((width) => "-".repeat(width))), ...others.map(line)].join("\n");
+}
+
+function entriesOf(value: unknown): readonly (readonly [string, Json])[] {
+  return Object.entries(objectOf(value)).map(([name, member]) => [name, objectOf(member)]);
+}
+
+function objectOf(value: unknown): Json {
+  return typeof value === "object" && value !== null ? { ...value } : {};
+}
+
+/** A scalar of the schema as text; nothing for anything else. */
+function say(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? String(value) : "";
+}

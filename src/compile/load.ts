@@ -1,0 +1,75 @@
+import { readdir, readFile } from "node:fs/promises";
+import { dirname, join, posix } from "node:path";
+import type { Diagnostic, Source } from "../canon/diagnostic.ts";
+import { Findings } from "./findings/findings.ts";
+import { policyDirectory } from "./policy-directory.ts";
+
+/** What one compilation reads. */
+export interface ConfigurationFiles {
+  readonly routes: Source;
+  /** The policy folder's `*.rego` and those of its `lib`, tests included, sorted by path. */
+  readonly policies: readonly Source[];
+  /** Files that could not be read; with one of these nothing is compiled. */
+  readonly unreadable?: readonly Diagnostic[];
+}
+
+/**
+ * Reads routes.yaml and the policies beside it: the only part of the compiler that touches files. Never rejects.
+ *
+ * @param path of routes.yaml.
+ * @param shown the same path as messages print it; the policies' paths begin with its folder.
+ */
+export async function loadConfiguration(path: string, shown: string = path): Promise<ConfigurationFiles> {
+  const unreadable: Diagnostic[] = [];
+  const read = async (file: string, name: string): Promise<Source> => {
+    const text = await readText(file);
+    if (text === null) unreadable.push(unreadableFile(name, "the file cannot be read, or is not UTF-8 text"));
+    return { path: name, text: text ?? "" };
+  };
+  const routes = await read(path, shown);
+  if (unreadable.length > 0) return { routes, policies: [], unreadable };
+  const { directory, declared } = policyDirectory(routes.text);
+  const folder = join(dirname(path), directory);
+  const names = await regoFiles(folder);
+  // Only a folder that nobody asked for may be absent: a misspelt one would switch every policy off.
+  if (names === null && declared) {
+    unreadable.push(unreadableFile(shown, "the folder that `policies.dir` names cannot be read"));
+  }
+  const policies: Source[] = [];
+  for (const name of names ?? []) {
+    policies.push(await read(join(folder, name), posix.join(posix.dirname(shown), directory, name)));
+  }
+  return { routes, policies, unreadable };
+}
+
+async function readText(path: string): Promise<string | null> {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path));
+  } catch {
+    return null;
+  }
+}
+
+/** Paths below the folder; `null` where there is no folder to read. */
+async function regoFiles(folder: string): Promise<readonly string[] | null> {
+  const own = await namesIn(folder);
+  if (own === null) return null;
+  const shared = (await namesIn(join(folder, "lib"))) ?? [];
+  return [...own, ...shared.map((name) => `lib/${name}`)].toSorted();
+}
+
+async function namesIn(folder: string): Promise<readonly string[] | null> {
+  try {
+    return (await readdir(folder)).filter((name) => name.endsWith(".rego") && !name.startsWith("."));
+  } catch {
+    return null;
+  }
+}
+
+function unreadableFile(file: string, message: string): Diagnostic {
+  const findings = new Findings(file);
+  findings.add("SOURCE_UNREADABLE", { line: 1, column: 1 }, message, "check the path and its permissions");
+  const [diagnostic] = findings.list();
+  if (diagnostic === undefined) throw new Error("unreadableFile: a finding was added and is not there");
+  return diagnostic;
+}

@@ -1,0 +1,16 @@
+/**
+ * What holds where routes.yaml says nothing. Where a default could make a provider look better than it is, it is the
+ * unfavourable one: nobody approves training or endless retention by leaving a line out.
+ */
+export const DEFAULT_TIMEOUTS = {
+  connect: "2s",
+  first_byte: "30s",
+  idle: "20s",
+  total: "10m",
+} as const;
+export const DEFAULT_MAX_CONCURRENCY = 200;
+export const DEFAULT_RETENTION = "unlimited";
+export const DEFAULT_TRAINS_ON_DATA = true;
+export const DEFAULT_POLICY_DIRECTORY = "policies";
+export const DEFAULT_INITIAL_MODE = "shadow";
+export const DEFAULT_ENVIRONMENTS: readonly string[] = ["development", "production", "staging", "test"];

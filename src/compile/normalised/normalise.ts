@@ -1,0 +1,213 @@
+import type { Capability } from "../../canon/capability.ts";
+import type { ModelOperation } from "../../canon/operation.ts";
+import type {
+  ModelRow,
+  PolicySettings,
+  Price,
+  ProviderAuth,
+  ProviderRow,
+  RouteRow,
+  Timeouts,
+  Vocabulary,
+  WorkspaceRow,
+} from "../../canon/table.ts";
+import type {
+  AuthoredAuth,
+  AuthoredEndpoint,
+  AuthoredFallback,
+  AuthoredModel,
+  AuthoredProvider,
+  AuthoredRoute,
+  AuthoredWorkspace,
+  RoutesFile,
+} from "../authored/routes-file.ts";
+import * as defaults from "./defaults.ts";
+import { milliseconds } from "./durations.ts";
+
+/**
+ * The second stage: every default written out, durations in milliseconds, lists in their final order, region groups
+ * replaced by their regions. Names still point nowhere: `resolve/` follows them.
+ */
+export interface NormalisedRoutes {
+  readonly regionGroups: ReadonlyMap<string, readonly string[]>;
+  readonly providers: ReadonlyMap<string, ProviderRow>;
+  readonly models: ReadonlyMap<string, ModelRow>;
+  /** In the order of the file, so that the index is the one a path needs. */
+  readonly endpoints: readonly NormalisedEndpoint[];
+  readonly routes: ReadonlyMap<string, NormalisedRoute>;
+  readonly workspaces: ReadonlyMap<string, WorkspaceRow>;
+  readonly policies: PolicySettings;
+  readonly vocabulary: Vocabulary;
+}
+
+export interface NormalisedEndpoint {
+  readonly id: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly upstreamModel: string;
+  /** `null`: the provider's. */
+  readonly region: string | null;
+  /** `null`: the model's. */
+  readonly capabilities: readonly Capability[] | null;
+  readonly price: Price | null;
+}
+
+export interface NormalisedRoute extends Omit<RouteRow, "fallbacks" | "operations"> {
+  readonly fallbacks: readonly AuthoredFallback[];
+  /** `null`: the primary's. */
+  readonly operations: readonly ModelOperation[] | null;
+}
+
+export function normalise(file: RoutesFile): NormalisedRoutes {
+  const regionGroups = mapRows(file.regions, (_, regions) => sorted(regions));
+  return {
+    regionGroups,
+    providers: mapRows(file.providers, normaliseProvider),
+    models: mapRows(file.models, normaliseModel),
+    endpoints: file.endpoints.map(normaliseEndpoint),
+    routes: mapRows(file.routes, normaliseRoute),
+    workspaces: mapRows(file.workspaces, (id, row) => normaliseWorkspace(id, row, regionGroups)),
+    policies: {
+      dir: (file.policies?.dir ?? defaults.DEFAULT_POLICY_DIRECTORY).replace(/\/+$/, ""),
+      initialMode: { "*": defaults.DEFAULT_INITIAL_MODE, ...file.policies?.initial_mode },
+    },
+    vocabulary: {
+      environments: sorted(file.vocabulary?.environments ?? defaults.DEFAULT_ENVIRONMENTS),
+      workloads: sorted(file.vocabulary?.workloads ?? []),
+      labels: sorted(file.vocabulary?.labels ?? []),
+    },
+  };
+}
+
+function normaliseProvider(id: string, row: AuthoredProvider): ProviderRow {
+  return {
+    id,
+    dialect: row.dialect,
+    baseUrl: row.base_url.replace(/\/+$/, ""),
+    region: row.region,
+    auth: normaliseAuth(row.auth),
+    retention: row.retention ?? defaults.DEFAULT_RETENTION,
+    trainsOnData: row.trains_on_data ?? defaults.DEFAULT_TRAINS_ON_DATA,
+    timeouts: normaliseTimeouts(row),
+    maxConcurrency: row.max_concurrency ?? defaults.DEFAULT_MAX_CONCURRENCY,
+    flags: sorted(row.flags ?? []),
+  };
+}
+
+function normaliseAuth(auth: "none" | AuthoredAuth): ProviderAuth {
+  if (auth === "none") return { kind: "none" };
+  const onMissing = auth.on_missing_secret ?? "fail";
+  if (auth.bearer !== undefined) {
+    return {
+      kind: "header",
+      header: "authorization",
+      prefix: "Bearer ",
+      secret: auth.bearer,
+      onMissing,
+    };
+  }
+  if (auth.header !== undefined && auth.secret !== undefined) {
+    return {
+      kind: "header",
+      header: auth.header.toLowerCase(),
+      prefix: auth.prefix ?? "",
+      secret: auth.secret,
+      onMissing,
+    };
+  }
+  throw new TypeError(
+    "normaliseAuth: the schema let an `auth` pass that has neither `bearer` nor `header` with `secret`",
+  );
+}
+
+function normaliseTimeouts({ timeouts }: AuthoredProvider): Timeouts {
+  return {
+    connect: milliseconds(timeouts?.connect ?? defaults.DEFAULT_TIMEOUTS.connect),
+    firstByte: milliseconds(timeouts?.first_byte ?? defaults.DEFAULT_TIMEOUTS.first_byte),
+    idle: milliseconds(timeouts?.idle ?? defaults.DEFAULT_TIMEOUTS.idle),
+    total: milliseconds(timeouts?.total ?? defaults.DEFAULT_TIMEOUTS.total),
+  };
+}
+
+function normaliseModel(id: string, row: AuthoredModel): ModelRow {
+  return {
+    id,
+    operations: sorted(row.operations),
+    contextWindow: row.context_window ?? null,
+    maxOutputTokens: row.max_output_tokens ?? null,
+    defaultMaxOutputTokens: row.default_max_output_tokens ?? null,
+    capabilities: sorted(row.capabilities ?? []),
+    dimensions: (row.dimensions ?? []).toSorted(ascending),
+    signatureFamily: row.signature_family ?? null,
+  };
+}
+
+function normaliseEndpoint(row: AuthoredEndpoint): NormalisedEndpoint {
+  return {
+    id: row.id,
+    model: row.model,
+    provider: row.provider,
+    upstreamModel: row.upstream_model,
+    region: row.region ?? null,
+    capabilities: row.capabilities === undefined ? null : sorted(row.capabilities),
+    price:
+      row.price === undefined
+        ? null
+        : { input: row.price.input, output: row.price.output, request: row.price.request ?? 0 },
+  };
+}
+
+function normaliseRoute(id: string, row: AuthoredRoute): NormalisedRoute {
+  return {
+    id,
+    title: row.title ?? id,
+    primary: row.primary,
+    fallbacks: row.fallbacks ?? [],
+    onGap: row.on_gap ?? "deny",
+    unknownFields: row.unknown_fields ?? "reject",
+    operations: row.operations === undefined ? null : sorted(row.operations),
+  };
+}
+
+function normaliseWorkspace(
+  id: string,
+  row: AuthoredWorkspace,
+  groups: ReadonlyMap<string, readonly string[]>,
+): WorkspaceRow {
+  const { approve, limits } = row;
+  return {
+    id,
+    tier: row.tier,
+    labels: sorted(row.labels ?? []),
+    approve: {
+      routes: sorted(approve.routes),
+      regions: sorted(approve.regions.flatMap((name) => groups.get(name) ?? [name])),
+      providers: sorted(approve.providers),
+      capabilities: sorted(approve.capabilities ?? []),
+      dimensions: (approve.dimensions ?? []).toSorted(ascending),
+    },
+    defaultModerationRoute: row.default_moderation_route ?? null,
+    limits: {
+      requestsPerMinute: limits?.requests_per_minute ?? null,
+      tokensPerMinute: limits?.tokens_per_minute ?? null,
+      concurrency: limits?.concurrency ?? null,
+      budget: limits?.budget === undefined ? null : { usd: limits.budget.usd, per: limits.budget.per },
+    },
+  };
+}
+
+function mapRows<Row, Result>(
+  rows: Readonly<Record<string, Row>>,
+  make: (id: string, row: Row) => Result,
+): ReadonlyMap<string, Result> {
+  return new Map(Object.entries(rows).map(([id, row]) => [id, make(id, row)]));
+}
+
+/** Each once, by code unit: the order means nothing, so it must not show in the revision. */
+function sorted<Word extends string>(words: readonly Word[]): readonly Word[] {
+  return [...new Set(words)].toSorted();
+}
+
+function ascending(left: number, right: number): number {
+  return left - right;
+}

@@ -1,0 +1,73 @@
+import type { EndpointRow } from "../../canon/table.ts";
+import type { DialectFacts } from "../../dialects/names.ts";
+import { quote } from "../authored/literal-secrets.ts";
+import { suggest } from "../findings/suggest.ts";
+import type { NormalisedEndpoint } from "../normalised/normalise.ts";
+import type { Scene } from "../scene.ts";
+
+/** An endpoint whose model and provider exist, with where the file says it. */
+export interface ResolvedEndpoint {
+  readonly row: EndpointRow;
+  /** Place in the authored list. */
+  readonly index: number;
+  readonly facts: DialectFacts;
+}
+
+/** Endpoints by id. A second endpoint with an id and an endpoint that points nowhere are reported and left out. */
+export function resolveEndpoints(scene: Scene): ReadonlyMap<string, ResolvedEndpoint> {
+  const resolved = new Map<string, ResolvedEndpoint>();
+  const seen = new Map<string, number>();
+  for (const [index, endpoint] of scene.normalised.endpoints.entries()) {
+    const first = seen.get(endpoint.id);
+    if (first === undefined) {
+      seen.set(endpoint.id, index);
+      const row = resolveEndpoint(scene, endpoint, index);
+      if (row !== null) resolved.set(endpoint.id, row);
+    } else {
+      const message = `endpoints[${first}] has the id ${quote(endpoint.id)} already`;
+      scene.report.value("DUPLICATE_ID", ["endpoints", index, "id"], message, "give one of them another id");
+    }
+  }
+  return resolved;
+}
+
+function resolveEndpoint(scene: Scene, endpoint: NormalisedEndpoint, index: number): ResolvedEndpoint | null {
+  reportReferences(scene, endpoint, index);
+  const model = scene.normalised.models.get(endpoint.model);
+  const provider = scene.normalised.providers.get(endpoint.provider);
+  const facts = provider === undefined ? undefined : scene.dialect(provider.dialect);
+  if (model === undefined || provider === undefined || facts === undefined) return null;
+  const allowed = endpoint.capabilities ?? model.capabilities;
+  const wider = allowed.filter((capability) => !model.capabilities.includes(capability));
+  if (wider.length > 0) {
+    const message = `endpoint ${quote(endpoint.id)} lists ${wider.join(", ")}, which its model ${quote(model.id)} does not have`;
+    const hint = "an endpoint narrows its model's capabilities, it never widens them";
+    scene.report.value("CAPABILITY_WIDENED", ["endpoints", index, "capabilities"], message, hint);
+  }
+  const row = {
+    id: endpoint.id,
+    model: model.id,
+    provider: provider.id,
+    region: endpoint.region ?? provider.region,
+    dialect: provider.dialect,
+    upstreamModel: endpoint.upstreamModel,
+    price: endpoint.price,
+    capabilities: model.capabilities.filter(
+      (capability) => allowed.includes(capability) && facts.expresses.includes(capability),
+    ),
+  };
+  return { row, index, facts };
+}
+
+function reportReferences({ declared, report }: Scene, endpoint: NormalisedEndpoint, index: number): void {
+  const where = `endpoint ${quote(endpoint.id)}`;
+  if (!declared.models.has(endpoint.model)) {
+    const message = `${where} names the model ${quote(endpoint.model)}, which does not exist`;
+    report.value("UNKNOWN_MODEL", ["endpoints", index, "model"], message, suggest(endpoint.model, declared.models));
+  }
+  if (!declared.providers.has(endpoint.provider)) {
+    const message = `${where} names the provider ${quote(endpoint.provider)}, which does not exist`;
+    const hint = suggest(endpoint.provider, declared.providers);
+    report.value("UNKNOWN_PROVIDER", ["endpoints", index, "provider"], message, hint);
+  }
+}

@@ -1,0 +1,127 @@
+import { quote } from "../authored/literal-secrets.ts";
+import type { Path } from "../authored/tree.ts";
+import type { Scene } from "../scene.ts";
+import { suggest } from "../findings/suggest.ts";
+
+/** Reports every name that points nowhere, apart from those of endpoints and routes, which their own files follow. */
+export function reportUnknownNames(scene: Scene): void {
+  reportRegionNames(scene);
+  reportReservedNames(scene);
+  reportProviderNames(scene);
+  for (const id of Object.keys(scene.file.workspaces)) reportWorkspaceNames(scene, id);
+  const { policies, report } = scene;
+  if (policies === null) return;
+  for (const id of Object.keys(scene.file.policies?.initial_mode ?? {})) {
+    if (id === "*" || policies.includes(id)) continue;
+    report.key(
+      "UNKNOWN_POLICY",
+      ["policies", "initial_mode", id],
+      `there is no policy ${quote(id)} in ${quote(scene.normalised.policies.dir)}`,
+      suggest(id, policies),
+    );
+  }
+}
+
+function reportRegionNames({ declared, file, report }: Scene): void {
+  for (const [group, regions] of Object.entries(file.regions)) {
+    if (!declared.regions.has(group) || regions.includes(group)) continue;
+    const message = `the region group ${quote(group)} has the name of a region that is not in it`;
+    report.key("REGION_AMBIGUOUS", ["regions", group], message, "rename the group, or list the region in it");
+  }
+}
+
+/** The tree has refused such keys; these are the names that stand in lists. */
+function reportReservedNames({ file, report }: Scene): void {
+  const refuse = (name: string, path: Path): void => {
+    if (Object.hasOwn(Object.prototype, name))
+      report.value("RESERVED_NAME", path, `${quote(name)} is a reserved name`, "choose another name");
+  };
+  for (const [index, endpoint] of file.endpoints.entries()) refuse(endpoint.id, ["endpoints", index, "id"]);
+  for (const [group, regions] of Object.entries(file.regions)) {
+    for (const [index, region] of regions.entries()) refuse(region, ["regions", group, index]);
+  }
+}
+
+function reportProviderNames(scene: Scene): void {
+  const { file, report } = scene;
+  for (const [id, provider] of Object.entries(file.providers)) {
+    reportRegion(scene, provider.region, ["providers", id, "region"]);
+    const flags = Object.keys(scene.dialect(provider.dialect)?.flags ?? {});
+    for (const [index, flag] of (provider.flags ?? []).entries()) {
+      if (flags.includes(flag)) continue;
+      const message = `the dialect ${quote(provider.dialect)} has no flag ${quote(flag)}`;
+      report.value("UNKNOWN_FLAG", ["providers", id, "flags", index], message, suggest(flag, flags));
+    }
+  }
+  for (const [index, endpoint] of file.endpoints.entries()) {
+    if (endpoint.region !== undefined) reportRegion(scene, endpoint.region, ["endpoints", index, "region"]);
+  }
+}
+
+/** Rows are in one region; only approvals may name a group. */
+function reportRegion({ declared, normalised, report }: Scene, region: string, path: Path): void {
+  if (declared.regions.has(region)) return;
+  if (!declared.regionGroups.has(region)) {
+    report.value("UNKNOWN_REGION", path, `there is no region ${quote(region)}`, suggest(region, declared.regions));
+    return;
+  }
+  const members = (normalised.regionGroups.get(region) ?? []).map(quote).join(", ");
+  report.value(
+    "UNKNOWN_REGION",
+    path,
+    `${quote(region)} is a region group; a row is in one region`,
+    members === "" ? "" : `name one of its regions: ${members}`,
+  );
+}
+
+function reportWorkspaceNames({ declared, file, report }: Scene, id: string): void {
+  const workspace = file.workspaces[id];
+  if (workspace === undefined) return;
+  const where = `workspace ${quote(id)}`;
+  const approve = workspace.approve;
+  const path = ["workspaces", id, "approve"];
+  for (const [index, name] of approve.routes.entries()) {
+    if (declared.routes.has(name)) continue;
+    report.value(
+      "UNKNOWN_ROUTE",
+      [...path, "routes", index],
+      `${where} approves the route ${quote(name)}, which does not exist`,
+      suggest(name, declared.routes),
+    );
+  }
+  for (const [index, name] of approve.providers.entries()) {
+    if (declared.providers.has(name)) continue;
+    const message = `${where} approves the provider ${quote(name)}, which does not exist`;
+    report.value("UNKNOWN_PROVIDER", [...path, "providers", index], message, suggest(name, declared.providers));
+  }
+  for (const [index, name] of approve.regions.entries()) {
+    if (declared.regions.has(name) || declared.regionGroups.has(name)) continue;
+    const message = `${where} approves ${quote(name)}, which is neither a region nor a region group`;
+    report.value(
+      "UNKNOWN_REGION",
+      [...path, "regions", index],
+      message,
+      suggest(name, [...declared.regions, ...declared.regionGroups]),
+    );
+  }
+  for (const [index, label] of (workspace.labels ?? []).entries()) {
+    if (declared.labels.has(label)) continue;
+    const hint = declared.labels.size === 0 ? `add it: \`vocabulary: {labels: […]}\`` : suggest(label, declared.labels);
+    report.value(
+      "UNKNOWN_LABEL",
+      ["workspaces", id, "labels", index],
+      `${where} has the label ${quote(label)}, which \`vocabulary.labels\` does not list`,
+      hint,
+    );
+  }
+  const moderation = workspace.default_moderation_route;
+  if (moderation !== undefined && !declared.routes.has(moderation)) {
+    const message = `${where} names the route ${quote(moderation)}, which does not exist`;
+    report.value(
+      "UNKNOWN_ROUTE",
+      ["workspaces", id, "default_moderation_route"],
+      message,
+      suggest(moderation, declared.routes),
+    );
+  }
+}

@@ -1,0 +1,116 @@
+import { CAPABILITY_NAMES } from "../canon/capability.ts";
+import { MODEL_OPERATIONS } from "../canon/operation.ts";
+import { RETENTIONS } from "../canon/table.ts";
+import { auth, endpoint, model, provider } from "./authored/schema-supply.ts";
+import { policies, route, vocabulary, workspace } from "./authored/schema-use.ts";
+import { object, rows, type Schema } from "./authored/schema.ts";
+
+/** `$id` of the schema; a name, not an address that anybody has to reach. */
+const SCHEMA_ID = "urn:signalbox:routes:1";
+
+/**
+ * The shape of routes.yaml: what the compiler checks, what editors complete (`routes.schema.json`) and what
+ * `docs/configuration.md` says are this one value. What a shape cannot say (references, parity, regions) is checked
+ * in `resolve/` and `checks/`.
+ */
+export function routesSchema(dialects: readonly string[]): Schema {
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    $id: SCHEMA_ID,
+    title: "routes.yaml",
+    ...object("Everything that Signalbox may route to, and who may use it. Unknown keys are errors.", TOP, [
+      "version",
+      "regions",
+      "providers",
+      "models",
+      "endpoints",
+      "routes",
+      "workspaces",
+    ]),
+    $defs: definitions(dialects),
+  };
+}
+
+const TOP: Readonly<Record<string, Schema>> = {
+  version: { const: 1, description: "Version of this format." },
+  regions: {
+    ...rows(
+      "Region groups and the regions in each. Only regions listed here exist. A group named after an area (`eu`, `us`, `apac`) lets the compiler compare its regions with hosts and model ids.",
+      { $ref: "#/$defs/word" },
+      {
+        type: "array",
+        items: { $ref: "#/$defs/word" },
+        minItems: 1,
+        uniqueItems: true,
+        description: "Regions of the group.",
+      },
+    ),
+  },
+  providers: rows(
+    "Places that serve models, by id. A vendor with two regions is two providers.",
+    { $ref: "#/$defs/word" },
+    provider,
+  ),
+  models: rows("What models can do, by id, wherever they are served.", { $ref: "#/$defs/name" }, model),
+  endpoints: {
+    type: "array",
+    items: endpoint,
+    description: "One row for each model at each provider.",
+  },
+  routes: rows("Public model names: one primary endpoint and its fallbacks.", { $ref: "#/$defs/name" }, route),
+  workspaces: rows(
+    "Tenants, and what each may use. Whatever is not approved is denied.",
+    { $ref: "#/$defs/word" },
+    workspace,
+  ),
+  policies,
+  vocabulary,
+};
+
+function definitions(dialects: readonly string[]): Readonly<Record<string, Schema>> {
+  return {
+    word: {
+      type: "string",
+      pattern: "^[a-z0-9][a-z0-9_-]{0,62}$",
+      patternErrorMessage: "1 to 63 lower-case letters, digits, `-` or `_`, beginning with a letter or digit",
+    },
+    name: {
+      type: "string",
+      pattern: "^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$",
+      patternErrorMessage: "1 to 127 letters, digits or `.` `_` `:` `/` `-`, beginning with a letter or digit",
+    },
+    dialect: { type: "string", enum: dialects },
+    capability: { type: "string", enum: CAPABILITY_NAMES },
+    operation: { type: "string", enum: MODEL_OPERATIONS },
+    retention: { type: "string", enum: RETENTIONS },
+    duration: {
+      type: "string",
+      pattern: "^[1-9][0-9]{0,6}(?:ms|s|m|h)$",
+      patternErrorMessage: "a duration such as `500ms`, `30s`, `10m` or `1h`",
+    },
+    tokens: { type: "integer", minimum: 1, maximum: 1_000_000_000 },
+    dollars: { type: "number", minimum: 0, maximum: 1_000_000 },
+    auth,
+    secret: {
+      type: "object",
+      description: "Where the secret stands; never the secret itself.",
+      properties: {
+        env: {
+          type: "string",
+          pattern: "^[A-Za-z_][A-Za-z0-9_]{0,126}$",
+          patternErrorMessage: "the name of an environment variable",
+          description: "Name of an environment variable.",
+        },
+        file: {
+          type: "string",
+          pattern: "^[^\\u0000-\\u001f]{1,1024}$",
+          patternErrorMessage: "the path of a file",
+          description: "Path of a file that holds the secret; one line feed at its end is ignored.",
+        },
+      },
+      additionalProperties: false,
+      minProperties: 1,
+      maxProperties: 1,
+    },
+  };
+}

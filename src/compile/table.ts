@@ -1,0 +1,42 @@
+import { hash } from "node:crypto";
+import { canonicalJson, deepFreeze } from "../canon/json.ts";
+import type { RoutingTable } from "../canon/table.ts";
+import type { NormalisedRoutes } from "./normalised/normalise.ts";
+import type { ResolvedEndpoint } from "./resolve/endpoints.ts";
+import type { ResolvedRoute } from "./resolve/routes.ts";
+
+/**
+ * The third stage: one frozen value, its members always in this order, its rows sorted by id, its maps without a
+ * prototype. The same rows give the same bytes and the same revision, whatever the file's order, comments or path.
+ */
+export function buildTable(
+  normalised: NormalisedRoutes,
+  endpoints: ReadonlyMap<string, ResolvedEndpoint>,
+  routes: ReadonlyMap<string, ResolvedRoute>,
+): RoutingTable {
+  const content: Omit<RoutingTable, "revision"> = {
+    version: 1,
+    regionGroups: byId(normalised.regionGroups),
+    providers: byId(normalised.providers),
+    models: byId(normalised.models),
+    endpoints: byId(new Map([...endpoints].map(([id, { row }]) => [id, row]))),
+    routes: byId(new Map([...routes].map(([id, { row }]) => [id, row]))),
+    workspaces: byId(normalised.workspaces),
+    policies: {
+      dir: normalised.policies.dir,
+      initialMode: byId(new Map(Object.entries(normalised.policies.initialMode))),
+    },
+    vocabulary: normalised.vocabulary,
+  };
+  const { version, ...rows } = content;
+  return deepFreeze({ version, revision: hash("sha256", canonicalJson(content), "hex"), ...rows });
+}
+
+function byId<Row>(rows: ReadonlyMap<string, Row>): Readonly<Record<string, Row>> {
+  const sorted: Record<string, Row> = Object.create(null);
+  for (const id of [...rows.keys()].toSorted()) {
+    const row = rows.get(id);
+    if (row !== undefined) sorted[id] = row;
+  }
+  return sorted;
+}

@@ -1,0 +1,239 @@
+import { hash } from "node:crypto";
+
+import { SCOPES, isScope, type Scope } from "../canon/scope.ts";
+import { KeyNotActiveError } from "../store/errors.ts";
+import type { KeyRecord, KeyStore } from "../store/port.ts";
+import { isEnvironment, makeKeyText, parseKeyText, type KeyText, type RandomBytes } from "./key-text.ts";
+
+export const DAY = 24 * 60 * 60_000;
+
+/** The longest life of a key unless the operator sets another ceiling, milliseconds. */
+export const DEFAULT_MAXIMUM_LIFETIME = 400 * DAY;
+
+/** How long a replaced key still works unless said otherwise, milliseconds (decisions.md, "Credentials"). */
+export const DEFAULT_OVERLAP = DAY;
+
+const MAXIMUM_LABELS = 32;
+
+/** Milliseconds since the epoch. */
+export type Clock = () => number;
+
+export interface KeyOptions {
+  readonly workspace: string;
+  readonly scopes: readonly string[];
+  /** Who answers for the key, such as `group:payments` or an address. */
+  readonly owner: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+  /** Default `production`. */
+  readonly environment?: string;
+  /** Default empty: not bound to a workload. */
+  readonly workload?: string;
+  readonly labels?: readonly string[];
+  /** Public id of the key that asks for it, or `bootstrap`, `cli`. */
+  readonly createdBy: string;
+  /** The operator's ceiling, milliseconds. Default {@link DEFAULT_MAXIMUM_LIFETIME}. */
+  readonly maximumLifetime?: number;
+}
+
+export type KeyField =
+  | "workspace"
+  | "scopes"
+  | "owner"
+  | "expires_at"
+  | "environment"
+  | "workload"
+  | "labels"
+  | "overlap"
+  | "key";
+
+/**
+ * An option cannot be used. The message names the field and the fix and never quotes what was given: somebody may have
+ * put a key there.
+ */
+export class KeyOptionError extends Error {
+  override readonly name = "KeyOptionError";
+  readonly field: KeyField;
+  /** What to give instead, without the field's name: callers put the name of their flag or member in front. */
+  readonly fix: string;
+  constructor(field: KeyField, fix: string) {
+    super(`${field}: ${fix}`);
+    this.field = field;
+    this.fix = fix;
+  }
+}
+
+export interface CreatedKey {
+  /** The whole key, for the one who asked for it; nobody can read it again. */
+  readonly text: string;
+  readonly record: KeyRecord;
+}
+
+/** Makes a key; the caller stores the record. @throws {KeyOptionError} */
+export function createKey(options: KeyOptions, clock: Clock, randomBytes: RandomBytes): CreatedKey {
+  const grant = checkGrant(options, clock);
+  return issue(grant, makeKeyText(randomBytes, grant.environment));
+}
+
+/**
+ * The record of a key whose text was made elsewhere, such as the first key that an operator brings along. The text
+ * must be a whole key as `createKey` makes them; its environment is the text's.
+ *
+ * @throws {KeyOptionError}
+ */
+export function importKey(text: string, options: Omit<KeyOptions, "environment">, clock: Clock): KeyRecord {
+  const parts = parseKeyText(text);
+  if (parts === null) {
+    throw new KeyOptionError("key", "give a whole service key, such as signalbox keys create prints it");
+  }
+  const { environment, publicId } = parts;
+  return issue(checkGrant({ ...options, environment }, clock), { text, publicId }).record;
+}
+
+export interface RotateOptions {
+  /** How long the replaced key still works, milliseconds; 0: not at all. Default {@link DEFAULT_OVERLAP}. */
+  readonly overlap?: number;
+  /** When the new key expires, milliseconds since the epoch. Default: it lives as long as the old one was to live. */
+  readonly expiresAt?: number;
+  readonly createdBy: string;
+  readonly maximumLifetime?: number;
+}
+
+export interface RotatedKey extends CreatedKey {
+  /** The replaced key, with its new expiry. */
+  readonly previous: KeyRecord;
+}
+
+/**
+ * Makes and stores a key with the same grants, and brings the old one's expiry forward to the end of the overlap, both
+ * or neither. `null` where there is no such key.
+ *
+ * @throws {KeyOptionError}
+ * @throws {KeyNotActiveError} for a key that is revoked or expired: rotation must not revive it
+ */
+export async function rotateKey(
+  keys: KeyStore,
+  id: string,
+  options: RotateOptions,
+  clock: Clock,
+  randomBytes: RandomBytes,
+): Promise<RotatedKey | null> {
+  const overlap = options.overlap ?? DEFAULT_OVERLAP;
+  const maximumLifetime = options.maximumLifetime ?? DEFAULT_MAXIMUM_LIFETIME;
+  if (!Number.isSafeInteger(overlap) || overlap < 0 || overlap > maximumLifetime) {
+    throw new KeyOptionError("overlap", `give a duration from 0 to ${describeDays(maximumLifetime)}`);
+  }
+  const old = await keys.get(id);
+  if (old === null) return null;
+  const now = Math.trunc(clock());
+  if (old.status !== "active" || old.expiresAt <= now) throw new KeyNotActiveError(id);
+  const lifetime = Math.min(old.expiresAt - old.createdAt, maximumLifetime);
+  const expiresAt = checkExpiry(options.expiresAt ?? now + lifetime, now, maximumLifetime);
+  const { workspace, scopes, owner, environment, workload, labels } = old;
+  const created = issue(
+    {
+      workspace,
+      scopes,
+      owner,
+      environment,
+      workload,
+      labels,
+      expiresAt,
+      createdAt: now,
+      createdBy: options.createdBy,
+      rotatedFrom: id,
+    },
+    makeKeyText(randomBytes, environment),
+  );
+  const previous = await keys.rotate(id, created.record, now + overlap);
+  return previous === null ? null : { ...created, previous };
+}
+
+/** The digest under which a key is kept. */
+export function digestKeyText(text: string): string {
+  return hash("sha256", text, "hex");
+}
+
+type Grant = Omit<KeyRecord, "id" | "digest" | "lastUsedAt" | "status" | "revokedAt">;
+
+function checkGrant(options: KeyOptions, clock: Clock): Grant {
+  const now = Math.trunc(clock());
+  const { workload = "", labels = [], environment = "production" } = options;
+  return {
+    workspace: checkWord("workspace", options.workspace),
+    scopes: checkScopes(options.scopes),
+    owner: checkOwner(options.owner),
+    environment: checkEnvironment(environment),
+    workload: workload === "" ? "" : checkWord("workload", workload),
+    labels: checkLabels(labels),
+    expiresAt: checkExpiry(options.expiresAt, now, options.maximumLifetime ?? DEFAULT_MAXIMUM_LIFETIME),
+    createdAt: now,
+    createdBy: options.createdBy,
+    rotatedFrom: null,
+  };
+}
+
+function issue(grant: Grant, { text, publicId }: KeyText): CreatedKey {
+  const record: KeyRecord = {
+    id: publicId,
+    digest: digestKeyText(text),
+    ...grant,
+    lastUsedAt: null,
+    status: "active",
+    revokedAt: null,
+  };
+  return { text, record };
+}
+
+function checkWord(field: "workspace" | "workload" | "labels", value: string): string {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(value)) {
+    throw new KeyOptionError(
+      field,
+      "give 1 to 64 letters, digits, dots, dashes or underscores, beginning with a letter or digit",
+    );
+  }
+  return value;
+}
+
+function checkOwner(owner: string): string {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._:@+/-]{0,127}$/.test(owner)) {
+    throw new KeyOptionError(
+      "owner",
+      "say who answers for the key, such as group:payments or an address, up to 128 characters without spaces",
+    );
+  }
+  return owner;
+}
+
+function checkEnvironment(environment: string): string {
+  if (!isEnvironment(environment)) throw new KeyOptionError("environment", "give 1 to 16 characters of a–z and 0–9");
+  return environment;
+}
+
+function checkScopes(scopes: readonly string[]): readonly Scope[] {
+  const known = scopes.filter(isScope);
+  if (known.length === 0 || known.length < scopes.length) {
+    throw new KeyOptionError("scopes", `give one or more of ${SCOPES.join(", ")}`);
+  }
+  return SCOPES.filter((scope) => known.includes(scope));
+}
+
+function checkLabels(labels: readonly string[]): readonly string[] {
+  if (labels.length > MAXIMUM_LABELS) throw new KeyOptionError("labels", `give at most ${MAXIMUM_LABELS}`);
+  return [...new Set(labels.map((label) => checkWord("labels", label)))].toSorted();
+}
+
+function checkExpiry(expiresAt: number, now: number, maximumLifetime: number): number {
+  if (!Number.isSafeInteger(expiresAt) || expiresAt <= now) {
+    throw new KeyOptionError("expires_at", "give a time in the future");
+  }
+  if (expiresAt - now > maximumLifetime) {
+    throw new KeyOptionError("expires_at", `give a time at most ${describeDays(maximumLifetime)} from now`);
+  }
+  return expiresAt;
+}
+
+function describeDays(milliseconds: number): string {
+  const days = Math.floor(milliseconds / DAY);
+  return days >= 1 ? `${days} days` : `${Math.floor(milliseconds / 1000)} seconds`;
+}

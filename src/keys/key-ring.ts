@@ -1,0 +1,139 @@
+import { hash, timingSafeEqual } from "node:crypto";
+
+import type { Identity } from "../canon/identity.ts";
+import type { KeyRecord, KeyStore, KeyUse } from "../store/port.ts";
+import { publicIdOf } from "./key-text.ts";
+
+export type Verification =
+  | { readonly ok: true; readonly identity: Identity }
+  | { readonly ok: false; readonly code: "invalid_api_key" | "expired_api_key" };
+
+/** A use is written again only after this long, milliseconds: `last_used` says "about when", not "how often". */
+const USE_INTERVAL = 5 * 60_000;
+
+/** How often the ring looks for uses to write, milliseconds. */
+const USE_SWEEP = 60_000;
+
+const INVALID: Verification = Object.freeze({ ok: false, code: "invalid_api_key" });
+const EXPIRED: Verification = Object.freeze({ ok: false, code: "expired_api_key" });
+
+/** Characters of a SHA-256 in hexadecimal. Comparing that text costs a third of comparing a new buffer of bytes. */
+const DIGEST_LENGTH = 64;
+
+/** Equal to no digest: hexadecimal text has no zero byte. */
+const NO_DIGEST = Buffer.alloc(DIGEST_LENGTH);
+
+/** Where the digest of a request's key is written for the comparison; filled anew each time, and never kept. */
+const scratch = Buffer.alloc(DIGEST_LENGTH);
+
+interface Entry {
+  /** The digest's hexadecimal text. */
+  readonly digest: Uint8Array;
+  readonly accepted: Verification;
+  readonly expiresAt: number;
+  readonly revoked: boolean;
+  /** Milliseconds since the epoch; 0 where not used by this process. */
+  usedAt: number;
+  writtenAt: number;
+}
+
+/**
+ * Stands in for a key that does not exist, so that an unknown public id takes the same steps and the same time as a
+ * wrong secret.
+ */
+const ABSENT: Entry = {
+  digest: NO_DIGEST,
+  accepted: INVALID,
+  expiresAt: Number.POSITIVE_INFINITY,
+  revoked: true,
+  usedAt: 0,
+  writtenAt: 0,
+};
+
+/** Every key of the store, in memory. Verifying makes no promise and no object, and asks nobody. */
+export class KeyRing {
+  readonly #entries = new Map<string, Entry>();
+
+  /** Takes keys that are new or have changed. A key that was revoked here stays revoked, whatever a late record says. */
+  apply(records: readonly KeyRecord[]): void {
+    for (const record of records) {
+      const known = this.#entries.get(record.id);
+      if (known?.revoked === true) continue;
+      this.#entries.set(record.id, makeEntry(record, known));
+    }
+  }
+
+  /**
+   * Who holds this key.
+   *
+   * @param keyText the whole key, as {@link bearerCredential} takes it from the header
+   * @param now milliseconds since the epoch
+   */
+  verify(keyText: string, now: number): Verification {
+    const publicId = publicIdOf(keyText);
+    if (publicId === null) return INVALID;
+    const entry = this.#entries.get(publicId) ?? ABSENT;
+    scratch.write(hash("sha256", keyText, "hex"), "latin1");
+    if (!timingSafeEqual(scratch, entry.digest) || entry.revoked) return INVALID;
+    if (now >= entry.expiresAt) return EXPIRED;
+    entry.usedAt = now;
+    return entry.accepted;
+  }
+
+  /** Uses that are to be written now: at most one per key in five minutes. They count as written from here on. */
+  takeUses(): readonly KeyUse[] {
+    const uses: KeyUse[] = [];
+    for (const [id, entry] of this.#entries) {
+      if (entry.usedAt === 0 || entry.usedAt - entry.writtenAt < USE_INTERVAL) continue;
+      entry.writtenAt = entry.usedAt;
+      uses.push({ id, at: entry.usedAt });
+    }
+    return uses;
+  }
+}
+
+/** A ring that follows a store. */
+export interface OpenKeyRing {
+  readonly verify: (keyText: string, now: number) => Verification;
+  /** Stops following and writes the last uses. */
+  readonly close: () => Promise<void>;
+}
+
+/** Loads every key, then follows the changes of this and of other processes. @throws {StoreUnavailableError} */
+export async function openKeyRing(keys: KeyStore): Promise<OpenKeyRing> {
+  const ring = new KeyRing();
+  const unwatch = await keys.watch((records) => ring.apply(records));
+  // A use that cannot be written is forgotten: it is a coarse hint, and the requests themselves are in the evidence.
+  const writeUses = (): Promise<void> => keys.touch(ring.takeUses()).catch(() => undefined);
+  const sweep = setInterval(() => void writeUses(), USE_SWEEP);
+  sweep.unref();
+  return {
+    verify: (keyText, now) => ring.verify(keyText, now),
+    async close() {
+      clearInterval(sweep);
+      unwatch();
+      await writeUses();
+    },
+  };
+}
+
+function makeEntry(record: KeyRecord, known: Entry | undefined): Entry {
+  const identity: Identity = Object.freeze({
+    workspace: record.workspace,
+    keyId: record.id,
+    scopes: new Set(record.scopes),
+    environment: record.environment,
+    workload: record.workload,
+    labels: Object.freeze([...record.labels]),
+    expiresAt: record.expiresAt,
+  });
+  return {
+    // A comparison of unequal lengths throws; a damaged record must be refused, not end the request in an error.
+    digest: /^[0-9a-f]{64}$/.test(record.digest) ? Buffer.from(record.digest, "latin1") : NO_DIGEST,
+    accepted: Object.freeze({ ok: true, identity }),
+    expiresAt: record.expiresAt,
+    revoked: record.status === "revoked",
+    usedAt: known?.usedAt ?? 0,
+    writtenAt: known?.writtenAt ?? record.lastUsedAt ?? 0,
+  };
+}

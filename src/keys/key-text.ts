@@ -1,0 +1,115 @@
+import { crc32 } from "node:zlib";
+
+/**
+ * The text of a service key: `sbx_<environment>_<public id>_<secret><checksum>` (decisions.md, "Credentials").
+ * Public id, secret and checksum are base62 and of fixed length, so the parts are found from the end without searching.
+ */
+const PREFIX = "sbx_";
+const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const PUBLIC_ID_LENGTH = 12;
+/** 33 characters of base62 hold 196 bits. */
+const SECRET_LENGTH = 33;
+/** 62^6 is the first power that holds every CRC-32. */
+const CHECKSUM_LENGTH = 6;
+const ENVIRONMENT_LENGTH = 16;
+
+const TAIL_LENGTH = PUBLIC_ID_LENGTH + 1 + SECRET_LENGTH + CHECKSUM_LENGTH;
+const SHORTEST = PREFIX.length + 1 + 1 + TAIL_LENGTH;
+const LONGEST = PREFIX.length + ENVIRONMENT_LENGTH + 1 + TAIL_LENGTH;
+const UNDERSCORE = 0x5f;
+
+export type RandomBytes = (size: number) => Uint8Array;
+
+export interface KeyText {
+  /** The whole key. Shown once; never kept, logged or put into an error. */
+  readonly text: string;
+  readonly publicId: string;
+}
+
+/** @throws {RangeError} when the environment is not 1 to 16 characters of a–z and 0–9 */
+export function makeKeyText(randomBytes: RandomBytes, environment: string): KeyText {
+  if (!isEnvironment(environment)) throw new RangeError("environment: give 1 to 16 characters of a–z and 0–9");
+  const publicId = randomText(randomBytes, PUBLIC_ID_LENGTH);
+  const body = `${PREFIX}${environment}_${publicId}_${randomText(randomBytes, SECRET_LENGTH)}`;
+  return { text: body + checksumText(crc32(body)), publicId };
+}
+
+/** The parts that may be known, or `null` for a text that cannot be a key: wrong shape or wrong checksum. */
+export function parseKeyText(text: string): { readonly publicId: string; readonly environment: string } | null {
+  const publicId = publicIdOf(text);
+  return publicId === null ? null : { publicId, environment: text.slice(PREFIX.length, -TAIL_LENGTH - 1) };
+}
+
+/** The public id alone: what the hot path needs, without an object per request. `null` as for {@link parseKeyText}. */
+export function publicIdOf(text: string): string | null {
+  const length = text.length;
+  if (length < SHORTEST || length > LONGEST || !text.startsWith(PREFIX)) return null;
+  const publicIdAt = length - TAIL_LENGTH;
+  const secretAt = publicIdAt + PUBLIC_ID_LENGTH + 1;
+  if (text.charCodeAt(publicIdAt - 1) !== UNDERSCORE || text.charCodeAt(secretAt - 1) !== UNDERSCORE) return null;
+  for (let index = PREFIX.length; index < publicIdAt - 1; index += 1) {
+    if (!isLowerOrDigit(text.charCodeAt(index))) return null;
+  }
+  const checksumAt = length - CHECKSUM_LENGTH;
+  for (let index = publicIdAt; index < checksumAt; index += 1) {
+    if (index !== secretAt - 1 && digitOf(text.charCodeAt(index)) < 0) return null;
+  }
+  if (readChecksum(text, checksumAt) !== crc32(text.slice(0, checksumAt))) return null;
+  return text.slice(publicIdAt, secretAt - 1);
+}
+
+/**
+ * The credential of an `Authorization` header, or `null` where the scheme is not Bearer. The scheme's case does not
+ * matter (RFC 9110 §11.1).
+ */
+export function bearerCredential(authorization: string): string | null {
+  if (authorization.length < 8 || authorization.charCodeAt(6) !== 0x20) return null;
+  if (!authorization.startsWith("Bearer") && authorization.slice(0, 6).toLowerCase() !== "bearer") return null;
+  return authorization.slice(7).trim();
+}
+
+export function isEnvironment(text: string): boolean {
+  return /^[a-z0-9]{1,16}$/.test(text);
+}
+
+function randomText(randomBytes: RandomBytes, length: number): string {
+  let text = "";
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
+      // 248 = 4 · 62. Taking the rest of the bytes as well would make eight of the characters likelier than the others.
+      if (byte < 248 && text.length < length) text += BASE62.charAt(byte % 62);
+    }
+  }
+  return text;
+}
+
+function checksumText(checksum: number): string {
+  let text = "";
+  for (let rest = checksum; text.length < CHECKSUM_LENGTH; rest = Math.floor(rest / 62)) {
+    text = BASE62.charAt(rest % 62) + text;
+  }
+  return text;
+}
+
+/** -1 where a character is no digit of base62. */
+function readChecksum(text: string, start: number): number {
+  let checksum = 0;
+  for (let index = start; index < text.length; index += 1) {
+    const digit = digitOf(text.charCodeAt(index));
+    if (digit < 0) return -1;
+    checksum = checksum * 62 + digit;
+  }
+  return checksum;
+}
+
+function isLowerOrDigit(code: number): boolean {
+  return (code >= 0x61 && code <= 0x7a) || (code >= 0x30 && code <= 0x39);
+}
+
+/** The value of a base62 digit by its character code; -1 for any other character. */
+function digitOf(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  if (code >= 0x41 && code <= 0x5a) return code - 0x41 + 10;
+  if (code >= 0x61 && code <= 0x7a) return code - 0x61 + 36;
+  return -1;
+}

@@ -1,0 +1,37 @@
+import type { KeyRecord } from "./port.ts";
+
+export type KeyListener = (records: readonly KeyRecord[]) => void;
+
+/**
+ * Who wants to hear of key changes. The records are kept here, so that a listener that joins later gets all of them at
+ * once although the worker sends changes only.
+ */
+export class KeyWatchers {
+  readonly #listeners = new Set<KeyListener>();
+  readonly #records = new Map<string, KeyRecord>();
+  #started: Promise<void> | null = null;
+
+  get size(): number {
+    return this.#listeners.size;
+  }
+
+  /** @param start asks the worker for everything, and for changes from then on; called for the first listener only */
+  async add(listener: KeyListener, start: () => Promise<void>): Promise<() => void> {
+    this.#started ??= start();
+    try {
+      await this.#started;
+    } catch (error) {
+      this.#started = null;
+      throw error;
+    }
+    // No waiting between these two lines: a change in between would be in neither.
+    listener([...this.#records.values()]);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  publish(records: readonly KeyRecord[]): void {
+    for (const record of records) this.#records.set(record.id, record);
+    if (records.length > 0) for (const listener of this.#listeners) listener(records);
+  }
+}

@@ -1,0 +1,103 @@
+import { chmodSync, closeSync, constants, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+
+import { MIGRATIONS } from "./migrations.ts";
+import { isBusy } from "./sqlite-failure.ts";
+
+/** Written into the file's header, so that somebody else's SQLite file is refused instead of filled with our tables. */
+const APPLICATION_ID = 0x53_42_58_31;
+
+/** How long opening waits for another process that opens the same file at the same moment, milliseconds. */
+const OPENING_WAIT = 5_000;
+
+export const IN_MEMORY = ":memory:";
+
+/** The file is not ours, or newer than this program. The message is for the operator and names the fix. */
+export class UnusableDatabaseError extends Error {
+  override readonly name = "UnusableDatabaseError";
+}
+
+/**
+ * Opens the file (made with mode 0600, its folder with 0700 where missing), switches it to WAL with full
+ * synchronisation and brings its tables up to date. Several processes may do so at once.
+ *
+ * @param busyTimeout how long a statement waits for another process's write, milliseconds
+ * @throws {UnusableDatabaseError} when the file belongs to another program or a newer version
+ */
+export function openDatabase(path: string, busyTimeout: number): DatabaseSync {
+  if (path !== IN_MEMORY) prepareFile(path);
+  const database = new DatabaseSync(path, { timeout: busyTimeout });
+  try {
+    refuseForeignFile(database);
+    // The busy timeout does not cover the switch to WAL: without the retry, two processes that start together fail.
+    retryWhileBusy(() => database.exec("PRAGMA journal_mode = WAL"));
+    database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
+    retryWhileBusy(() => migrate(database));
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return database;
+}
+
+/** SQLite gives the WAL and its index the mode of the main file, so that one must be right before SQLite sees it. */
+function prepareFile(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600));
+  chmodSync(path, 0o600);
+}
+
+function refuseForeignFile(database: DatabaseSync): void {
+  const applicationId = readInteger(database, "PRAGMA application_id");
+  const tables = readInteger(database, "SELECT count(*) FROM sqlite_schema");
+  if (applicationId !== APPLICATION_ID && tables > 0) {
+    throw new UnusableDatabaseError("this SQLite file was made by another program; give the path of a new file");
+  }
+}
+
+function migrate(database: DatabaseSync): void {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+    database.exec(
+      "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT",
+    );
+    const newest = MIGRATIONS.at(-1)?.version ?? 0;
+    const present = readInteger(database, "SELECT coalesce(max(version), 0) FROM migrations");
+    if (present > newest) {
+      throw new UnusableDatabaseError(
+        `this database has schema version ${present}, and this program knows versions up to ${newest}; run the newer program, or use another file`,
+      );
+    }
+    const applied = database.prepare("INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)");
+    for (const migration of MIGRATIONS) {
+      if (migration.version <= present) continue;
+      database.exec(migration.sql);
+      applied.run(migration.version, migration.name, Date.now());
+    }
+    database.exec("COMMIT");
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+function readInteger(database: DatabaseSync, sql: string): number {
+  const value = Object.values(database.prepare(sql).get() ?? {})[0];
+  if (typeof value !== "number") throw new TypeError(`${sql} gave no number`);
+  return value;
+}
+
+function retryWhileBusy(action: () => void): void {
+  const sleeper = new Int32Array(new SharedArrayBuffer(4));
+  for (const end = Date.now() + OPENING_WAIT; ;) {
+    try {
+      action();
+      return;
+    } catch (error) {
+      if (!isBusy(error) || Date.now() >= end) throw error;
+      Atomics.wait(sleeper, 0, 0, 10);
+    }
+  }
+}

@@ -1,0 +1,100 @@
+/** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
+export interface Migration {
+  /** Rises by one. */
+  readonly version: number;
+  readonly name: string;
+  readonly sql: string;
+}
+
+const KEYS = `
+CREATE TABLE keys (
+  id TEXT PRIMARY KEY,
+  digest TEXT NOT NULL UNIQUE,
+  workspace TEXT NOT NULL,
+  scopes TEXT NOT NULL CHECK (json_valid(scopes)),
+  owner TEXT NOT NULL,
+  environment TEXT NOT NULL,
+  workload TEXT NOT NULL,
+  labels TEXT NOT NULL CHECK (json_valid(labels)),
+  expires_at INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  created_by TEXT NOT NULL,
+  last_used_at INTEGER,
+  rotated_from TEXT REFERENCES keys (id),
+  status TEXT NOT NULL CHECK (status IN ('active', 'revoked')),
+  revoked_at INTEGER,
+  -- Rises with every change of any key, except of last_used_at: what watchers read on from.
+  version INTEGER NOT NULL,
+  CHECK ((status = 'revoked') = (revoked_at IS NOT NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX keys_by_version ON keys (version);
+CREATE INDEX keys_by_workspace ON keys (workspace, created_at);
+CREATE TRIGGER keys_stay_revoked BEFORE UPDATE OF status, revoked_at ON keys WHEN old.status = 'revoked'
+  BEGIN SELECT RAISE(ABORT, 'a revoked key never comes back'); END;
+CREATE TRIGGER keys_never_live_longer BEFORE UPDATE OF expires_at ON keys WHEN new.expires_at > old.expires_at
+  BEGIN SELECT RAISE(ABORT, 'the expiry of a key only moves nearer'); END;
+CREATE TRIGGER keys_keep_their_grants
+  BEFORE UPDATE OF id, digest, workspace, scopes, owner, environment, workload, labels, created_at, created_by, rotated_from ON keys
+  BEGIN SELECT RAISE(ABORT, 'the grants of a key never change'); END;
+CREATE TRIGGER keys_are_kept BEFORE DELETE ON keys
+  BEGIN SELECT RAISE(ABORT, 'keys are kept; revoke instead'); END;
+`;
+
+/**
+ * Decisions are only ever added. Without a delete the largest row id is never given up, so a sequence number is never
+ * reused although the table has no AUTOINCREMENT (which would cost a second row's update per decision).
+ */
+const EVIDENCE = `
+CREATE TABLE processes (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  started_at INTEGER NOT NULL,
+  seen_at INTEGER NOT NULL,
+  ended_at INTEGER
+) STRICT;
+CREATE TABLE decisions (
+  sequence INTEGER PRIMARY KEY,
+  process INTEGER NOT NULL REFERENCES processes (id),
+  at INTEGER NOT NULL,
+  request_id TEXT NOT NULL UNIQUE,
+  workspace TEXT,
+  record TEXT NOT NULL
+) STRICT;
+CREATE INDEX decisions_by_workspace ON decisions (workspace);
+CREATE TABLE outcomes (
+  decision INTEGER PRIMARY KEY REFERENCES decisions (sequence),
+  record TEXT NOT NULL
+) STRICT;
+CREATE TRIGGER decisions_never_change BEFORE UPDATE ON decisions
+  BEGIN SELECT RAISE(ABORT, 'evidence is only ever added'); END;
+CREATE TRIGGER decisions_are_kept BEFORE DELETE ON decisions
+  BEGIN SELECT RAISE(ABORT, 'evidence is only ever added'); END;
+CREATE TRIGGER outcomes_never_change BEFORE UPDATE ON outcomes
+  BEGIN SELECT RAISE(ABORT, 'evidence is only ever added'); END;
+CREATE TRIGGER outcomes_are_kept BEFORE DELETE ON outcomes
+  BEGIN SELECT RAISE(ABORT, 'evidence is only ever added'); END;
+`;
+
+const POLICIES = `
+CREATE TABLE policies (
+  id TEXT PRIMARY KEY,
+  digest TEXT NOT NULL,
+  revision INTEGER NOT NULL CHECK (revision >= 1),
+  mode TEXT NOT NULL CHECK (mode IN ('shadow', 'enforce'))
+) STRICT, WITHOUT ROWID;
+CREATE TABLE policy_revisions (
+  id TEXT NOT NULL REFERENCES policies (id),
+  revision INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  first_seen_at INTEGER NOT NULL,
+  PRIMARY KEY (id, revision)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER policies_count_up BEFORE UPDATE OF digest, revision ON policies
+  WHEN (new.digest <> old.digest) <> (new.revision = old.revision + 1) OR (new.digest = old.digest AND new.revision <> old.revision)
+  BEGIN SELECT RAISE(ABORT, 'a revision rises by one exactly when the digest changes'); END;
+`;
+
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, name: "keys", sql: KEYS },
+  { version: 2, name: "evidence", sql: EVIDENCE },
+  { version: 3, name: "policies", sql: POLICIES },
+];

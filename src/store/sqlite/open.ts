@@ -1,0 +1,143 @@
+import type {
+  EvidenceEntry,
+  EvidenceQuery,
+  EvidenceStore,
+  KeyRecord,
+  KeyStore,
+  ObservedPolicy,
+  PolicyStore,
+  Store,
+} from "../port.ts";
+import { readEntry } from "../stored-evidence.ts";
+import { IN_MEMORY } from "./database.ts";
+import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "./evidence-queue.ts";
+import { KeyWatchers } from "../key-watchers.ts";
+import type { EvidenceRow } from "./protocol.ts";
+import { WorkerLink } from "./worker-link.ts";
+
+/**
+ * How many entries are read at a time: one page keeps the worker from writing, and this thread from answering, for a
+ * few milliseconds at most.
+ */
+const PAGE = 500;
+
+export interface SqliteStoreOptions {
+  /** The database file; made where missing, with its folder. `:memory:` for one that ends with the store. */
+  readonly path: string;
+  /**
+   * How long a write waits for another process, milliseconds. Default 500: a server must notice other processes' key
+   * changes within a second. Commands can wait longer.
+   */
+  readonly busyTimeout?: number;
+  readonly evidence?: Partial<EvidenceLimits>;
+}
+
+/** @throws {StoreUnavailableError} when the database cannot be opened; the message names the fix */
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  const watchers = new KeyWatchers();
+  const link = await WorkerLink.open({
+    start: { path: options.path, busyTimeout: options.busyTimeout ?? 500 },
+    restart: options.path !== IN_MEMORY,
+    onKeysChanged: (records) => watchers.publish(records),
+    onRestarted: () => {
+      // Failing means that the thread ended again; its next start asks again.
+      if (watchers.size > 0) link.request({ operation: "keys.watch" }, "done").catch(() => undefined);
+    },
+  });
+  const queue = new EvidenceQueue(
+    (decisions, outcomes) => link.request({ operation: "evidence.append", decisions, outcomes }, "appended"),
+    { ...DEFAULT_EVIDENCE_LIMITS, ...options.evidence },
+  );
+  return {
+    keys: keyStore(link, watchers),
+    evidence: evidenceStore(link, queue),
+    policies: policyStore(link),
+    async close() {
+      queue.close();
+      try {
+        await queue.flush();
+      } finally {
+        await link.close();
+      }
+    },
+  };
+}
+
+function keyStore(link: WorkerLink, watchers: KeyWatchers): KeyStore {
+  return {
+    async create(record) {
+      await link.request({ operation: "keys.create", record }, "done");
+    },
+    async get(id) {
+      return (await link.request({ operation: "keys.get", id }, "key")).record;
+    },
+    async list(filter) {
+      return (await link.request({ operation: "keys.list", workspace: filter?.workspace ?? null }, "keys")).records;
+    },
+    async revoke(id, at) {
+      return (await link.request({ operation: "keys.revoke", id, at }, "key")).record;
+    },
+    async rotate(id, replacement: KeyRecord, expiresAt) {
+      return (await link.request({ operation: "keys.rotate", id, replacement, expiresAt }, "key")).record;
+    },
+    async touch(uses) {
+      if (uses.length > 0) await link.request({ operation: "keys.touch", uses }, "done");
+    },
+    watch: (listener) =>
+      watchers.add(listener, async () => {
+        await link.request({ operation: "keys.watch" }, "done");
+      }),
+  };
+}
+
+function evidenceStore(link: WorkerLink, queue: EvidenceQueue): EvidenceStore {
+  return {
+    decide: (record) => queue.decide(record),
+    settle: (record) => queue.settle(record),
+    flush: () => queue.flush(),
+    health: () => queue.health(),
+    read: (query) => readEvidence(link, query),
+  };
+}
+
+async function readEvidence(link: WorkerLink, query: EvidenceQuery): Promise<readonly EvidenceEntry[]> {
+  if (!Number.isSafeInteger(query.limit) || query.limit < 1 || query.limit > 10_000) {
+    throw new RangeError("limit: give a whole number from 1 to 10,000");
+  }
+  if (!Number.isSafeInteger(query.after) || query.after < 0) {
+    throw new RangeError("after: give a sequence number, 0 for all entries");
+  }
+  const newestFirst: EvidenceEntry[] = [];
+  let before = Number.MAX_SAFE_INTEGER;
+  for (;;) {
+    const limit = Math.min(PAGE, query.limit - newestFirst.length);
+    const page = { ...query, limit, before };
+    const { rows } = await link.request({ operation: "evidence.read", query: page }, "evidence");
+    newestFirst.push(...rows.map(toEntry));
+    const oldest = rows.at(-1);
+    if (oldest === undefined || rows.length < limit || newestFirst.length >= query.limit) break;
+    before = oldest.sequence;
+  }
+  return newestFirst.toReversed();
+}
+
+function toEntry({ sequence, decision, outcome, diedAt }: EvidenceRow): EvidenceEntry {
+  return readEntry(sequence, decision, outcome, diedAt);
+}
+
+function policyStore(link: WorkerLink): PolicyStore {
+  return {
+    async observe(contents) {
+      refuseRepeatedId(contents);
+      return (await link.request({ operation: "policies.observe", contents }, "policies")).states;
+    },
+  };
+}
+
+function refuseRepeatedId(contents: readonly ObservedPolicy[]): void {
+  const seen = new Set<string>();
+  for (const { id } of contents) {
+    if (seen.has(id)) throw new RangeError(`policy ${id} is given twice; give each policy once`);
+    seen.add(id);
+  }
+}

@@ -1,0 +1,79 @@
+import type { EvidenceQuery, KeyRecord, KeyUse, ObservedPolicy, PolicyState } from "../port.ts";
+
+/** Given to the worker thread when it starts. */
+export interface WorkerStart {
+  readonly path: string;
+  /** Milliseconds. */
+  readonly busyTimeout: number;
+}
+
+/**
+ * Decisions of one batch, {@link DECISION_FIELDS} values each, one after another: milliseconds, request id, workspace,
+ * the record's JSON text. Flat, because copying a nested list between threads costs about twice as much.
+ */
+export type DecisionFields = (string | number | null)[];
+export const DECISION_FIELDS = 4;
+
+/** Outcomes of one batch, {@link OUTCOME_FIELDS} values each: request id, the record's JSON text. */
+export type OutcomeFields = string[];
+export const OUTCOME_FIELDS = 2;
+
+/** What the main thread asks of the worker. */
+export type StoreRequest =
+  | { readonly operation: "keys.create"; readonly record: KeyRecord }
+  | { readonly operation: "keys.get"; readonly id: string }
+  | { readonly operation: "keys.list"; readonly workspace: string | null }
+  | { readonly operation: "keys.revoke"; readonly id: string; readonly at: number }
+  | {
+      readonly operation: "keys.rotate";
+      readonly id: string;
+      readonly replacement: KeyRecord;
+      readonly expiresAt: number;
+    }
+  | { readonly operation: "keys.touch"; readonly uses: readonly KeyUse[] }
+  | { readonly operation: "keys.watch" }
+  | {
+      readonly operation: "evidence.append";
+      readonly decisions: DecisionFields;
+      readonly outcomes: OutcomeFields;
+    }
+  | { readonly operation: "evidence.read"; readonly query: EvidencePage }
+  | { readonly operation: "policies.observe"; readonly contents: readonly ObservedPolicy[] }
+  | { readonly operation: "close" };
+
+/** One page of a reading: the newest `limit` entries with `after < sequence < before`. */
+export interface EvidencePage extends EvidenceQuery {
+  readonly before: number;
+}
+
+/** An entry as stored. */
+export interface EvidenceRow {
+  readonly sequence: number;
+  readonly decision: string;
+  readonly outcome: string | null;
+  /** When the process that decided was last known to run, where it runs no longer; otherwise `null`. */
+  readonly diedAt: number | null;
+}
+
+/** What the worker answers. */
+export type StoreReply =
+  | { readonly kind: "done" }
+  | { readonly kind: "key"; readonly record: KeyRecord | null }
+  | { readonly kind: "keys"; readonly records: readonly KeyRecord[] }
+  | { readonly kind: "appended"; readonly duplicates: readonly number[]; readonly lost: number }
+  | { readonly kind: "evidence"; readonly rows: readonly EvidenceRow[] }
+  | { readonly kind: "policies"; readonly states: readonly PolicyState[] }
+  | { readonly kind: "duplicate_key"; readonly id: string }
+  | { readonly kind: "key_not_active"; readonly id: string }
+  | { readonly kind: "failed"; readonly description: string };
+
+export interface ToWorker {
+  readonly id: number;
+  readonly request: StoreRequest;
+}
+
+export type FromWorker =
+  | { readonly type: "opened" }
+  | { readonly type: "not_opened"; readonly description: string }
+  | { readonly type: "reply"; readonly id: number; readonly reply: StoreReply }
+  | { readonly type: "keys_changed"; readonly records: readonly KeyRecord[] };

@@ -1,0 +1,151 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+
+import { isScope } from "../../../canon/scope.ts";
+import type { KeyRecord, KeyUse } from "../../port.ts";
+import { readNumber, readNumberOrNull, readText, readTextOrNull, readTexts, type Row } from "./row.ts";
+import { isUniqueViolation } from "../sqlite-failure.ts";
+import type { Transaction } from "./transaction.ts";
+
+const COLUMNS = `id, digest, workspace, scopes, owner, environment, workload, labels, expires_at, created_at, created_by,
+  last_used_at, rotated_from, status, revoked_at`;
+
+/** Every change takes the next number, inside its write transaction; so numbers rise in the order of the commits. */
+const NEXT_VERSION = "(SELECT coalesce(max(version), 0) + 1 FROM keys)";
+
+export type RotateResult = "absent" | "not_active" | "duplicate" | KeyRecord;
+
+/** The statements over the `keys` table; runs in the worker. */
+export class KeyTable {
+  readonly #transaction: Transaction;
+  readonly #insert: StatementSync;
+  readonly #get: StatementSync;
+  readonly #listAll: StatementSync;
+  readonly #listWorkspace: StatementSync;
+  readonly #revoke: StatementSync;
+  readonly #bringForward: StatementSync;
+  readonly #touch: StatementSync;
+  readonly #changedSince: StatementSync;
+
+  constructor(database: DatabaseSync, transaction: Transaction) {
+    this.#transaction = transaction;
+    this.#insert = database.prepare(
+      `INSERT INTO keys (${COLUMNS}, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${NEXT_VERSION})`,
+    );
+    this.#get = database.prepare(`SELECT ${COLUMNS} FROM keys WHERE id = ?`);
+    this.#listAll = database.prepare(`SELECT ${COLUMNS} FROM keys ORDER BY created_at DESC, id`);
+    this.#listWorkspace = database.prepare(
+      `SELECT ${COLUMNS} FROM keys WHERE workspace = ? ORDER BY created_at DESC, id`,
+    );
+    this.#revoke = database.prepare(
+      `UPDATE keys SET status = 'revoked', revoked_at = ?, version = ${NEXT_VERSION} WHERE id = ? AND status = 'active'`,
+    );
+    this.#bringForward = database.prepare(
+      `UPDATE keys SET expires_at = min(expires_at, ?), version = ${NEXT_VERSION} WHERE id = ?`,
+    );
+    this.#touch = database.prepare(
+      "UPDATE keys SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)",
+    );
+    this.#changedSince = database.prepare(`SELECT ${COLUMNS}, version FROM keys WHERE version > ? ORDER BY version`);
+  }
+
+  /** `false` where the id exists. */
+  create(record: KeyRecord): boolean {
+    try {
+      this.#transaction.run(() => this.#add(record));
+      return true;
+    } catch (error) {
+      if (isUniqueViolation(error)) return false;
+      throw error;
+    }
+  }
+
+  get(id: string): KeyRecord | null {
+    const row = this.#get.get(id);
+    return row === undefined ? null : readRecord(row);
+  }
+
+  list(workspace: string | null): readonly KeyRecord[] {
+    return (workspace === null ? this.#listAll.all() : this.#listWorkspace.all(workspace)).map(readRecord);
+  }
+
+  revoke(id: string, at: number): KeyRecord | null {
+    this.#transaction.run(() => this.#revoke.run(at, id));
+    return this.get(id);
+  }
+
+  rotate(id: string, replacement: KeyRecord, expiresAt: number): RotateResult {
+    try {
+      return this.#transaction.run(() => {
+        const previous = this.get(id);
+        if (previous === null) return "absent";
+        if (previous.status !== "active" || previous.expiresAt <= replacement.createdAt) return "not_active";
+        this.#add(replacement);
+        this.#bringForward.run(expiresAt, id);
+        return { ...previous, expiresAt: Math.min(previous.expiresAt, expiresAt) };
+      });
+    } catch (error) {
+      if (isUniqueViolation(error)) return "duplicate";
+      throw error;
+    }
+  }
+
+  touch(uses: readonly KeyUse[]): void {
+    this.#transaction.run(() => {
+      for (const use of uses) this.#touch.run(use.at, use.id, use.at);
+    });
+  }
+
+  /** Keys changed after `version`, with the version to read on from. */
+  changedSince(version: number): {
+    readonly records: readonly KeyRecord[];
+    readonly version: number;
+  } {
+    const rows = this.#changedSince.all(version);
+    const last = rows.at(-1);
+    return {
+      records: rows.map(readRecord),
+      version: last === undefined ? version : readNumber(last, "version"),
+    };
+  }
+
+  #add(record: KeyRecord): void {
+    this.#insert.run(
+      record.id,
+      record.digest,
+      record.workspace,
+      JSON.stringify(record.scopes),
+      record.owner,
+      record.environment,
+      record.workload,
+      JSON.stringify(record.labels),
+      record.expiresAt,
+      record.createdAt,
+      record.createdBy,
+      record.lastUsedAt,
+      record.rotatedFrom,
+      record.status,
+      record.revokedAt,
+    );
+  }
+}
+
+function readRecord(row: Row): KeyRecord {
+  return {
+    id: readText(row, "id"),
+    digest: readText(row, "digest"),
+    workspace: readText(row, "workspace"),
+    // A scope that this version does not know grants nothing.
+    scopes: readTexts(row, "scopes").filter(isScope),
+    owner: readText(row, "owner"),
+    environment: readText(row, "environment"),
+    workload: readText(row, "workload"),
+    labels: readTexts(row, "labels"),
+    expiresAt: readNumber(row, "expires_at"),
+    createdAt: readNumber(row, "created_at"),
+    createdBy: readText(row, "created_by"),
+    lastUsedAt: readNumberOrNull(row, "last_used_at"),
+    rotatedFrom: readTextOrNull(row, "rotated_from"),
+    status: readText(row, "status") === "active" ? "active" : "revoked",
+    revokedAt: readNumberOrNull(row, "revoked_at"),
+  };
+}

@@ -1,0 +1,160 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+
+import type { KeyRecord } from "../port.ts";
+import { DuplicateKeyError, KeyNotActiveError, StoreUnavailableError } from "../errors.ts";
+import type { FromWorker, StoreReply, StoreRequest, ToWorker, WorkerStart } from "./protocol.ts";
+
+/** How long after its unexpected end the thread is started again, milliseconds. */
+const RESTART_DELAY = 1_000;
+
+/** How long closing waits for a thread that does not answer, milliseconds. */
+const CLOSE_WAIT = 5_000;
+
+const RESTARTING = "the store's thread is being restarted; try again in a second";
+const ENDED = "the store's thread has ended, and its database with it; restart the process";
+
+export interface WorkerLinkOptions {
+  readonly start: WorkerStart;
+  /** `false` for a database that ends with its thread: a fresh empty one must not pass for it. */
+  readonly restart: boolean;
+  readonly onKeysChanged: (records: readonly KeyRecord[]) => void;
+  /** Called after the thread was started again; what it had been asked to watch must be asked again. */
+  readonly onRestarted: () => void;
+  /** For tests of the thread's death. */
+  readonly startWorker?: (start: WorkerStart) => Worker;
+}
+
+/** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. Nobody rewrites this path for us. */
+const WORKER_FILE = new URL(`./worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+
+const startThread = (start: WorkerStart): Worker => new Worker(WORKER_FILE, { workerData: start });
+
+interface Waiting {
+  readonly resolve: (reply: StoreReply) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Requests to the worker thread and their replies. */
+export class WorkerLink {
+  readonly #options: WorkerLinkOptions;
+  readonly #waiting = new Map<number, Waiting>();
+  #worker: Worker | null = null;
+  #restarting: ReturnType<typeof setTimeout> | null = null;
+  #lastId = 0;
+  #closed = false;
+
+  private constructor(options: WorkerLinkOptions) {
+    this.#options = options;
+  }
+
+  /** @throws {StoreUnavailableError} when the database cannot be opened; the message names the fix */
+  static async open(options: WorkerLinkOptions): Promise<WorkerLink> {
+    const link = new WorkerLink(options);
+    await link.#start();
+    return link;
+  }
+
+  /**
+   * Gives the reply, which is of the kind asked for.
+   *
+   * @throws {DuplicateKeyError} {@link KeyNotActiveError}, as the worker says
+   * @throws {StoreUnavailableError} when the store is closed, restarting, or could not do it
+   */
+  async request<Kind extends StoreReply["kind"]>(
+    request: StoreRequest,
+    kind: Kind,
+  ): Promise<Extract<StoreReply, { kind: Kind }>> {
+    const reply = await this.#send(request);
+    if (isKind(reply, kind)) return reply;
+    if (reply.kind === "duplicate_key") throw new DuplicateKeyError(reply.id);
+    if (reply.kind === "key_not_active") throw new KeyNotActiveError(reply.id);
+    if (reply.kind === "failed") {
+      throw new StoreUnavailableError(`the store could not do ${request.operation}: ${reply.description}`);
+    }
+    throw new TypeError(`the store's worker answered ${request.operation} with ${reply.kind}`);
+  }
+
+  /** Ends the thread after what it was asked so far. Safe to call twice. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    const last = this.#worker === null ? null : this.request({ operation: "close" }, "done");
+    this.#closed = true;
+    if (this.#restarting !== null) clearTimeout(this.#restarting);
+    const worker = this.#worker;
+    // A thread stuck in the disk never answers; without the limit the process could not end.
+    const limit = new AbortController();
+    try {
+      await Promise.race([last, delay(CLOSE_WAIT, null, { signal: limit.signal })]);
+    } finally {
+      limit.abort();
+      await worker?.terminate();
+    }
+  }
+
+  #send(request: StoreRequest): Promise<StoreReply> {
+    return new Promise((resolve, reject) => {
+      const worker = this.#worker;
+      if (this.#closed) throw new StoreUnavailableError("the store is closed");
+      if (worker === null) throw new StoreUnavailableError(this.#options.restart ? RESTARTING : ENDED);
+      this.#lastId += 1;
+      const message: ToWorker = { id: this.#lastId, request };
+      this.#waiting.set(message.id, { resolve, reject });
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin; this is not a window
+      worker.postMessage(message);
+    });
+  }
+
+  #start(): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const worker = (this.#options.startWorker ?? startThread)(this.#options.start);
+    worker.on("message", (message: FromWorker) => {
+      switch (message.type) {
+        case "opened":
+          this.#worker = worker;
+          resolve();
+          break;
+        case "not_opened":
+          reject(new StoreUnavailableError(`the database could not be opened: ${message.description}`));
+          break;
+        case "reply":
+          this.#waiting.get(message.id)?.resolve(message.reply);
+          this.#waiting.delete(message.id);
+          break;
+        case "keys_changed":
+          this.#options.onKeysChanged(message.records);
+          break;
+      }
+    });
+    // `exit` follows and does the work; without a listener an `error` event would end the whole process.
+    worker.on("error", () => reject(new StoreUnavailableError("the store's thread could not run")));
+    worker.on("exit", () => {
+      reject(new StoreUnavailableError("the store's thread ended while it was starting"));
+      if (this.#worker === worker) this.#lose();
+    });
+    return promise;
+  }
+
+  /** The thread is gone: nobody will answer what was asked, and a new thread is tried until one opens the file. */
+  #lose(): void {
+    this.#worker = null;
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const { reject } of waiting) reject(new StoreUnavailableError("the store's thread ended unexpectedly"));
+    if (this.#options.restart) this.#restartLater();
+  }
+
+  #restartLater(): void {
+    if (this.#closed) return;
+    this.#restarting = setTimeout(() => {
+      this.#start().then(this.#options.onRestarted, () => this.#restartLater());
+    }, RESTART_DELAY);
+  }
+}
+
+function isKind<Kind extends StoreReply["kind"]>(
+  reply: StoreReply,
+  kind: Kind,
+): reply is Extract<StoreReply, { kind: Kind }> {
+  return reply.kind === kind;
+}

@@ -1,0 +1,37 @@
+import { parentPort, workerData } from "node:worker_threads";
+
+import { openDatabase, UnusableDatabaseError } from "./database.ts";
+import type { FromWorker, ToWorker, WorkerStart } from "./protocol.ts";
+import { describeFailure } from "./sqlite-failure.ts";
+import { StoreEngine } from "./store-engine.ts";
+
+/** How often changes by other processes are looked for, milliseconds; the port promises one second. */
+const POLL = 200;
+
+const port = parentPort;
+if (port === null) throw new Error("this file is the store's worker thread; open the store with openSqliteStore");
+
+const post = (message: FromWorker): void => port.postMessage(message);
+
+function start({ path, busyTimeout }: WorkerStart): StoreEngine | null {
+  try {
+    return new StoreEngine(openDatabase(path, busyTimeout), post);
+  } catch (error) {
+    post({
+      type: "not_opened",
+      description: error instanceof UnusableDatabaseError ? error.message : describeFailure(error),
+    });
+    return null;
+  }
+}
+
+const engine = start(workerData);
+if (engine !== null) {
+  const poll = setInterval(() => engine.poll(Date.now()), POLL);
+  port.on("message", ({ id, request }: ToWorker) => {
+    if (request.operation === "close") clearInterval(poll);
+    post({ type: "reply", id, reply: engine.answer(request, Date.now()) });
+    if (request.operation === "close") port.close();
+  });
+  post({ type: "opened" });
+}

@@ -1,0 +1,164 @@
+import { isCapability } from "../canon/capability.ts";
+import { FAILURE_KINDS } from "../canon/failure.ts";
+import { isJsonObject, type JsonObject } from "../canon/json.ts";
+import { OPERATIONS } from "../canon/operation.ts";
+import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
+import {
+  TERMINALS,
+  type AttemptRecord,
+  type DecisionRecord,
+  type OutcomeRecord,
+  type ShadowRecord,
+} from "../evidence/record.ts";
+import { StoreUnavailableError } from "./errors.ts";
+import type { EvidenceEntry } from "./port.ts";
+
+type Check = (value: unknown) => boolean;
+
+const isText: Check = (value) => typeof value === "string";
+const isTextOrNull: Check = (value) => value === null || typeof value === "string";
+const isNumber: Check = (value) => typeof value === "number";
+const isNumberOrNull: Check = (value) => value === null || typeof value === "number";
+const isFlag: Check = (value) => typeof value === "boolean";
+const isOneOf =
+  (words: readonly string[]): Check =>
+  (value) =>
+    typeof value === "string" && words.includes(value);
+const isListOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check);
+const hasShape =
+  (members: Readonly<Record<string, Check>>): Check =>
+  (value) =>
+    isJsonObject(value) && Object.entries(members).every(([name, check]) => check(value[name]));
+
+const SHADOW = {
+  policy: isText,
+  revision: isText,
+  constraint: isText,
+  reason: isTextOrNull,
+  verdict: isOneOf(["fail", "indeterminate"]),
+} satisfies Record<keyof ShadowRecord, Check>;
+
+/** `satisfies` makes a member that is added to the record, and forgotten here, a compile error. */
+const DECISION = {
+  requestId: isText,
+  at: isNumber,
+  workspace: isTextOrNull,
+  keyId: isTextOrNull,
+  environment: isTextOrNull,
+  operation: isOneOf([...OPERATIONS, "models", "simulate", "control"]),
+  route: isTextOrNull,
+  outcome: isOneOf(["route", "deny", "refuse"]),
+  tableRevision: isText,
+  plan: isListOf(isText),
+  policy: isTextOrNull,
+  policyRevision: isTextOrNull,
+  constraint: isTextOrNull,
+  reason: isTextOrNull,
+  wouldDeny: isListOf(hasShape(SHADOW)),
+  needs: isListOf((value) => typeof value === "string" && isCapability(value)),
+  stream: isFlag,
+  context: isOneOf(TOKEN_BUCKETS),
+  maxOutput: isOneOf(TOKEN_BUCKETS),
+  reasoningEffort: isOneOf(REASONING_EFFORTS),
+  retryCount: isNumber,
+  clientRequestDigest: isTextOrNull,
+} satisfies Record<keyof DecisionRecord, Check>;
+
+const ATTEMPT = {
+  endpoint: isText,
+  provider: isText,
+  region: isText,
+  failure: (value) => value === null || isOneOf(FAILURE_KINDS)(value),
+  status: isNumberOrNull,
+  duration: isNumber,
+  simulated: isFlag,
+} satisfies Record<keyof AttemptRecord, Check>;
+
+const OUTCOME = {
+  requestId: isText,
+  at: isNumber,
+  status: isNumber,
+  terminal: isOneOf(TERMINALS),
+  finish: isTextOrNull,
+  attempts: isListOf(hasShape(ATTEMPT)),
+  stripped: isListOf(isText),
+  inputTokens: isNumberOrNull,
+  outputTokens: isNumberOrNull,
+  cacheReadTokens: isNumberOrNull,
+  reasoningTokens: isNumberOrNull,
+  firstByte: isNumberOrNull,
+  total: isNumber,
+  router: isNumber,
+} satisfies Record<keyof OutcomeRecord, Check>;
+
+function isDecision(value: JsonObject | DecisionRecord): value is DecisionRecord {
+  return hasShape(DECISION)(value);
+}
+
+function isOutcome(value: JsonObject | OutcomeRecord): value is OutcomeRecord {
+  return hasShape(OUTCOME)(value);
+}
+
+/**
+ * An entry from the texts of its records.
+ *
+ * @param diedAt when the process that decided was last known to run; `null` while it runs
+ * @throws {StoreUnavailableError} for a text that does not hold such a record; names the sequence, quotes nothing
+ */
+export function readEntry(
+  sequence: number,
+  decisionText: string,
+  outcomeText: string | null,
+  diedAt: number | null,
+): EvidenceEntry {
+  const decision = parseObject(decisionText);
+  if (decision === null || !isDecision(decision)) throw unreadable(sequence);
+  if (outcomeText === null) {
+    return {
+      sequence,
+      decision,
+      outcome: diedAt === null ? null : unknownOutcome(decision, diedAt),
+    };
+  }
+  const outcome = parseObject(outcomeText);
+  if (outcome === null || !isOutcome(outcome)) throw unreadable(sequence);
+  return { sequence, decision, outcome };
+}
+
+/** What is known of a request whose process died: nothing. Status 0 says that no status is known. */
+function unknownOutcome(decision: DecisionRecord, at: number): OutcomeRecord {
+  return {
+    requestId: decision.requestId,
+    at,
+    status: 0,
+    terminal: "unknown",
+    finish: null,
+    attempts: [],
+    stripped: [],
+    inputTokens: null,
+    outputTokens: null,
+    cacheReadTokens: null,
+    reasoningTokens: null,
+    firstByte: null,
+    total: 0,
+    router: 0,
+  };
+}
+
+function parseObject(text: string): JsonObject | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function unreadable(sequence: number): StoreUnavailableError {
+  return new StoreUnavailableError(
+    `evidence entry ${sequence} is not a record that this version knows; read it with the version that wrote it`,
+  );
+}

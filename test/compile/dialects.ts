@@ -1,0 +1,18 @@
+import { type DialectFacts, DIALECTS } from "../../src/dialects/names.ts";
+
+/** The dialects of this release and two more, so that the checks of every kind of work can be tested before all protocols exist. */
+export const TEST_DIALECTS: Readonly<Record<string, DialectFacts>> = {
+  ...DIALECTS,
+  "test-vectors": {
+    operations: ["embed", "rerank", "moderate"],
+    expresses: [],
+    flags: {},
+    demandsOutputLimit: false,
+  },
+  "test-limit": {
+    operations: ["generate"],
+    expresses: ["tools", "prefill"],
+    flags: {},
+    demandsOutputLimit: true,
+  },
+};

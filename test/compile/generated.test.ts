@@ -1,0 +1,41 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { ROUTE_CODES } from "../../src/compile/findings/codes.ts";
+import { configurationReference, diagnosticsReference } from "../../src/compile/generate/reference.ts";
+import { routesSchema } from "../../src/compile/routes-schema.ts";
+import { DIALECTS } from "../../src/dialects/names.ts";
+
+const schema = routesSchema(Object.keys(DIALECTS).toSorted());
+
+function committed(path: string): string {
+  return readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+}
+
+// When one of these fails: `node src/compile/generate/write-schema.ts`.
+test("routes.schema.json is the schema that the compiler checks", () => {
+  expect(committed("routes.schema.json")).toBe(`${JSON.stringify(schema, null, 2)}\n`);
+});
+
+test("docs/configuration.md is written from the schema", () => {
+  expect(committed("docs/configuration.md")).toBe(configurationReference(schema, DIALECTS));
+});
+
+test("docs/diagnostics.md is written from the table of codes and lists every code once", () => {
+  const text = committed("docs/diagnostics.md");
+  expect(text).toBe(diagnosticsReference());
+  for (const code of Object.keys(ROUTE_CODES)) expect(text.split(`| \`${code}\``)).toHaveLength(2);
+});
+
+test("every key of the schema says what it means", () => {
+  const silent: string[] = [];
+  const visit = (value: unknown, path: string): void => {
+    if (typeof value !== "object" || value === null) return;
+    for (const [name, member] of Object.entries(value)) visit(member, `${path}/${name}`);
+    if (!("properties" in value) || typeof value.properties !== "object" || value.properties === null) return;
+    for (const [name, property] of Object.entries(value.properties)) {
+      if (!("description" in property) || property.description === "") silent.push(`${path}/${name}`);
+    }
+  };
+  visit(schema, "");
+  expect(silent).toEqual([]);
+});

@@ -1,0 +1,97 @@
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+
+import { evidence } from "../../src/cli/evidence.ts";
+import { asWord } from "../../src/evidence/record.ts";
+import type { EvidenceEntry, Store } from "../../src/store/port.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { runCommand } from "../keys/command.ts";
+import { decisionRecord, outcomeRecord } from "../store/records.ts";
+import { temporaryFolder } from "../store/temporary-folder.ts";
+
+let cwd: string;
+let store: Store;
+beforeEach(async () => {
+  cwd = temporaryFolder();
+  store = await openSqliteStore({ path: join(cwd, ".signalbox", "signalbox.db") });
+  return () => store.close();
+});
+const run = (...argv: string[]) => runCommand(evidence, argv, { cwd });
+
+describe("evidence tail", () => {
+  it("prints one readable line a request", async () => {
+    await store.evidence.decide(decisionRecord("r1"));
+    await store.evidence.decide(
+      decisionRecord("r2", {
+        outcome: "deny",
+        route: null,
+        plan: [],
+        workspace: null,
+        reason: asWord("REGION_NOT_APPROVED"),
+      }),
+    );
+    store.evidence.settle(outcomeRecord("r1"));
+    await store.evidence.flush();
+    const { code, stdout } = await run("tail");
+    expect(code).toBe(0);
+    expect(stdout.split("\n")).toEqual([
+      "2026-11-18T11:06:40.000Z  r1  acme-prod  chat.completions  chat-large -> bedrock-eu/eu-central  completed  200  -  1234+321 tokens  830 ms",
+      "2026-11-18T11:06:40.000Z  r2  -  chat.completions  - -> -  deny  -  REGION_NOT_APPROVED  -  -",
+      "",
+    ]);
+  });
+
+  it("prints JSON lines, limited and narrowed", async () => {
+    for (const id of ["r1", "r2", "r3"]) {
+      await store.evidence.decide(decisionRecord(id, { workspace: asWord(id === "r3" ? "beta" : "acme") }));
+    }
+    const { stdout } = await run("tail", "--json", "--workspace", "acme", "--limit", "1");
+    const entry = JSON.parse(stdout) as EvidenceEntry;
+    expect(entry.decision.requestId).toBe("r2");
+  });
+
+  it("follows: prints each request once, when it has ended", async () => {
+    await store.evidence.decide(decisionRecord("r1"));
+    await store.evidence.decide(decisionRecord("r2"));
+    store.evidence.settle(outcomeRecord("r2"));
+    await store.evidence.flush();
+    const stop = new AbortController();
+    let printed = "";
+    const ended = runCommand(evidence, ["tail", "--follow", "--json"], {
+      cwd,
+      signal: stop.signal,
+      stdout: (text) => (printed += text),
+    });
+    const ids = (): string[] =>
+      printed
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => (JSON.parse(line) as EvidenceEntry).decision.requestId);
+    await expect.poll(ids, { timeout: 4_000 }).toEqual(["r2"]);
+    await store.evidence.decide(decisionRecord("r3"));
+    store.evidence.settle(outcomeRecord("r3"));
+    await expect.poll(ids, { timeout: 4_000 }).toEqual(["r2", "r3"]);
+    store.evidence.settle(outcomeRecord("r1"));
+    await expect.poll(ids, { timeout: 4_000 }).toEqual(["r2", "r3", "r1"]);
+    // A later one shows that another round has passed, and that nothing was printed twice in it.
+    await store.evidence.decide(decisionRecord("r4"));
+    store.evidence.settle(outcomeRecord("r4"));
+    await expect.poll(() => ids().includes("r4"), { timeout: 4_000 }).toBe(true);
+    expect(ids()).toEqual(["r2", "r3", "r1", "r4"]);
+    stop.abort();
+    expect((await ended).code).toBe(0);
+  });
+
+  it.each([
+    [[], "command: give tail"],
+    [["head"], "command: give tail"],
+    [["tail", "--limit", "0"], "--limit: give a whole number from 1 to 10000"],
+    [["tail", "--limit", "10001"], "--limit: give a whole number"],
+    [["tail", "--limit", "many"], "--limit: give a whole number"],
+    [["tail", "--nothing"], "--nothing: there is no such flag"],
+  ])("refuses %j with exit 2", async (argv, complaint) => {
+    const { code, stderr } = await run(...argv);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`signalbox evidence: ${complaint}`);
+  });
+});

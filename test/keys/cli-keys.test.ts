@@ -1,0 +1,198 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+
+import { keys } from "../../src/cli/keys.ts";
+import { DAY, digestKeyText } from "../../src/keys/key-record.ts";
+import { parseKeyText } from "../../src/keys/key-text.ts";
+import { temporaryFolder } from "../store/temporary-folder.ts";
+import { runCommand, type Ran } from "./command.ts";
+
+const CREATE = [
+  "create",
+  "--workspace",
+  "acme-prod",
+  "--scopes",
+  "inference,catalogue:read",
+  "--owner",
+  "group:payments",
+];
+
+let cwd: string;
+beforeEach(() => {
+  cwd = temporaryFolder();
+});
+const run = (...argv: string[]): Promise<Ran> => runCommand(keys, argv, { cwd });
+const listed = async (...argv: string[]): Promise<Record<string, unknown>[]> =>
+  JSON.parse((await run("list", "--json", ...argv)).stdout) as Record<string, unknown>[];
+
+describe("keys create", () => {
+  it("prints the key once, alone on stdout, and keeps everything but the key", async () => {
+    const { code, stdout, stderr } = await run(
+      ...CREATE,
+      "--expires",
+      "90d",
+      "--labels",
+      "eu,batch",
+      "--workload",
+      "checkout",
+    );
+    expect(code).toBe(0);
+    const text = stdout.trim();
+    expect(stdout).toBe(`${text}\n`);
+    const id = parseKeyText(text)?.publicId;
+    expect(stderr).toContain(`Made ${id} for acme-prod (inference, catalogue:read)`);
+    expect(stderr).not.toContain(text.slice(-39));
+    expect(await listed()).toMatchObject([
+      {
+        id,
+        status: "active",
+        workspace: "acme-prod",
+        environment: "production",
+        workload: "checkout",
+        labels: ["batch", "eu"],
+        created_by: "cli",
+        last_used_at: null,
+      },
+    ]);
+    const everything = JSON.stringify(await listed());
+    expect(everything).not.toContain(text.slice(-39));
+    expect(everything).not.toContain(digestKeyText(text));
+  });
+
+  it("says nothing else with --quiet, and gives one JSON value with --json", async () => {
+    const quiet = await run(...CREATE, "--expires", "1h", "--quiet");
+    expect(quiet.stderr).toBe("");
+    expect(parseKeyText(quiet.stdout.trim())).not.toBeNull();
+    const json = JSON.parse(
+      (await run(...CREATE, "--expires", "1h", "--environment", "staging", "--json")).stdout,
+    ) as Record<string, string>;
+    expect(parseKeyText(json["key"] ?? "")).toEqual({ publicId: json["id"], environment: "staging" });
+  });
+
+  it("takes durations and times", async () => {
+    const before = Date.now();
+    await run(...CREATE, "--expires", "90d");
+    const at = new Date(before + 30 * DAY).toISOString();
+    await run(...CREATE, "--expires", at);
+    const expiries = (await listed())
+      .map((key) => Date.parse(String(key["expires_at"])) - before)
+      .toSorted((a, b) => a - b);
+    expect(expiries[0]).toBe(30 * DAY);
+    expect(expiries[1]).toBeGreaterThanOrEqual(90 * DAY);
+    expect(expiries[1]).toBeLessThan(90 * DAY + 60_000);
+  });
+
+  it.each([
+    [["--expires", "90d", "--workspace", "a b"], "--workspace: give 1 to 64"],
+    [["--expires", "90d", "--scopes", "inference,admin"], "--scopes: give one or more of inference, catalogue:read"],
+    [["--expires", "90d", "--scopes", ","], "--scopes: give one or more"],
+    [["--expires", "90d", "--owner", "canary text"], "--owner: say who"],
+    [["--expires", "90d", "--environment", "Canary"], "--environment: give 1 to 16"],
+    [["--expires", "canary"], "--expires: give a duration such as 90d, or an RFC 3339 time"],
+    [["--expires", "2026-13-45T00:00:00Z"], "--expires: give a duration"],
+    [["--expires", "2027-01-01"], "--expires: give a duration"],
+    [["--expires", "401d"], "--expires: give a time at most 400 days from now"],
+    [["--expires", "0"], "--expires: give a time in the future"],
+    [[], "--expires: is missing"],
+    [["--expires"], "--expires: needs a value"],
+    [["--expires", "1d", "--canary"], "--canary: there is no such flag"],
+    [["--expires", "1d", "--overlap", "1h"], "--overlap: has no meaning for keys create"],
+    [["--expires", "1d", "--json=yes"], "--json: takes no value"],
+    [["--expires", "1d", "sbx_canary"], "create: takes flags only"],
+  ])("refuses %j with exit 2, naming the flag and no value", async (argv, complaint) => {
+    const { code, stdout, stderr } = await run(...CREATE, ...argv);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(`signalbox keys: ${complaint}`);
+    expect(stderr.replace("--canary", "")).not.toMatch(/canary/i);
+    expect(existsSync(join(cwd, ".signalbox"))).toBe(false);
+  });
+});
+
+describe("keys list, revoke and rotate", () => {
+  const create = async (...argv: string[]): Promise<string> =>
+    (await run(...CREATE, "--expires", "90d", "--quiet", ...argv)).stdout.trim();
+  const idOf = (text: string): string => parseKeyText(text)?.publicId ?? "";
+
+  it("lists as a table, narrowed by workspace", async () => {
+    const text = await create();
+    await create("--workspace", "beta");
+    const lines = (await run("list", "--workspace", "acme-prod")).stdout.split("\n");
+    expect(lines[0]).toMatch(/^ID +STATUS +WORKSPACE/);
+    expect(lines[1]).toMatch(
+      new RegExp(`^${idOf(text)} +active +acme-prod +production +inference,catalogue:read +group:payments`),
+    );
+    expect(lines).toHaveLength(3);
+    expect((await run("list", "--workspace", "none")).stdout).toBe("No keys.\n");
+  });
+
+  it("revokes by id or by the key itself", async () => {
+    const [first, second] = [await create(), await create()];
+    expect((await run("revoke", idOf(first))).code).toBe(0);
+    const { code, stderr } = await run("revoke", second);
+    expect(code).toBe(0);
+    expect(stderr).toContain(`Revoked ${idOf(second)}`);
+    expect((await listed()).map((key) => key["status"])).toEqual(["revoked", "revoked"]);
+  });
+
+  it("rotates with an overlap and prints the new key alone", async () => {
+    const old = await create();
+    const before = Date.now();
+    const { code, stdout, stderr } = await run("rotate", idOf(old), "--overlap", "1h");
+    expect(code).toBe(0);
+    expect(stderr).toContain(`It replaces ${idOf(old)}, which works until`);
+    const all = await listed();
+    const find = (text: string) => all.find((key) => key["id"] === idOf(text));
+    expect(find(stdout.trim())).toMatchObject({ rotated_from: idOf(old), workspace: "acme-prod", status: "active" });
+    const rest = Date.parse(String(find(old)?.["expires_at"])) - before;
+    expect(rest).toBeGreaterThanOrEqual(3_600_000);
+    expect(rest).toBeLessThan(3_660_000);
+    expect((await run("rotate", idOf(old), "--overlap", "0")).code).toBe(0);
+    expect((await run("rotate", idOf(old))).stderr).toContain("is revoked or expired");
+  });
+
+  it("fails with exit 1 for an unknown key and a missing database, and makes none", async () => {
+    const missing = await run("list");
+    expect(missing.code).toBe(1);
+    expect(missing.stderr).toContain("there is no database at");
+    expect(existsSync(join(cwd, ".signalbox"))).toBe(false);
+    await create();
+    for (const command of ["revoke", "rotate"]) {
+      const { code, stderr } = await run(command, "unknown");
+      expect([code, stderr]).toEqual([
+        1,
+        "signalbox keys: there is no such key in this database; see: signalbox keys list\n",
+      ]);
+    }
+  });
+
+  it.each([
+    [[], "command: give one of create, list, revoke, rotate"],
+    [["steal"], "command: give one of"],
+    [["revoke"], "ID: is missing"],
+    [["revoke", "a", "b"], "ID: give exactly one"],
+    [["rotate", "a", "--overlap", "soon"], "--overlap: give a duration"],
+    [["revoke", "a", "--scopes", "b"], "--scopes: has no meaning for keys revoke"],
+  ])("refuses %j with exit 2", async (argv, complaint) => {
+    const { code, stderr } = await run(...argv);
+    expect(code).toBe(2);
+    expect(stderr).toContain(complaint);
+  });
+
+  it("looks where --database says, else SIGNALBOX_DATABASE", async () => {
+    const io = { cwd, environment: { SIGNALBOX_DATABASE: "by-environment.db" } };
+    await runCommand(keys, [...CREATE, "--expires", "1d"], io);
+    await runCommand(keys, [...CREATE, "--expires", "1d", "--database", "by-flag.db"], io);
+    expect(["by-environment.db", "by-flag.db", ".signalbox"].map((name) => existsSync(join(cwd, name)))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  it("prints help", async () => {
+    const { code, stdout } = await run("--help");
+    expect(code).toBe(0);
+    expect(stdout).toContain("Usage: signalbox keys");
+  });
+});

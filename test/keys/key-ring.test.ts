@@ -1,0 +1,175 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it, vi } from "vitest";
+
+import { createKey, type KeyOptions } from "../../src/keys/key-record.ts";
+import { KeyRing, openKeyRing } from "../../src/keys/key-ring.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+
+const NOW = 1_795_000_000_000;
+const MINUTE = 60_000;
+
+const make = (options: Partial<KeyOptions> = {}) =>
+  createKey(
+    {
+      workspace: "acme-prod",
+      scopes: ["inference"],
+      owner: "group:payments",
+      expiresAt: NOW + 10_000_000,
+      createdBy: "cli",
+      ...options,
+    },
+    () => NOW,
+    randomBytes,
+  );
+
+const INVALID = { ok: false, code: "invalid_api_key" };
+
+describe("KeyRing.verify", () => {
+  it("gives the identity of a key, the same object every time", () => {
+    const ring = new KeyRing();
+    const { text, record } = make({
+      scopes: ["route:simulate", "inference"],
+      workload: "checkout",
+      labels: ["b", "a"],
+    });
+    ring.apply([record]);
+    const verification = ring.verify(text, NOW);
+    expect(verification).toEqual({
+      ok: true,
+      identity: {
+        workspace: "acme-prod",
+        keyId: record.id,
+        scopes: new Set(["inference", "route:simulate"]),
+        environment: "production",
+        workload: "checkout",
+        labels: ["a", "b"],
+        expiresAt: NOW + 10_000_000,
+      },
+    });
+    expect(ring.verify(text, NOW + 1)).toBe(verification);
+    expect(Object.isFrozen(verification)).toBe(true);
+    expect(JSON.stringify(verification)).not.toContain(text.slice(-20));
+  });
+
+  it("refuses an unknown key, a wrong secret with a right checksum, and text that is no key", () => {
+    const ring = new KeyRing();
+    const { record } = make();
+    const other = make();
+    ring.apply([record]);
+    expect(ring.verify(other.text, NOW)).toEqual(INVALID);
+    // The public id is known, the text is well formed, the secret is another key's.
+    ring.apply([{ ...record, id: other.record.id }]);
+    expect(ring.verify(other.text, NOW)).toEqual(INVALID);
+    expect(ring.verify("constructor", NOW)).toEqual(INVALID);
+    expect(ring.verify("", NOW)).toEqual(INVALID);
+  });
+
+  it("says expired only to who has the right secret", () => {
+    const ring = new KeyRing();
+    const { text, record } = make();
+    ring.apply([record]);
+    expect(ring.verify(text, record.expiresAt - 1).ok).toBe(true);
+    expect(ring.verify(text, record.expiresAt)).toEqual({ ok: false, code: "expired_api_key" });
+    for (const digest of ["0".repeat(64), "", record.digest.slice(1), record.digest.toUpperCase()]) {
+      ring.apply([{ ...record, digest }]);
+      expect(ring.verify(text, record.expiresAt)).toEqual(INVALID);
+    }
+  });
+
+  it("refuses a revoked key for good, even when an older record arrives late, even when expired", () => {
+    const ring = new KeyRing();
+    const { text, record } = make();
+    ring.apply([record]);
+    ring.apply([{ ...record, status: "revoked", revokedAt: NOW }]);
+    expect(ring.verify(text, NOW)).toEqual(INVALID);
+    ring.apply([record]);
+    expect(ring.verify(text, NOW)).toEqual(INVALID);
+    expect(ring.verify(text, record.expiresAt + 1)).toEqual(INVALID);
+  });
+});
+
+describe("KeyRing.takeUses", () => {
+  it("tells of each key at most once in five minutes, and only of accepted ones", () => {
+    const ring = new KeyRing();
+    const { text, record } = make();
+    const unused = make();
+    ring.apply([record, unused.record]);
+    ring.verify(make().text, NOW);
+    expect(ring.takeUses()).toEqual([]);
+    ring.verify(text, NOW);
+    expect(ring.takeUses()).toEqual([{ id: record.id, at: NOW }]);
+    ring.verify(text, NOW + 4 * MINUTE);
+    ring.apply([{ ...record, expiresAt: record.expiresAt - 1 }]);
+    expect(ring.takeUses()).toEqual([]);
+    ring.verify(text, NOW + 5 * MINUTE);
+    expect(ring.takeUses()).toEqual([{ id: record.id, at: NOW + 5 * MINUTE }]);
+    expect(ring.takeUses()).toEqual([]);
+  });
+});
+
+describe("openKeyRing", () => {
+  it("follows the store: a revocation holds before it resolves, and uses are written on close", async () => {
+    const store = await openSqliteStore({ path: ":memory:" });
+    const [first, second] = [make(), make()];
+    await store.keys.create(first.record);
+    const ring = await openKeyRing(store.keys);
+    await store.keys.create(second.record);
+    expect([ring.verify(first.text, NOW).ok, ring.verify(second.text, NOW).ok]).toEqual([true, true]);
+    await store.keys.revoke(first.record.id, NOW);
+    expect(ring.verify(first.text, NOW)).toEqual(INVALID);
+    await ring.close();
+    expect(await store.keys.get(second.record.id)).toMatchObject({ lastUsedAt: NOW });
+    await store.close();
+  });
+
+  it("holds under load: no verification that starts after revoke resolved is accepted", async () => {
+    const store = await openSqliteStore({ path: ":memory:" });
+    const { text, record } = make();
+    await store.keys.create(record);
+    const ring = await openKeyRing(store.keys);
+    let revoked = false;
+    let acceptedAfterwards = 0;
+    const revocation = store.keys.revoke(record.id, NOW).then(() => (revoked = true));
+    const end = performance.now() + 200;
+    while (performance.now() < end) {
+      for (let count = 0; count < 100; count += 1) {
+        if (ring.verify(text, NOW).ok && revoked) acceptedAfterwards += 1;
+      }
+      await delay(0);
+    }
+    await revocation;
+    expect(acceptedAfterwards).toBe(0);
+    await ring.close();
+    await store.close();
+  });
+
+  it("writes uses once a minute, and survives a store that cannot", async () => {
+    vi.useFakeTimers();
+    try {
+      const { text, record } = make();
+      const touched: unknown[] = [];
+      const ring = await openKeyRing({
+        create: () => Promise.resolve(),
+        get: () => Promise.resolve(null),
+        list: () => Promise.resolve([]),
+        revoke: () => Promise.resolve(null),
+        rotate: () => Promise.resolve(null),
+        touch: (uses) => {
+          touched.push(uses);
+          return Promise.reject(new Error("disk on fire"));
+        },
+        watch: (listener) => {
+          listener([record]);
+          return Promise.resolve(() => undefined);
+        },
+      });
+      ring.verify(text, NOW);
+      await vi.advanceTimersByTimeAsync(61_000);
+      expect(touched).toEqual([[{ id: record.id, at: NOW }]]);
+      await ring.close();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});

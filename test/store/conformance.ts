@@ -1,0 +1,323 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import type { DecisionRecord } from "../../src/evidence/record.ts";
+import { asWord } from "../../src/evidence/record.ts";
+import { DuplicateDecisionError, DuplicateKeyError, KeyNotActiveError } from "../../src/store/errors.ts";
+import type { KeyRecord, Store } from "../../src/store/port.ts";
+import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
+
+/** What every engine behind the store's port must do. `open` gives a new, empty store each time. */
+export function describeStore(name: string, open: () => Promise<Store>): void {
+  // oxlint-disable-next-line vitest/valid-title -- the engine's name is the title
+  describe(name, () => {
+    let store: Store;
+    beforeEach(async () => {
+      store = await open();
+    });
+    afterEach(() => store.close());
+
+    describe("keys", () => {
+      keyLaws(() => store);
+    });
+    describe("watch", () => {
+      watchLaws(() => store);
+    });
+    describe("evidence", () => {
+      evidenceLaws(() => store);
+    });
+    describe("policies", () => {
+      policyLaws(() => store);
+    });
+
+    it("closes twice without complaint, and refuses work afterwards", async () => {
+      await store.close();
+      await store.close();
+      await expect(store.keys.get("a")).rejects.toThrow("the store is closed");
+      await expect(store.evidence.decide(decisionRecord("r1"))).rejects.toThrow("closed");
+    });
+  });
+}
+
+function keyLaws(store: () => Store): void {
+  it("gives a key back as it was created, and null for an unknown one", async () => {
+    const record = keyRecord("a", { labels: [], workload: "", rotatedFrom: null });
+    await store().keys.create(record);
+    expect(await store().keys.get("a")).toEqual(record);
+    expect(await store().keys.get("constructor")).toBeNull();
+  });
+
+  it("refuses a second key with the same id and keeps the first", async () => {
+    await store().keys.create(keyRecord("a"));
+    const copy = keyRecord("a", { digest: "f".repeat(64), owner: "group:other" });
+    await expect(store().keys.create(copy)).rejects.toThrow(DuplicateKeyError);
+    expect((await store().keys.get("a"))?.owner).toBe("group:payments");
+  });
+
+  it("lists the newest first, by workspace where asked", async () => {
+    await store().keys.create(keyRecord("old", { createdAt: 1 }));
+    await store().keys.create(keyRecord("new", { createdAt: 3 }));
+    await store().keys.create(keyRecord("other", { createdAt: 2, workspace: "beta" }));
+    expect((await store().keys.list()).map(({ id }) => id)).toEqual(["new", "other", "old"]);
+    expect((await store().keys.list({ workspace: "beta" })).map(({ id }) => id)).toEqual(["other"]);
+    expect(await store().keys.list({ workspace: "none" })).toEqual([]);
+  });
+
+  it("revokes once: the first time stays, and an unknown key is null", async () => {
+    await store().keys.create(keyRecord("a"));
+    expect(await store().keys.revoke("a", 50)).toMatchObject({ status: "revoked", revokedAt: 50 });
+    expect(await store().keys.revoke("a", 60)).toMatchObject({ status: "revoked", revokedAt: 50 });
+    expect(await store().keys.revoke("b", 60)).toBeNull();
+  });
+
+  it("rotates: the replacement is there and the old key expires at the end of the overlap", async () => {
+    await store().keys.create(keyRecord("a"));
+    const replacement = keyRecord("b", {
+      rotatedFrom: "a",
+      createdAt: 1_500_000,
+      expiresAt: 3_000_000,
+    });
+    expect(await store().keys.rotate("a", replacement, 1_600_000)).toMatchObject({
+      id: "a",
+      expiresAt: 1_600_000,
+    });
+    expect(await store().keys.get("a")).toMatchObject({ status: "active", expiresAt: 1_600_000 });
+    expect(await store().keys.get("b")).toEqual(replacement);
+  });
+
+  it("never lets rotation lengthen the life of the old key", async () => {
+    await store().keys.create(keyRecord("a"));
+    const replacement = keyRecord("b", { createdAt: 1_500_000 });
+    expect(await store().keys.rotate("a", replacement, 9_000_000)).toMatchObject({
+      expiresAt: 2_000_000,
+    });
+    expect(await store().keys.get("a")).toMatchObject({ expiresAt: 2_000_000 });
+  });
+
+  it("rotates neither an unknown, nor a revoked, nor an expired key, and then adds nothing", async () => {
+    await store().keys.create(keyRecord("revoked"));
+    await store().keys.revoke("revoked", 5);
+    await store().keys.create(keyRecord("expired", { expiresAt: 1_400_000 }));
+    const replacement = keyRecord("b", { createdAt: 1_400_000 });
+    expect(await store().keys.rotate("unknown", replacement, 1_600_000)).toBeNull();
+    await expect(store().keys.rotate("revoked", replacement, 1_600_000)).rejects.toThrow(KeyNotActiveError);
+    await expect(store().keys.rotate("expired", replacement, 1_600_000)).rejects.toThrow(KeyNotActiveError);
+    expect(await store().keys.get("b")).toBeNull();
+  });
+
+  it("leaves the old key untouched when the replacement cannot be added", async () => {
+    await store().keys.create(keyRecord("a"));
+    await store().keys.create(keyRecord("b"));
+    const rotation = store().keys.rotate(
+      "a",
+      keyRecord("b", { createdAt: 1_400_000, digest: "e".repeat(64) }),
+      1_500_000,
+    );
+    await expect(rotation).rejects.toThrow(DuplicateKeyError);
+    expect(await store().keys.get("a")).toMatchObject({ expiresAt: 2_000_000 });
+  });
+
+  it("remembers the latest use and ignores unknown keys", async () => {
+    await store().keys.create(keyRecord("a"));
+    await store().keys.touch([
+      { id: "a", at: 20 },
+      { id: "unknown", at: 1 },
+    ]);
+    await store().keys.touch([{ id: "a", at: 10 }]);
+    await store().keys.touch([]);
+    expect(await store().keys.get("a")).toMatchObject({ lastUsedAt: 20 });
+  });
+}
+
+function watchLaws(store: () => Store): void {
+  it("shows everything before it resolves, then each change before the change resolves", async () => {
+    await store().keys.create(keyRecord("a"));
+    const calls: (readonly KeyRecord[])[] = [];
+    await store().keys.watch((records) => calls.push(records));
+    expect(calls.map((records) => records.map(({ id }) => id))).toEqual([["a"]]);
+
+    await store().keys.create(keyRecord("b"));
+    expect(calls.at(-1)).toEqual([keyRecord("b")]);
+    await store().keys.revoke("a", 7);
+    expect(calls.at(-1)).toMatchObject([{ id: "a", status: "revoked" }]);
+    await store().keys.rotate("b", keyRecord("c", { createdAt: 1_500_000 }), 1_600_000);
+    expect(
+      calls
+        .at(-1)
+        ?.map(({ id }) => id)
+        .toSorted(),
+    ).toEqual(["b", "c"]);
+    expect(calls).toHaveLength(4);
+  });
+
+  it("says nothing of mere uses", async () => {
+    await store().keys.create(keyRecord("a"));
+    let calls = 0;
+    await store().keys.watch(() => (calls += 1));
+    await store().keys.touch([{ id: "a", at: 20 }]);
+    await store().keys.get("a");
+    expect(calls).toBe(1);
+  });
+
+  it("serves a second listener in full, and an ended one no more", async () => {
+    await store().keys.create(keyRecord("a"));
+    const first: string[] = [];
+    const second: string[] = [];
+    const end = await store().keys.watch((records) => first.push(...records.map(({ id }) => id)));
+    await store().keys.create(keyRecord("b"));
+    await store().keys.watch((records) => second.push(...records.map(({ id }) => id)));
+    end();
+    await store().keys.create(keyRecord("c"));
+    expect(first).toEqual(["a", "b"]);
+    expect(second).toEqual(["a", "b", "c"]);
+  });
+
+  it("calls back at once for an empty store", async () => {
+    const calls: (readonly KeyRecord[])[] = [];
+    await store().keys.watch((records) => calls.push(records));
+    expect(calls).toEqual([[]]);
+    await store().keys.create(keyRecord("a"));
+    expect(calls).toHaveLength(2);
+  });
+}
+
+function evidenceLaws(store: () => Store): void {
+  it("gives decisions back in order, each with its outcome", async () => {
+    const denied: DecisionRecord = decisionRecord("r2", {
+      outcome: "deny",
+      route: null,
+      plan: [],
+      reason: asWord("REGION_NOT_APPROVED"),
+    });
+    await Promise.all([store().evidence.decide(decisionRecord("r1")), store().evidence.decide(denied)]);
+    store().evidence.settle(outcomeRecord("r1"));
+    await store().evidence.flush();
+    const entries = await store().evidence.read({ after: 0, limit: 10 });
+    expect(entries.map(({ decision, outcome }) => ({ decision, outcome }))).toEqual([
+      { decision: decisionRecord("r1"), outcome: outcomeRecord("r1") },
+      { decision: denied, outcome: null },
+    ]);
+    expect(entries[1]?.sequence).toBeGreaterThan(entries[0]?.sequence ?? Number.NaN);
+  });
+
+  it("is readable as soon as decide resolves", async () => {
+    await store().evidence.decide(decisionRecord("r1"));
+    expect(await store().evidence.read({ after: 0, limit: 1 })).toHaveLength(1);
+  });
+
+  it("writes outcomes without a flush soon after", async () => {
+    await store().evidence.decide(decisionRecord("r1"));
+    store().evidence.settle(outcomeRecord("r1"));
+    await expect
+      .poll(async () => (await store().evidence.read({ after: 0, limit: 1 }))[0]?.outcome?.terminal)
+      .toBe("completed");
+  });
+
+  it("narrows by sequence, limit, workspace and request", async () => {
+    for (let number = 1; number <= 5; number += 1) {
+      await store().evidence.decide(
+        decisionRecord(`r${number}`, {
+          workspace: number % 2 === 0 ? asWord("beta") : asWord("acme"),
+        }),
+      );
+    }
+    const ids = async (query: object): Promise<string[]> =>
+      (await store().evidence.read({ after: 0, limit: 10, ...query })).map(({ decision }) => decision.requestId);
+    const all = await store().evidence.read({ after: 0, limit: 10 });
+    expect(await ids({ limit: 2 })).toEqual(["r4", "r5"]);
+    expect(await ids({ after: all[2]?.sequence ?? 0 })).toEqual(["r4", "r5"]);
+    expect(await ids({ workspace: "beta" })).toEqual(["r2", "r4"]);
+    expect(await ids({ workspace: "beta", limit: 1 })).toEqual(["r4"]);
+    expect(await ids({ requestId: "r3" })).toEqual(["r3"]);
+    expect(await ids({ requestId: "r3", workspace: "beta" })).toEqual([]);
+    expect(await ids({ workspace: "nobody" })).toEqual([]);
+  });
+
+  it("reads more than one page without a gap or a repetition", async () => {
+    const requestIds = Array.from({ length: 1_203 }, (_, index) => `r${index}`);
+    await Promise.all(requestIds.map((id) => store().evidence.decide(decisionRecord(id))));
+    const read = async (limit: number): Promise<string[]> =>
+      (await store().evidence.read({ after: 0, limit })).map(({ decision }) => decision.requestId);
+    expect(await read(10_000)).toEqual(requestIds);
+    expect(await read(1_001)).toEqual(requestIds.slice(-1_001));
+  });
+
+  it.each([
+    { after: 0, limit: 0 },
+    { after: 0, limit: 10_001 },
+    { after: 0, limit: 1.5 },
+    { after: -1, limit: 1 },
+    { after: Number.NaN, limit: 1 },
+  ])("refuses to read %o", async (query) => {
+    await expect(store().evidence.read(query)).rejects.toThrow(RangeError);
+  });
+
+  it("refuses a repeated request id without harm to the rest of its batch", async () => {
+    const results = await Promise.allSettled(
+      ["r1", "r2", "r1", "r3"].map((id) => store().evidence.decide(decisionRecord(id))),
+    );
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
+    expect(results[2]).toMatchObject({ reason: expect.any(DuplicateDecisionError) as unknown });
+    await expect(store().evidence.decide(decisionRecord("r3"))).rejects.toThrow(DuplicateDecisionError);
+    expect(await store().evidence.read({ after: 0, limit: 10 })).toHaveLength(3);
+  });
+
+  it("keeps the first outcome and counts those that belong to nothing", async () => {
+    await store().evidence.decide(decisionRecord("r1"));
+    store().evidence.settle(outcomeRecord("r1", "failed"));
+    store().evidence.settle(outcomeRecord("r1", "completed"));
+    store().evidence.settle(outcomeRecord("nobody"));
+    await store().evidence.flush();
+    expect((await store().evidence.read({ after: 0, limit: 1 }))[0]?.outcome?.terminal).toBe("failed");
+    expect(store().evidence.health()).toEqual({ state: "ok", waiting: 0, refused: 0, lost: 2 });
+  });
+
+  it("takes fractions of a millisecond", async () => {
+    await store().evidence.decide(decisionRecord("r1", { at: 1_795_000_000_000.25 }));
+    expect((await store().evidence.read({ after: 0, limit: 1 }))[0]?.decision.at).toBe(1_795_000_000_000.25);
+  });
+}
+
+function policyLaws(store: () => Store): void {
+  const observe = async (id: string, digest: string, initialMode: "shadow" | "enforce" = "shadow") =>
+    (await store().policies.observe([{ id, digest, initialMode }]))[0];
+
+  it("numbers contents: the number rises by one exactly when the digest changes", async () => {
+    const revisions: unknown[] = [];
+    for (const digest of ["A", "A", "B", "B", "A"]) revisions.push((await observe("p", digest))?.revision);
+    expect(revisions).toEqual([1, 1, 2, 2, 3]);
+  });
+
+  it("takes the initial mode for the first content only", async () => {
+    expect(await observe("p", "A", "enforce")).toEqual({
+      id: "p",
+      digest: "A",
+      revision: 1,
+      mode: "enforce",
+    });
+    expect(await observe("p", "B", "shadow")).toEqual({
+      id: "p",
+      digest: "B",
+      revision: 2,
+      mode: "enforce",
+    });
+  });
+
+  it("answers in the order asked, and numbers each policy by itself", async () => {
+    await observe("b", "old");
+    const states = await store().policies.observe([
+      { id: "b", digest: "new", initialMode: "shadow" },
+      { id: "a", digest: "x", initialMode: "enforce" },
+    ]);
+    expect(states).toEqual([
+      { id: "b", digest: "new", revision: 2, mode: "shadow" },
+      { id: "a", digest: "x", revision: 1, mode: "enforce" },
+    ]);
+    expect(await store().policies.observe([])).toEqual([]);
+  });
+
+  it("refuses an id given twice, and then numbers nothing", async () => {
+    const twice = ["A", "B"].map((digest) => ({ id: "p", digest, initialMode: "shadow" as const }));
+    await expect(store().policies.observe(twice)).rejects.toThrow("policy p is given twice");
+    expect((await observe("p", "C"))?.revision).toBe(1);
+  });
+}

@@ -1,0 +1,20 @@
+/** Run as a process by `crash.test.ts`: decides without end and says on stdout which decisions were acknowledged. */
+import { writeSync } from "node:fs";
+
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { decisionRecord, outcomeRecord } from "./records.ts";
+
+const [, , path = "", round = ""] = process.argv;
+const store = await openSqliteStore({ path });
+
+async function writeWithoutEnd(lane: number): Promise<void> {
+  for (let number = 0; ; number += 1) {
+    const requestId = `${round}-${lane}-${number}`;
+    await store.evidence.decide(decisionRecord(requestId));
+    // Synchronous: an acknowledgement that is printed later than it was given could die with the process.
+    writeSync(1, `${requestId}\n`);
+    store.evidence.settle(outcomeRecord(requestId));
+  }
+}
+
+await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map(writeWithoutEnd));

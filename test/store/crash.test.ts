@@ -1,0 +1,55 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+const WRITER = fileURLToPath(new URL("./crash-writer.ts", import.meta.url));
+const ROUNDS = 30;
+
+/** Starts a writer, kills it without warning at a random moment, and gives the request ids it had acknowledged. */
+async function killedWriter(path: string, round: number): Promise<readonly string[]> {
+  const child = spawn(process.execPath, [WRITER, path, `${round}`], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const printed: string[] = [];
+  child.stdout.setEncoding("utf8").on("data", (text: string) => printed.push(text));
+  const exited = once(child, "close");
+  await Promise.race([once(child.stdout, "data"), exited]);
+  await delay(Math.random() * 60);
+  child.kill("SIGKILL");
+  await exited;
+  // The last piece is a line that was cut off, or empty.
+  return printed.join("").split("\n").slice(0, -1);
+}
+
+it(`keeps every acknowledged decision over ${ROUNDS} kills`, { timeout: 120_000 }, async () => {
+  const path = join(temporaryFolder(), "signalbox.db");
+  const acknowledged: string[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) acknowledged.push(...(await killedWriter(path, round)));
+  expect(acknowledged.length).toBeGreaterThan(ROUNDS * 8);
+
+  const database = new DatabaseSync(path);
+  expect(database.prepare("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
+  const kept = new Set(
+    database
+      .prepare("SELECT request_id FROM decisions")
+      .all()
+      .map((row) => row["request_id"]),
+  );
+  expect(acknowledged.filter((requestId) => !kept.has(requestId))).toEqual([]);
+  // As if a lease's time had passed: the processes are dead, but none could say so.
+  database.exec("UPDATE processes SET seen_at = seen_at - 60000");
+  database.close();
+
+  const store = await openSqliteStore({ path });
+  const newest = await store.evidence.read({ after: 0, limit: 2_000 });
+  expect(newest.every(({ outcome }) => outcome !== null)).toBe(true);
+  expect(newest.filter(({ outcome }) => outcome?.terminal === "unknown").length).toBeGreaterThan(0);
+  await store.close();
+});

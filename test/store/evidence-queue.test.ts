@@ -1,0 +1,210 @@
+import { describe, expect, it } from "vitest";
+
+import { EvidenceQueue, type Appended, type EvidenceLimits } from "../../src/store/sqlite/evidence-queue.ts";
+import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../src/store/sqlite/protocol.ts";
+import { decisionRecord, outcomeRecord } from "./records.ts";
+
+interface Write {
+  readonly decisions: number;
+  readonly outcomes: number;
+  readonly startedAt: number;
+  readonly succeed: (appended?: Partial<Appended>) => void;
+  readonly fail: () => void;
+}
+
+/** A queue whose writes the test completes by hand. */
+function makeQueue(limits: Partial<EvidenceLimits> = {}): {
+  queue: EvidenceQueue;
+  writes: Write[];
+} {
+  const writes: Write[] = [];
+  const queue = new EvidenceQueue(
+    (decisions, outcomes) => {
+      const { promise, resolve, reject } = Promise.withResolvers<Appended>();
+      writes.push({
+        decisions: decisions.length / DECISION_FIELDS,
+        outcomes: outcomes.length / OUTCOME_FIELDS,
+        startedAt: performance.now(),
+        succeed: (appended = {}) => resolve({ duplicates: [], lost: 0, ...appended }),
+        fail: () => reject(new Error("disk on fire")),
+      });
+      return promise;
+    },
+    { spacing: 0, outcomeDelay: 1, maxWait: 10_000, maxWaiting: 100, ...limits },
+  );
+  return { queue, writes };
+}
+
+const nextWrite = async (writes: readonly Write[], number: number): Promise<Write> => {
+  await expect.poll(() => writes.length, { interval: 1 }).toBe(number);
+  const write = writes[number - 1];
+  if (write === undefined) throw new Error("there is no such write");
+  return write;
+};
+
+describe("group commit", () => {
+  it("writes what one turn brings in one batch, and what arrives meanwhile in the next", async () => {
+    const { queue, writes } = makeQueue();
+    const first = [queue.decide(decisionRecord("a")), queue.decide(decisionRecord("b"))];
+    const write = await nextWrite(writes, 1);
+    const second = ["c", "d", "e"].map((id) => queue.decide(decisionRecord(id)));
+    queue.settle(outcomeRecord("a"));
+    expect(queue.health().waiting).toBe(5);
+    write.succeed();
+    await Promise.all(first);
+    const next = await nextWrite(writes, 2);
+    expect([write.decisions, write.outcomes, next.decisions, next.outcomes]).toEqual([2, 0, 3, 1]);
+    next.succeed();
+    await Promise.all(second);
+    expect(queue.health()).toEqual({ state: "ok", waiting: 0, refused: 0, lost: 0 });
+  });
+
+  it("resolves nothing before its batch is written", async () => {
+    const { queue, writes } = makeQueue();
+    let resolved = 0;
+    void queue.decide(decisionRecord("a")).then(() => (resolved += 1));
+    const write = await nextWrite(writes, 1);
+    expect(resolved).toBe(0);
+    write.succeed();
+    await expect.poll(() => resolved).toBe(1);
+  });
+
+  it("keeps the starts of two commits apart", async () => {
+    const { queue, writes } = makeQueue({ spacing: 60 });
+    const first = queue.decide(decisionRecord("a"));
+    (await nextWrite(writes, 1)).succeed();
+    await first;
+    const second = queue.decide(decisionRecord("b"));
+    const write = await nextWrite(writes, 2);
+    expect(write.startedAt - (writes[0]?.startedAt ?? 0)).toBeGreaterThanOrEqual(55);
+    write.succeed();
+    await second;
+  });
+
+  it("does not let a waiting outcome hold a decision up", async () => {
+    const { queue, writes } = makeQueue({ outcomeDelay: 60_000 });
+    queue.settle(outcomeRecord("a"));
+    const decided = queue.decide(decisionRecord("b"));
+    const write = await nextWrite(writes, 1);
+    expect(write.outcomes).toBe(1);
+    write.succeed();
+    await decided;
+  });
+});
+
+describe("a store that does not keep up", () => {
+  it("refuses more decisions than may wait, and takes them again afterwards", async () => {
+    const { queue, writes } = makeQueue({ maxWaiting: 3 });
+    const accepted = ["a", "b"].map((id) => queue.decide(decisionRecord(id)));
+    const write = await nextWrite(writes, 1);
+    accepted.push(queue.decide(decisionRecord("c")));
+    await expect(queue.decide(decisionRecord("d"))).rejects.toMatchObject({ reason: "full" });
+    write.succeed();
+    (await nextWrite(writes, 2)).succeed();
+    await Promise.all(accepted);
+    const later = queue.decide(decisionRecord("e"));
+    (await nextWrite(writes, 3)).succeed();
+    await later;
+    expect(queue.health()).toMatchObject({ state: "ok", refused: 1 });
+  });
+
+  it("refuses everybody who waits once a commit is late, new ones at once, until it lands", async () => {
+    const { queue, writes } = makeQueue({ maxWait: 200 });
+    const flying = queue.decide(decisionRecord("a"));
+    const write = await nextWrite(writes, 1);
+    const gathering = queue.decide(decisionRecord("b"));
+    const results = await Promise.allSettled([flying, gathering]);
+    expect(results).toMatchObject([{ reason: { reason: "late" } }, { reason: { reason: "late" } }]);
+    await expect(queue.decide(decisionRecord("c"))).rejects.toMatchObject({ reason: "late" });
+    expect(queue.health()).toMatchObject({ state: "unavailable", waiting: 0, refused: 3 });
+    write.succeed();
+    await expect.poll(() => queue.health().state).toBe("ok");
+    const later = queue.decide(decisionRecord("d"));
+    const next = await nextWrite(writes, 2);
+    expect(next.decisions).toBe(1);
+    next.succeed();
+    await later;
+  });
+
+  it("refuses the decisions of a failed batch and tries its outcomes again", async () => {
+    const { queue, writes } = makeQueue();
+    const decided = queue.decide(decisionRecord("a"));
+    queue.settle(outcomeRecord("z"));
+    (await nextWrite(writes, 1)).fail();
+    await expect(decided).rejects.toMatchObject({ reason: "failed" });
+    const next = await nextWrite(writes, 2);
+    expect([next.decisions, next.outcomes]).toEqual([0, 1]);
+    next.succeed();
+    await queue.flush();
+    expect(queue.health()).toEqual({ state: "ok", waiting: 0, refused: 1, lost: 0 });
+  });
+
+  it("keeps no more outcomes than it may, whatever fails, and counts the lost", async () => {
+    const { queue, writes } = makeQueue({ maxWaiting: 2 });
+    for (const id of ["a", "b", "c"]) queue.settle(outcomeRecord(id));
+    const write = await nextWrite(writes, 1);
+    queue.settle(outcomeRecord("d"));
+    write.fail();
+    const next = await nextWrite(writes, 2);
+    expect([write.outcomes, next.outcomes, queue.health().lost]).toEqual([2, 2, 2]);
+    next.succeed();
+  });
+});
+
+describe("flush", () => {
+  it("waits for what flies and for what gathers", async () => {
+    const { queue, writes } = makeQueue({ outcomeDelay: 60_000 });
+    const decided = queue.decide(decisionRecord("a"));
+    const write = await nextWrite(writes, 1);
+    queue.settle(outcomeRecord("a"));
+    let flushed = false;
+    const flush = queue.flush().then(() => (flushed = true));
+    write.succeed();
+    const next = await nextWrite(writes, 2);
+    expect([flushed, next.outcomes]).toEqual([false, 1]);
+    next.succeed();
+    await Promise.all([decided, flush]);
+  });
+
+  it("does not wait for a batch that was written a moment ago", async () => {
+    const { queue, writes } = makeQueue();
+    const flushed = queue.decide(decisionRecord("a")).then(() => queue.flush());
+    (await nextWrite(writes, 1)).succeed();
+    await flushed;
+    expect(writes).toHaveLength(1);
+  });
+
+  it("waits for the batch that flies when nothing gathers", async () => {
+    const { queue, writes } = makeQueue();
+    const decided = queue.decide(decisionRecord("a"));
+    const write = await nextWrite(writes, 1);
+    let flushed = false;
+    const flush = queue.flush().then(() => (flushed = true));
+    await Promise.resolve();
+    expect(flushed).toBe(false);
+    write.succeed();
+    await Promise.all([decided, flush]);
+    expect(writes).toHaveLength(1);
+  });
+
+  it("is refused while the store is late", async () => {
+    const { queue, writes } = makeQueue({ maxWait: 10 });
+    const decided = queue.decide(decisionRecord("a"));
+    const write = await nextWrite(writes, 1);
+    await expect(decided).rejects.toMatchObject({ reason: "late" });
+    await expect(queue.flush()).rejects.toMatchObject({ reason: "late" });
+    write.succeed();
+  });
+
+  it("has nothing to do for an idle queue, and still works on a closed one", async () => {
+    const { queue, writes } = makeQueue();
+    await queue.flush();
+    expect(writes).toHaveLength(0);
+    const decided = queue.decide(decisionRecord("a"));
+    queue.close();
+    const flush = queue.flush();
+    (await nextWrite(writes, 1)).succeed();
+    await Promise.all([decided, flush]);
+    await expect(queue.decide(decisionRecord("b"))).rejects.toMatchObject({ reason: "closed" });
+  });
+});

@@ -1,0 +1,88 @@
+import { asWord, type DecisionRecord, type OutcomeRecord, type Terminal } from "../../src/evidence/record.ts";
+import type { KeyRecord } from "../../src/store/port.ts";
+
+export function decisionRecord(requestId: string, members: Partial<DecisionRecord> = {}): DecisionRecord {
+  return {
+    requestId: asWord(requestId),
+    at: 1_795_000_000_000,
+    workspace: asWord("acme-prod"),
+    keyId: asWord("k7Hs92kLmQ3x"),
+    environment: asWord("production"),
+    operation: "chat.completions",
+    route: asWord("chat-large"),
+    outcome: "route",
+    tableRevision: asWord("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
+    plan: [asWord("sonnet-bedrock-eu"), asWord("gpt-5-azure-eu")],
+    policy: null,
+    policyRevision: null,
+    constraint: null,
+    reason: null,
+    wouldDeny: [
+      {
+        policy: asWord("eu-residency"),
+        revision: asWord("3"),
+        constraint: asWord("region_approved"),
+        reason: asWord("REGION_UNKNOWN"),
+        verdict: "fail",
+      },
+    ],
+    needs: ["tools", "json_schema"],
+    stream: true,
+    context: "to_4k",
+    maxOutput: "to_1k",
+    reasoningEffort: "unspecified",
+    retryCount: 0,
+    clientRequestDigest: null,
+    ...members,
+  };
+}
+
+export function outcomeRecord(requestId: string, terminal: Terminal = "completed"): OutcomeRecord {
+  return {
+    requestId: asWord(requestId),
+    at: 1_795_000_000_900,
+    status: 200,
+    terminal,
+    finish: asWord("stop"),
+    attempts: [
+      {
+        endpoint: asWord("sonnet-bedrock-eu"),
+        provider: asWord("bedrock-eu"),
+        region: asWord("eu-central"),
+        failure: null,
+        status: 200,
+        duration: 812.4,
+        simulated: false,
+      },
+    ],
+    stripped: [asWord("user")],
+    inputTokens: 1234,
+    outputTokens: 321,
+    cacheReadTokens: 0,
+    reasoningTokens: null,
+    firstByte: 210.5,
+    total: 830.1,
+    router: 1.4,
+  };
+}
+
+export function keyRecord(id: string, members: Partial<KeyRecord> = {}): KeyRecord {
+  return {
+    id,
+    digest: Buffer.from(id.padEnd(32, ".")).toString("hex").slice(0, 64),
+    workspace: "acme-prod",
+    scopes: ["inference", "catalogue:read"],
+    owner: "group:payments",
+    environment: "production",
+    workload: "checkout",
+    labels: ["batch", "eu"],
+    expiresAt: 2_000_000,
+    createdAt: 1_000_000,
+    createdBy: "cli",
+    lastUsedAt: null,
+    rotatedFrom: null,
+    status: "active",
+    revokedAt: null,
+    ...members,
+  };
+}

@@ -1,0 +1,225 @@
+import { chmodSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+
+import { StoreUnavailableError } from "../../src/store/errors.ts";
+import type { KeyRecord } from "../../src/store/port.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { describeStore } from "./conformance.ts";
+import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+describeStore("SQLite in memory", () => openSqliteStore({ path: ":memory:" }));
+describeStore("SQLite in a file", () => openSqliteStore({ path: join(temporaryFolder(), "signalbox.db") }));
+
+const databaseFile = (): string => join(temporaryFolder(), "data", "signalbox.db");
+
+describe("the file", () => {
+  it("is for its owner only, as are its folder, its log and the log's index", async () => {
+    const path = databaseFile();
+    const store = await openSqliteStore({ path });
+    await store.keys.create(keyRecord("a"));
+    const mode = (file: string): string => (statSync(file).mode & 0o777).toString(8);
+    expect(["-wal", "-shm", ""].map((suffix) => mode(path + suffix))).toEqual(["600", "600", "600"]);
+    expect(mode(join(path, ".."))).toBe("700");
+    await store.close();
+  });
+
+  it("is closed to others again when somebody had opened it to them", async () => {
+    const path = databaseFile();
+    await (await openSqliteStore({ path })).close();
+    chmodSync(path, 0o644);
+    await (await openSqliteStore({ path })).close();
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it("keeps everything over a close", async () => {
+    const path = databaseFile();
+    const first = await openSqliteStore({ path });
+    await first.keys.create(keyRecord("a"));
+    await first.policies.observe([{ id: "p", digest: "A", initialMode: "enforce" }]);
+    const decided = first.evidence.decide(decisionRecord("r1"));
+    first.evidence.settle(outcomeRecord("r1"));
+    await first.close();
+    await decided;
+
+    const second = await openSqliteStore({ path });
+    expect(await second.keys.get("a")).toEqual(keyRecord("a"));
+    expect((await second.policies.observe([{ id: "p", digest: "B", initialMode: "shadow" }]))[0]).toMatchObject({
+      revision: 2,
+      mode: "enforce",
+    });
+    expect((await second.evidence.read({ after: 0, limit: 9 }))[0]?.outcome).toEqual(outcomeRecord("r1"));
+    await second.close();
+  });
+
+  it("can be opened by several at the same first moment", async () => {
+    const path = databaseFile();
+    const stores = await Promise.all(Array.from({ length: 6 }, () => openSqliteStore({ path })));
+    await Promise.all(stores.map((store, index) => store.keys.create(keyRecord(`k${index}`))));
+    expect(await stores[0]?.keys.list()).toHaveLength(6);
+    await Promise.all(stores.map((store) => store.close()));
+  });
+});
+
+describe("a file that cannot be used", () => {
+  const refusal = async (path: string): Promise<unknown> => {
+    const error: unknown = await openSqliteStore({ path }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(StoreUnavailableError);
+    return (error as Error).message;
+  };
+
+  it("of another program is left alone", async () => {
+    const path = join(temporaryFolder(), "other.db");
+    const other = new DatabaseSync(path);
+    other.exec("CREATE TABLE theirs (a)");
+    other.close();
+    expect(await refusal(path)).toContain("was made by another program");
+    const again = new DatabaseSync(path);
+    expect(again.prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "theirs" }]);
+    again.close();
+  });
+
+  it("of a newer version is left alone", async () => {
+    const path = databaseFile();
+    await (await openSqliteStore({ path })).close();
+    const newest = MIGRATIONS.length;
+    const database = new DatabaseSync(path);
+    database.exec(`INSERT INTO migrations VALUES (${newest + 1}, 'future', 0)`);
+    database.close();
+    expect(await refusal(path)).toContain(
+      `schema version ${newest + 1}, and this program knows versions up to ${newest}`,
+    );
+  });
+
+  it("is named as what it is: no database, or no place for one", async () => {
+    const text = join(temporaryFolder(), "notes.txt");
+    writeFileSync(text, "not a database, but long enough to have what could be a header of one".repeat(30));
+    expect(await refusal(text)).toContain("not an SQLite database");
+    expect(await refusal(join(text, "below", "a.db"))).toMatch(/ENOTDIR|EEXIST/);
+  });
+});
+
+describe("rules that the tables themselves keep", () => {
+  it.each([
+    ["UPDATE keys SET status = 'active', revoked_at = NULL WHERE id = 'revoked'", "never comes back"],
+    ["UPDATE keys SET expires_at = expires_at + 1 WHERE id = 'active'", "only moves nearer"],
+    ["UPDATE keys SET scopes = '[]' WHERE id = 'active'", "never change"],
+    ["DELETE FROM keys", "revoke instead"],
+    ["UPDATE decisions SET record = '{}'", "only ever added"],
+    ["DELETE FROM decisions", "only ever added"],
+    ["UPDATE outcomes SET record = '{}'", "only ever added"],
+    ["DELETE FROM outcomes", "only ever added"],
+    ["UPDATE policies SET digest = 'B'", "rises by one"],
+    ["UPDATE policies SET revision = 2", "rises by one"],
+    ["UPDATE policies SET digest = 'B', revision = 3", "rises by one"],
+  ])("%s", async (statement, complaint) => {
+    const path = databaseFile();
+    const store = await openSqliteStore({ path });
+    await store.keys.create(keyRecord("active"));
+    await store.keys.create(keyRecord("revoked"));
+    await store.keys.revoke("revoked", 1);
+    await store.policies.observe([{ id: "p", digest: "A", initialMode: "shadow" }]);
+    await store.evidence.decide(decisionRecord("r1"));
+    store.evidence.settle(outcomeRecord("r1"));
+    await store.close();
+    const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+    expect(() => database.exec(statement)).toThrow(complaint);
+    database.close();
+  });
+});
+
+describe("two stores on one file, as two processes have them", () => {
+  it("see each other's key changes within a second, and are not woken by evidence", async () => {
+    const path = databaseFile();
+    const [server, command] = [await openSqliteStore({ path }), await openSqliteStore({ path })];
+    const seen: (readonly KeyRecord[])[] = [];
+    await server.keys.watch((records) => seen.push(records));
+    for (const change of [() => command.keys.create(keyRecord("a")), () => command.keys.revoke("a", 9)]) {
+      const calls = seen.length;
+      await change();
+      const changedAt = performance.now();
+      while (seen.length === calls && performance.now() - changedAt < 1_000) await delay(5);
+      expect(seen).toHaveLength(calls + 1);
+    }
+    expect(seen.at(-1)).toMatchObject([{ id: "a", status: "revoked", revokedAt: 9 }]);
+    await command.evidence.decide(decisionRecord("r1"));
+    await delay(500);
+    expect(seen).toHaveLength(3);
+    await Promise.all([server.close(), command.close()]);
+  });
+
+  it("number policies without a gap or a double when both observe at once", async () => {
+    const path = databaseFile();
+    const [left, right] = [await openSqliteStore({ path }), await openSqliteStore({ path })];
+    const observed = await Promise.all(
+      Array.from({ length: 40 }, (_, index) =>
+        (index % 2 === 0 ? left : right).policies.observe([{ id: "p", digest: `d${index}`, initialMode: "shadow" }]),
+      ),
+    );
+    const revisions = observed.map((states) => states[0]?.revision ?? 0).toSorted((a, b) => a - b);
+    expect(revisions).toEqual(Array.from({ length: 40 }, (_, index) => index + 1));
+    await Promise.all([left.close(), right.close()]);
+  });
+
+  it("write evidence at once, each decision once", async () => {
+    const path = databaseFile();
+    const [left, right] = [await openSqliteStore({ path }), await openSqliteStore({ path })];
+    await Promise.all(
+      Array.from({ length: 400 }, (_, index) =>
+        (index % 2 === 0 ? left : right).evidence.decide(decisionRecord(`r${index}`)),
+      ),
+    );
+    const entries = await left.evidence.read({ after: 0, limit: 1_000 });
+    expect(new Set(entries.map(({ decision }) => decision.requestId)).size).toBe(400);
+    await Promise.all([left.close(), right.close()]);
+  });
+
+  it("tell a running decision from one whose process is gone", async () => {
+    const path = databaseFile();
+    const [gone, reader] = [await openSqliteStore({ path }), await openSqliteStore({ path })];
+    await gone.evidence.decide(decisionRecord("r1"));
+    expect((await reader.evidence.read({ after: 0, limit: 1 }))[0]?.outcome).toBeNull();
+    await gone.close();
+    expect((await reader.evidence.read({ after: 0, limit: 1 }))[0]?.outcome).toMatchObject({
+      requestId: "r1",
+      terminal: "unknown",
+      status: 0,
+      attempts: [],
+    });
+    await reader.close();
+  });
+});
+
+describe("another process that holds the write lock", () => {
+  it("makes decisions fail in bounded time, and they work again afterwards", async () => {
+    const path = databaseFile();
+    const store = await openSqliteStore({ path, busyTimeout: 50 });
+    await store.evidence.decide(decisionRecord("before"));
+    const other = new DatabaseSync(path);
+    other.exec("BEGIN IMMEDIATE");
+    const startedAt = performance.now();
+    await expect(store.evidence.decide(decisionRecord("during"))).rejects.toMatchObject({
+      name: "EvidenceUnavailableError",
+      reason: "failed",
+    });
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(store.evidence.health()).toMatchObject({ state: "unavailable", refused: 1 });
+    await expect(store.keys.create(keyRecord("a"))).rejects.toThrow("another process holds the database");
+    // An outcome must survive the trouble.
+    store.evidence.settle(outcomeRecord("before"));
+    await expect(store.evidence.flush()).rejects.toMatchObject({ reason: "failed" });
+    other.exec("ROLLBACK");
+    other.close();
+    await store.evidence.decide(decisionRecord("after"));
+    await store.evidence.flush();
+    expect(store.evidence.health()).toMatchObject({ state: "ok", waiting: 0, lost: 0 });
+    const entries = await store.evidence.read({ after: 0, limit: 9 });
+    expect(entries.map(({ decision }) => decision.requestId)).toEqual(["before", "after"]);
+    expect(entries[0]?.outcome?.terminal).toBe("completed");
+    await store.close();
+  });
+});

@@ -1,0 +1,78 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { Worker } from "node:worker_threads";
+import { describe, expect, it } from "vitest";
+
+import type { KeyRecord } from "../../src/store/port.ts";
+import { WorkerLink, type WorkerLinkOptions } from "../../src/store/sqlite/worker-link.ts";
+import { keyRecord } from "./records.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+const WORKER = new URL("../../src/store/sqlite/worker.ts", import.meta.url);
+
+async function openLink(path: string, options: Partial<WorkerLinkOptions> = {}) {
+  const threads: Worker[] = [];
+  const link = await WorkerLink.open({
+    start: { path, busyTimeout: 500 },
+    restart: true,
+    onKeysChanged: () => undefined,
+    onRestarted: () => undefined,
+    startWorker: (start) => {
+      const thread = new Worker(WORKER, { workerData: start });
+      threads.push(thread);
+      return thread;
+    },
+    ...options,
+  });
+  return { link, threads };
+}
+
+describe("the death of the store's thread", () => {
+  it("fails what was asked, starts a new thread, and lets it be asked again", async () => {
+    const changed: KeyRecord[] = [];
+    const restarted = Promise.withResolvers<void>();
+    const { link, threads } = await openLink(join(temporaryFolder(), "a.db"), {
+      onKeysChanged: (records) => changed.push(...records),
+      onRestarted: () => restarted.resolve(),
+    });
+    await link.request({ operation: "keys.create", record: keyRecord("a") }, "done");
+    await threads[0]?.terminate();
+    await expect(link.request({ operation: "keys.get", id: "a" }, "key")).rejects.toThrow("being restarted");
+    await restarted.promise;
+    expect(await link.request({ operation: "keys.get", id: "a" }, "key")).toMatchObject({
+      record: { id: "a" },
+    });
+    await link.request({ operation: "keys.watch" }, "done");
+    expect(changed).toMatchObject([{ id: "a" }]);
+    expect(threads).toHaveLength(2);
+    await link.close();
+  });
+
+  it("fails what is under way instead of leaving it to wait for ever", async () => {
+    const path = join(temporaryFolder(), "a.db");
+    const { link, threads } = await openLink(path);
+    // While another connection holds the write lock, the thread cannot have answered when it dies.
+    const other = new DatabaseSync(path);
+    other.exec("BEGIN IMMEDIATE");
+    const asked = link.request({ operation: "keys.create", record: keyRecord("a") }, "done");
+    const complaint = asked.then(
+      () => "none",
+      (error: unknown) => String(error),
+    );
+    await threads[0]?.terminate();
+    expect(await complaint).toContain("ended unexpectedly");
+    other.close();
+    await link.close();
+  });
+
+  it("is final for a database in memory: an empty one must not pass for it", async () => {
+    const { link, threads } = await openLink(":memory:", { restart: false });
+    await threads[0]?.terminate();
+    await new Promise((resolve) => setTimeout(resolve, 1_300));
+    expect(threads).toHaveLength(1);
+    await expect(link.request({ operation: "keys.get", id: "a" }, "key")).rejects.toThrow(
+      "has ended, and its database with it",
+    );
+    await link.close();
+  });
+});
