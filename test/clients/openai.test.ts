@@ -169,7 +169,7 @@ describe("the official openai client", () => {
   it("gets an error out of a stream that was cut, never a short answer", async () => {
     const { openai } = client(inference);
     const cut = await startTestServer((routes) =>
-      routes.replaceAll("upstream_model: gpt-5-mini", "upstream_model: gpt-5-mini+cut"),
+      routes.replaceAll("upstream_model: gpt-5-mini", "upstream_model: gpt-5-mini+cut=after-4+chunk-delay=20ms"),
     );
     const key = await cut.key("demo", ["inference"]);
     const broken = openai.withOptions({ apiKey: key, baseURL: `${cut.server.url}/v1`, maxRetries: 0 });

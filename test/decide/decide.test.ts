@@ -157,7 +157,9 @@ describe("preferences", () => {
     [{ preferred_min_throughput: { p50: 10 } }, "preferred_min_throughput"],
   ] as const)("says when a preference changes nothing for want of measurements: %j", (preferences, constraint) => {
     const decision = decide(table(), fakePolicies(), identity, question({ preferences }));
-    expect(decision.trace).toContainEqual(expect.objectContaining({ constraint, reason: "NOT_MEASURED", effect: "none" }));
+    expect(decision.trace).toContainEqual(
+      expect.objectContaining({ constraint, reason: "NOT_MEASURED", effect: "none" }),
+    );
     expect(plan(decision)).toEqual(["a", "b"]);
   });
 

@@ -1,0 +1,102 @@
+import { connect } from "node:net";
+import { onTestFinished } from "vitest";
+import { startMock, type MockServer } from "../../src/mock/server.ts";
+
+/** A simulated provider that stops with the test. */
+export async function mockForTest(log?: (line: string) => void): Promise<MockServer> {
+  const options = { host: "127.0.0.1", port: 0 };
+  const server = await startMock(log === undefined ? options : { ...options, log });
+  onTestFinished(() => server.close());
+  return server;
+}
+
+export const HELLO = [{ role: "user", content: "hello" }];
+
+export interface RawAnswer {
+  /** Everything that arrived, headers included. */
+  readonly bytes: Buffer;
+  /** How the connection ended: closed (FIN), reset (RST), or still open when the time was up. */
+  readonly end: "closed" | "reset" | "open";
+  /** Milliseconds from the request to each piece that arrived. */
+  readonly arrivals: readonly number[];
+}
+
+/** Sends one chat request over a bare socket and watches what happens, at most `patience` milliseconds without a byte. */
+export function raw(
+  server: MockServer,
+  model: string,
+  more: object = {},
+  headers = "",
+  patience = 120,
+): Promise<RawAnswer> {
+  const body = JSON.stringify({ model, messages: HELLO, ...more });
+  const { hostname, port } = new URL(server.url);
+  return new Promise((resolve, reject) => {
+    const pieces: Buffer[] = [];
+    const arrivals: number[] = [];
+    const socket = connect(Number(port), hostname);
+    const finish = (end: RawAnswer["end"]): void => {
+      socket.destroy();
+      resolve({ bytes: Buffer.concat(pieces), end, arrivals });
+    };
+    const started = performance.now();
+    socket.setTimeout(patience, () => finish("open"));
+    socket.on("data", (piece: Buffer) => {
+      pieces.push(piece);
+      arrivals.push(performance.now() - started);
+      // After a complete message only the end of the connection can follow, and that at once.
+      if (parts({ bytes: Buffer.concat(pieces) }).complete) socket.setTimeout(Math.min(patience, 40));
+    });
+    socket.on("end", () => finish("closed"));
+    socket.on("error", (error) => ("code" in error && error.code === "ECONNRESET" ? finish("reset") : reject(error)));
+    socket.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: mock\r\ncontent-type: application/json\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    );
+  });
+}
+
+/** Splits an answer into its head and its body, taking a chunked body apart. */
+export function parts(answer: Pick<RawAnswer, "bytes">): {
+  readonly status: number;
+  readonly head: string;
+  readonly body: Buffer;
+  readonly complete: boolean;
+  readonly chunks: number;
+} {
+  const at = answer.bytes.indexOf("\r\n\r\n");
+  const head = answer.bytes.subarray(0, at).toString().toLowerCase();
+  const rest = answer.bytes.subarray(at + 4);
+  const status = Number(head.slice(9, 12));
+  if (!head.includes("transfer-encoding: chunked")) {
+    const length = Number(/content-length: (\d+)/.exec(head)?.[1]);
+    return { status, head, body: rest, complete: rest.length === length, chunks: 1 };
+  }
+  const pieces: Buffer[] = [];
+  let place = 0;
+  for (;;) {
+    const end = rest.indexOf("\r\n", place);
+    const size = end === -1 ? NaN : Number.parseInt(rest.subarray(place, end).toString(), 16);
+    if (Number.isNaN(size) || size === 0)
+      return { status, head, body: Buffer.concat(pieces), complete: size === 0, chunks: pieces.length };
+    pieces.push(rest.subarray(end + 2, end + 2 + size));
+    place = end + 2 + size + 2;
+  }
+}
+
+/** The data of each event in the body of a stream. */
+export function events(body: Buffer | string): string[] {
+  return body
+    .toString()
+    .split("\n\n")
+    .filter((event) => event.startsWith("data: "))
+    .map((event) => event.slice("data: ".length));
+}
+
+/** POST with fetch. */
+export function post(server: MockServer, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(`${server.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+}

@@ -1,0 +1,96 @@
+import { readFileSync } from "node:fs";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { PLAIN, type Behaviour } from "../../src/mock/behaviour.ts";
+import { headerWords, modelWords, parseBehaviour, VOCABULARY } from "../../src/mock/words.ts";
+
+const understood: [string, Partial<Behaviour>][] = [
+  ["delay=50ms", { delay: 50 }],
+  ["delay=2s", { delay: 2_000 }],
+  ["first-byte=1ms; chunk-delay=3ms", { firstByte: 1, chunkDelay: 3 }],
+  ["slow", { firstByte: 500, chunkDelay: 100 }],
+  ["status=503", { status: 503 }],
+  ["429;retry-after=3", { status: 429, retryAfter: 3 }],
+  ["cut", { fault: { kind: "cut", moment: null } }],
+  ["cut=after-2", { fault: { kind: "cut", moment: { at: "after", event: 2 } } }],
+  ["close=in-1", { fault: { kind: "close", moment: { at: "in", event: 1 } } }],
+  ["reset=before-headers", { fault: { kind: "reset", moment: { at: "before-headers" } } }],
+  ["refused", { fault: { kind: "reset", moment: { at: "before-headers" } } }],
+  ["stall=after-headers", { fault: { kind: "stall", moment: { at: "after", event: 0 } } }],
+  ["stall=end", { fault: { kind: "stall", moment: { at: "end" } } }],
+  ["malformed=before-finish", { fault: { kind: "malformed", moment: { at: "before-finish" } } }],
+  ["error-frame=before-done", { fault: { kind: "error-frame", moment: { at: "before-done" } } }],
+  ["chunks=100", { chunks: 100 }],
+  ["size=1MB", { size: 1_000_000 }],
+  ["size=20kB", { size: 20_000 }],
+  ["size=7", { size: 7 }],
+  ["size=7B", { size: 7 }],
+  [
+    "reasoning; refusal; tool-calls=2; finish=content_filter; cached=9",
+    { reasoning: true, refusal: true, toolCalls: 2, finish: "content_filter", cached: 9 },
+  ],
+  ["no-done; no-finish; no-usage", { noDone: true, noFinish: true, noUsage: true }],
+  ["gzip; split=1; crlf; no-space; keepalive", { gzip: true, split: 1, crlf: true, noSpace: true, keepalive: true }],
+  ["require-auth; lenient; times=2", { requireAuth: true, lenient: true, times: 2 }],
+];
+
+test.each(understood)("understands %s", (text, expected) => {
+  expect(parseBehaviour(headerWords(text))).toEqual({ behaviour: { ...PLAIN, ...expected } });
+});
+
+test("the same words mean the same after a model's name", () => {
+  const { base, words } = modelWords("gpt-5+cut=after-2+delay=50ms");
+  expect(base).toBe("gpt-5");
+  expect(parseBehaviour(words)).toEqual(parseBehaviour(headerWords(" cut=after-2 ;delay=50ms; ")));
+});
+
+const refused: [string, string][] = [
+  ["cutt", '"cutt"'],
+  ["constructor", '"constructor"'],
+  ["__proto__", '"__proto__"'],
+  ["CUT", '"CUT"'],
+  ["cut=2", "MOMENT being before-headers"],
+  ["cut=in-0", "in-N"],
+  ["malformed=before-headers", "MOMENT being after-headers"],
+  ["error-frame=in-2", "MOMENT being after-headers"],
+  ["delay=50", "delay=Nms"],
+  ["delay=601s", "up to 600s"],
+  ["delay", "delay=Nms"],
+  ["gzip=1", "write gzip"],
+  ["status=200", "300 to 599"],
+  ["200", '"200"'],
+  ["chunks=0", "1 to 10000"],
+  ["size=17MB", "size=N"],
+  ["finish=done", "content_filter"],
+  ["cut; stall", '"stall" contradicts or repeats "cut"'],
+  ["gzip; gzip", "contradicts or repeats"],
+  ["slow; chunk-delay=1ms", "contradicts"],
+  ["retry-after=1", "status=429"],
+];
+
+test.each(refused)("refuses %s and says %s", (text, part) => {
+  const parsed = parseBehaviour(headerWords(text));
+  expect("problem" in parsed ? parsed.problem : "understood").toContain(part);
+});
+
+describe("any text", () => {
+  test("is either understood or refused with a bounded sentence", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(fc.string(), fc.constantFrom("cut", "size=1kB", "429", "delay=1ms")), { maxLength: 5 }),
+        (words) => {
+          const parsed = parseBehaviour(words);
+          if ("behaviour" in parsed) expect(Object.keys(parsed.behaviour)).toEqual(Object.keys(PLAIN));
+          else expect(parsed.problem.length).toBeLessThan(600);
+        },
+      ),
+    );
+  });
+});
+
+test("the documentation lists every word as it is written", () => {
+  const documentation = readFileSync(new URL("../../docs/mock.md", import.meta.url), "utf8");
+  for (const { form, meaning } of VOCABULARY) {
+    expect(documentation).toContain(`\`${form.replaceAll("|", "\\|")}\` | ${meaning} |`);
+  }
+});

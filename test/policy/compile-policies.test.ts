@@ -1,0 +1,148 @@
+import { createHash } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import type { Source } from "../../src/canon/diagnostic.ts";
+import { canonicalJson } from "../../src/canon/json.ts";
+import { OPERATIONS } from "../../src/canon/operation.ts";
+import { buildModules, compilePolicies, type CompiledPolicies } from "../../src/policy/compile-policies.ts";
+import { createPolicySet } from "../../src/policy/policy-set.ts";
+import { ordinaryInput, policySource, sampleData, toolchain } from "./samples.ts";
+
+const gate = { gate: "{effect: gate, reasons: [NO]}" };
+
+const a = policySource("a", gate, "import data.signalbox.lib.first\n\npass.gate if first.streams");
+const b = policySource("b", gate, "pass.gate if input.request.zdr");
+const first: Source = {
+  path: "policies/lib/first.rego",
+  text: "package signalbox.lib.first\n\nstreams if data.signalbox.lib.second.streams\n",
+};
+const second: Source = {
+  path: "policies/lib/second.rego",
+  text: "package signalbox.lib.second\n\nstreams if input.request.stream\n",
+};
+const other: Source = {
+  path: "policies/lib/other.rego",
+  text: "package signalbox.lib.other\n\nzdr if input.request.zdr\n",
+};
+const test_a: Source = {
+  path: "policies/a_test.rego",
+  text: 'package signalbox.policy.a_test\n\ntest_streams if data.signalbox.policy.a.pass.gate with input as {"request": {"stream": true}}\n',
+};
+
+const everything = [a, b, first, second, other, test_a];
+
+async function compile(sources: readonly Source[]): Promise<CompiledPolicies> {
+  const compiled = await compilePolicies(sources, { cacheDirectory: null, toolchain });
+  expect(compiled.diagnostics.filter(({ severity }) => severity === "error")).toEqual([]);
+  return compiled;
+}
+
+function digests({ policies }: CompiledPolicies): Record<string, string> {
+  return Object.fromEntries(policies.map(({ contract, digest }) => [contract.id, digest]));
+}
+
+function editing(path: string, edit: (text: string) => string): readonly Source[] {
+  return everything.map((source) => (source.path === path ? { path, text: edit(source.text) } : source));
+}
+
+describe("compilePolicies", { timeout: 60_000 }, () => {
+  test("gives contracts, digests and one module, sorted by id", async () => {
+    const { policies, modules } = await compile([b, second, first, a]);
+    expect(policies.map(({ contract }) => contract)).toEqual(
+      ["a", "b"].map((id) => ({
+        contract: 1,
+        id,
+        title: `Policy ${id}`,
+        owners: ["group:tests"],
+        operations: OPERATIONS.toSorted(),
+        constraints: [{ name: "gate", effect: "gate", reasons: ["NO"] }],
+      })),
+    );
+    expect(policies.map(({ reads }) => reads)).toEqual([["input.request.stream"], ["input.request.zdr"]]);
+    expect(modules.map(({ units }) => units.map(({ policy }) => policy.contract.id))).toEqual([["a", "b"]]);
+  });
+
+  test("compiles nothing to nothing, without a toolchain", async () => {
+    const broken = new Proxy(toolchain, { get: () => () => Promise.reject(new Error("used")) });
+    const compiled = await compilePolicies([], { cacheDirectory: null, toolchain: broken });
+    expect(compiled).toEqual({ policies: [], modules: [], diagnostics: [] });
+  });
+
+  test("the digest is what policy.md says it is", async () => {
+    const { policies } = await compile(everything);
+    const modules = [
+      { package: "signalbox.lib.first", source: first.text },
+      { package: "signalbox.lib.second", source: second.text },
+      { package: "signalbox.policy.a", source: a.text },
+    ];
+    const form = canonicalJson({ contract: policies[0]?.contract, data: {}, modules });
+    expect(policies[0]?.digest).toBe(createHash("sha256").update(form).digest("hex"));
+  });
+
+  test("the same bytes come out on another path, with other line endings, in another order", async () => {
+    const reference = await compile(everything);
+    const elsewhere = everything
+      .map(({ path, text }) => ({ path: `/srv/checkout/${path}`, text: text.replaceAll("\n", "\r\n") }))
+      .toReversed();
+    const moved = await compile(elsewhere);
+    expect(digests(moved)).toEqual(digests(reference));
+    expect(Buffer.from(moved.modules[0]?.bytes ?? []).equals(reference.modules[0]?.bytes ?? Buffer.alloc(1))).toBe(
+      true,
+    );
+  });
+
+  test.for([
+    ["its own source", "policies/a.rego", (text: string) => `${text}# more\n`],
+    ["its contract", "policies/a.rego", (text: string) => text.replace("[NO]", "[NEVER]")],
+    ["a library that it imports", first.path, (text: string) => `${text}# more\n`],
+    ["a library that its library needs", second.path, (text: string) => `${text}# more\n`],
+  ] as const)("another digest comes of %s, for that policy alone", async ([, path, edit]) => {
+    const before = digests(await compile(everything));
+    const after = digests(await compile(editing(path, edit)));
+    expect(after["a"]).not.toBe(before["a"]);
+    expect(after["b"]).toBe(before["b"]);
+  });
+
+  test.for([
+    ["its test", test_a.path],
+    ["a library that it does not need", other.path],
+    ["another policy", b.path],
+  ] as const)("the digest stays when %s changes", async ([, path]) => {
+    const before = digests(await compile(everything));
+    expect(digests(await compile(editing(path, (text) => `${text}# more\n`)))["a"]).toBe(before["a"]);
+  });
+
+  test("writes every operation out where the policy names none, and only those named otherwise", async () => {
+    const { policies, modules } = await compile([
+      policySource("some", gate, "pass.gate if input.request.stream", "[rerank, embeddings]"),
+      policySource("every", gate, "pass.gate if input.request.stream"),
+    ]);
+    expect(policies.map(({ contract }) => contract.operations)).toEqual([
+      OPERATIONS.toSorted(),
+      ["embeddings", "rerank"],
+    ]);
+    const passes = modules[0]?.passes;
+    expect(passes?.rerank).toEqual(passes?.embeddings);
+    expect(passes?.rerank?.units).toEqual([0, 1]);
+    expect(passes?.messages?.units).toEqual([0]);
+  });
+
+  test("two contents of one policy, each with its own library, stand side by side in one module", async () => {
+    const old = await compile([a, first, second]);
+    const changed = { ...second, text: second.text.replace("input.request.stream", "input.request.zdr") };
+    const young = await compile([a, first, changed]);
+    const policies = [...old.policies, ...young.policies];
+    const states = policies.map(({ digest }, index) => ({
+      id: "a",
+      digest,
+      revision: index + 1,
+      mode: index === 0 ? ("enforce" as const) : ("shadow" as const),
+    }));
+    const set = await createPolicySet({ modules: await buildModules(policies, toolchain) }, states, sampleData);
+    const { request } = ordinaryInput();
+    const verdicts = set.evaluate(ordinaryInput({ request: { ...request, stream: true, zdr: false } }));
+    expect(verdicts.map(({ policy, verdict }) => [policy.slot, policy.revision, verdict])).toEqual([
+      ["enforced", 1, "pass"],
+      ["candidate", 2, "fail"],
+    ]);
+  });
+});

@@ -1,0 +1,87 @@
+import type { Source } from "../../src/canon/diagnostic.ts";
+import type { PolicyCandidate, PolicyData, PolicyInput } from "../../src/canon/policy.ts";
+import { createToolchain } from "../../src/policy/toolchain/toolchain.ts";
+
+/** Without a cache: every test compiles what it says it compiles. */
+export const toolchain = createToolchain({ cacheDirectory: null });
+
+/** A policy file: METADATA with the constraints as flow YAML, the package, and the rules. */
+export function policySource(
+  id: string,
+  constraints: Readonly<Record<string, string>>,
+  rules: string,
+  operations: string | null = null,
+): Source {
+  const declared = Object.entries(constraints).map(([name, facts]) => `#       ${name}: ${facts}`);
+  const lines = [
+    "# METADATA",
+    "# scope: package",
+    `# title: Policy ${id}`,
+    "# custom:",
+    "#   signalbox:",
+    "#     contract: 1",
+    `#     id: ${id}`,
+    "#     owners: [group:tests]",
+    ...(operations === null ? [] : [`#     applies_to: {operations: ${operations}}`]),
+    "#     constraints:",
+    ...declared,
+    `package signalbox.policy.${id.replaceAll("-", "_")}`,
+    "",
+    rules,
+    "",
+  ];
+  return { path: `policies/${id}.rego`, text: lines.join("\n") };
+}
+
+export function candidate(id: string, changes: Partial<PolicyCandidate> = {}): PolicyCandidate {
+  return {
+    id,
+    rank: "primary",
+    model: "model-a",
+    provider: "provider-a",
+    region: "eu-west",
+    dialect: "openai-chat",
+    retention: "none",
+    trains_on_data: false,
+    capabilities: ["json_schema", "tools"],
+    signature_family: "none",
+    ...changes,
+  };
+}
+
+/** An ordinary request: a standard workspace without labels, no capability needed. */
+export function ordinaryInput(changes: Partial<PolicyInput> = {}): PolicyInput {
+  return {
+    operation: "chat.completions",
+    workspace: { id: "demo", tier: "standard", labels: [] },
+    key: { environment: "production", workload: "other", labels: [] },
+    request: {
+      route: "chat-small",
+      needs: [],
+      stream: false,
+      context: "to_1k",
+      max_output: "unspecified",
+      reasoning_effort: "unspecified",
+      dimensions: 0,
+      allow_fallbacks: true,
+      data_collection: "deny",
+      zdr: false,
+    },
+    candidates: [
+      candidate("in-us", { region: "us-east", retention: "days_30" }),
+      candidate("in-eu", { rank: "fallback" }),
+    ],
+    ...changes,
+  };
+}
+
+export const sampleData: PolicyData = {
+  approved: {
+    regions: { demo: ["eu-west", "us-east"] },
+    providers: { demo: ["provider-a"] },
+    routes: { demo: ["chat-small"] },
+    capabilities: { demo: ["json_schema", "tools"] },
+    dimensions: { demo: [] },
+  },
+  regions: { eu: ["eu-west"], us: ["us-east"] },
+};

@@ -1,0 +1,191 @@
+import { execFile } from "node:child_process";
+import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { afterEach, describe, expect, test } from "vitest";
+import { POLICY_INPUT_SCHEMA } from "../../src/policy/input-schema.ts";
+import { ARTEFACT_DIRECTORY } from "../../src/policy/toolchain/artefact.ts";
+import { createToolchain } from "../../src/policy/toolchain/toolchain.ts";
+import { toolchain } from "./samples.ts";
+
+const folders: string[] = [];
+
+async function scratchFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "signalbox-toolchain-"));
+  folders.push(folder);
+  return folder;
+}
+
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+});
+
+describe("toolchain", { timeout: 30_000 }, () => {
+  test("builds a module that WebAssembly accepts", async () => {
+    const text = "package signalbox.decide\n\nu0 := data.signalbox.unit.u0.policy.a.pass\n";
+    const unit = { name: "u0", modules: [{ path: "a", text: "package signalbox.policy.a\n\npass.x if input.y\n" }] };
+    const { errors, wasm } = await toolchain.build({
+      units: [unit],
+      modules: [{ path: "decide", text }],
+      entrypoints: ["signalbox/decide/u0"],
+    });
+    expect(errors).toEqual([]);
+    await expect(WebAssembly.compile(Buffer.from(wasm ?? "", "base64"))).resolves.toBeInstanceOf(Object);
+  });
+
+  test("refuses to build what checking would have refused", async () => {
+    const text = "package signalbox.decide\n\nu0 := time.now_ns()\n";
+    const { errors, wasm } = await toolchain.build({
+      units: [],
+      modules: [{ path: "decide", text }],
+      entrypoints: ["signalbox/decide/u0"],
+    });
+    expect(wasm).toBeNull();
+    expect(errors).toMatchObject([{ code: "rego_type_error", file: "decide", row: 3, col: 7 }]);
+  });
+
+  test("says where a syntax error and a type error stand", async () => {
+    const modules = [
+      { path: "syntax.rego", text: "package a\n\np if {\n\tx :=\n}\n" },
+      { path: "type.rego", text: "package b\n\np if input.operation == 7\n" },
+    ];
+    const units = [["syntax.rego"], ["type.rego"]];
+    const { errors } = await toolchain.check({ modules, units, input_schema: POLICY_INPUT_SCHEMA });
+    expect(errors).toMatchObject([
+      { code: "rego_parse_error", file: "syntax.rego", row: 5, col: 1 },
+      { code: "rego_type_error", file: "type.rego", row: 3, col: 6 },
+    ]);
+  });
+
+  test("reads through imports to what a module refers to", async () => {
+    const text =
+      "package a\n\nimport data.approved\nimport input.workspace as space\n\np if space.id in approved.regions[input.operation]\n";
+    const { modules } = await toolchain.check({ modules: [{ path: "a", text }], units: [], input_schema: null });
+    expect(modules[0]?.references.map(({ root, path }) => [root, ...path])).toEqual([
+      ["input", "workspace", "id"],
+      ["data", "approved", "regions", null],
+      ["input", "operation"],
+    ]);
+  });
+
+  test("runs tests, one outcome each, and tells which lines none has reached", async () => {
+    const modules = [
+      { path: "a.rego", text: "package a\n\np if input.x\n\nq if input.y\n" },
+      {
+        path: "a_test.rego",
+        text: [
+          "package a_test",
+          "",
+          'test_passes if data.a.p with input as {"x": true}',
+          "",
+          'test_fails if { print("seen", 1); data.a.p with input as {} }',
+          "",
+          "todo_test_later if data.a.q",
+          "",
+        ].join("\n"),
+      },
+    ];
+    const { errors, results, coverage } = await toolchain.test({ modules });
+    expect(errors).toEqual([]);
+    expect(results.map(({ name, outcome, row, output }) => ({ name, outcome, row, output }))).toEqual([
+      { name: "test_passes", outcome: "pass", row: 3, output: "" },
+      { name: "test_fails", outcome: "fail", row: 5, output: "seen 1\n" },
+      { name: "todo_test_later", outcome: "skip", row: 7, output: "" },
+    ]);
+    expect(coverage).toEqual([{ path: "a.rego", covered_lines: 1, missed_lines: 1, missed: [5] }]);
+  });
+
+  test("formats, and leaves alone what it cannot read", async () => {
+    const modules = [
+      { path: "a.rego", text: "package a\np   if   input.x==1\n" },
+      { path: "b.rego", text: "package" },
+    ];
+    const formatted = await toolchain.format({ modules });
+    expect(formatted.modules).toEqual([{ path: "a.rego", text: "package a\n\np if input.x == 1\n" }]);
+    expect(formatted.errors).toMatchObject([{ code: "rego_parse_error", file: "b.rego" }]);
+  });
+
+  test("gives text back as it came, whatever its script", async () => {
+    const text = 'package a\n\np := "Grüße, 世界 🚦"\n';
+    expect((await toolchain.format({ modules: [{ path: "ä.rego", text }] })).modules).toEqual([
+      { path: "ä.rego", text },
+    ]);
+  });
+
+  test("ends a run that does not end by itself", async () => {
+    const impatient = createToolchain({ cacheDirectory: null, timeLimit: 1500 });
+    const digits = "{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}";
+    const endless = `package a_test\n\nn := ${digits}\n\ntest_endless if { some a in n; some b in n; some c in n; some d in n; some e in n; some f in n; some g in n; some h in n; a + b + c + d + e + f + g + h > 72 }\n`;
+    const started = performance.now();
+    await expect(impatient.test({ modules: [{ path: "a_test.rego", text: endless }] })).rejects.toMatchObject({
+      code: "TOOLCHAIN_TIMEOUT",
+    });
+    expect(performance.now() - started).toBeLessThan(4000);
+  });
+
+  test("writes nothing to the terminal, no warning either", async () => {
+    const script = join(await scratchFolder(), "run.mjs");
+    const module = new URL("../../src/policy/toolchain/toolchain.ts", import.meta.url).href;
+    await writeFile(
+      script,
+      `const { createToolchain } = await import(${JSON.stringify(module)});
+       const { modules } = await createToolchain({ cacheDirectory: null }).format({ modules: [{ path: "a", text: "package a" }] });
+       process.emitWarning("still heard");
+       process.stdout.write(modules[0].text);`,
+    );
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [script]);
+    expect(stdout).toBe("package a\n");
+    expect(stderr.trim().split("\n")[0]).toMatch(/Warning: still heard$/);
+    expect(stderr).not.toContain("Experimental");
+  });
+});
+
+describe("artefact", { timeout: 30_000 }, () => {
+  async function copyOfArtefact(): Promise<string> {
+    const folder = await scratchFolder();
+    for (const name of ["manifest.json", "rego.wasm.br"]) {
+      await copyFile(new URL(name, ARTEFACT_DIRECTORY), join(folder, name));
+    }
+    return folder;
+  }
+
+  const formatIn = (folder: string) =>
+    createToolchain({ cacheDirectory: null, artefactDirectory: pathToFileURL(`${folder}/`) }).format({
+      modules: [{ path: "a", text: "package a" }],
+    });
+
+  test("runs from wherever it stands", async () => {
+    expect((await formatIn(await copyOfArtefact())).modules).toHaveLength(1);
+  });
+
+  test("does not run when a byte of it has changed", async () => {
+    const folder = await copyOfArtefact();
+    const path = join(folder, "rego.wasm.br");
+    const bytes = await readFile(path);
+    bytes[1000] = (bytes[1000] ?? 0) ^ 1;
+    await writeFile(path, bytes);
+    await expect(formatIn(folder)).rejects.toMatchObject({ code: "ARTEFACT_DAMAGED" });
+  });
+
+  test.for(["wasm_sha256", "compressed_sha256"])("does not run when its manifest names another %s", async (member) => {
+    const folder = await copyOfArtefact();
+    const path = join(folder, "manifest.json");
+    const manifest: unknown = JSON.parse(await readFile(path, "utf8"));
+    await writeFile(path, JSON.stringify({ ...Object(manifest), [member]: "0".repeat(64) }));
+    await expect(formatIn(folder)).rejects.toMatchObject({ code: "ARTEFACT_DAMAGED" });
+  });
+
+  test.for(["", "{}", "[1]", "not json"])("does not run with the manifest %o", async (text) => {
+    const folder = await copyOfArtefact();
+    await writeFile(join(folder, "manifest.json"), text);
+    await expect(formatIn(folder)).rejects.toMatchObject({ code: "ARTEFACT_DAMAGED" });
+  });
+
+  test("says what to do when it is missing", async () => {
+    const folder = await copyOfArtefact();
+    await rm(join(folder, "rego.wasm.br"));
+    await expect(formatIn(folder)).rejects.toThrow(/rego\.wasm\.br cannot be read.*rebuild\.mjs/);
+  });
+});
