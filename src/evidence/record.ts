@@ -41,7 +41,8 @@ export interface DecisionRecord {
   readonly operation: Operation | "models" | "simulate" | "control";
   /** Route of the table; `null` where the request named none that the workspace may see. */
   readonly route: Word | null;
-  readonly outcome: "route" | "deny" | "refuse";
+  /** `answer`: the router answered by itself, without a provider. */
+  readonly outcome: "route" | "deny" | "refuse" | "answer";
   readonly tableRevision: Word;
   /** Endpoint ids in the order to try. */
   readonly plan: readonly Word[];

@@ -7,7 +7,7 @@ import type { InferenceRequest } from "../canon/request.ts";
 import type { RelayOutcome } from "../dispatch/relay-plan.ts";
 import { asWord, type DecisionRecord, type OutcomeRecord, type Terminal } from "../evidence/record.ts";
 import { decisionId } from "../dialects/openai-errors.ts";
-import { decisionRecord, refusalRecord, type RecordHead } from "./records.ts";
+import { answerRecord, decisionRecord, refusalRecord, type RecordHead } from "./records.ts";
 import type { Runtime, Snapshot } from "./runtime.ts";
 
 /** Writes the two records of one request: its decision before the answer, its outcome after. Each exactly once. */
@@ -54,19 +54,31 @@ export class Recorder {
   }
 
   /** Resolves when the decision is on disk; with an error where it cannot be. */
-  async decided(identity: Identity, request: InferenceRequest, decision: Decision): Promise<ServiceError | null> {
+  decided(identity: Identity, request: InferenceRequest, decision: Decision): Promise<ServiceError | null> {
+    return this.#record(decisionRecord(this.#head, identity, request, decision));
+  }
+
+  /** The same for a request that the router answers by itself. */
+  answered(snapshot: Snapshot, identity: Identity): Promise<ServiceError | null> {
+    this.#outcome = { ...EMPTY_OUTCOME, status: 200, terminal: "completed" };
+    return this.#record(answerRecord(this.#head, snapshot, identity));
+  }
+
+  async #record(record: DecisionRecord): Promise<ServiceError | null> {
     this.#recorded = true;
     try {
-      await this.#evidence.decide(decisionRecord(this.#head, identity, request, decision));
+      await this.#evidence.decide(record);
       return null;
     } catch {
-      return serviceError(
+      const error = serviceError(
         503,
         "unavailable",
         "evidence_unavailable",
         "The decision could not be recorded, and nothing is answered without a record. Try again later.",
         { retryAfter: 1_000 },
       );
+      this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: "failed" };
+      return error;
     }
   }
 

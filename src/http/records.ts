@@ -15,17 +15,28 @@ export function refusalRecord(
   identity: Identity | null,
   error: ServiceError,
 ): DecisionRecord {
+  return { ...plainRecord(head, snapshot, identity), outcome: "refuse", reason: asWord(error.code) };
+}
+
+/** Of a request that the router answered by itself: the catalogue, a simulation. */
+export function answerRecord(head: RecordHead, snapshot: Snapshot, identity: Identity): DecisionRecord {
+  return { ...plainRecord(head, snapshot, identity), outcome: "answer", reason: null };
+}
+
+function plainRecord(
+  head: RecordHead,
+  snapshot: Snapshot,
+  identity: Identity | null,
+): Omit<DecisionRecord, "outcome" | "reason"> {
   return {
     ...head,
     ...whoOf(identity),
     route: null,
-    outcome: "refuse",
     tableRevision: asWord(snapshot.decider.table.revision),
     plan: [],
     policy: null,
     policyRevision: null,
     constraint: null,
-    reason: asWord(error.code),
     wouldDeny: [],
     needs: [],
     stream: false,

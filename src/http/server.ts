@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { H3, serve, type H3Event } from "h3";
 import { serviceError } from "../canon/error.ts";
-import { handleControl } from "./control/handlers.ts";
+import { handleControl } from "./control/handle.ts";
 import { ENDPOINTS, type Endpoint } from "./contract/endpoints.ts";
 import { handleInference, internalError } from "./pipeline.ts";
 import type { Runtime } from "./runtime.ts";

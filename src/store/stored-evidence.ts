@@ -50,7 +50,7 @@ const DECISION = {
   environment: isTextOrNull,
   operation: isOneOf([...OPERATIONS, "models", "simulate", "control"]),
   route: isTextOrNull,
-  outcome: isOneOf(["route", "deny", "refuse"]),
+  outcome: isOneOf(["route", "deny", "refuse", "answer"]),
   tableRevision: isText,
   plan: isListOf(isText),
   policy: isTextOrNull,

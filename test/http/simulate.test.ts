@@ -147,6 +147,7 @@ describe("simulation", () => {
     expect(b).toMatchObject({ in_plan: false });
     expect(b).toHaveProperty("constraints.4.verdict", "fail");
     expect(a).toHaveProperty("constraints.4.verdict", "pass");
+    expect(router.decisions).toMatchObject([{ operation: "simulate", outcome: "answer", route: null }]);
     expect(said["if_promoted"]).toMatchObject({ outcome: "deny", denial: { policy: { id: "watched" } } });
   });
 

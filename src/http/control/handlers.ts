@@ -1,19 +1,15 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { JsonValue } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
-import { authenticate } from "../authenticate.ts";
 import { catalogue } from "./catalogue.ts";
 import type { ControlEndpoint } from "../contract/endpoints.ts";
-import { readBody, type Body } from "../read-body.ts";
+import type { Body } from "../read-body.ts";
 import type { Runtime, Snapshot } from "../runtime.ts";
-import { commonHeaders, readClientRequestId, sendError, sendJson, sendText } from "../send.ts";
 import { explain, policyRevisions, simulationQuestion, type SimulatedOperation } from "./simulate.ts";
-import type { BodyValidator } from "../contract/validate.ts";
 
 /** What a handler of the router's own endpoints gets. */
-interface ControlCall {
+export interface ControlCall {
   readonly runtime: Runtime;
   readonly snapshot: Snapshot;
   readonly identity: Identity | null;
@@ -24,9 +20,9 @@ interface ControlCall {
 }
 
 /** A JSON value to answer, text that is JSON already, or an error. */
-type ControlAnswer = { readonly json: JsonValue } | { readonly text: string } | ServiceError;
+export type ControlAnswer = { readonly json: JsonValue } | { readonly text: string } | ServiceError;
 
-const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: ControlCall) => ControlAnswer>> = {
+export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: ControlCall) => ControlAnswer>> = {
   simulate: ({ snapshot, identity, body, url, operations }) => {
     const operation = operations.get(url.searchParams.get("operation") ?? "");
     if (operation === undefined) {
@@ -74,63 +70,4 @@ const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: ControlCall) 
 
 function servedOperations(operations: ControlCall["operations"]): readonly Operation[] {
   return [...operations.values()].map(({ operation }) => operation);
-}
-
-/** Answers one of the router's own endpoints. No provider is called from here, and no credential of one is in reach. */
-export async function handleControl(
-  runtime: Runtime,
-  endpoint: ControlEndpoint,
-  validate: BodyValidator | null,
-  operations: ReadonlyMap<string, SimulatedOperation>,
-  incoming: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const { snapshot, done } = runtime.snapshots.take();
-  const requestId = runtime.newRequestId();
-  const common = commonHeaders(requestId, readClientRequestId(incoming.headers["x-client-request-id"]));
-  const headers = [...common, "x-signalbox-table", snapshot.decider.table.revision.slice(0, 12)];
-  try {
-    const answer = await answerControl(runtime, snapshot, endpoint, validate, operations, incoming);
-    if (answer === "aborted") return;
-    if ("code" in answer) sendError(response, endpoint.path, answer, requestId, headers);
-    else if ("text" in answer) sendText(response, 200, answer.text, headers);
-    else sendJson(response, 200, answer.json, headers);
-  } finally {
-    done();
-  }
-}
-
-async function answerControl(
-  runtime: Runtime,
-  snapshot: Snapshot,
-  endpoint: ControlEndpoint,
-  validate: BodyValidator | null,
-  operations: ReadonlyMap<string, SimulatedOperation>,
-  incoming: IncomingMessage,
-): Promise<ControlAnswer | "aborted"> {
-  let identity: Identity | null = null;
-  if (endpoint.scope !== null) {
-    const verified = authenticate(runtime, incoming.headers, endpoint.path, endpoint.scope);
-    if ("code" in verified) return verified;
-    identity = verified;
-  }
-  let body: Body | null = null;
-  if (validate !== null) {
-    const read = await readBody(incoming, runtime.limits);
-    if (read === "aborted" || "code" in read) return read;
-    const invalid = validate(read.value);
-    if (invalid !== null) return invalid;
-    body = read;
-  }
-  const url = new URL(incoming.url ?? "/", "http://signalbox.invalid");
-  const parameter = endpoint.path.includes("{") ? lastSegment(url.pathname) : null;
-  return HANDLERS[endpoint.handler]({ runtime, snapshot, identity, body, url, parameter, operations });
-}
-
-function lastSegment(pathname: string): string | null {
-  try {
-    return decodeURIComponent(pathname.slice(pathname.lastIndexOf("/") + 1));
-  } catch {
-    return null;
-  }
 }

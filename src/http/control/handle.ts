@@ -1,0 +1,96 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Identity } from "../../canon/identity.ts";
+import type { DecisionRecord } from "../../evidence/record.ts";
+import { authenticate } from "../authenticate.ts";
+import type { ControlEndpoint } from "../contract/endpoints.ts";
+import type { BodyValidator } from "../contract/validate.ts";
+import { readBody, type Body } from "../read-body.ts";
+import { Recorder } from "../recorder.ts";
+import type { Runtime, Snapshot } from "../runtime.ts";
+import { commonHeaders, readClientRequestId, sendError, sendJson, sendText } from "../send.ts";
+import { HANDLERS, type ControlAnswer } from "./handlers.ts";
+import type { SimulatedOperation } from "./simulate.ts";
+
+/** What the evidence calls an endpoint of the router's own; those that anybody may call leave no record. */
+const RECORDED_AS: Readonly<Record<ControlEndpoint["handler"], DecisionRecord["operation"]>> = {
+  simulate: "simulate",
+  models: "models",
+  model: "models",
+  status: "control",
+  openapi: "control",
+  livez: "control",
+  readyz: "control",
+};
+
+interface ControlVisit {
+  readonly runtime: Runtime;
+  readonly snapshot: Snapshot;
+  readonly endpoint: ControlEndpoint;
+  readonly validate: BodyValidator | null;
+  readonly operations: ReadonlyMap<string, SimulatedOperation>;
+  readonly incoming: IncomingMessage;
+}
+
+/** Answers one of the router's own endpoints. No provider is called from here, and no credential of one is in reach. */
+export async function handleControl(
+  runtime: Runtime,
+  endpoint: ControlEndpoint,
+  validate: BodyValidator | null,
+  operations: ReadonlyMap<string, SimulatedOperation>,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { snapshot, done } = runtime.snapshots.take();
+  const requestId = runtime.newRequestId();
+  const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
+  const operation = RECORDED_AS[endpoint.handler];
+  const recorder = new Recorder(runtime.evidence, operation, requestId, clientRequestId, incoming.headers);
+  const headers = [...commonHeaders(requestId, clientRequestId), ...recorder.headers(snapshot)];
+  try {
+    const visit = { runtime, snapshot, endpoint, validate, operations, incoming };
+    const answer = endpoint.scope === null ? await answerVisit(visit, null) : await answerKey(visit, recorder);
+    if (answer === "aborted") return;
+    if ("code" in answer) sendError(response, endpoint.path, answer, requestId, headers);
+    else if ("text" in answer) sendText(response, 200, answer.text, headers);
+    else sendJson(response, 200, answer.json, headers);
+  } finally {
+    recorder.close();
+    done();
+  }
+}
+
+/** An endpoint that needs a key: who asked for what is on disk before the answer leaves, as with inference. */
+async function answerKey(visit: ControlVisit, recorder: Recorder): Promise<ControlAnswer | "aborted"> {
+  const { runtime, snapshot, endpoint, incoming } = visit;
+  if (endpoint.scope === null) throw new Error("control: an endpoint without a scope was asked for a key");
+  const identity = authenticate(runtime, incoming.headers, endpoint.path, endpoint.scope);
+  if ("code" in identity) return recorder.refuse(snapshot, null, identity);
+  const answer = await answerVisit(visit, identity);
+  if (answer === "aborted") recorder.aborted(snapshot, identity);
+  else if ("code" in answer) return recorder.refuse(snapshot, identity, answer);
+  else return (await recorder.answered(snapshot, identity)) ?? answer;
+  return answer;
+}
+
+async function answerVisit(visit: ControlVisit, identity: Identity | null): Promise<ControlAnswer | "aborted"> {
+  const { runtime, snapshot, endpoint, validate, operations, incoming } = visit;
+  let body: Body | null = null;
+  if (validate !== null) {
+    const read = await readBody(incoming, runtime.limits);
+    if (read === "aborted" || "code" in read) return read;
+    const invalid = validate(read.value);
+    if (invalid !== null) return invalid;
+    body = read;
+  }
+  const url = new URL(incoming.url ?? "/", "http://signalbox.invalid");
+  const parameter = endpoint.path.includes("{") ? lastSegment(url.pathname) : null;
+  return HANDLERS[endpoint.handler]({ runtime, snapshot, identity, body, url, parameter, operations });
+}
+
+function lastSegment(pathname: string): string | null {
+  try {
+    return decodeURIComponent(pathname.slice(pathname.lastIndexOf("/") + 1));
+  } catch {
+    return null;
+  }
+}
