@@ -1,0 +1,66 @@
+/** What is measured. Counts are for one run; `--quick` takes a fifth of them. */
+export interface Case {
+  readonly name: string;
+  readonly title: string;
+  /** Name of the model upstream; the upstream tells the cases apart by it. */
+  readonly model: string;
+  readonly stream: boolean;
+  /** Bytes of text in the request and in the answer. */
+  readonly size: number;
+  /** Requests of the closed loop: enough for a second of work, so that a tick of the CPU clock (10 ms) is an error of one in a hundred. */
+  readonly requests: number;
+  /** Requests a second of the open loop: far below what any of the subjects can do, so that latency and not queueing is measured. */
+  readonly rate: number;
+}
+
+export const CASES: readonly Case[] = [
+  {
+    name: "chat-1k",
+    title: "1 kB chat",
+    model: "bench-chat-1k",
+    stream: false,
+    size: 1_000,
+    requests: 20_000,
+    rate: 200,
+  },
+  {
+    name: "chat-20k",
+    title: "20 kB chat",
+    model: "bench-chat-20k",
+    stream: false,
+    size: 20_000,
+    requests: 10_000,
+    rate: 200,
+  },
+  {
+    name: "stream-100",
+    title: "stream of 100 chunks",
+    model: "bench-stream-100",
+    stream: true,
+    size: 1_000,
+    requests: 800,
+    rate: 50,
+  },
+];
+
+/**
+ * Requests under way at the same time in the closed loop: enough to keep a subject busy although each of its answers waits for a disk, as an
+ * answer with a durable decision does.
+ */
+export const CONCURRENCY = 64;
+
+/** Events with text in a streamed answer. */
+export const CHUNKS = 100;
+
+/** Text of a given length, free of anything that JSON would escape. */
+export function filler(size: number): string {
+  return "signal block clear points set route locked train passed line ".repeat(Math.ceil(size / 61)).slice(0, size);
+}
+
+export function requestBody(testCase: Case): string {
+  const messages = [{ role: "user", content: filler(testCase.size) }];
+  const { model, stream } = testCase;
+  return JSON.stringify(
+    stream ? { model, messages, stream, stream_options: { include_usage: true } } : { model, messages },
+  );
+}

@@ -1,0 +1,96 @@
+/**
+ * What a simulated answer should be like. Written as words, either in the header `x-mock` (`cut=after-2; delay=50ms`) or at the end
+ * of the model's name (`gpt-5+cut=after-2+delay=50ms`): one grammar for both, documented in docs/mock.md. It is closed: a
+ * word that is not listed here is refused, because a misspelt fault would otherwise make a test pass that tests nothing.
+ */
+export interface Behaviour {
+  /** Milliseconds before the headers. */
+  readonly delay: number;
+  /** Milliseconds between the headers and the first byte of the body. */
+  readonly firstByte: number;
+  /** Milliseconds between two events of a stream. */
+  readonly chunkDelay: number;
+  /** 300 to 599: an error answer instead of a completion. */
+  readonly status: number | null;
+  /** Seconds, for the header `retry-after` of an error answer. */
+  readonly retryAfter: number | null;
+  readonly fault: Fault | null;
+  /** Pieces of text, each an event of its own when streamed. */
+  readonly chunks: number | null;
+  /** Bytes of text. */
+  readonly size: number | null;
+  readonly reasoning: boolean;
+  /** Tool calls in one answer; `null` leaves it to the request. */
+  readonly toolCalls: number | null;
+  /** The model declines, in the protocol's own member for it. */
+  readonly refusal: boolean;
+  readonly finish: FinishReason | null;
+  /** Prompt tokens reported as read from a cache. */
+  readonly cached: number;
+  readonly noDone: boolean;
+  readonly noFinish: boolean;
+  readonly noUsage: boolean;
+  readonly gzip: boolean;
+  /** Bytes per write of the body; `null` writes an event at a time. */
+  readonly split: number | null;
+  readonly crlf: boolean;
+  /** `data:x` instead of `data: x`. */
+  readonly noSpace: boolean;
+  /** A comment before every event. */
+  readonly keepalive: boolean;
+  readonly requireAuth: boolean;
+  /** Accepts request members that the protocol does not have. */
+  readonly lenient: boolean;
+  /** Only the first so many requests for the model are answered like this; `null` for all of them. */
+  readonly times: number | null;
+}
+
+export const FINISH_REASONS = ["stop", "length", "tool_calls", "content_filter"] as const;
+export type FinishReason = (typeof FINISH_REASONS)[number];
+
+/**
+ * `cut`: the body ends early, but properly in the sense of HTTP. `close`: the connection is closed (FIN) in the middle of the
+ * message. `reset`: the same with RST. `stall`: silence on an open connection. `malformed`: something that is not JSON.
+ * `error-frame`: the protocol's error event; in an answer that is not streamed, an error body with status 200.
+ */
+export const FAULT_KINDS = ["cut", "close", "reset", "stall", "malformed", "error-frame"] as const;
+export type FaultKind = (typeof FAULT_KINDS)[number];
+
+/** When a fault happens. Events are counted from 1, whatever they carry; an answer that is not streamed is one event. */
+export type Moment =
+  | { readonly at: "before-headers" | "before-finish" | "before-done" | "end" }
+  | { readonly at: "after" | "in"; readonly event: number };
+
+export interface Fault {
+  readonly kind: FaultKind;
+  /** `null`: after the second event of a stream, in the middle of any other answer. */
+  readonly moment: Moment | null;
+}
+
+/** The answer of a healthy provider. */
+export const PLAIN: Behaviour = Object.freeze({
+  delay: 0,
+  firstByte: 0,
+  chunkDelay: 0,
+  status: null,
+  retryAfter: null,
+  fault: null,
+  chunks: null,
+  size: null,
+  reasoning: false,
+  toolCalls: null,
+  refusal: false,
+  finish: null,
+  cached: 0,
+  noDone: false,
+  noFinish: false,
+  noUsage: false,
+  gzip: false,
+  split: null,
+  crlf: false,
+  noSpace: false,
+  keepalive: false,
+  requireAuth: false,
+  lenient: false,
+  times: null,
+});

@@ -1,0 +1,111 @@
+import type { Diagnostic, Severity } from "../canon/diagnostic.ts";
+
+interface CodeFacts {
+  readonly severity: Severity;
+  /** What has been found, for somebody who meets the code in a report. */
+  readonly meaning: string;
+  readonly fix: string;
+}
+
+const error = (meaning: string, fix: string) => ({ severity: "error", meaning, fix }) as const satisfies CodeFacts;
+const warning = (meaning: string, fix: string) => ({ severity: "warning", meaning, fix }) as const satisfies CodeFacts;
+
+/**
+ * Every finding that compiling the policies can make. `docs/policies.md` has a row for each, which a test checks. The fix
+ * is the hint of a finding that has no better one of its own.
+ */
+export const POLICY_CODES = {
+  POLICY_FILE_NAME: error(
+    "The file's name cannot be a policy, a test or a library.",
+    "Name it <id>.rego or <id>_test.rego with a kebab-case id, or lib/<name>.rego with a snake_case name.",
+  ),
+  POLICY_TOO_LARGE: error(
+    "The file is larger than 256 kilobytes.",
+    "Move lists into routes.yaml, where policies read them as data.",
+  ),
+  POLICY_DUPLICATE: error("Two files are the same policy, test or library.", "Keep one of them."),
+  POLICY_SYNTAX: error("The text is not Rego (version 1).", "Correct the place named."),
+  POLICY_TYPE: error("A type does not fit.", "Compare what the place gives with what it is used as."),
+  POLICY_COMPILE: error(
+    "The module does not compile: a variable that nothing binds, a recursion, an unused import or variable.",
+    "Correct the place named.",
+  ),
+  POLICY_INPUT_PATH: error(
+    "The policy reads a member of the input that does not exist; it would always be undefined.",
+    "Use a member that `input` has; docs/policies.md lists them.",
+  ),
+  POLICY_DATA_PATH: error(
+    "The policy reads data that it may not, or that does not exist.",
+    "Read data.approved, data.regions, the policy's own rules, or one library by name.",
+  ),
+  POLICY_LIBRARY_UNKNOWN: error(
+    "A library, or a rule of one, does not exist; it would always be undefined.",
+    "Correct the name, or write lib/<name>.rego.",
+  ),
+  POLICY_BUILTIN: error(
+    "A built-in function is not available: it is not deterministic, needs the host, or makes text.",
+    "Use what docs/policies.md lists.",
+  ),
+  POLICY_WITH: error(
+    "`with` replaces input, data or functions; a policy that does so decides about something else.",
+    "Use `with` in <id>_test.rego only.",
+  ),
+  POLICY_PACKAGE: error("The package is not the one that the file's name asks for.", "Rename the file or the package."),
+  POLICY_METADATA_MISSING: error(
+    "The policy has no METADATA block with its contract.",
+    "Begin the file with the block that docs/policies.md shows.",
+  ),
+  POLICY_METADATA: error("The contract in METADATA is not valid.", "Correct the member named."),
+  POLICY_ID: error(
+    "The id in METADATA is not the file's name.",
+    "An id is stable: rename the file, or correct the id.",
+  ),
+  POLICY_CONSTRAINT_UNDECLARED: error(
+    "A rule speaks of a constraint that METADATA does not declare; nothing would ask for it.",
+    "Declare it under custom.signalbox.constraints, or correct the name.",
+  ),
+  POLICY_CONSTRAINT_WITHOUT_RULE: error(
+    "A declared constraint has no pass rule; it could never pass and would deny every request.",
+    "Write pass.<constraint>, or remove the declaration.",
+  ),
+  POLICY_CONSTRAINT_NEVER_PASSES: error(
+    "No pass rule of the constraint can ever hold as written; every request would be denied.",
+    "Correct the condition that is always false.",
+  ),
+  POLICY_RULE_SHAPE: error(
+    "A pass or reason rule has a form that the constraint's effect cannot use.",
+    "gate: `pass.<constraint> if …`; require_all and filter: `pass.<constraint> contains candidate.id if …`.",
+  ),
+  POLICY_DEFAULT_PASS: error(
+    "A default lets the constraint pass whenever nothing else is known; it would fail open.",
+    "Remove the default: what is undefined does not pass.",
+  ),
+  POLICY_REASON_UNDECLARED: error(
+    "A reason is not in the constraint's list; the first of the list would be given instead.",
+    "Add it to the constraint's reasons, or use one of them.",
+  ),
+  POLICY_TEST_ORPHAN: error("The test has no policy of its name.", "Name it <id>_test.rego after the policy's id."),
+  POLICY_LIBRARY_UNUSED: warning("No policy and no other library uses the library.", "Remove it, or import it."),
+  POLICY_TOOLCHAIN: error(
+    "The policies could not be compiled: the toolchain does not run.",
+    "Repair the installation.",
+  ),
+} as const satisfies Record<string, CodeFacts>;
+
+export type PolicyCode = keyof typeof POLICY_CODES;
+
+export type PolicyDiagnostic = Diagnostic<PolicyCode>;
+
+/** Where a finding stands; line and column from 1. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** @param hint what to do, where the code's own fix is not the best that can be said. */
+export function finding(code: PolicyCode, place: Place, message: string, hint?: string): PolicyDiagnostic {
+  const { severity, fix } = POLICY_CODES[code];
+  const { file, line, column } = place;
+  return { code, severity, file, line, column, message, hint: hint ?? fix };
+}

@@ -1,0 +1,173 @@
+import { compareDiagnostics, type Source } from "../canon/diagnostic.ts";
+import { finding, type PolicyDiagnostic } from "./codes.ts";
+import type { CompiledPolicy, PolicyModule, PolicySource } from "./compiled.ts";
+import { readContract } from "./contract/contract.ts";
+import { diagnosticOf } from "./contract/failures.ts";
+import { checkReferences, librariesOf, readsOf } from "./contract/references.ts";
+import { checkRules, reasonedConstraints } from "./contract/rules.ts";
+import { classifySources, type PolicyFile } from "./contract/sources.ts";
+import { decideModule } from "./decide-module.ts";
+import { policyDigest } from "./digest.ts";
+import { POLICY_INPUT_SCHEMA } from "./input-schema.ts";
+import { ToolchainError } from "./toolchain/error.ts";
+import type { ModuleFacts } from "./toolchain/protocol.ts";
+import { createToolchain, type Toolchain } from "./toolchain/toolchain.ts";
+
+export interface CompilePoliciesOptions {
+  /** Where compiled policies are kept between runs; `null` for nowhere. A folder that cannot be written costs time only. */
+  readonly cacheDirectory: string | null;
+  /** For tests; made with `cacheDirectory` unless given. */
+  readonly toolchain?: Toolchain;
+}
+
+export interface CompiledPolicies {
+  /** Sorted by id; empty when a diagnostic is an error. */
+  readonly policies: readonly CompiledPolicy[];
+  /** What `createPolicySet` loads. */
+  readonly modules: readonly PolicyModule[];
+  /** Everything that was found in all files, sorted. */
+  readonly diagnostics: readonly PolicyDiagnostic[];
+}
+
+/**
+ * Compiles policies, their tests and their libraries, or says everything that is wrong with them. Deterministic: the same
+ * sources give the same digests on any path, with any line endings. Never rejects over what a source holds.
+ */
+export async function compilePolicies(
+  sources: readonly Source[],
+  options: CompilePoliciesOptions,
+): Promise<CompiledPolicies> {
+  const toolchain = options.toolchain ?? createToolchain({ cacheDirectory: options.cacheDirectory });
+  const { files, diagnostics: misplaced } = classifySources(sources);
+  if (files.length === 0) return { policies: [], modules: [], diagnostics: misplaced.toSorted(compareDiagnostics) };
+  try {
+    const checked = await checkPolicies(files, toolchain);
+    const diagnostics = [...misplaced, ...checked.diagnostics].toSorted(compareDiagnostics);
+    if (diagnostics.some(({ severity }) => severity === "error")) return { policies: [], modules: [], diagnostics };
+    return { policies: checked.policies, modules: await buildModules(checked.policies, toolchain), diagnostics };
+  } catch (error) {
+    if (!(error instanceof ToolchainError)) throw error;
+    const place = { file: files[0]?.source.path ?? "", line: 1, column: 1 };
+    const broken = finding("POLICY_TOOLCHAIN", place, error.message);
+    return { policies: [], modules: [], diagnostics: [...misplaced, broken].toSorted(compareDiagnostics) };
+  }
+}
+
+interface Checked {
+  readonly policies: readonly CompiledPolicy[];
+  readonly diagnostics: readonly PolicyDiagnostic[];
+}
+
+async function checkPolicies(files: readonly PolicyFile[], toolchain: Toolchain): Promise<Checked> {
+  const response = await toolchain.check({
+    modules: files.map(({ source }) => source),
+    units: unitsOf(files),
+    input_schema: POLICY_INPUT_SCHEMA,
+  });
+  const factsByPath = new Map(response.modules.map((facts) => [facts.path, facts]));
+  const read = files.flatMap((file): ReadFile[] => {
+    const facts = factsByPath.get(file.source.path);
+    return facts === undefined ? [] : [{ file, facts }];
+  });
+  const libraries = new Map(read.filter(({ file }) => file.kind === "library").map((one) => [one.file.name, one]));
+  const diagnostics = [...response.errors.map(diagnosticOf), ...structureFindings(files, read)];
+  const libraryFacts = new Map([...libraries].map(([name, { facts }]) => [name, facts]));
+  const policies: CompiledPolicy[] = [];
+  for (const { file, facts } of read) {
+    diagnostics.push(...checkReferences(file, facts, libraryFacts));
+    if (file.kind !== "policy") continue;
+    const { located, diagnostics: found } = readContract(file, facts);
+    diagnostics.push(...found);
+    if (located === null) continue;
+    diagnostics.push(...checkRules(located, facts));
+    const modules = closure({ file, facts }, libraries);
+    const policySources = modules.map(sourceOf);
+    policies.push({
+      contract: located.contract,
+      digest: policyDigest(located.contract, policySources),
+      sources: policySources,
+      reasoned: reasonedConstraints(located, facts),
+      reads: readsOf(modules.map((module) => module.facts)),
+    });
+  }
+  return { policies: policies.toSorted((left, right) => (left.contract.id < right.contract.id ? -1 : 1)), diagnostics };
+}
+
+interface ReadFile {
+  readonly file: PolicyFile;
+  readonly facts: ModuleFacts;
+}
+
+/** The libraries together, each policy with them, each test with its policy: what is wrong in one hides nothing in another. */
+function unitsOf(files: readonly PolicyFile[]): readonly (readonly string[])[] {
+  const libraries = files.filter(({ kind }) => kind === "library").map(({ source }) => source.path);
+  const units: (readonly string[])[] = libraries.length > 0 ? [libraries] : [];
+  for (const file of files) {
+    if (file.kind === "library") continue;
+    const policy = files.find(({ kind, name }) => kind === "policy" && name === file.name);
+    if (policy === undefined) continue;
+    units.push([...libraries, ...new Set([policy.source.path, file.source.path])]);
+  }
+  return units;
+}
+
+/** What the files say of each other: packages, tests without a policy, libraries that nobody uses. */
+function structureFindings(files: readonly PolicyFile[], read: readonly ReadFile[]): readonly PolicyDiagnostic[] {
+  const diagnostics: PolicyDiagnostic[] = [];
+  for (const { file, facts } of read) {
+    const [found, expected] = [facts.package.join("."), file.package.join(".")];
+    const { row, col } = facts.package_at;
+    const place = { file: facts.path, line: row, column: col };
+    if (found !== expected) {
+      diagnostics.push(
+        finding("POLICY_PACKAGE", place, `the package is not ${expected}`, `Write: package ${expected}`),
+      );
+    }
+    if (file.kind === "test" && !files.some(({ kind, name }) => kind === "policy" && name === file.name)) {
+      diagnostics.push(finding("POLICY_TEST_ORPHAN", place, `there is no policy ${file.name}`));
+    }
+    const users = read.filter((other) => other.file !== file && librariesOf(other.facts).includes(file.name));
+    if (file.kind === "library" && users.length === 0 && read.length === files.length) {
+      diagnostics.push(finding("POLICY_LIBRARY_UNUSED", place, `nothing uses the library ${file.name}`));
+    }
+  }
+  return diagnostics;
+}
+
+/** The module with every library that it needs, directly or not, sorted by package. */
+function closure(policy: ReadFile, libraries: ReadonlyMap<string, ReadFile>): readonly ReadFile[] {
+  const found = new Map<string, ReadFile>();
+  const visit = (one: ReadFile): void => {
+    const name = one.file.package.join(".");
+    if (found.has(name)) return;
+    found.set(name, one);
+    for (const library of librariesOf(one.facts)) {
+      const next = libraries.get(library);
+      if (next !== undefined) visit(next);
+    }
+  };
+  visit(policy);
+  return [...found].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([, one]) => one);
+}
+
+function sourceOf({ file }: ReadFile): PolicySource {
+  return { package: file.package.join("."), source: file.source.text };
+}
+
+/** Compiles contents that have been checked, by this process or by an earlier one. */
+export async function buildModules(
+  policies: readonly CompiledPolicy[],
+  toolchain: Toolchain,
+): Promise<readonly PolicyModule[]> {
+  if (policies.length === 0) return [];
+  const { request, units, passes } = decideModule(policies);
+  const { wasm, errors } = await toolchain.build(request);
+  if (wasm === null || errors.length > 0) {
+    const [first] = errors;
+    throw new ToolchainError(
+      "TOOLCHAIN_FAILED",
+      `policies that passed every check do not compile (${first?.code ?? "no module"})`,
+    );
+  }
+  return [{ bytes: Buffer.from(wasm, "base64"), units, passes }];
+}

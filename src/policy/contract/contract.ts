@@ -1,0 +1,168 @@
+import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
+import { isJsonObject } from "../../canon/json.ts";
+import { OPERATIONS } from "../../canon/operation.ts";
+import type { ConstraintContract, PolicyContract } from "../../canon/policy.ts";
+import { finding, type Place, type PolicyDiagnostic } from "../codes.ts";
+import type { AnnotationFacts, ModuleFacts } from "../toolchain/protocol.ts";
+import { CONTRACT_SCHEMA, type AuthoredContract } from "./contract-schema.ts";
+import { MetadataPositions, type Step } from "./metadata-positions.ts";
+import type { PolicyFile } from "./sources.ts";
+
+/** A policy's contract with the places that its findings point to. */
+export interface LocatedContract {
+  readonly contract: PolicyContract;
+  /** Where METADATA declares the constraint. */
+  readonly constraintAt: (name: string) => Place;
+}
+
+export interface ContractReading {
+  /** `null` when the contract cannot be relied on. */
+  readonly located: LocatedContract | null;
+  readonly diagnostics: readonly PolicyDiagnostic[];
+}
+
+/** Characters of a title: it stands in lists. */
+const LONGEST_TITLE = 200;
+
+// One branch at a time is reported, and every problem in it: allErrors without unions in the schema gives exactly that.
+const isContract = new Ajv2020({ allErrors: true, verbose: true, strictTypes: false }).compile<AuthoredContract>(
+  CONTRACT_SCHEMA,
+);
+
+/** Reads the METADATA block of a policy's package and holds it to the schema and to the file's name (policy.md §2). */
+export function readContract(file: PolicyFile, facts: ModuleFacts): ContractReading {
+  const block = facts.annotations.find(
+    ({ scope, custom }) => scope === "package" && custom !== null && Object.hasOwn(custom, "signalbox"),
+  );
+  if (block === undefined || block.custom === null) {
+    const { row, col } = facts.annotations.find(({ scope }) => scope === "package") ?? facts.package_at;
+    const place = { file: facts.path, line: row, column: col };
+    return {
+      located: null,
+      diagnostics: [finding("POLICY_METADATA_MISSING", place, "the package has no METADATA with custom.signalbox")],
+    };
+  }
+  const positions = new MetadataPositions(file.source, block);
+  const authored: unknown = block.custom["signalbox"];
+  const diagnostics = titleFindings(block, positions);
+  if (!isContract(authored)) {
+    // What is wrong with a member's name comes a second time without the name.
+    const errors = (isContract.errors ?? []).filter(({ propertyName }) => propertyName === undefined);
+    diagnostics.push(...errors.map((error) => schemaFinding(error, positions)));
+    return { located: null, diagnostics };
+  }
+  if (authored.id !== file.name) {
+    const place = positions.of(["custom", "signalbox", "id"]);
+    diagnostics.push(finding("POLICY_ID", place, `the id is not the file's name: expected ${file.name}`));
+  }
+  if (diagnostics.length > 0) return { located: null, diagnostics };
+  return {
+    located: {
+      contract: contractOf(authored, block.title),
+      constraintAt: (name) => positions.of(["custom", "signalbox", "constraints", name]),
+    },
+    diagnostics,
+  };
+}
+
+/** Every list in one order, so that two spellings of one contract have one digest. */
+function contractOf({ id, owners, applies_to, constraints }: AuthoredContract, title: string): PolicyContract {
+  return {
+    contract: 1,
+    id,
+    title,
+    owners,
+    operations: [...(applies_to?.operations ?? OPERATIONS)].toSorted(),
+    constraints: Object.entries(constraints)
+      .map(([name, { effect, reasons }]): ConstraintContract => ({ name, effect, reasons }))
+      .toSorted((left, right) => (left.name < right.name ? -1 : 1)),
+  };
+}
+
+function titleFindings(block: AnnotationFacts, positions: MetadataPositions): PolicyDiagnostic[] {
+  if (block.title.trim() === "") {
+    return [
+      finding(
+        "POLICY_METADATA",
+        positions.of([]),
+        "title is missing",
+        "Add a title: one line that says what the policy asks for.",
+      ),
+    ];
+  }
+  if (block.title.length <= LONGEST_TITLE) return [];
+  return [finding("POLICY_METADATA", positions.of(["title"]), `title has more than ${LONGEST_TITLE} characters`)];
+}
+
+function schemaFinding(error: ErrorObject, positions: MetadataPositions): PolicyDiagnostic {
+  const inside = error.instancePath.split("/").slice(1).map(unescapePointer);
+  const steps: Step[] = ["custom", "signalbox", ...inside];
+  const subject = steps.join(".");
+  const report = (at: readonly Step[], message: string, hint?: string): PolicyDiagnostic =>
+    finding("POLICY_METADATA", positions.of(at.map(asStep)), message, hint);
+  switch (error.keyword) {
+    case "required":
+      return report(steps, `${subject} lacks ${word(error, "missingProperty")}`);
+    case "additionalProperties": {
+      const name = word(error, "additionalProperty");
+      return report(
+        [...steps, name],
+        `${subject} has no member ${name}`,
+        `Members are ${memberNames(error.parentSchema)}.`,
+      );
+    }
+    case "propertyNames": {
+      const name = word(error, "propertyName");
+      return report(
+        [...steps, name],
+        `${subject}.${name} is not a constraint name`,
+        "Write it in snake_case, at most 64 characters.",
+      );
+    }
+    case "enum":
+      return report(steps, `${subject} is not a known word`, `Use one of ${word(error, "allowedValues")}.`);
+    case "const":
+      return report(steps, `${subject} is not ${word(error, "allowedValue")}`);
+    case "type":
+      return report(steps, `${subject} must be ${ARTICLES[word(error, "type")] ?? word(error, "type")}`);
+    case "minItems":
+    case "minProperties":
+      return report(steps, `${subject} is empty`, "At least one is needed.");
+    case "uniqueItems":
+      return report([...steps, word(error, "i")], `${subject} holds the same word twice`);
+    case "pattern":
+    case "maxLength":
+      return report(steps, `${subject} is not ${descriptionOf(error.parentSchema)}`);
+    default:
+      return report(steps, `${subject} is not valid`);
+  }
+}
+
+/** What ajv says of a failure: a name, or a list of allowed words. */
+function word({ params }: ErrorObject, name: string): string {
+  const value: unknown = params[name];
+  return Array.isArray(value) ? value.map(String).join(", ") : String(value);
+}
+
+const ARTICLES: Readonly<Record<string, string>> = {
+  array: "a list",
+  object: "a mapping",
+  string: "text",
+};
+
+function descriptionOf(schema: unknown): string {
+  return isJsonObject(schema) && typeof schema["description"] === "string" ? schema["description"] : "valid";
+}
+
+function memberNames(schema: unknown): string {
+  if (!isJsonObject(schema) || !isJsonObject(schema["properties"])) return "none";
+  return Object.keys(schema["properties"]).join(", ");
+}
+
+function unescapePointer(step: string): string {
+  return step.replaceAll("~1", "/").replaceAll("~0", "~");
+}
+
+function asStep(step: Step): Step {
+  return typeof step === "string" && /^\d+$/.test(step) ? Number(step) : step;
+}

@@ -1,0 +1,46 @@
+import { finding, type PolicyCode, type PolicyDiagnostic } from "../codes.ts";
+import type { Failure } from "../toolchain/protocol.ts";
+
+const CODES: Readonly<Record<string, PolicyCode>> = {
+  rego_parse_error: "POLICY_SYNTAX",
+  rego_type_error: "POLICY_TYPE",
+};
+
+const UNDEFINED_REFERENCE = "undefined ref: ";
+const KNOWN_MEMBERS = /^want \(one of\): \[(.*)\]$/;
+
+/** What OPA found, in our codes. Its message stays: it is about the policy's text, which whoever compiles may read. */
+export function diagnosticOf(failure: Failure): PolicyDiagnostic {
+  const { file, row, col } = failure;
+  const place = { file, line: Math.max(1, row), column: Math.max(1, col) };
+  const message = oneLine(failure.message);
+  const code = codeOf(failure.code);
+  if (message.startsWith(UNDEFINED_REFERENCE)) {
+    const reference = message.slice(UNDEFINED_REFERENCE.length);
+    const ofInput = /^input\b/.test(reference);
+    return finding(ofInput ? "POLICY_INPUT_PATH" : code, place, `${reference} does not exist`, hintOf(failure));
+  }
+  return finding(code, place, message, hintOf(failure));
+}
+
+function codeOf(code: string): PolicyCode {
+  return (Object.hasOwn(CODES, code) ? CODES[code] : undefined) ?? "POLICY_COMPILE";
+}
+
+function hintOf({ code, details }: Failure): string | undefined {
+  if (code === "rego_unsafe_var_error") {
+    return "Nothing gives it a value: quote it if it is text, import it if it belongs to a library, bind it with `some` or `:=`.";
+  }
+  const lines = (details ?? []).map(oneLine);
+  for (const line of lines) {
+    const members = KNOWN_MEMBERS.exec(line)?.[1];
+    if (members !== undefined) return `Known here: ${members.replaceAll('"', "").replaceAll(" ", ", ")}.`;
+  }
+  // The other lines draw arrows under the source.
+  const types = lines.filter((line) => /^(?:have|want|left|right)\b/.test(line));
+  return types.length === 0 ? undefined : `${types.join("; ").replaceAll(" :", ":")}.`;
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
+}

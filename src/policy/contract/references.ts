@@ -1,0 +1,100 @@
+import type { PolicyData } from "../../canon/policy.ts";
+import { finding, type PolicyCode, type PolicyDiagnostic } from "../codes.ts";
+import type { ModuleFacts, ReferenceFacts } from "../toolchain/protocol.ts";
+import type { PolicyFile } from "./sources.ts";
+
+/** Members of `data.approved`; a member that the type has and this list lacks does not compile. */
+const APPROVED: Readonly<Record<keyof PolicyData["approved"], true>> = {
+  regions: true,
+  providers: true,
+  routes: true,
+  capabilities: true,
+  dimensions: true,
+};
+
+/** What a module may call and read besides its input. Tests may do more: they replace data and call their policy. */
+export function checkReferences(
+  file: PolicyFile,
+  facts: ModuleFacts,
+  libraries: ReadonlyMap<string, ModuleFacts>,
+): readonly PolicyDiagnostic[] {
+  const diagnostics: PolicyDiagnostic[] = [];
+  const report = (
+    code: PolicyCode,
+    { row, col }: { row: number; col: number },
+    message: string,
+    hint?: string,
+  ): void => {
+    diagnostics.push(finding(code, { file: facts.path, line: row, column: col }, message, hint));
+  };
+  for (const builtin of facts.builtins) {
+    const why = builtin.nondeterministic ? "is not deterministic" : "is not one that policies have";
+    report("POLICY_BUILTIN", builtin, `the built-in ${builtin.name} ${why}`);
+  }
+  if (file.kind === "test") return diagnostics;
+  for (const place of facts.withs) report("POLICY_WITH", place, "`with` stands outside of a test");
+  for (const reference of facts.references) {
+    if (reference.root === "input") continue;
+    const problem = dataProblem(reference.path, file, libraries);
+    if (problem !== null) report(problem.code, reference, problem.message, problem.hint);
+  }
+  return diagnostics;
+}
+
+interface Problem {
+  readonly code: PolicyCode;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+function dataProblem(
+  path: ReferenceFacts["path"],
+  file: PolicyFile,
+  libraries: ReadonlyMap<string, ModuleFacts>,
+): Problem | null {
+  const [root, second] = path;
+  const shown = ["data", ...path.map((word) => word ?? "[…]")].join(".");
+  if (root === "regions") return null;
+  if (root === "approved") {
+    if (typeof second !== "string" || Object.hasOwn(APPROVED, second)) return null;
+    const hint = `It has ${Object.keys(APPROVED).join(", ")}.`;
+    return { code: "POLICY_DATA_PATH", message: `data.approved has no member ${second}`, hint };
+  }
+  if (root !== "signalbox" || path.length < 3) return { code: "POLICY_DATA_PATH", message: `${shown} may not be read` };
+  const [, , module, rule] = path;
+  if (file.package.every((word, index) => word === path[index])) return null;
+  if (second !== "lib") return { code: "POLICY_DATA_PATH", message: `${shown} belongs to another policy` };
+  if (typeof module !== "string")
+    return { code: "POLICY_DATA_PATH", message: `${shown} chooses a library at run time` };
+  const library = libraries.get(module);
+  if (library === undefined) return { code: "POLICY_LIBRARY_UNKNOWN", message: `${shown}: there is no such library` };
+  if (typeof rule !== "string") {
+    return { code: "POLICY_DATA_PATH", message: `${shown} reads a whole library`, hint: "Name the rule." };
+  }
+  if (library.rules.some(({ path: head }) => head[0] === rule)) return null;
+  return { code: "POLICY_LIBRARY_UNKNOWN", message: `the library ${module} has no rule ${rule}` };
+}
+
+/** Libraries that a module names, sorted. */
+export function librariesOf(facts: ModuleFacts): readonly string[] {
+  const names = new Set<string>();
+  for (const { root, path } of facts.references) {
+    const [first, second, name] = path;
+    if (root === "data" && first === "signalbox" && second === "lib" && typeof name === "string") names.add(name);
+  }
+  return [...names].toSorted();
+}
+
+/** Paths that the modules read from input and data, without those of rules; sorted, none below another. */
+export function readsOf(modules: readonly ModuleFacts[]): readonly string[] {
+  const reads = new Set<string>();
+  for (const { references } of modules) {
+    for (const { root, path } of references) {
+      if (path[0] === "signalbox") continue;
+      const known = path.findIndex((word) => word === null);
+      reads.add([root, ...(known === -1 ? path : path.slice(0, known))].join("."));
+    }
+  }
+  const sorted = [...reads].toSorted();
+  return sorted.filter((path) => !sorted.some((other) => path.startsWith(`${other}.`)));
+}

@@ -1,0 +1,102 @@
+import type { ConstraintContract } from "../../canon/policy.ts";
+import { finding, type Place, type PolicyCode, type PolicyDiagnostic } from "../codes.ts";
+import type { ModuleFacts, RuleFacts } from "../toolchain/protocol.ts";
+import type { LocatedContract } from "./contract.ts";
+
+/** Holds the `pass` and `reason` rules of a policy to its contract: everything declared can pass, nothing else is said. */
+export function checkRules(
+  { contract, constraintAt }: LocatedContract,
+  facts: ModuleFacts,
+): readonly PolicyDiagnostic[] {
+  const diagnostics: PolicyDiagnostic[] = [];
+  const constraints = new Map(contract.constraints.map((constraint) => [constraint.name, constraint]));
+  const passing = new Map<string, RuleFacts[]>();
+  for (const rule of facts.rules) {
+    const [group, name] = rule.path;
+    if (group !== "pass" && group !== "reason") continue;
+    const place = placeOf(facts, rule);
+    const report = (code: PolicyCode, message: string, hint?: string): void => {
+      diagnostics.push(finding(code, place, message, hint));
+    };
+    const constraint = typeof name === "string" ? constraints.get(name) : undefined;
+    if (typeof name !== "string") {
+      report(
+        "POLICY_RULE_SHAPE",
+        `a ${group} rule must name its constraint in the source`,
+        `Write ${group}.<constraint>.`,
+      );
+    } else if (constraint === undefined)
+      report("POLICY_CONSTRAINT_UNDECLARED", `METADATA declares no constraint ${name}`);
+    else if (group === "pass") {
+      passing.set(name, [...(passing.get(name) ?? []), rule]);
+      diagnostics.push(...passFindings(constraint, rule, place));
+    } else diagnostics.push(...reasonFindings(constraint, rule, place, facts.path));
+  }
+  for (const { name } of contract.constraints) {
+    const rules = passing.get(name);
+    if (rules === undefined) {
+      diagnostics.push(finding("POLICY_CONSTRAINT_WITHOUT_RULE", constraintAt(name), `no rule pass.${name}`));
+    } else if (!rules.some(canPass)) {
+      const [first] = rules;
+      const place = first === undefined ? constraintAt(name) : placeOf(facts, first);
+      diagnostics.push(finding("POLICY_CONSTRAINT_NEVER_PASSES", place, `pass.${name} never holds`));
+    }
+  }
+  return diagnostics;
+}
+
+/** Constraints that have a reason rule, sorted. */
+export function reasonedConstraints({ contract }: LocatedContract, { rules }: ModuleFacts): readonly string[] {
+  return contract.constraints
+    .map(({ name }) => name)
+    .filter((name) => rules.some(({ path }) => path[0] === "reason" && path[1] === name));
+}
+
+function passFindings({ name, effect }: ConstraintContract, rule: RuleFacts, place: Place): PolicyDiagnostic[] {
+  const kind = effect === "gate" ? "value" : "set";
+  if (rule.path.length !== 2 || rule.kind !== kind) {
+    const shape = effect === "gate" ? `pass.${name} if …` : `pass.${name} contains candidate.id if …`;
+    return [
+      finding("POLICY_RULE_SHAPE", place, `pass.${name} has the wrong form for the effect ${effect}`, `Write ${shape}`),
+    ];
+  }
+  if (rule.default && rule.results.some(({ constant, value }) => !constant || value !== false)) {
+    return [finding("POLICY_DEFAULT_PASS", place, `the default of pass.${name} is not false`)];
+  }
+  return [];
+}
+
+/** `reason.<constraint>` gives a reason, `reason.<constraint>[candidate.id]` one for each candidate. */
+function reasonFindings(
+  { name, reasons }: ConstraintContract,
+  rule: RuleFacts,
+  place: Place,
+  file: string,
+): PolicyDiagnostic[] {
+  if (rule.path.length > 3 || rule.kind !== "value") {
+    const hint = `Write reason.${name} := "…" if …, or reason.${name}[candidate.id] := "…" if …`;
+    return [finding("POLICY_RULE_SHAPE", place, `reason.${name} has a form that no reason can have`, hint)];
+  }
+  return rule.results
+    .filter(
+      ({ constant, value }) => constant && typeof value !== "object" && !reasons.some((reason) => reason === value),
+    )
+    .map(({ row, col }) => {
+      const message = `reason.${name} gives a reason that METADATA does not list`;
+      return finding(
+        "POLICY_REASON_UNDECLARED",
+        { file, line: row, column: col },
+        message,
+        `Its reasons are ${reasons.join(", ")}.`,
+      );
+    });
+}
+
+/** Whether any branch can hold with anything but a value that is written and does not pass. */
+function canPass({ kind, results }: RuleFacts): boolean {
+  return results.some(({ constant, value }) => kind === "set" || !constant || value === true);
+}
+
+function placeOf({ path }: ModuleFacts, { row, col }: RuleFacts): Place {
+  return { file: path, line: row, column: col };
+}

@@ -1,0 +1,96 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+import { brotliDecompress } from "node:zlib";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { ToolchainError } from "./error.ts";
+
+/** What `tools/rego/dist/manifest.json` says of the artefact beside it. */
+export interface Manifest {
+  /** Version of OPA, such as `v1.22.0`. */
+  readonly opa: string;
+  /** Version of Go, such as `go1.26.8`. */
+  readonly go: string;
+  /** Lower-case hexadecimal SHA-256 of the WASM module. */
+  readonly wasm_sha256: string;
+  readonly wasm_bytes: number;
+  readonly compressed_sha256: string;
+  readonly compressed_bytes: number;
+}
+
+export interface Artefact {
+  readonly manifest: Manifest;
+  readonly module: WebAssembly.Module;
+}
+
+/** Where the published package and a clone both keep the artefact: two folders up from src/policy and from dist/policy. */
+export const ARTEFACT_DIRECTORY = new URL("../../../tools/rego/dist/", import.meta.url);
+
+const digest = { type: "string", pattern: "^[0-9a-f]{64}$" };
+const isManifest = new Ajv2020().compile<Manifest>({
+  type: "object",
+  required: ["opa", "go", "wasm_sha256", "wasm_bytes", "compressed_sha256", "compressed_bytes"],
+  additionalProperties: false,
+  properties: {
+    opa: { type: "string", pattern: "^v\\d" },
+    go: { type: "string", pattern: "^go\\d" },
+    wasm_sha256: digest,
+    wasm_bytes: { type: "integer", minimum: 1 },
+    compressed_sha256: digest,
+    compressed_bytes: { type: "integer", minimum: 1 },
+  },
+});
+
+const decompress = promisify(brotliDecompress);
+const REBUILD = "reinstall the package, or in a clone run: node tools/rego/rebuild.mjs";
+
+/** @throws {ToolchainError} when the file is missing or not what it should be. */
+export async function readManifest(directory: URL): Promise<Manifest> {
+  const text = new TextDecoder().decode(await readPart(directory, "manifest.json"));
+  let manifest: unknown;
+  try {
+    manifest = JSON.parse(text);
+  } catch {
+    manifest = null;
+  }
+  if (!isManifest(manifest)) {
+    throw new ToolchainError("ARTEFACT_DAMAGED", `tools/rego/dist/manifest.json is not a manifest; ${REBUILD}`);
+  }
+  return manifest;
+}
+
+/**
+ * Reads, verifies, decompresses and compiles the artefact.
+ *
+ * @throws {ToolchainError} when a file is missing, or its bytes are not those that the manifest names: nothing runs then.
+ */
+export async function readArtefact(directory: URL): Promise<Artefact> {
+  const [manifest, compressed] = await Promise.all([readManifest(directory), readPart(directory, "rego.wasm.br")]);
+  if (sha256(compressed) !== manifest.compressed_sha256) {
+    throw new ToolchainError(
+      "ARTEFACT_DAMAGED",
+      `tools/rego/dist/rego.wasm.br is not the file that its manifest names; ${REBUILD}`,
+    );
+  }
+  // The limit keeps a manifest and an artefact that were both replaced from filling the memory.
+  const bytes = await decompress(compressed, { maxOutputLength: manifest.wasm_bytes });
+  if (sha256(bytes) !== manifest.wasm_sha256) {
+    throw new ToolchainError(
+      "ARTEFACT_DAMAGED",
+      `the module in tools/rego/dist/rego.wasm.br is not the one that its manifest names; ${REBUILD}`,
+    );
+  }
+  return { manifest, module: await WebAssembly.compile(Uint8Array.from(bytes)) };
+}
+
+async function readPart(directory: URL, name: string): Promise<Uint8Array> {
+  try {
+    return await readFile(new URL(name, directory));
+  } catch {
+    throw new ToolchainError("ARTEFACT_MISSING", `tools/rego/dist/${name} cannot be read; ${REBUILD}`);
+  }
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}

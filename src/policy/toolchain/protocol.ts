@@ -1,0 +1,139 @@
+import type { Source } from "../../canon/diagnostic.ts";
+import type { JsonObject, JsonValue } from "../../canon/json.ts";
+
+/** The messages between this process and `tools/rego/*.go`; member names are the ones in its JSON. */
+
+export type Command = "build" | "check" | "fmt" | "test";
+
+/** What a worker is given. */
+export interface Run {
+  readonly module: WebAssembly.Module;
+  readonly command: Command;
+  /** JSON. */
+  readonly request: string;
+}
+
+/** What a worker answers; without a response where the program ended with an error of its own. */
+export type RunResult = { readonly ok: true; readonly response: string } | { readonly ok: false };
+
+/** Line and column from 1; 0 where OPA gives none. */
+export interface Position {
+  readonly row: number;
+  readonly col: number;
+}
+
+export interface Failure extends Position {
+  /** OPA's code, such as `rego_type_error`. */
+  readonly code: string;
+  readonly message: string;
+  readonly details?: readonly string[];
+  readonly file: string;
+}
+
+export interface CheckRequest {
+  readonly modules: readonly Source[];
+  /** Paths of modules that are compiled together; each group on its own. */
+  readonly units: readonly (readonly string[])[];
+  readonly input_schema: JsonObject | null;
+}
+
+export interface CheckResponse {
+  readonly errors: readonly Failure[];
+  readonly modules: readonly ModuleFacts[];
+}
+
+export interface ModuleFacts {
+  readonly path: string;
+  /** Words after `data`. */
+  readonly package: readonly string[];
+  readonly package_at: Position;
+  readonly annotations: readonly AnnotationFacts[];
+  readonly rules: readonly RuleFacts[];
+  readonly references: readonly ReferenceFacts[];
+  /** Calls of built-ins that are not allowed. */
+  readonly builtins: readonly (Position & { readonly name: string; readonly nondeterministic: boolean })[];
+  readonly withs: readonly Position[];
+}
+
+/** A METADATA block; `row` is the line of that word, `end_row` the last line of the block. */
+export interface AnnotationFacts extends Position {
+  readonly end_row: number;
+  readonly scope: string;
+  readonly title: string;
+  readonly custom: JsonObject | null;
+}
+
+export interface RuleFacts extends Position {
+  /** Words of the head, such as `pass`, `region_approved`; `null` for one that is known at run time only. */
+  readonly path: readonly (string | null)[];
+  readonly kind: "value" | "set" | "function";
+  readonly default: boolean;
+  /** What the branches give whose body can hold at all; empty for a rule that is never true. */
+  readonly results: readonly (Position & { readonly constant: boolean; readonly value: JsonValue })[];
+}
+
+export interface ReferenceFacts extends Position {
+  readonly root: "input" | "data";
+  readonly path: readonly (string | null)[];
+}
+
+/** One content of one policy with its libraries, moved to `data.signalbox.unit.<name>` so that several can stand side by side. */
+export interface BuildUnit {
+  readonly name: string;
+  readonly modules: readonly Source[];
+}
+
+export interface BuildRequest {
+  readonly units: readonly BuildUnit[];
+  /** Taken as they are. */
+  readonly modules: readonly Source[];
+  /** Rules, as paths: `signalbox/decide/u0`. */
+  readonly entrypoints: readonly string[];
+}
+
+export interface BuildResponse {
+  readonly errors: readonly Failure[];
+  /** The module in base64; `null` when there are errors. */
+  readonly wasm: string | null;
+}
+
+export interface TestRequest {
+  readonly modules: readonly Source[];
+}
+
+export interface TestResponse {
+  readonly errors: readonly Failure[];
+  readonly results: readonly TestResult[];
+  readonly coverage: readonly FileCoverage[];
+}
+
+export interface TestResult extends Position {
+  readonly file: string;
+  readonly package: string;
+  readonly name: string;
+  readonly outcome: "pass" | "fail" | "error" | "skip";
+  /** Failing cases of a test over many. */
+  readonly cases: readonly string[];
+  /** What `print` said. */
+  readonly output: string;
+  readonly error: Failure | null;
+  /** Nanoseconds. */
+  readonly duration: number;
+}
+
+export interface FileCoverage {
+  readonly path: string;
+  readonly covered_lines: number;
+  readonly missed_lines: number;
+  /** Lines that no test has reached, ascending. */
+  readonly missed: readonly number[];
+}
+
+export interface FormatRequest {
+  readonly modules: readonly Source[];
+}
+
+export interface FormatResponse {
+  readonly errors: readonly Failure[];
+  readonly modules: readonly Source[];
+}
