@@ -1,20 +1,22 @@
 import type { Source } from "../../canon/diagnostic.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import type { ToolchainErrorCode } from "./error.ts";
 
 /** The messages between this process and `tools/rego/*.go`; member names are the ones in its JSON. */
 
 export type Command = "build" | "check" | "fmt" | "test";
 
-/** What a worker is given. */
+/** What a worker is asked. */
 export interface Run {
-  readonly module: WebAssembly.Module;
   readonly command: Command;
   /** JSON. */
   readonly request: string;
 }
 
-/** What a worker answers; without a response where the program ended with an error of its own. */
-export type RunResult = { readonly ok: true; readonly response: string } | { readonly ok: false };
+/** What a worker answers; `error` is `null` where the program ended with an error of its own. */
+export type RunResult =
+  | { readonly ok: true; readonly response: string }
+  | { readonly ok: false; readonly error: { readonly code: ToolchainErrorCode; readonly message: string } | null };
 
 /** Line and column from 1; 0 where OPA gives none. */
 export interface Position {

@@ -1,8 +1,10 @@
 import { parentPort, workerData } from "node:worker_threads";
+import { readArtefact } from "./artefact.ts";
+import { ToolchainError } from "./error.ts";
 import type { Run, RunResult } from "./protocol.ts";
 import { loadWasi } from "./wasi.ts";
 
-/** One run of the toolchain: `workerData` is a {@link Run}, the one message back is a {@link RunResult}. */
+/** Runs the toolchain: `workerData` is the artefact's folder; each message is a {@link Run}, each answer a {@link RunResult}. */
 
 const STANDARD_INPUT = 0;
 const STANDARD_OUTPUT = 1;
@@ -70,7 +72,7 @@ class Streams {
   }
 }
 
-async function run({ module, command, request }: Run): Promise<RunResult> {
+async function run(module: WebAssembly.Module, { command, request }: Run): Promise<RunResult> {
   const Wasi = await loadWasi();
   // No folder is opened and no environment handed over: what runs can compute and answer, nothing else.
   const wasi = new Wasi({ version: "preview1", args: ["rego", command], env: {}, preopens: {}, returnOnExit: true });
@@ -82,17 +84,25 @@ async function run({ module, command, request }: Run): Promise<RunResult> {
   if (!(memory instanceof WebAssembly.Memory)) throw new Error("the artefact exports no memory");
   streams.use(memory);
   const status = wasi.start(instance);
-  return status === 0 ? { ok: true, response: streams.text() } : { ok: false };
+  return status === 0 ? { ok: true, response: streams.text() } : { ok: false, error: null };
 }
 
-function isRun(value: unknown): value is Run {
-  return typeof value === "object" && value !== null && "module" in value && "command" in value;
+function failure(error: unknown): RunResult {
+  return { ok: false, error: error instanceof ToolchainError ? { code: error.code, message: error.message } : null };
 }
 
-if (parentPort !== null && isRun(workerData)) {
+if (parentPort !== null && typeof workerData === "string") {
   const port = parentPort;
-  run(workerData).then(
-    (result) => port.postMessage(result),
-    () => port.postMessage({ ok: false } satisfies RunResult),
-  );
+  // Read and compiled on this thread, so that its 300 MB go when the thread ends.
+  const artefact = readArtefact(new URL(workerData));
+  // Every run reports it; without this line a damaged artefact would end the thread before the first one asks.
+  artefact.catch(() => {});
+  port.on("message", (asked: Run) => {
+    artefact
+      .then(({ module }) => run(module, asked))
+      .then(
+        (result) => port.postMessage(result),
+        (error: unknown) => port.postMessage(failure(error)),
+      );
+  });
 }
