@@ -55,7 +55,13 @@ export class RelayAttempt implements ExchangeListener {
     this.#client = client;
     this.#relay = job.relayOf(candidate.endpoint.dialect);
     const { endpoint } = candidate;
-    const edited = this.#relay.edit(job.request, endpoint, connection.provider, job.route.unknownFields);
+    const edited = this.#relay.edit(
+      job.request,
+      endpoint,
+      connection.provider,
+      job.route.unknownFields,
+      job.decision.edits,
+    );
     this.stripped = edited.stripped;
     this.#exchange = new Exchange(
       {

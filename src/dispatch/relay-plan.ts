@@ -64,6 +64,8 @@ const INCOMPLETE = new Set(["length", "content_filter", "model_length", "insuffi
  * @throws what `job.durable` rejects with, before anything has been sent.
  */
 export async function relayPlan(job: RelayJob, client: ClientAnswer): Promise<RelayOutcome> {
+  // Whoever awaits it hears of a failure; a plan whose candidates cannot be tried must not make it an unhandled one.
+  job.durable.catch(() => {});
   const attempts: AttemptReport[] = [];
   const stripped = new Set<string>();
   let current: RelayAttempt | null = null;
@@ -110,6 +112,8 @@ export async function relayPlan(job: RelayJob, client: ClientAnswer): Promise<Re
     const step = nextStep(result.failure, job.maxAttempts - made, job.decision.plan.length - index - 1);
     if (step === "stop") break;
   }
+  // An error is an answer too.
+  if (!gone) await job.durable;
   const failed = attempts.flatMap(({ candidate, failure }) =>
     failure === null ? [] : [{ endpoint: candidate.endpoint.id, failure }],
   );

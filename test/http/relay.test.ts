@@ -408,4 +408,35 @@ describe("durability", () => {
       expect((await errorOf(response)).code).toBe("evidence_unavailable");
     },
   );
+
+  it("an error does not leave before its record either", async () => {
+    const bad = await startUpstream((response) => answerJson(response, {}, 500));
+    const disk = Promise.withResolvers<void>();
+    const router = await startRouter({
+      table: tableOver([bad]),
+      runtime: { evidence: { decide: () => disk.promise, settle: () => {} } },
+    });
+    let answered = false;
+    const request = post(router, hello).then((response) => {
+      answered = true;
+      return response.status;
+    });
+    await until(() => bad.calls.length === 1);
+    await pause(50);
+    expect(answered).toBe(false);
+    disk.resolve();
+    expect(await request).toBe(502);
+  });
+
+  it("without a record and without a provider to try: 503, and the process lives", async () => {
+    const upstream = await startUpstream((response) => answerJson(response));
+    const router = await startRouter({
+      table: tableOver([upstream]),
+      disabled: ["p-a"],
+      runtime: { evidence: { decide: () => Promise.reject(new Error("disk full")), settle: () => {} } },
+    });
+    const response = await post(router, hello);
+    expect([response.status, (await errorOf(response)).code]).toEqual([503, "evidence_unavailable"]);
+    expect((await fetch(`${router.url}/status`)).status).toBe(200);
+  });
 });
