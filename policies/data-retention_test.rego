@@ -41,3 +41,9 @@ test_unknown_tier_is_treated_as_regulated if {
 	data_retention.pass.nothing_kept == {"keeps-nothing"} with input as unknown
 	data_retention.pass.not_trained_on == {"keeps-nothing", "keeps-a-month"} with input as unknown
 }
+
+test_reason_of_a_month_is_the_first_one if {
+	month := object.union(regulated, {"candidates": [{"id": "keeps-a-month", "retention": "days_30", "trains_on_data": false}]})
+	data_retention.pass.nothing_kept == set() with input as month
+	not data_retention.reason.nothing_kept["keeps-a-month"] with input as month
+}

@@ -1,8 +1,9 @@
-import { isAbsolute, relative, resolve, sep } from "node:path";
+import { resolve } from "node:path";
 import { compileConfiguration } from "../compile/compile.ts";
 import { loadConfiguration } from "../compile/load.ts";
 import { readArguments } from "./terminal/arguments.ts";
 import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
+import { shownPath, wantsColour } from "./terminal/printing.ts";
 import { formatDiagnostics, isReportFormat, REPORT_FORMATS, type ReportFormat } from "./terminal/report.ts";
 import { runCommand } from "./terminal/run.ts";
 
@@ -63,7 +64,7 @@ async function run(options: CheckOptions, io: CommandIo): Promise<number> {
   const context = {
     sources: [files.routes, ...files.policies],
     revision: table?.revision ?? null,
-    colour: io.terminal === true && (io.environment["NO_COLOR"] ?? "") === "",
+    colour: wantsColour(io),
   };
   io.stdout(formatDiagnostics(options.format, diagnostics, context));
   if (options.format === "terminal" && errors === 0 && table !== null) {
@@ -79,10 +80,4 @@ async function run(options: CheckOptions, io: CommandIo): Promise<number> {
   }
   const failed = errors > 0 || (options.strict && diagnostics.length > 0);
   return failed ? EXIT.failed : EXIT.ok;
-}
-
-/** Relative and with `/`, so that annotations find the file in a checkout; absolute where it lies outside. */
-function shownPath(cwd: string, path: string): string {
-  const below = relative(cwd, path);
-  return below.startsWith("..") || isAbsolute(below) ? path : below.split(sep).join("/");
 }

@@ -13,6 +13,10 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: "compile the configuration and report every problem",
     load: async () => (await import("./check.ts")).check,
   },
+  policy: {
+    summary: "begin, check, test and format policies",
+    load: async () => (await import("./policy/policy.ts")).policy,
+  },
   keys: {
     summary: "create, list, rotate and revoke service keys",
     load: async () => (await import("./keys.ts")).keys,

@@ -2,6 +2,7 @@ import { StoreUnavailableError } from "../../store/errors.ts";
 import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { listenFailure, stopAsked } from "../terminal/listening.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
+import { wantsColour } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/run.ts";
 import { readVersion } from "../terminal/version.ts";
 import { bootstrapKey, demoKey } from "./first-keys.ts";
@@ -32,7 +33,7 @@ async function start(options: ServeOptions, io: CommandIo): Promise<RunningServe
     throw new CommandError(listenFailure(error), { cause: error });
   });
   if (started.ok) return started.server;
-  io.stderr(formatDiagnostics("terminal", started.diagnostics, { colour: isColourful(io) }));
+  io.stderr(formatDiagnostics("terminal", started.diagnostics, { colour: wantsColour(io) }));
   io.stderr("signalbox serve: the configuration has errors; nothing was started\n");
   return null;
 }
@@ -66,7 +67,7 @@ try it:
 
 function reportBuild(built: BuiltSnapshot, io: CommandIo): void {
   if (built.diagnostics.length > 0)
-    io.stderr(formatDiagnostics("terminal", built.diagnostics, { colour: isColourful(io) }));
+    io.stderr(formatDiagnostics("terminal", built.diagnostics, { colour: wantsColour(io) }));
   if (!built.ok) return;
   for (const missing of built.simulated) {
     io.stdout(
@@ -98,8 +99,4 @@ async function untilStopped(options: ServeOptions, server: RunningServer, io: Co
   io.stdout("stopping: waiting for requests in flight\n");
   await server.close();
   io.stdout("stopped\n");
-}
-
-function isColourful(io: CommandIo): boolean {
-  return io.terminal === true && (io.environment["NO_COLOR"] ?? "") === "";
 }

@@ -1,5 +1,6 @@
 import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
 import { redactLine } from "../../compile/authored/literal-secrets.ts";
+import { printable } from "./printing.ts";
 import { isRouteCode, ROUTE_CODES } from "../../compile/findings/codes.ts";
 
 /** How findings can be printed. */
@@ -89,11 +90,6 @@ function excerptOf(
     text: printable(redactLine(text).slice(start, start + WIDEST)),
     caret: Math.max(0, column - 1 - start),
   };
-}
-
-/** A file under review must not be able to move the reviewer's cursor or colour its own lines. */
-function printable(text: string): string {
-  return text.replaceAll("\t", " ").replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "�");
 }
 
 function plural(amount: number, noun: string): string {

@@ -1,0 +1,60 @@
+import { resolve } from "node:path";
+
+import { compilePolicies } from "../../policy/compile-policies.ts";
+import { classifySources } from "../../policy/contract/sources.ts";
+import { readArguments } from "../terminal/arguments.ts";
+import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { formatDiagnostics, isReportFormat, REPORT_FORMATS } from "../terminal/report.ts";
+import { runCommand } from "../terminal/run.ts";
+import { amountOf, DEFAULT_CACHE, DEFAULT_DIRECTORY, readPolicyFolder } from "./policy-folder.ts";
+import { wantsColour } from "../terminal/printing.ts";
+
+const HELP = `Usage: signalbox policy check [options]
+
+Compiles policies, their tests and their libraries, and prints everything that is wrong. Runs no test.
+
+  --dir DIRECTORY     folder of the policies (default: ${DEFAULT_DIRECTORY})
+  --format FORMAT     ${REPORT_FORMATS.join(", ")} (default: terminal)
+  --strict            warnings fail too
+  --cache DIRECTORY   compiled policies (default: ${DEFAULT_CACHE})
+  --help              this text
+
+Exit codes: 0 no errors, 1 errors (or warnings with --strict), 2 usage.
+`;
+
+const FLAGS = {
+  dir: { type: "string", default: DEFAULT_DIRECTORY },
+  format: { type: "string", default: "terminal" },
+  strict: { type: "boolean", default: false },
+  cache: { type: "string", default: DEFAULT_CACHE },
+  help: { type: "boolean", short: "h" },
+} as const;
+
+/** `signalbox policy check`; gives the exit code. The report goes to stdout in every format. */
+export function checkPolicies(argv: readonly string[], io: CommandIo): Promise<number> {
+  return runCommand("policy check", io, async () => {
+    const { values, positionals } = readArguments(argv, FLAGS);
+    if (values.help === true) {
+      io.stdout(HELP);
+      return EXIT.ok;
+    }
+    if (positionals.length > 0) throw new UsageError("takes flags only; name the folder with --dir");
+    const { format } = values;
+    if (!isReportFormat(format)) throw new UsageError(`--format: must be one of ${REPORT_FORMATS.join(", ")}`);
+    const { shown, sources } = await readPolicyFolder(io, values.dir);
+    const { policies, diagnostics } = await compilePolicies(sources, {
+      cacheDirectory: resolve(io.cwd, values.cache),
+    });
+    io.stdout(formatDiagnostics(format, diagnostics, { sources, revision: null, colour: wantsColour(io) }));
+    const failed =
+      diagnostics.some(({ severity }) => severity === "error") || (values.strict && diagnostics.length > 0);
+    if (format === "terminal" && !diagnostics.some(({ severity }) => severity === "error")) {
+      const constraints = policies.flatMap(({ contract }) => contract.constraints).length;
+      const tested = classifySources(sources).files.filter(({ kind }) => kind === "test").length;
+      io.stdout(
+        `${shown}: ${amountOf(policies.length, "policy", "policies")}, ${amountOf(constraints, "constraint")}, ${tested} with tests\n`,
+      );
+    }
+    return failed ? EXIT.failed : EXIT.ok;
+  });
+}

@@ -1,0 +1,82 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join, posix, resolve } from "node:path";
+
+import type { Source } from "../../canon/diagnostic.ts";
+import { ToolchainError } from "../../policy/toolchain/error.ts";
+import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { shownPath } from "../terminal/printing.ts";
+
+export const DEFAULT_DIRECTORY = "policies";
+
+/** Where compiled policies are kept between runs; `signalbox check` and `serve` use the same. */
+export const DEFAULT_CACHE = ".signalbox/cache";
+
+/** A folder of policies as one command sees it. */
+export interface PolicyFolder {
+  /** As messages print it: relative and with `/` where it lies in the working directory; `.` for that itself. */
+  readonly shown: string;
+  /** Policies, tests and libraries as they stand on disk, sorted by path; paths begin with `shown`. */
+  readonly sources: readonly Source[];
+}
+
+/** @throws {UsageError} when the flag is empty. */
+export function directoryOf(io: CommandIo, flag: string): { readonly path: string; readonly shown: string } {
+  if (flag === "") throw new UsageError("--dir: is empty; give the folder of the policies, such as --dir policies");
+  const path = resolve(io.cwd, flag);
+  return { path, shown: shownPath(io.cwd, path) };
+}
+
+/**
+ * Reads the files that a start reads: `*.rego` of the folder and of its `lib`.
+ *
+ * @throws {CommandError} when the folder or a file cannot be read: what is left out would be neither checked nor tested.
+ */
+export async function readPolicyFolder(io: CommandIo, flag: string): Promise<PolicyFolder> {
+  const { path, shown } = directoryOf(io, flag);
+  const own = await namesIn(path);
+  if (own === null) {
+    throw new CommandError(
+      `--dir: there is no folder ${shown}; name the folder of the policies, or begin one: signalbox policy new ID`,
+    );
+  }
+  const shared = (await namesIn(join(path, "lib"))) ?? [];
+  const names = [...own, ...shared.map((name) => `lib/${name}`)].toSorted();
+  const sources: Source[] = [];
+  for (const name of names) {
+    const shownName = posix.join(shown, name);
+    sources.push({ path: shownName, text: await readText(join(path, name), shownName) });
+  }
+  return { shown, sources };
+}
+
+async function readText(path: string, shown: string): Promise<string> {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path));
+  } catch {
+    throw new CommandError(`${shown}: cannot be read, or is not UTF-8 text; check the file and its permissions`);
+  }
+}
+
+/** `null` where there is no folder to read. */
+async function namesIn(folder: string): Promise<readonly string[] | null> {
+  try {
+    return (await readdir(folder)).filter((name) => name.endsWith(".rego") && !name.startsWith("."));
+  } catch {
+    return null;
+  }
+}
+
+/** Gives what keeps the toolchain from running to whoever sits at the terminal, in its own words. */
+export async function usingToolchain<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ToolchainError) throw new CommandError(`the policy toolchain: ${error.message}`);
+    throw error;
+  }
+}
+
+/** `1 policy`, `2 policies`. */
+export function amountOf(amount: number, singular: string, plural: string = `${singular}s`): string {
+  return `${amount} ${amount === 1 ? singular : plural}`;
+}

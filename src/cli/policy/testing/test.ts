@@ -1,0 +1,188 @@
+import { resolve } from "node:path";
+
+import type { Diagnostic } from "../../../canon/diagnostic.ts";
+import { compilePolicies } from "../../../policy/compile-policies.ts";
+import { createToolchain } from "../../../policy/toolchain/toolchain.ts";
+import { readArguments } from "../../terminal/arguments.ts";
+import { CommandError, EXIT, UsageError, type CommandIo } from "../../terminal/command-io.ts";
+import { formatDiagnostics } from "../../terminal/report.ts";
+import { runCommand } from "../../terminal/run.ts";
+import {
+  DEFAULT_CACHE,
+  DEFAULT_DIRECTORY,
+  readPolicyFolder,
+  usingToolchain,
+  type PolicyFolder,
+} from "../policy-folder.ts";
+import { wantsColour } from "../../terminal/printing.ts";
+import { thresholdGap } from "./coverage.ts";
+import { failuresOf } from "./failures.ts";
+import { formatJunit } from "./junit.ts";
+import { formatRun } from "./terminal.ts";
+import { formatTestJson } from "./test-json.ts";
+import type { TestRun } from "./test-run.ts";
+import { runTests } from "./run-tests.ts";
+
+const FORMATS = ["terminal", "json", "junit", "github"] as const;
+type Format = (typeof FORMATS)[number];
+
+const HELP = `Usage: signalbox policy test [options]
+
+Runs the tests of the policies: every rule of a <id>_test.rego whose name begins with test_.
+
+  --dir DIRECTORY       folder of the policies (default: ${DEFAULT_DIRECTORY})
+  --run REGEX           only tests whose <id>.<name> matches, such as eu-residency or '\\.test_reason'
+  --verbose             lists the tests that pass too, with what they print
+  --format FORMAT       ${FORMATS.join(", ")} (default: terminal)
+  --coverage            also tells which lines, verdicts and reasons no test has seen
+  --threshold PERCENT   fails when the tests reach fewer of the lines; implies --coverage
+  --strict              fails when a verdict or a reason was never seen, or a policy has no tests; implies --coverage
+  --cache DIRECTORY     compiled policies (default: ${DEFAULT_CACHE})
+  --help                this text
+
+Exit codes: 0 all passed, 1 a test or a demand failed, or the policies do not compile, 2 usage.
+`;
+
+const FLAGS = {
+  dir: { type: "string", default: DEFAULT_DIRECTORY },
+  run: { type: "string" },
+  verbose: { type: "boolean", short: "v", default: false },
+  format: { type: "string", default: "terminal" },
+  coverage: { type: "boolean", default: false },
+  threshold: { type: "string" },
+  strict: { type: "boolean", default: false },
+  cache: { type: "string", default: DEFAULT_CACHE },
+  help: { type: "boolean", short: "h" },
+} as const;
+
+interface TestOptions {
+  readonly directory: string;
+  readonly run: RegExp | null;
+  readonly verbose: boolean;
+  readonly format: Format;
+  readonly coverage: boolean;
+  /** 0 to 100. */
+  readonly threshold: number;
+  readonly strict: boolean;
+  readonly cacheDirectory: string;
+}
+
+/** `signalbox policy test`; gives the exit code. The report goes to stdout in every format. */
+export function testPolicies(argv: readonly string[], io: CommandIo): Promise<number> {
+  return runCommand("policy test", io, async () => {
+    const { values, positionals } = readArguments(argv, FLAGS);
+    if (values.help === true) {
+      io.stdout(HELP);
+      return EXIT.ok;
+    }
+    if (positionals.length > 0) throw new UsageError("takes flags only; name tests with --run, the folder with --dir");
+    return await run(readOptions(values, io), io);
+  });
+}
+
+type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
+
+function readOptions(values: Values, io: CommandIo): TestOptions {
+  const format = FORMATS.find((one) => one === values.format);
+  if (format === undefined) throw new UsageError(`--format: must be one of ${FORMATS.join(", ")}`);
+  const coverage = values.coverage || values.strict || values.threshold !== undefined;
+  if (coverage && values.run !== undefined) {
+    throw new UsageError(
+      "--run: coverage is that of all tests; leave out --run, or --coverage, --threshold and --strict",
+    );
+  }
+  return {
+    directory: values.dir,
+    run: values.run === undefined ? null : readPattern(values.run),
+    verbose: values.verbose,
+    format,
+    coverage,
+    threshold: values.threshold === undefined ? 0 : readThreshold(values.threshold),
+    strict: values.strict,
+    cacheDirectory: resolve(io.cwd, values.cache),
+  };
+}
+
+function readPattern(text: string): RegExp {
+  try {
+    return new RegExp(text, "u");
+  } catch {
+    throw new UsageError("--run: is not a regular expression; escape what is meant as it stands with a backslash");
+  }
+}
+
+function readThreshold(text: string): number {
+  const percentage = /^\d{1,3}(?:\.\d{1,4})?$/.test(text) ? Number(text) : Infinity;
+  if (percentage > 100) throw new UsageError("--threshold: must be a number from 0 to 100, such as 95");
+  return percentage;
+}
+
+async function run(options: TestOptions, io: CommandIo): Promise<number> {
+  const folder = await readPolicyFolder(io, options.directory);
+  const toolchain = createToolchain({ cacheDirectory: options.cacheDirectory });
+  const compiled = await compilePolicies(folder.sources, { cacheDirectory: options.cacheDirectory, toolchain });
+  const errors = compiled.diagnostics.filter(({ severity }) => severity === "error");
+  const report = (result: TestRun | null, findings: readonly Diagnostic[]): void =>
+    io.stdout(formatReport(options, folder, result, findings, wantsColour(io)));
+  if (errors.length > 0) {
+    report(null, errors);
+    return EXIT.failed;
+  }
+  const subject = { policies: compiled.policies, sources: folder.sources };
+  const result = matching(await usingToolchain(() => runTests(subject, toolchain, options.coverage)), options.run);
+  if (result.policies.every(({ tests }) => tests.length === 0)) {
+    throw new CommandError(
+      options.run === null
+        ? `${folder.shown}: there are no tests; write <id>_test.rego, or begin a policy with: signalbox policy new ID`
+        : `--run: no test of ${folder.shown} matches; names look like eu-residency.test_fallback, --verbose lists them`,
+    );
+  }
+  const findings = demands(result, options);
+  report(result, findings);
+  const failed = failuresOf(result).length > 0 || findings.some(({ severity }) => severity === "error");
+  return failed ? EXIT.failed : EXIT.ok;
+}
+
+/** Without a pattern, policies without tests stay: that they have none is worth a line. */
+function matching(result: TestRun, pattern: RegExp | null): TestRun {
+  if (pattern === null) return result;
+  const policies = result.policies.map((policy) => ({
+    ...policy,
+    tests: policy.tests.filter(({ name }) => pattern.test(`${policy.id}.${name}`)),
+  }));
+  return { ...result, policies: policies.filter(({ tests }) => tests.length > 0) };
+}
+
+/** Gaps and the threshold as findings; those that fail the run are errors. */
+function demands({ coverage }: TestRun, { strict, threshold }: TestOptions): readonly Diagnostic[] {
+  if (coverage === null) return [];
+  const below = thresholdGap(coverage.files, threshold);
+  const gaps = coverage.gaps.map((gap): Diagnostic => (strict ? { ...gap, severity: "error" } : gap));
+  return below === null ? gaps : [...gaps, below];
+}
+
+/** @param result `null` where the policies do not compile; the findings say why. */
+function formatReport(
+  { format, verbose }: TestOptions,
+  { sources }: PolicyFolder,
+  result: TestRun | null,
+  findings: readonly Diagnostic[],
+  colour: boolean,
+): string {
+  switch (format) {
+    case "terminal": {
+      const tests = result === null ? "" : formatRun(result, { verbose, colour });
+      const found = formatDiagnostics("terminal", findings, { sources, colour });
+      return tests === "" || found === "" ? `${tests}${found}` : `${tests}\n${found}`;
+    }
+    case "json":
+      return formatTestJson(result, findings);
+    case "junit":
+      return formatJunit(
+        result,
+        findings.filter(({ severity }) => severity === "error"),
+      );
+    case "github":
+      return formatDiagnostics("github", [...(result === null ? [] : failuresOf(result)), ...findings]);
+  }
+}

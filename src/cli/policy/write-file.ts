@@ -1,0 +1,80 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, open, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+
+import { CommandError } from "../terminal/command-io.ts";
+
+/** A file to write; `shown` is its path as messages print it. */
+export interface FileToWrite {
+  readonly path: string;
+  readonly shown: string;
+  readonly text: string;
+}
+
+/**
+ * Replaces a file's text whole: a reader, and whoever looks after a crash, finds the old text or the new one. Mode and
+ * symbolic links stay.
+ *
+ * @throws {CommandError} when it cannot be written.
+ */
+export async function replaceFile({ path, shown, text }: FileToWrite): Promise<void> {
+  try {
+    const target = await realpath(path);
+    await writeWhole(target, text, (await stat(target)).mode);
+  } catch (error) {
+    throw notWritten(shown, error);
+  }
+}
+
+/**
+ * Makes files that did not exist, all of them or none. Folders are made where they are missing.
+ *
+ * @throws {CommandError} when one exists already, which is then left as it is, or cannot be written.
+ */
+export async function createFiles(files: readonly FileToWrite[]): Promise<void> {
+  const claimed: string[] = [];
+  let current = "";
+  try {
+    for (const { path, shown } of files) {
+      current = shown;
+      await makeFolder(dirname(path), dirname(shown));
+      // Claims the name before anything is written: between a look and a write somebody else could have made the file.
+      await (await open(path, "wx")).close();
+      claimed.push(path);
+    }
+    for (const { path, shown, text } of files) {
+      current = shown;
+      await writeWhole(path, text, (await stat(path)).mode);
+    }
+  } catch (error) {
+    await Promise.all(claimed.map((path) => rm(path, { force: true })));
+    throw error instanceof CommandError ? error : notWritten(current, error);
+  }
+}
+
+/** On its own, because a file in the place of a folder exists already too. */
+async function makeFolder(path: string, shown: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true });
+  } catch {
+    throw new CommandError(`${shown}: the folder cannot be made; check what stands there, and the permissions`);
+  }
+}
+
+async function writeWhole(target: string, text: string, mode: number): Promise<void> {
+  const unfinished = join(dirname(target), `.${basename(target)}.${randomUUID()}`);
+  try {
+    await writeFile(unfinished, text, { mode, flag: "wx" });
+    await rename(unfinished, target);
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    throw error;
+  }
+}
+
+function notWritten(shown: string, error: unknown): CommandError {
+  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+  if (code === "EEXIST") return new CommandError(`${shown}: exists already and is left as it is; choose another id`);
+  const detail = typeof code === "string" ? ` (${code})` : "";
+  return new CommandError(`${shown}: cannot be written${detail}; check the folder and its permissions`);
+}
