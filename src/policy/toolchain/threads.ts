@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import { ToolchainError } from "./error.ts";
 import type { Run, RunResult } from "./protocol.ts";
@@ -16,17 +17,27 @@ interface IdleThread {
 /** Threads that have done a run, by the folder of their artefact: the next run saves the 0.2 s of reading and compiling it. */
 const idle = new Map<string, IdleThread[]>();
 
+/** Runs under way, and those that wait for one of them: a thread beyond the cores would compile an artefact for nothing. */
+let running = 0;
+const queue: (() => void)[] = [];
+
 /**
- * Runs the toolchain once. Runs at the same time have a thread each.
+ * Runs the toolchain once. Runs at the same time have a thread each, as many as there are cores.
  *
  * @param timeLimit milliseconds; the thread of a run that takes longer is ended.
  * @throws {ToolchainError}
  */
 export async function runOnThread(directory: URL, run: Run, timeLimit: number): Promise<string> {
+  // Who waits is handed the place of a run that ends.
+  if (running < availableParallelism()) running += 1;
+  else await new Promise<void>((resolve) => queue.push(resolve));
   const worker = takeThread(directory);
   const result = await answerOf(worker, run, timeLimit);
   if (result === "late" || !result.ok) await worker.terminate();
   else keepThread(directory, worker);
+  const next = queue.shift();
+  if (next === undefined) running -= 1;
+  else next();
   if (result === "late") {
     throw new ToolchainError("TOOLCHAIN_TIMEOUT", `rego ${run.command} did not end within ${timeLimit / 1000} s`);
   }

@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { createToolchain } from "../../src/policy/toolchain/toolchain.ts";
+import { ARTEFACT_DIRECTORY, readManifest } from "../../src/policy/toolchain/artefact.ts";
+import { KNOWN_DIFFERENCES } from "./known-differences.ts";
+import { REFUSED_GROUPS } from "./refused-builtins.ts";
+
+const root = new URL("../../", import.meta.url);
+const textOf = (path: string): string => readFileSync(new URL(path, root), "utf8");
+const refused = REFUSED_GROUPS.flatMap(({ names }) => names);
+const page = textOf("docs/conformance.md");
+
+/** The names in backticks of the section under a heading. */
+function namesUnder(heading: string): readonly string[] {
+  const section = page.split(`\n## ${heading}\n`)[1]?.split("\n## ")[0] ?? "";
+  return [...section.matchAll(/`([\w.]+)`/g)].map(([, name = ""]) => name);
+}
+
+function allowed(): readonly string[] {
+  const list = /allowedBuiltins = setOf\(([^]*?)\n\)/.exec(textOf("tools/rego/builtins.go"))?.[1] ?? "";
+  return [...list.replaceAll(/\/\/.*/g, "").matchAll(/"([^"]+)"/g)].map(([, name = ""]) => name);
+}
+
+test("OPA knows every refused built-in, and policies have none of them", { timeout: 30_000 }, async () => {
+  expect(new Set(refused).size).toBe(refused.length);
+  const calls = refused.map((name, index) => `r${index} if ${name}(1)`).join("\n\n");
+  const toolchain = createToolchain({ cacheDirectory: null });
+  const { modules } = await toolchain.check({
+    modules: [{ path: "a.rego", text: `package a\n\n${calls}\n` }],
+    units: [],
+    input_schema: null,
+  });
+  // OPA's own test suite registers test.sleep; OPA itself does not have it.
+  const known = refused.filter((name) => name !== "test.sleep");
+  expect(modules[0]?.builtins.map(({ name }) => name).toSorted()).toEqual(known.toSorted());
+});
+
+test("docs/conformance.md lists what there is and what there is not", () => {
+  expect(allowed().length).toBeGreaterThan(50);
+  expect(namesUnder("Built-ins that policies have").toSorted()).toEqual(allowed().toSorted());
+  expect(namesUnder("Built-ins that policies do not have").toSorted()).toEqual([...refused].toSorted());
+  for (const { why } of REFUSED_GROUPS) expect(page).toContain(why);
+});
+
+test("docs/conformance.md names the version that was run and every known difference with its reason", async () => {
+  const { opa } = await readManifest(ARTEFACT_DIRECTORY);
+  expect(page).toContain(opa);
+  for (const [note, reason] of Object.entries(KNOWN_DIFFERENCES)) {
+    expect(page).toContain(note);
+    expect(page).toContain(reason);
+  }
+});
