@@ -1,4 +1,4 @@
-import type { PolicySlot, Verdict } from "./policy.ts";
+import type { ObligationKind, PolicySlot, StrippableField, Verdict } from "./policy.ts";
 import type { EndpointRow } from "./table.ts";
 
 /** One place a request may go, in the order of trying. */
@@ -23,6 +23,30 @@ export interface ConstraintTrace {
   readonly effect: "none" | "narrowed" | "denied" | "would_narrow" | "would_deny";
 }
 
+/** What one obligation did. */
+export interface ObligationTrace {
+  readonly policy: string;
+  readonly revision: string;
+  readonly slot: PolicySlot;
+  /** Its name in the policy. */
+  readonly obligation: string;
+  readonly kind: ObligationKind;
+  readonly value: string | number;
+  /**
+   * `applied`: it acts on the request or on the order of the plan; `would_apply`: a shadow slot's, which only is recorded.
+   * `none`: there is nothing for it to act on: a denied request, a smaller limit in force, no candidate in the region.
+   */
+  readonly effect: "applied" | "would_apply" | "none";
+}
+
+/** What the obligations in force change in a request on its way to a provider, whichever candidate gets it. */
+export interface RequestEdits {
+  /** The most output that the request may ask for, in tokens; `null` where nothing limits it. */
+  readonly maxOutputTokens: number | null;
+  /** Members to take out; sorted, each once. */
+  readonly stripFields: readonly StrippableField[];
+}
+
 /** Why a request does not go anywhere. Every member is an identifier; there is no room for text. */
 export interface Denial {
   /** Policy id, or `approvals`. */
@@ -44,6 +68,8 @@ interface DecisionEvidence {
   /** Route id; the empty string where the requested name is not a route that this workspace may see. */
   readonly route: string;
   readonly trace: readonly ConstraintTrace[];
+  /** Every obligation that no slot has waived, candidate slots' included. */
+  readonly obligations: readonly ObligationTrace[];
   /** What the shadow slots would have done: `null` where they would have changed nothing. */
   readonly ifPromoted: IfPromoted | null;
 }
@@ -52,11 +78,14 @@ export interface IfPromoted {
   readonly outcome: "route" | "deny";
   readonly plan: readonly string[];
   readonly denial: Denial | null;
+  /** `null` where the request would be denied. */
+  readonly edits: RequestEdits | null;
 }
 
 export interface RouteDecision extends DecisionEvidence {
   readonly outcome: "route";
   readonly plan: readonly [Candidate, ...Candidate[]];
+  readonly edits: RequestEdits;
 }
 
 export interface DenyDecision extends DecisionEvidence {

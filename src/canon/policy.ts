@@ -17,6 +17,33 @@ export interface ConstraintContract {
   readonly reasons: readonly [string, ...string[]];
 }
 
+/**
+ * Members of requests that an obligation may take out: those that may help or tell who the user is (classes `hint` and
+ * `identity` of the dialects' field registries). Taking another member out would change what is answered.
+ */
+export const STRIPPABLE_FIELDS = [
+  "metadata",
+  "prompt_cache_key",
+  "prompt_cache_options",
+  "prompt_cache_retention",
+  "safety_identifier",
+  "service_tier",
+  "user",
+] as const;
+export type StrippableField = (typeof STRIPPABLE_FIELDS)[number];
+
+/** What a policy may ask for besides letting requests pass. A kind is listed here or does not exist. */
+export const OBLIGATION_KINDS = ["max_output_tokens", "strip_field", "prefer_region"] as const;
+export type ObligationKind = (typeof OBLIGATION_KINDS)[number];
+
+/** Acts on every request that the policy applies to, unless the policy says `waive.<name>`. */
+export type ObligationContract =
+  /** `value`: the most output tokens, from 1. */
+  | { readonly name: string; readonly kind: "max_output_tokens"; readonly value: number }
+  | { readonly name: string; readonly kind: "strip_field"; readonly value: StrippableField }
+  /** `value`: a region or a region group. One that the table does not have prefers nothing. */
+  | { readonly name: string; readonly kind: "prefer_region"; readonly value: string };
+
 /** The METADATA block of a policy, validated. */
 export interface PolicyContract {
   readonly contract: 1;
@@ -25,8 +52,10 @@ export interface PolicyContract {
   readonly owners: readonly string[];
   /** Sorted; all operations where the policy names none. */
   readonly operations: readonly Operation[];
-  /** In the order of their names. */
+  /** In the order of their names; empty only where there are obligations. */
   readonly constraints: readonly ConstraintContract[];
+  /** In the order of their names. */
+  readonly obligations: readonly ObligationContract[];
 }
 
 /** The slot a policy's content stands in: enforced content acts, candidate (shadow) content is recorded only. */
@@ -55,6 +84,28 @@ export interface PolicyVerdict {
   readonly failing: readonly string[];
 }
 
+/** An obligation that a slot has not waived for a request. */
+export type PolicyObligation = ObligationContract & { readonly policy: PolicyIdentity };
+
+/** What a policy set says of one request. */
+export interface PolicyEvaluation {
+  /** One for every constraint of every slot that applies to the input's operation, in the order of the set's policies. */
+  readonly verdicts: readonly PolicyVerdict[];
+  /** Those in force, in the same order: an evaluation that failed has waived nothing. */
+  readonly obligations: readonly PolicyObligation[];
+}
+
+export const DAY_BUCKETS = ["weekday", "weekend"] as const;
+export const HOUR_BUCKETS = ["night", "morning", "afternoon", "evening"] as const;
+
+/** When a request is decided, in UTC. */
+export interface PolicyTime {
+  /** `weekend`: Saturday and Sunday. */
+  readonly day: (typeof DAY_BUCKETS)[number];
+  /** `night` 00:00–05:59, `morning` 06:00–11:59, `afternoon` 12:00–17:59, `evening` 18:00–23:59. */
+  readonly hour: (typeof HOUR_BUCKETS)[number];
+}
+
 /** What a policy may know. Content-free and finite: see policy.md §2. Member names are the ones Rego sees. */
 export interface PolicyInput {
   readonly operation: Operation;
@@ -73,6 +124,8 @@ export interface PolicyInput {
     readonly data_collection: "allow" | "deny";
     readonly zdr: boolean;
   };
+  /** One and the same bucket for every request where no policy of the set reads it. */
+  readonly time: PolicyTime;
   readonly candidates: readonly PolicyCandidate[];
 }
 
@@ -104,10 +157,11 @@ export interface PolicyData {
   readonly regions: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Every policy that acts or is watched. Evaluation is synchronous, never throws, and never leaves a constraint out. */
+/** Every policy that acts or is watched. Evaluation is synchronous, never throws, and never leaves a constraint or an obligation out. */
 export interface PolicySet {
   /** Sorted by id, the enforced slot first. */
   readonly policies: readonly { readonly identity: PolicyIdentity; readonly contract: PolicyContract }[];
-  /** A verdict for every constraint of every slot that applies to the input's operation, in the order of `policies`. */
-  evaluate(input: PolicyInput): readonly PolicyVerdict[];
+  /** Whether the answer of any policy may depend on `input.time`. */
+  readonly readsTime: boolean;
+  evaluate(input: PolicyInput): PolicyEvaluation;
 }

@@ -1,7 +1,9 @@
 import { basename, dirname, join } from "node:path/posix";
-import { compareDiagnostics, type Diagnostic } from "../canon/diagnostic.ts";
+import { compareDiagnostics, type Diagnostic, type Source } from "../canon/diagnostic.ts";
 import type { RoutingTable } from "../canon/table.ts";
+import { finding } from "../policy/codes.ts";
 import { type CompiledPolicies, compilePolicies } from "../policy/compile-policies.ts";
+import type { CompiledPolicy } from "../policy/compiled.ts";
 import { compileTable } from "./compile-table.ts";
 import type { ConfigurationFiles } from "./load.ts";
 import { policyDirectory } from "./policy-directory.ts";
@@ -32,12 +34,40 @@ export async function compileConfiguration(
   const { table, diagnostics } = compileTable(files.routes, {
     policies: policyIds(files),
   });
+  const regions = table === null ? [] : unknownRegions(table, compiled.policies, files.policies);
   const failed = compiled.diagnostics.some(({ severity }) => severity === "error");
   return {
     table,
     policies: failed ? null : compiled,
-    diagnostics: [...diagnostics, ...compiled.diagnostics].toSorted(compareDiagnostics),
+    diagnostics: [...diagnostics, ...compiled.diagnostics, ...regions].toSorted(compareDiagnostics),
   };
+}
+
+/** Regions that obligations prefer and the table does not have: neither file is wrong by itself. */
+function unknownRegions(
+  table: RoutingTable,
+  policies: readonly CompiledPolicy[],
+  sources: readonly Source[],
+): readonly Diagnostic[] {
+  const known = new Set([
+    ...Object.entries(table.regionGroups).flatMap(([group, regions]) => [group, ...regions]),
+    ...Object.values(table.providers).map(({ region }) => region),
+  ]);
+  return policies.flatMap(({ contract }) => {
+    const source = sources.find(({ path }) => basename(path) === `${contract.id}.rego`);
+    return contract.obligations.flatMap((obligation) => {
+      if (obligation.kind !== "prefer_region" || known.has(obligation.value) || source === undefined) return [];
+      const line = source.text.split("\n").findIndex((text) => text.includes(`${obligation.name}:`)) + 1;
+      const place = { file: source.path, line: Math.max(line, 1), column: 1 };
+      return [
+        finding(
+          "POLICY_REGION_UNKNOWN",
+          place,
+          `obligation ${obligation.name}: routes.yaml has no region ${obligation.value}`,
+        ),
+      ];
+    });
+  });
 }
 
 /** A policy's file bears its id (policy.md §2), so that a policy with an error in it still has a name. */

@@ -2,7 +2,7 @@ import type { Candidate, Decision, Denial, IfPromoted } from "../canon/decision.
 import type { Identity } from "../canon/identity.ts";
 import { deepFreeze } from "../canon/json.ts";
 import { MODEL_OPERATION_OF } from "../canon/operation.ts";
-import type { PolicySet, PolicyVerdict } from "../canon/policy.ts";
+import type { PolicyEvaluation, PolicySet, PolicySlot } from "../canon/policy.ts";
 import type { ProviderPreferences } from "../canon/preferences.ts";
 import type { ReasonCode } from "../canon/reasons.ts";
 import type { RequestShape } from "../canon/request.ts";
@@ -10,7 +10,9 @@ import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
 import { applyApprovals } from "./approvals.ts";
 import { endpointIds, routeCandidates } from "./candidates.ts";
 import { applyPreferences, orderCandidates } from "./narrow.ts";
+import { applyObligations, obligationTraceOf, sameEdits, type Obliged } from "./obligations.ts";
 import { policyInput } from "./policy-input.ts";
+import { ANY_TIME, timeWindow } from "./time-window.ts";
 import { Trace } from "./trace.ts";
 import { applyVerdicts, traceOf } from "./verdicts.ts";
 
@@ -22,13 +24,22 @@ export interface Question {
 }
 
 /**
- * Where a request may go, or why it may not. Pure and synchronous: the same four arguments give the same decision, whether a
+ * Where a request may go, or why it may not. Pure and synchronous: the same arguments give the same decision, whether a
  * request waits for it or a reviewer simulates it (decisions.md, rule 11).
  *
  * Order: the route must be approved for the workspace; the caller's preferences narrow; the table's approvals must hold on every
  * candidate left; then the policies. Every constraint is asked, so that the trace is whole; the first failure is the denial.
+ * Obligations act last, on what is left.
+ *
+ * @param at milliseconds since the epoch; without effect where no policy reads the time.
  */
-export function decide(table: RoutingTable, policies: PolicySet, identity: Identity, question: Question): Decision {
+export function decide(
+  table: RoutingTable,
+  policies: PolicySet,
+  identity: Identity,
+  question: Question,
+  at: number,
+): Decision {
   const workspace = ownRow(table.workspaces, identity.workspace);
   const route = ownRow(table.routes, question.model);
   if (workspace === null || route === null || !workspace.approve.routes.includes(route.id)) {
@@ -38,7 +49,7 @@ export function decide(table: RoutingTable, policies: PolicySet, identity: Ident
   if (!route.operations.includes(MODEL_OPERATION_OF[question.shape.operation])) {
     return refusal(table, route.id, "operation_supported", "operation_not_supported");
   }
-  return decideRoute(table, policies, workspace, route, identity, question);
+  return decideRoute(table, policies, workspace, route, identity, question, at);
 }
 
 function decideRoute(
@@ -48,17 +59,18 @@ function decideRoute(
   route: RouteRow,
   identity: Identity,
   { shape, preferences }: Question,
+  at: number,
 ): Decision {
   const trace = new Trace();
   const wanted = applyPreferences(table, preferences, routeCandidates(table, route), trace);
   const eligible = orderCandidates(preferences, wanted);
   const approved = applyApprovals(table, workspace, route, shape, eligible, trace);
-  const input = policyInput(table, workspace, identity, route, shape, preferences, approved);
-  const verdicts = policies.evaluate(input);
-  const enforced = verdicts.filter((verdict) => verdict.policy.slot === "enforced");
-  const applied = applyVerdicts(approved, enforced);
-  const promoted = applyVerdicts(approved, verdictsIfPromoted(verdicts));
-  for (const verdict of verdicts) {
+  const time = policies.readsTime ? timeWindow(at) : ANY_TIME;
+  const input = policyInput(table, workspace, identity, route, shape, preferences, time, approved);
+  const evaluation = policies.evaluate(input);
+  const applied = applyEvaluation(table, approved, ofSlot(evaluation, "enforced"));
+  const promoted = applyEvaluation(table, approved, evaluationIfPromoted(policies, evaluation));
+  for (const verdict of evaluation.verdicts) {
     trace.record(traceOf(verdict, verdict.policy.slot === "enforced" ? applied : promoted));
   }
   const denial = trace.denial ?? applied.denial;
@@ -66,36 +78,66 @@ function decideRoute(
     tableRevision: table.revision,
     route: route.id,
     trace: trace.entries,
+    obligations: evaluation.obligations.map((obligation) => {
+      const outcome = obligation.policy.slot === "enforced" ? applied : promoted;
+      const denied = trace.denial !== null || outcome.denial !== null;
+      return obligationTraceOf(table, obligation, denied ? null : outcome);
+    }),
     ifPromoted: ifPromoted(trace.denial, applied, promoted),
   };
   const [first, ...rest] = applied.candidates;
   if (denial !== null) return deepFreeze({ ...common, outcome: "deny", denial });
   // Filters that leave nothing deny above, and no other step empties the list.
   if (first === undefined) throw new Error("decide: an empty plan without a denial");
-  return deepFreeze({ ...common, outcome: "route", plan: [first, ...rest] });
+  return deepFreeze({ ...common, outcome: "route", plan: [first, ...rest], edits: applied.edits });
 }
 
-/** The verdicts that would act if every candidate slot were promoted: a candidate replaces the enforced slot of its policy. */
-function verdictsIfPromoted(verdicts: readonly PolicyVerdict[]): readonly PolicyVerdict[] {
-  const replaced = new Set(verdicts.filter(({ policy }) => policy.slot === "candidate").map(({ policy }) => policy.id));
-  return verdicts.filter(({ policy }) => policy.slot === "candidate" || !replaced.has(policy.id));
-}
-
-interface AppliedPlan {
-  readonly candidates: readonly Candidate[];
+interface AppliedEvaluation extends Obliged {
   readonly denial: Denial | null;
 }
 
-function ifPromoted(earlier: Denial | null, now: AppliedPlan, then: AppliedPlan): IfPromoted | null {
+/** Verdicts first: an obligation cannot bring a candidate back. */
+function applyEvaluation(
+  table: RoutingTable,
+  approved: readonly Candidate[],
+  { verdicts, obligations }: PolicyEvaluation,
+): AppliedEvaluation {
+  const { candidates, denial } = applyVerdicts(approved, verdicts);
+  return { ...applyObligations(table, candidates, obligations), denial };
+}
+
+function ofSlot({ verdicts, obligations }: PolicyEvaluation, slot: PolicySlot): PolicyEvaluation {
+  return {
+    verdicts: verdicts.filter(({ policy }) => policy.slot === slot),
+    obligations: obligations.filter(({ policy }) => policy.slot === slot),
+  };
+}
+
+/**
+ * What would act if every candidate slot were promoted: a candidate replaces the enforced slot of its policy, even where it
+ * says nothing, because it waives everything or does not apply to the operation.
+ */
+function evaluationIfPromoted(policies: PolicySet, { verdicts, obligations }: PolicyEvaluation): PolicyEvaluation {
+  const replaced = new Set<string>();
+  for (const { identity } of policies.policies) if (identity.slot === "candidate") replaced.add(identity.id);
+  return {
+    verdicts: verdicts.filter(({ policy }) => policy.slot === "candidate" || !replaced.has(policy.id)),
+    obligations: obligations.filter(({ policy }) => policy.slot === "candidate" || !replaced.has(policy.id)),
+  };
+}
+
+function ifPromoted(earlier: Denial | null, now: AppliedEvaluation, then: AppliedEvaluation): IfPromoted | null {
   if (earlier !== null) return null;
   const nowPlan = now.denial === null ? endpointIds(now.candidates) : [];
   const thenPlan = then.denial === null ? endpointIds(then.candidates) : [];
   const same =
     sameDenial(now.denial, then.denial) &&
     nowPlan.length === thenPlan.length &&
-    nowPlan.every((id, index) => id === thenPlan[index]);
+    nowPlan.every((id, index) => id === thenPlan[index]) &&
+    (now.denial !== null || sameEdits(now.edits, then.edits));
   if (same) return null;
-  return { outcome: then.denial === null ? "route" : "deny", plan: thenPlan, denial: then.denial };
+  const edits = then.denial === null ? then.edits : null;
+  return { outcome: then.denial === null ? "route" : "deny", plan: thenPlan, denial: then.denial, edits };
 }
 
 function sameDenial(left: Denial | null, right: Denial | null): boolean {
@@ -128,6 +170,7 @@ function refusal(table: RoutingTable, route: string, constraint: string, reason:
     tableRevision: table.revision,
     route,
     trace: [entry],
+    obligations: [],
     ifPromoted: null,
     denial,
   });

@@ -6,6 +6,7 @@ import type { RequestShape } from "../canon/request.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import { decide, type Question } from "./decide.ts";
 import { keyWords } from "./policy-input.ts";
+import { timeWindow } from "./time-window.ts";
 
 /** Answers questions from one table and one set of policies. The decision of a class of requests is made once. */
 export interface Decider {
@@ -17,7 +18,9 @@ export interface Decider {
 /** Preferences hold numbers and lists of the caller's making, so the number of classes is bounded here and not by the table. */
 const MAXIMUM_CLASSES = 20_000;
 
-export function createDecider(table: RoutingTable, policies: PolicySet): Decider {
+/** @param now gives milliseconds since the epoch; asked only where a policy reads the time. */
+export function createDecider(table: RoutingTable, policies: PolicySet, now: () => number): Decider {
+  const clock = policies.readsTime ? now : undefined;
   const identityClasses = new WeakMap<Identity, string>();
   const decisions = new Map<string, Decision>();
 
@@ -33,10 +36,12 @@ export function createDecider(table: RoutingTable, policies: PolicySet): Decider
     table,
     policies,
     decide(identity, question) {
-      const key = `${identityClass(identity)}\n${questionClass(question)}`;
+      const at = clock?.() ?? 0;
+      const window = clock === undefined ? "" : timeClass(at);
+      const key = `${identityClass(identity)}\n${window}${questionClass(question)}`;
       const known = decisions.get(key);
       if (known !== undefined) return known;
-      const made = decide(table, policies, identity, question);
+      const made = decide(table, policies, identity, question, at);
       // A name that is no route is the caller's text: remembering it would let one caller fill the memory.
       if (made.route !== "") {
         if (decisions.size >= MAXIMUM_CLASSES) decisions.clear();
@@ -45,6 +50,12 @@ export function createDecider(table: RoutingTable, policies: PolicySet): Decider
       return made;
     },
   };
+}
+
+/** Instants with the same line are in the same window. */
+function timeClass(at: number): string {
+  const { day, hour } = timeWindow(at);
+  return `${day} ${hour}\n`;
 }
 
 /** Every member of a question, in one line; two questions with the same line are the same question. */

@@ -123,7 +123,8 @@ function unknownName(table: RoutingTable, preferences: ProviderPreferences): key
   return preferences.region?.some((name) => regionsNamed(table, name) === null) ? "region" : null;
 }
 
-function regionsNamed(table: RoutingTable, name: string): readonly string[] | null {
+/** The regions of a group, or the region itself; `null` where the table has neither. */
+export function regionsNamed(table: RoutingTable, name: string): readonly string[] | null {
   const group = Object.hasOwn(table.regionGroups, name) ? table.regionGroups[name] : undefined;
   if (group !== undefined) return group;
   const known =

@@ -1,6 +1,6 @@
 import type { Candidate } from "../canon/decision.ts";
 import type { Identity } from "../canon/identity.ts";
-import type { PolicyCandidate, PolicyInput } from "../canon/policy.ts";
+import type { PolicyCandidate, PolicyInput, PolicyTime } from "../canon/policy.ts";
 import type { ProviderPreferences } from "../canon/preferences.ts";
 import type { RequestShape } from "../canon/request.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
@@ -13,6 +13,7 @@ export function policyInput(
   route: RouteRow,
   shape: RequestShape,
   preferences: ProviderPreferences | null,
+  time: PolicyTime,
   candidates: readonly Candidate[],
 ): PolicyInput {
   return {
@@ -28,9 +29,10 @@ export function policyInput(
       reasoning_effort: shape.reasoningEffort,
       dimensions: knownDimensions(table, shape.dimensions),
       allow_fallbacks: preferences?.allow_fallbacks !== false,
-      data_collection: preferences?.data_collection ?? "deny",
+      data_collection: preferences?.data_collection === "allow" ? "allow" : "deny",
       zdr: preferences?.zdr === true,
     },
+    time,
     candidates: candidates.map((candidate) => policyCandidate(table, candidate)),
   };
 }

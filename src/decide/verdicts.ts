@@ -1,5 +1,5 @@
 import type { Candidate, ConstraintTrace, Denial } from "../canon/decision.ts";
-import type { PolicyVerdict } from "../canon/policy.ts";
+import type { PolicyIdentity, PolicyVerdict } from "../canon/policy.ts";
 
 /** What a set of verdicts does to a list of candidates. */
 export interface Applied {
@@ -39,7 +39,7 @@ function closes(verdict: PolicyVerdict, remaining: readonly Candidate[]): boolea
 function denialOf(verdict: PolicyVerdict, among: readonly Candidate[]): Denial {
   return {
     policy: verdict.policy.id,
-    revision: revisionText(verdict),
+    revision: revisionText(verdict.policy),
     mode: "enforce",
     constraint: verdict.constraint,
     reason: verdict.reason ?? "EVALUATION_INDETERMINATE",
@@ -49,7 +49,7 @@ function denialOf(verdict: PolicyVerdict, among: readonly Candidate[]): Denial {
 }
 
 /** `r7`; before any store has numbered the content, the first twelve digits of its digest. */
-function revisionText({ policy }: PolicyVerdict): string {
+export function revisionText(policy: PolicyIdentity): string {
   return policy.revision > 0 ? `r${policy.revision}` : policy.digest.slice(0, 12);
 }
 
@@ -57,7 +57,7 @@ function revisionText({ policy }: PolicyVerdict): string {
 export function traceOf(verdict: PolicyVerdict, applied: Applied): ConstraintTrace {
   return {
     policy: verdict.policy.id,
-    revision: revisionText(verdict),
+    revision: revisionText(verdict.policy),
     slot: verdict.policy.slot,
     constraint: verdict.constraint,
     verdict: verdict.verdict,

@@ -1,3 +1,4 @@
+import type { RequestEdits } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
 import type { JsonObject } from "../canon/json.ts";
@@ -65,6 +66,7 @@ export interface Relay {
     endpoint: EndpointRow,
     provider: ProviderRow,
     unknownFields: UnknownFields,
+    edits: RequestEdits,
   ) => EditedRequest;
   readonly observe: (request: InferenceRequest) => StreamObserver;
   /** Judges a whole JSON answer without changing it. */

@@ -53,6 +53,8 @@ export interface DecisionRecord {
   readonly reason: Word | null;
   /** What shadow slots would have done. */
   readonly wouldDeny: readonly ShadowRecord[];
+  /** Obligations that acted, or would have in a shadow slot; absent in records that were written before there were any. */
+  readonly obligations?: readonly ObligationRecord[];
   readonly needs: readonly Capability[];
   readonly stream: boolean;
   readonly context: TokenBucket;
@@ -70,6 +72,14 @@ export interface ShadowRecord {
   readonly constraint: Word;
   readonly reason: Word | null;
   readonly verdict: "fail" | "indeterminate";
+}
+
+/** Which obligation, and not its value: the policy's revision has that. */
+export interface ObligationRecord {
+  readonly policy: Word;
+  readonly revision: Word;
+  readonly obligation: Word;
+  readonly effect: "applied" | "would_apply";
 }
 
 export interface AttemptRecord {

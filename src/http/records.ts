@@ -2,7 +2,7 @@ import type { Decision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest } from "../canon/request.ts";
-import { asWord, type DecisionRecord, type ShadowRecord } from "../evidence/record.ts";
+import { asWord, type DecisionRecord, type ObligationRecord, type ShadowRecord } from "../evidence/record.ts";
 import type { Snapshot } from "./runtime.ts";
 
 /** What is known of a request before anything of it has been read. */
@@ -38,6 +38,7 @@ function plainRecord(
     policyRevision: null,
     constraint: null,
     wouldDeny: [],
+    obligations: [],
     needs: [],
     stream: false,
     context: "unspecified",
@@ -66,6 +67,7 @@ export function decisionRecord(
     constraint: denial === null ? null : asWord(denial.constraint),
     reason: denial === null ? null : asWord(denial.reason),
     wouldDeny: shadowRecords(decision),
+    obligations: obligationRecords(decision),
     needs,
     stream,
     context,
@@ -96,5 +98,13 @@ function shadowRecords(decision: Decision): readonly ShadowRecord[] {
           },
         ]
       : [],
+  );
+}
+
+function obligationRecords({ obligations }: Decision): readonly ObligationRecord[] {
+  return obligations.flatMap(({ policy, revision, obligation, effect }) =>
+    effect === "none"
+      ? []
+      : [{ policy: asWord(policy), revision: asWord(revision), obligation: asWord(obligation), effect }],
   );
 }

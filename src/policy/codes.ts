@@ -84,6 +84,27 @@ export const POLICY_CODES = {
     "A reason is not in the constraint's list; the first of the list would be given instead.",
     "Add it to the constraint's reasons, or use one of them.",
   ),
+  POLICY_OBLIGATION_KIND: error(
+    "An obligation is of a kind that does not exist; nothing would come of it.",
+    "Use max_output_tokens, strip_field or prefer_region.",
+  ),
+  POLICY_OBLIGATION_VALUE: error(
+    "An obligation's value does not fit its kind.",
+    "max_output_tokens: a whole number from 1; strip_field: a member that docs/policies.md lists; prefer_region: a region or a region group.",
+  ),
+  POLICY_OBLIGATION_UNDECLARED: error(
+    "A rule waives an obligation that METADATA does not declare; the one that was meant stays in force.",
+    "Declare it under custom.signalbox.obligations, or correct the name.",
+  ),
+  POLICY_WAIVE_SHAPE: error("A waive rule has a form that waives nothing.", "Write `waive.<obligation> if …`."),
+  POLICY_REGION_UNKNOWN: warning(
+    "An obligation prefers a region that routes.yaml does not have; it prefers nothing.",
+    "Name a region or a region group of routes.yaml.",
+  ),
+  POLICY_DEFAULT_WAIVE: error(
+    "A default waives the obligation whenever nothing else is known; it would fail open.",
+    "Remove the default: an obligation stays in force unless a rule waives it.",
+  ),
   POLICY_TEST_ORPHAN: error("The test has no policy of its name.", "Name it <id>_test.rego after the policy's id."),
   POLICY_LIBRARY_UNUSED: warning("No policy and no other library uses the library.", "Remove it, or import it."),
   POLICY_TOOLCHAIN: error(

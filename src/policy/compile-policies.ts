@@ -3,6 +3,7 @@ import { finding, type PolicyDiagnostic } from "./codes.ts";
 import type { CompiledPolicy, PolicyModule, PolicySource } from "./compiled.ts";
 import { readContract } from "./contract/contract.ts";
 import { diagnosticOf } from "./contract/failures.ts";
+import { checkWaivers } from "./contract/obligations.ts";
 import { checkReferences, librariesOf, readsOf } from "./contract/references.ts";
 import { checkRules, reasonedConstraints } from "./contract/rules.ts";
 import { classifySources, type PolicyFile } from "./contract/sources.ts";
@@ -79,7 +80,7 @@ async function checkPolicies(files: readonly PolicyFile[], toolchain: Toolchain)
     const { located, diagnostics: found } = readContract(file, facts);
     diagnostics.push(...found);
     if (located === null) continue;
-    diagnostics.push(...checkRules(located, facts));
+    diagnostics.push(...checkRules(located, facts), ...checkWaivers(located, facts));
     const modules = closure({ file, facts }, libraries);
     const policySources = modules.map(sourceOf);
     policies.push({

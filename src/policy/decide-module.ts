@@ -13,7 +13,7 @@ export interface DecideModule {
 const PACKAGE = "signalbox.decide";
 
 /**
- * Writes the package that asks every policy for every constraint by name. Explicit references, because whatever is found
+ * Writes the package that asks every policy for every constraint and every obligation by name. Explicit references, because whatever is found
  * by iterating would leave out what is undefined: here it comes back as an empty list, and a value as a list of one.
  *
  * Paths are made from packages: the module is the same wherever the sources lay.
@@ -63,10 +63,12 @@ function sourceOf({ package: name, source }: CompiledPolicy["sources"][number]):
 /** Names go in as strings: a constraint may be called like a keyword. */
 function unitDocument({ contract, reasoned }: CompiledPolicy, unit: string): string {
   const home = `data.signalbox.unit.${unit}.policy[${JSON.stringify(contract.id.replaceAll("-", "_"))}]`;
-  const ask = (rule: "pass" | "reason", names: readonly string[]): string =>
+  const ask = (rule: "pass" | "reason" | "waive", names: readonly string[]): string =>
     names
       .map((name) => `${JSON.stringify(name)}: [value | value := ${home}.${rule}[${JSON.stringify(name)}]]`)
       .join(", ");
   const constraints = contract.constraints.map(({ name }) => name);
-  return `{"pass": {${ask("pass", constraints)}}, "reason": {${ask("reason", reasoned)}}}`;
+  const obligations = contract.obligations.map(({ name }) => name);
+  const asked = [`"pass": {${ask("pass", constraints)}}`, `"reason": {${ask("reason", reasoned)}}`];
+  return `{${[...asked, `"waive": {${ask("waive", obligations)}}`].join(", ")}}`;
 }

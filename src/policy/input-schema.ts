@@ -1,9 +1,9 @@
 import { CAPABILITY_NAMES } from "../canon/capability.ts";
 import type { JsonObject } from "../canon/json.ts";
 import { OPERATIONS } from "../canon/operation.ts";
-import type { PolicyCandidate, PolicyInput } from "../canon/policy.ts";
+import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyCandidate, type PolicyInput, type PolicyTime } from "../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
-import { RETENTIONS } from "../canon/table.ts";
+import { RETENTIONS, type RoutingTable } from "../canon/table.ts";
 
 /** One schema a member: a member that the type has and the schema lacks does not compile. */
 type SchemasOf<Value> = { readonly [Name in keyof Value]: JsonObject };
@@ -18,7 +18,24 @@ function object<Value>(description: string, properties: SchemasOf<Value>): JsonO
   };
 }
 
-const text = (description: string): JsonObject => ({ type: "string", description });
+/** The words that only a table knows, list by list; see {@link wordsOf}. */
+interface TableWords {
+  readonly workspaces: readonly string[];
+  readonly tiers: readonly string[];
+  readonly workspaceLabels: readonly string[];
+  readonly environments: readonly string[];
+  readonly workloads: readonly string[];
+  readonly keyLabels: readonly string[];
+  readonly routes: readonly string[];
+  readonly dimensions: readonly number[];
+  readonly endpoints: readonly string[];
+  readonly models: readonly string[];
+  readonly providers: readonly string[];
+  readonly regions: readonly string[];
+  readonly dialects: readonly string[];
+  readonly signatureFamilies: readonly string[];
+}
+
 const word = (description: string, words: readonly string[]): JsonObject => ({
   type: "string",
   description,
@@ -29,50 +46,109 @@ const truth = (description: string): JsonObject => ({ type: "boolean", descripti
 
 const capability = word("A capability.", CAPABILITY_NAMES);
 
-const candidate = object<PolicyCandidate>("An endpoint that the request may go to.", {
-  id: text("Endpoint id; what `pass.<constraint> contains` lists."),
-  rank: word("`primary` is the route's first choice.", ["primary", "fallback"]),
-  model: text("Model id."),
-  provider: text("Provider id."),
-  region: text("Region that processes the request."),
-  dialect: text("Wire protocol."),
-  retention: word("How long the provider keeps what it is sent.", RETENTIONS),
-  trains_on_data: truth("Whether the provider trains on what it is sent."),
-  capabilities: list("What the endpoint can do.", capability),
-  signature_family: text("Who can read its signed reasoning; `none` where it signs nothing."),
+const time = object<PolicyTime>("When the request is decided, in UTC.", {
+  day: word("`weekend`: Saturday and Sunday.", DAY_BUCKETS),
+  hour: word("Quarters of the day: from 00:00, 06:00, 12:00 and 18:00.", HOUR_BUCKETS),
 });
+
+/** One value of a closed list that the table knows; without a table anything of the type. */
+function known(type: "string" | "integer", description: string, values: readonly (string | number)[] | undefined) {
+  if (values === undefined) return { type, description };
+  // An empty `enum` is not valid JSON Schema.
+  return values.length === 0 ? { type, description, not: {} } : { type, description, enum: [...values] };
+}
+
+function candidateSchema(words: TableWords | null): JsonObject {
+  return object<PolicyCandidate>("An endpoint that the request may go to.", {
+    id: known("string", "Endpoint id; what `pass.<constraint> contains` lists.", words?.endpoints),
+    rank: word("`primary` is the route's first choice.", ["primary", "fallback"]),
+    model: known("string", "Model id.", words?.models),
+    provider: known("string", "Provider id.", words?.providers),
+    region: known("string", "Region that processes the request.", words?.regions),
+    dialect: known("string", "Wire protocol.", words?.dialects),
+    retention: word("How long the provider keeps what it is sent.", RETENTIONS),
+    trains_on_data: truth("Whether the provider trains on what it is sent."),
+    capabilities: list("What the endpoint can do.", capability),
+    signature_family: known(
+      "string",
+      "Who can read its signed reasoning; `none` where it signs nothing.",
+      words?.signatureFamilies,
+    ),
+  });
+}
+
+function inputSchema(words: TableWords | null): JsonObject {
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "Input of a Signalbox policy",
+    ...object<PolicyInput>("What a policy may know of a request: words of closed vocabularies, booleans and buckets.", {
+      operation: word("What is asked for.", OPERATIONS),
+      workspace: object<PolicyInput["workspace"]>("The tenant.", {
+        id: known("string", "Workspace id.", words?.workspaces),
+        tier: known("string", "Its tier, as routes.yaml names it.", words?.tiers),
+        labels: list("Its labels.", known("string", "A word of vocabulary.labels.", words?.workspaceLabels)),
+      }),
+      key: object<PolicyInput["key"]>("The service key. A word outside the vocabulary reads `other`.", {
+        environment: known("string", "A word of vocabulary.environments.", words?.environments),
+        workload: known("string", "A word of vocabulary.workloads.", words?.workloads),
+        labels: list("Its labels.", known("string", "A word of vocabulary.labels.", words?.keyLabels)),
+      }),
+      request: object<PolicyInput["request"]>("The shape of the request; nothing of its content.", {
+        route: known("string", "Route id.", words?.routes),
+        needs: list("Capabilities that the request needs.", capability),
+        stream: truth("Whether the answer is streamed."),
+        context: word("Estimated size of the input in tokens.", TOKEN_BUCKETS),
+        max_output: word("The most output allowed, in tokens.", TOKEN_BUCKETS),
+        reasoning_effort: word("How much reasoning was asked for.", REASONING_EFFORTS),
+        dimensions: known("integer", "Vector length asked for; 0 where none was.", words?.dimensions),
+        allow_fallbacks: truth("Whether the caller allows fallbacks."),
+        data_collection: word("Whether the caller allows providers that collect data.", ["allow", "deny"]),
+        zdr: truth("Whether the caller asks for zero data retention."),
+      }),
+      time,
+      candidates: list("Where the request may go, in the order to try.", candidateSchema(words)),
+    }),
+  };
+}
 
 /**
  * JSON Schema (draft 2020-12, of which OPA's checker reads types and members) of {@link PolicyInput}: what a policy may
  * read. A path outside of it is refused when policies are compiled.
  */
-export const POLICY_INPUT_SCHEMA: JsonObject = {
-  $schema: "https://json-schema.org/draft/2020-12/schema",
-  title: "Input of a Signalbox policy",
-  ...object<PolicyInput>("What a policy may know of a request: words of closed vocabularies, booleans and buckets.", {
-    operation: word("What is asked for.", OPERATIONS),
-    workspace: object<PolicyInput["workspace"]>("The tenant.", {
-      id: text("Workspace id."),
-      tier: text("Its tier, as routes.yaml names it."),
-      labels: list("Its labels.", text("A word of vocabulary.labels.")),
-    }),
-    key: object<PolicyInput["key"]>("The service key. A word outside the vocabulary reads `other`.", {
-      environment: text("A word of vocabulary.environments."),
-      workload: text("A word of vocabulary.workloads."),
-      labels: list("Its labels.", text("A word of vocabulary.labels.")),
-    }),
-    request: object<PolicyInput["request"]>("The shape of the request; nothing of its content.", {
-      route: text("Route id."),
-      needs: list("Capabilities that the request needs.", capability),
-      stream: truth("Whether the answer is streamed."),
-      context: word("Estimated size of the input in tokens.", TOKEN_BUCKETS),
-      max_output: word("The most output allowed, in tokens.", TOKEN_BUCKETS),
-      reasoning_effort: word("How much reasoning was asked for.", REASONING_EFFORTS),
-      dimensions: { type: "integer", description: "Vector length asked for; 0 where none was." },
-      allow_fallbacks: truth("Whether the caller allows fallbacks."),
-      data_collection: word("Whether the caller allows providers that collect data.", ["allow", "deny"]),
-      zdr: truth("Whether the caller asks for zero data retention."),
-    }),
-    candidates: list("Where the request may go, in the order to try.", candidate),
-  }),
-};
+export const POLICY_INPUT_SCHEMA: JsonObject = inputSchema(null);
+
+/**
+ * The same for one table, with every word written out: no leaf of an input can be anything that this schema does not list.
+ * So the inputs of a table are finite, and none can carry what a client wrote.
+ */
+export function policyInputSchema(table: RoutingTable): JsonObject {
+  return inputSchema(wordsOf(table));
+}
+
+function wordsOf(table: RoutingTable): TableWords {
+  const workspaces = Object.values(table.workspaces);
+  const models = Object.values(table.models);
+  const endpoints = Object.values(table.endpoints);
+  const { environments, workloads, labels } = table.vocabulary;
+  return {
+    workspaces: sorted(workspaces.map(({ id }) => id)),
+    tiers: sorted(workspaces.map(({ tier }) => tier)),
+    workspaceLabels: sorted(workspaces.flatMap((workspace) => workspace.labels)),
+    environments: sorted([...environments, "other"]),
+    workloads: sorted([...workloads, "other"]),
+    keyLabels: sorted(labels),
+    routes: sorted(Object.keys(table.routes)),
+    dimensions: [...new Set([0, ...models.flatMap(({ dimensions }) => dimensions)])].toSorted((a, b) => a - b),
+    endpoints: sorted(endpoints.map(({ id }) => id)),
+    models: sorted(endpoints.map(({ model }) => model)),
+    providers: sorted(endpoints.map(({ provider }) => provider)),
+    regions: sorted(endpoints.map(({ region }) => region)),
+    dialects: sorted(endpoints.map(({ dialect }) => dialect)),
+    signatureFamilies: sorted(["none", ...models.flatMap(({ signatureFamily }) => signatureFamily ?? [])]),
+  };
+}
+
+/** Each word once. */
+function sorted(words: readonly string[]): readonly string[] {
+  return [...new Set(words)].toSorted();
+}

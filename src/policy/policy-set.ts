@@ -3,14 +3,14 @@ import type {
   PolicyContract,
   PolicyData,
   PolicyIdentity,
+  PolicyEvaluation,
   PolicyInput,
   PolicySet,
-  PolicyVerdict,
 } from "../canon/policy.ts";
 import type { PolicyState } from "../store/port.ts";
 import type { CompiledPolicy, PolicyModule, PolicyPass, PolicyUnit } from "./compiled.ts";
 import { Evaluator, serialise } from "./evaluator.ts";
-import { deriveVerdicts } from "./verdicts.ts";
+import { deriveObligations, deriveVerdicts } from "./verdicts.ts";
 
 /** A content in its slot: what a verdict is attributed to. */
 interface Member {
@@ -56,17 +56,25 @@ export async function createPolicySet(
   const order = new Map(policies.map((member, index) => [member, index]));
   return {
     policies,
+    readsTime: compiled.modules.some(({ units }) => units.some(({ policy }) => policy.reads.some(coversTime))),
     evaluate: (input) => {
       const found = loaded.flatMap((module) => evaluateModule(module, input));
       found.sort((left, right) => (order.get(left.member) ?? 0) - (order.get(right.member) ?? 0));
-      return found.flatMap(({ verdicts }) => verdicts);
+      return {
+        verdicts: found.flatMap(({ verdicts }) => verdicts),
+        obligations: found.flatMap(({ obligations }) => obligations),
+      };
     },
   };
 }
 
-interface Found {
+interface Found extends PolicyEvaluation {
   readonly member: Member;
-  readonly verdicts: readonly PolicyVerdict[];
+}
+
+/** @param path a dotted path that a policy reads; it covers everything below it. */
+function coversTime(path: string): boolean {
+  return path === "input" || path === "input.time" || path.startsWith("input.time.");
 }
 
 /** One pass over everything that applies; where that fails, each content alone, so that none can spoil another's answer. */
@@ -85,7 +93,9 @@ function evaluateModule({ evaluator, units, members, passes }: Loaded, input: Po
       : text === undefined
         ? undefined
         : orUndefined(() => evaluator.evaluate(text, unit.entrypoint));
-    return [{ member, verdicts: deriveVerdicts(member.identity, member.contract, value, candidates) }];
+    const { identity, contract } = member;
+    const verdicts = deriveVerdicts(identity, contract, value, candidates);
+    return [{ member, verdicts, obligations: deriveObligations(identity, contract, value) }];
   });
 }
 

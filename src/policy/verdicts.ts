@@ -3,6 +3,7 @@ import type {
   ConstraintEffect,
   PolicyContract,
   PolicyIdentity,
+  PolicyObligation,
   PolicyVerdict,
   Verdict,
 } from "../canon/policy.ts";
@@ -42,6 +43,23 @@ export function deriveVerdicts(
       failing,
     };
   });
+}
+
+/**
+ * The obligations that a policy has not waived. Only `true` waives: an evaluation that failed, a rule that is undefined and
+ * a value of any other type leave the obligation in force.
+ *
+ * @param value a unit's document, or anything else where the evaluation failed.
+ */
+export function deriveObligations(
+  policy: PolicyIdentity,
+  { obligations }: PolicyContract,
+  value: unknown,
+): readonly PolicyObligation[] {
+  const waivers = isUnitDocument(value) ? own(value, "waive") : undefined;
+  return obligations
+    .filter(({ name }) => typeof waivers !== "object" || waivers === null || single(waivers, name) !== true)
+    .map((obligation) => ({ ...obligation, policy }));
 }
 
 interface Judgement {

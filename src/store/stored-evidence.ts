@@ -7,6 +7,7 @@ import {
   TERMINALS,
   type AttemptRecord,
   type DecisionRecord,
+  type ObligationRecord,
   type OutcomeRecord,
   type ShadowRecord,
 } from "../evidence/record.ts";
@@ -41,6 +42,13 @@ const SHADOW = {
   verdict: isOneOf(["fail", "indeterminate"]),
 } satisfies Record<keyof ShadowRecord, Check>;
 
+const OBLIGATION = {
+  policy: isText,
+  revision: isText,
+  obligation: isText,
+  effect: isOneOf(["applied", "would_apply"]),
+} satisfies Record<keyof ObligationRecord, Check>;
+
 /** `satisfies` makes a member that is added to the record, and forgotten here, a compile error. */
 const DECISION = {
   requestId: isText,
@@ -58,6 +66,7 @@ const DECISION = {
   constraint: isTextOrNull,
   reason: isTextOrNull,
   wouldDeny: isListOf(hasShape(SHADOW)),
+  obligations: (value) => value === undefined || isListOf(hasShape(OBLIGATION))(value),
   needs: isListOf((value) => typeof value === "string" && isCapability(value)),
   stream: isFlag,
   context: isOneOf(TOKEN_BUCKETS),

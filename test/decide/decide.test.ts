@@ -1,10 +1,21 @@
 import { describe, expect, it } from "vitest";
 import type { Decision } from "../../src/canon/decision.ts";
+import type { PolicySet, PolicySlot } from "../../src/canon/policy.ts";
 import { decide, type Question } from "../../src/decide/decide.ts";
 import { endpoint, fakePolicies, identity, model, provider, route, shape, table, workspace } from "../support/table.ts";
 
+const NOW = Date.UTC(2026, 0, 7, 10);
+
 function question(more: Partial<Question> = {}): Question {
   return { model: "r", shape: shape(), preferences: null, ...more };
+}
+
+/** The set says that it holds the policy in these slots. */
+function withSlots(policies: PolicySet, id: string, slots: readonly PolicySlot[]): PolicySet {
+  const [first] = policies.policies;
+  if (first === undefined) throw new Error("the set is empty");
+  const { identity: known, contract } = first;
+  return { ...policies, policies: slots.map((slot) => ({ identity: { ...known, id, slot }, contract })) };
 }
 
 function plan(decision: Decision): readonly string[] {
@@ -17,34 +28,40 @@ function reason(decision: Decision): string | null {
 
 describe("approvals of the table", () => {
   it("routes to the primary, then the fallbacks", () => {
-    expect(plan(decide(table(), fakePolicies(), identity, question()))).toEqual(["a", "b"]);
+    expect(plan(decide(table(), fakePolicies(), identity, question(), NOW))).toEqual(["a", "b"]);
   });
 
   it.each(["nowhere", "constructor", "__proto__", "toString"])("does not know the route %s", (name) => {
-    expect(reason(decide(table(), fakePolicies(), identity, question({ model: name })))).toBe("model_not_found");
+    expect(reason(decide(table(), fakePolicies(), identity, question({ model: name }), NOW))).toBe("model_not_found");
   });
 
   it("answers an unapproved route exactly like an unknown one", () => {
     const rows = table({ workspaces: [workspace("w", { routes: [] })] });
-    const unapproved = decide(rows, fakePolicies(), identity, question());
-    const unknown = decide(rows, fakePolicies(), identity, question({ model: "x" }));
+    const unapproved = decide(rows, fakePolicies(), identity, question(), NOW);
+    const unknown = decide(rows, fakePolicies(), identity, question({ model: "x" }), NOW);
     expect(unapproved).toEqual(unknown);
   });
 
   it("denies a workspace that the table does not have", () => {
-    expect(reason(decide(table(), fakePolicies(), { ...identity, workspace: "gone" }, question()))).toBe(
+    expect(reason(decide(table(), fakePolicies(), { ...identity, workspace: "gone" }, question(), NOW))).toBe(
       "model_not_found",
     );
   });
 
   it("refuses an operation that the route does not serve", () => {
     const rows = table({ routes: [route("r", "a", [], { operations: ["embed"] })] });
-    expect(reason(decide(rows, fakePolicies(), identity, question()))).toBe("operation_not_supported");
+    expect(reason(decide(rows, fakePolicies(), identity, question(), NOW))).toBe("operation_not_supported");
   });
 
   it("refuses a capability that one fallback lacks, and names the fallback", () => {
     const rows = table({ endpoints: [endpoint("a"), endpoint("b", { capabilities: ["tools"] })] });
-    const decision = decide(rows, fakePolicies(), identity, question({ shape: shape({ needs: ["json_schema"] }) }));
+    const decision = decide(
+      rows,
+      fakePolicies(),
+      identity,
+      question({ shape: shape({ needs: ["json_schema"] }) }),
+      NOW,
+    );
     expect(decision).toMatchObject({
       outcome: "deny",
       denial: { reason: "capability_not_supported", subject: "json_schema", failing: ["b"] },
@@ -56,7 +73,13 @@ describe("approvals of the table", () => {
       endpoints: [endpoint("a"), endpoint("b", { capabilities: ["tools"] })],
       routes: [route("r", "a", ["b"], { onGap: "narrow" })],
     });
-    const decision = decide(rows, fakePolicies(), identity, question({ shape: shape({ needs: ["json_schema"] }) }));
+    const decision = decide(
+      rows,
+      fakePolicies(),
+      identity,
+      question({ shape: shape({ needs: ["json_schema"] }) }),
+      NOW,
+    );
     expect(plan(decision)).toEqual(["a"]);
     expect(decision.trace.find((entry) => entry.effect === "narrowed")).toMatchObject({
       constraint: "capability_supported:json_schema",
@@ -69,7 +92,7 @@ describe("approvals of the table", () => {
       endpoints: [endpoint("a", { capabilities: [] }), endpoint("b")],
       routes: [route("r", "a", ["b"], { onGap: "narrow" })],
     });
-    const decision = decide(rows, fakePolicies(), identity, question({ shape: shape({ needs: ["tools"] }) }));
+    const decision = decide(rows, fakePolicies(), identity, question({ shape: shape({ needs: ["tools"] }) }), NOW);
     expect(reason(decision)).toBe("capability_not_supported");
   });
 
@@ -79,7 +102,7 @@ describe("approvals of the table", () => {
     ["region", { regions: ["eu-west"] }, "REGION_NOT_APPROVED"],
   ] as const)("denies what the workspace has not approved: %s", (_, approve, expected) => {
     const rows = table({ workspaces: [workspace("w", approve)] });
-    const decision = decide(rows, fakePolicies(), identity, question({ shape: shape({ needs: ["tools"] }) }));
+    const decision = decide(rows, fakePolicies(), identity, question({ shape: shape({ needs: ["tools"] }) }), NOW);
     expect(reason(decision)).toBe(expected);
   });
 
@@ -89,8 +112,20 @@ describe("approvals of the table", () => {
       endpoints: [endpoint("a"), endpoint("b", { model: "n" })],
       routes: [route("r", "a", ["b"], { onGap: "narrow" })],
     });
-    const same = decide(rows, fakePolicies(), identity, question({ shape: shape({ signatureFamilies: ["one"] }) }));
-    const other = decide(rows, fakePolicies(), identity, question({ shape: shape({ signatureFamilies: ["two"] }) }));
+    const same = decide(
+      rows,
+      fakePolicies(),
+      identity,
+      question({ shape: shape({ signatureFamilies: ["one"] }) }),
+      NOW,
+    );
+    const other = decide(
+      rows,
+      fakePolicies(),
+      identity,
+      question({ shape: shape({ signatureFamilies: ["two"] }) }),
+      NOW,
+    );
     expect(plan(same)).toEqual(["a"]);
     expect(reason(other)).toBe("SIGNATURE_FAMILY_MISMATCH");
   });
@@ -103,10 +138,12 @@ describe("approvals of the table", () => {
         workspaces: [workspace("w", { dimensions })],
       });
     const asked = (dimensions: number | null) => question({ shape: shape({ operation: "embeddings", dimensions }) });
-    expect(plan(decide(rows([1024]), fakePolicies(), identity, asked(null)))).toEqual(["a"]);
-    expect(reason(decide(rows([256]), fakePolicies(), identity, asked(null)))).toBe("DIMENSIONS_NOT_APPROVED");
-    expect(plan(decide(rows([256]), fakePolicies(), identity, asked(256)))).toEqual(["a"]);
-    expect(reason(decide(rows([256, 1024]), fakePolicies(), identity, asked(512)))).toBe("DIMENSIONS_NOT_APPROVED");
+    expect(plan(decide(rows([1024]), fakePolicies(), identity, asked(null), NOW))).toEqual(["a"]);
+    expect(reason(decide(rows([256]), fakePolicies(), identity, asked(null), NOW))).toBe("DIMENSIONS_NOT_APPROVED");
+    expect(plan(decide(rows([256]), fakePolicies(), identity, asked(256), NOW))).toEqual(["a"]);
+    expect(reason(decide(rows([256, 1024]), fakePolicies(), identity, asked(512), NOW))).toBe(
+      "DIMENSIONS_NOT_APPROVED",
+    );
   });
 });
 
@@ -125,19 +162,19 @@ describe("preferences", () => {
   ] as const)("%s", (_, preferences, expected) => {
     const cheap = endpoint("b", { provider: "q", region: "us-east", price: { input: 0.5, output: 1, request: 0 } });
     const rows = table({ endpoints: [endpoint("a"), cheap] });
-    expect(plan(decide(rows, fakePolicies(), identity, question({ preferences })))).toEqual(expected);
+    expect(plan(decide(rows, fakePolicies(), identity, question({ preferences }), NOW))).toEqual(expected);
   });
 
   it("makes an excluded endpoint no fallback, so that nothing needs to approve it", () => {
     const rows = table({ workspaces: [workspace("w", { providers: ["p"] })] });
-    expect(reason(decide(rows, fakePolicies(), identity, question()))).toBe("PROVIDER_NOT_APPROVED");
-    const narrowed = decide(rows, fakePolicies(), identity, question({ preferences: { ignore: ["q"] } }));
+    expect(reason(decide(rows, fakePolicies(), identity, question(), NOW))).toBe("PROVIDER_NOT_APPROVED");
+    const narrowed = decide(rows, fakePolicies(), identity, question({ preferences: { ignore: ["q"] } }), NOW);
     expect(plan(narrowed)).toEqual(["a"]);
   });
 
   it("never widens: what is not approved stays denied, whatever is preferred", () => {
     const rows = table({ workspaces: [workspace("w", { providers: ["p"] })] });
-    const decision = decide(rows, fakePolicies(), identity, question({ preferences: { only: ["q"] } }));
+    const decision = decide(rows, fakePolicies(), identity, question({ preferences: { only: ["q"] } }), NOW);
     expect(reason(decision)).toBe("PROVIDER_NOT_APPROVED");
   });
 
@@ -148,7 +185,7 @@ describe("preferences", () => {
     [{ ignore: ["p", "q"] }, "preferences_exclude_all", "ignore"],
     [{ max_price: { output: 0 } }, "preferences_exclude_all", "max_price"],
   ] as const)("refuses %j", (preferences, expected, subject) => {
-    const decision = decide(table(), fakePolicies(), identity, question({ preferences }));
+    const decision = decide(table(), fakePolicies(), identity, question({ preferences }), NOW);
     expect(decision).toMatchObject({ outcome: "deny", denial: { reason: expected, subject } });
   });
 
@@ -156,7 +193,7 @@ describe("preferences", () => {
     [{ sort: { by: "latency", partition: "model" } }, "sort"],
     [{ preferred_min_throughput: { p50: 10 } }, "preferred_min_throughput"],
   ] as const)("says when a preference changes nothing for want of measurements: %j", (preferences, constraint) => {
-    const decision = decide(table(), fakePolicies(), identity, question({ preferences }));
+    const decision = decide(table(), fakePolicies(), identity, question({ preferences }), NOW);
     expect(decision.trace).toContainEqual(
       expect.objectContaining({ constraint, reason: "NOT_MEASURED", effect: "none" }),
     );
@@ -165,14 +202,20 @@ describe("preferences", () => {
 
   it("leaves out providers that train on data unless the caller allows it", () => {
     const rows = table({ providers: [provider("p"), provider("q", { region: "us-east", trainsOnData: true })] });
-    expect(plan(decide(rows, fakePolicies(), identity, question()))).toEqual(["a"]);
-    const allowed = decide(rows, fakePolicies(), identity, question({ preferences: { data_collection: "allow" } }));
+    expect(plan(decide(rows, fakePolicies(), identity, question(), NOW))).toEqual(["a"]);
+    const allowed = decide(
+      rows,
+      fakePolicies(),
+      identity,
+      question({ preferences: { data_collection: "allow" } }),
+      NOW,
+    );
     expect(plan(allowed)).toEqual(["a", "b"]);
   });
 
   it("keeps only providers without retention under zdr", () => {
     const rows = table({ providers: [provider("p", { retention: "days_30" }), provider("q", { region: "us-east" })] });
-    expect(plan(decide(rows, fakePolicies(), identity, question({ preferences: { zdr: true } })))).toEqual(["b"]);
+    expect(plan(decide(rows, fakePolicies(), identity, question({ preferences: { zdr: true } }), NOW))).toEqual(["b"]);
   });
 });
 
@@ -180,7 +223,7 @@ describe("policies", () => {
   it("sees only words of the table", () => {
     const policies = fakePolicies();
     const stranger = { ...identity, environment: "laptop", workload: "secret project", labels: ["eu", "made-up"] };
-    decide(table(), policies, stranger, question());
+    decide(table(), policies, stranger, question(), NOW);
     expect(policies.asked[0]?.key).toEqual({ environment: "other", workload: "other", labels: ["eu"] });
   });
 
@@ -191,20 +234,20 @@ describe("policies", () => {
     ["require_all", "indeterminate"],
   ] as const)("an enforced %s that is %s denies", (effect, verdict) => {
     const policies = fakePolicies(() => [{ id: "x", effect, verdict }]);
-    const decision = decide(table(), policies, identity, question());
+    const decision = decide(table(), policies, identity, question(), NOW);
     expect(decision).toMatchObject({ outcome: "deny", denial: { policy: "x", constraint: "c", reason: "NOT_OK" } });
   });
 
   it("require_all denies when one candidate fails, and names it", () => {
     const policies = fakePolicies(() => [{ id: "x", effect: "require_all", verdict: "fail", failing: ["b"] }]);
-    expect(decide(table(), policies, identity, question())).toMatchObject({ denial: { failing: ["b"] } });
+    expect(decide(table(), policies, identity, question(), NOW)).toMatchObject({ denial: { failing: ["b"] } });
   });
 
   it("filter leaves the failing candidates out, and denies when none is left", () => {
     const some = fakePolicies(() => [{ id: "x", effect: "filter", verdict: "fail", failing: ["a"] }]);
-    expect(plan(decide(table(), some, identity, question()))).toEqual(["b"]);
+    expect(plan(decide(table(), some, identity, question(), NOW))).toEqual(["b"]);
     const all = fakePolicies(() => [{ id: "x", effect: "filter", verdict: "fail", failing: ["a", "b"] }]);
-    expect(reason(decide(table(), all, identity, question()))).toBe("NOT_OK");
+    expect(reason(decide(table(), all, identity, question(), NOW))).toBe("NOT_OK");
   });
 
   it("require_all looks at what the filters have left, whichever comes first", () => {
@@ -221,6 +264,7 @@ describe("policies", () => {
             fakePolicies(() => verdicts),
             identity,
             question(),
+            NOW,
           ),
         ),
       ).toEqual(["a"]);
@@ -231,7 +275,7 @@ describe("policies", () => {
     "a shadow policy that says %s changes nothing but the record",
     (verdict) => {
       const policies = fakePolicies(() => [{ id: "x", slot: "candidate", effect: "gate", verdict }]);
-      const decision = decide(table(), policies, identity, question());
+      const decision = decide(table(), policies, identity, question(), NOW);
       expect(plan(decision)).toEqual(["a", "b"]);
       expect(decision.trace.at(-1)).toMatchObject({ slot: "candidate", verdict, effect: "would_deny" });
       expect(decision.ifPromoted).toMatchObject({ outcome: "deny", denial: { policy: "x" } });
@@ -239,17 +283,18 @@ describe("policies", () => {
   );
 
   it("says what promotion would do when the candidate replaces its own enforced slot", () => {
-    const policies = fakePolicies(() => [
+    const fake = fakePolicies(() => [
       { id: "x", effect: "gate", verdict: "fail" },
       { id: "x", slot: "candidate", effect: "gate", verdict: "pass" },
     ]);
-    const decision = decide(table(), policies, identity, question());
+    const policies = withSlots(fake, "x", ["enforced", "candidate"]);
+    const decision = decide(table(), policies, identity, question(), NOW);
     expect(decision.outcome).toBe("deny");
     expect(decision.ifPromoted).toMatchObject({ outcome: "route", plan: ["a", "b"], denial: null });
   });
 
   it("gives a frozen decision: one caller cannot change another's", () => {
-    const decision = decide(table(), fakePolicies(), identity, question());
+    const decision = decide(table(), fakePolicies(), identity, question(), NOW);
     expect(Object.isFrozen(decision)).toBe(true);
     expect(Object.isFrozen(decision.trace)).toBe(true);
   });

@@ -32,9 +32,9 @@ describe("the memo", () => {
     fc.assert(
       fc.property(fc.array(questions, { maxLength: 20 }), (asked) => {
         const rows = table();
-        const decider = createDecider(rows, sensitive());
+        const decider = createDecider(rows, sensitive(), () => 0);
         for (const question of asked) {
-          expect(decider.decide(identity, question)).toEqual(decide(rows, sensitive(), identity, question));
+          expect(decider.decide(identity, question)).toEqual(decide(rows, sensitive(), identity, question, 0));
         }
       }),
       { numRuns: 200 },
@@ -43,7 +43,7 @@ describe("the memo", () => {
 
   it("asks the policies once for a class", () => {
     const policies = fakePolicies();
-    const decider = createDecider(table(), policies);
+    const decider = createDecider(table(), policies, () => 0);
     const question = { model: "r", shape: shape(), preferences: null };
     const first = decider.decide(identity, question);
     expect(decider.decide({ ...identity }, question)).toBe(first);
@@ -52,12 +52,41 @@ describe("the memo", () => {
 
   it("tells identities apart by what policies may see of them, and by nothing else", () => {
     const policies = fakePolicies();
-    const decider = createDecider(table(), policies);
+    const decider = createDecider(table(), policies, () => 0);
     const question = { model: "r", shape: shape(), preferences: null };
     decider.decide(identity, question);
     decider.decide({ ...identity, keyId: "k2" }, question);
     expect(policies.asked).toHaveLength(1);
     decider.decide({ ...identity, labels: ["eu"] }, question);
     expect(policies.asked).toHaveLength(2);
+  });
+
+  const question = { model: "r", shape: shape(), preferences: null };
+  const HOUR = 3_600_000;
+
+  it("knows no hour where no policy reads the time, and does not ask the clock", () => {
+    const policies = fakePolicies();
+    const decider = createDecider(table(), policies, () => {
+      throw new Error("asked");
+    });
+    expect(decider.decide(identity, question)).toBe(decider.decide(identity, question));
+    expect(policies.asked.map(({ time }) => time)).toEqual([{ day: "weekday", hour: "morning" }]);
+    expect(decide(table(), policies, identity, question, Number.NaN).outcome).toBe("route");
+  });
+
+  it("asks again in the next window, and not within one, where a policy reads the time", () => {
+    let time = Date.UTC(2026, 0, 9, 17);
+    const policies = { ...fakePolicies(), readsTime: true };
+    const decider = createDecider(table(), policies, () => time);
+    for (const hours of [0.9, 0.05, 0.1, 6, 6, 42]) {
+      decider.decide(identity, question);
+      time += hours * HOUR;
+    }
+    expect(policies.asked.map(({ time: { day, hour } }) => `${day} ${hour}`)).toEqual([
+      "weekday afternoon",
+      "weekday evening",
+      "weekend night",
+      "weekend morning",
+    ]);
   });
 });

@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { ServiceError } from "../../src/canon/error.ts";
+import type { RequestEdits } from "../../src/canon/decision.ts";
+import { STRIPPABLE_FIELDS } from "../../src/canon/policy.ts";
 import type { JsonObject } from "../../src/canon/json.ts";
 import type { InferenceRequest } from "../../src/canon/request.ts";
+import { CHAT_FIELDS } from "../../src/dialects/openai-chat/fields.ts";
 import { chatRelay, chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { formatSseEvent } from "../../src/dialects/sse.ts";
 import { endpoint, provider } from "../support/table.ts";
@@ -89,8 +92,13 @@ describe("unknown fields", () => {
 });
 
 describe("the request on its way upstream", () => {
-  const edit = (more: JsonObject, flags: readonly string[] = [], mode: "reject" | "strip" | "forward" = "reject") =>
-    chatRelay.edit(parse(more), endpoint("a"), provider("p", { flags }), mode);
+  const NO_EDITS: RequestEdits = { maxOutputTokens: null, stripFields: [] };
+  const edit = (
+    more: JsonObject,
+    flags: readonly string[] = [],
+    mode: "reject" | "strip" | "forward" = "reject",
+    edits: RequestEdits = NO_EDITS,
+  ) => chatRelay.edit(parse(more), endpoint("a"), provider("p", { flags }), mode, edits);
 
   it("changes the model, forbids storing, and keeps everything else as it came", () => {
     const messages = [{ role: "user", content: "hi", unknown_member: { deep: [1] } }];
@@ -126,6 +134,42 @@ describe("the request on its way upstream", () => {
     const strip = edit({ top_k: 1 }, [], "strip");
     expect(Object.hasOwn(strip.body, "top_k")).toBe(false);
     expect(strip.stripped).toEqual(["unknown_field"]);
+  });
+
+  it.each([
+    [{}, { max_completion_tokens: 100 }],
+    [{ max_completion_tokens: 5_000 }, { max_completion_tokens: 100 }],
+    [{ max_tokens: 5_000 }, { max_tokens: 100 }],
+    [{ max_tokens: 50 }, { max_tokens: 50 }],
+    [{ max_completion_tokens: 100 }, { max_completion_tokens: 100 }],
+    [{ max_tokens: null }, { max_tokens: 100 }],
+    [{ max_completion_tokens: null }, { max_completion_tokens: 100 }],
+    [
+      { max_completion_tokens: null, max_tokens: 5_000 },
+      { max_completion_tokens: null, max_tokens: 100 },
+    ],
+    [
+      { max_completion_tokens: 5_000, max_tokens: 6_000 },
+      { max_completion_tokens: 100, max_tokens: 100 },
+    ],
+  ])("caps the output where the caller limits it, or sets the limit: %j", (asked, sent) => {
+    const { body } = edit(asked, [], "reject", { ...NO_EDITS, maxOutputTokens: 100 });
+    const limits = Object.entries(body).filter(([name]) => name.startsWith("max_"));
+    expect(Object.fromEntries(limits)).toEqual(sent);
+  });
+
+  it("takes out what a policy says, once, and says so", () => {
+    const edits: RequestEdits = { ...NO_EDITS, stripFields: ["prompt_cache_key", "service_tier", "user"] };
+    const { body, stripped } = edit({ prompt_cache_key: "k", user: "u", seed: 1 }, [], "reject", edits);
+    expect(Object.keys(body).toSorted()).toEqual(["messages", "model", "seed", "store"]);
+    expect(stripped.toSorted()).toEqual(["prompt_cache_key", "user"]);
+  });
+
+  it("every hint and every identity member may be taken out, and no other", () => {
+    const fields = Object.keys(CHAT_FIELDS).filter((name) =>
+      ["hint", "identity"].includes(CHAT_FIELDS[name]?.class ?? ""),
+    );
+    expect(fields.toSorted()).toEqual([...STRIPPABLE_FIELDS]);
   });
 });
 

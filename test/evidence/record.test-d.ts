@@ -13,7 +13,7 @@ type PathIn<Value, Path extends string> = Value extends Word
     ? IsEnum<Value> extends true
       ? never
       : Path
-    : Value extends number | boolean | null
+    : Value extends number | boolean | null | undefined
       ? never
       : Value extends readonly (infer Item)[]
         ? FreeText<Item, `${Path}[]`>

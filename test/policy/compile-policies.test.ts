@@ -55,6 +55,7 @@ describe("compilePolicies", { timeout: 60_000 }, () => {
         owners: ["group:tests"],
         operations: OPERATIONS.toSorted(),
         constraints: [{ name: "gate", effect: "gate", reasons: ["NO"] }],
+        obligations: [],
       })),
     );
     expect(policies.map(({ reads }) => reads)).toEqual([["input.request.stream"], ["input.request.zdr"]]);
@@ -74,7 +75,8 @@ describe("compilePolicies", { timeout: 60_000 }, () => {
       { package: "signalbox.lib.second", source: second.text },
       { package: "signalbox.policy.a", source: a.text },
     ];
-    const form = canonicalJson({ contract: policies[0]?.contract, data: {}, modules });
+    const contract = { ...policies[0]?.contract, obligations: undefined };
+    const form = canonicalJson({ contract, data: {}, modules });
     expect(policies[0]?.digest).toBe(createHash("sha256").update(form).digest("hex"));
   });
 
@@ -139,7 +141,7 @@ describe("compilePolicies", { timeout: 60_000 }, () => {
     }));
     const set = await createPolicySet({ modules: await buildModules(policies, toolchain) }, states, sampleData);
     const { request } = ordinaryInput();
-    const verdicts = set.evaluate(ordinaryInput({ request: { ...request, stream: true, zdr: false } }));
+    const { verdicts } = set.evaluate(ordinaryInput({ request: { ...request, stream: true, zdr: false } }));
     expect(verdicts.map(({ policy, verdict }) => [policy.slot, policy.revision, verdict])).toEqual([
       ["enforced", 1, "pass"],
       ["candidate", 2, "fail"],

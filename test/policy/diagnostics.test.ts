@@ -13,7 +13,7 @@ const cases = readdirSync(folder)
   }));
 
 /** Codes that no file can bring about: a broken installation. */
-const NOT_FROM_FILES = ["POLICY_TOOLCHAIN", "POLICY_TOO_LARGE"];
+const NOT_FROM_FILES = ["POLICY_REGION_UNKNOWN", "POLICY_TOOLCHAIN", "POLICY_TOO_LARGE"];
 
 describe("diagnostics of policies", () => {
   test.for(cases)("$name: $about", { timeout: 30_000 }, async ({ sources, expected }) => {

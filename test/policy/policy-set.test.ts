@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
 import type { Source } from "../../src/canon/diagnostic.ts";
 import { OPERATIONS } from "../../src/canon/operation.ts";
-import type { PolicyInput, PolicySet, PolicyVerdict } from "../../src/canon/policy.ts";
+import type { PolicyEvaluation, PolicyInput, PolicySet } from "../../src/canon/policy.ts";
 import { RETENTIONS } from "../../src/canon/table.ts";
 import { buildModules, compilePolicies } from "../../src/policy/compile-policies.ts";
 import type { PolicyModule } from "../../src/policy/compiled.ts";
@@ -66,7 +66,7 @@ async function modulesOf(sources: readonly Source[]): Promise<readonly PolicyMod
 
 const streamed = (): PolicyInput => ordinaryInput({ request: { ...ordinaryInput().request, stream: true } });
 
-function summary(verdicts: readonly PolicyVerdict[]): readonly string[] {
+function summary({ verdicts }: PolicyEvaluation): readonly string[] {
   return verdicts.map(
     ({ policy, constraint, verdict, reason, failing }) =>
       `${policy.id}.${constraint} ${verdict} ${reason ?? "-"} ${failing.join("+") || "-"}`,
@@ -121,7 +121,8 @@ describe("policy set", { timeout: 60_000 }, () => {
   test("an empty set has no verdicts", async () => {
     const empty = await createPolicySet({ modules: [] }, [], sampleData);
     expect(empty.policies).toEqual([]);
-    expect(empty.evaluate(ordinaryInput())).toEqual([]);
+    expect(empty.evaluate(ordinaryInput())).toEqual({ verdicts: [], obligations: [] });
+    expect(empty.readsTime).toBe(false);
   });
 
   test("several modules make one set", async () => {
@@ -179,6 +180,7 @@ describe("one pass and each policy alone", { timeout: 120_000 }, () => {
     .map(({ operation, tier, labels, environment, needs, stream, dimensions, candidates }) => {
       const input = ordinaryInput();
       return {
+        ...input,
         operation,
         workspace: { id: "demo", tier, labels },
         key: { ...input.key, environment },
@@ -214,10 +216,10 @@ describe("one pass and each policy alone", { timeout: 120_000 }, () => {
     const disturbed = await createPolicySet({ modules: await modulesOf([...ordinary, conflicting]) }, [], sampleData);
     fc.assert(
       fc.property(inputs, (input) => {
-        const verdicts = disturbed.evaluate(input);
-        const others = verdicts.filter(({ policy }) => policy.id !== "conflicting");
-        expect(others).toEqual(quiet.evaluate(input));
-        expect(summary(verdicts)).toContain(
+        const evaluation = disturbed.evaluate(input);
+        const others = evaluation.verdicts.filter(({ policy }) => policy.id !== "conflicting");
+        expect(others).toEqual(quiet.evaluate(input).verdicts);
+        expect(summary(evaluation)).toContain(
           input.request.stream
             ? "conflicting.gate indeterminate EVALUATION_INDETERMINATE -"
             : "conflicting.gate pass - -",
@@ -253,6 +255,7 @@ describe("hostile policies", { timeout: 120_000 }, () => {
         owners: ["group:tests"],
         operations: ["chat.completions"],
         constraints: [{ name: "c", effect, reasons }],
+        obligations: [],
       },
       digest: "0".repeat(64),
       sources: [{ package: "signalbox.policy.hostile", source: `package signalbox.policy.hostile\n\n${rules}\n` }],

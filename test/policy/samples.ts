@@ -5,14 +5,14 @@ import { createToolchain } from "../../src/policy/toolchain/toolchain.ts";
 /** Without a cache: every test compiles what it says it compiles. */
 export const toolchain = createToolchain({ cacheDirectory: null });
 
-/** A policy file: METADATA with the constraints as flow YAML, the package, and the rules. */
+/** A policy file: METADATA with constraints and obligations as flow YAML, the package, and the rules. */
 export function policySource(
   id: string,
   constraints: Readonly<Record<string, string>>,
   rules: string,
   operations: string | null = null,
+  obligations: Readonly<Record<string, string>> = {},
 ): Source {
-  const declared = Object.entries(constraints).map(([name, facts]) => `#       ${name}: ${facts}`);
   const lines = [
     "# METADATA",
     "# scope: package",
@@ -23,14 +23,19 @@ export function policySource(
     `#     id: ${id}`,
     "#     owners: [group:tests]",
     ...(operations === null ? [] : [`#     applies_to: {operations: ${operations}}`]),
-    "#     constraints:",
-    ...declared,
+    ...members("constraints", constraints),
+    ...members("obligations", obligations),
     `package signalbox.policy.${id.replaceAll("-", "_")}`,
     "",
     rules,
     "",
   ];
   return { path: `policies/${id}.rego`, text: lines.join("\n") };
+}
+
+function members(name: string, facts: Readonly<Record<string, string>>): readonly string[] {
+  const lines = Object.entries(facts).map(([member, text]) => `#       ${member}: ${text}`);
+  return lines.length === 0 ? [] : [`#     ${name}:`, ...lines];
 }
 
 export function candidate(id: string, changes: Partial<PolicyCandidate> = {}): PolicyCandidate {
@@ -67,6 +72,7 @@ export function ordinaryInput(changes: Partial<PolicyInput> = {}): PolicyInput {
       data_collection: "deny",
       zdr: false,
     },
+    time: { day: "weekday", hour: "morning" },
     candidates: [
       candidate("in-us", { region: "us-east", retention: "days_30" }),
       candidate("in-eu", { rank: "fallback" }),

@@ -52,7 +52,7 @@ describe("the policies that come with Signalbox", { timeout: 60_000 }, () => {
   });
 
   test.for([...OPERATIONS])("let an ordinary request pass: %s", (operation) => {
-    const verdicts = set.evaluate(ordinaryInput({ operation }));
+    const { verdicts } = set.evaluate(ordinaryInput({ operation }));
     expect(verdicts.length).toBeGreaterThan(3);
     expect(verdicts.filter(({ verdict }) => verdict !== "pass")).toEqual([]);
   });
@@ -96,7 +96,7 @@ describe("the policies that come with Signalbox", { timeout: 60_000 }, () => {
       ["structured-output-parity format_supported SCHEMA_NOT_SUPPORTED b"],
     ],
   ])("refuse %s", ([, changes, expected]) => {
-    const failing = set.evaluate(ordinaryInput(changes)).filter(({ verdict }) => verdict !== "pass");
+    const failing = set.evaluate(ordinaryInput(changes)).verdicts.filter(({ verdict }) => verdict !== "pass");
     expect(failing.map((one) => `${one.policy.id} ${one.constraint} ${one.reason} ${one.failing.join("+")}`)).toEqual(
       expected,
     );

@@ -12,6 +12,7 @@ function contract(effect: ConstraintEffect): PolicyContract {
     owners: ["group:tests"],
     operations: ["messages"],
     constraints: [{ name: "c", effect, reasons: ["FIRST", "SECOND"] }],
+    obligations: [],
   };
 }
 

@@ -98,7 +98,7 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
   const { connections, release } = pools.acquire(options.table, ({ id }) =>
     options.disabled?.includes(id) === true ? null : { secret: `secret-of-${id}`, simulatedBaseUrl: null },
   );
-  const decider = createDecider(options.table, options.policies ?? fakePolicies());
+  const decider = createDecider(options.table, options.policies ?? fakePolicies(), Date.now);
   const snapshots = new SnapshotHolder({ decider, connections, release });
   const caller: Identity = options.identity ?? {
     ...identity,

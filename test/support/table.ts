@@ -175,21 +175,26 @@ export function fakePolicies(
     owners: [],
     operations: ["chat.completions"],
     constraints: [],
+    obligations: [],
   };
   return {
     asked,
     policies: [{ identity: { id: "fake", revision: 1, digest: "d".repeat(64), slot: "enforced" }, contract }],
+    readsTime: false,
     evaluate(input) {
       asked.push(input);
-      return verdicts(input).map(({ id, slot, ...verdict }) => ({
-        policy: { id, revision: 1, digest: "d".repeat(64), slot: slot ?? "enforced" },
-        constraint: "c",
-        effect: "gate",
-        verdict: "pass",
-        reason: verdict.verdict === undefined || verdict.verdict === "pass" ? null : "NOT_OK",
-        failing: [],
-        ...verdict,
-      }));
+      return {
+        obligations: [],
+        verdicts: verdicts(input).map(({ id, slot, ...verdict }) => ({
+          policy: { id, revision: 1, digest: "d".repeat(64), slot: slot ?? "enforced" },
+          constraint: "c",
+          effect: "gate",
+          verdict: "pass",
+          reason: verdict.verdict === undefined || verdict.verdict === "pass" ? null : "NOT_OK",
+          failing: [],
+          ...verdict,
+        })),
+      };
     },
   };
 }

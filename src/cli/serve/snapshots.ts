@@ -70,7 +70,7 @@ export async function buildSnapshot(supply: SnapshotSupply): Promise<BuiltSnapsh
   });
   return {
     ok: true,
-    snapshot: { decider: createDecider(table, policySet), connections, release },
+    snapshot: { decider: createDecider(table, policySet, Date.now), connections, release },
     diagnostics: compiled.diagnostics,
     simulated,
     disabled: secrets.missing.filter(({ onMissing }) => onMissing === "disable"),

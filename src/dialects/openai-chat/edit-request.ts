@@ -1,3 +1,4 @@
+import type { RequestEdits } from "../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
@@ -21,25 +22,30 @@ export function refuseUnknownFields(body: JsonObject, mode: UnknownFields): Serv
 
 /**
  * The caller's body as the provider gets it: another model name, `store: false`, usage asked for on streams, our own and the identity
- * members taken out. Everything else travels as it came, members of nested objects included.
+ * members taken out, and what policies oblige us to. Everything else travels as it came, members of nested objects included.
  */
 export function editChatRequest(
   request: InferenceRequest,
   endpoint: EndpointRow,
   provider: ProviderRow,
   mode: UnknownFields,
+  edits: RequestEdits,
 ): EditedRequest {
   const body: Record<string, JsonValue | undefined> = {};
   const stripped: string[] = [];
+  const stripFields: readonly string[] = edits.stripFields;
   for (const name in request.body) {
     const facts = Object.hasOwn(CHAT_FIELDS, name) ? CHAT_FIELDS[name] : undefined;
     if (facts === undefined ? mode === "strip" : facts.class === "identity") {
       stripped.push(facts === undefined ? "unknown_field" : name);
+    } else if (stripFields.includes(name)) {
+      stripped.push(name);
     } else if (facts?.class !== "ours") {
       body[name] = request.body[name];
     }
   }
   body["model"] = endpoint.upstreamModel;
+  if (edits.maxOutputTokens !== null) capOutput(body, edits.maxOutputTokens);
   // Providers that keep conversations do so by default (protocols.md §0.7).
   if (!provider.flags.includes("no_store_field")) body["store"] = false;
   if (request.shape.stream && !provider.flags.includes("no_stream_options")) {
@@ -47,4 +53,20 @@ export function editChatRequest(
     body["stream_options"] = { ...(isJsonObject(options) ? options : {}), include_usage: true };
   }
   return { body, stripped };
+}
+
+/** The member that is used now, and the one that it replaced. Providers refuse a request that sets both. */
+const LIMIT_FIELDS = ["max_completion_tokens", "max_tokens"] as const;
+
+/** Lowers the limit in whichever member the caller set it; where there is none, it is set in the one that the caller names. */
+function capOutput(body: Record<string, JsonValue | undefined>, limit: number): void {
+  let limited = false;
+  for (const name of LIMIT_FIELDS) {
+    const asked = body[name];
+    if (typeof asked !== "number") continue;
+    body[name] = Math.min(asked, limit);
+    limited = true;
+  }
+  if (limited) return;
+  body[Object.hasOwn(body, "max_tokens") ? "max_tokens" : "max_completion_tokens"] = limit;
 }

@@ -70,6 +70,11 @@ export const SIMULATION = {
       },
     },
     constraints: { type: "array", items: verdict },
+    obligations: {
+      type: "array",
+      items: { type: "object", required: ["policy", "revision", "slot", "obligation", "kind", "value", "effect"] },
+    },
+    edits: { type: ["object", "null"], description: "What enforced obligations change of the request." },
     if_promoted: { type: ["object", "null"] },
     table_revision: text,
     policy_revisions: { type: "object" },

@@ -1,5 +1,5 @@
 import { isCapability } from "../../canon/capability.ts";
-import type { ConstraintTrace, Decision, Denial } from "../../canon/decision.ts";
+import type { ConstraintTrace, Decision, Denial, RequestEdits } from "../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
@@ -93,6 +93,8 @@ export function explain(decider: Decider, identity: Identity, question: Question
       failing: entry.failing,
       effect: entry.effect,
     })),
+    obligations: decision.obligations.map((obligation) => ({ ...obligation })),
+    edits: decision.outcome === "route" ? editFacts(decision.edits) : null,
     if_promoted:
       decision.ifPromoted === null
         ? null
@@ -100,6 +102,7 @@ export function explain(decider: Decider, identity: Identity, question: Question
             outcome: decision.ifPromoted.outcome,
             plan: decision.ifPromoted.plan,
             denial: decision.ifPromoted.denial === null ? null : denialFacts(decision.ifPromoted.denial),
+            edits: decision.ifPromoted.edits === null ? null : editFacts(decision.ifPromoted.edits),
           },
     table_revision: decision.tableRevision,
     policy_revisions: policyRevisions(decider),
@@ -114,6 +117,11 @@ export function policyRevisions(decider: Decider): JsonObject {
     revisions[identity.id] = { ...slots, [identity.slot]: { revision: identity.revision, digest: identity.digest } };
   }
   return revisions;
+}
+
+/** What a real call's body would lose on its way to the provider. */
+function editFacts({ maxOutputTokens, stripFields }: RequestEdits): JsonObject {
+  return { max_output_tokens: maxOutputTokens, strip_fields: stripFields };
 }
 
 function candidateFacts({ endpoint, rank }: ReturnType<typeof routeCandidates>[number]): JsonObject {

@@ -7,10 +7,19 @@ export interface AuthoredContract {
   readonly id: string;
   readonly owners: readonly string[];
   readonly applies_to?: { readonly operations?: readonly Operation[] };
-  readonly constraints: Readonly<
+  readonly constraints?: Readonly<
     Record<string, { readonly effect: ConstraintEffect; readonly reasons: readonly [string, ...string[]] }>
   >;
+  readonly obligations?: Readonly<Record<string, AuthoredObligation>>;
 }
+
+/** What a value may be depends on the kind: `obligations.ts` holds them together. */
+export interface AuthoredObligation {
+  readonly kind: unknown;
+  readonly value: unknown;
+}
+
+const NAME_PATTERN = "^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$";
 
 /** JSON Schema (draft 2020-12). A `pattern` has a `description` beside it, which is what a report says is expected. */
 export const CONTRACT_SCHEMA = {
@@ -18,7 +27,7 @@ export const CONTRACT_SCHEMA = {
   title: "Contract of a Signalbox policy (custom.signalbox in its METADATA)",
   type: "object",
   additionalProperties: false,
-  required: ["contract", "id", "owners", "constraints"],
+  required: ["contract", "id", "owners"],
   properties: {
     contract: { const: 1 },
     id: { type: "string" },
@@ -43,9 +52,8 @@ export const CONTRACT_SCHEMA = {
       type: "object",
       minProperties: 1,
       propertyNames: {
-        pattern: "^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$",
+        pattern: NAME_PATTERN,
         maxLength: 64,
-        description: "a constraint name in snake_case",
       },
       additionalProperties: {
         type: "object",
@@ -65,6 +73,17 @@ export const CONTRACT_SCHEMA = {
             },
           },
         },
+      },
+    },
+    obligations: {
+      type: "object",
+      minProperties: 1,
+      propertyNames: { pattern: NAME_PATTERN, maxLength: 64 },
+      additionalProperties: {
+        type: "object",
+        additionalProperties: false,
+        required: ["kind", "value"],
+        properties: { kind: {}, value: {} },
       },
     },
   },

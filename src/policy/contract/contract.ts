@@ -4,6 +4,7 @@ import { OPERATIONS } from "../../canon/operation.ts";
 import type { ConstraintContract, PolicyContract } from "../../canon/policy.ts";
 import { finding, type Place, type PolicyDiagnostic } from "../codes.ts";
 import type { AnnotationFacts, ModuleFacts } from "../toolchain/protocol.ts";
+import { obligationsOf, obligationFindings } from "./obligations.ts";
 import { CONTRACT_SCHEMA, type AuthoredContract } from "./contract-schema.ts";
 import { MetadataPositions, type Step } from "./metadata-positions.ts";
 import type { PolicyFile } from "./sources.ts";
@@ -44,7 +45,11 @@ export function readContract(file: PolicyFile, facts: ModuleFacts): ContractRead
   }
   const positions = new MetadataPositions(file.source, block);
   const authored: unknown = block.custom["signalbox"];
-  const diagnostics = titleFindings(block, positions);
+  const diagnostics = [
+    ...titleFindings(block, positions),
+    ...emptinessFindings(authored, positions),
+    ...obligationFindings(authored, (steps) => positions.of(["custom", "signalbox", ...steps])),
+  ];
   if (!isContract(authored)) {
     // What is wrong with a member's name comes a second time without the name.
     const errors = (isContract.errors ?? []).filter(({ propertyName }) => propertyName === undefined);
@@ -66,17 +71,35 @@ export function readContract(file: PolicyFile, facts: ModuleFacts): ContractRead
 }
 
 /** Every list in one order, so that two spellings of one contract have one digest. */
-function contractOf({ id, owners, applies_to, constraints }: AuthoredContract, title: string): PolicyContract {
+function contractOf(
+  { id, owners, applies_to, constraints, obligations }: AuthoredContract,
+  title: string,
+): PolicyContract {
   return {
     contract: 1,
     id,
     title,
     owners,
     operations: [...(applies_to?.operations ?? OPERATIONS)].toSorted(),
-    constraints: Object.entries(constraints)
+    constraints: Object.entries(constraints ?? {})
       .map(([name, { effect, reasons }]): ConstraintContract => ({ name, effect, reasons }))
       .toSorted((left, right) => (left.name < right.name ? -1 : 1)),
+    obligations: obligationsOf(obligations ?? {}),
   };
+}
+
+/** A policy that asks for nothing would look as if it watched something. */
+function emptinessFindings(authored: unknown, positions: MetadataPositions): PolicyDiagnostic[] {
+  if (!isJsonObject(authored)) return [];
+  if (authored["constraints"] !== undefined || authored["obligations"] !== undefined) return [];
+  return [
+    finding(
+      "POLICY_METADATA",
+      positions.of(["custom", "signalbox"]),
+      "custom.signalbox lacks constraints",
+      "Declare constraints, obligations, or both.",
+    ),
+  ];
 }
 
 function titleFindings(block: AnnotationFacts, positions: MetadataPositions): PolicyDiagnostic[] {
@@ -115,7 +138,7 @@ function schemaFinding(error: ErrorObject, positions: MetadataPositions): Policy
       const name = word(error, "propertyName");
       return report(
         [...steps, name],
-        `${subject}.${name} is not a constraint name`,
+        `${subject}.${name} is not ${inside[0] === "obligations" ? "an obligation" : "a constraint"} name`,
         "Write it in snake_case, at most 64 characters.",
       );
     }

@@ -1,0 +1,180 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Identity } from "../../src/canon/identity.ts";
+import type { JsonObject } from "../../src/canon/json.ts";
+import { OPERATIONS } from "../../src/canon/operation.ts";
+import type { PolicyInput } from "../../src/canon/policy.ts";
+import { decide } from "../../src/decide/decide.ts";
+import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
+import { POLICY_INPUT_SCHEMA, policyInputSchema } from "../../src/policy/input-schema.ts";
+import { endpoint, fakePolicies, identity, model, provider, route, table, workspace } from "../support/table.ts";
+
+const rows = table({
+  providers: [provider("p", { retention: "days_30", trainsOnData: true }), provider("q", { region: "us-east" })],
+  models: [model("m", { dimensions: [256, 1024], signatureFamily: "one" }), model("n")],
+  endpoints: [endpoint("a"), endpoint("b", { provider: "q", region: "us-east", model: "n" })],
+  routes: [route("r", "a", ["b"]), route("s", "b", [])],
+  workspaces: [workspace("w", {}, { tier: "regulated", labels: ["eu", "tools"] }), workspace("v")],
+});
+
+const CANARY = "cAnArY";
+const canary = fc.string({ maxLength: 8 }).map((text) => `${CANARY}${text}`);
+/** What a client may write; now and then a word that exists. */
+const word = (...known: readonly string[]): fc.Arbitrary<string> => fc.oneof(canary, fc.constantFrom(...known));
+
+const bodies: fc.Arbitrary<JsonObject> = fc
+  .record(
+    {
+      model: fc.constantFrom("r", "s"),
+      messages: fc.array(
+        fc.oneof(
+          fc.record({ role: word("user", "system"), content: canary, name: canary }),
+          fc.record({ role: fc.constant("tool"), content: canary, tool_call_id: canary }),
+          fc.record({
+            role: fc.constant("user"),
+            content: fc.tuple(fc.record({ type: fc.constant("text"), text: canary })),
+          }),
+        ),
+        { minLength: 1, maxLength: 3 },
+      ),
+      tools: fc.array(
+        fc.record({ type: fc.constant("function"), function: fc.record({ name: canary, description: canary }) }),
+        { maxLength: 2 },
+      ),
+      tool_choice: word("auto"),
+      user: canary,
+      metadata: fc.dictionary(canary, canary, { maxKeys: 2 }),
+      safety_identifier: canary,
+      prompt_cache_key: canary,
+      service_tier: word("auto"),
+      reasoning_effort: word("low", "high"),
+      stop: canary,
+      stream: fc.boolean(),
+      max_tokens: fc.integer({ min: 1, max: 2_000_000 }),
+      n: fc.integer({ min: 1, max: 3 }),
+      response_format: fc.record({
+        type: word("json_schema", "json_object"),
+        json_schema: fc.record({ name: canary, schema: fc.dictionary(canary, canary, { maxKeys: 2 }) }),
+      }),
+      provider: fc.record(
+        {
+          order: fc.array(word("p", "q"), { maxLength: 2 }),
+          only: fc.array(word("p", "q"), { maxLength: 2 }),
+          region: word("eu", "us-east"),
+          data_collection: word("allow", "deny"),
+          zdr: fc.boolean(),
+          allow_fallbacks: fc.boolean(),
+        },
+        { requiredKeys: [] },
+      ),
+    },
+    { requiredKeys: ["model", "messages"] },
+  )
+  .chain((body) =>
+    fc.dictionary(canary, canary, { maxKeys: 2 }).map((unknown): JsonObject => ({ ...unknown, ...body })),
+  );
+
+const identities: fc.Arbitrary<Identity> = fc
+  .record({
+    workspace: fc.constantFrom("w", "v"),
+    keyId: canary,
+    environment: word("production"),
+    workload: word("web"),
+    labels: fc.array(word("eu"), { maxLength: 3 }),
+  })
+  .map((words) => ({ ...identity, ...words }));
+
+const ajv = new Ajv2020({ allErrors: true });
+
+describe("the input of policies", () => {
+  test("holds nothing that a client wrote, and nothing that the table's schema does not list", () => {
+    const isInput = ajv.compile(policyInputSchema(rows));
+    let asked = 0;
+    fc.assert(
+      fc.property(bodies, identities, fc.integer({ min: 0, max: 4e12 }), (body, caller, at) => {
+        const request = chatSurface.parse(body, JSON.stringify(body).length);
+        if ("code" in request) return;
+        const policies = { ...fakePolicies(), readsTime: true };
+        decide(rows, policies, caller, request, at);
+        for (const input of policies.asked) {
+          asked += 1;
+          expect(JSON.stringify(input)).not.toContain(CANARY);
+          expect(isInput(input), JSON.stringify(isInput.errors)).toBe(true);
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+    expect(asked).toBeGreaterThan(200);
+  });
+
+  test("no name of a client's making reaches a policy as a route", () => {
+    fc.assert(
+      fc.property(word("r", "constructor", "__proto__"), (name) => {
+        const policies = fakePolicies();
+        const request = chatSurface.parse({ model: name, messages: [{ role: "user", content: CANARY }] }, 100);
+        if ("code" in request) throw new Error("refused");
+        decide(rows, policies, identity, request, 0);
+        expect(policies.asked.map((input) => input.request.route)).toEqual(name === "r" ? ["r"] : []);
+      }),
+    );
+  });
+
+  /** An input of the table, as the router makes it. */
+  function example(): PolicyInput {
+    const policies = fakePolicies();
+    const request = chatSurface.parse({ model: "r", messages: [{ role: "user", content: "hi" }] }, 100);
+    if ("code" in request) throw new Error("refused");
+    const preferences = { data_collection: "allow" } as const;
+    decide(rows, policies, { ...identity, labels: ["eu"] }, { ...request, preferences }, 0);
+    const [input] = policies.asked;
+    if (input === undefined) throw new Error("the policies were not asked");
+    return input;
+  }
+
+  /** The value with one leaf replaced, for every leaf; the path says which. */
+  function* replaced(value: unknown, path: string): Generator<readonly [string, unknown]> {
+    if (Array.isArray(value)) {
+      for (const [index, item] of value.entries())
+        for (const [at, other] of replaced(item, `${path}[${index}]`)) yield [at, value.with(index, other)];
+    } else if (typeof value === "object" && value !== null) {
+      for (const [name, member] of Object.entries(value))
+        for (const [at, other] of replaced(member, `${path}.${name}`)) yield [at, { ...value, [name]: other }];
+    } else if (typeof value === "string") yield [path, CANARY];
+    else if (typeof value === "number") yield [path, 77];
+  }
+
+  test("every leaf is closed by the table's schema", () => {
+    const isInput = ajv.compile(policyInputSchema(rows));
+    const input = example();
+    expect(isInput(input)).toBe(true);
+    const paths: string[] = [];
+    for (const [path, other] of replaced(input, "input")) {
+      expect(isInput(other), path).toBe(false);
+      paths.push(path);
+    }
+    expect(paths).toContain("input.workspace.labels[0]");
+    expect(paths).toContain("input.time.hour");
+    expect(paths).toContain("input.candidates[1].signature_family");
+    expect(paths.length).toBeGreaterThan(25);
+    expect(isInput({ ...input, prompt: "text" })).toBe(false);
+  });
+
+  test("without a table the schema knows the members and the enums, not the words", () => {
+    const isInput = ajv.compile(POLICY_INPUT_SCHEMA);
+    const input = example();
+    expect(isInput({ ...input, workspace: { ...input.workspace, id: "any" } })).toBe(true);
+    expect(isInput({ ...input, operation: "any" })).toBe(false);
+    expect(isInput({ ...input, time: { ...input.time, hour: "noon" } })).toBe(false);
+    expect(OPERATIONS.every((operation) => isInput({ ...input, operation }))).toBe(true);
+  });
+
+  test("a table without a vocabulary closes what it has no words for", () => {
+    const bare = { ...rows, vocabulary: { environments: [], workloads: [], labels: [] } };
+    const isInput = ajv.compile(policyInputSchema(bare));
+    const input = example();
+    const key = { environment: "other", workload: "other", labels: [] };
+    expect(isInput({ ...input, key })).toBe(true);
+    expect(isInput({ ...input, key: { ...key, labels: ["eu"] } })).toBe(false);
+  });
+});
