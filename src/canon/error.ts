@@ -59,3 +59,17 @@ export function serviceError(
 export function invalidRequest(code: string, message: string, param?: string): ServiceError {
   return serviceError(400, "invalid_request", code, message, param === undefined ? {} : { param });
 }
+
+/** Milliseconds after which a server without any usable endpoint may be asked again. */
+const UNAVAILABLE_RETRY = 5_000;
+
+/** The answer to a request that is allowed and has nowhere to go now (decisions.md: 503, never a denial). */
+export function noHealthyEndpoint(): ServiceError {
+  return serviceError(
+    503,
+    "unavailable",
+    "no_healthy_endpoint",
+    "The request is allowed, but no endpoint that may serve it is usable now.",
+    { retryAfter: UNAVAILABLE_RETRY },
+  );
+}

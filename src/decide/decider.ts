@@ -15,14 +15,18 @@ export interface Decider {
   decide(identity: Identity, question: Question): Decision;
 }
 
-/** Preferences hold numbers and lists of the caller's making, so the number of classes is bounded here and not by the table. */
+/** Classes without preferences are finite, but a table of a thousand workspaces has many; each decision takes a few kilobytes. */
 const MAXIMUM_CLASSES = 20_000;
+
+/** Preferences hold numbers and lists of the caller's making: one caller could fill any larger memory. */
+const MAXIMUM_PREFERRED_CLASSES = 1_000;
 
 /** @param now gives milliseconds since the epoch; asked only where a policy reads the time. */
 export function createDecider(table: RoutingTable, policies: PolicySet, now: () => number): Decider {
   const clock = policies.readsTime ? now : undefined;
   const identityClasses = new WeakMap<Identity, string>();
-  const decisions = new Map<string, Decision>();
+  const plain = new Map<string, Decision>();
+  const preferred = new Map<string, Decision>();
 
   const identityClass = (identity: Identity): string => {
     const known = identityClasses.get(identity);
@@ -39,17 +43,23 @@ export function createDecider(table: RoutingTable, policies: PolicySet, now: () 
       const at = clock?.() ?? 0;
       const window = clock === undefined ? "" : timeClass(at);
       const key = `${identityClass(identity)}\n${window}${questionClass(question)}`;
+      const decisions = question.preferences === null ? plain : preferred;
       const known = decisions.get(key);
       if (known !== undefined) return known;
       const made = decide(table, policies, identity, question, at);
-      // A name that is no route is the caller's text: remembering it would let one caller fill the memory.
-      if (made.route !== "") {
-        if (decisions.size >= MAXIMUM_CLASSES) decisions.clear();
+      if (isWorthKeeping(made)) {
+        const limit = question.preferences === null ? MAXIMUM_CLASSES : MAXIMUM_PREFERRED_CLASSES;
+        if (decisions.size >= limit) decisions.clear();
         decisions.set(key, made);
       }
       return made;
     },
   };
+}
+
+/** Names that the table does not have are the caller's text, of any length: a key made of them would fill the memory. */
+function isWorthKeeping(decision: Decision): boolean {
+  return decision.route !== "" && !(decision.outcome === "deny" && decision.denial.reason === "unknown_preference");
 }
 
 /** Instants with the same line are in the same window. */

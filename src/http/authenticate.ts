@@ -22,7 +22,7 @@ export function authenticate(
   if (!verified.ok) {
     const sentence =
       verified.code === "expired_api_key"
-        ? "The service key has expired; rotate it with `signalbox keys rotate`."
+        ? "The service key has expired; ask whoever made it for a new one."
         : "The service key is not valid: it is mistyped, unknown or revoked.";
     return serviceError(401, "authentication", verified.code, sentence);
   }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { RouteDecision } from "../canon/decision.ts";
-import { serviceError, type ServiceError } from "../canon/error.ts";
+import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import { denialError } from "../canon/reasons.ts";
 import type { InferenceRequest } from "../canon/request.ts";
@@ -15,7 +15,7 @@ import { NodeAnswer } from "./node-answer.ts";
 import { readBody } from "./read-body.ts";
 import { Recorder } from "./recorder.ts";
 import type { Runtime, Snapshot } from "./runtime.ts";
-import { commonHeaders, readClientRequestId, sendError } from "./send.ts";
+import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
 import type { BodyValidator } from "./contract/validate.ts";
 
 /**
@@ -49,6 +49,12 @@ export async function handleInference(
     if (refusal === null) return;
     sendError(response, endpoint.path, refusal, requestId, [...common, ...recorder.headers(snapshot)]);
     recorder.refused(refusal);
+  } catch {
+    // A bug of ours. What it says may quote a body, so it ends here; the id finds the record.
+    const error = internalError();
+    recorder.crashed(snapshot, error);
+    if (response.headersSent) response.destroy();
+    else sendError(response, endpoint.path, error, requestId, [...common, ...recorder.headers(snapshot)]);
   } finally {
     recorder.close();
     done();
@@ -152,9 +158,4 @@ class NotRecorded extends Error {
     super("decision not recorded");
     this.answer = answer;
   }
-}
-
-/** The answer to a bug of ours: it says nothing, the id finds the record. */
-export function internalError(): ServiceError {
-  return serviceError(500, "internal", "internal_error", "The router failed; the request id identifies the incident.");
 }

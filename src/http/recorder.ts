@@ -17,6 +17,7 @@ export class Recorder {
   readonly #arrivedAt = performance.now();
   #dispatchedAt: number | null = null;
   #recorded = false;
+  #route = "";
   #outcome: Omit<OutcomeRecord, "requestId" | "at" | "total" | "router"> | null = null;
   #attempts: OutcomeRecord["attempts"] = [];
 
@@ -55,6 +56,7 @@ export class Recorder {
 
   /** Resolves when the decision is on disk; with an error where it cannot be. */
   decided(identity: Identity, request: InferenceRequest, decision: Decision): Promise<ServiceError | null> {
+    this.#route = decision.route;
     return this.#record(decisionRecord(this.#head, identity, request, decision));
   }
 
@@ -132,34 +134,46 @@ export class Recorder {
     });
   }
 
-  /** Headers of an answer that was not relayed. */
+  /** An exception of ours. The id that the client is told is the id of the record. */
+  crashed(snapshot: Snapshot, error: ServiceError): void {
+    this.refuse(snapshot, null, error);
+    this.#outcome = { ...EMPTY_OUTCOME, attempts: this.#attempts, status: error.status, terminal: "failed" };
+  }
+
+  /** Headers of an answer that was not relayed (decisions.md, "Every response"). */
   headers(snapshot: Snapshot): readonly string[] {
+    const last = this.#attempts.at(-1);
+    const place =
+      last === undefined ? "" : `; endpoint=${last.endpoint}; provider=${last.provider}; region=${last.region}`;
     return [
-      "x-signalbox-decision",
-      decisionId(this.#head.requestId),
-      "x-signalbox-table",
-      snapshot.decider.table.revision.slice(0, 12),
-      ...(this.#attempts.length === 0 ? [] : ["x-signalbox-attempts", String(this.#attempts.length)]),
+      ...(this.#route === "" ? [] : ["x-signalbox-route", `${this.#route}${place}`]),
+      ...this.#ownHeaders(snapshot, this.#attempts.length),
     ];
   }
 
-  /** Headers of a relayed answer (decisions.md, "Every response"). */
+  /** Headers of a relayed answer. */
   answerHeaders(snapshot: Snapshot, route: string, candidate: Candidate, attempt: number): readonly string[] {
     const { endpoint } = candidate;
-    const own = (this.#dispatchedAt ?? this.#arrivedAt) - this.#arrivedAt;
     const simulated = snapshot.connections.get(endpoint.provider)?.simulated === true;
+    return [
+      "x-signalbox-route",
+      `${route}; endpoint=${endpoint.id}; provider=${endpoint.provider}; region=${endpoint.region}`,
+      ...this.#ownHeaders(snapshot, attempt),
+      ...(simulated ? ["x-signalbox-simulated", "true"] : []),
+    ];
+  }
+
+  #ownHeaders(snapshot: Snapshot, attempts: number): readonly string[] {
+    const own = (this.#dispatchedAt ?? performance.now()) - this.#arrivedAt;
     return [
       "x-signalbox-decision",
       decisionId(this.#head.requestId),
-      "x-signalbox-route",
-      `${route}; endpoint=${endpoint.id}; provider=${endpoint.provider}; region=${endpoint.region}`,
       "x-signalbox-table",
       snapshot.decider.table.revision.slice(0, 12),
       "x-signalbox-attempts",
-      String(attempt),
+      String(attempts),
       "server-timing",
       `router;dur=${rounded(own)}`,
-      ...(simulated ? ["x-signalbox-simulated", "true"] : []),
     ];
   }
 }

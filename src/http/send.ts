@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { ServiceError } from "../canon/error.ts";
+import { serviceError, type ServiceError } from "../canon/error.ts";
 import { renderAnthropicError } from "../dialects/anthropic-errors.ts";
 import { renderOpenAiError } from "../dialects/openai-errors.ts";
 
@@ -45,4 +45,9 @@ export function sendText(response: ServerResponse, status: number, json: string,
   const bytes = Buffer.from(json);
   response.writeHead(status, [...headers, "content-type", "application/json", "content-length", String(bytes.length)]);
   response.end(bytes);
+}
+
+/** The answer to a bug of ours: it says nothing, the id finds the record. */
+export function internalError(): ServiceError {
+  return serviceError(500, "internal", "internal_error", "The router failed; the request id identifies the incident.");
 }

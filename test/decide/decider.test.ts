@@ -89,4 +89,19 @@ describe("the memo", () => {
       "weekend morning",
     ]);
   });
+
+  it("keeps nothing of a question that names what the table does not have", () => {
+    let evaluations = 0;
+    const policies = fakePolicies(() => {
+      evaluations += 1;
+      return [];
+    });
+    const decider = createDecider(table(), policies, () => 0);
+    const ask = (only: readonly string[]) =>
+      decider.decide(identity, { model: "r", shape: shape(), preferences: { only } });
+    ask(["p"]);
+    ask(["p"]);
+    expect(evaluations).toBe(1);
+    expect(ask(["made-up"])).not.toBe(ask(["made-up"]));
+  });
 });

@@ -224,7 +224,13 @@ describe("denials", () => {
     const error = await errorOf(response);
     expect(response.status).toBe(403);
     expect(response.headers.get("x-should-retry")).toBe("false");
-    expect(response.headers.get("x-signalbox-decision")).toBe("dec_1");
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "x-signalbox-decision": "dec_1",
+      "x-signalbox-route": "r",
+      "x-signalbox-table": "a".repeat(12),
+      "x-signalbox-attempts": "0",
+      "server-timing": expect.stringMatching(/^router;dur=/),
+    });
     expect(error).toMatchObject({
       type: "policy_denied",
       code: "NOT_OK",
@@ -302,6 +308,7 @@ describe("a bug of ours", () => {
     const policies = fakePolicies(() => {
       throw new Error(SECRET);
     });
+
     const { router } = await plainRouter({ policies });
     const response = await post(router, hello);
     const text = await response.text();
@@ -309,5 +316,18 @@ describe("a bug of ours", () => {
     expect(JSON.parse(text).error.code).toBe("internal_error");
     expect(text).not.toContain(SECRET);
     expect((await fetch(`${router.url}/status`)).status).toBe(200);
+  });
+
+  it("has a record under the id that the client was told", async () => {
+    const policies = fakePolicies(() => {
+      throw new Error(SECRET);
+    });
+    const { router } = await plainRouter({ policies });
+    const response = await post(router, hello);
+    await router.settled(1);
+    expect(router.decisions).toMatchObject([
+      { requestId: response.headers.get("x-request-id"), reason: "internal_error" },
+    ]);
+    expect(router.outcomes).toMatchObject([{ status: 500, terminal: "failed" }]);
   });
 });

@@ -151,6 +151,20 @@ describe("simulation", () => {
     expect(said["if_promoted"]).toMatchObject({ outcome: "deny", denial: { policy: { id: "watched" } } });
   });
 
+  it("says when a call would find nobody: the provider's secret is missing here", async () => {
+    const upstreams = await twoUpstreams();
+    const some = await startRouter({ table: tableOver(upstreams), disabled: ["p-a"] });
+    const partly = await explained(some, { model: "r" });
+    expect(partly["plan"]).toMatchObject([{ available: false }, { available: true }]);
+    expect(partly["error"]).toBeNull();
+    const none = await startRouter({ table: tableOver(upstreams), disabled: ["p-a", "p-b"] });
+    const response = await post(none, chatBody([], null, false));
+    expect(await explained(none, { model: "r" })).toMatchObject({
+      outcome: "route",
+      error: { status: response.status, code: (await errorOf(response)).code },
+    });
+  });
+
   it.each([
     ["no operation", { model: "r" }, "/v1/route/simulate", "operation"],
     ["an unknown operation", { model: "r" }, "/v1/route/simulate?operation=fly", "operation"],
@@ -163,6 +177,13 @@ describe("simulation", () => {
       { model: "r", request: { messages: [{ role: "user" }], store: true } },
       PATH,
       "request.store",
+    ],
+    ["stream beside a request", { model: "r", stream: true, request: {} }, PATH, null],
+    [
+      "an unknown field",
+      { model: "r", request: { messages: [{ role: "user" }], frobnicate: 1 } },
+      PATH,
+      "request.frobnicate",
     ],
     ["an unknown member", { model: "r", modle: 1 }, PATH, "modle"],
   ])("refuses %s by name", async (_, body, path, param) => {

@@ -15,5 +15,5 @@ export const SIMULATE_SCHEMA = {
       description: "A body as the operation takes it; `model` and `provider` beside it win over those inside.",
     },
   },
-  not: { required: ["needs", "request"] },
+  not: { anyOf: [{ required: ["needs", "request"] }, { required: ["stream", "request"] }] },
 } as const;

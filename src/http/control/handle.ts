@@ -7,7 +7,7 @@ import type { BodyValidator } from "../contract/validate.ts";
 import { readBody, type Body } from "../read-body.ts";
 import { Recorder } from "../recorder.ts";
 import type { Runtime, Snapshot } from "../runtime.ts";
-import { commonHeaders, readClientRequestId, sendError, sendJson, sendText } from "../send.ts";
+import { commonHeaders, internalError, readClientRequestId, sendError, sendJson, sendText } from "../send.ts";
 import { HANDLERS, type ControlAnswer } from "./handlers.ts";
 import type { SimulatedOperation } from "./simulate.ts";
 
@@ -45,14 +45,19 @@ export async function handleControl(
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
   const operation = RECORDED_AS[endpoint.handler];
   const recorder = new Recorder(runtime.evidence, operation, requestId, clientRequestId, incoming.headers);
-  const headers = [...commonHeaders(requestId, clientRequestId), ...recorder.headers(snapshot)];
+  const common = commonHeaders(requestId, clientRequestId);
+  const headers = (): readonly string[] => [...common, ...recorder.headers(snapshot)];
   try {
     const visit = { runtime, snapshot, endpoint, validate, operations, incoming };
     const answer = endpoint.scope === null ? await answerVisit(visit, null) : await answerKey(visit, recorder);
     if (answer === "aborted") return;
-    if ("code" in answer) sendError(response, endpoint.path, answer, requestId, headers);
-    else if ("text" in answer) sendText(response, 200, answer.text, headers);
-    else sendJson(response, 200, answer.json, headers);
+    if ("code" in answer) sendError(response, endpoint.path, answer, requestId, headers());
+    else if ("text" in answer) sendText(response, 200, answer.text, headers());
+    else sendJson(response, 200, answer.json, headers());
+  } catch {
+    const error = internalError();
+    if (endpoint.scope !== null) recorder.crashed(snapshot, error);
+    sendError(response, endpoint.path, error, requestId, headers());
   } finally {
     recorder.close();
     done();

@@ -6,7 +6,13 @@ import { catalogue } from "./catalogue.ts";
 import type { ControlEndpoint } from "../contract/endpoints.ts";
 import type { Body } from "../read-body.ts";
 import type { Runtime, Snapshot } from "../runtime.ts";
-import { explain, policyRevisions, simulationQuestion, type SimulatedOperation } from "./simulate.ts";
+import {
+  explain,
+  policyRevisions,
+  simulationQuestion,
+  simulationRefusal,
+  type SimulatedOperation,
+} from "./simulate.ts";
 
 /** What a handler of the router's own endpoints gets. */
 export interface ControlCall {
@@ -33,7 +39,10 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: Contro
     const question = simulationQuestion(body.value, body.bytes, operation);
     if ("code" in question) return question;
     const decision = snapshot.decider.decide(identity, question);
-    return { json: explain(snapshot.decider, identity, question, decision) };
+    const refusal = simulationRefusal(body.value, operation, snapshot.decider, decision);
+    if (refusal !== null) return refusal;
+    const isAvailable = (provider: string): boolean => snapshot.connections.has(provider);
+    return { json: explain(snapshot.decider, identity, question, decision, isAvailable) };
   },
   models: ({ snapshot, identity, operations }) => {
     const data = identity === null ? [] : catalogue(snapshot.decider.table, identity, servedOperations(operations));

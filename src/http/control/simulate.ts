@@ -1,6 +1,6 @@
 import { isCapability } from "../../canon/capability.ts";
-import type { ConstraintTrace, Decision, Denial, RequestEdits } from "../../canon/decision.ts";
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { Candidate, ConstraintTrace, Decision, Denial, RequestEdits } from "../../canon/decision.ts";
+import { invalidRequest, noHealthyEndpoint, type ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
@@ -35,6 +35,18 @@ export function simulationQuestion(
   return nested(operation.validate(whole)) ?? nestedQuestion(operation.surface.parse(whole, bytes));
 }
 
+/** The 400 that a real call gets for members which the route does not take; it comes after the decision, as there. */
+export function simulationRefusal(
+  body: JsonObject,
+  operation: SimulatedOperation,
+  decider: Decider,
+  decision: Decision,
+): ServiceError | null {
+  const route = decider.table.routes[decision.route];
+  if (!isJsonObject(body["request"]) || decision.outcome === "deny" || route === undefined) return null;
+  return nested(operation.surface.refuseUnknown(body["request"], route.unknownFields));
+}
+
 function plainQuestion(body: JsonObject, operation: Operation): Question {
   const needs = Array.isArray(body["needs"]) ? body["needs"] : [];
   return {
@@ -67,8 +79,18 @@ function nested(error: ServiceError | null): ServiceError | null {
   return invalidRequest(error.code, error.message, param);
 }
 
-/** A decision as a reader wants it: the plan, and every candidate with every constraint's verdict. */
-export function explain(decider: Decider, identity: Identity, question: Question, decision: Decision): JsonObject {
+/**
+ * A decision as a reader wants it: the plan, and every candidate with every constraint's verdict.
+ *
+ * @param isAvailable whether this server can reach a provider now; the decision does not depend on it, a call does.
+ */
+export function explain(
+  decider: Decider,
+  identity: Identity,
+  question: Question,
+  decision: Decision,
+  isAvailable: (provider: string) => boolean,
+): JsonObject {
   const route = decision.route === "" ? undefined : decider.table.routes[decision.route];
   const candidates = route === undefined ? [] : routeCandidates(decider.table, route);
   const planned = decision.outcome === "route" ? decision.plan.map(({ endpoint }) => endpoint.id) : [];
@@ -80,9 +102,9 @@ export function explain(decider: Decider, identity: Identity, question: Question
     workspace: identity.workspace,
     outcome: decision.outcome,
     route: decision.route === "" ? null : decision.route,
-    plan: decision.outcome === "route" ? decision.plan.map(candidateFacts) : [],
+    plan: decision.outcome === "route" ? decision.plan.map((candidate) => placeFacts(candidate, isAvailable)) : [],
     denial: denial === null ? null : denialFacts(denial),
-    error: denial === null ? null : errorFacts(denial),
+    error: denial === null ? unreachable(decision, isAvailable) : errorFacts(denialError(denial)),
     candidates: candidates.map((candidate) => ({
       ...candidateFacts(candidate),
       in_plan: planned.includes(candidate.endpoint.id),
@@ -124,7 +146,20 @@ function editFacts({ maxOutputTokens, stripFields }: RequestEdits): JsonObject {
   return { max_output_tokens: maxOutputTokens, strip_fields: stripFields };
 }
 
-function candidateFacts({ endpoint, rank }: ReturnType<typeof routeCandidates>[number]): JsonObject {
+/** A place of the plan, and whether this server can reach it now. */
+function placeFacts(candidate: Candidate, isAvailable: (provider: string) => boolean): JsonObject {
+  return { ...candidateFacts(candidate), available: isAvailable(candidate.endpoint.provider) };
+}
+
+/** What a call would get where the plan is right and nothing of it can be reached. */
+function unreachable(decision: Decision, isAvailable: (provider: string) => boolean): JsonObject | null {
+  const plan = decision.outcome === "route" ? decision.plan : [];
+  return plan.some(({ endpoint }) => isAvailable(endpoint.provider)) || plan.length === 0
+    ? null
+    : errorFacts(noHealthyEndpoint());
+}
+
+function candidateFacts({ endpoint, rank }: Candidate): JsonObject {
   const { id, model, provider, region, dialect, price, capabilities } = endpoint;
   const prices = price === null ? null : { input: price.input, output: price.output, request: price.request };
   return { endpoint: id, rank, model, provider, region, dialect, capabilities, price: prices };
@@ -150,7 +185,6 @@ function denialFacts({ policy, revision, mode, constraint, reason, subject, fail
   };
 }
 
-function errorFacts(denial: Denial): JsonObject {
-  const { status, code, message, param } = denialError(denial);
+function errorFacts({ status, code, message, param }: ServiceError): JsonObject {
   return { status, code, message, param };
 }
