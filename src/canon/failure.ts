@@ -6,6 +6,7 @@ export const FAILURE_KINDS = [
   "timeout_connect",
   "timeout_first_byte",
   "timeout_idle",
+  "timeout_attempt",
   "timeout_total",
   "rate_limited",
   "overloaded",
@@ -19,6 +20,7 @@ export const FAILURE_KINDS = [
   "error_frame",
   "too_large",
   "credentials_missing",
+  "saturated",
   "client_closed",
 ] as const;
 

@@ -47,11 +47,13 @@ export interface Ending {
 
 /** Watches a relayed stream. A machine: synchronous, pure, exactly one ending (architecture.md, "Streams in the core"). */
 export interface StreamObserver {
-  /** Takes bytes as they arrive; gives the whole events to relay. An empty list: wait for more. */
+  /** Takes bytes as they arrive; gives the whole events to relay, the first of them with data. An empty list: wait for more. */
   push(chunk: Uint8Array): readonly Uint8Array[];
   /** Set as soon as the stream is known to have gone wrong; nothing after that is relayed. */
   readonly failure: UpstreamFailure | null;
-  /** The upstream's bytes have ended. Gives what must still be sent to close the stream properly. */
+  /** Set as soon as the upstream has said that nothing more follows; what it sends after that is not part of the answer. */
+  readonly done: boolean;
+  /** The upstream's bytes have ended, or it is `done`. Gives what must still be sent to close the stream properly. */
   end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] };
   /** What is known of tokens so far, for a stream that is given up. */
   readonly usage: TokenUsage | null;

@@ -1,12 +1,42 @@
-import type { JsonValue } from "../canon/json.ts";
+import type { JsonObject, JsonValue } from "../canon/json.ts";
+
+/** ECMAScript 2026, in the engine and not yet in the compiler's library. */
+declare global {
+  interface JSON {
+    /** An object that `stringify` prints as `text`. Throws where `text` is not the JSON text of a primitive value. */
+    rawJSON(text: string): JsonObject;
+    isRawJSON(value: unknown): boolean;
+    /** `source` is the text of a primitive value; absent for objects and arrays. */
+    parse(
+      text: string,
+      reviver: (name: string, value: JsonValue, context: { source?: string }) => JsonValue,
+    ): JsonValue;
+  }
+}
 
 const strict = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Parses bytes as JSON; `undefined` where they are not. The engine's error is thrown away on purpose: it quotes the text
- * (style.md §5.3).
+ * Parses a caller's bytes as JSON; `undefined` where they are not. The engine's error is thrown away on purpose: it quotes the text
+ * (style.md §5.3). A number that a double cannot hold (2⁵³ + 1, 1e999) is kept as its text in a raw JSON object: it is printed again
+ * as it came, and is of no type that a schema asks for.
  */
 export function parseJsonBytes(bytes: Uint8Array): JsonValue | undefined {
+  try {
+    const text = strict.decode(bytes);
+    const value: JsonValue = JSON.parse(text);
+    // Reviving recurses; what is nested more deeply than this is refused by every contract.
+    if (!SUSPICIOUS_NUMBER.test(text) || isDeeperThan(value, MAXIMUM_REVIVED_DEPTH)) return value;
+    return JSON.parse(text, (_name, member, { source }) =>
+      typeof member === "number" && source !== undefined && !isHeld(member, source) ? JSON.rawJSON(source) : member,
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+/** Parses an upstream's bytes as JSON, to be read and not to be sent on; numbers are doubles. */
+export function parseAnswerBytes(bytes: Uint8Array): JsonValue | undefined {
   try {
     return parseJsonText(strict.decode(bytes));
   } catch {
@@ -14,7 +44,29 @@ export function parseJsonBytes(bytes: Uint8Array): JsonValue | undefined {
   }
 }
 
-/** The same for text. */
+/**
+ * Sixteen digits or an exponent of three, where a value may begin. It may hit inside a string and only costs time there; it never
+ * misses, because shorter numbers survive the way through a double.
+ */
+const SUSPICIOUS_NUMBER = /(?:^|[:[,\s])-?\d(?:[\d.]{15}|[\d.]{0,14}[eE][+-]?\d{3})/;
+
+const MAXIMUM_REVIVED_DEPTH = 500;
+
+/** Whether printing the double gives the number of the text again. Fractions may lose digits beyond a double's precision. */
+function isHeld(value: number, source: string): boolean {
+  if (Number.isSafeInteger(value) && value !== 0) return true;
+  if (!Number.isFinite(value)) return false;
+  if (value === 0) return significantDigits(source) === "";
+  return Math.abs(value) < Number.MAX_SAFE_INTEGER || significantDigits(source) === significantDigits(String(value));
+}
+
+/** The digits of a number without sign, point, exponent, and zeros at both ends; two nearby numbers are equal when these are. */
+function significantDigits(number: string): string {
+  const [mantissa = ""] = number.split(/[eE]/, 1);
+  return mantissa.replaceAll(/[-.]/g, "").replace(/^0+/, "").replace(/0+$/, "");
+}
+
+/** Parses text as JSON; `undefined` where it is not. */
 export function parseJsonText(text: string): JsonValue | undefined {
   try {
     const value: JsonValue = JSON.parse(text);

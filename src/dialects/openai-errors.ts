@@ -12,7 +12,7 @@ const TYPES: Readonly<Record<ErrorKind, string>> = {
   too_large: "request_too_large",
   rate_limit: "rate_limit_error",
   upstream: "upstream_error",
-  timeout: "timeout_error",
+  timeout: "upstream_error",
   unavailable: "upstream_error",
   internal: "server_error",
 };

@@ -11,8 +11,13 @@ export interface Connection {
   readonly headers: readonly string[];
   /** The simulated upstream answers for this provider. */
   readonly simulated: boolean;
-  /** Calls under way; one more than `maxConcurrency` is not queued but tried elsewhere. */
-  readonly gate: { inFlight: number };
+  /** Shared by every connection to the provider, so that a reload does not double its limit. */
+  readonly gate: Gate;
+}
+
+/** A provider's calls under way; one more than `maxConcurrency` is not queued but tried elsewhere. */
+export interface Gate {
+  inFlight: number;
 }
 
 /** How a provider is reached: its own host with its secret, or the simulated upstream; `null` leaves it out. */
@@ -24,16 +29,16 @@ export interface Access {
 
 interface PooledConnection {
   readonly dispatcher: Pool;
-  readonly gate: { inFlight: number };
   users: number;
 }
 
 /**
- * Connection pools by origin, shared by all tables of a process. A table takes what it needs and gives it back when its last request has
+ * Connection pools by provider, shared by all tables of a process. Providers at one origin have a pool each: none can take another's connections. A table takes what it needs and gives it back when its last request has
  * ended: a pool is closed only when nobody uses it (lessons.md, F32), so a reload keeps connections warm.
  */
 export class ConnectionPools {
   readonly #pools = new Map<string, PooledConnection>();
+  readonly #gates = new Map<string, { readonly gate: Gate; users: number }>();
 
   /** Connections for every provider that `access` gives a way to. Call `release` once, when they are no longer used. */
   acquire(
@@ -42,28 +47,31 @@ export class ConnectionPools {
   ): { readonly connections: ReadonlyMap<string, Connection>; readonly release: () => Promise<void> } {
     const connections = new Map<string, Connection>();
     const taken: string[] = [];
+    const gated: string[] = [];
     for (const provider of Object.values(table.providers)) {
       const way = access(provider);
       if (way === null) continue;
       const url = new URL(way.simulatedBaseUrl ?? provider.baseUrl);
-      const key = `${url.origin}|${provider.maxConcurrency}|${provider.timeouts.connect}`;
+      const key = `${provider.id}|${url.origin}|${provider.maxConcurrency}|${provider.timeouts.connect}`;
       taken.push(key);
+      gated.push(provider.id);
       connections.set(provider.id, {
         provider,
-        ...this.#take(key, url.origin, provider),
+        dispatcher: this.#take(key, url.origin, provider),
+        gate: this.#takeGate(provider.id),
         pathPrefix: url.pathname.replace(/\/$/, ""),
         headers: staticHeaders(provider, way),
         simulated: way.simulatedBaseUrl !== null,
       });
     }
-    return { connections, release: () => this.#release(taken) };
+    return { connections, release: () => this.#release(taken, gated) };
   }
 
-  #take(key: string, origin: string, provider: ProviderRow): Pick<Connection, "dispatcher" | "gate"> {
+  #take(key: string, origin: string, provider: ProviderRow): Dispatcher {
     const known = this.#pools.get(key);
     if (known !== undefined) {
       known.users += 1;
-      return known;
+      return known.dispatcher;
     }
     const dispatcher = new Pool(origin, {
       connections: provider.maxConcurrency,
@@ -74,12 +82,28 @@ export class ConnectionPools {
       bodyTimeout: 0,
       keepAliveTimeout: 30_000,
     });
-    const made = { dispatcher, gate: { inFlight: 0 }, users: 1 };
-    this.#pools.set(key, made);
-    return made;
+    this.#pools.set(key, { dispatcher, users: 1 });
+    return dispatcher;
   }
 
-  async #release(keys: readonly string[]): Promise<void> {
+  #takeGate(provider: string): Gate {
+    const known = this.#gates.get(provider);
+    if (known !== undefined) {
+      known.users += 1;
+      return known.gate;
+    }
+    const gate = { inFlight: 0 };
+    this.#gates.set(provider, { gate, users: 1 });
+    return gate;
+  }
+
+  async #release(keys: readonly string[], gated: readonly string[]): Promise<void> {
+    for (const provider of gated) {
+      const known = this.#gates.get(provider);
+      if (known === undefined) continue;
+      known.users -= 1;
+      if (known.users === 0) this.#gates.delete(provider);
+    }
     const unused: Pool[] = [];
     for (const key of keys) {
       const pooled = this.#pools.get(key);

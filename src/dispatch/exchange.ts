@@ -23,6 +23,9 @@ export interface ExchangeRequest {
   readonly deadline: number;
 }
 
+/** How long an answer whose last event has been read may take to end before its connection is given up, milliseconds. */
+const DRAIN_TIME = 100;
+
 /** One upstream call: its socket, its deadlines, its one end. */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #listener: ExchangeListener;
@@ -33,13 +36,17 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #ended = false;
   /** The next moment at which silence becomes a failure. Moved by every chunk; the timer only looks at it. */
   #silenceEnds: number;
+  /** When the provider's own time for one attempt has passed. The request's deadline may come before. */
+  readonly #attemptEnds: number;
   /** While the client does not read, the provider's silence is not its fault. */
   #paused = false;
 
   constructor(request: ExchangeRequest, listener: ExchangeListener) {
     this.#request = request;
     this.#listener = listener;
-    this.#silenceEnds = performance.now() + request.timeouts.firstByte;
+    const now = performance.now();
+    this.#silenceEnds = now + request.timeouts.firstByte;
+    this.#attemptEnds = now + request.timeouts.total;
   }
 
   start(connection: Connection): void {
@@ -63,6 +70,17 @@ export class Exchange implements Dispatcher.DispatchHandler {
   cancel(): void {
     this.#finish();
     this.#controller?.abort(new Error("given up"));
+  }
+
+  /**
+   * Nothing more is wanted, but the answer is about to end: reads its rest away, so that the connection can be used again, and
+   * cancels it where it goes on. Nothing is reported.
+   */
+  drain(): void {
+    if (this.#ended) return;
+    this.#finish();
+    this.#timer = setTimeout(() => this.cancel(), DRAIN_TIME);
+    if (this.#paused) this.#controller?.resume();
   }
 
   pause(): void {
@@ -97,18 +115,19 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    if (this.#ended) return;
+    if (this.#ended) return this.#finish();
     this.#finish();
     this.#listener.end();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#ended) return this.#finish();
     this.#fail(failureOfTransport(error, this.#sawHeaders));
   }
 
   #watch(): void {
     const now = performance.now();
-    const due = Math.min(this.#paused ? Infinity : this.#silenceEnds, this.#request.deadline);
+    const due = Math.min(this.#paused ? Infinity : this.#silenceEnds, this.#attemptEnds, this.#request.deadline);
     if (now >= due) {
       this.#expire(now);
       return;
@@ -117,11 +136,17 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #expire(now: number): void {
-    const kind: FailureKind =
-      now >= this.#request.deadline ? "timeout_total" : this.#sawHeaders ? "timeout_idle" : "timeout_first_byte";
+    const kind = this.#expiredKind(now);
     const controller = this.#controller;
     this.#fail({ kind, status: null, retryAfter: null, code: null });
     controller?.abort(new Error(kind));
+  }
+
+  /** The request's deadline ends the plan; the provider's own time ends one attempt of it. */
+  #expiredKind(now: number): FailureKind {
+    if (now >= this.#request.deadline) return "timeout_total";
+    if (now >= this.#attemptEnds) return "timeout_attempt";
+    return this.#sawHeaders ? "timeout_idle" : "timeout_first_byte";
   }
 
   #fail(failure: UpstreamFailure): void {

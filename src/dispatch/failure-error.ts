@@ -9,6 +9,7 @@ const SENTENCES: Readonly<Record<FailureKind, string>> = {
   timeout_connect: "connecting to the provider took too long",
   timeout_first_byte: "the provider did not begin to answer in time",
   timeout_idle: "the provider stopped sending in the middle of its answer",
+  timeout_attempt: "the provider took longer than routes.yaml allows for one attempt",
   timeout_total: "the request's deadline passed",
   rate_limited: "the provider's rate limit is exhausted",
   overloaded: "the provider is overloaded",
@@ -22,6 +23,7 @@ const SENTENCES: Readonly<Record<FailureKind, string>> = {
   error_frame: "the provider reported an error in its answer",
   too_large: "the provider's answer is larger than the router accepts",
   credentials_missing: "the provider has no credentials on this server",
+  saturated: "as many calls to the provider are under way as routes.yaml allows",
   client_closed: "the client went away",
 };
 
@@ -29,6 +31,7 @@ const TIMEOUTS: ReadonlySet<FailureKind> = new Set([
   "timeout_connect",
   "timeout_first_byte",
   "timeout_idle",
+  "timeout_attempt",
   "timeout_total",
 ]);
 
@@ -41,10 +44,22 @@ export interface FailedAttempt {
 /** Milliseconds after which a server without any usable endpoint may be asked again. */
 const UNAVAILABLE_RETRY = 5_000;
 
+/** Milliseconds after which a provider whose calls are all taken may have one free again. */
+const SATURATED_RETRY = 1_000;
+
+/** Kinds that say that a provider was not asked at all. Such an attempt costs nobody anything and never speaks for the others. */
+const NOT_ASKED: ReadonlySet<FailureKind> = new Set(["credentials_missing", "saturated"]);
+
+/** Whether the failure is that of a provider that was asked; only such attempts count against the caller's bound. */
+export function wasAsked(failure: UpstreamFailure): boolean {
+  return !NOT_ASKED.has(failure.kind);
+}
+
 /** The client's error for a plan whose attempts all failed; the last cause speaks, every attempt is named. */
 export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
-  const last = attempts.at(-1);
-  if (last === undefined || attempts.every(({ failure }) => failure.kind === "credentials_missing")) {
+  const last = attempts.findLast(({ failure }) => wasAsked(failure));
+  if (last === undefined) {
+    if (attempts.some(({ failure }) => failure.kind === "saturated")) return saturated();
     return serviceError(
       503,
       "unavailable",
@@ -61,6 +76,17 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
   if (TIMEOUTS.has(failure.kind)) return serviceError(504, "timeout", `upstream_${failure.kind}`, message, retry);
   const code = attempts.length > 1 ? "upstream_exhausted" : `upstream_${failure.kind}`;
   return serviceError(502, "upstream", code, message, retry);
+}
+
+/** A limit of ours, and a passing one: clients may try again soon. */
+function saturated(): ServiceError {
+  return serviceError(
+    503,
+    "unavailable",
+    "saturated",
+    "The request is allowed, but every endpoint that may serve it has as many calls under way as routes.yaml allows.",
+    { retryAfter: SATURATED_RETRY },
+  );
 }
 
 /** The caller's own mistake, as far as it can be told without the provider's words. */

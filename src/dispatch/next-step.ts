@@ -14,6 +14,7 @@ const STEPS: Readonly<Record<FailureKind, NextStep>> = {
   timeout_connect: "fall_back",
   timeout_first_byte: "fall_back",
   timeout_idle: "fall_back",
+  timeout_attempt: "fall_back",
   timeout_total: "stop",
   rate_limited: "fall_back",
   overloaded: "fall_back",
@@ -27,6 +28,7 @@ const STEPS: Readonly<Record<FailureKind, NextStep>> = {
   error_frame: "fall_back",
   too_large: "fall_back",
   credentials_missing: "fall_back",
+  saturated: "fall_back",
   client_closed: "stop",
 };
 

@@ -103,8 +103,9 @@ export class RelayAttempt implements ExchangeListener {
     this.#status = status;
     this.#retryAfter = readRetryAfter(headers, Date.now());
     const encoding = headers["content-encoding"];
-    if (encoding !== undefined && encoding !== "identity") return this.#giveUp("malformed");
-    const type = String(headers["content-type"] ?? "");
+    if (encoding !== undefined && String(encoding).trim().toLowerCase() !== "identity")
+      return this.#giveUp("malformed");
+    const type = String(headers["content-type"] ?? "").toLowerCase();
     if (status === 200 && this.#job.request.shape.stream && type.startsWith("text/event-stream")) {
       this.#observer = this.#relay.observe(this.#job.request);
     }
@@ -161,6 +162,10 @@ export class RelayAttempt implements ExchangeListener {
     if (observer.failure !== null) {
       this.#exchange.cancel();
       this.#failStream(observer.failure, observer.usage);
+    } else if (observer.done) {
+      // The client need not wait for the upstream to hang up, and nothing that still comes is part of the answer.
+      this.#exchange.drain();
+      this.#endStream(observer);
     }
   }
 

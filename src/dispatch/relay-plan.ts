@@ -6,7 +6,7 @@ import type { RouteRow } from "../canon/table.ts";
 import type { Relay, TokenUsage } from "../dialects/dialect.ts";
 import type { ClientAnswer } from "./client-answer.ts";
 import type { Connection } from "./connections.ts";
-import { failureError } from "./failure-error.ts";
+import { failureError, wasAsked } from "./failure-error.ts";
 import { nextStep } from "./next-step.ts";
 import { RelayAttempt, type AttemptResult } from "./relay-attempt.ts";
 
@@ -83,7 +83,7 @@ export async function relayPlan(job: RelayJob, client: ClientAnswer): Promise<Re
     if (connection === undefined) {
       result = notTried("credentials_missing");
     } else if (connection.gate.inFlight >= connection.provider.maxConcurrency) {
-      result = notTried("overloaded");
+      result = notTried("saturated");
     } else {
       current = new RelayAttempt(job, candidate, connection, index + 1, client);
       connection.gate.inFlight += 1;
@@ -108,7 +108,7 @@ export async function relayPlan(job: RelayJob, client: ClientAnswer): Promise<Re
       return { ...known, terminal: incomplete ? "incomplete" : "completed", error: null };
     }
     if (firstByteAt !== null) return { ...known, terminal: "failed", error: null };
-    const made = attempts.filter(({ failure }) => failure?.kind !== "credentials_missing").length;
+    const made = attempts.filter(({ failure }) => failure !== null && wasAsked(failure)).length;
     const step = nextStep(result.failure, job.maxAttempts - made, job.decision.plan.length - index - 1);
     if (step === "stop") break;
   }

@@ -13,6 +13,8 @@ export interface ServerLimits {
   readonly requestTime: number;
   /** Longest time a client may take to send a body, milliseconds. */
   readonly bodyTime: number;
+  /** Longest time a client may take to read the rest of an answer that has been handed over whole, milliseconds. */
+  readonly writeTime: number;
 }
 
 /** What requests are decided with: one table, its policies, its connections. Replaced as a whole by a reload. */
@@ -32,6 +34,10 @@ export interface Runtime {
   readonly snapshots: SnapshotHolder;
   /** @param token the key's text, without a scheme. @param now milliseconds since the epoch. */
   readonly verify: (token: string, now: number) => Verification;
+  /**
+   * Looks in the store for a key that `verify` did not know, at most a few times a second. True: it is known now, verify again. Never rejects.
+   */
+  readonly lookUp?: (token: string) => Promise<boolean>;
   readonly evidence: {
     readonly decide: (record: DecisionRecord) => Promise<void>;
     readonly settle: (record: OutcomeRecord) => void;

@@ -1,12 +1,13 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { H3, serve, type H3Event } from "h3";
-import { serviceError } from "../canon/error.ts";
+import { H3, serve, type H3Event, type HTTPError } from "h3";
+import { invalidRequest, serviceError } from "../canon/error.ts";
 import { handleControl } from "./control/handle.ts";
 import { ENDPOINTS, type Endpoint } from "./contract/endpoints.ts";
-import { handleInference, internalError } from "./pipeline.ts";
+import { handleInference } from "./pipeline.ts";
 import type { Runtime } from "./runtime.ts";
-import { commonHeaders, sendError } from "./send.ts";
+import { commonHeaders, internalError, sendError } from "./send.ts";
 import type { SimulatedOperation } from "./control/simulate.ts";
+import { answerUnparsed } from "./unparsed.ts";
 import { bodyValidator, type BodyValidator } from "./contract/validate.ts";
 
 /** Tells h3 that the node response has been written; a registered symbol, the way h3 itself says it. */
@@ -24,7 +25,11 @@ export interface Listening {
 /** The h3 application of one listener: a route per row of the endpoint table, and a 404 for everything else. */
 export function createApp(runtime: Runtime, listener: Endpoint["listener"]): H3 {
   // Silent: h3 would print unhandled errors with their stack, and a stack can quote a body (style.md §5.2).
-  const app = new H3({ silent: true });
+  // What h3 refuses by itself (a path with a broken escape) would be answered in words and a shape of its own.
+  const app = new H3({
+    silent: true,
+    onError: (error, event) => run(runtime, refusedByFramework(runtime, error), event),
+  });
   const validators = new Map<Endpoint, BodyValidator>();
   const operations = new Map<string, SimulatedOperation>();
   for (const endpoint of ENDPOINTS) {
@@ -64,7 +69,7 @@ async function run(runtime: Runtime, handler: NodeHandler, event: H3Event): Prom
   const response = node?.res;
   if (!isIncoming(incoming) || !isResponse(response)) throw new Error("server: not a node runtime");
   try {
-    await handler(incoming, response);
+    await (lacksHost(incoming) ? withoutHost(runtime) : handler)(incoming, response);
   } catch {
     if (response.headersSent) response.destroy();
     else {
@@ -72,8 +77,16 @@ async function run(runtime: Runtime, handler: NodeHandler, event: H3Event): Prom
       sendError(response, incoming.url ?? "/", internalError(), requestId, commonHeaders(requestId, null));
     }
   }
-  if (!response.writableEnded && !response.destroyed) await closed(response);
+  if (response.writableEnded) boundWriting(response, runtime.limits.writeTime);
+  else if (!response.destroyed) await closed(response);
   return HANDLED;
+}
+
+/** Takes back what a client does not read: an answer of megabytes would otherwise stay in memory as long as its socket. */
+function boundWriting(response: ServerResponse, writeTime: number): void {
+  if (response.writableFinished || response.destroyed) return;
+  const timer = setTimeout(() => response.destroy(), writeTime);
+  response.once("close", () => clearTimeout(timer));
 }
 
 function closed(response: ServerResponse): Promise<void> {
@@ -90,9 +103,34 @@ function isResponse(value: unknown): value is ServerResponse {
   return typeof value === "object" && value !== null && "writeHead" in value;
 }
 
+function refusedByFramework(runtime: Runtime, { status }: HTTPError): NodeHandler {
+  return (incoming, response) => {
+    const requestId = runtime.newRequestId();
+    const error =
+      status === 400
+        ? invalidRequest("malformed_url", "The path is not a valid URL: check its % escapes.")
+        : internalError();
+    sendError(response, incoming.url ?? "/", error, requestId, commonHeaders(requestId, null));
+    return Promise.resolve();
+  };
+}
+
+/** RFC 9112 §3.2: an HTTP/1.1 request without Host is to be refused. */
+function lacksHost(incoming: IncomingMessage): boolean {
+  return incoming.headers.host === undefined && incoming.httpVersion === "1.1";
+}
+
+function withoutHost(runtime: Runtime): NodeHandler {
+  return (incoming, response) => {
+    const requestId = runtime.newRequestId();
+    const error = invalidRequest("missing_host", "Send the Host header; HTTP/1.1 requires it.");
+    sendError(response, incoming.url ?? "/", error, requestId, commonHeaders(requestId, null));
+    return Promise.resolve();
+  };
+}
+
 function notFound(runtime: Runtime): NodeHandler {
   return (incoming, response) => {
-    incoming.resume();
     const requestId = runtime.newRequestId();
     const path = incoming.url ?? "/";
     const stored = /^\/v1\/(responses|conversations|threads|assistants|files|batches)(\/|$|\?)/.test(path);
@@ -109,15 +147,27 @@ function notFound(runtime: Runtime): NodeHandler {
   };
 }
 
-/** Listens. Resolves when connections are accepted. */
-export async function listen(app: H3, host: string, port: number): Promise<Listening> {
-  const server = serve(app, { hostname: host, port, silent: true, gracefulShutdown: false });
+/**
+ * Listens. Resolves when connections are accepted.
+ *
+ * @param newRequestId names the answers to what never became a request.
+ */
+export async function listen(app: H3, host: string, port: number, newRequestId: () => string): Promise<Listening> {
+  const server = serve(app, {
+    hostname: host,
+    port,
+    silent: true,
+    gracefulShutdown: false,
+    // Node would answer a missing Host by itself, without a body and a request id; `run` refuses it.
+    node: { requireHostHeader: false },
+  });
   await server.ready();
   const node = server.node?.server;
   if (!isNodeServer(node)) throw new Error("server: h3 did not give a node server");
   // Slow headers hold a socket and nothing else; bodies have their own limit (read-body.ts).
   node.headersTimeout = 15_000;
   node.requestTimeout = 0;
+  answerUnparsed(node, newRequestId);
   return { url: (server.url ?? "").replace(/\/$/, ""), close: (grace) => drain(node, grace) };
 }
 

@@ -14,6 +14,12 @@ const USE_INTERVAL = 5 * 60_000;
 /** How often the ring looks for uses to write, milliseconds. */
 const USE_SWEEP = 60_000;
 
+/** Unknown keys looked for in the store within one second, at most: strangers must not be able to keep it busy. */
+const LOOK_UPS = 20;
+
+/** How long a look-up counts and its answer stands, milliseconds. */
+const LOOK_UP_MEMORY = 1_000;
+
 const INVALID: Verification = Object.freeze({ ok: false, code: "invalid_api_key" });
 const EXPIRED: Verification = Object.freeze({ ok: false, code: "expired_api_key" });
 
@@ -80,6 +86,10 @@ export class KeyRing {
     return entry.accepted;
   }
 
+  has(publicId: string): boolean {
+    return this.#entries.has(publicId);
+  }
+
   /** Uses that are to be written now: at most one per key in five minutes. They count as written from here on. */
   takeUses(): readonly KeyUse[] {
     const uses: KeyUse[] = [];
@@ -95,6 +105,12 @@ export class KeyRing {
 /** A ring that follows a store. */
 export interface OpenKeyRing {
   readonly verify: (keyText: string, now: number) => Verification;
+  /**
+   * Looks in the store for a key that another process may have made a moment ago. True: the ring knows it now; verify
+   * again. False also where the key is known already, where there have been too many look-ups, where the store fails:
+   * nothing has changed then. Never rejects.
+   */
+  readonly lookUp: (keyText: string) => Promise<boolean>;
   /** Stops following and writes the last uses. */
   readonly close: () => Promise<void>;
 }
@@ -109,11 +125,44 @@ export async function openKeyRing(keys: KeyStore): Promise<OpenKeyRing> {
   sweep.unref();
   return {
     verify: (keyText, now) => ring.verify(keyText, now),
+    lookUp: lookUpIn(ring, keys),
     async close() {
       clearInterval(sweep);
       unwatch();
       await writeUses();
     },
+  };
+}
+
+interface LookUp {
+  /** On the clock of `performance.now()`. */
+  readonly at: number;
+  readonly found: Promise<boolean>;
+}
+
+function lookUpIn(ring: KeyRing, keys: KeyStore): (keyText: string) => Promise<boolean> {
+  // The look-ups of the last second, oldest first: the bound on their number and the memory of what was not there.
+  const recent = new Map<string, LookUp>();
+  const find = async (publicId: string): Promise<boolean> => {
+    const record = await keys.get(publicId).catch(() => null);
+    // The ring may have learnt of it meanwhile, and from a newer record than this one.
+    if (record !== null && !ring.has(publicId)) ring.apply([record]);
+    return ring.has(publicId);
+  };
+  return (keyText) => {
+    const publicId = publicIdOf(keyText);
+    if (publicId === null || ring.has(publicId)) return Promise.resolve(false);
+    const now = performance.now();
+    for (const [id, { at }] of recent) {
+      if (now - at < LOOK_UP_MEMORY) break;
+      recent.delete(id);
+    }
+    const known = recent.get(publicId);
+    if (known !== undefined) return known.found;
+    if (recent.size >= LOOK_UPS) return Promise.resolve(false);
+    const found = find(publicId);
+    recent.set(publicId, { at: now, found });
+    return found;
   };
 }
 

@@ -1,8 +1,19 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { serve } from "../../src/cli/serve/serve.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const MAIN = join(ROOT, "src/main.ts");
@@ -272,4 +283,109 @@ describe("signalbox serve", { timeout: 30_000 }, () => {
     expect(running.output()).toContain("the port is in use");
     expect(running.output()).not.toMatch(/\n\s+at /);
   });
+
+  it("an admin port in use is said with its own flag, and nothing stays open that would hold the process", async () => {
+    const first = await demo(configuration());
+    const folder = configuration();
+    const argv = ["serve", "--port", "0", "--admin-port", new URL(first.admin).port];
+    const running = run(folder, argv);
+    expect(await within(running.exited, 8_000)).toBe(1);
+    expect(running.output()).toContain("the port is in use; choose another with --admin-port");
+    expect(running.output()).not.toMatch(/listening|\n\s+at /);
+  });
+
+  it("a public port in use closes the admin listener that was opened before it", async () => {
+    const first = await demo(configuration());
+    const running = run(configuration(), ["serve", "--port", new URL(first.url).port, "--admin-port", "0"]);
+    expect(await within(running.exited, 8_000)).toBe(1);
+    expect(running.output()).toContain("choose another with --port");
+  });
+
+  it("a bootstrap key that is none is one line, before anything is opened", async () => {
+    const folder = configuration();
+    const secret = "sbx_production_not-a-key";
+    const running = run(folder, ["serve", "--port", "0"], { SIGNALBOX_BOOTSTRAP_KEY: secret });
+    expect(await within(running.exited, 8_000)).toBe(1);
+    expect(running.output()).toMatch(/^signalbox serve: SIGNALBOX_BOOTSTRAP_KEY: [^\n]*\n$/);
+    expect(running.output()).not.toContain(secret);
+    expect(existsSync(join(folder, ".signalbox"))).toBe(false);
+  });
+
+  it("SIGHUP never ends it: not while it starts, not while it drains", async () => {
+    const folder = configuration((routes) =>
+      routes.replaceAll("upstream_model: gpt-5-mini", "upstream_model: gpt-5-mini+slow"),
+    );
+    const server = await demo(folder);
+    const inFlight = server.chat({ stream: true });
+    await pause(150);
+    server.child.kill("SIGTERM");
+    await server.says(/stopping/);
+    server.child.kill("SIGHUP");
+    expect(await (await inFlight).text()).toMatch(/\[DONE\]\n\n$/);
+    expect(await server.exited).toBe(0);
+    expect(server.output()).not.toContain("reload");
+    const hungUp: NodeJS.Process["emit"] = process.emit.bind(process);
+    const stop = new AbortController();
+    let text = "";
+    const started = serve(["--port", "0", "--no-watch", "--cache", join(ROOT, ".signalbox", "test-cache")], {
+      stdout: (more) => void (text += more),
+      stderr: (more) => void (text += more),
+      environment: {},
+      cwd: configuration(),
+      signal: stop.signal,
+    });
+    // At the first line of `serve`: the store is not even open.
+    expect(hungUp("SIGHUP", "SIGHUP")).toBe(true);
+    const end = performance.now() + 8_000;
+    while (!text.includes("reloaded, table") && performance.now() < end) await pause(10);
+    stop.abort();
+    expect(await started).toBe(0);
+    expect(text).toMatch(/listening on[\s\S]*reloaded, table/);
+    expect(process.listeners("SIGHUP")).toEqual([]);
+  });
+
+  it("keeps seeing changes after the policy folder was removed and made again", async () => {
+    const folder = configuration();
+    const server = await demo(folder);
+    const policies = join(folder, "policies");
+    cpSync(policies, join(folder, "kept"), { recursive: true });
+    rmSync(policies, { recursive: true });
+    await server.says(/reload failed/);
+    cpSync(join(folder, "kept"), policies, { recursive: true });
+    await server.says(/reloaded, table/);
+    writeFileSync(join(policies, "gate.rego"), gatePolicy("is not rego"));
+    await server.says(/reload failed[\s\S]*reload failed/);
+    expect(server.output()).toContain("gate.rego");
+  });
+
+  it("sees a symbolic link pointed elsewhere, as a mounted ConfigMap does it, and follows `policies.dir`", async () => {
+    const folder = configuration();
+    const good = readFileSync(join(folder, "routes.yaml"), "utf8");
+    for (const [name, text] of [
+      ["first", good],
+      ["second", good.replace("on_gap: narrow", "on_gap: deny")],
+    ] as const) {
+      mkdirSync(join(folder, name));
+      writeFileSync(join(folder, name, "routes.yaml"), text);
+      cpSync(join(ROOT, "policies"), join(folder, name, "policies"), { recursive: true });
+    }
+    rmSync(join(folder, "routes.yaml"));
+    rmSync(join(folder, "policies"), { recursive: true });
+    symlinkSync("first", join(folder, "..data"));
+    symlinkSync(join("..data", "routes.yaml"), join(folder, "routes.yaml"));
+    symlinkSync(join("..data", "policies"), join(folder, "policies"));
+    const server = await demo(folder);
+    symlinkSync("second", join(folder, "..data_tmp"));
+    renameSync(join(folder, "..data_tmp"), join(folder, "..data"));
+    await server.says(/reloaded, table/);
+    writeFileSync(join(folder, "second", "routes.yaml"), good.replace("dir: policies", "dir: elsewhere"));
+    await server.says(/reload failed/);
+    cpSync(join(ROOT, "policies"), join(folder, "elsewhere"), { recursive: true });
+    await server.says(/reload failed[\s\S]*reloaded, table/);
+    expect((await server.chat()).status).toBe(200);
+  });
 });
+
+function within<Value>(promise: Promise<Value>, milliseconds: number): Promise<Value | "still running"> {
+  return Promise.race([promise, pause(milliseconds).then(() => "still running" as const)]);
+}

@@ -63,11 +63,28 @@ describe("what a request needs", () => {
       "unsupported_stateful_feature",
       "messages[0].content[0].file.file_id",
     ],
+    [{ previous_response_id: "resp_1" }, "unsupported_stateful_feature", "previous_response_id"],
+    [{ conversation: { id: "conv_1" } }, "unsupported_stateful_feature", "conversation"],
+    [{ background: true }, "unsupported_stateful_feature", "background"],
+    [content({ type: "file", file_id: "f-1" }), "unsupported_stateful_feature", "messages[0].content[0].file_id"],
+    [
+      content({ type: "image_url", image_url: { url: "", file_id: "f-1" } }),
+      "unsupported_stateful_feature",
+      "messages[0].content[0].image_url.file_id",
+    ],
+    [{ stream: true, stream_options: JSON.rawJSON("1e999") }, "invalid_type", "stream_options"],
     [content({ type: "hologram" }), "unknown_content_part", "messages[0].content[0].type"],
     [{ tools: [{ type: "teleport" }] }, "unknown_tool_type", "tools[0].type"],
     [{ stream_options: { include_usage: true } }, "invalid_stream_options", "stream_options"],
   ])("refuses %j", (more, code, param) => {
     expect(refusal(more)).toMatchObject({ status: 400, code, param });
+  });
+
+  it("lets members pass that ask for no memory", () => {
+    const nothing = { store: false, background: false, previous_response_id: null, conversation: null };
+    expect(parse({ ...nothing, ...content({ type: "file", file_id: null, file: { file_data: "x" } }) }).model).toBe(
+      "r",
+    );
   });
 
   it("sees sizes as buckets", () => {
@@ -127,6 +144,21 @@ describe("the request on its way upstream", () => {
     const { body } = edit({ stream: true }, ["no_store_field", "no_stream_options"]);
     expect(Object.hasOwn(body, "store")).toBe(false);
     expect(Object.hasOwn(body, "stream_options")).toBe(false);
+  });
+
+  it("takes out what a flag forbids also where the caller sent it, and says so", () => {
+    const asked = { stream: true, store: false, stream_options: { include_usage: true } };
+    const { body, stripped } = edit(asked, ["no_store_field", "no_stream_options"]);
+    expect(Object.keys(body).toSorted()).toEqual(["messages", "model", "stream"]);
+    expect(stripped.toSorted()).toEqual(["store", "stream_options"]);
+    expect(edit({ stream: true }, ["no_store_field", "no_stream_options"]).stripped).toEqual([]);
+  });
+
+  it("forwards a member called __proto__ as a member", () => {
+    const more: JsonObject = JSON.parse('{"__proto__":{"polluted":true}}');
+    const { body } = edit(more, [], "forward");
+    expect(JSON.stringify(body)).toContain('"__proto__":{"polluted":true}');
+    expect(body["polluted"]).toBeUndefined();
   });
 
   it("forwards or strips unknown members as the route says", () => {
@@ -211,6 +243,8 @@ describe("a relayed stream", () => {
 
   it.each([
     ["nothing", [], {}, "truncated"],
+    ["[DONE] alone", [done], {}, "truncated"],
+    ["[DONE] after usage alone", [usage, done], {}, "truncated"],
     ["a cut", [delta("a"), delta("b")], {}, "truncated"],
     ["one choice of two unfinished", [delta("a", "stop"), delta("b", null, 1)], {}, "truncated"],
     ["one choice of two missing", [delta("a", "stop")], { n: 2 }, "truncated"],
@@ -225,6 +259,30 @@ describe("a relayed stream", () => {
     expect(seen.failure?.kind).toBe(kind);
     expect(seen.closing).toBe("");
     expect(seen.relayed).not.toContain("secret");
+  });
+
+  it("is done at [DONE] and relays nothing after it, in the same chunk or a later one", () => {
+    const observer = chatRelay.observe(parse({ stream: true }));
+    observer.push(delta("a", "stop"));
+    expect(observer.done).toBe(false);
+    const late = Buffer.concat([done, delta("late"), chunk({ error: {} })]);
+    expect(text(observer.push(late))).toBe(text([done]));
+    expect(observer.done).toBe(true);
+    expect(text(observer.push(delta("later")))).toBe("");
+    expect(observer.end()).toMatchObject({ ending: { failure: null, finish: "stop" }, events: [] });
+  });
+
+  it("never relays a [DONE] that ends nothing", () => {
+    expect(observe([done]).relayed).toBe("");
+  });
+
+  it("holds keep-alives back until the first data, and lets later ones through", () => {
+    const alive = new TextEncoder().encode(": keep-alive\n\n");
+    const observer = chatRelay.observe(parse({ stream: true }));
+    expect(observer.push(alive)).toEqual([]);
+    expect(observer.push(alive)).toEqual([]);
+    expect(text(observer.push(delta("a")))).toBe(text([alive, alive, delta("a")]));
+    expect(text(observer.push(alive))).toBe(text([alive]));
   });
 
   it("relays nothing after a failure", () => {
@@ -250,6 +308,12 @@ describe("a whole answer", () => {
   const read = (value: unknown) => chatRelay.readAnswer(new TextEncoder().encode(JSON.stringify(value)));
   it.each([
     [{ choices: [{ finish_reason: "stop" }], usage: { prompt_tokens: 1 } }, null],
+    [{ choices: [{ finish_reason: "" }] }, null],
+    [{ choices: [] }, "malformed"],
+    [{ choices: [{}] }, "malformed"],
+    [{ choices: [{ finish_reason: null }] }, "malformed"],
+    [{ choices: [{ finish_reason: "stop" }, { message: {} }] }, "malformed"],
+    [{ choices: [{ finish_reason: "stop" }, "text"] }, "malformed"],
     [{ choices: [{ finish_reason: "error" }] }, "error_frame"],
     [{ error: { message: "x" } }, "error_frame"],
     [{ hello: 1 }, "malformed"],

@@ -80,6 +80,35 @@ describe("a whole answer", () => {
     ]);
   });
 
+  it.each([
+    ["forward", '"large":12345678901234567890,"huge":1e999,"odd":{"deep":[9007199254740993]},"exact":1e20'],
+    ["forward", '"__proto__":{"a":1}'],
+  ] as const)("with unknown members to %s, %s travels as it was written", async (unknownFields, members) => {
+    const upstream = await startUpstream((response) => answerJson(response));
+    const base = tableOver([upstream]);
+    const row = base.routes["r"];
+    if (row === undefined) throw new Error("no route");
+    const router = await startRouter({ table: { ...base, routes: { r: { ...row, unknownFields } } } });
+    const body = `${JSON.stringify(hello).slice(0, -1)},${members}}`;
+    expect((await post(router, body)).status).toBe(200);
+    expect(upstream.calls[0]?.body).toContain(members.replace("1e20", "100000000000000000000"));
+  });
+
+  it.each(["seed", "temperature", "stream_options", "thinking"])(
+    "a number that cannot be held is refused by name in a member that we know: %s",
+    async (name) => {
+      const upstream = await startUpstream((response) => answerJson(response));
+      const base = tableOver([upstream]);
+      const row = base.routes["r"];
+      if (row === undefined) throw new Error("no route");
+      const router = await startRouter({ table: { ...base, routes: { r: { ...row, unknownFields: "forward" } } } });
+      const response = await post(router, `${JSON.stringify(hello).slice(0, -1)},"${name}":12345678901234567890}`);
+      expect(response.status).toBe(400);
+      expect(await errorOf(response)).toMatchObject({ code: "invalid_type", param: name });
+      expect(upstream.calls).toHaveLength(0);
+    },
+  );
+
   it("says incomplete in the record when the provider stopped short", async () => {
     const short = { ...ANSWER, choices: [{ ...ANSWER.choices[0], finish_reason: "length" }] };
     const upstream = await startUpstream((response) => answerJson(response, short));
@@ -242,8 +271,69 @@ describe("fallback before the first byte", () => {
       answerJson(response);
     });
     const router = await startRouter({ table: tableOver([slow], { maxConcurrency: 2 }) });
-    const statuses = await Promise.all([1, 2, 3, 4].map(async () => (await post(router, hello)).status));
-    expect(statuses.toSorted((left, right) => left - right)).toEqual([200, 200, 502, 502]);
+    const responses = await Promise.all([1, 2, 3, 4].map(() => post(router, hello)));
+    const statuses = responses.map(({ status }) => status);
+    expect(statuses.toSorted((left, right) => left - right)).toEqual([200, 200, 503, 503]);
+    for (const response of responses.filter(({ status }) => status === 503)) {
+      expect(response.headers.get("retry-after")).toBe("1");
+      expect(response.headers.get("x-should-retry")).toBeNull();
+      expect(await errorOf(response)).toMatchObject({ type: "upstream_error", code: "saturated" });
+    }
+  });
+
+  it("a provider at its limit does not use up an attempt, and does not limit another at the same origin", async () => {
+    const shared = await startUpstream(async (response, call) => {
+      if (call.body.includes("upstream-a")) await pause(100);
+      answerJson(response);
+    });
+    const router = await startRouter({ table: tableOver([shared, shared], { maxConcurrency: 1 }) });
+    const first = post(router, hello);
+    await until(() => shared.calls.length === 1);
+    const second = await post(router, hello, { "x-max-attempts": "1" });
+    expect([second.status, second.headers.get("x-signalbox-route")]).toEqual([
+      200,
+      expect.stringContaining("endpoint=b"),
+    ]);
+    await second.text();
+    expect((await first).status).toBe(200);
+    await router.settled(2);
+    expect(router.outcomes[0]?.attempts.map(({ failure }) => failure)).toEqual(["saturated", null]);
+  });
+
+  it("a provider that dawdles beyond its own total falls back", async () => {
+    const dawdling = await startUpstream((response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      const timer = setInterval(() => response.write(" "), 10);
+      response.on("close", () => clearInterval(timer));
+    });
+    const good = await startUpstream((response) => answerJson(response));
+    const timeouts = { connect: 500, firstByte: 500, idle: 500, total: 80 };
+    const router = await startRouter({ table: tableOver([dawdling, good], { timeouts }) });
+    expect((await post(router, hello)).status).toBe(200);
+    await router.settled(1);
+    expect(router.outcomes[0]?.attempts.map(({ failure }) => failure)).toEqual(["timeout_attempt", null]);
+    await until(() => dawdling.calls[0]?.lostAt !== null);
+    const alone = await startRouter({ table: tableOver([dawdling], { timeouts }) });
+    const response = await post(alone, hello);
+    expect([response.status, await errorOf(response)]).toMatchObject([
+      504,
+      { type: "upstream_error", code: "upstream_timeout_attempt" },
+    ]);
+  });
+
+  it("a keep-alive does not commit: the next endpoint may still answer", async () => {
+    const bad = await startUpstream(async (response) => {
+      startSse(response);
+      response.write(": keep-alive\n\n");
+      await pause(20);
+      response.end(sse({ error: { message: "overloaded" } }));
+    });
+    const good = await startUpstream((response) => {
+      startSse(response);
+      response.end(sse(delta("x", "stop")) + sse("[DONE]"));
+    });
+    const router = await startRouter({ table: tableOver([bad, good]) });
+    expect(await (await post(router, streamed)).text()).toBe(sse(delta("x", "stop")) + sse("[DONE]"));
   });
 });
 
@@ -266,6 +356,47 @@ describe("streams", () => {
     expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
     expect(await response.text()).toBe(events.join(""));
     expect(JSON.parse(upstream.calls[0]?.body ?? "").stream_options).toEqual({ include_usage: true });
+  });
+
+  it("end at [DONE], whatever the upstream still says and however long it stays", async () => {
+    const upstream = await startUpstream(async (response) => {
+      startSse(response);
+      response.write(sse(delta("a", "stop")) + sse("[DONE]") + sse(delta("late")));
+      await pause(10);
+      response.write(sse(delta("later")));
+    });
+    const router = await startRouter({ table: tableOver([upstream]) });
+    expect(await (await post(router, streamed)).text()).toBe(sse(delta("a", "stop")) + sse("[DONE]"));
+    await router.settled(1);
+    expect(router.outcomes[0]).toMatchObject({ terminal: "completed", finish: "stop" });
+    await until(() => upstream.calls[0]?.lostAt !== null);
+  });
+
+  it("leave a connection behind that the next request uses", async () => {
+    const ports: (number | undefined)[] = [];
+    const upstream = await startUpstream(async (response) => {
+      ports.push(response.socket?.remotePort);
+      startSse(response);
+      response.write(sse(delta("a", "stop")) + sse("[DONE]"));
+      await pause(5);
+      response.end();
+    });
+    const router = await startRouter({ table: tableOver([upstream]) });
+    for (const _ of [1, 2]) {
+      await (await post(router, streamed)).text();
+      await pause(50);
+    }
+    expect(ports).toHaveLength(2);
+    expect(ports[0]).toBe(ports[1]);
+  });
+
+  it("are known by their type in any case", async () => {
+    const upstream = await startUpstream((response) => {
+      response.writeHead(200, { "content-type": "Text/Event-Stream; Charset=UTF-8", "content-encoding": "Identity" });
+      response.end(sse(delta("a", "stop")) + sse("[DONE]"));
+    });
+    const router = await startRouter({ table: tableOver([upstream]) });
+    expect(await (await post(router, streamed)).text()).toContain("[DONE]");
   });
 
   const cut = {

@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 
 import { createKey, type KeyOptions } from "../../src/keys/key-record.ts";
 import { KeyRing, openKeyRing } from "../../src/keys/key-ring.ts";
+import type { KeyRecord, KeyStore } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 
 const NOW = 1_795_000_000_000;
@@ -105,6 +106,98 @@ describe("KeyRing.takeUses", () => {
     ring.verify(text, NOW + 5 * MINUTE);
     expect(ring.takeUses()).toEqual([{ id: record.id, at: NOW + 5 * MINUTE }]);
     expect(ring.takeUses()).toEqual([]);
+  });
+});
+
+/** A store in which nobody is told of anything; `get` answers from `records`. */
+function silentStore(records: Map<string, KeyRecord>, asked: string[] = []): KeyStore {
+  return {
+    create: () => Promise.resolve(),
+    get: (id) => {
+      asked.push(id);
+      return Promise.resolve(records.get(id) ?? null);
+    },
+    list: () => Promise.resolve([]),
+    revoke: () => Promise.resolve(null),
+    rotate: () => Promise.resolve(null),
+    touch: () => Promise.resolve(),
+    watch: () => Promise.resolve(() => undefined),
+  };
+}
+
+describe("openKeyRing, lookUp", () => {
+  it("finds a key that another process has just made", async () => {
+    const { text, record } = make();
+    const ring = await openKeyRing(silentStore(new Map([[record.id, record]])));
+    expect(ring.verify(text, NOW)).toEqual(INVALID);
+    expect(await Promise.all([ring.lookUp(text), ring.lookUp(text)])).toEqual([true, true]);
+    expect(ring.verify(text, NOW).ok).toBe(true);
+    await ring.close();
+  });
+
+  it("does not ask for a known key, for text that is no key, or twice in a second for one that is absent", async () => {
+    vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] });
+    try {
+      const asked: string[] = [];
+      const records = new Map<string, KeyRecord>();
+      const { text, record } = make();
+      const known = make();
+      const ring = await openKeyRing({
+        ...silentStore(records, asked),
+        watch: (listener) => {
+          listener([known.record]);
+          return Promise.resolve(() => undefined);
+        },
+      });
+      for (const one of [known.text, "constructor", `${text}x`, text, text]) expect(await ring.lookUp(one)).toBe(false);
+      expect(asked).toEqual([record.id]);
+      records.set(record.id, record);
+      vi.advanceTimersByTime(999);
+      expect(await ring.lookUp(text)).toBe(false);
+      vi.advanceTimersByTime(1);
+      expect(await ring.lookUp(text)).toBe(true);
+      await ring.close();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("asks the store at most twenty times in any second, however many strangers come", async () => {
+    vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] });
+    try {
+      const asked: string[] = [];
+      const ring = await openKeyRing(silentStore(new Map(), asked));
+      for (let count = 0; count < 200; count += 1) await ring.lookUp(make().text);
+      expect(asked).toHaveLength(20);
+      vi.advanceTimersByTime(1_000);
+      for (let count = 0; count < 200; count += 1) await ring.lookUp(make().text);
+      expect(asked).toHaveLength(40);
+      await ring.close();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("says no when the store fails, and never puts an older record over a newer one", async () => {
+    const { text, record } = make();
+    const failing = await openKeyRing({ ...silentStore(new Map()), get: () => Promise.reject(new Error("on fire")) });
+    expect(await failing.lookUp(text)).toBe(false);
+    await failing.close();
+    let tell: (records: readonly KeyRecord[]) => void = () => undefined;
+    const ring = await openKeyRing({
+      ...silentStore(new Map()),
+      get: () => {
+        tell([{ ...record, expiresAt: NOW }]);
+        return Promise.resolve(record);
+      },
+      watch: (listener) => {
+        tell = listener;
+        return Promise.resolve(() => undefined);
+      },
+    });
+    expect(await ring.lookUp(text)).toBe(true);
+    expect(ring.verify(text, NOW)).toEqual({ ok: false, code: "expired_api_key" });
+    await ring.close();
   });
 });
 

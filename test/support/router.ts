@@ -116,14 +116,14 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
       settle: (record) => void outcomes.push(record),
     },
     newRequestId: () => `req_${(requests += 1)}`,
-    limits: { bodyBytes: 1_000_000, answerBytes: 1_000_000, requestTime: 10_000, bodyTime: 500 },
+    limits: { bodyBytes: 1_000_000, answerBytes: 1_000_000, requestTime: 10_000, bodyTime: 500, writeTime: 2_000 },
     build: { id: "test", contractSha256: "c", contract: "{}", startedAt: performance.now() },
     degraded: () => [],
     accepting: () => true,
     ...options.runtime,
   };
-  const listening = await listen(createApp(runtime, "public"), "127.0.0.1", 0);
-  const admin = await listen(createApp(runtime, "admin"), "127.0.0.1", 0);
+  const listening = await listen(createApp(runtime, "public"), "127.0.0.1", 0, runtime.newRequestId);
+  const admin = await listen(createApp(runtime, "admin"), "127.0.0.1", 0, runtime.newRequestId);
   closers.push(async () => {
     await listening.close(0);
     await admin.close(0);

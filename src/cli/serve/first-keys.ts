@@ -1,9 +1,25 @@
 import { randomBytes } from "node:crypto";
 import type { Scope } from "../../canon/scope.ts";
 import { createKey, importKey } from "../../keys/key-record.ts";
+import { parseKeyText } from "../../keys/key-text.ts";
 import type { Store } from "../../store/port.ts";
+import { CommandError } from "../terminal/command-io.ts";
 
 const DAY = 86_400_000;
+
+export const BOOTSTRAP_VARIABLE = "SIGNALBOX_BOOTSTRAP_KEY";
+
+/**
+ * Looks at the operator's first key before anything is opened.
+ *
+ * @throws {CommandError} where it is set and no whole key; the message does not quote it.
+ */
+export function checkBootstrapKey(given: string | undefined): void {
+  if (given === undefined || given === "" || parseKeyText(given) !== null) return;
+  throw new CommandError(
+    `${BOOTSTRAP_VARIABLE}: this is not a whole service key; give one as "signalbox keys create" prints it, or leave the variable out`,
+  );
+}
 
 /**
  * A store without keys gets one `operations:manage` key: the one in `SIGNALBOX_BOOTSTRAP_KEY`, or a new one whose text is given back to be

@@ -5,31 +5,52 @@ import { formatDiagnostics } from "../terminal/report.ts";
 import { wantsColour } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/run.ts";
 import { readVersion } from "../terminal/version.ts";
-import { bootstrapKey, demoKey } from "./first-keys.ts";
+import { BOOTSTRAP_VARIABLE, bootstrapKey, checkBootstrapKey, demoKey } from "./first-keys.ts";
 import { parseServeOptions, SERVE_HELP, type ServeOptions } from "./options.ts";
+import { ReloadRequests } from "./reload-requests.ts";
 import { describeReference, type BuiltSnapshot } from "./snapshots.ts";
 import { startServer, type RunningServer } from "./start.ts";
 import { watchConfiguration } from "./watch.ts";
 
 /** `signalbox serve`: runs until it is told to stop (SIGTERM, SIGINT), reloads on SIGHUP and on a change of its files. */
 export async function serve(argv: readonly string[], io: CommandIo): Promise<number> {
-  if (argv.includes("--help")) {
-    io.stdout(SERVE_HELP);
-    return EXIT.ok;
+  const reloads = new ReloadRequests();
+  process.on("SIGHUP", reloads.request);
+  try {
+    if (argv.includes("--help")) {
+      io.stdout(SERVE_HELP);
+      return EXIT.ok;
+    }
+    return await runCommand("serve", io, () => runServe(parseServeOptions(argv, io), reloads, io));
+  } finally {
+    process.off("SIGHUP", reloads.request);
   }
-  return runCommand("serve", io, async () => {
-    const options = parseServeOptions(argv, io);
+}
+
+async function runServe(options: ServeOptions, reloads: ReloadRequests, io: CommandIo): Promise<number> {
+  checkBootstrapKey(io.environment[BOOTSTRAP_VARIABLE]);
+  // From before the first compilation: a change during it would otherwise be served only after the next one.
+  const unwatch = options.watch ? watchConfiguration(options.config, reloads.request) : () => {};
+  try {
     const server = await start(options, io);
     if (server === null) return EXIT.failed;
-    await announce(options, server, io);
-    await untilStopped(options, server, io);
+    try {
+      await announce(options, server, io);
+      await untilStopped(server, reloads, io);
+    } finally {
+      reloads.end();
+      await server.close();
+    }
+    io.stdout("stopped\n");
     return EXIT.ok;
-  });
+  } finally {
+    unwatch();
+  }
 }
 
 async function start(options: ServeOptions, io: CommandIo): Promise<RunningServer | null> {
   const started = await startServer(options, io.environment, readVersion()).catch((error: unknown) => {
-    if (error instanceof StoreUnavailableError) throw error;
+    if (error instanceof CommandError || error instanceof StoreUnavailableError) throw error;
     throw new CommandError(listenFailure(error), { cause: error });
   });
   if (started.ok) return started.server;
@@ -43,7 +64,7 @@ async function announce(options: ServeOptions, server: RunningServer, io: Comman
   const { table } = built.snapshot.decider;
   const [firstWorkspace = "demo"] = Object.keys(table.workspaces);
   reportBuild(built, io);
-  const bootstrap = await bootstrapKey(store, firstWorkspace, io.environment["SIGNALBOX_BOOTSTRAP_KEY"]);
+  const bootstrap = await bootstrapKey(store, firstWorkspace, io.environment[BOOTSTRAP_VARIABLE]);
   if (bootstrap !== null) {
     io.stdout(`first key (operations:manage, workspace ${firstWorkspace}, 30 days; shown once):\n  ${bootstrap}\n`);
   }
@@ -79,8 +100,8 @@ function reportBuild(built: BuiltSnapshot, io: CommandIo): void {
   }
 }
 
-async function untilStopped(options: ServeOptions, server: RunningServer, io: CommandIo): Promise<void> {
-  const reload = (): void => {
+async function untilStopped(server: RunningServer, reloads: ReloadRequests, io: CommandIo): Promise<void> {
+  reloads.begin(() => {
     server.reload().then(
       (built) => {
         reportBuild(built, io);
@@ -89,14 +110,7 @@ async function untilStopped(options: ServeOptions, server: RunningServer, io: Co
       },
       () => io.stderr("reload failed in the store or the policy engine; the last good configuration keeps serving\n"),
     );
-  };
-  const { dir } = server.built.snapshot.decider.table.policies;
-  const unwatch = options.watch ? watchConfiguration(options.config, dir, reload) : () => {};
-  process.on("SIGHUP", reload);
+  });
   await stopAsked(io.signal);
-  unwatch();
-  process.off("SIGHUP", reload);
   io.stdout("stopping: waiting for requests in flight\n");
-  await server.close();
-  io.stdout("stopped\n");
 }

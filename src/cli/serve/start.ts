@@ -3,11 +3,13 @@ import type { Diagnostic } from "../../canon/diagnostic.ts";
 import { ConnectionPools } from "../../dispatch/connections.ts";
 import { contractSha256, openApiDocument } from "../../http/contract/openapi.ts";
 import { SnapshotHolder, type Runtime, type ServerLimits } from "../../http/runtime.ts";
-import { createApp, listen } from "../../http/server.ts";
+import { createApp, listen, type Listening } from "../../http/server.ts";
 import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
 import { startMock, type MockServer } from "../../mock/server.ts";
 import type { Store } from "../../store/port.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
+import { CommandError } from "../terminal/command-io.ts";
+import { listenFailure, type AddressFlags } from "../terminal/listening.ts";
 import type { ServeOptions } from "./options.ts";
 import { buildSnapshot, type BuiltSnapshot } from "./snapshots.ts";
 
@@ -33,13 +35,15 @@ const DEFAULT_LIMITS: ServerLimits = {
   answerBytes: 32 * 1024 * 1024,
   requestTime: 15 * 60_000,
   bodyTime: 60_000,
+  writeTime: 60_000,
 };
 
 /**
  * Opens the store, compiles the configuration, listens.
  *
  * @param version the package's version; part of the contract.
- * @throws what the store or a listener throws: a file that cannot be opened, an address in use.
+ * @throws {StoreUnavailableError}
+ * @throws {CommandError} naming the flag of an address that cannot be listened on. Whatever was opened before is closed.
  */
 export async function startServer(
   options: ServeOptions,
@@ -47,9 +51,28 @@ export async function startServer(
   version: string,
   limits: Partial<ServerLimits> = {},
 ): Promise<Started> {
+  const opened = new Opened();
+  try {
+    return await open(opened, options, environment, version, limits);
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+async function open(
+  opened: Opened,
+  options: ServeOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+  version: string,
+  limits: Partial<ServerLimits>,
+): Promise<Started> {
   const store = await openSqliteStore({ path: options.database });
+  opened.add(() => store.close());
   const pools = new ConnectionPools();
   const mock = lazyMock();
+  opened.add(mock.close);
+  opened.add(() => pools.destroy());
   const supply = {
     config: options.config,
     cacheDirectory: options.cacheDirectory,
@@ -58,41 +81,62 @@ export async function startServer(
     pools,
     simulatedBaseUrl: mock.baseUrl,
   };
-  const releaseAll = async (): Promise<void> => {
-    await pools.destroy();
-    await mock.close();
-    await store.close();
-  };
-  try {
-    const built = await buildSnapshot(supply);
-    if (!built.ok) {
-      await releaseAll();
-      return built;
+  const built = await buildSnapshot(supply);
+  if (!built.ok) {
+    await opened.close();
+    return built;
+  }
+  const keys = await openKeyRing(store.keys);
+  opened.add(keys.close);
+  const snapshots = new SnapshotHolder(built.snapshot);
+  const state = { accepting: true, reloadFailed: false };
+  const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, limits });
+  // The admin listener is opened first, so that it is closed last: /readyz answers while the public one drains.
+  const admin = await listenOn(runtime, "admin", options.adminHost, options.adminPort);
+  opened.add(() => admin.close(0));
+  const main = await listenOn(runtime, "public", options.host, options.port);
+  opened.add(() => main.close(options.drain));
+  const reload = serialised(async () => {
+    const next = await buildSnapshot(supply);
+    state.reloadFailed = !next.ok;
+    if (next.ok) snapshots.swap(next.snapshot);
+    return next;
+  });
+  const close = once(async () => {
+    state.accepting = false;
+    await opened.close();
+  });
+  return { ok: true, server: { url: main.url, adminUrl: admin.url, store, keys, built, reload, close } };
+}
+
+/** What has been opened so far; closed the other way round, every one, whatever the others say. */
+class Opened {
+  readonly #closers: (() => Promise<void>)[] = [];
+
+  add(close: () => Promise<void>): void {
+    this.#closers.push(close);
+  }
+
+  /** @throws what the first failing part threw, when all have been closed. */
+  async close(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const close of this.#closers.splice(0).toReversed()) {
+      await close().catch((error: unknown) => failures.push(error));
     }
-    const keys = await openKeyRing(store.keys);
-    const snapshots = new SnapshotHolder(built.snapshot);
-    const state = { accepting: true, reloadFailed: false };
-    const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, limits });
-    const publicListener = await listen(createApp(runtime, "public"), options.host, options.port);
-    const adminListener = await listen(createApp(runtime, "admin"), options.adminHost, options.adminPort);
-    const reload = serialised(async () => {
-      const next = await buildSnapshot(supply);
-      state.reloadFailed = !next.ok;
-      if (next.ok) snapshots.swap(next.snapshot);
-      return next;
-    });
-    const close = once(async () => {
-      state.accepting = false;
-      await publicListener.close(options.drain);
-      await adminListener.close(0);
-      await keys.close();
-      await releaseAll();
-    });
-    const urls = { url: publicListener.url, adminUrl: adminListener.url };
-    return { ok: true, server: { ...urls, store, keys, built, reload, close } };
+    if (failures.length > 0) throw failures[0];
+  }
+}
+
+const FLAGS: Readonly<Record<"public" | "admin", AddressFlags>> = {
+  public: { host: "--host", port: "--port" },
+  admin: { host: "--admin-host", port: "--admin-port" },
+};
+
+async function listenOn(runtime: Runtime, name: "public" | "admin", host: string, port: number): Promise<Listening> {
+  try {
+    return await listen(createApp(runtime, name), host, port, runtime.newRequestId);
   } catch (error) {
-    await releaseAll();
-    throw error;
+    throw new CommandError(listenFailure(error, FLAGS[name]), { cause: error });
   }
 }
 
@@ -112,6 +156,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
   return {
     snapshots,
     verify: (token, now) => keys.verify(token, now),
+    lookUp: keys.lookUp,
     evidence: { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
     newRequestId,
     limits: { ...DEFAULT_LIMITS, ...parts.limits },

@@ -1,42 +1,73 @@
-import { watch, type FSWatcher } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { policyDirectory } from "../../compile/policy-directory.ts";
 
-/** Editors write in several steps; a change counts when nothing has followed it for this long, milliseconds. */
-const QUIET = 150;
+/** How often the files are looked at, milliseconds. */
+const INTERVAL = 500;
 
 /**
- * Calls back after routes.yaml or a policy has changed. Folders are watched, not files: an editor that replaces a file would otherwise
- * be watched no more after its first save.
+ * Calls back after routes.yaml or a policy has changed. The files are looked at twice a second rather than watched: notifications end with a
+ * folder that is removed and made again, are silent when a symbolic link is pointed elsewhere (a mounted Kubernetes ConfigMap), and do not
+ * exist on network file systems. A change counts when the next look finds the same, because editors write in several steps.
  *
- * @param policyDirectory relative to the folder of `config`.
+ * @param config path of routes.yaml; the policy folder is the one that its newest text names.
  * @returns a function that ends it.
  */
-export function watchConfiguration(config: string, policyDirectory: string, changed: () => void): () => void {
-  const folder = dirname(resolve(config));
-  const policies = join(folder, policyDirectory);
+export function watchConfiguration(config: string, changed: () => void): () => void {
+  const path = resolve(config);
+  let ended = false;
   let timer: NodeJS.Timeout | null = null;
-  const later = (): void => {
-    if (timer !== null) clearTimeout(timer);
-    timer = setTimeout(changed, QUIET);
-  };
-  const watchers: FSWatcher[] = [];
-  const add = (path: string, concerns: (file: string) => boolean): void => {
-    try {
-      const watcher = watch(path, (_event, file) => {
-        if (file !== null && concerns(file)) later();
-      });
-      // A folder that is removed ends its watcher; SIGHUP still reloads.
-      watcher.on("error", () => watcher.close());
-      watchers.push(watcher);
-    } catch {
-      // No such folder, or a file system without notifications: SIGHUP still reloads.
+  let seen: string | null = null;
+  let told: string | null = null;
+  const fingerprint = fingerprinter(path);
+  const look = async (): Promise<void> => {
+    const now = await fingerprint();
+    if (ended) return;
+    told ??= now;
+    if (now === seen && now !== told) {
+      told = now;
+      changed();
     }
+    seen = now;
+    timer = setTimeout(() => void look(), INTERVAL);
+    timer.unref();
   };
-  add(folder, (file) => file === basename(config));
-  add(policies, (file) => file.endsWith(".rego"));
-  add(join(policies, "lib"), (file) => file.endsWith(".rego"));
+  void look();
   return () => {
+    ended = true;
     if (timer !== null) clearTimeout(timer);
-    for (const watcher of watchers) watcher.close();
   };
+}
+
+/** Text that differs when a file was written, replaced, added or removed, wherever symbolic links lead. Never rejects. */
+function fingerprinter(config: string): () => Promise<string> {
+  let read = "";
+  let policies = "";
+  return async () => {
+    const routes = await stampOf(config);
+    if (routes !== read) {
+      const text = await readFile(config, "utf8").catch(() => "");
+      policies = join(dirname(config), policyDirectory(text).directory);
+      read = routes;
+    }
+    const files = [...(await regoFiles(policies)), ...(await regoFiles(join(policies, "lib")))];
+    return [routes, ...(await Promise.all(files.map(stampOf)))].join("\n");
+  };
+}
+
+async function regoFiles(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder).catch(() => []);
+  return names
+    .filter((name) => name.endsWith(".rego"))
+    .toSorted()
+    .map((name) => join(folder, name));
+}
+
+async function stampOf(path: string): Promise<string> {
+  try {
+    const { mtimeNs, size, ino } = await stat(path, { bigint: true });
+    return `${path} ${mtimeNs} ${size} ${ino}`;
+  } catch {
+    return `${path} absent`;
+  }
 }

@@ -1,3 +1,4 @@
+import { KeyOptionError } from "../../keys/key-record.ts";
 import { DuplicateKeyError, KeyNotActiveError, StoreUnavailableError } from "../../store/errors.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./command-io.ts";
 
@@ -12,6 +13,7 @@ export async function runCommand(name: string, io: CommandIo, work: () => Promis
     }
     if (
       error instanceof CommandError ||
+      error instanceof KeyOptionError ||
       error instanceof StoreUnavailableError ||
       error instanceof KeyNotActiveError ||
       error instanceof DuplicateKeyError

@@ -31,7 +31,8 @@ export function editChatRequest(
   mode: UnknownFields,
   edits: RequestEdits,
 ): EditedRequest {
-  const body: Record<string, JsonValue | undefined> = {};
+  // Without a prototype: a member that is called `__proto__` must travel as a member, not become one.
+  const body: Record<string, JsonValue | undefined> = Object.create(null);
   const stripped: string[] = [];
   const stripFields: readonly string[] = edits.stripFields;
   for (const name in request.body) {
@@ -47,12 +48,21 @@ export function editChatRequest(
   body["model"] = endpoint.upstreamModel;
   if (edits.maxOutputTokens !== null) capOutput(body, edits.maxOutputTokens);
   // Providers that keep conversations do so by default (protocols.md §0.7).
-  if (!provider.flags.includes("no_store_field")) body["store"] = false;
-  if (request.shape.stream && !provider.flags.includes("no_stream_options")) {
+  if (provider.flags.includes("no_store_field")) takeOut(body, "store", stripped);
+  else body["store"] = false;
+  if (provider.flags.includes("no_stream_options")) takeOut(body, "stream_options", stripped);
+  else if (request.shape.stream) {
     const options = request.body["stream_options"];
     body["stream_options"] = { ...(isJsonObject(options) ? options : {}), include_usage: true };
   }
   return { body, stripped };
+}
+
+/** Takes out what a provider refuses to see, and says so where the caller had sent it. */
+function takeOut(body: Record<string, JsonValue | undefined>, name: string, stripped: string[]): void {
+  if (!Object.hasOwn(body, name)) return;
+  delete body[name];
+  stripped.push(name);
 }
 
 /** The member that is used now, and the one that it replaced. Providers refuse a request that sets both. */

@@ -1,8 +1,8 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { Ending, StreamObserver, TokenUsage } from "../dialect.ts";
-import { parseJsonBytes, parseJsonText } from "../json-bytes.ts";
+import { parseAnswerBytes, parseJsonText } from "../json-bytes.ts";
 import { formatSseEvent, parseSseEvent, SseFramer } from "../sse.ts";
 import { readErrorFrame } from "./read-error.ts";
 import { finishReason, readUsage } from "./usage.ts";
@@ -26,10 +26,13 @@ class ChatStreamObserver implements StreamObserver {
   readonly #hideUsageChunk: boolean;
   /** Choice index → whether it had its finish reason. */
   readonly #choices = new Map<number, boolean>();
-  #sawDone = false;
+  /** Events without data that came before the first one with data: a keep-alive is not an answer, so it must not commit to one. */
+  #held: Uint8Array[] | null = [];
+  #heldBytes = 0;
   #finish: string | null = null;
   usage: TokenUsage | null = null;
   failure: UpstreamFailure | null = null;
+  done = false;
 
   constructor(expectedChoices: number, hideUsageChunk: boolean) {
     this.#expectedChoices = expectedChoices;
@@ -37,36 +40,53 @@ class ChatStreamObserver implements StreamObserver {
   }
 
   push(chunk: Uint8Array): readonly Uint8Array[] {
-    if (this.failure !== null) return [];
-    const events = this.#framer.push(chunk).filter((event) => this.#take(event));
-    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.failure ??= streamFailure("too_large");
+    if (this.failure !== null || this.done) return [];
+    const events = this.#framer.push(chunk).flatMap((event) => this.#relayed(event));
+    if (this.#framer.pendingBytes + this.#heldBytes > MAXIMUM_EVENT_BYTES) this.failure ??= streamFailure("too_large");
     return events;
   }
 
   end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
     const rest = this.#framer.end();
     const events: Uint8Array[] = [];
-    if (this.failure === null && parseSseEvent(rest).data !== null && this.#take(rest)) {
-      events.push(rest, BLANK_LINE);
+    if (parseSseEvent(rest).data !== null) {
+      const last = this.#relayed(rest);
+      if (last.length > 0) events.push(...last, BLANK_LINE);
     }
     if (this.failure === null && !this.#isWhole()) this.failure = streamFailure("truncated");
-    if (this.failure === null && !this.#sawDone) events.push(DONE);
+    if (this.failure === null && !this.done) events.push(DONE);
     return { ending: { failure: this.failure, finish: this.#finish, usage: this.usage }, events };
   }
 
   #isWhole(): boolean {
-    if (this.#sawDone) return true;
+    if (this.done) return true;
     return this.#choices.size >= this.#expectedChoices && ![...this.#choices.values()].includes(false);
   }
 
-  /** Reads one event; says whether it is relayed. */
-  #take(bytes: Uint8Array): boolean {
-    if (this.failure !== null) return false;
+  /** What goes to the client because of one event: nothing, the event, or the event after those that waited for it. */
+  #relayed(bytes: Uint8Array): readonly Uint8Array[] {
+    if (this.failure !== null || this.done) return [];
     const { event, data } = parseSseEvent(bytes);
-    if (data === null) return true;
+    if (data === null) {
+      if (this.#held === null) return [bytes];
+      this.#held.push(bytes);
+      this.#heldBytes += bytes.length;
+      return [];
+    }
+    if (!this.#take(event, data)) return [];
+    const events = this.#held === null ? [bytes] : [...this.#held, bytes];
+    this.#held = null;
+    this.#heldBytes = 0;
+    return events;
+  }
+
+  /** Reads one event with data; says whether it is relayed. */
+  #take(event: string | null, data: string): boolean {
     if (data === "[DONE]") {
-      this.#sawDone = true;
-      return true;
+      // An end without a beginning: there is no choice that could have been finished.
+      if (this.#choices.size === 0) this.failure = streamFailure("truncated");
+      else this.done = true;
+      return this.done;
     }
     const chunk = parseJsonText(data);
     if (!isJsonObject(chunk)) {
@@ -107,18 +127,27 @@ export function observeChatStream(request: InferenceRequest): StreamObserver {
   return new ChatStreamObserver(typeof n === "number" ? n : 1, !request.includeUsage);
 }
 
-/** Judges a whole answer: a JSON object with choices that have all finished. */
+/**
+ * Judges a whole answer: a JSON object with at least one choice, each with a finish reason. The empty text is let through as one:
+ * a recorded provider (Snowflake) ends every whole answer with it.
+ */
 export function readChatAnswer(bytes: Uint8Array): Ending {
-  const answer = parseJsonBytes(bytes);
+  const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) return ended(streamFailure("malformed"));
   const usage = readUsage(answer);
   const error = answer["error"];
   if (error !== undefined && error !== null) return { ...ended(readErrorFrame(error)), usage };
   const choices = answer["choices"];
-  if (!Array.isArray(choices)) return { ...ended(streamFailure("malformed")), usage };
-  const reasons = choices.map((choice) => (isJsonObject(choice) ? finishReason(choice["finish_reason"]) : null));
+  if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isFinished)) {
+    return { ...ended(streamFailure("malformed")), usage };
+  }
+  const reasons = choices.map(({ finish_reason }) => finishReason(finish_reason));
   if (reasons.includes("error")) return { ...ended(streamFailure("error_frame")), usage };
   return { failure: null, finish: reasons[0] ?? null, usage };
+}
+
+function isFinished(choice: JsonValue): choice is JsonObject {
+  return isJsonObject(choice) && typeof choice["finish_reason"] === "string";
 }
 
 function ended(failure: UpstreamFailure): Ending {

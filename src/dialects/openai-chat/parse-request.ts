@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { REASONING_EFFORTS, tokenBucket, type InferenceRequest, type ReasoningEffort } from "../../canon/request.ts";
 import { parsePreferences } from "../preferences.ts";
 import { CHAT_EXTENSIONS, CHAT_FIELDS } from "./fields.ts";
+import { storedFile, statefulField } from "./stateful.ts";
 import { toolNeeds } from "./tools.ts";
 
 /** Bytes of JSON per token, on average, in English text; only the context bucket is made from it. */
@@ -55,18 +56,17 @@ export function parseChatRequest(body: JsonObject, bytes: number): InferenceRequ
 
 /** Needs that a top-level member brings by having a value. */
 function fieldNeeds(body: JsonObject, needs: Set<Capability>): ServiceError | null {
-  if (body["store"] === true) {
-    return invalidRequest(
-      "unsupported_stateful_feature",
-      "store: true asks the provider to keep the conversation; this router never does. Send false or leave it out",
-      "store",
-    );
-  }
+  const stateful = statefulField(body);
+  if (stateful !== null) return stateful;
   for (const name in body) {
     const value = body[name];
     if (value === null || value === undefined || value === false) continue;
     const facts = Object.hasOwn(CHAT_FIELDS, name) ? CHAT_FIELDS[name] : extensionFacts(name);
-    if (facts?.needs !== undefined && !isEmptyList(value)) needs.add(facts.needs);
+    if (facts === undefined) continue;
+    if (typeof value === "object" && JSON.isRawJSON(value)) {
+      return invalidRequest("invalid_type", `${name} must not be a number of this size`, name);
+    }
+    if (facts.needs !== undefined && !isEmptyList(value)) needs.add(facts.needs);
   }
   const format = body["response_format"];
   if (isJsonObject(format) && (format["type"] === "json_schema" || format["type"] === "json_object")) {
@@ -115,18 +115,12 @@ function messageNeeds(messages: JsonValue | undefined, needs: Set<Capability>): 
 
 function partNeeds(part: JsonValue, path: string, needs: Set<Capability>): ServiceError | null {
   const type = isJsonObject(part) ? part["type"] : undefined;
-  if (typeof type !== "string" || !Object.hasOwn(PART_NEEDS, type)) {
+  if (!isJsonObject(part) || typeof type !== "string" || !Object.hasOwn(PART_NEEDS, type)) {
     const known = Object.keys(PART_NEEDS).join(", ");
     return invalidRequest("unknown_content_part", `${path}.type must be one of ${known}`, `${path}.type`);
   }
-  const file = isJsonObject(part) ? part["file"] : undefined;
-  if (isJsonObject(file) && file["file_id"] !== undefined && file["file_id"] !== null) {
-    return invalidRequest(
-      "unsupported_stateful_feature",
-      `${path}.file.file_id names a file kept at a provider; send the file itself as file_data`,
-      `${path}.file.file_id`,
-    );
-  }
+  const stored = storedFile(part, path);
+  if (stored !== null) return stored;
   const capability = PART_NEEDS[type];
   if (capability !== null && capability !== undefined) needs.add(capability);
   return null;

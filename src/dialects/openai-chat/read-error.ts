@@ -1,6 +1,6 @@
 import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
-import { parseJsonBytes } from "../json-bytes.ts";
+import { parseAnswerBytes } from "../json-bytes.ts";
 
 /** Machine codes that say something to a caller and nothing of its content. All others are dropped. */
 const SAFE_CODES = new Set([
@@ -28,7 +28,7 @@ const SAFE_CODES = new Set([
 
 /** Makes a failure of an answer with an error status (protocols.md §2.3). The upstream's message is never looked at. */
 export function readChatError(status: number, bytes: Uint8Array): UpstreamFailure {
-  const body = parseJsonBytes(bytes);
+  const body = parseAnswerBytes(bytes);
   return { kind: kindOfStatus(status), status, retryAfter: null, code: safeCode(body) };
 }
 

@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import { FAILURE_KINDS, type FailureKind } from "../../src/canon/failure.ts";
+import { failureError } from "../../src/dispatch/failure-error.ts";
+import { nextStep } from "../../src/dispatch/next-step.ts";
+
+const attempts = (kinds: readonly FailureKind[]) =>
+  kinds.map((kind, index) => ({
+    endpoint: `e${index}`,
+    failure: { kind, status: null, retryAfter: null, code: null },
+  }));
+
+describe("the error for a plan that failed", () => {
+  it.each<[readonly FailureKind[], number, string, number | null]>([
+    [["saturated"], 503, "saturated", 1_000],
+    [["saturated", "credentials_missing"], 503, "saturated", 1_000],
+    [["credentials_missing"], 503, "no_healthy_endpoint", 5_000],
+    [[], 503, "no_healthy_endpoint", 5_000],
+    [["server_error", "saturated"], 502, "upstream_exhausted", null],
+    [["timeout_attempt", "saturated"], 504, "upstream_timeout_attempt", null],
+    [["server_error", "timeout_total"], 504, "upstream_timeout_total", null],
+  ])("%j", (kinds, status, code, retryAfter) => {
+    expect(failureError(attempts(kinds))).toMatchObject({ status, code, retryAfter });
+  });
+});
+
+describe("the next step", () => {
+  it("stops for the caller's own mistake, its deadline and its leaving, and for nothing else", () => {
+    const stops = FAILURE_KINDS.filter(
+      (kind) => nextStep({ kind, status: null, retryAfter: null, code: null }, 1, 1) === "stop",
+    );
+    expect(stops).toEqual(["timeout_total", "rejected", "client_closed"]);
+  });
+});

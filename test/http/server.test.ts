@@ -1,0 +1,180 @@
+import { connect, type Socket } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { answerJson, startRouter, startUpstream, tableOver, until, type Router } from "../support/router.ts";
+
+const sockets: Socket[] = [];
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+
+async function plainRouter(more: Partial<Parameters<typeof startRouter>[0]> = {}): Promise<Router> {
+  const upstream = await startUpstream((response) => answerJson(response));
+  return startRouter({ table: tableOver([upstream]), ...more });
+}
+
+function open(url: string): Socket {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.on("error", () => {});
+  sockets.push(socket);
+  return socket;
+}
+
+/** Everything the server says until it closes the connection. */
+function heard(socket: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    let text = "";
+    socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    socket.on("close", () => resolve(text));
+  });
+}
+
+describe("answers to what never becomes a request", () => {
+  it.each(["/v1/models/%zz", "/api/v1/%zz", "/%c0%af"])("a path with a broken escape: %s", async (path) => {
+    const router = await plainRouter();
+    const socket = open(router.url);
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+    const [head = "", body = ""] = (await heard(socket)).split("\r\n\r\n");
+    expect(head).toMatch(/^HTTP\/1\.1 400 /);
+    expect(head).toMatch(/x-request-id: req_\d+/i);
+    expect(head).toMatch(/content-type: application\/json/i);
+    expect(JSON.parse(body)).toMatchObject({ error: { message: expect.stringContaining("valid URL") } });
+    expect(body).not.toMatch(/unhandled|HTTPError|%zz/);
+  });
+
+  it.each([
+    ["no HTTP", "nonsense my-secret-prompt\r\n\r\n", 400, "malformed_request"],
+    ["a broken header", "GET / HTTP/1.1\r\nhost x\r\n\r\n", 400, "malformed_request"],
+    ["headers too large", `GET / HTTP/1.1\r\nx-much: ${"x".repeat(70_000)}\r\n\r\n`, 431, "headers_too_large"],
+    [
+      "two lengths",
+      "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx",
+      400,
+      "malformed_request",
+    ],
+    ["no Host", "GET /status HTTP/1.1\r\nconnection: close\r\n\r\n", 400, "missing_host"],
+    [
+      "an unknown expectation",
+      "GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\nexpect: a-miracle\r\n\r\n",
+      417,
+      "unsupported_expectation",
+    ],
+  ])("%s", async (_, bytes, status, code) => {
+    const router = await plainRouter();
+    const socket = open(router.url);
+    socket.write(bytes);
+    const text = await heard(socket);
+    const [head = "", body = ""] = text.split("\r\n\r\n");
+    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(head).toMatch(/x-request-id: req_\d+/i);
+    expect(head).toMatch(/connection: close/i);
+    expect(Number(/content-length: (\d+)/i.exec(head)?.[1])).toBe(Buffer.byteLength(body));
+    expect(JSON.parse(body)).toMatchObject({ error: { code } });
+    expect(text).not.toContain("my-secret-prompt");
+    expect(router.decisions).toEqual([]);
+  });
+
+  it("puts no second answer into one that has begun", async () => {
+    const upstream = await startUpstream((response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write('data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n');
+    });
+    const router = await startRouter({ table: tableOver([upstream]) });
+    const socket = open(router.url);
+    const text = heard(socket);
+    const body = JSON.stringify({ model: "r", messages: [{ role: "user", content: "x" }], stream: true });
+    socket.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+    await new Promise((resolve) => {
+      socket.once("data", resolve);
+    });
+    socket.write("nonsense\r\n\r\n");
+    expect((await text).match(/HTTP\/1\.1/g)).toHaveLength(1);
+  });
+});
+
+describe("bodies that nobody reads", () => {
+  const head = (length: string, token: string, type = "application/json"): string =>
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: ${type}\r\n${length}\r\n\r\n`;
+  it.each([
+    ["401, a long body", head("content-length: 900000", "bad"), 401],
+    ["401, a body of unknown length", head("transfer-encoding: chunked", "bad"), 401],
+    ["415, a long body", head("content-length: 900000", "good", "text/plain"), 415],
+    ["404, a long body", head("content-length: 900000", "good").replace("/v1/chat/completions", "/v1/nothing"), 404],
+  ])("%s: answered at once, and the connection closed though the body never comes", async (_, bytes, status) => {
+    const router = await plainRouter();
+    const socket = open(router.url);
+    const began = performance.now();
+    let answered = Number.POSITIVE_INFINITY;
+    socket.once("data", () => (answered = performance.now() - began));
+    socket.write(bytes);
+    const text = await heard(socket);
+    expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(text).toMatch(/connection: close/i);
+    expect(answered).toBeLessThan(500);
+    expect(performance.now() - began).toBeLessThan(1_900);
+  });
+
+  it("a client that is still sending gets its answer, not a reset", async () => {
+    const router = await plainRouter();
+    const socket = open(router.url);
+    let failure = "none";
+    socket.on("error", () => (failure = "reset"));
+    socket.write(head("content-length: 900000", "bad"));
+    for (let count = 0; count < 10; count += 1) {
+      socket.write("x".repeat(90_000));
+      await new Promise((resolve) => {
+        setTimeout(resolve, 20);
+      });
+    }
+    expect(await heard(socket)).toMatch(/^HTTP\/1\.1 401 /);
+    expect(failure).toBe("none");
+  });
+
+  it("a short body keeps the connection", async () => {
+    const router = await plainRouter();
+    const socket = open(router.url);
+    let text = "";
+    socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    for (const count of [1, 2]) {
+      socket.write(`${head("content-length: 2", "bad")}{}`);
+      await until(() => (text.match(/HTTP\/1\.1 401/g) ?? []).length === count);
+    }
+    expect(text).not.toMatch(/connection: close/i);
+  });
+});
+
+describe("answers that nobody reads", () => {
+  it("are taken back after the write time", async () => {
+    const limits = {
+      bodyBytes: 1_000_000,
+      answerBytes: 32_000_000,
+      requestTime: 10_000,
+      bodyTime: 500,
+      writeTime: 300,
+    };
+    const contract = JSON.stringify("x".repeat(30_000_000));
+    const router = await plainRouter({
+      runtime: { limits, build: { id: "test", contractSha256: "c", contract, startedAt: 0 } },
+    });
+    const socket = open(router.url);
+    let received = 0;
+    socket.on("readable", () => {});
+    socket.write("GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n");
+    await new Promise((resolve) => {
+      setTimeout(resolve, 1_000);
+    });
+    socket.removeAllListeners("readable");
+    const closed = new Promise<void>((resolve) => {
+      socket.on("close", () => resolve());
+    });
+    socket.on("data", (chunk: Buffer) => (received += chunk.length));
+    socket.resume();
+    await closed;
+    expect(received).toBeGreaterThan(0);
+    expect(received).toBeLessThan(30_000_000);
+    const whole = await (await fetch(`${router.url}/openapi.json`)).text();
+    expect(whole).toHaveLength(30_000_002);
+  });
+});
