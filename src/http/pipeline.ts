@@ -8,7 +8,7 @@ import type { RouteRow } from "../canon/table.ts";
 import { isDialectName } from "../dialects/names.ts";
 import { RELAYS } from "../dialects/table.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
-import { authenticate } from "./authenticate.ts";
+import { admit } from "./authenticate.ts";
 import { readBounds, type Bounds } from "./bounds.ts";
 import type { InferenceEndpoint } from "./contract/endpoints.ts";
 import { NodeAnswer } from "./node-answer.ts";
@@ -78,7 +78,7 @@ async function handle(call: Call): Promise<ServiceError | null> {
   const { runtime, endpoint, incoming, snapshot, recorder } = call;
   const bounds = readBounds(incoming.headers, runtime.limits.requestTime);
   if ("code" in bounds) return recorder.refuse(snapshot, null, bounds);
-  const identity = authenticate(runtime, incoming.headers, endpoint.path, endpoint.scope ?? "inference");
+  const identity = await admit(runtime, incoming.headers, endpoint.path, endpoint.scope ?? "inference");
   if ("code" in identity) return recorder.refuse(snapshot, null, identity);
   const body = await readBody(incoming, runtime.limits);
   if (body === "aborted") {

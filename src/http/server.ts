@@ -5,7 +5,7 @@ import { handleControl } from "./control/handle.ts";
 import { ENDPOINTS, type Endpoint } from "./contract/endpoints.ts";
 import { handleInference } from "./pipeline.ts";
 import type { Runtime } from "./runtime.ts";
-import { commonHeaders, internalError, sendError } from "./send.ts";
+import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
 import type { SimulatedOperation } from "./control/simulate.ts";
 import { answerUnparsed } from "./unparsed.ts";
 import { bodyValidator, type BodyValidator } from "./contract/validate.ts";
@@ -74,7 +74,13 @@ async function run(runtime: Runtime, handler: NodeHandler, event: H3Event): Prom
     if (response.headersSent) response.destroy();
     else {
       const requestId = runtime.newRequestId();
-      sendError(response, incoming.url ?? "/", internalError(), requestId, commonHeaders(requestId, null));
+      sendError(
+        response,
+        incoming.url ?? "/",
+        internalError(),
+        requestId,
+        commonHeaders(requestId, readClientRequestId(incoming.headers["x-client-request-id"])),
+      );
     }
   }
   if (response.writableEnded) boundWriting(response, runtime.limits.writeTime);
@@ -110,7 +116,13 @@ function refusedByFramework(runtime: Runtime, { status }: HTTPError): NodeHandle
       status === 400
         ? invalidRequest("malformed_url", "The path is not a valid URL: check its % escapes.")
         : internalError();
-    sendError(response, incoming.url ?? "/", error, requestId, commonHeaders(requestId, null));
+    sendError(
+      response,
+      incoming.url ?? "/",
+      error,
+      requestId,
+      commonHeaders(requestId, readClientRequestId(incoming.headers["x-client-request-id"])),
+    );
     return Promise.resolve();
   };
 }
@@ -124,7 +136,13 @@ function withoutHost(runtime: Runtime): NodeHandler {
   return (incoming, response) => {
     const requestId = runtime.newRequestId();
     const error = invalidRequest("missing_host", "Send the Host header; HTTP/1.1 requires it.");
-    sendError(response, incoming.url ?? "/", error, requestId, commonHeaders(requestId, null));
+    sendError(
+      response,
+      incoming.url ?? "/",
+      error,
+      requestId,
+      commonHeaders(requestId, readClientRequestId(incoming.headers["x-client-request-id"])),
+    );
     return Promise.resolve();
   };
 }
@@ -142,7 +160,13 @@ function notFound(runtime: Runtime): NodeHandler {
           "The router keeps nothing, so stored objects do not exist here.",
         )
       : serviceError(404, "not_found", "unknown_path", "No such path and method; GET /openapi.json lists them.");
-    sendError(response, path, error, requestId, commonHeaders(requestId, null));
+    sendError(
+      response,
+      path,
+      error,
+      requestId,
+      commonHeaders(requestId, readClientRequestId(incoming.headers["x-client-request-id"])),
+    );
     return Promise.resolve();
   };
 }

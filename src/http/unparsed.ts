@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { serviceError, type ServiceError } from "../canon/error.ts";
 import { renderOpenAiError } from "../dialects/openai-errors.ts";
-import { commonHeaders, sendError } from "./send.ts";
+import { commonHeaders, readClientRequestId, sendError } from "./send.ts";
 
 const REASONS: Readonly<Record<number, string>> = {
   400: "Bad Request",
@@ -35,7 +35,13 @@ export function answerUnparsed(server: Server, newRequestId: () => string): void
       "unsupported_expectation",
       "Leave the Expect header out, or send Expect: 100-continue.",
     );
-    sendError(response, incoming.url ?? "/", error, requestId, commonHeaders(requestId, null));
+    sendError(
+      response,
+      incoming.url ?? "/",
+      error,
+      requestId,
+      commonHeaders(requestId, readClientRequestId(incoming.headers["x-client-request-id"])),
+    );
   });
 }
 

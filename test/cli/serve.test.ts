@@ -228,7 +228,8 @@ describe("signalbox serve", { timeout: 30_000 }, () => {
       }
       return performance.now() - began;
     };
-    expect(await becomes(200)).toBeLessThan(1_500);
+    // Made by another process a moment ago: the server looks once instead of waiting for its next round.
+    expect(await call()).toBe(200);
     const id = key.split("_")[2] ?? "";
     expect(await run(folder, ["keys", "revoke", id]).exited).toBe(0);
     expect(await becomes(401)).toBeLessThan(1_000);

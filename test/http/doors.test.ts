@@ -273,7 +273,8 @@ describe("paths", () => {
     ["POST", "/api/v1/nothing", "anthropic", "unknown_path"],
   ])("%s %s → 404 in the shape of its family", async (method, path, family, code) => {
     const { router } = await plainRouter();
-    const response = await fetch(`${router.url}${path}`, { method });
+    const response = await fetch(`${router.url}${path}`, { method, headers: { "x-client-request-id": "mine" } });
+    expect(response.headers.get("x-client-request-id")).toBe("mine");
     const body: { error: { code: string } } = JSON.parse(await response.text());
     expect(response.status).toBe(404);
     if (family === "openai") expect(body.error.code).toBe(code);

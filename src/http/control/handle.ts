@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Identity } from "../../canon/identity.ts";
 import type { DecisionRecord } from "../../evidence/record.ts";
-import { authenticate } from "../authenticate.ts";
+import { admit } from "../authenticate.ts";
 import type { ControlEndpoint } from "../contract/endpoints.ts";
 import type { BodyValidator } from "../contract/validate.ts";
 import { readBody, type Body } from "../read-body.ts";
@@ -68,7 +68,7 @@ export async function handleControl(
 async function answerKey(visit: ControlVisit, recorder: Recorder): Promise<ControlAnswer | "aborted"> {
   const { runtime, snapshot, endpoint, incoming } = visit;
   if (endpoint.scope === null) throw new Error("control: an endpoint without a scope was asked for a key");
-  const identity = authenticate(runtime, incoming.headers, endpoint.path, endpoint.scope);
+  const identity = await admit(runtime, incoming.headers, endpoint.path, endpoint.scope);
   if ("code" in identity) return recorder.refuse(snapshot, null, identity);
   const answer = await answerVisit(visit, identity);
   if (answer === "aborted") recorder.aborted(snapshot, identity);
