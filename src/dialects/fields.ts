@@ -1,4 +1,5 @@
 import type { Capability } from "../canon/capability.ts";
+import { editDistance } from "../canon/diagnostic.ts";
 
 /**
  * What a member of a request is to us (protocols.md §6).
@@ -39,18 +40,4 @@ export function nearestField(registry: FieldRegistry, name: string): string | nu
     }
   }
   return best;
-}
-
-/** Levenshtein distance. */
-function editDistance(left: string, right: string): number {
-  let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
-  for (let row = 1; row <= left.length; row += 1) {
-    const current = [row];
-    for (let column = 1; column <= right.length; column += 1) {
-      const substitution = (previous[column - 1] ?? 0) + (left[row - 1] === right[column - 1] ? 0 : 1);
-      current.push(Math.min(substitution, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
-    }
-    previous = current;
-  }
-  return previous[right.length] ?? 0;
 }

@@ -1,4 +1,4 @@
-import { serviceError, type ServiceError } from "../canon/error.ts";
+import { noHealthyEndpoint, serviceError, type ServiceError } from "../canon/error.ts";
 import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 
 /** What a client is told of a failure that nothing could make good. Codes are stable; sentences are ours alone. */
@@ -41,9 +41,6 @@ export interface FailedAttempt {
   readonly failure: UpstreamFailure;
 }
 
-/** Milliseconds after which a server without any usable endpoint may be asked again. */
-const UNAVAILABLE_RETRY = 5_000;
-
 /** Milliseconds after which a provider whose calls are all taken may have one free again. */
 const SATURATED_RETRY = 1_000;
 
@@ -60,13 +57,7 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
   const last = attempts.findLast(({ failure }) => wasAsked(failure));
   if (last === undefined) {
     if (attempts.some(({ failure }) => failure.kind === "saturated")) return saturated();
-    return serviceError(
-      503,
-      "unavailable",
-      "no_healthy_endpoint",
-      "The request is allowed, but no endpoint that may serve it is usable now.",
-      { retryAfter: UNAVAILABLE_RETRY },
-    );
+    return noHealthyEndpoint();
   }
   const { failure } = last;
   if (failure.kind === "rejected") return rejected(failure);

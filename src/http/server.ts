@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { H3, serve, type H3Event, type HTTPError } from "h3";
-import { invalidRequest, serviceError } from "../canon/error.ts";
+import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
 import { handleControl } from "./control/handle.ts";
 import { ENDPOINTS, type Endpoint } from "./contract/endpoints.ts";
 import { handleInference } from "./pipeline.ts";
@@ -72,16 +72,7 @@ async function run(runtime: Runtime, handler: NodeHandler, event: H3Event): Prom
     await (lacksHost(incoming) ? withoutHost(runtime) : handler)(incoming, response);
   } catch {
     if (response.headersSent) response.destroy();
-    else {
-      const requestId = runtime.newRequestId();
-      sendError(
-        response,
-        incoming.url ?? "/",
-        internalError(),
-        requestId,
-        commonHeaders(requestId, readClientRequestId(incoming.headers["x-client-request-id"])),
-      );
-    }
+    else answerError(runtime, incoming, response, internalError());
   }
   if (response.writableEnded) boundWriting(response, runtime.limits.writeTime);
   else if (!response.destroyed) await closed(response);
@@ -109,20 +100,20 @@ function isResponse(value: unknown): value is ServerResponse {
   return typeof value === "object" && value !== null && "writeHead" in value;
 }
 
+/** Answers a request that never became a call of an endpoint. */
+function answerError(runtime: Runtime, incoming: IncomingMessage, response: ServerResponse, error: ServiceError): void {
+  const requestId = runtime.newRequestId();
+  const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
+  sendError(response, incoming.url ?? "/", error, requestId, commonHeaders(requestId, clientRequestId));
+}
+
 function refusedByFramework(runtime: Runtime, { status }: HTTPError): NodeHandler {
   return (incoming, response) => {
-    const requestId = runtime.newRequestId();
     const error =
       status === 400
         ? invalidRequest("malformed_url", "The path is not a valid URL: check its % escapes.")
         : internalError();
-    sendError(
-      response,
-      incoming.url ?? "/",
-      error,
-      requestId,
-      commonHeaders(requestId, readClientRequestId(incoming.headers["x-client-request-id"])),
-    );
+    answerError(runtime, incoming, response, error);
     return Promise.resolve();
   };
 }
@@ -134,22 +125,14 @@ function lacksHost(incoming: IncomingMessage): boolean {
 
 function withoutHost(runtime: Runtime): NodeHandler {
   return (incoming, response) => {
-    const requestId = runtime.newRequestId();
     const error = invalidRequest("missing_host", "Send the Host header; HTTP/1.1 requires it.");
-    sendError(
-      response,
-      incoming.url ?? "/",
-      error,
-      requestId,
-      commonHeaders(requestId, readClientRequestId(incoming.headers["x-client-request-id"])),
-    );
+    answerError(runtime, incoming, response, error);
     return Promise.resolve();
   };
 }
 
 function notFound(runtime: Runtime): NodeHandler {
   return (incoming, response) => {
-    const requestId = runtime.newRequestId();
     const path = incoming.url ?? "/";
     const stored = /^\/v1\/(responses|conversations|threads|assistants|files|batches)(\/|$|\?)/.test(path);
     const error = stored
@@ -160,13 +143,7 @@ function notFound(runtime: Runtime): NodeHandler {
           "The router keeps nothing, so stored objects do not exist here.",
         )
       : serviceError(404, "not_found", "unknown_path", "No such path and method; GET /openapi.json lists them.");
-    sendError(
-      response,
-      path,
-      error,
-      requestId,
-      commonHeaders(requestId, readClientRequestId(incoming.headers["x-client-request-id"])),
-    );
+    answerError(runtime, incoming, response, error);
     return Promise.resolve();
   };
 }
