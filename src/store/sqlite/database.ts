@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, constants, mkdirSync, openSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, constants, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -29,7 +29,7 @@ export function openDatabase(path: string, busyTimeout: number): DatabaseSync {
   if (path !== IN_MEMORY) prepareFile(path);
   const database = new DatabaseSync(path, { timeout: busyTimeout });
   try {
-    refuseForeignFile(database);
+    retryWhileBusy(() => refuseForeignFile(database));
     // The busy timeout does not cover the switch to WAL: without the retry, two processes that start together fail.
     retryWhileBusy(() => database.exec("PRAGMA journal_mode = WAL"));
     database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
@@ -44,7 +44,8 @@ export function openDatabase(path: string, busyTimeout: number): DatabaseSync {
 /** SQLite gives the WAL and its index the mode of the main file, so that one must be right before SQLite sees it. */
 function prepareFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600));
+  // Closing any descriptor of a file drops this process's locks on it, SQLite's too: only a file that is new is opened here.
+  if (!existsSync(path)) closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600));
   chmodSync(path, 0o600);
 }
 
