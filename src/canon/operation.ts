@@ -29,6 +29,18 @@ export const MODEL_OPERATION_OF = {
   moderations: "moderate",
 } as const satisfies Record<Operation, ModelOperation>;
 
+/** The wire protocol that callers of an operation speak; an endpoint of the same one gets their requests as they are. */
+export const SURFACE_DIALECT_OF: Readonly<Record<Operation, string | null>> = {
+  "chat.completions": "openai-chat",
+  completions: "openai-completions",
+  responses: "openai-responses",
+  messages: "anthropic-messages",
+  "messages.count_tokens": "anthropic-messages",
+  embeddings: null,
+  rerank: null,
+  moderations: null,
+};
+
 export function isOperation(value: string): value is Operation {
   return OPERATIONS.some((operation) => operation === value);
 }

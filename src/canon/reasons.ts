@@ -1,4 +1,5 @@
 import type { Denial } from "./decision.ts";
+import { FEATURES, isFeature } from "./generate/feature.ts";
 import { serviceError, type ErrorKind, type ServiceError } from "./error.ts";
 
 interface Reason {
@@ -32,6 +33,13 @@ export const REASONS = {
     kind: "invalid_request",
     param: null,
     sentence: "the request needs the capability {subject}, which {failing} does not have",
+  },
+  feature_not_supported: {
+    status: 400,
+    kind: "invalid_request",
+    param: null,
+    sentence:
+      "the request uses {feature}, which cannot be said to {failing}, whose wire protocol or model has no place for it",
   },
   unknown_preference: {
     status: 400,
@@ -93,13 +101,15 @@ function reasonOf(code: string): Reason | null {
   return isReasonCode(code) ? REASONS[code] : null;
 }
 
-/** A denial as the client gets it: the status of its reason, and one safe sentence that repeats policy, revision, constraint and reason. */
-export function denialError(denial: Denial): ServiceError {
+/**
+ * A denial as the client gets it: the status of its reason, and one safe sentence that repeats policy, revision, constraint and reason.
+ *
+ * @param paths which member of the request asked for what the denial is about; clients look at `param` to mend or to leave out.
+ */
+export function denialError(denial: Denial, paths: ReadonlyMap<string, string> = NO_PATHS): ServiceError {
   const reason = reasonOf(denial.reason);
-  const more = {
-    denial,
-    ...(reason === null || reason.param === null ? {} : { param: reason.param }),
-  };
+  const param = reason?.param ?? (denial.subject === null ? undefined : paths.get(denial.subject));
+  const more = { denial, ...(param === undefined ? {} : { param }) };
   if (reason !== null && reason.kind !== "policy_denied") {
     const sentence = fill(reason.sentence, denial);
     return serviceError(reason.status, reason.kind, denial.reason, `Request refused: ${sentence}.`, more);
@@ -110,6 +120,8 @@ export function denialError(denial: Denial): ServiceError {
   return serviceError(403, "policy_denied", denial.reason, `${by}${sentence}.`, more);
 }
 
+const NO_PATHS: ReadonlyMap<string, string> = new Map();
+
 function namedFailing(denial: Denial): string {
   return denial.failing.length === 0 ? "" : `, not passed by ${denial.failing.join(", ")}`;
 }
@@ -117,5 +129,10 @@ function namedFailing(denial: Denial): string {
 function fill(sentence: string, denial: Denial): string {
   return sentence
     .replace("{subject}", denial.subject ?? "in question")
+    .replace("{feature}", featureWords(denial.subject))
     .replace("{failing}", denial.failing.length === 0 ? "the route" : denial.failing.join(", "));
+}
+
+function featureWords(subject: string | null): string {
+  return subject !== null && isFeature(subject) ? FEATURES[subject] : "something";
 }

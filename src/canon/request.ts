@@ -1,4 +1,5 @@
 import type { Capability } from "./capability.ts";
+import type { Feature } from "./generate/feature.ts";
 import type { JsonObject } from "./json.ts";
 import type { Operation } from "./operation.ts";
 import type { ProviderPreferences } from "./preferences.ts";
@@ -43,6 +44,8 @@ export interface RequestShape {
   readonly operation: Operation;
   /** What the request needs, sorted, each once; derived once, when the body is parsed. */
   readonly needs: readonly Capability[];
+  /** What the request asks of the wire protocol, sorted, each once. */
+  readonly features: readonly Feature[];
   readonly stream: boolean;
   /** Estimated size of the input. */
   readonly context: TokenBucket;
@@ -55,12 +58,23 @@ export interface RequestShape {
   readonly dimensions: number | null;
 }
 
+/** Headers that belong to the surface's protocol; all others stay at the door. */
+export interface ProtocolHeaders {
+  /** `anthropic-version`; `null` where the request has none. */
+  readonly version: string | null;
+  /** Words of `anthropic-beta`, in their order. */
+  readonly betas: readonly string[];
+}
+
 /** What a surface's parser makes of a request body. The body is the caller's; nothing of it may be logged. */
 export interface InferenceRequest {
   /** The public name of a route, as the caller wrote it. */
   readonly model: string;
   readonly shape: RequestShape;
   readonly preferences: ProviderPreferences | null;
+  /** Capability or feature → path of the member that first asked for it, for an error's `param`. */
+  readonly paths: ReadonlyMap<Capability | Feature, string>;
+  readonly headers: ProtocolHeaders;
   /** The parsed body in the surface's own dialect. */
   readonly body: JsonObject;
   /** Whether the caller asked for the stream to end with its usage (`stream_options.include_usage`). */

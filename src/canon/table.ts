@@ -1,5 +1,7 @@
 import type { Capability } from "./capability.ts";
+import type { Feature } from "./generate/feature.ts";
 import type { ModelOperation } from "./operation.ts";
+import type { ReasoningEffort } from "./request.ts";
 
 /**
  * The compiled routing table: deep-frozen plain JSON, made by `compile/` and read by everybody else. All maps have a null prototype, all
@@ -68,6 +70,8 @@ export interface ProviderRow {
   readonly maxConcurrency: number;
   /** Named, validated deviations from the dialect. Sorted. */
   readonly flags: readonly string[];
+  /** Beta flags of the protocol that may be sent to the provider. Sorted. */
+  readonly betas: readonly string[];
 }
 
 export interface ModelRow {
@@ -84,6 +88,19 @@ export interface ModelRow {
   readonly dimensions: readonly number[];
   /** Who can read this model's signed reasoning; `null` where it signs none. */
   readonly signatureFamily: string | null;
+  /** How much the model may think, as its providers want to be told; `null` where routes.yaml does not say. */
+  readonly reasoning: ModelReasoning | null;
+  /** Features that the model refuses although its dialect has them. Sorted. */
+  readonly refuses: readonly Feature[];
+  /** Features that the model takes although not all models of its dialect do. Sorted. */
+  readonly accepts: readonly Feature[];
+}
+
+export interface ModelReasoning {
+  /** Efforts that the model takes as words; `null`: all that the dialect has. */
+  readonly efforts: readonly ReasoningEffort[] | null;
+  /** Effort → tokens. Where there is no table, neither is ever made of the other (protocols.md §5: nobody agrees on one). */
+  readonly budgets: Readonly<Partial<Record<ReasoningEffort, number>>> | null;
 }
 
 /** US dollars per million tokens; `request` per call. */
@@ -106,6 +123,10 @@ export interface EndpointRow {
   readonly price: Price | null;
   /** The model's capabilities as far as the dialect expresses them. Sorted. */
   readonly capabilities: readonly Capability[];
+  /** What requests of other protocols may ask of this one here. Sorted. */
+  readonly features: readonly Feature[];
+  /** The same for requests that are relayed in their own protocol: what only some models take is for the provider to judge. Sorted. */
+  readonly nativeFeatures: readonly Feature[];
 }
 
 export type UnknownFields = "reject" | "strip" | "forward";
@@ -118,6 +139,8 @@ export interface RouteRow {
   /** What happens when a fallback lacks what a request needs: the request is denied, or the fallback is left out. */
   readonly onGap: "deny" | "narrow";
   readonly unknownFields: UnknownFields;
+  /** Whether a response schema may be asked for as a tool where an endpoint has no native one. */
+  readonly emulateSchema: boolean;
   readonly operations: readonly ModelOperation[];
 }
 

@@ -6,6 +6,7 @@ import { readDocument } from "./authored/document.ts";
 import { reportLiteralSecrets } from "./authored/literal-secrets.ts";
 import { readShape } from "./authored/shape.ts";
 import { normaliseText } from "./authored/text.ts";
+import { checkFeatures } from "./checks/features.ts";
 import { checkModels } from "./checks/models.ts";
 import { checkProviders } from "./checks/providers.ts";
 import { checkRegions } from "./checks/regions.ts";
@@ -64,6 +65,7 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
   checkProviders(scene);
   checkRegions(scene, endpoints);
   checkModels(scene, endpoints);
+  checkFeatures(scene, endpoints);
   checkRoutes(scene, routes);
   checkWorkspaces(scene, routes);
   if (!findings.failed) checkUsage(scene, endpoints, routes);

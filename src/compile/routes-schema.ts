@@ -1,5 +1,7 @@
 import { CAPABILITY_NAMES } from "../canon/capability.ts";
+import { FEATURE_NAMES } from "../canon/generate/feature.ts";
 import { MODEL_OPERATIONS } from "../canon/operation.ts";
+import { REASONING_EFFORTS } from "../canon/request.ts";
 import { RETENTIONS } from "../canon/table.ts";
 import { auth, endpoint, model, provider } from "./authored/schema-supply.ts";
 import { policies, route, vocabulary, workspace } from "./authored/schema-use.ts";
@@ -82,6 +84,8 @@ function definitions(dialects: readonly string[]): Readonly<Record<string, Schem
     dialect: { type: "string", enum: dialects },
     capability: { type: "string", enum: CAPABILITY_NAMES },
     operation: { type: "string", enum: MODEL_OPERATIONS },
+    feature: { type: "string", enum: FEATURE_NAMES },
+    effort: { type: "string", enum: REASONING_EFFORTS.filter((effort) => effort !== "unspecified") },
     retention: { type: "string", enum: RETENTIONS },
     duration: {
       type: "string",

@@ -1,8 +1,10 @@
 import { CAPABILITIES, type Capability } from "../canon/capability.ts";
 import type { Candidate } from "../canon/decision.ts";
+import { SURFACE_DIALECT_OF } from "../canon/operation.ts";
 import type { ReasonCode } from "../canon/reasons.ts";
 import type { RequestShape } from "../canon/request.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
+import { emulatesSchema } from "../canon/generate/schema-emulation.ts";
 import type { Trace } from "./trace.ts";
 
 /** One thing the table must approve before a request may use a candidate. */
@@ -11,6 +13,8 @@ interface Approval {
   readonly reason: ReasonCode;
   readonly subject: string | null;
   readonly passes: (candidate: Candidate) => boolean;
+  /** It makes candidates ineligible, the primary too, whatever the route says of gaps; it denies only where none is left. */
+  readonly filters?: true;
 }
 
 /**
@@ -28,9 +32,11 @@ export function applyApprovals(
   trace: Trace,
 ): readonly Candidate[] {
   let remaining = candidates;
-  for (const approval of approvalsFor(table, workspace, shape)) {
+  for (const approval of approvalsFor(table, workspace, route, shape)) {
     const failing = remaining.filter((candidate) => !approval.passes(candidate));
-    const mayNarrow = route.onGap === "narrow" && failing.every((candidate) => candidate.rank === "fallback");
+    const mayNarrow =
+      approval.filters === true ||
+      (route.onGap === "narrow" && failing.every((candidate) => candidate.rank === "fallback"));
     const narrowed = remaining.filter((candidate) => approval.passes(candidate));
     const failingIds = failing.map((candidate) => candidate.endpoint.id);
     const denied = failing.length > 0 && (!mayNarrow || narrowed.length === 0);
@@ -60,10 +66,16 @@ export function applyApprovals(
   return remaining;
 }
 
-function approvalsFor(table: RoutingTable, workspace: WorkspaceRow, shape: RequestShape): readonly Approval[] {
+function approvalsFor(
+  table: RoutingTable,
+  workspace: WorkspaceRow,
+  route: RouteRow,
+  shape: RequestShape,
+): readonly Approval[] {
   const { approve } = workspace;
   return [
-    ...shape.needs.flatMap((capability) => capabilityApprovals(workspace, capability)),
+    ...shape.needs.flatMap((capability) => capabilityApprovals(workspace, route, shape, capability)),
+    ...featureApprovals(shape),
     {
       constraint: "provider_approved",
       reason: "PROVIDER_NOT_APPROVED",
@@ -81,7 +93,12 @@ function approvalsFor(table: RoutingTable, workspace: WorkspaceRow, shape: Reque
   ];
 }
 
-function capabilityApprovals(workspace: WorkspaceRow, capability: Capability): readonly Approval[] {
+function capabilityApprovals(
+  workspace: WorkspaceRow,
+  route: RouteRow,
+  shape: RequestShape,
+  capability: Capability,
+): readonly Approval[] {
   const facts = CAPABILITIES[capability];
   const approvals: Approval[] = [];
   if (facts.declared) {
@@ -89,7 +106,9 @@ function capabilityApprovals(workspace: WorkspaceRow, capability: Capability): r
       constraint: `capability_supported:${capability}`,
       reason: "capability_not_supported",
       subject: capability,
-      passes: ({ endpoint }) => endpoint.capabilities.includes(capability),
+      passes: ({ endpoint }) =>
+        endpoint.capabilities.includes(capability) ||
+        (capability === "json_schema" && emulatesSchema(route, shape, endpoint)),
     });
   }
   if (facts.approved) {
@@ -102,6 +121,22 @@ function capabilityApprovals(workspace: WorkspaceRow, capability: Capability): r
     });
   }
   return approvals;
+}
+
+/**
+ * What the request's protocol lets it say must be sayable in the endpoint's (decisions.md, rule 2): a candidate that cannot be told everything
+ * is no candidate. Requests in the endpoint's own protocol may also use what only some of its models take.
+ */
+function featureApprovals(shape: RequestShape): readonly Approval[] {
+  const own = SURFACE_DIALECT_OF[shape.operation];
+  return shape.features.map((feature) => ({
+    constraint: `feature_expressed:${feature}`,
+    reason: "feature_not_supported",
+    subject: feature,
+    passes: ({ endpoint }) =>
+      (endpoint.dialect === own ? endpoint.nativeFeatures : endpoint.features).includes(feature),
+    ...(feature === "signed_reasoning" ? { filters: true } : {}),
+  }));
 }
 
 function dimensionApprovals(table: RoutingTable, workspace: WorkspaceRow, shape: RequestShape): readonly Approval[] {
@@ -125,12 +160,16 @@ function dimensionApprovals(table: RoutingTable, workspace: WorkspaceRow, shape:
   ];
 }
 
-/** Signed reasoning in the history can be read by its own family only (decisions.md, rule 6; protocols.md §0.9). */
+/**
+ * Signed reasoning in the history can be read by its own family only (decisions.md, rule 6; protocols.md §0.9). A fallback that answered the last
+ * turn is then the only one that can take the next, so this constraint chooses among candidates in place of refusing.
+ */
 function signatureApprovals(table: RoutingTable, shape: RequestShape): readonly Approval[] {
   if (shape.signatureFamilies.length === 0) return [];
   return [
     {
       constraint: "signature_family",
+      filters: true,
       reason: "SIGNATURE_FAMILY_MISMATCH",
       subject: null,
       passes: ({ endpoint }) => {

@@ -26,6 +26,76 @@ function reason(decision: Decision): string | null {
   return decision.outcome === "deny" ? decision.denial.reason : null;
 }
 
+describe("what the wire protocol of an endpoint can be told", () => {
+  const features = ["conversation", "stop_sequences"] as const;
+  const mixed = (onGap: "deny" | "narrow") =>
+    table({
+      endpoints: [endpoint("a"), endpoint("b", { dialect: "openai-responses" })],
+      routes: [route("r", "a", ["b"], { onGap })],
+    });
+
+  it("refuses what one fallback cannot be told, and names the feature and the fallback", () => {
+    const decision = decide(mixed("deny"), fakePolicies(), identity, question({ shape: shape({ features }) }), NOW);
+    expect(decision).toMatchObject({
+      outcome: "deny",
+      denial: {
+        constraint: "feature_expressed:stop_sequences",
+        reason: "feature_not_supported",
+        subject: "stop_sequences",
+        failing: ["b"],
+      },
+    });
+  });
+
+  it("leaves such a fallback out where the route narrows, and says so", () => {
+    const decision = decide(mixed("narrow"), fakePolicies(), identity, question({ shape: shape({ features }) }), NOW);
+    expect(plan(decision)).toEqual(["a"]);
+    expect(decision.trace).toContainEqual(
+      expect.objectContaining({
+        constraint: "feature_expressed:stop_sequences",
+        verdict: "fail",
+        failing: ["b"],
+        effect: "narrowed",
+      }),
+    );
+  });
+
+  it("leaves it to a provider what only some of its models take, where the caller speaks its protocol", () => {
+    const rows = table({
+      endpoints: [endpoint("a", { dialect: "anthropic-messages" })],
+      routes: [route("r", "a", [])],
+    });
+    const asked = ["mid_conversation_system"] as const;
+    const native = question({ shape: shape({ operation: "messages", features: asked }) });
+    const foreign = question({ shape: shape({ operation: "responses", features: asked }) });
+    expect(plan(decide(rows, fakePolicies(), identity, native, NOW))).toEqual(["a"]);
+    expect(reason(decide(rows, fakePolicies(), identity, foreign, NOW))).toBe("feature_not_supported");
+  });
+});
+
+describe("a response schema where an endpoint has none", () => {
+  const asked = shape({ operation: "chat.completions", needs: ["json_schema"], features: ["conversation"] });
+  const rows = (emulateSchema: boolean) =>
+    table({
+      endpoints: [endpoint("a", { dialect: "anthropic-messages", capabilities: ["tools"] })],
+      routes: [route("r", "a", [], { emulateSchema })],
+    });
+
+  it("is refused unless the route declares the emulation", () => {
+    expect(reason(decide(rows(false), fakePolicies(), identity, question({ shape: asked }), NOW))).toBe(
+      "capability_not_supported",
+    );
+    expect(plan(decide(rows(true), fakePolicies(), identity, question({ shape: asked }), NOW))).toEqual(["a"]);
+  });
+
+  it("is refused together with reasoning or a forced tool, which the emulation would fight", () => {
+    const bound = shape({ ...asked, features: ["constrained_schema", "conversation"] });
+    expect(reason(decide(rows(true), fakePolicies(), identity, question({ shape: bound }), NOW))).toBe(
+      "capability_not_supported",
+    );
+  });
+});
+
 describe("approvals of the table", () => {
   it("routes to the primary, then the fallbacks", () => {
     expect(plan(decide(table(), fakePolicies(), identity, question(), NOW))).toEqual(["a", "b"]);
@@ -106,11 +176,11 @@ describe("approvals of the table", () => {
     expect(reason(decision)).toBe(expected);
   });
 
-  it("sends signed reasoning only to its own family", () => {
+  it("sends signed reasoning only to its own family, also where the primary is of another", () => {
     const rows = table({
       models: [model("m", { signatureFamily: "one" }), model("n", { signatureFamily: "two" })],
       endpoints: [endpoint("a"), endpoint("b", { model: "n" })],
-      routes: [route("r", "a", ["b"], { onGap: "narrow" })],
+      routes: [route("r", "a", ["b"])],
     });
     const same = decide(
       rows,
@@ -126,8 +196,13 @@ describe("approvals of the table", () => {
       question({ shape: shape({ signatureFamilies: ["two"] }) }),
       NOW,
     );
+    const nobody = question({ shape: shape({ signatureFamilies: ["three"] }) });
     expect(plan(same)).toEqual(["a"]);
-    expect(reason(other)).toBe("SIGNATURE_FAMILY_MISMATCH");
+    expect(plan(other)).toEqual(["b"]);
+    expect(other.trace).toContainEqual(
+      expect.objectContaining({ constraint: "signature_family", failing: ["a"], effect: "narrowed" }),
+    );
+    expect(reason(decide(rows, fakePolicies(), identity, nobody, NOW))).toBe("SIGNATURE_FAMILY_MISMATCH");
   });
 
   it("approves the length of vectors, the longest one where the request names none", () => {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
+import { FEATURE_NAMES } from "../../src/canon/generate/feature.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../src/canon/request.ts";
 import { createDecider } from "../../src/decide/decider.ts";
 import { decide, type Question } from "../../src/decide/decide.ts";
@@ -12,6 +13,7 @@ const questions: fc.Arbitrary<Question> = fc.record({
   shape: fc.record({
     operation: fc.constantFrom("chat.completions", "embeddings"),
     needs: fc.subarray([...CAPABILITY_NAMES]).map((needs) => needs.toSorted()),
+    features: fc.subarray([...FEATURE_NAMES]).map((features) => features.toSorted()),
     stream: fc.boolean(),
     context: fc.constantFrom(...TOKEN_BUCKETS),
     maxOutput: fc.constantFrom(...TOKEN_BUCKETS),

@@ -85,6 +85,8 @@ const identities: fc.Arbitrary<Identity> = fc
   })
   .map((words) => ({ ...identity, ...words }));
 
+const NO_HEADERS = { version: null, betas: [] };
+
 const ajv = new Ajv2020({ allErrors: true });
 
 describe("the input of policies", () => {
@@ -93,7 +95,7 @@ describe("the input of policies", () => {
     let asked = 0;
     fc.assert(
       fc.property(bodies, identities, fc.integer({ min: 0, max: 4e12 }), (body, caller, at) => {
-        const request = chatSurface.parse(body, JSON.stringify(body).length);
+        const request = chatSurface.parse(body, JSON.stringify(body).length, NO_HEADERS);
         if ("code" in request) return;
         const policies = { ...fakePolicies(), readsTime: true };
         decide(rows, policies, caller, request, at);
@@ -112,7 +114,11 @@ describe("the input of policies", () => {
     fc.assert(
       fc.property(word("r", "constructor", "__proto__"), (name) => {
         const policies = fakePolicies();
-        const request = chatSurface.parse({ model: name, messages: [{ role: "user", content: CANARY }] }, 100);
+        const request = chatSurface.parse(
+          { model: name, messages: [{ role: "user", content: CANARY }] },
+          100,
+          NO_HEADERS,
+        );
         if ("code" in request) throw new Error("refused");
         decide(rows, policies, identity, request, 0);
         expect(policies.asked.map((input) => input.request.route)).toEqual(name === "r" ? ["r"] : []);
@@ -123,7 +129,7 @@ describe("the input of policies", () => {
   /** An input of the table, as the router makes it. */
   function example(): PolicyInput {
     const policies = fakePolicies();
-    const request = chatSurface.parse({ model: "r", messages: [{ role: "user", content: "hi" }] }, 100);
+    const request = chatSurface.parse({ model: "r", messages: [{ role: "user", content: "hi" }] }, 100, NO_HEADERS);
     if ("code" in request) throw new Error("refused");
     const preferences = { data_collection: "allow" } as const;
     decide(rows, policies, { ...identity, labels: ["eu"] }, { ...request, preferences }, 0);

@@ -96,7 +96,7 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
   const outcomes: OutcomeRecord[] = [];
   const pools = new ConnectionPools();
   const { connections, release } = pools.acquire(options.table, ({ id }) =>
-    options.disabled?.includes(id) === true ? null : { secret: `secret-of-${id}`, simulatedBaseUrl: null },
+    options.disabled?.includes(id) === true ? null : { secret: `secret-of-${id}`, simulatedOrigin: null },
   );
   const decider = createDecider(options.table, options.policies ?? fakePolicies(), Date.now);
   const snapshots = new SnapshotHolder({ decider, connections, release });

@@ -12,6 +12,8 @@ import type {
   WorkspaceRow,
 } from "../../src/canon/table.ts";
 
+import { DIALECTS, isDialectName, type DialectFacts } from "../../src/dialects/names.ts";
+
 /** Small tables for tests of the core: every row has a sensible default and a test says only what it is about. */
 export function provider(id: string, more: Partial<ProviderRow> = {}): ProviderRow {
   return {
@@ -25,6 +27,7 @@ export function provider(id: string, more: Partial<ProviderRow> = {}): ProviderR
     timeouts: { connect: 1_000, firstByte: 2_000, idle: 2_000, total: 10_000 },
     maxConcurrency: 50,
     flags: [],
+    betas: [],
     ...more,
   };
 }
@@ -39,11 +42,16 @@ export function model(id: string, more: Partial<ModelRow> = {}): ModelRow {
     capabilities: ["tools", "json_schema"],
     dimensions: [],
     signatureFamily: null,
+    reasoning: null,
+    refuses: [],
+    accepts: [],
     ...more,
   };
 }
 
 export function endpoint(id: string, more: Partial<EndpointRow> = {}): EndpointRow {
+  const { dialect = "openai-chat" } = more;
+  const facts: DialectFacts | null = isDialectName(dialect) ? DIALECTS[dialect] : null;
   return {
     id,
     model: "m",
@@ -53,6 +61,8 @@ export function endpoint(id: string, more: Partial<EndpointRow> = {}): EndpointR
     upstreamModel: `upstream-${id}`,
     price: { input: 1, output: 2, request: 0 },
     capabilities: ["json_schema", "tools"],
+    features: facts?.features.toSorted() ?? [],
+    nativeFeatures: facts === null ? [] : [...facts.features, ...facts.optional].toSorted(),
     ...more,
   };
 }
@@ -70,6 +80,7 @@ export function route(
     fallbacks,
     onGap: "deny",
     unknownFields: "reject",
+    emulateSchema: false,
     operations: ["generate"],
     ...more,
   };
@@ -148,6 +159,7 @@ export function shape(more: Partial<RequestShape> = {}): RequestShape {
   return {
     operation: "chat.completions",
     needs: [],
+    features: [],
     stream: false,
     context: "to_1k",
     maxOutput: "unspecified",

@@ -1,5 +1,7 @@
 import type { Capability } from "../../canon/capability.ts";
+import type { Feature } from "../../canon/generate/feature.ts";
 import type { ModelOperation } from "../../canon/operation.ts";
+import type { ReasoningEffort } from "../../canon/request.ts";
 import type { OnMissingSecret, Retention, SecretReference, UnknownFields } from "../../canon/table.ts";
 
 /**
@@ -28,6 +30,7 @@ export interface AuthoredProvider {
   readonly timeouts?: AuthoredTimeouts;
   readonly max_concurrency?: number;
   readonly flags?: readonly string[];
+  readonly beta_flags?: readonly string[];
 }
 
 /** Either `bearer`, or `header` with `secret`; the schema refuses anything between. */
@@ -55,6 +58,15 @@ export interface AuthoredModel {
   readonly capabilities?: readonly Capability[];
   readonly dimensions?: readonly number[];
   readonly signature_family?: string;
+  readonly reasoning?: AuthoredReasoning;
+  readonly refuses?: readonly Feature[];
+  readonly accepts?: readonly Feature[];
+}
+
+export interface AuthoredReasoning {
+  readonly efforts?: readonly ReasoningEffort[];
+  /** Effort → tokens. */
+  readonly budgets?: Readonly<Partial<Record<ReasoningEffort, number>>>;
 }
 
 export interface AuthoredEndpoint {
@@ -82,6 +94,7 @@ export interface AuthoredRoute {
   readonly fallbacks?: readonly AuthoredFallback[];
   readonly on_gap?: "deny" | "narrow";
   readonly unknown_fields?: UnknownFields;
+  readonly emulate_json_schema?: boolean;
   readonly operations?: readonly ModelOperation[];
 }
 

@@ -59,6 +59,14 @@ export const provider: Schema = object(
     flags: list("Named deviations from the dialect; listed under Dialects in docs/configuration.md.", {
       $ref: "#/$defs/word",
     }),
+    beta_flags: list(
+      "Words of the caller's `anthropic-beta` header that may be sent to this provider; others are left out, and the evidence says so.",
+      {
+        type: "string",
+        pattern: "^[a-z0-9][a-z0-9.-]{0,126}$",
+        patternErrorMessage: "a beta flag such as `context-management-2025-06-27`",
+      },
+    ),
   },
   ["dialect", "base_url", "region", "auth"],
 );
@@ -124,6 +132,27 @@ export const model: Schema = object(
       "word",
       "Models of one family can read each other's signed reasoning. Leave out where a model signs none.",
     ),
+    reasoning: object("How the model is told how much to think.", {
+      efforts: list("Efforts that the model takes as words. All that the dialect has unless set.", {
+        $ref: "#/$defs/effort",
+      }),
+      budgets: {
+        type: "object",
+        description:
+          "Effort → tokens. Only this table ever turns an effort into a budget or a budget into an effort, and only for translated requests.",
+        propertyNames: { $ref: "#/$defs/effort" },
+        additionalProperties: { $ref: "#/$defs/tokens" },
+      },
+    }),
+    refuses: list(
+      "What the model refuses although its dialect has it, such as `sampling`; listed under Features below.",
+      {
+        $ref: "#/$defs/feature",
+      },
+    ),
+    accepts: list("What the model takes although not all models of its dialect do; listed under Features below.", {
+      $ref: "#/$defs/feature",
+    }),
   },
   ["operations"],
 );

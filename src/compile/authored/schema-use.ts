@@ -35,6 +35,12 @@ export const route: Schema = object(
       default: "reject",
       description: "What happens to request fields that no dialect knows.",
     },
+    emulate_json_schema: {
+      type: "boolean",
+      default: false,
+      description:
+        "Whether a response schema is asked for as a forced tool where an endpoint has no `json_schema` of its own. Never together with reasoning or a forced tool.",
+    },
     operations: {
       ...list("Kinds of work offered under this name. All that the primary does unless set.", {
         $ref: "#/$defs/operation",

@@ -150,6 +150,18 @@ export const ROUTE_CODES = {
     "A model declares a capability that none of its endpoints' dialects can carry.",
     "Remove the capability, or serve the model over a dialect that carries it.",
   ),
+  FEATURE_UNREACHABLE: warning(
+    "A model accepts or refuses a feature that is not for it to accept or refuse over the dialects of its endpoints.",
+    "Remove it, or serve the model over a dialect that has the feature.",
+  ),
+  SIGNATURE_FAMILY_MISSING: warning(
+    "A model reasons over a dialect whose reasoning is signed, but no `signature_family` says who can read it.",
+    "Name the family. Without one, requests that give the model its own reasoning back are denied.",
+  ),
+  BETA_FLAGS_UNUSED: error(
+    "A provider lists beta flags, but its dialect has no header for them.",
+    "Remove the list, or correct the dialect.",
+  ),
   CAPABILITY_WIDENED: error(
     "An endpoint lists a capability that its model does not have. Endpoints narrow, they never widen.",
     "Add it to the model if the model has it everywhere, otherwise remove it.",

@@ -1,3 +1,4 @@
+import { FEATURES } from "../../canon/generate/feature.ts";
 import type { DialectFacts } from "../../dialects/names.ts";
 import { ROUTE_CODES } from "../findings/codes.ts";
 
@@ -50,13 +51,35 @@ ${sections.join("\n\n")}
 ## Dialects
 
 ${table(["Dialect", "Operations", "Capabilities that it carries", "Flags"], Object.entries(dialects).map(dialectRow))}
+
+## Features
+
+What requests may ask of a wire protocol beyond what they ask of a model. A request in one protocol that an endpoint of
+another may get is refused by name where that endpoint lacks what it uses. \`refuses\` of a model takes features away;
+\`accepts\` adds those marked \`if accepted\`.
+
+${table(
+  ["Feature", "A request uses it by", "Dialects"],
+  Object.entries(FEATURES).map((feature) => featureRow(feature, dialects)),
+)}
 `;
 }
 
 function dialectRow([name, facts]: readonly [string, DialectFacts]): readonly string[] {
   const code = (words: readonly string[]) => words.map((word) => `\`${word}\``).join(", ");
-  const flags = Object.entries(facts.flags).map(([flag, meaning]) => `\`${flag}\`: ${meaning}`);
+  const flags = Object.entries(facts.flags).map(([flag, { meaning }]) => `\`${flag}\`: ${meaning}`);
   return [`\`${name}\``, code(facts.operations), code(facts.expresses), flags.join(" ")];
+}
+
+function featureRow(
+  [name, meaning]: readonly [string, string],
+  dialects: Readonly<Record<string, DialectFacts>>,
+): readonly string[] {
+  const carrying = Object.entries(dialects).flatMap(([dialect, { features, optional }]) => {
+    if (features.some((feature) => feature === name)) return [`\`${dialect}\``];
+    return optional.some((feature) => feature === name) ? [`\`${dialect}\` (if accepted)`] : [];
+  });
+  return [`\`${name}\``, meaning, carrying.join(", ")];
 }
 
 /** One heading for each mapping of the schema, its keys as a table, then the mappings inside it. */

@@ -91,6 +91,7 @@ function normaliseProvider(id: string, row: AuthoredProvider): ProviderRow {
     timeouts: normaliseTimeouts(row),
     maxConcurrency: row.max_concurrency ?? defaults.DEFAULT_MAX_CONCURRENCY,
     flags: sorted(row.flags ?? []),
+    betas: sorted(row.beta_flags ?? []),
   };
 }
 
@@ -139,7 +140,16 @@ function normaliseModel(id: string, row: AuthoredModel): ModelRow {
     capabilities: sorted(row.capabilities ?? []),
     dimensions: (row.dimensions ?? []).toSorted(ascending),
     signatureFamily: row.signature_family ?? null,
+    reasoning: normaliseReasoning(row),
+    refuses: sorted(row.refuses ?? []),
+    accepts: sorted(row.accepts ?? []),
   };
+}
+
+function normaliseReasoning({ reasoning }: AuthoredModel): ModelRow["reasoning"] {
+  if (reasoning === undefined) return null;
+  const { efforts, budgets } = reasoning;
+  return { efforts: efforts === undefined ? null : sorted(efforts), budgets: budgets ?? null };
 }
 
 function normaliseEndpoint(row: AuthoredEndpoint): NormalisedEndpoint {
@@ -165,6 +175,7 @@ function normaliseRoute(id: string, row: AuthoredRoute): NormalisedRoute {
     fallbacks: row.fallbacks ?? [],
     onGap: row.on_gap ?? "deny",
     unknownFields: row.unknown_fields ?? "reject",
+    emulateSchema: row.emulate_json_schema ?? false,
     operations: row.operations === undefined ? null : sorted(row.operations),
   };
 }

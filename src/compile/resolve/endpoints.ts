@@ -2,6 +2,7 @@ import type { EndpointRow } from "../../canon/table.ts";
 import type { DialectFacts } from "../../dialects/names.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import { suggest } from "../findings/suggest.ts";
+import { endpointFeatures } from "./features.ts";
 import type { NormalisedEndpoint } from "../normalised/normalise.ts";
 import type { Scene } from "../scene.ts";
 
@@ -44,6 +45,7 @@ function resolveEndpoint(scene: Scene, endpoint: NormalisedEndpoint, index: numb
     const hint = "an endpoint narrows its model's capabilities, it never widens them";
     scene.report.value("CAPABILITY_WIDENED", ["endpoints", index, "capabilities"], message, hint);
   }
+  const features = endpointFeatures(facts, model, provider);
   const row = {
     id: endpoint.id,
     model: model.id,
@@ -55,6 +57,8 @@ function resolveEndpoint(scene: Scene, endpoint: NormalisedEndpoint, index: numb
     capabilities: model.capabilities.filter(
       (capability) => allowed.includes(capability) && facts.expresses.includes(capability),
     ),
+    features: features.translated,
+    nativeFeatures: features.native,
   };
   return { row, index, facts };
 }

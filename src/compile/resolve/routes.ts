@@ -32,7 +32,7 @@ export function resolveRoutes(scene: Scene, endpoints: Endpoints): ReadonlyMap<s
     if (primary === undefined) continue;
     const fallbacks = expandFallbacks(scene, route, endpoints);
     const operations = routeOperations(scene, route, primary);
-    const { id, title, onGap, unknownFields } = route;
+    const { id, title, onGap, unknownFields, emulateSchema } = route;
     const row = {
       id,
       title,
@@ -40,6 +40,7 @@ export function resolveRoutes(scene: Scene, endpoints: Endpoints): ReadonlyMap<s
       fallbacks: fallbacks.map(({ endpoint }) => endpoint.row.id),
       onGap,
       unknownFields,
+      emulateSchema,
       operations,
     };
     resolved.set(id, { row, primary, fallbacks });

@@ -1,0 +1,70 @@
+import type { UpstreamFailure } from "../failure.ts";
+import type { JsonObject } from "../json.ts";
+import type { Loss } from "./loss.ts";
+import type { TokenUsage } from "./usage.ts";
+
+/**
+ * Why an answer ended properly. Everything else that a provider may say is a failure, on every surface (protocols.md §5, "Finish/stop mapping").
+ * `pause` (the provider wants the same request again) and `other` exist on native relays only.
+ */
+export const FINISH_REASONS = [
+  "stop",
+  "stop_sequence",
+  "length",
+  "context_window",
+  "tool_calls",
+  "refusal",
+  "content_filter",
+  "pause",
+  "other",
+] as const;
+export type FinishReason = (typeof FINISH_REASONS)[number];
+
+/** Finish reasons after which the answer is shorter than it would have been. */
+export const INCOMPLETE_REASONS: ReadonlySet<FinishReason> = new Set(["length", "context_window", "content_filter"]);
+
+/**
+ * One thing that happened while an answer was made. Laws, for every dialect: `start` first; blocks have contiguous indices from 0 and do not
+ * overlap (each is closed before the next is opened); deltas come between `open` and `close` of their block and are of its kind; exactly one of
+ * `finish` and `failure`, last; no block is open at a `finish`.
+ */
+export type InferenceEvent =
+  | { readonly type: "start"; readonly model: string | null }
+  | { readonly type: "open"; readonly index: number; readonly block: OpenBlock }
+  | { readonly type: "text"; readonly index: number; readonly text: string; readonly logprobs: readonly TokenLogprob[] }
+  | { readonly type: "refusal"; readonly index: number; readonly text: string }
+  | { readonly type: "reasoning"; readonly index: number; readonly text: string }
+  /** At most one a reasoning block, after its text. */
+  | { readonly type: "signature"; readonly index: number; readonly signature: string; readonly family: string }
+  /** A fragment of the JSON text of a tool call's arguments. */
+  | { readonly type: "arguments"; readonly index: number; readonly json: string }
+  | { readonly type: "citation"; readonly index: number; readonly citation: Citation }
+  | { readonly type: "close"; readonly index: number }
+  /** Each later one replaces what it says and keeps what it does not (`mergeUsage`). */
+  | { readonly type: "usage"; readonly usage: TokenUsage }
+  | { readonly type: "loss"; readonly loss: Loss }
+  | { readonly type: "finish"; readonly reason: FinishReason; readonly stopSequence: string | null }
+  | { readonly type: "failure"; readonly failure: UpstreamFailure };
+
+export type OpenBlock =
+  | { readonly kind: "text" }
+  | { readonly kind: "refusal" }
+  /** `summary`: the text sums up reasoning that is not shown. */
+  | { readonly kind: "reasoning"; readonly summary: boolean }
+  | { readonly kind: "tool_call"; readonly id: string; readonly name: string };
+
+/** One token with its natural logarithm of probability, as OpenAI's two protocols write it. */
+export interface TokenLogprob {
+  readonly token: string;
+  readonly logprob: number;
+  readonly bytes: readonly number[] | null;
+  readonly top: readonly JsonObject[];
+}
+
+/** Where a piece of text comes from. Positions are code points into the block's text, `null` where the provider gives none. */
+export interface Citation {
+  readonly url: string | null;
+  readonly title: string | null;
+  readonly start: number | null;
+  readonly end: number | null;
+}

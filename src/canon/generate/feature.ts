@@ -1,0 +1,54 @@
+/**
+ * What a request asks of a wire protocol, beyond what it asks of a model (`capability.ts`). An endpoint's features are its dialect's, less
+ * what its provider's flags and its model take away; a request that uses another is refused before anything is sent, with the member's
+ * name (decisions.md, rules 1 and 2). The sentence stands after "the request uses".
+ */
+export const FEATURES = {
+  native_chat: "a member that only the chat completions protocol has",
+  native_completions: "a member that only the legacy completions protocol has",
+  native_responses: "a member that only the responses protocol has",
+  native_messages: "a member that only the messages protocol has",
+  conversation: "system text, tools or several turns, which a plain text prompt cannot carry",
+  count_tokens: "token counting",
+  sampling: "temperature or top_p",
+  temperature_above_1: "a temperature above 1",
+  top_k: "top_k",
+  penalties: "a frequency or presence penalty",
+  logit_bias: "logit_bias",
+  seed: "a seed",
+  stop_sequences: "stop sequences",
+  stop_sequences_over_4: "more than four stop sequences",
+  token_logprobs: "log probabilities of tokens",
+  verbosity: "verbosity",
+  effort_none: "reasoning effort none",
+  effort_minimal: "reasoning effort minimal",
+  effort_low: "reasoning effort low",
+  effort_medium: "reasoning effort medium",
+  effort_high: "reasoning effort high",
+  effort_xhigh: "reasoning effort xhigh",
+  effort_max: "reasoning effort max",
+  reasoning_budget: "a reasoning budget in tokens",
+  signed_reasoning: "signed reasoning of an earlier answer",
+  mid_conversation_system: "system text after the first turn",
+  image_url: "an image by URL, which the router never fetches",
+  image_detail: "an image detail other than auto",
+  file_url: "a file by URL, which the router never fetches",
+  file_of_other_type: "a file that is neither PDF nor plain text",
+  tool_result_files: "images or files in a tool result",
+  tool_strict: "strict tools",
+  tool_choice_required: "a tool choice that demands some tool",
+  tool_choice_named: "a tool choice that names one tool",
+  tool_choice_allowed: "a tool choice that allows some of the tools",
+  forced_tool_with_reasoning: "a forced tool together with reasoning",
+  parallel_tool_calls_off: "parallel tool calls switched off",
+  constrained_schema: "a response schema together with reasoning or a forced tool",
+} as const satisfies Record<string, string>;
+
+export type Feature = keyof typeof FEATURES;
+
+/** Every feature, in the order of the table above. */
+export const FEATURE_NAMES: readonly Feature[] = Object.keys(FEATURES).filter(isFeature);
+
+export function isFeature(value: string): value is Feature {
+  return Object.hasOwn(FEATURES, value);
+}

@@ -1,0 +1,48 @@
+/**
+ * What a translation could not carry and left out or changed on purpose, because the answer does not depend on it (protocols.md §5, the
+ * cells marked `~`). The words stand in the evidence and in `docs/translation-matrix.md`; nothing else is ever left out.
+ */
+export const LOSSES = {
+  turns_merged: "Consecutive turns of one role were sent as one",
+  system_joined: "Several leading system messages were sent as one list",
+  developer_as_system: "Developer text was sent as system text, or the other way round",
+  empty_text_dropped: "Empty text was left out",
+  participant_name_dropped: "The name of a message's author was left out",
+  parts_reordered: "Text or reasoning that followed a tool call was put before it",
+  item_id_dropped: "Ids and states of items in the history were left out",
+  message_phase_dropped: "The phase of an assistant message was left out",
+  cache_mark_dropped: "Prompt cache marks were left out",
+  cache_hint_dropped: "Prompt cache keys and options were left out",
+  service_tier_changed: "The service tier was mapped to the nearest word, or left out",
+  hint_dropped: "A member that may only help was left out",
+  image_detail_dropped: "The image detail `auto` was left out",
+  file_name_dropped: "A file's name was left out",
+  file_name_made: "A file without a name was given one",
+  call_ids_rewritten: "Ids of tool calls were rewritten, consistently within the request",
+  tool_error_flag_dropped: "The mark that a tool result is an error was left out",
+  allowed_tools_filtered: "Only the allowed tools were sent",
+  tool_arguments_normalised: "Tool arguments were printed anew as JSON",
+  schema_name_dropped: "A schema's name, description or strictness was left out",
+  schema_name_made: "A schema without a name was given one",
+  schema_emulated: "The response schema was asked for as a tool",
+  effort_as_budget: "The reasoning effort was sent as a budget of tokens, by the table in routes.yaml",
+  budget_as_effort: "The reasoning budget was sent as an effort, by the table in routes.yaml",
+  reasoning_display_dropped: "How reasoning is shown or summarised was left out",
+  unsigned_reasoning_dropped: "Reasoning without a signature was left out of the history",
+  refusal_as_text: "A refusal in the history or in the answer was sent as text",
+  citations_dropped: "Citations in the history or in the answer were left out",
+  logprobs_dropped: "Log probabilities in the history were left out",
+  prompt_as_message: "A prompt was sent as a user message, or the other way round",
+  output_limit_defaulted: "The model's default output limit was sent",
+  output_limit_raised: "An output limit below the least that the protocol takes was raised to it",
+  beta_flag_dropped: "A beta flag that the provider's row does not list was left out",
+  reasoning_dropped: "Reasoning in the answer was left out",
+  tool_call_dropped: "A tool call that nobody had offered a tool for was left out of the answer",
+  signature_dropped: "A signature of reasoning was left out of the answer",
+  usage_hidden: "Details of usage that the surface has no member for were left out",
+  usage_unknown: "Counts that the provider did not give read 0, because the surface's clients demand numbers",
+  stop_sequence_unnamed: "The answer does not say which stop sequence ended it",
+  finish_synthesised: "The provider ended its answer properly without saying why; `stop` was said",
+} as const satisfies Record<string, string>;
+
+export type Loss = keyof typeof LOSSES;

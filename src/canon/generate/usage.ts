@@ -1,0 +1,31 @@
+/**
+ * Token counts as the upstream gave them; `null` where it did not say, never a zero of ours (protocols.md §5, "Usage").
+ * `input` is everything that was read, cached tokens included; `output` is everything that was made, reasoning included.
+ */
+export interface TokenUsage {
+  readonly input: number | null;
+  readonly output: number | null;
+  /** Part of `input` that came from a cache. */
+  readonly cacheRead: number | null;
+  /** Part of `input` that was written to a cache. */
+  readonly cacheWrite: number | null;
+  /** Part of `output` that was reasoning. */
+  readonly reasoning: number | null;
+}
+
+/** Input and output together; `null` where either is unknown. */
+export function totalTokens({ input, output }: TokenUsage): number | null {
+  return input === null || output === null ? null : input + output;
+}
+
+/** What `later` says, and what only `earlier` said: providers spread their counts over several events. */
+export function mergeUsage(earlier: TokenUsage | null, later: TokenUsage): TokenUsage {
+  if (earlier === null) return later;
+  return {
+    input: later.input ?? earlier.input,
+    output: later.output ?? earlier.output,
+    cacheRead: later.cacheRead ?? earlier.cacheRead,
+    cacheWrite: later.cacheWrite ?? earlier.cacheWrite,
+    reasoning: later.reasoning ?? earlier.reasoning,
+  };
+}

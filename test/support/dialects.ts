@@ -1,0 +1,35 @@
+import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
+import type { AnswerContext, Surface, Target } from "../../src/dialects/dialect.ts";
+import type { InferenceRequest } from "../../src/canon/request.ts";
+import { DIALECTS, isDialectName, type DialectName } from "../../src/dialects/names.ts";
+import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
+import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
+import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
+import { endpoint, model, provider } from "./table.ts";
+
+export const DIALECT_NAMES: readonly DialectName[] = Object.keys(DIALECTS).filter(isDialectName);
+
+/** The generation surface of each dialect. */
+export const SURFACES: Readonly<Record<DialectName, Surface>> = {
+  "openai-chat": chatSurface,
+  "openai-completions": completionsSurface,
+  "openai-responses": responsesSurface,
+  "anthropic-messages": messagesSurface,
+};
+
+/** An endpoint of the dialect that has everything the dialect has. */
+export function targetOf(dialect: DialectName): Target {
+  const facts = DIALECTS[dialect];
+  return {
+    endpoint: endpoint("e", { dialect, upstreamModel: "upstream-model", capabilities: facts.expresses.toSorted() }),
+    model: model("m", { defaultMaxOutputTokens: 4_096, signatureFamily: "family" }),
+    provider: provider("p", { dialect }),
+  };
+}
+
+export function contextOf(request: InferenceRequest): AnswerContext {
+  return { request, requestId: "req_1", answerId: "1", model: "upstream-model", now: () => 1_700_000_000 };
+}
+
+export const NO_HEADERS = { version: null, betas: [] } as const;
+export const NO_EDITS = { maxOutputTokens: null, stripFields: [] } as const;
