@@ -1,55 +1,60 @@
 import type { RequestEdits } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
+import type { Answer } from "../canon/generate/answer.ts";
+import type { FinishReason, InferenceEvent } from "../canon/generate/event.ts";
+import type { GenerateRequest } from "../canon/generate/generate-request.ts";
+import type { Loss } from "../canon/generate/loss.ts";
+import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { JsonObject } from "../canon/json.ts";
-import type { InferenceRequest } from "../canon/request.ts";
-import type { EndpointRow, ProviderRow, UnknownFields } from "../canon/table.ts";
+import type { InferenceRequest, ProtocolHeaders } from "../canon/request.ts";
+import type { EndpointRow, ModelRow, ProviderRow, UnknownFields } from "../canon/table.ts";
+import type { DialectName } from "./names.ts";
 
 /** How a product speaks to us. */
 export interface Surface {
+  /** The wire protocol that the surface speaks; an endpoint of the same one is relayed to, every other is translated for. */
+  readonly dialect: DialectName;
   /**
    * Reads a body that the surface's schema has accepted.
    *
    * @param bytes size of the body as it arrived; the context bucket is estimated from it.
    */
-  readonly parse: (body: JsonObject, bytes: number) => InferenceRequest | ServiceError;
+  readonly parse: (body: JsonObject, bytes: number, headers: ProtocolHeaders) => InferenceRequest | ServiceError;
   /** The 400 for members that the route does not take; `null` where it takes all. */
   readonly refuseUnknown: (body: JsonObject, unknownFields: UnknownFields) => ServiceError | null;
+  readonly relay: Relay;
+  readonly translation: Translation;
   /** The body of an error answer. */
   readonly renderError: (error: ServiceError, requestId: string) => string;
-  /** What ends a stream that has begun and cannot be finished: never a normal end (protocols.md §2.4, §3). */
-  readonly renderStreamFailure: (error: ServiceError, requestId: string) => Uint8Array;
 }
 
-/** A request on its way upstream, and what was changed on purpose. */
+/** A request that a relay has edited, and what was changed on purpose. */
 export interface EditedRequest {
   readonly body: JsonObject;
   /** Registered names of members that were taken out; they stand in the evidence. */
   readonly stripped: readonly string[];
+  /** Headers of the protocol besides those of every call: names and values by turns. */
+  readonly headers: readonly string[];
 }
 
-/** Token counts as the upstream gave them; `null` where it did not. `input` includes what was read from a cache. */
-export interface TokenUsage {
-  readonly input: number | null;
-  readonly output: number | null;
-  readonly cacheRead: number | null;
-  readonly reasoning: number | null;
-}
-
-/** What an observer has learnt when the upstream has ended. */
+/** What an attempt has learnt when the upstream has ended. */
 export interface Ending {
   /** `null`: the upstream said that the answer is whole. */
   readonly failure: UpstreamFailure | null;
-  /** The upstream's finish reason; `null` where it gave none. Always from a closed list. */
-  readonly finish: string | null;
+  /** `null` where the upstream gave no reason. */
+  readonly finish: FinishReason | null;
   readonly usage: TokenUsage | null;
+  readonly losses: readonly Loss[];
 }
 
-/** Watches a relayed stream. A machine: synchronous, pure, exactly one ending (architecture.md, "Streams in the core"). */
-export interface StreamObserver {
-  /** Takes bytes as they arrive; gives the whole events to relay, the first of them with data. An empty list: wait for more. */
+/**
+ * Makes the client's stream of the upstream's. A machine: synchronous, pure, exactly one ending (architecture.md, "Streams in the core").
+ */
+export interface AnswerStream {
+  /** Takes bytes as they arrive; gives the whole events to send, the first of them with data. An empty list: wait for more. */
   push(chunk: Uint8Array): readonly Uint8Array[];
-  /** Set as soon as the stream is known to have gone wrong; nothing after that is relayed. */
+  /** Set as soon as the stream is known to have gone wrong; nothing after that is sent. */
   readonly failure: UpstreamFailure | null;
   /** Set as soon as the upstream has said that nothing more follows; what it sends after that is not part of the answer. */
   readonly done: boolean;
@@ -57,6 +62,26 @@ export interface StreamObserver {
   end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] };
   /** What is known of tokens so far, for a stream that is given up. */
   readonly usage: TokenUsage | null;
+  /** What ends a stream that has begun and cannot be finished: never a normal end (protocols.md §2.4, §3). Last call. */
+  fail(error: ServiceError): Uint8Array;
+}
+
+/** A whole JSON answer as the client gets it, judged. `bytes` count only where there is no failure. */
+export interface WholeAnswer {
+  readonly ending: Ending;
+  readonly bytes: Uint8Array;
+}
+
+/** What an answer needs to know besides the upstream's bytes. */
+export interface AnswerContext {
+  readonly request: InferenceRequest;
+  readonly requestId: string;
+  /** Made of letters and digits; surfaces put their own prefix before it. */
+  readonly answerId: string;
+  /** What to call the model where the upstream does not say. */
+  readonly model: string;
+  /** Seconds since the epoch. */
+  readonly now: () => number;
 }
 
 /** Surface and endpoint speak the same dialect: the request is edited, the answer is relayed as it is. */
@@ -70,9 +95,84 @@ export interface Relay {
     unknownFields: UnknownFields,
     edits: RequestEdits,
   ) => EditedRequest;
-  readonly observe: (request: InferenceRequest) => StreamObserver;
-  /** Judges a whole JSON answer without changing it. */
-  readonly readAnswer: (bytes: Uint8Array) => Ending;
+  readonly observe: (context: AnswerContext) => AnswerStream;
+  /** Judges a whole JSON answer; its bytes go on as they came unless the surface promises more than providers keep. */
+  readonly readAnswer: (bytes: Uint8Array, context: AnswerContext) => WholeAnswer;
+}
+
+/** A surface's body in canon, and what canon could not take in. */
+export interface CanonicalRequest {
+  readonly request: GenerateRequest;
+  /** Registered names of members that were taken out (identity, policy, unknown ones on a route that strips them). */
+  readonly stripped: readonly string[];
+  /** Each once. */
+  readonly losses: readonly Loss[];
+}
+
+/** The surface's half of a translation. */
+export interface Translation {
+  /**
+   * The request in canon. Every leaf of the body is taken in, recorded or refused by name; a route that forwards unknown members cannot
+   * forward them to another protocol, so they are refused.
+   */
+  readonly toCanon: (
+    request: InferenceRequest,
+    unknownFields: UnknownFields,
+    edits: RequestEdits,
+  ) => CanonicalRequest | ServiceError;
+  readonly renderStream: (context: AnswerContext) => EventRenderer;
+  readonly renderAnswer: (
+    answer: Answer,
+    context: AnswerContext,
+  ) => { readonly body: JsonObject; readonly losses: readonly Loss[] };
+}
+
+/** Prints events in a surface's grammar. */
+export interface EventRenderer {
+  /**
+   * What goes to the client because of one event; each item is one whole server-sent event. `finish` prints all that ends the stream, `[DONE]` included where
+   * the surface has it. `failure` is never pushed: `fail` is called instead.
+   */
+  push(event: InferenceEvent): readonly Uint8Array[];
+  /** Every word that the surface could not say so far, each once. */
+  readonly losses: readonly Loss[];
+  /** Ends a stream that cannot be finished. Last call; works before any event too. */
+  fail(error: ServiceError): Uint8Array;
+}
+
+/** What an upstream's half of a translation knows of the place that a request goes to. */
+export interface Target {
+  readonly endpoint: EndpointRow;
+  readonly model: ModelRow;
+  readonly provider: ProviderRow;
+}
+
+export interface FormattedRequest {
+  /** Path after the provider's base URL. */
+  readonly path: string;
+  readonly body: JsonObject;
+  readonly headers: readonly string[];
+  readonly losses: readonly Loss[];
+}
+
+/** A dialect as a provider speaks it, for requests that came in another. */
+export interface Upstream {
+  /**
+   * Prints a request whose features the endpoint has (`EndpointRow.features`). The error is for what only the last look finds, such as a
+   * value of the wrong range; it is a 400 that names what cannot be said.
+   */
+  readonly format: (request: GenerateRequest, target: Target) => FormattedRequest | ServiceError;
+  readonly parseStream: (request: GenerateRequest, target: Target) => EventParser;
+  /** A whole JSON answer as the events that a stream of it would be; ends with `finish` or `failure`. */
+  readonly parseAnswer: (bytes: Uint8Array, request: GenerateRequest, target: Target) => readonly InferenceEvent[];
   /** Makes a failure of an answer with an error status. Nothing of the upstream's text is kept. */
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
+}
+
+/** Makes events of an upstream's bytes, wherever they are cut. The laws of `InferenceEvent` hold over everything it ever gives. */
+export interface EventParser {
+  /** Nothing follows a `finish` or a `failure`. */
+  push(chunk: Uint8Array): readonly InferenceEvent[];
+  /** The bytes have ended. Gives the terminal event where none was given: a `failure`, unless the dialect's end proves the answer whole. */
+  end(): readonly InferenceEvent[];
 }

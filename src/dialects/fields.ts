@@ -1,17 +1,22 @@
 import type { Capability } from "../canon/capability.ts";
 import { editDistance } from "../canon/diagnostic.ts";
+import type { Feature } from "../canon/generate/feature.ts";
 
 /**
  * What a member of a request is to us (protocols.md §6).
- * `core`: shapes the answer; `hint`: may help, may be ignored by a provider; `identity`: tells who the caller's user is, taken out before
- * the request leaves; `state`: asks somebody to keep content, refused unless it says no; `ours`: read by the router, never sent.
+ * `core`: shapes the answer; `capability`: asks for something that a route and a workspace must approve; `region`: says where content may be processed, which the
+ * routing table decides; `state`: asks somebody to keep content, refused unless it says no; `egress`: lets a provider call somebody else;
+ * `identity`: tells who the caller's user is, taken out before the request leaves; `hint`: may help, may be ignored by a provider;
+ * `ours`: read by the router, never sent.
  */
-export type FieldClass = "core" | "hint" | "identity" | "state" | "ours";
+export type FieldClass = "core" | "capability" | "region" | "state" | "egress" | "identity" | "hint" | "ours";
 
 export interface FieldFacts {
   readonly class: FieldClass;
   /** The capability that the member needs when it has a value; finer rules stand in the dialect's parser. */
   readonly needs?: Capability;
+  /** The feature that the member uses when it has a value; finer rules stand in the dialect's parser. */
+  readonly uses?: Feature;
 }
 
 export type FieldRegistry = Readonly<Record<string, FieldFacts>>;

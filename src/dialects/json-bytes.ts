@@ -16,14 +16,22 @@ declare global {
 
 const strict = new TextDecoder("utf-8", { fatal: true });
 
+/** Parses a caller's bytes as JSON, as `parseExactJsonText` does; `undefined` where they are not UTF-8 or not JSON. */
+export function parseJsonBytes(bytes: Uint8Array): JsonValue | undefined {
+  try {
+    return parseExactJsonText(strict.decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
 /**
- * Parses a caller's bytes as JSON; `undefined` where they are not. The engine's error is thrown away on purpose: it quotes the text
+ * Parses text as JSON; `undefined` where it is not. The engine's error is thrown away on purpose: it quotes the text
  * (style.md §5.3). A number that a double cannot hold (2⁵³ + 1, 1e999) is kept as its text in a raw JSON object: it is printed again
  * as it came, and is of no type that a schema asks for.
  */
-export function parseJsonBytes(bytes: Uint8Array): JsonValue | undefined {
+export function parseExactJsonText(text: string): JsonValue | undefined {
   try {
-    const text = strict.decode(bytes);
     const value: JsonValue = JSON.parse(text);
     // Reviving recurses; what is nested more deeply than this is refused by every contract.
     if (!SUSPICIOUS_NUMBER.test(text) || isDeeperThan(value, MAXIMUM_REVIVED_DEPTH)) return value;

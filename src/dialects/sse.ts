@@ -1,3 +1,6 @@
+/** The longest single event that is waited for; an upstream that sends more without an event's end is broken. 16 MiB. */
+export const MAXIMUM_EVENT_BYTES = 16 * 1024 * 1024;
+
 /**
  * Cuts a byte stream into server-sent events (WHATWG HTML §9.2.6) without changing a byte: what comes out, joined, is what went in.
  * An event ends with an empty line; lines end with LF, CRLF or CR. Splits may fall anywhere, inside a CRLF or a UTF-8 sequence too.
@@ -59,6 +62,8 @@ export function parseSseEvent(bytes: Uint8Array): SseEvent {
     const data = text.slice(6, -2);
     return { event: null, data: data.endsWith("\r") ? data.slice(0, -1) : data };
   }
+  const named = parseNamedEvent(text);
+  if (named !== null) return named;
   let event: string | null = null;
   let data: string | null = null;
   for (const line of text.split(/\r\n|\n|\r/)) {
@@ -71,6 +76,14 @@ export function parseSseEvent(bytes: Uint8Array): SseEvent {
     else if (field === "data") data = data === null ? value : `${data}\n${value}`;
   }
   return { event, data };
+}
+
+/** The common event of protocols whose events have names: its name, one data line, LF only. `null` for any other. */
+function parseNamedEvent(text: string): SseEvent | null {
+  if (!text.startsWith("event: ") || text.includes("\r")) return null;
+  const end = text.indexOf("\n");
+  if (!text.startsWith("data: ", end + 1) || text.indexOf("\n", end + 1) !== text.length - 2) return null;
+  return text.endsWith("\n\n") ? { event: text.slice(7, end), data: text.slice(end + 7, -2) } : null;
 }
 
 /** One event as it goes to a client: LF only, one data line (protocols.md §2.4). `data` must not hold a line break. */

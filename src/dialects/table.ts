@@ -1,8 +1,14 @@
-import type { Relay } from "./dialect.ts";
+import type { Upstream } from "./dialect.ts";
+import { messagesUpstream } from "./anthropic-messages/dialect.ts";
 import type { DialectName } from "./names.ts";
-import { chatRelay } from "./openai-chat/dialect.ts";
+import { chatUpstream } from "./openai-chat/dialect.ts";
+import { completionsUpstream } from "./openai-completions/dialect.ts";
+import { responsesUpstream } from "./openai-responses/dialect.ts";
 
-/** What each wire protocol can do as an upstream. A new protocol is one row here and one in `names.ts`. */
-export const RELAYS: Readonly<Record<DialectName, Relay>> = {
-  "openai-chat": chatRelay,
+/** What each wire protocol is as an upstream. A new protocol is one row here and one in `names.ts`. */
+export const UPSTREAMS: Readonly<Record<DialectName, Upstream>> = {
+  "openai-chat": chatUpstream,
+  "openai-completions": completionsUpstream,
+  "openai-responses": responsesUpstream,
+  "anthropic-messages": messagesUpstream,
 };

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
-import { chatRelay, chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
+import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
+import { contextOf, NO_HEADERS } from "../dialects/laws/place.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
 import { post, startRouter, startUpstream, tableOver, type Router, type Upstream } from "../support/router.ts";
 
@@ -131,10 +132,10 @@ describe.skipIf(recordings === null)("recorded chat completions (skipped where .
       let cuts = 0;
       for (const recording of streams) {
         const events = new SseFramer().push(encoder.encode(`${streamText(recording)}\n\n`));
-        const request = chatSurface.parse({ ...bodyOf(recording), stream: true }, 100);
+        const request = chatSurface.parse({ ...bodyOf(recording), stream: true }, 100, NO_HEADERS);
         if ("code" in request) continue;
         for (let kept = 0; kept < events.length; kept += 1) {
-          const observer = chatRelay.observe(request);
+          const observer = chatSurface.relay.observe(contextOf(request));
           for (const event of events.slice(0, kept)) observer.push(event);
           const { ending, events: closing } = observer.end();
           const said = events.slice(0, kept).map((event) => parseSseEvent(event).data ?? "");
@@ -153,7 +154,7 @@ describe.skipIf(recordings === null)("recorded chat completions (skipped where .
   it("every stream, cut at any byte before its last event, never arrives as whole", { timeout: 60_000 }, () => {
     for (const recording of streams) {
       const bytes = encoder.encode(streamText(recording));
-      const request = chatSurface.parse({ ...bodyOf(recording), stream: true }, 100);
+      const request = chatSurface.parse({ ...bodyOf(recording), stream: true }, 100, NO_HEADERS);
       if ("code" in request) continue;
       const firstFinish = Buffer.from(bytes)
         .toString("latin1")
@@ -161,7 +162,7 @@ describe.skipIf(recordings === null)("recorded chat completions (skipped where .
       const limit = firstFinish === -1 ? bytes.length : firstFinish;
       // Forty places a stream, spread so that they fall inside lines, numbers and characters.
       for (let place = 1; place < limit; place += Math.ceil(limit / 40)) {
-        const observer = chatRelay.observe(request);
+        const observer = chatSurface.relay.observe(contextOf(request));
         observer.push(bytes.subarray(0, place));
         expect(observer.end().ending.failure, `${recording.id} cut at byte ${place}`).not.toBeNull();
       }

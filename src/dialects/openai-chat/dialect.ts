@@ -1,23 +1,41 @@
-import type { Relay, Surface } from "../dialect.ts";
-import { renderOpenAiError, renderOpenAiStreamFailure } from "../openai-errors.ts";
-import { editChatRequest, refuseUnknownFields } from "./edit-request.ts";
-import { observeChatStream, readChatAnswer } from "./observe.ts";
-import { parseChatRequest } from "./parse-request.ts";
+import { refuseUnknownFields, editChatRequest } from "./relay/edit-request.ts";
+import type { Surface, Upstream } from "../dialect.ts";
+import { renderOpenAiError } from "../openai-errors.ts";
+import { observeChatStream, readChatAnswer } from "./relay/observe.ts";
 import { readChatError } from "./read-error.ts";
+import { parseChatRequest } from "./surface/parse-request.ts";
+import { renderChatAnswer } from "./surface/render-answer.ts";
+import { renderChatStream } from "./surface/render-stream.ts";
+import { chatToCanon } from "./surface/to-canon.ts";
+import { formatChat } from "./upstream/format.ts";
+import { parseChatAnswer, parseChatStream } from "./upstream/parse.ts";
+
+/** Where providers answer, after their base URL. */
+const PATH = "/chat/completions";
 
 /** Chat completions as products speak them to us. */
 export const chatSurface: Surface = {
+  dialect: "openai-chat",
   parse: parseChatRequest,
   refuseUnknown: refuseUnknownFields,
+  relay: {
+    path: () => PATH,
+    edit: editChatRequest,
+    observe: observeChatStream,
+    readAnswer: readChatAnswer,
+  },
+  translation: {
+    toCanon: chatToCanon,
+    renderStream: renderChatStream,
+    renderAnswer: renderChatAnswer,
+  },
   renderError: renderOpenAiError,
-  renderStreamFailure: renderOpenAiStreamFailure,
 };
 
-/** Chat completions onto providers that speak them too. */
-export const chatRelay: Relay = {
-  path: () => "/chat/completions",
-  edit: editChatRequest,
-  observe: observeChatStream,
-  readAnswer: readChatAnswer,
+/** Chat completions as providers speak them. */
+export const chatUpstream: Upstream = {
+  format: formatChat,
+  parseStream: parseChatStream,
+  parseAnswer: parseChatAnswer,
   readError: readChatError,
 };

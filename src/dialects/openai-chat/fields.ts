@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../canon/json.ts";
 import type { FieldRegistry } from "../fields.ts";
 
 /** Every top-level member of a chat completions request that we know (protocols.md §3.1). */
@@ -6,30 +7,30 @@ export const CHAT_FIELDS: FieldRegistry = {
   messages: { class: "core" },
   stream: { class: "core" },
   stream_options: { class: "core" },
-  tools: { class: "core" },
+  tools: { class: "capability" },
   tool_choice: { class: "core" },
   parallel_tool_calls: { class: "core" },
-  functions: { class: "core", needs: "tools" },
-  function_call: { class: "core", needs: "tools" },
-  response_format: { class: "core" },
-  temperature: { class: "core" },
-  top_p: { class: "core" },
+  functions: { class: "capability", needs: "tools", uses: "native_chat" },
+  function_call: { class: "core", needs: "tools", uses: "native_chat" },
+  response_format: { class: "capability" },
+  temperature: { class: "core", uses: "sampling" },
+  top_p: { class: "core", uses: "sampling" },
   frequency_penalty: { class: "core" },
   presence_penalty: { class: "core" },
   logit_bias: { class: "core" },
-  logprobs: { class: "core" },
+  logprobs: { class: "capability", needs: "logprobs", uses: "token_logprobs" },
   top_logprobs: { class: "core" },
   max_tokens: { class: "core" },
   max_completion_tokens: { class: "core" },
   n: { class: "core" },
-  seed: { class: "core" },
+  seed: { class: "core", uses: "seed" },
   stop: { class: "core" },
-  reasoning_effort: { class: "core" },
-  verbosity: { class: "core" },
-  modalities: { class: "core" },
-  audio: { class: "core", needs: "audio_output" },
-  prediction: { class: "core", needs: "predicted_output" },
-  web_search_options: { class: "core", needs: "web_search" },
+  reasoning_effort: { class: "capability" },
+  verbosity: { class: "core", uses: "verbosity" },
+  modalities: { class: "capability" },
+  audio: { class: "capability", needs: "audio_output", uses: "native_chat" },
+  prediction: { class: "capability", needs: "predicted_output", uses: "native_chat" },
+  web_search_options: { class: "egress", needs: "web_search", uses: "native_chat" },
   service_tier: { class: "hint" },
   prompt_cache_key: { class: "hint" },
   prompt_cache_retention: { class: "hint" },
@@ -43,13 +44,55 @@ export const CHAT_FIELDS: FieldRegistry = {
 
 /**
  * Members of other vendors' versions of this protocol. They are unknown on a route that does not say `unknown_fields: forward`; where it
- * does, what they need must still be approved.
+ * does, what they need must still be approved. They are never translated.
  */
 export const CHAT_EXTENSIONS: FieldRegistry = {
   enable_thinking: { class: "core" },
   thinking: { class: "core" },
   reasoning: { class: "core" },
-  search_parameters: { class: "core", needs: "web_search" },
-  search_settings: { class: "core", needs: "web_search" },
-  plugins: { class: "core", needs: "web_search" },
+  search_parameters: { class: "egress", needs: "web_search" },
+  search_settings: { class: "egress", needs: "web_search" },
+  plugins: { class: "egress", needs: "web_search" },
 };
+
+/** Members of the objects inside a request that canon has a place for. Whatever stands beside them is another vendor's. */
+export const MESSAGE_MEMBERS = {
+  system: new Set(["role", "content", "name"]),
+  user: new Set(["role", "content", "name"]),
+  assistant: new Set([
+    "role",
+    "content",
+    "name",
+    "refusal",
+    "tool_calls",
+    "annotations",
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+  ]),
+  tool: new Set(["role", "content", "name", "tool_call_id"]),
+} as const satisfies Record<string, ReadonlySet<string>>;
+
+export const PART_MEMBERS = {
+  text: new Set(["type", "text"]),
+  refusal: new Set(["type", "refusal"]),
+  image_url: new Set(["type", "image_url"]),
+  input_audio: new Set(["type", "input_audio"]),
+  file: new Set(["type", "file"]),
+} as const satisfies Record<string, ReadonlySet<string>>;
+
+export const IMAGE_MEMBERS: ReadonlySet<string> = new Set(["url", "detail"]);
+export const AUDIO_MEMBERS: ReadonlySet<string> = new Set(["data", "format"]);
+export const FILE_MEMBERS: ReadonlySet<string> = new Set(["file_data", "filename"]);
+/** Answers number their tool calls and clients send them back so. */
+export const TOOL_CALL_MEMBERS: ReadonlySet<string> = new Set(["id", "type", "function", "index"]);
+export const CALLED_FUNCTION_MEMBERS: ReadonlySet<string> = new Set(["name", "arguments"]);
+export const TOOL_MEMBERS: ReadonlySet<string> = new Set(["type", "function"]);
+export const FUNCTION_MEMBERS: ReadonlySet<string> = new Set(["name", "description", "parameters", "strict"]);
+export const STREAM_OPTION_MEMBERS: ReadonlySet<string> = new Set(["include_usage", "include_obfuscation"]);
+
+/** Whether an object holds a member with a value that is not among `known`. Null counts as absent. */
+export function hasStranger(object: JsonObject, known: ReadonlySet<string>): boolean {
+  for (const name in object) if (!known.has(name) && object[name] !== null && object[name] !== undefined) return true;
+  return false;
+}

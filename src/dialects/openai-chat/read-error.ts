@@ -37,6 +37,11 @@ export function readErrorFrame(error: JsonValue): UpstreamFailure {
   return { kind: "error_frame", status: null, retryAfter: null, code: safeCode({ error }) };
 }
 
+/** A failure that showed in the answer itself. `code` is one of ours. */
+export function answerFailure(kind: FailureKind, code: string | null = null): UpstreamFailure {
+  return { kind, status: null, retryAfter: null, code };
+}
+
 function safeCode(body: JsonValue | undefined): string | null {
   const error = isJsonObject(body) ? (body["error"] ?? body) : null;
   if (!isJsonObject(error)) return null;

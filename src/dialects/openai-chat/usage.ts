@@ -1,17 +1,6 @@
+import type { TokenUsage } from "../../canon/generate/usage.ts";
+import { totalTokens } from "../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { TokenUsage } from "../dialect.ts";
-
-/** Finish reasons of this protocol and its speakers; a word from outside reads `other`, so that no upstream text reaches evidence. */
-const FINISH_REASONS = new Set([
-  "stop",
-  "length",
-  "tool_calls",
-  "content_filter",
-  "function_call",
-  "model_length",
-  "insufficient_system_resource",
-  "error",
-]);
 
 /** Reads `usage`, or `x_groq.usage` where the provider puts it there; `null` where neither stands. */
 export function readUsage(answer: JsonObject): TokenUsage | null {
@@ -23,13 +12,30 @@ export function readUsage(answer: JsonObject): TokenUsage | null {
     input: count(usage["prompt_tokens"]),
     output: count(usage["completion_tokens"]),
     cacheRead: countIn(usage["prompt_tokens_details"], "cached_tokens"),
+    cacheWrite: countIn(usage["prompt_tokens_details"], "cache_write_tokens"),
     reasoning: countIn(usage["completion_tokens_details"], "reasoning_tokens"),
   };
 }
 
-export function finishReason(value: JsonValue | undefined): string | null {
-  if (typeof value !== "string" || value === "") return null;
-  return FINISH_REASONS.has(value) ? value : "other";
+/** The `usage` member of an answer; counts that nobody gave are left out, never zero. `null` where nothing is known. */
+export function printUsage(usage: TokenUsage | null): JsonObject | null {
+  if (usage === null || (usage.input === null && usage.output === null)) return null;
+  const { input, output, cacheRead, cacheWrite, reasoning } = usage;
+  const total = totalTokens(usage);
+  return {
+    ...(input === null ? {} : { prompt_tokens: input }),
+    ...(output === null ? {} : { completion_tokens: output }),
+    ...(total === null ? {} : { total_tokens: total }),
+    ...(cacheRead === null && cacheWrite === null
+      ? {}
+      : {
+          prompt_tokens_details: {
+            ...(cacheRead === null ? {} : { cached_tokens: cacheRead }),
+            ...(cacheWrite === null ? {} : { cache_write_tokens: cacheWrite }),
+          },
+        }),
+    ...(reasoning === null ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
+  };
 }
 
 function countIn(details: JsonValue | undefined, name: string): number | null {

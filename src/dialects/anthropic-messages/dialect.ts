@@ -1,0 +1,62 @@
+import { renderAnthropicError } from "../anthropic-errors.ts";
+import type { Surface, Upstream } from "../dialect.ts";
+import { refuseUnknownFields } from "../unknown-fields.ts";
+import { COUNT_TOKENS_FIELDS, MESSAGES_FIELDS } from "./fields.ts";
+import { COUNT_PATH, MESSAGES_PATH } from "./paths.ts";
+import { readMessagesError } from "./read-error.ts";
+import { editMessagesRequest } from "./relay/edit-request.ts";
+import { observeMessagesStream } from "./relay/observe.ts";
+import { readCountAnswer, readMessagesAnswer } from "./relay/read-answer.ts";
+import { parseMessagesRequest } from "./surface/parse-request.ts";
+import { renderCount, renderMessagesAnswer } from "./translation/render-answer.ts";
+import { renderMessagesStream } from "./translation/render-stream.ts";
+import { messagesToCanon } from "./translation/to-canon.ts";
+import { formatMessages } from "./upstream/format.ts";
+import { parseMessagesAnswer } from "./upstream/parse-answer.ts";
+import { parseMessagesStream } from "./upstream/parse-stream.ts";
+
+/** Messages as products speak them to us. */
+export const messagesSurface: Surface = {
+  dialect: "anthropic-messages",
+  parse: (body, bytes, headers) => parseMessagesRequest("messages", body, bytes, headers),
+  refuseUnknown: (body, mode) => refuseUnknownFields(MESSAGES_FIELDS, body, mode, "messages"),
+  relay: {
+    path: () => MESSAGES_PATH,
+    edit: editMessagesRequest,
+    observe: observeMessagesStream,
+    readAnswer: readMessagesAnswer,
+  },
+  translation: {
+    toCanon: messagesToCanon,
+    renderStream: renderMessagesStream,
+    renderAnswer: renderMessagesAnswer,
+  },
+  renderError: renderAnthropicError,
+};
+
+/** Counting a request's tokens. Nothing is generated and nothing streams, but the prompt goes to a provider like any other. */
+export const countTokensSurface: Surface = {
+  dialect: "anthropic-messages",
+  parse: (body, bytes, headers) => parseMessagesRequest("messages.count_tokens", body, bytes, headers),
+  refuseUnknown: (body, mode) => refuseUnknownFields(COUNT_TOKENS_FIELDS, body, mode, "count_tokens"),
+  relay: {
+    path: () => COUNT_PATH,
+    edit: editMessagesRequest,
+    observe: observeMessagesStream,
+    readAnswer: readCountAnswer,
+  },
+  translation: {
+    toCanon: messagesToCanon,
+    renderStream: renderMessagesStream,
+    renderAnswer: renderCount,
+  },
+  renderError: renderAnthropicError,
+};
+
+/** Messages as a provider speaks them, for requests that came in another protocol. */
+export const messagesUpstream: Upstream = {
+  format: formatMessages,
+  parseStream: parseMessagesStream,
+  parseAnswer: parseMessagesAnswer,
+  readError: readMessagesError,
+};

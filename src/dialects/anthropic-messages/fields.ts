@@ -1,0 +1,49 @@
+import type { Operation } from "../../canon/operation.ts";
+import type { FieldRegistry } from "../fields.ts";
+
+/** Top-level members that both operations have. */
+const SHARED_FIELDS: FieldRegistry = {
+  model: { class: "core" },
+  messages: { class: "core" },
+  system: { class: "core" },
+  tools: { class: "core" },
+  tool_choice: { class: "core" },
+  thinking: { class: "core" },
+  output_config: { class: "core" },
+  /** Older spelling of `output_config.format`, still sent by clients. */
+  output_format: { class: "core" },
+  context_management: { class: "core" },
+  compaction: { class: "core", uses: "native_messages" },
+  mcp_servers: { class: "egress", needs: "mcp", uses: "native_messages" },
+  cache_control: { class: "hint" },
+  speed: { class: "hint" },
+  inference_geo: { class: "region" },
+  user_profile_id: { class: "identity" },
+  provider: { class: "ours" },
+};
+
+/** Every top-level member of a messages request that we know (protocols.md §3.4). */
+export const MESSAGES_FIELDS: FieldRegistry = {
+  ...SHARED_FIELDS,
+  max_tokens: { class: "core" },
+  stream: { class: "core" },
+  stop_sequences: { class: "core" },
+  temperature: { class: "core", uses: "sampling" },
+  top_p: { class: "core", uses: "sampling" },
+  top_k: { class: "core", uses: "top_k" },
+  service_tier: { class: "hint" },
+  diagnostics: { class: "hint" },
+  container: { class: "state" },
+  thread: { class: "state" },
+  /** Names other models for the provider to ask: a way past the routing table. */
+  fallbacks: { class: "egress" },
+  metadata: { class: "identity" },
+};
+
+/** Every top-level member of a count_tokens request that we know. */
+export const COUNT_TOKENS_FIELDS: FieldRegistry = SHARED_FIELDS;
+
+/** The registry of an operation's bodies. */
+export function fieldsOf(operation: Operation): FieldRegistry {
+  return operation === "messages.count_tokens" ? COUNT_TOKENS_FIELDS : MESSAGES_FIELDS;
+}

@@ -1,0 +1,130 @@
+import type { ServiceError } from "../../../canon/error.ts";
+import type { FailureKind, UpstreamFailure } from "../../../canon/failure.ts";
+import type { FinishReason } from "../../../canon/generate/event.ts";
+import type { TokenUsage } from "../../../canon/generate/usage.ts";
+import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
+import { renderAnthropicError } from "../../anthropic-errors.ts";
+import type { AnswerContext, AnswerStream, Ending } from "../../dialect.ts";
+import { parseJsonText } from "../../json-bytes.ts";
+import { answerFailure } from "../../openai-chat/read-error.ts";
+import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
+import { readStopReason } from "../finish.ts";
+import { readErrorFrame } from "../read-error.ts";
+import { UsageTally } from "../usage.ts";
+
+/** Ends an event whose provider left the blank line out. */
+const BLANK_LINE = new TextEncoder().encode("\n\n");
+
+/** Events that are part of an answer: they may only come once it has begun. */
+const CONTENT_EVENTS: ReadonlySet<unknown> = new Set([
+  "content_block_start",
+  "content_block_delta",
+  "content_block_stop",
+  "message_delta",
+  "message_stop",
+]);
+
+/**
+ * Watches a relayed messages stream (protocols.md §3.4). Whole events go through as they are, unknown ones too. `message_stop` alone says that
+ * the answer is whole; an error event, text that is not JSON, or an end without it is a failure.
+ */
+class MessagesObserver implements AnswerStream {
+  readonly #requestId: string;
+  readonly #framer = new SseFramer();
+  readonly #tally = new UsageTally();
+  /** Events that have not been sent: neither a ping nor the bare beginning is an answer, so a provider that fails now can still be replaced. */
+  #held: Uint8Array[] | null = [];
+  #heldBytes = 0;
+  #begun = false;
+  /** Something has followed the beginning. */
+  #continued = false;
+  #finish: FinishReason | null = null;
+  failure: UpstreamFailure | null = null;
+  done = false;
+
+  constructor(requestId: string) {
+    this.#requestId = requestId;
+  }
+
+  get usage(): TokenUsage | null {
+    return this.#tally.usage;
+  }
+
+  push(chunk: Uint8Array): readonly Uint8Array[] {
+    if (this.failure !== null || this.done) return [];
+    const events = this.#framer.push(chunk).flatMap((event) => this.#relayed(event));
+    if (this.#framer.pendingBytes + this.#heldBytes > MAXIMUM_EVENT_BYTES) this.#refuse("too_large");
+    return events;
+  }
+
+  end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
+    const rest = this.#framer.end();
+    const events: Uint8Array[] = [];
+    if (parseSseEvent(rest).data !== null) {
+      const last = this.#relayed(rest);
+      if (last.length > 0) events.push(...last, BLANK_LINE);
+    }
+    if (!this.done) this.#refuse("truncated");
+    return { ending: { failure: this.failure, finish: this.#finish, usage: this.usage, losses: [] }, events };
+  }
+
+  fail(error: ServiceError): Uint8Array {
+    return formatSseEvent(renderAnthropicError(error, this.#requestId), "error");
+  }
+
+  /** What goes to the client because of one event: nothing, the event, or the event after those that waited for it. */
+  #relayed(bytes: Uint8Array): readonly Uint8Array[] {
+    if (this.failure !== null || this.done) return [];
+    const begun = this.#begun;
+    const { event, data } = parseSseEvent(bytes);
+    if (data !== null && !this.#take(event, data)) return [];
+    const held = this.#held;
+    if (held === null) return [bytes];
+    held.push(bytes);
+    this.#heldBytes += bytes.length;
+    if (!begun || data === null) return [];
+    this.#held = null;
+    this.#heldBytes = 0;
+    return held;
+  }
+
+  /** Reads one event with data; says whether it is relayed. */
+  #take(name: string | null, data: string): boolean {
+    const event = parseJsonText(data);
+    if (!isJsonObject(event)) return this.#refuse("malformed");
+    const type = event["type"] ?? name;
+    if (type === "error" || name === "error") {
+      this.failure = readErrorFrame(event["error"]);
+      return false;
+    }
+    const isContent = CONTENT_EVENTS.has(type);
+    // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be another answer.
+    if (type === "message_start" ? this.#continued : isContent && !this.#begun) return this.#refuse("malformed");
+    this.#continued ||= isContent;
+    if (type === "message_start") this.#begin(event);
+    else if (type === "message_delta") this.#change(event);
+    else if (type === "message_stop") this.done = true;
+    return true;
+  }
+
+  #begin({ message }: JsonObject): void {
+    this.#begun = true;
+    if (!isJsonObject(message)) return;
+    this.#tally.add(message["usage"]);
+    this.#finish = readStopReason(message["stop_reason"]);
+  }
+
+  #change({ delta, usage }: JsonObject): void {
+    this.#tally.add(usage);
+    if (isJsonObject(delta)) this.#finish = readStopReason(delta["stop_reason"]) ?? this.#finish;
+  }
+
+  #refuse(kind: FailureKind): false {
+    this.failure ??= answerFailure(kind);
+    return false;
+  }
+}
+
+export function observeMessagesStream({ requestId }: AnswerContext): AnswerStream {
+  return new MessagesObserver(requestId);
+}

@@ -1,0 +1,202 @@
+import type { JsonObject } from "../../canon/json.ts";
+
+/**
+ * JSON Schemas (2020-12) of what POST /api/v1/messages and …/count_tokens take (protocols.md §3.4). They validate requests and stand in
+ * /openapi.json. Members that they do not list are judged by the field registry (`fields.ts`), which knows the route; nested unknown members
+ * travel to providers of the same protocol untouched.
+ */
+const text = { type: "string" } as const;
+const nullableText = { type: ["string", "null"] } as const;
+const nullableFlag = { type: ["boolean", "null"] } as const;
+const nullableObject = { type: ["object", "null"] } as const;
+const nullableShare = { type: ["number", "null"], minimum: 0, maximum: 1 } as const;
+
+/** Clients that print whole objects send members of other kinds as null. */
+const nullable = <Schema extends JsonObject>(schema: Schema) => ({ anyOf: [schema, { type: "null" }] }) as const;
+
+/** What an object of one type must have. */
+const demands = (type: string, ...required: readonly string[]) =>
+  ({
+    if: { type: "object", required: ["type"], properties: { type: { const: type } } },
+    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+    then: { required },
+  }) as const;
+
+const cacheControl = {
+  type: ["object", "null"],
+  required: ["type"],
+  properties: { type: text, ttl: nullableText },
+} as const;
+
+const citations = { anyOf: [{ type: "null" }, { type: "array" }, { type: "object" }] } as const;
+
+const source = {
+  type: "object",
+  required: ["type"],
+  properties: { type: text, media_type: text, data: text, url: text, file_id: text },
+  allOf: [
+    demands("base64", "media_type", "data"),
+    demands("text", "data"),
+    demands("url", "url"),
+    demands("content", "content"),
+    demands("file", "file_id"),
+  ],
+} as const;
+
+const block = {
+  type: "object",
+  required: ["type"],
+  properties: {
+    type: text,
+    text,
+    thinking: text,
+    signature: nullableText,
+    data: text,
+    id: text,
+    name: text,
+    tool_use_id: text,
+    is_error: nullableFlag,
+    title: nullableText,
+    context: nullableText,
+    cache_control: cacheControl,
+    citations,
+  },
+  allOf: [
+    demands("text", "text"),
+    demands("image", "source"),
+    demands("document", "source"),
+    demands("thinking", "thinking"),
+    demands("redacted_thinking", "data"),
+    demands("tool_use", "id", "name", "input"),
+    demands("tool_result", "tool_use_id"),
+    {
+      // `source` is a name of the place in search results and an object in images and documents.
+      if: { type: "object", properties: { type: { enum: ["image", "document"] } } },
+      // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+      then: { properties: { source } },
+    },
+    {
+      if: { type: "object", properties: { type: { const: "tool_use" } } },
+      // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+      then: { properties: { input: { type: "object" } } },
+    },
+  ],
+} as const;
+
+const toolResult = {
+  if: { type: "object", properties: { type: { const: "tool_result" } } },
+  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+  then: {
+    properties: { content: { anyOf: [text, { type: "null" }, { type: "array", items: block }] } },
+  },
+} as const;
+
+const message = {
+  type: "object",
+  required: ["role"],
+  properties: {
+    role: { enum: ["user", "assistant", "system"] },
+    content: { anyOf: [text, { type: "null" }, { type: "array", items: { allOf: [block, toolResult] } }] },
+  },
+  if: { type: "object", properties: { role: { enum: ["user", "assistant"] } } },
+  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+  then: { required: ["content"] },
+} as const;
+
+const tool = {
+  type: "object",
+  properties: {
+    type: nullableText,
+    name: { type: "string", minLength: 1 },
+    description: nullableText,
+    input_schema: { type: "object" },
+    strict: nullableFlag,
+    defer_loading: nullableFlag,
+    eager_input_streaming: nullableFlag,
+    cache_control: cacheControl,
+  },
+  if: { type: "object", properties: { type: { enum: [null, "custom"] } } },
+  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+  then: { required: ["name", "input_schema"] },
+} as const;
+
+const outputFormat = {
+  type: ["object", "null"],
+  required: ["type"],
+  properties: { type: text, schema: { type: "object" } },
+  ...demands("json_schema", "schema"),
+} as const;
+
+const thinking = {
+  type: ["object", "null"],
+  required: ["type"],
+  properties: { type: text, budget_tokens: { type: ["integer", "null"], minimum: 1024 }, display: nullableText },
+  ...demands("enabled", "budget_tokens"),
+} as const;
+
+/** What both operations take. */
+const shared = {
+  model: { type: "string", minLength: 1, maxLength: 256 },
+  messages: { type: "array", minItems: 1, items: message },
+  system: { anyOf: [text, { type: "null" }, { type: "array", items: block }] },
+  tools: { anyOf: [{ type: "null" }, { type: "array", items: tool }] },
+  tool_choice: nullable({
+    type: "object",
+    required: ["type"],
+    properties: { type: text, name: text, disable_parallel_tool_use: nullableFlag },
+    ...demands("tool", "name"),
+  }),
+  thinking,
+  output_config: {
+    type: ["object", "null"],
+    properties: { effort: nullableText, format: outputFormat, task_budget: nullableObject },
+  },
+  output_format: outputFormat,
+  cache_control: cacheControl,
+  context_management: {
+    type: ["object", "null"],
+    properties: {
+      edits: nullable({
+        type: "array",
+        items: { type: "object", required: ["type"], properties: { type: text } },
+      }),
+    },
+  },
+  compaction: nullableObject,
+  mcp_servers: nullable({ type: "array", items: { type: "object" } }),
+  speed: nullableText,
+  provider: { $ref: "#/components/schemas/ProviderPreferences" },
+} as const;
+
+export const MESSAGES_SCHEMA = {
+  type: "object",
+  required: ["model", "max_tokens", "messages"],
+  properties: {
+    ...shared,
+    max_tokens: {
+      type: "integer",
+      minimum: 0,
+      description: "Tokens. 0 reads the prompt into the provider's cache and answers nothing.",
+    },
+    stream: nullableFlag,
+    stop_sequences: nullable({ type: "array", items: text }),
+    temperature: { ...nullableShare, description: "Not under anthropic-version 2026-10-21." },
+    top_p: { ...nullableShare, description: "Not under anthropic-version 2026-10-21." },
+    top_k: { type: ["integer", "null"], minimum: 0, description: "Not under anthropic-version 2026-10-21." },
+    service_tier: nullableText,
+    metadata: { type: ["object", "null"], properties: { user_id: nullableText } },
+    user_profile_id: nullableText,
+    diagnostics: { type: ["object", "null"], properties: { previous_message_id: nullableText } },
+    container: { anyOf: [text, { type: "null" }, { type: "object" }] },
+    thread: nullableObject,
+    fallbacks: { anyOf: [text, { type: "null" }, { type: "array" }] },
+    inference_geo: nullableText,
+  },
+} as const;
+
+/** Counting makes nothing, so it has no output limit and no sampling. */
+export const COUNT_TOKENS_SCHEMA = {
+  type: "object",
+  required: ["model", "messages"],
+  properties: { ...shared, user_profile_id: nullableText, inference_geo: nullableText },
+} as const;

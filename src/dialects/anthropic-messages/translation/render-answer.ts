@@ -1,0 +1,75 @@
+import type { Answer, AnswerBlock } from "../../../canon/generate/answer.ts";
+import type { Loss } from "../../../canon/generate/loss.ts";
+import { tagSignature } from "../../../canon/generate/signature.ts";
+import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
+import type { AnswerContext } from "../../dialect.ts";
+import { parseExactJsonText } from "../../json-bytes.ts";
+import { redactedData, UNSIGNED } from "../signed-reasoning.ts";
+import { formatUsage, hasUnknownCounts } from "../usage.ts";
+import { emptyMessage, stopOf } from "./message.ts";
+
+interface RenderedAnswer {
+  readonly body: JsonObject;
+  readonly losses: readonly Loss[];
+}
+
+/** A whole answer as a message. */
+export function renderMessagesAnswer(answer: Answer, context: AnswerContext): RenderedAnswer {
+  if (answer.finish === null) throw new Error("renderMessagesAnswer: an answer that has not ended");
+  const losses = new Set<Loss>();
+  if (hasUnknownCounts(answer.usage)) losses.add("usage_unknown");
+  const content = answer.blocks.map((block) => renderBlock(block, losses));
+  const body = {
+    ...emptyMessage(context, answer.model),
+    content,
+    ...stopOf(answer.finish, context, losses),
+    usage: formatUsage(answer.usage),
+  };
+  return { body, losses: [...losses] };
+}
+
+/** The answer to a count. */
+export function renderCount(answer: Answer): RenderedAnswer {
+  const count = answer.usage?.input ?? null;
+  if (count === null) throw new Error("renderCount: an answer without a count is a failure, which is not rendered");
+  return { body: { input_tokens: count }, losses: [] };
+}
+
+function renderBlock(block: AnswerBlock, losses: Set<Loss>): JsonObject {
+  switch (block.kind) {
+    case "text":
+      if (block.citations.length > 0) losses.add("citations_dropped");
+      return { type: "text", text: block.text };
+    case "refusal":
+      return { type: "text", text: block.text };
+    case "reasoning":
+      return renderReasoning(block);
+    case "tool_call":
+      return {
+        type: "tool_use",
+        id: block.id,
+        name: block.name,
+        input: readArguments(block.arguments, losses),
+        caller: { type: "direct" },
+      };
+  }
+}
+
+function renderReasoning({ text, signature, family }: Extract<AnswerBlock, { kind: "reasoning" }>): JsonObject {
+  if (signature === null || family === null) return { type: "thinking", thinking: text, signature: UNSIGNED };
+  const data = text === "" ? redactedData(signature) : null;
+  return data === null
+    ? { type: "thinking", thinking: text, signature: tagSignature(family, signature) }
+    : { type: "redacted_thinking", data: tagSignature(family, data) };
+}
+
+/**
+ * The arguments as the object that the protocol wants. A model may have written something else, or have been cut off: that text
+ * goes on in the one member that the protocol's documents give to it, and no tool's schema has, so nobody calls a tool by mistake.
+ */
+function readArguments(text: string, losses: Set<Loss>): JsonObject {
+  const value = parseExactJsonText(text);
+  if (isJsonObject(value) && !JSON.isRawJSON(value)) return value;
+  losses.add("tool_arguments_normalised");
+  return text.trim() === "" ? {} : { INVALID_JSON: text };
+}

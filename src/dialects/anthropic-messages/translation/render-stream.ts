@@ -1,0 +1,161 @@
+import type { ServiceError } from "../../../canon/error.ts";
+import type { InferenceEvent, OpenBlock } from "../../../canon/generate/event.ts";
+import type { Loss } from "../../../canon/generate/loss.ts";
+import { tagSignature } from "../../../canon/generate/signature.ts";
+import { mergeUsage, type TokenUsage } from "../../../canon/generate/usage.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import { renderAnthropicError } from "../../anthropic-errors.ts";
+import type { AnswerContext, EventRenderer } from "../../dialect.ts";
+import { formatSseEvent } from "../../sse.ts";
+import { redactedData, UNSIGNED } from "../signed-reasoning.ts";
+import { formatUsage, hasUnknownCounts } from "../usage.ts";
+import { emptyMessage, stopOf } from "./message.ts";
+
+/**
+ * Prints events as a messages stream (protocols.md §3.4): `message_start`, blocks one after the other, `message_delta`, `message_stop`. The
+ * beginning waits for whatever follows it, because usage may, and clients demand counts in it.
+ */
+class MessagesRenderer implements EventRenderer {
+  readonly #context: AnswerContext;
+  readonly #losses = new Set<Loss>();
+  #model: string | null = null;
+  #begun = false;
+  #usage: TokenUsage | null = null;
+  /** The open reasoning block: whether it has been printed decides what kind it may still become. */
+  #reasoning: { printed: boolean; signed: boolean } | null = null;
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+  }
+
+  get losses(): readonly Loss[] {
+    return [...this.#losses];
+  }
+
+  push(event: InferenceEvent): readonly Uint8Array[] {
+    switch (event.type) {
+      case "start":
+        this.#model = event.model;
+        return NONE;
+      case "usage":
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        return NONE;
+      case "loss":
+        this.#losses.add(event.loss);
+        return NONE;
+      case "citation":
+        this.#losses.add("citations_dropped");
+        return NONE;
+      case "failure":
+        throw new Error("MessagesRenderer: a failure is not pushed");
+      case "open":
+      case "text":
+      case "refusal":
+      case "reasoning":
+      case "signature":
+      case "arguments":
+      case "close":
+      case "finish":
+        return this.#begun ? this.#print(event) : [this.#begin(), ...this.#print(event)];
+    }
+  }
+
+  fail(error: ServiceError): Uint8Array {
+    return formatSseEvent(renderAnthropicError(error, this.#context.requestId), "error");
+  }
+
+  #begin(): Uint8Array {
+    this.#begun = true;
+    const message = emptyMessage(this.#context, this.#model);
+    return named("message_start", { message: { ...message, usage: formatUsage(this.#usage) } });
+  }
+
+  #print(event: Printed): readonly Uint8Array[] {
+    switch (event.type) {
+      case "open":
+        return this.#open(event.index, event.block);
+      case "text":
+      case "refusal":
+        return event.text === "" ? NONE : [delta(event.index, { type: "text_delta", text: event.text })];
+      case "arguments":
+        return [delta(event.index, { type: "input_json_delta", partial_json: event.json })];
+      case "reasoning":
+        return [
+          ...this.#openThinking(event.index),
+          delta(event.index, { type: "thinking_delta", thinking: event.text }),
+        ];
+      case "signature":
+        return this.#sign(event.index, event.family, event.signature);
+      case "close":
+        return this.#close(event.index);
+      case "finish": {
+        const stop = stopOf(event, this.#context, this.#losses);
+        if (hasUnknownCounts(this.#usage)) this.#losses.add("usage_unknown");
+        return [named("message_delta", { delta: stop, usage: formatUsage(this.#usage) }), named("message_stop", {})];
+      }
+    }
+  }
+
+  #open(index: number, block: OpenBlock): readonly Uint8Array[] {
+    if (block.kind === "reasoning") {
+      this.#reasoning = { printed: false, signed: false };
+      return NONE;
+    }
+    const content =
+      block.kind === "tool_call"
+        ? { type: "tool_use", id: block.id, name: block.name, input: {}, caller: { type: "direct" } }
+        : { type: "text", text: "" };
+    return [opened(index, content)];
+  }
+
+  #openThinking(index: number): readonly Uint8Array[] {
+    if (this.#reasoning?.printed !== false) return NONE;
+    this.#reasoning.printed = true;
+    return [opened(index, { type: "thinking", thinking: "", signature: "" })];
+  }
+
+  #sign(index: number, family: string, signature: string): readonly Uint8Array[] {
+    const data = this.#reasoning?.printed === false ? redactedData(signature) : null;
+    const signed = { type: "signature_delta", signature: tagSignature(family, signature) };
+    const events =
+      data === null
+        ? [...this.#openThinking(index), delta(index, signed)]
+        : [opened(index, { type: "redacted_thinking", data: tagSignature(family, data) })];
+    this.#reasoning = { printed: true, signed: true };
+    return events;
+  }
+
+  #close(index: number): readonly Uint8Array[] {
+    const events: Uint8Array[] = [];
+    if (this.#reasoning !== null) {
+      events.push(...this.#openThinking(index));
+      if (!this.#reasoning.signed) events.push(delta(index, { type: "signature_delta", signature: UNSIGNED }));
+      this.#reasoning = null;
+    }
+    events.push(named("content_block_stop", { index }));
+    return events;
+  }
+}
+
+export function renderMessagesStream(context: AnswerContext): EventRenderer {
+  return new MessagesRenderer(context);
+}
+
+type Printed = Extract<
+  InferenceEvent,
+  { type: "open" | "text" | "refusal" | "reasoning" | "signature" | "arguments" | "close" | "finish" }
+>;
+
+const NONE: readonly Uint8Array[] = Object.freeze([]);
+
+function named(type: string, members: JsonObject): Uint8Array {
+  return formatSseEvent(JSON.stringify({ type, ...members }), type);
+}
+
+function opened(index: number, block: JsonObject): Uint8Array {
+  return named("content_block_start", { index, content_block: block });
+}
+
+function delta(index: number, change: JsonObject): Uint8Array {
+  return named("content_block_delta", { index, delta: change });
+}

@@ -1,0 +1,82 @@
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import type { GenerateRequest, ReasoningRequest } from "../../../canon/generate/generate-request.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import type { ReasoningEffort } from "../../../canon/request.ts";
+import type { ModelReasoning } from "../../../canon/table.ts";
+import type { Target } from "../../dialect.ts";
+import { EFFORTS } from "../surface/read-reasoning.ts";
+import { LEAST_BUDGET } from "../thinking-budget.ts";
+import type { Draft } from "./format.ts";
+
+/** Writes `thinking` and `output_config.effort`. Efforts become budgets by the table in routes.yaml, and nowhere else. */
+export function formatReasoning(request: GenerateRequest, target: Target, draft: Draft): ServiceError | null {
+  const { reasoning } = request;
+  if (reasoning === null) return null;
+  const { body, losses } = draft;
+  if (reasoning.effort === "none") {
+    body["thinking"] = { type: "disabled" };
+    return null;
+  }
+  const table = target.model.reasoning;
+  const tabled = reasoning.budget === null ? budgetOf(reasoning.effort, table) : null;
+  if (tabled !== null) losses.add("effort_as_budget");
+  else if (reasoning.effort !== "unspecified") body["output_config"] = { effort: reasoning.effort };
+  const budget = reasoning.budget ?? tabled;
+  if (budget !== null) return formatBudget(budget, request, reasoning, target, draft);
+  if (reasoning.adaptive || reasoning.effort !== "unspecified") {
+    body["thinking"] = { type: "adaptive", ...displayOf(reasoning, draft) };
+  } else if (reasoning.display !== null) {
+    losses.add("reasoning_display_dropped");
+  }
+  return null;
+}
+
+/** The budget in place of an effort that the model does not take as a word; `null` where the word is sent. */
+function budgetOf(effort: ReasoningEffort, table: ModelReasoning | null): number | null {
+  if (effort === "unspecified" || table === null) return null;
+  const words: readonly ReasoningEffort[] = table.efforts ?? EFFORTS;
+  return words.includes(effort) ? null : (table.budgets?.[effort] ?? null);
+}
+
+function formatBudget(
+  budget: number,
+  request: GenerateRequest,
+  reasoning: ReasoningRequest,
+  target: Target,
+  draft: Draft,
+): ServiceError | null {
+  if (budget < LEAST_BUDGET) {
+    return invalidRequest(
+      "invalid_reasoning_budget",
+      `The reasoning budget must be at least ${LEAST_BUDGET} tokens for an endpoint that may get the request`,
+    );
+  }
+  if (request.purpose === "generate") {
+    const limit = roomFor(budget, request, target, draft);
+    if (limit <= budget) {
+      return invalidRequest(
+        "invalid_reasoning_budget",
+        `The reasoning budget of ${budget} tokens must be below the output limit of ${limit}, which it is a part of; raise the limit or ask for less reasoning`,
+      );
+    }
+  }
+  draft.body["thinking"] = { type: "enabled", budget_tokens: budget, ...displayOf(reasoning, draft) };
+  return null;
+}
+
+/** The output limit. One that nobody asked for makes room for the budget, as far as the model goes: the default is meant for the answer. */
+function roomFor(budget: number, request: GenerateRequest, { model }: Target, { body }: Draft): number {
+  const written = body["max_tokens"];
+  const limit = typeof written === "number" ? written : 0;
+  if (request.maxOutputTokens !== null || limit > budget) return limit;
+  const raised = Math.min(limit + budget, model.maxOutputTokens ?? limit + budget);
+  body["max_tokens"] = raised;
+  return raised;
+}
+
+/** How reasoning is shown. The protocol sums up in one way only. */
+function displayOf({ display }: ReasoningRequest, { losses }: Draft): JsonObject {
+  if (display === null) return {};
+  if (display === "concise" || display === "detailed") losses.add("reasoning_display_dropped");
+  return { display: display === "omitted" ? "omitted" : "summarized" };
+}

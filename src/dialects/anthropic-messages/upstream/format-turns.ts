@@ -1,0 +1,150 @@
+import type { ServiceError } from "../../../canon/error.ts";
+import type { AssistantPart, SystemTurn, ToolResult, Turn } from "../../../canon/generate/message.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import { parseExactJsonText } from "../../json-bytes.ts";
+import { redactedData } from "../signed-reasoning.ts";
+import { CallIds } from "./call-ids.ts";
+import { formatInput, formatText, Refused } from "./format-parts.ts";
+import { formatMark } from "./format-tools.ts";
+import type { Draft } from "./format.ts";
+
+type Role = "user" | "assistant" | "system";
+
+/** Writes `system` and `messages`. The error is for data that is not what it says it is. */
+export function formatTurns(turns: readonly Turn[], draft: Draft): ServiceError | null {
+  const first = turns.findIndex(({ role }) => role !== "system");
+  const leading = first === -1 ? turns.length : first;
+  const system = formatSystem(turns.slice(0, leading), draft);
+  if (system !== undefined) draft.body["system"] = system;
+  const messages = new MessageList(turns, draft);
+  for (const turn of turns.slice(leading)) {
+    const refused = messages.add(turn);
+    if (refused !== null) return refused.error;
+  }
+  draft.body["messages"] = messages.list.length > 0 ? messages.list : blankConversation(turns);
+  return null;
+}
+
+/** A conversation of nothing but blank texts goes on as it came, for the provider to judge: there is nothing else to send. */
+function blankConversation(turns: readonly Turn[]): readonly JsonObject[] {
+  const text = turns.flatMap((turn) =>
+    turn.role === "user" ? turn.content.map((part) => (part.kind === "text" ? part.text : "")) : [],
+  );
+  return [{ role: "user", content: text.join("") }];
+}
+
+/** The system text before the first turn: a plain text where it is one, a list of blocks where it is more. */
+function formatSystem(turns: readonly Turn[], draft: Draft): JsonValue | undefined {
+  const systems = turns.filter((turn): turn is SystemTurn => turn.role === "system");
+  if (systems.length > 1) draft.losses.add("system_joined");
+  const blocks = systems.flatMap((turn) => formatSystemTurn(turn, draft));
+  const [only] = blocks;
+  if (only === undefined) return undefined;
+  return blocks.length === 1 && only["cache_control"] === undefined ? only["text"] : blocks;
+}
+
+function formatSystemTurn({ authority, content }: SystemTurn, draft: Draft): readonly JsonObject[] {
+  if (authority === "developer") draft.losses.add("developer_as_system");
+  return content.flatMap((part) => formatText(part, draft));
+}
+
+/** Messages as they are made. Results of tools stand in user messages, and turns of one role in one message. */
+class MessageList {
+  readonly list: JsonObject[] = [];
+  readonly #draft: Draft;
+  readonly #ids: CallIds;
+  #blocks: JsonObject[] = [];
+  #role: Role | null = null;
+  /** The kind of the turn that the last message ends with. */
+  #last: Turn["role"] | null = null;
+
+  constructor(turns: readonly Turn[], draft: Draft) {
+    this.#draft = draft;
+    this.#ids = new CallIds(turns);
+    if (this.#ids.rewritten) draft.losses.add("call_ids_rewritten");
+  }
+
+  add(turn: Turn): Refused | null {
+    const blocks = this.#format(turn);
+    if (blocks instanceof Refused) return blocks;
+    // The provider refuses an empty message; what was lost with its empty texts has been recorded.
+    if (blocks.length === 0) return null;
+    const role = turn.role === "tool" ? "user" : turn.role;
+    if (role === this.#role && role !== "system") {
+      if (turn.role === this.#last && turn.role !== "tool") this.#draft.losses.add("turns_merged");
+      this.#blocks.push(...blocks);
+    } else {
+      this.#role = role;
+      this.#blocks = [...blocks];
+      this.list.push({ role, content: this.#blocks });
+    }
+    this.#last = turn.role;
+    return null;
+  }
+
+  #format(turn: Turn): readonly JsonObject[] | Refused {
+    const { losses } = this.#draft;
+    switch (turn.role) {
+      case "system":
+        return formatSystemTurn(turn, this.#draft);
+      case "user": {
+        if (turn.name !== null) losses.add("participant_name_dropped");
+        return formatInput(turn.content, this.#draft);
+      }
+      case "assistant":
+        if (turn.name !== null) losses.add("participant_name_dropped");
+        return turn.content.flatMap((part) => this.#formatSaid(part));
+      case "tool": {
+        const results: JsonObject[] = [];
+        for (const result of turn.results) {
+          const block = this.#formatResult(result);
+          if (block instanceof Refused) return block;
+          results.push(block);
+        }
+        return results;
+      }
+    }
+  }
+
+  #formatResult({ callId, content, isError, cache }: ToolResult): JsonObject | Refused {
+    const blocks = formatInput(content, this.#draft);
+    if (blocks instanceof Refused) return blocks;
+    const [only] = blocks;
+    const plain = blocks.length === 1 && only?.["type"] === "text" && only["cache_control"] === undefined;
+    return {
+      type: "tool_result",
+      tool_use_id: this.#ids.sent(callId),
+      ...(blocks.length === 0 ? {} : { content: plain ? only["text"] : blocks }),
+      ...(isError === null ? {} : { is_error: isError }),
+      ...formatMark(cache),
+    };
+  }
+
+  #formatSaid(part: AssistantPart): readonly JsonObject[] {
+    switch (part.kind) {
+      case "text":
+        return formatText(part, this.#draft);
+      case "refusal":
+        this.#draft.losses.add("refusal_as_text");
+        return formatText({ text: part.text, cache: null }, this.#draft);
+      case "tool_call": {
+        const { id, name, cache } = part;
+        const input = parseExactJsonText(part.arguments);
+        if (!isJsonObject(input)) throw new Error("formatTurns: arguments that no parser at the door let in");
+        return [{ type: "tool_use", id: this.#ids.sent(id), name, input, ...formatMark(cache) }];
+      }
+      case "reasoning": {
+        if (part.signature === null) {
+          this.#draft.losses.add("unsigned_reasoning_dropped");
+          return [];
+        }
+        const data = redactedData(part.signature);
+        return [
+          data === null
+            ? { type: "thinking", thinking: part.text, signature: part.signature }
+            : { type: "redacted_thinking", data },
+        ];
+      }
+    }
+  }
+}

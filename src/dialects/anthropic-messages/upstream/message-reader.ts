@@ -1,0 +1,207 @@
+import type { UpstreamFailure } from "../../../canon/failure.ts";
+import type { Citation, FinishReason, InferenceEvent } from "../../../canon/generate/event.ts";
+import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import { BlockSequencer } from "../../block-sequencer.ts";
+import type { Target } from "../../dialect.ts";
+import { answerFailure } from "../../openai-chat/read-error.ts";
+import { readStopReason } from "../finish.ts";
+import { redactedSignature, UNSIGNED } from "../signed-reasoning.ts";
+import { typeOf } from "../type-of.ts";
+import { UsageTally } from "../usage.ts";
+
+type Kind = "text" | "thinking" | "redacted_thinking" | "tool_use";
+const KINDS: readonly Kind[] = ["text", "thinking", "redacted_thinking", "tool_use"];
+
+interface Block {
+  readonly key: string;
+  readonly kind: Kind;
+  signature: string;
+  /** Arguments that came with the block's beginning; whole, or the empty object where they follow in pieces. */
+  readonly input: JsonObject;
+  pieces: boolean;
+}
+
+/** Reads a message piece by piece; streams and whole answers are told of in the same words, so there is one mapping. */
+export class MessageReader {
+  readonly #family: string | null;
+  /** The caller asked for a summary in place of the reasoning itself. */
+  readonly #summary: boolean;
+  readonly #blocks = new BlockSequencer();
+  readonly #tally = new UsageTally();
+  #events: InferenceEvent[] = [];
+  #open: Block | null = null;
+  #count = 0;
+  #calls = false;
+  #finish: FinishReason | null = null;
+  #stopSequence: string | null = null;
+  #over = false;
+
+  constructor(request: GenerateRequest, target: Target) {
+    this.#family = target.model.signatureFamily;
+    const display = request.reasoning?.display ?? null;
+    this.#summary = display !== null && display !== "omitted";
+  }
+
+  /** Nothing follows: a `finish` or a `failure` has been told. */
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** The events made since the last call. */
+  drain(): readonly InferenceEvent[] {
+    if (this.#events.length === 0) return NONE;
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+
+  /** The message as far as it goes: whole in a whole answer, mostly empty at the beginning of a stream. */
+  start(message: JsonObject): void {
+    const { model, content } = message;
+    this.#events.push({ type: "start", model: typeof model === "string" ? model : null });
+    for (const block of Array.isArray(content) ? content : []) {
+      if (this.#over) break;
+      this.openBlock(block);
+      this.closeBlock();
+    }
+    this.change(message, message["usage"]);
+  }
+
+  openBlock(block: JsonValue | undefined): void {
+    // Blocks do not overlap; one that was never closed ends here.
+    this.closeBlock();
+    const kind = isJsonObject(block) ? KINDS.find((known) => known === block["type"]) : undefined;
+    if (!isJsonObject(block) || kind === undefined)
+      return this.fail(answerFailure("malformed", "unexpected_output_item"));
+    const { input } = block;
+    const key = String(this.#count);
+    this.#count += 1;
+    this.#open = { key, kind, signature: "", input: isJsonObject(input) ? input : {}, pieces: false };
+    switch (kind) {
+      case "text":
+        this.#blocks.text(textOf(block["text"]), [], key);
+        if (Array.isArray(block["citations"])) for (const citation of block["citations"]) this.#cite(citation, key);
+        break;
+      case "thinking":
+        this.#blocks.reasoning(textOf(block["thinking"]), this.#summary, key);
+        this.#open.signature = textOf(block["signature"]);
+        break;
+      case "redacted_thinking":
+        this.#open.signature = redactedSignature(textOf(block["data"]));
+        break;
+      case "tool_use":
+        this.#calls = true;
+        this.#blocks.openTool(key, textOf(block["id"]), textOf(block["name"]));
+        break;
+    }
+    this.#flush();
+  }
+
+  /** Unknown kinds of pieces are passed over; a known one that its block cannot have is a broken answer. */
+  addDelta(delta: JsonValue | undefined): void {
+    const block = this.#open;
+    if (block === null || !isJsonObject(delta)) return this.fail(answerFailure("malformed"));
+    switch (typeOf(delta)) {
+      case "text_delta":
+        if (block.kind !== "text") return this.fail(answerFailure("malformed"));
+        this.#blocks.text(textOf(delta["text"]), [], block.key);
+        break;
+      case "thinking_delta":
+        if (block.kind !== "thinking") return this.fail(answerFailure("malformed"));
+        this.#blocks.reasoning(textOf(delta["thinking"]), this.#summary, block.key);
+        break;
+      case "signature_delta":
+        if (block.kind !== "thinking") return this.fail(answerFailure("malformed"));
+        block.signature += textOf(delta["signature"]);
+        break;
+      case "input_json_delta":
+        if (block.kind !== "tool_use") return this.fail(answerFailure("malformed"));
+        block.pieces ||= textOf(delta["partial_json"]) !== "";
+        this.#blocks.arguments(block.key, textOf(delta["partial_json"]));
+        break;
+      case "citations_delta":
+        if (block.kind === "text") this.#cite(delta["citation"], block.key);
+        break;
+      default:
+        return;
+    }
+    this.#flush();
+  }
+
+  closeBlock(): void {
+    const block = this.#open;
+    if (block === null) return;
+    this.#open = null;
+    if (block.kind === "tool_use" && !block.pieces && Object.keys(block.input).length > 0) {
+      this.#blocks.arguments(block.key, JSON.stringify(block.input));
+    }
+    // A router like this one marks what nobody signed.
+    if (block.signature !== "" && block.signature !== UNSIGNED) {
+      if (this.#family === null) this.#events.push({ type: "loss", loss: "signature_dropped" });
+      else this.#blocks.signature(block.signature, this.#family, block.key);
+    }
+    this.#blocks.close();
+    this.#flush();
+  }
+
+  /** The members that say why the answer ended, and its usage so far. */
+  change(delta: JsonValue | undefined, usage: JsonValue | undefined): void {
+    if (isJsonObject(delta)) {
+      this.#finish = readStopReason(delta["stop_reason"]) ?? this.#finish;
+      const sequence = delta["stop_sequence"];
+      if (typeof sequence === "string") this.#stopSequence = sequence;
+    }
+    this.#addUsage(usage);
+  }
+
+  /** The answer is whole. */
+  stop(): void {
+    if (this.#over) return;
+    this.closeBlock();
+    const reason = this.#finish;
+    // Pauses ask for the same request again, which only a caller of this protocol can send.
+    if (reason === null || reason === "pause" || reason === "other") {
+      return this.fail(answerFailure("malformed", "unknown_finish_reason"));
+    }
+    this.#blocks.closeAll();
+    this.#flush();
+    const finish = reason === "stop" && this.#calls ? "tool_calls" : reason;
+    const stopSequence = finish === "stop_sequence" ? this.#stopSequence : null;
+    this.#events.push({ type: "finish", reason: finish, stopSequence });
+    this.#over = true;
+  }
+
+  fail(failure: UpstreamFailure): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#events.push({ type: "failure", failure });
+  }
+
+  #addUsage(usage: JsonValue | undefined): void {
+    if (this.#over || !this.#tally.add(usage) || this.#tally.usage === null) return;
+    this.#events.push({ type: "usage", usage: this.#tally.usage });
+  }
+
+  #cite(citation: JsonValue | undefined, key: string): void {
+    const read = isJsonObject(citation) ? readCitation(citation) : null;
+    if (read === null) this.#events.push({ type: "loss", loss: "citations_dropped" });
+    else this.#blocks.citation(read, key);
+  }
+
+  #flush(): void {
+    for (const event of this.#blocks.drain()) this.#events.push(event);
+  }
+}
+
+const NONE: readonly InferenceEvent[] = Object.freeze([]);
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** A citation that says where the text comes from; `null` for one that counts in the request's own documents. Its positions are those of the source. */
+function readCitation({ url, title }: JsonObject): Citation | null {
+  if (typeof url !== "string") return null;
+  return { url, title: typeof title === "string" ? title : null, start: null, end: null };
+}

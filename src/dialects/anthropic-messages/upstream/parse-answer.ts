@@ -1,0 +1,40 @@
+import type { UpstreamFailure } from "../../../canon/failure.ts";
+import type { InferenceEvent } from "../../../canon/generate/event.ts";
+import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
+import { isJsonObject } from "../../../canon/json.ts";
+import type { Target } from "../../dialect.ts";
+import { parseAnswerBytes } from "../../json-bytes.ts";
+import { answerFailure } from "../../openai-chat/read-error.ts";
+import { readErrorFrame } from "../read-error.ts";
+import { readCount } from "../usage.ts";
+import { MessageReader } from "./message-reader.ts";
+
+/** A whole message, or the answer to a count, as the events of a stream of it. */
+export function parseMessagesAnswer(
+  bytes: Uint8Array,
+  request: GenerateRequest,
+  target: Target,
+): readonly InferenceEvent[] {
+  const answer = parseAnswerBytes(bytes);
+  if (!isJsonObject(answer)) return failed(answerFailure("malformed"));
+  if (answer["type"] === "error") return failed(readErrorFrame(answer["error"]));
+  if (request.purpose === "count") return parseCount(readCount(answer["input_tokens"]));
+  if (!Array.isArray(answer["content"])) return failed(answerFailure("malformed"));
+  const reader = new MessageReader(request, target);
+  reader.start(answer);
+  reader.stop();
+  return reader.drain();
+}
+
+function parseCount(input: number | null): readonly InferenceEvent[] {
+  if (input === null) return failed(answerFailure("malformed"));
+  return [
+    { type: "start", model: null },
+    { type: "usage", usage: { input, output: null, cacheRead: null, cacheWrite: null, reasoning: null } },
+    { type: "finish", reason: "stop", stopSequence: null },
+  ];
+}
+
+function failed(failure: UpstreamFailure): readonly InferenceEvent[] {
+  return [{ type: "failure", failure }];
+}

@@ -1,0 +1,178 @@
+import type { Citation, InferenceEvent, OpenBlock, TokenLogprob } from "../canon/generate/event.ts";
+
+/** One piece of a block. `key` tells blocks of one kind apart where a provider does; blocks of different kinds are always different. */
+type Delta =
+  | { readonly type: "text"; readonly text: string; readonly logprobs: readonly TokenLogprob[] }
+  | { readonly type: "refusal"; readonly text: string }
+  | { readonly type: "reasoning"; readonly text: string }
+  | { readonly type: "signature"; readonly signature: string; readonly family: string }
+  | { readonly type: "arguments"; readonly json: string }
+  | { readonly type: "citation"; readonly citation: Citation };
+
+interface WaitingBlock {
+  readonly key: string;
+  readonly block: OpenBlock;
+  readonly deltas: Delta[];
+}
+
+/**
+ * Puts the pieces of an answer into blocks that do not overlap, as the laws of `InferenceEvent` ask, whatever order a provider sends
+ * them in. A tool call is closed only when its arguments are whole JSON or the answer ends; what comes for other blocks until then waits, so that
+ * interleaved calls are not torn apart (protocols.md §5, "Stream delta mapping").
+ */
+export class BlockSequencer {
+  #events: InferenceEvent[] = [];
+  #index = -1;
+  #live: WaitingBlock | null = null;
+  /** Arguments of the live tool call so far. */
+  #arguments = "";
+  #waiting: WaitingBlock[] = [];
+  readonly #closedTools = new Set<string>();
+  #torn = false;
+
+  /** A piece arrived for a tool call that had been closed; the answer cannot be told as blocks. */
+  get torn(): boolean {
+    return this.#torn;
+  }
+
+  /** Whether any block was ever opened. */
+  get empty(): boolean {
+    return this.#index === -1 && this.#live === null;
+  }
+
+  /** The events made since the last call. */
+  drain(): readonly InferenceEvent[] {
+    if (this.#events.length === 0) return NONE;
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+
+  text(text: string, logprobs: readonly TokenLogprob[] = [], key = ""): void {
+    if (text === "" && logprobs.length === 0) return;
+    this.#add(`text ${key}`, { kind: "text" }, { type: "text", text, logprobs });
+  }
+
+  refusal(text: string, key = ""): void {
+    if (text !== "") this.#add(`refusal ${key}`, { kind: "refusal" }, { type: "refusal", text });
+  }
+
+  reasoning(text: string, summary: boolean, key = ""): void {
+    if (text !== "") this.#add(`reasoning ${key}`, { kind: "reasoning", summary }, { type: "reasoning", text });
+  }
+
+  /** Signs the reasoning block of the key; opens an empty one where there is none (redacted reasoning). */
+  signature(signature: string, family: string, key = ""): void {
+    this.#add(`reasoning ${key}`, { kind: "reasoning", summary: false }, { type: "signature", signature, family });
+  }
+
+  citation(citation: Citation, key = ""): void {
+    this.#add(`text ${key}`, { kind: "text" }, { type: "citation", citation });
+  }
+
+  openTool(key: string, id: string, name: string): void {
+    this.#add(`tool ${key}`, { kind: "tool_call", id, name }, null);
+  }
+
+  /** Whether the tool call of the key has been opened. */
+  hasTool(key: string): boolean {
+    const name = `tool ${key}`;
+    return this.#live?.key === name || this.#closedTools.has(name) || this.#waiting.some((block) => block.key === name);
+  }
+
+  arguments(key: string, json: string): void {
+    const name = `tool ${key}`;
+    if (this.#closedTools.has(name)) {
+      if (json.trim() !== "") this.#torn = true;
+      return;
+    }
+    if (json === "") return;
+    const delta: Delta = { type: "arguments", json };
+    if (this.#live?.key === name) this.#emit(delta);
+    else this.#waiting.find((block) => block.key === name)?.deltas.push(delta);
+    this.#advance();
+  }
+
+  /** Ends the block that is live, so that the next piece of its kind begins another. Pieces that wait may follow. */
+  close(): void {
+    if (this.#live === null) return;
+    this.#closeLive();
+    this.#advance();
+  }
+
+  /** Ends everything: the answer is whole. */
+  closeAll(): void {
+    for (;;) {
+      if (this.#live !== null) this.#closeLive();
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      this.#open(next);
+    }
+  }
+
+  #add(key: string, block: OpenBlock, delta: Delta | null): void {
+    const live = this.#live;
+    if (live?.key === key) {
+      if (delta !== null) this.#emit(delta);
+      return;
+    }
+    const last = this.#waiting.at(-1);
+    if (last?.key === key) {
+      if (delta !== null) last.deltas.push(delta);
+      return;
+    }
+    this.#waiting.push({ key, block, deltas: delta === null ? [] : [delta] });
+    this.#advance();
+  }
+
+  /** Opens what waits, as far as the live block may be closed for it. */
+  #advance(): void {
+    while (this.#waiting.length > 0) {
+      const live = this.#live;
+      if (live !== null) {
+        if (live.block.kind === "tool_call" && !isWholeJson(this.#arguments)) return;
+        this.#closeLive();
+      }
+      const next = this.#waiting.shift();
+      if (next !== undefined) this.#open(next);
+    }
+  }
+
+  #open(block: WaitingBlock): void {
+    this.#index += 1;
+    this.#live = block;
+    this.#arguments = "";
+    this.#events.push({ type: "open", index: this.#index, block: block.block });
+    for (const delta of block.deltas) this.#emit(delta);
+  }
+
+  #emit(delta: Delta): void {
+    if (delta.type === "arguments") this.#arguments += delta.json;
+    this.#events.push({ ...delta, index: this.#index });
+  }
+
+  #closeLive(): void {
+    const live = this.#live;
+    if (live === null) return;
+    if (live.block.kind === "tool_call") {
+      // A call without arguments is a call with none: every surface says so with an empty object.
+      if (this.#arguments.trim() === "") this.#events.push({ type: "arguments", index: this.#index, json: "{}" });
+      this.#closedTools.add(live.key);
+    }
+    this.#events.push({ type: "close", index: this.#index });
+    this.#live = null;
+  }
+}
+
+const NONE: readonly InferenceEvent[] = Object.freeze([]);
+
+function isWholeJson(text: string): boolean {
+  // Cheap before exact: arguments are objects.
+  if (!text.trimEnd().endsWith("}")) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

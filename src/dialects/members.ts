@@ -1,0 +1,164 @@
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
+import type { Loss } from "../canon/generate/loss.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import type { UnknownFields } from "../canon/table.ts";
+
+/**
+ * Book-keeping of one translation: every leaf of a body is taken by somebody, or stands here. What nobody takes cannot get lost in
+ * silence (decisions.md, rule 2).
+ */
+export class Ledger {
+  readonly losses = new Set<Loss>();
+  readonly stripped = new Set<string>();
+  #refusal: ServiceError | null = null;
+  readonly #unknown: string[] = [];
+
+  lose(loss: Loss): void {
+    this.losses.add(loss);
+  }
+
+  /** @param name registered name of a member, never the caller's text. */
+  strip(name: string): void {
+    this.stripped.add(name);
+  }
+
+  /** The first refusal is the one that the caller hears of. */
+  refuse(error: ServiceError): void {
+    this.#refusal ??= error;
+  }
+
+  unknown(path: string): void {
+    this.#unknown.push(path);
+  }
+
+  /** The 400 of this translation, or `null`. Unknown members that the route strips are recorded. */
+  result(mode: UnknownFields): ServiceError | null {
+    if (this.#refusal !== null) return this.#refusal;
+    const [path] = this.#unknown;
+    if (path === undefined) return null;
+    if (mode === "strip") {
+      this.strip("unknown_field");
+      return null;
+    }
+    const sentence =
+      mode === "forward"
+        ? `${path} cannot be forwarded: an endpoint that may get the request speaks another protocol`
+        : `${path} cannot be translated for an endpoint of another protocol that may get the request`;
+    return invalidRequest("unknown_field", sentence, path);
+  }
+}
+
+/** Reads the members of one object of a body and notices those that nobody read. `null` counts as absent, as in all four protocols. */
+export class Members {
+  readonly #object: JsonObject;
+  readonly #path: string;
+  readonly #ledger: Ledger;
+  readonly #taken = new Set<string>();
+
+  /** @param path where the object stands in the body; the empty string for the body itself. */
+  constructor(object: JsonObject, path: string, ledger: Ledger) {
+    this.#object = object;
+    this.#path = path;
+    this.#ledger = ledger;
+  }
+
+  get ledger(): Ledger {
+    return this.#ledger;
+  }
+
+  /** Where a member stands, as an error's `param` writes it. */
+  pathOf(name: string): string {
+    const shown = /^[A-Za-z_$][\w$-]{0,63}$/.test(name) ? name : "*";
+    return this.#path === "" ? shown : `${this.#path}.${shown}`;
+  }
+
+  /** The member's value; `undefined` where it is absent or null. It counts as read. */
+  take(name: string): JsonValue | undefined {
+    this.#taken.add(name);
+    if (!Object.hasOwn(this.#object, name)) return undefined;
+    return this.#object[name] ?? undefined;
+  }
+
+  text(name: string): string | null {
+    const value = this.take(name);
+    if (value === undefined) return null;
+    return typeof value === "string" ? value : this.#wrongType(name, "a string");
+  }
+
+  number(name: string): number | null {
+    const value = this.take(name);
+    if (value === undefined) return null;
+    return typeof value === "number" ? value : this.#wrongType(name, "a number that a double can hold");
+  }
+
+  flag(name: string): boolean | null {
+    const value = this.take(name);
+    if (value === undefined) return null;
+    return typeof value === "boolean" ? value : this.#wrongType(name, "a boolean");
+  }
+
+  /** One of `words`; another is refused by the member's name. */
+  word<Word extends string>(name: string, words: readonly Word[]): Word | null {
+    const value = this.text(name);
+    if (value === null) return null;
+    const known = words.find((word) => word === value);
+    if (known !== undefined) return known;
+    const path = this.pathOf(name);
+    this.#ledger.refuse(invalidRequest("invalid_value", `${path} must be one of ${words.join(", ")}`, path));
+    return null;
+  }
+
+  /** An object whose every member travels as it is, such as a JSON Schema. */
+  whole(name: string): JsonObject | null {
+    const value = this.take(name);
+    if (value === undefined) return null;
+    return isJsonObject(value) ? value : this.#wrongType(name, "an object");
+  }
+
+  object(name: string): Members | null {
+    const value = this.whole(name);
+    return value === null ? null : new Members(value, this.pathOf(name), this.#ledger);
+  }
+
+  /** The items of a list; empty where it is absent. */
+  list(name: string): readonly JsonValue[] {
+    const value = this.take(name);
+    if (value === undefined) return [];
+    return Array.isArray(value) ? value : (this.#wrongType(name, "a list") ?? []);
+  }
+
+  /** The items of a list of objects, each with its own path. */
+  objects(name: string): readonly Members[] {
+    return this.list(name).flatMap((item, index) => {
+      const path = `${this.pathOf(name)}[${index}]`;
+      if (isJsonObject(item)) return [new Members(item, path, this.#ledger)];
+      this.#ledger.refuse(invalidRequest("invalid_type", `${path} must be an object`, path));
+      return [];
+    });
+  }
+
+  /** The 400 for a member whose value this translation cannot carry. */
+  refuse(name: string, code: string, why: string): void {
+    const path = this.pathOf(name);
+    this.#ledger.refuse(invalidRequest(code, `${path} ${why}`, path));
+  }
+
+  /** Takes members that may be left out, and records the loss where one has a value. */
+  drop(names: readonly string[], loss: Loss): void {
+    for (const name of names) if (this.take(name) !== undefined) this.#ledger.lose(loss);
+  }
+
+  /** Call when all known members have been read: what is left is unknown. */
+  close(): void {
+    for (const name of Object.keys(this.#object)) {
+      if (this.#taken.has(name) || this.#object[name] === null || this.#object[name] === undefined) continue;
+      this.#ledger.unknown(this.pathOf(name));
+    }
+  }
+
+  #wrongType(name: string, wanted: string): null {
+    const path = this.pathOf(name);
+    this.#ledger.refuse(invalidRequest("invalid_type", `${path} must be ${wanted}`, path));
+    return null;
+  }
+}

@@ -1,0 +1,22 @@
+/** Longest media type that is looked for at the head of a data URL; what is longer is none (RFC 6838 allows 127 a side). */
+const MAXIMUM_HEAD = 300;
+
+const MARK = ";base64,";
+
+/** The media type and the base64 text of a `data:` URL (RFC 2397); `null` for every other URL, and for data URLs with parameters. */
+export function readDataUrl(url: string): { readonly mediaType: string; readonly data: string } | null {
+  if (!url.startsWith("data:")) return null;
+  const mark = url.slice(0, MAXIMUM_HEAD).indexOf(MARK);
+  if (mark === -1) return null;
+  const mediaType = url.slice("data:".length, mark);
+  return /^[\w.+-]+\/[\w.+-]+$/.test(mediaType) ? { mediaType, data: url.slice(mark + MARK.length) } : null;
+}
+
+export function printDataUrl(mediaType: string, data: string): string {
+  return `data:${mediaType}${MARK}${data}`;
+}
+
+/** A URL that somebody else could fetch; the router never does. */
+export function isWebUrl(url: string): boolean {
+  return /^https?:\/\//i.test(url);
+}

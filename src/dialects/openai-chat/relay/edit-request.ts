@@ -1,0 +1,95 @@
+import type { RequestEdits } from "../../../canon/decision.ts";
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import type { InferenceRequest } from "../../../canon/request.ts";
+import type { EndpointRow, ProviderRow, UnknownFields } from "../../../canon/table.ts";
+import type { EditedRequest } from "../../dialect.ts";
+import { nearestField, unknownFields } from "../../fields.ts";
+import { CHAT_FIELDS } from "../fields.ts";
+import { untagDetails } from "../surface/reasoning-history.ts";
+
+/** The 400 for members that nobody knows, where the route does not say `strip` or `forward`. Names are quoted only when they look like one. */
+export function refuseUnknownFields(body: JsonObject, mode: UnknownFields): ServiceError | null {
+  if (mode !== "reject") return null;
+  const [name] = unknownFields(CHAT_FIELDS, body);
+  if (name === undefined) return null;
+  const shown = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name) ? name : null;
+  const near = shown === null ? null : nearestField(CHAT_FIELDS, shown);
+  const hint = near === null ? "" : `; did you mean ${near}?`;
+  const sentence =
+    shown === null ? "The request has a member that chat completions do not have" : `Unknown field ${shown}${hint}`;
+  return invalidRequest("unknown_field", sentence, shown ?? undefined);
+}
+
+/**
+ * The caller's body as the provider gets it: another model name, `store: false`, usage asked for on streams, our own and the identity
+ * members taken out, and what policies oblige us to. Everything else travels as it came, members of nested objects included.
+ */
+export function editChatRequest(
+  request: InferenceRequest,
+  endpoint: EndpointRow,
+  provider: ProviderRow,
+  mode: UnknownFields,
+  edits: RequestEdits,
+): EditedRequest {
+  // Without a prototype: a member that is called `__proto__` must travel as a member, not become one.
+  const body: Record<string, JsonValue | undefined> = Object.create(null);
+  const stripped: string[] = [];
+  const stripFields: readonly string[] = edits.stripFields;
+  for (const name in request.body) {
+    const facts = Object.hasOwn(CHAT_FIELDS, name) ? CHAT_FIELDS[name] : undefined;
+    if (facts === undefined ? mode === "strip" : facts.class === "identity") {
+      stripped.push(facts === undefined ? "unknown_field" : name);
+    } else if (stripFields.includes(name)) {
+      stripped.push(name);
+    } else if (facts?.class !== "ours") {
+      body[name] = request.body[name];
+    }
+  }
+  body["model"] = endpoint.upstreamModel;
+  if (request.shape.signatureFamilies.length > 0) body["messages"] = untagged(request.body["messages"]);
+  if (edits.maxOutputTokens !== null) capOutput(body, edits.maxOutputTokens);
+  // Providers that keep conversations do so by default (protocols.md §0.7).
+  if (provider.flags.includes("no_store_field")) takeOut(body, "store", stripped);
+  else body["store"] = false;
+  if (provider.flags.includes("no_stream_options")) takeOut(body, "stream_options", stripped);
+  else if (request.shape.stream) {
+    const options = request.body["stream_options"];
+    body["stream_options"] = { ...(isJsonObject(options) ? options : {}), include_usage: true };
+  }
+  return { body, stripped, headers: [] };
+}
+
+/** Messages with signatures as their provider knows them; the decision has made sure that it is the one that gets them. */
+function untagged(messages: JsonValue | undefined): JsonValue | undefined {
+  if (!Array.isArray(messages)) return messages;
+  return messages.map((message) => {
+    const details = isJsonObject(message) ? message["reasoning_details"] : undefined;
+    return isJsonObject(message) && details !== undefined
+      ? { ...message, reasoning_details: untagDetails(details) }
+      : message;
+  });
+}
+
+/** Takes out what a provider refuses to see, and says so where the caller had sent it. */
+function takeOut(body: Record<string, JsonValue | undefined>, name: string, stripped: string[]): void {
+  if (!Object.hasOwn(body, name)) return;
+  delete body[name];
+  stripped.push(name);
+}
+
+/** The member that is used now, and the one that it replaced. Providers refuse a request that sets both. */
+const LIMIT_FIELDS = ["max_completion_tokens", "max_tokens"] as const;
+
+/** Lowers the limit in whichever member the caller set it; where there is none, it is set in the one that the caller names. */
+function capOutput(body: Record<string, JsonValue | undefined>, limit: number): void {
+  let limited = false;
+  for (const name of LIMIT_FIELDS) {
+    const asked = body[name];
+    if (typeof asked !== "number") continue;
+    body[name] = Math.min(asked, limit);
+    limited = true;
+  }
+  if (limited) return;
+  body[Object.hasOwn(body, "max_tokens") ? "max_tokens" : "max_completion_tokens"] = limit;
+}

@@ -1,0 +1,131 @@
+import type { ReasoningPart } from "../../../canon/generate/message.ts";
+import { readSignature } from "../../../canon/generate/signature.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import type { Asked } from "../../asked.ts";
+import { hasStranger } from "../fields.ts";
+
+/**
+ * Reasoning in an assistant message of the history, as answers of this surface carry it: `reasoning_content` (or `reasoning`) is its text, and
+ * `reasoning_details` its signed form. A signature with our tag says which family can read it; one without belongs to
+ * the very provider that gave it, which only a relay can reach again.
+ */
+const KINDS = ["reasoning.text", "reasoning.encrypted", "reasoning.summary"] as const;
+type Kind = (typeof KINDS)[number];
+
+const DETAIL_MEMBERS: Readonly<Record<Kind, ReadonlySet<string>>> = {
+  "reasoning.text": new Set(["type", "text", "signature", "index"]),
+  "reasoning.encrypted": new Set(["type", "data", "index"]),
+  "reasoning.summary": new Set(["type", "summary", "index"]),
+};
+
+/** The members that hold a signature, and the empty string where neither does. */
+function signatureMember(kind: Kind): "signature" | "data" | null {
+  if (kind === "reasoning.text") return "signature";
+  return kind === "reasoning.encrypted" ? "data" : null;
+}
+
+const NO_FAMILY = "";
+
+export function askReasoningHistory(message: JsonObject, path: string, asked: Asked): void {
+  for (const name of ["reasoning_content", "reasoning"]) {
+    const text = message[name];
+    if (text !== undefined && text !== null && typeof text !== "string") asked.use("native_chat", `${path}.${name}`);
+  }
+  const details = message["reasoning_details"];
+  if (details === undefined || details === null) return;
+  const place = `${path}.reasoning_details`;
+  if (!Array.isArray(details)) {
+    asked.use("native_chat", place);
+    return;
+  }
+  for (const detail of details) {
+    const kind = isJsonObject(detail) ? kindOf(detail) : null;
+    if (!isJsonObject(detail) || kind === null || hasStranger(detail, DETAIL_MEMBERS[kind]) || !isText(detail, kind)) {
+      asked.use("native_chat", place);
+      continue;
+    }
+    const family = familyOf(detail, kind);
+    if (family === NO_FAMILY) asked.use("native_chat", place);
+    else if (family !== null) asked.signed(family, place);
+  }
+}
+
+function kindOf(detail: JsonObject): Kind | null {
+  return KINDS.find((kind) => kind === detail["type"]) ?? null;
+}
+
+/** Whether what the detail says is text, or not there. */
+function isText(detail: JsonObject, kind: Kind): boolean {
+  const said = detail[kind === "reasoning.summary" ? "summary" : "text"] ?? "";
+  return typeof said === "string" && (kind !== "reasoning.text" || typeof (detail["signature"] ?? "") === "string");
+}
+
+/** The family of a tagged signature, `null` where there is none to read, the empty string for one that nobody else can read. */
+function familyOf(detail: JsonObject, kind: Kind): string | null {
+  const member = signatureMember(kind);
+  const signature = member === null ? null : detail[member];
+  if (typeof signature === "string") return readSignature(signature, NO_FAMILY).family;
+  // Encrypted reasoning is nothing without its data.
+  return kind === "reasoning.encrypted" ? NO_FAMILY : null;
+}
+
+/**
+ * The parts of the history's reasoning; call only where `askReasoningHistory` found nothing that is the provider's own. `isWhole` is false
+ * where a text beside the details says something else than they do, which no other protocol has a place for.
+ */
+export function readReasoningHistory(message: JsonObject): {
+  readonly parts: readonly ReasoningPart[];
+  readonly isWhole: boolean;
+} {
+  const { reasoning_content, reasoning, reasoning_details } = message;
+  const texts = [reasoning_content, reasoning].filter((text) => typeof text === "string" && text !== "");
+  const details = Array.isArray(reasoning_details) ? reasoning_details : [];
+  const parts = partsOf(details);
+  if (parts.length === 0) {
+    const [text] = texts;
+    return {
+      parts:
+        typeof text === "string" ? [{ kind: "reasoning", text, summary: false, signature: null, family: null }] : [],
+      isWhole: texts.every((other) => other === text),
+    };
+  }
+  const said = parts.map(({ text }) => text).join("");
+  return { parts, isWhole: texts.every((text) => text === said) };
+}
+
+function partsOf(details: readonly JsonValue[]): readonly ReasoningPart[] {
+  const parts: ReasoningPart[] = [];
+  for (const detail of details) {
+    const kind = isJsonObject(detail) ? kindOf(detail) : null;
+    if (!isJsonObject(detail) || kind === null) continue;
+    const member = signatureMember(kind);
+    const raw = member === null ? null : detail[member];
+    const signed = typeof raw === "string" ? readSignature(raw, NO_FAMILY) : { signature: null, family: null };
+    const previous = parts.at(-1);
+    // Encrypted reasoning after an unsigned summary is what the summary sums up: one piece of reasoning.
+    if (kind === "reasoning.encrypted" && previous?.summary === true && previous.signature === null) {
+      parts[parts.length - 1] = { ...previous, ...signed };
+      continue;
+    }
+    const text = kind === "reasoning.summary" ? detail["summary"] : detail["text"];
+    parts.push({
+      kind: "reasoning",
+      text: typeof text === "string" ? text : "",
+      summary: kind === "reasoning.summary",
+      ...signed,
+    });
+  }
+  return parts;
+}
+
+/** Details as the provider that signed them knows them: signatures without our tag. Everything else stays as it is. */
+export function untagDetails(details: JsonValue): JsonValue {
+  if (!Array.isArray(details)) return details;
+  return details.map((detail) => {
+    const kind = isJsonObject(detail) ? kindOf(detail) : null;
+    const member = kind === null ? null : signatureMember(kind);
+    if (!isJsonObject(detail) || member === null) return detail;
+    const text = detail[member];
+    return typeof text === "string" ? { ...detail, [member]: readSignature(text, NO_FAMILY).signature } : detail;
+  });
+}

@@ -1,0 +1,201 @@
+import type { UpstreamFailure } from "../../../canon/failure.ts";
+import type { FinishReason, InferenceEvent } from "../../../canon/generate/event.ts";
+import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import { BlockSequencer } from "../../block-sequencer.ts";
+import type { Target } from "../../dialect.ts";
+import { finishFailure, finishReason } from "../finish.ts";
+import { answerFailure, readErrorFrame } from "../read-error.ts";
+import { readUsage } from "../usage.ts";
+import { CitationPlaces, readCitations } from "./read-citations.ts";
+import { readLogprobs } from "./read-logprobs.ts";
+import { ReasoningReader } from "./read-reasoning.ts";
+import { ToolFragments } from "./tool-fragments.ts";
+
+/**
+ * Makes events of an answer's JSON objects: the chunks of a stream, or a whole completion, whose message is one delta that holds
+ * everything. Members that it does not know are other vendors' and say nothing to other protocols' callers.
+ */
+export class ChatAnswerReader {
+  readonly #sequencer = new BlockSequencer();
+  readonly #tools = new ToolFragments(this.#sequencer);
+  readonly #places = new CitationPlaces();
+  readonly #reasoning: ReasoningReader;
+  readonly #wantsLogprobs: boolean;
+  #events: InferenceEvent[] = [];
+  #started = false;
+  /** Some choice has been seen: there is an answer. */
+  #begun = false;
+  #refused = false;
+  #lostSignature = false;
+  #finish: FinishReason | null = null;
+  #failure: UpstreamFailure | null = null;
+
+  constructor(request: GenerateRequest, target: Target) {
+    this.#reasoning = new ReasoningReader(this.#sequencer, target.model.signatureFamily);
+    this.#wantsLogprobs = request.logprobs !== null;
+  }
+
+  get failure(): UpstreamFailure | null {
+    return this.#failure;
+  }
+
+  /** The events made since the last call. */
+  drain(): readonly InferenceEvent[] {
+    // What a failing delta held besides is not part of the answer: a failure is last.
+    const blocks = this.#failure === null ? this.#blocks() : [];
+    if (this.#events.length === 0) return blocks;
+    const events = [...this.#events, ...blocks];
+    this.#events = [];
+    return events;
+  }
+
+  /**
+   * Takes one object.
+   *
+   * @param whole it is a completion, not a chunk.
+   */
+  take(object: JsonObject, whole: boolean): void {
+    const error = object["error"];
+    if (error !== undefined && error !== null) {
+      this.fail(readErrorFrame(error));
+      return;
+    }
+    const { choices } = object;
+    if (Array.isArray(choices) && choices.length > 0) {
+      this.#start(object);
+      for (const choice of choices) if (isJsonObject(choice)) this.#readChoice(choice, whole);
+    }
+    this.#reportSignature();
+    const usage = readUsage(object);
+    if (usage === null || this.#failure !== null) return;
+    // Counts alone are no beginning of an answer, but they come before its end.
+    this.#start(object);
+    // Blocks made so far were told before the counts.
+    this.#events.push(...this.#blocks(), { type: "usage", usage });
+  }
+
+  fail(failure: UpstreamFailure): void {
+    if (this.#failure !== null) return;
+    this.#failure = failure;
+    this.#events.push(...this.#blocks(), { type: "failure", failure });
+  }
+
+  /** The answer is over. `closed`: the upstream said so beyond the finish reason (`[DONE]`, or the body is whole). */
+  finish(closed: boolean): void {
+    if (this.#failure !== null) return;
+    // An end without a reason counts where there is something that it ends.
+    if (this.#finish === null && (!closed || this.#sequencer.empty)) {
+      this.fail(answerFailure("truncated"));
+      return;
+    }
+    if (this.#sequencer.torn || this.#tools.isIncomplete) {
+      this.fail(answerFailure("malformed"));
+      return;
+    }
+    if (this.#finish === "other") {
+      this.fail(answerFailure("malformed", "unknown_finish_reason"));
+      return;
+    }
+    this.#sequencer.closeAll();
+    this.#events.push(...this.#blocks());
+    if (this.#finish === null) this.#events.push({ type: "loss", loss: "finish_synthesised" });
+    this.#events.push({ type: "finish", reason: this.#reason(this.#finish ?? "stop"), stopSequence: null });
+  }
+
+  /** A named tool choice ends with `stop` here (protocols.md §0.8), and so does an explicit refusal. */
+  #reason(reason: FinishReason): FinishReason {
+    if (this.#refused && (reason === "stop" || reason === "content_filter")) return "refusal";
+    return reason === "stop" && !this.#tools.isEmpty ? "tool_calls" : reason;
+  }
+
+  #start(object: JsonObject): void {
+    if (this.#started) return;
+    this.#started = true;
+    const { id, model } = object;
+    if (typeof id === "string") this.#tools.answerId = id;
+    this.#events.push({ type: "start", model: typeof model === "string" && model !== "" ? model : null });
+  }
+
+  #blocks(): readonly InferenceEvent[] {
+    return this.#places.place(this.#sequencer.drain());
+  }
+
+  /** Tells once that a signature was left out. */
+  #reportSignature(): void {
+    if (!this.#reasoning.hasDropped || this.#lostSignature || this.#failure !== null) return;
+    this.#lostSignature = true;
+    this.#events.push(...this.#blocks(), { type: "loss", loss: "signature_dropped" });
+  }
+
+  #readChoice(choice: JsonObject, whole: boolean): void {
+    if (this.#failure !== null) return;
+    const { index, delta, message, finish_reason: word } = choice;
+    // Nobody asked for a second answer.
+    if (typeof index === "number" && index !== 0) {
+      this.fail(answerFailure("malformed", "unexpected_output_item"));
+      return;
+    }
+    // Perplexity sends both: the message so far beside every delta, and an empty delta beside the whole message.
+    if (!whole && isJsonObject(delta)) this.#readDelta(delta, choice, false);
+    else if (isJsonObject(message) && !this.#begun) this.#readDelta(message, choice, true);
+    this.#begun = true;
+    const failure = finishFailure(word);
+    if (failure !== null) this.fail(failure);
+    this.#finish = finishReason(word) ?? this.#finish;
+  }
+
+  /** @param whole the delta is a whole message, whose list of calls numbers them by its order. */
+  #readDelta(delta: JsonObject, choice: JsonObject, whole: boolean): void {
+    this.#reasoning.read(delta);
+    this.#readContent(delta["content"], this.#wantsLogprobs ? choice["logprobs"] : undefined);
+    const { refusal, tool_calls: calls, function_call: legacy } = delta;
+    if (typeof refusal === "string" && refusal !== "") {
+      this.#refused = true;
+      this.#sequencer.refusal(refusal);
+    }
+    for (const citation of readCitations(delta["annotations"])) this.#sequencer.citation(citation);
+    if (Array.isArray(calls)) this.#readCalls(calls, whole);
+    if (isJsonObject(legacy)) this.#tools.addLegacy(legacy);
+    if (isSaid(delta["audio"], "data") || (Array.isArray(delta["images"]) && delta["images"].length > 0)) {
+      this.fail(answerFailure("malformed", "unexpected_output_item"));
+    }
+  }
+
+  #readCalls(calls: readonly JsonValue[], whole: boolean): void {
+    for (const [position, call] of calls.entries()) {
+      if (this.#tools.add(call, whole ? position : null)) continue;
+      this.fail(answerFailure("malformed", "unexpected_output_item"));
+      return;
+    }
+  }
+
+  #readContent(content: JsonValue | undefined, logprobs: JsonValue | undefined): void {
+    if (typeof content === "string") {
+      this.#sequencer.text(content, logprobs === undefined ? undefined : readLogprobs(logprobs));
+      return;
+    }
+    if (!Array.isArray(content)) return;
+    for (const part of content) this.#readPart(part);
+  }
+
+  /** Some providers send parts where the protocol has text. */
+  #readPart(part: JsonValue): void {
+    const type = isJsonObject(part) ? part["type"] : undefined;
+    if (isJsonObject(part) && type === "text" && typeof part["text"] === "string") this.#sequencer.text(part["text"]);
+    else if (isJsonObject(part) && type === "thinking") this.#readThinking(part["thinking"]);
+    else this.fail(answerFailure("malformed", "unexpected_output_item"));
+  }
+
+  #readThinking(thinking: JsonValue | undefined): void {
+    const pieces: readonly JsonValue[] = Array.isArray(thinking) ? thinking : [thinking ?? ""];
+    for (const piece of pieces) {
+      const text = isJsonObject(piece) ? piece["text"] : piece;
+      if (typeof text === "string") this.#reasoning.text(text, false);
+    }
+  }
+}
+
+function isSaid(value: JsonValue | undefined, member: string): boolean {
+  return isJsonObject(value) && typeof value[member] === "string" && value[member] !== "";
+}

@@ -1,0 +1,80 @@
+import type { InferenceEvent } from "../../../canon/generate/event.ts";
+import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
+import { isJsonObject } from "../../../canon/json.ts";
+import type { EventParser, Target } from "../../dialect.ts";
+import { parseAnswerBytes, parseJsonText } from "../../json-bytes.ts";
+import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
+import { answerFailure, readErrorFrame } from "../read-error.ts";
+import { ChatAnswerReader } from "./answer-reader.ts";
+
+/** Makes events of a provider's stream (protocols.md §3.1, "What real upstream chat streams do"). */
+class ChatEventParser implements EventParser {
+  readonly #framer = new SseFramer();
+  readonly #reader: ChatAnswerReader;
+  #closed = false;
+
+  constructor(request: GenerateRequest, target: Target) {
+    this.#reader = new ChatAnswerReader(request, target);
+  }
+
+  push(chunk: Uint8Array): readonly InferenceEvent[] {
+    if (this.#isOver) return NONE;
+    for (const event of this.#framer.push(chunk)) this.#read(event);
+    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.#reader.fail(answerFailure("too_large"));
+    return this.#reader.drain();
+  }
+
+  end(): readonly InferenceEvent[] {
+    if (this.#isOver) return NONE;
+    // A provider may leave the last blank line out.
+    this.#read(this.#framer.end());
+    if (!this.#closed) this.#reader.finish(false);
+    this.#closed = true;
+    return this.#reader.drain();
+  }
+
+  get #isOver(): boolean {
+    return this.#closed || this.#reader.failure !== null;
+  }
+
+  #read(bytes: Uint8Array): void {
+    if (this.#isOver) return;
+    const { event, data } = parseSseEvent(bytes);
+    if (data === null) return;
+    if (data === "[DONE]") {
+      this.#closed = true;
+      this.#reader.finish(true);
+      return;
+    }
+    const object = parseJsonText(data);
+    if (!isJsonObject(object)) this.#reader.fail(answerFailure("malformed"));
+    else if (event === "error") this.#reader.fail(readErrorFrame(object["error"] ?? object));
+    else this.#reader.take(object, false);
+  }
+}
+
+const NONE: readonly InferenceEvent[] = Object.freeze([]);
+
+export function parseChatStream(request: GenerateRequest, target: Target): EventParser {
+  return new ChatEventParser(request, target);
+}
+
+/** A whole completion as the events of a stream. A recorded provider (Snowflake) ends every one with an empty finish reason. */
+export function parseChatAnswer(
+  bytes: Uint8Array,
+  request: GenerateRequest,
+  target: Target,
+): readonly InferenceEvent[] {
+  const reader = new ChatAnswerReader(request, target);
+  const answer = parseAnswerBytes(bytes);
+  if (!isJsonObject(answer)) reader.fail(answerFailure("malformed"));
+  else {
+    reader.take(answer, true);
+    const choice = Array.isArray(answer["choices"]) ? answer["choices"][0] : null;
+    const isWhole =
+      isJsonObject(choice) && isJsonObject(choice["message"]) && typeof choice["finish_reason"] === "string";
+    if (isWhole) reader.finish(true);
+    else reader.fail(answerFailure("malformed"));
+  }
+  return reader.drain();
+}

@@ -1,0 +1,38 @@
+import type { Surface, Upstream } from "../dialect.ts";
+import { readChatError } from "../openai-chat/read-error.ts";
+import { observeChatStream, readChatAnswer } from "../openai-chat/relay/observe.ts";
+import { renderOpenAiError } from "../openai-errors.ts";
+import { editCompletionsRequest, refuseUnknownFields } from "./edit-request.ts";
+import { COMPLETIONS_PATH, formatCompletionsRequest } from "./format.ts";
+import { parseCompletionsAnswer, parseCompletionsStream } from "./parse-answer.ts";
+import { choicesAsked, parseCompletionsRequest } from "./parse-request.ts";
+import { renderCompletionsAnswer, renderCompletionsStream } from "./render.ts";
+import { completionsToCanon } from "./to-canon.ts";
+
+/** Legacy completions as products speak them to us (protocols.md §3.2). */
+export const completionsSurface: Surface = {
+  dialect: "openai-completions",
+  parse: parseCompletionsRequest,
+  refuseUnknown: refuseUnknownFields,
+  relay: {
+    path: () => COMPLETIONS_PATH,
+    edit: editCompletionsRequest,
+    // The envelope is that of chat completions: choices with finish reasons, usage, error objects, `[DONE]`. Only the number of choices is told otherwise.
+    observe: (context) => observeChatStream(context, choicesAsked(context.request.body)),
+    readAnswer: readChatAnswer,
+  },
+  translation: {
+    toCanon: completionsToCanon,
+    renderStream: renderCompletionsStream,
+    renderAnswer: renderCompletionsAnswer,
+  },
+  renderError: renderOpenAiError,
+};
+
+/** Legacy completions as providers speak them, for the requests of other protocols that are one text. */
+export const completionsUpstream: Upstream = {
+  format: formatCompletionsRequest,
+  parseStream: parseCompletionsStream,
+  parseAnswer: parseCompletionsAnswer,
+  readError: readChatError,
+};

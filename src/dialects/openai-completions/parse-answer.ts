@@ -1,0 +1,146 @@
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type { FinishReason, InferenceEvent } from "../../canon/generate/event.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { BlockSequencer } from "../block-sequencer.ts";
+import type { EventParser } from "../dialect.ts";
+import { parseAnswerBytes, parseJsonText } from "../json-bytes.ts";
+import { finishFailure, finishReason } from "../openai-chat/finish.ts";
+import { answerFailure, readErrorFrame } from "../openai-chat/read-error.ts";
+import { readUsage } from "../openai-chat/usage.ts";
+import { parseSseEvent, SseFramer } from "../sse.ts";
+
+/** The longest single event that is waited for; an upstream that sends more without an event's end is broken. 16 MiB. */
+const MAXIMUM_EVENT_BYTES = 16 * 1024 * 1024;
+
+/** Reads completion objects, whole ones and chunks alike: one text block, then the reason. */
+class CompletionReader {
+  readonly #blocks = new BlockSequencer();
+  readonly #whole: boolean;
+  #events: InferenceEvent[] = [];
+  #started = false;
+  #finish: FinishReason | null = null;
+  /** A terminal event has been given. */
+  ended = false;
+
+  /** @param whole whether the one object read is the whole answer. */
+  constructor(whole: boolean) {
+    this.#whole = whole;
+  }
+
+  get finishSeen(): boolean {
+    return this.#finish !== null;
+  }
+
+  drain(): readonly InferenceEvent[] {
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+
+  take(completion: JsonObject, named: string | null): void {
+    const { error } = completion;
+    if (named === "error" || (error !== undefined && error !== null))
+      return this.fail(readErrorFrame(error ?? completion));
+    if (!this.#started) {
+      this.#started = true;
+      const { model } = completion;
+      this.#events.push({ type: "start", model: typeof model === "string" && model !== "" ? model : null });
+    }
+    const choices = completion["choices"];
+    for (const choice of Array.isArray(choices) ? choices : []) {
+      if (!isJsonObject(choice) || (choice["index"] ?? 0) !== 0) return this.fail(answerFailure("malformed"));
+      this.#takeChoice(choice);
+      if (this.ended) return;
+    }
+    const usage = readUsage(completion);
+    if (usage !== null) this.#events.push({ type: "usage", usage });
+  }
+
+  fail(reason: UpstreamFailure): void {
+    this.#flush();
+    this.#events.push({ type: "failure", failure: reason });
+    this.ended = true;
+  }
+
+  /** The provider has said that nothing more follows. */
+  finish(): void {
+    // An end without a beginning: nothing was answered that could be whole.
+    if (this.#finish === null && this.#blocks.empty) return this.fail(answerFailure("truncated"));
+    this.#blocks.closeAll();
+    this.#flush();
+    if (this.#finish === null) this.#events.push({ type: "loss", loss: "finish_synthesised" });
+    this.#events.push({ type: "finish", reason: this.#finish ?? "stop", stopSequence: null });
+    this.ended = true;
+  }
+
+  #takeChoice(choice: JsonObject): void {
+    const { text, finish_reason: word } = choice;
+    // What has neither text nor an end is no chunk of this protocol; chat chunks on this path are such.
+    if (typeof text === "string") this.#blocks.text(text);
+    else if (typeof word !== "string" || this.#whole) return this.fail(answerFailure("malformed"));
+    this.#flush();
+    if (typeof word !== "string" || word === "") return;
+    const broken = finishFailure(word);
+    if (broken !== null) return this.fail(broken);
+    const reason = finishReason(word);
+    // A text cannot end in tool calls: whoever says so speaks another protocol, and what it means is unknown.
+    if (reason === "other" || reason === "tool_calls") {
+      return this.fail(answerFailure("malformed", "unknown_finish_reason"));
+    }
+    this.#finish = reason;
+  }
+
+  #flush(): void {
+    for (const event of this.#blocks.drain()) this.#events.push(event);
+  }
+}
+
+class CompletionsStreamParser implements EventParser {
+  readonly #framer = new SseFramer();
+  readonly #reader = new CompletionReader(false);
+
+  push(chunk: Uint8Array): readonly InferenceEvent[] {
+    for (const event of this.#framer.push(chunk)) {
+      if (this.#reader.ended) break;
+      this.#take(event);
+    }
+    if (!this.#reader.ended && this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES)
+      this.#reader.fail(answerFailure("too_large"));
+    return this.#reader.drain();
+  }
+
+  end(): readonly InferenceEvent[] {
+    const rest = this.#framer.end();
+    // An event without its blank line counts where it is whole otherwise: some providers end so. Half of one is no event.
+    const { data } = parseSseEvent(rest);
+    if (!this.#reader.ended && data !== null && (data === "[DONE]" || parseJsonText(data) !== undefined))
+      this.#take(rest);
+    if (!this.#reader.ended && this.#reader.finishSeen) this.#reader.finish();
+    if (!this.#reader.ended) this.#reader.fail(answerFailure("truncated"));
+    return this.#reader.drain();
+  }
+
+  #take(bytes: Uint8Array): void {
+    const { event, data } = parseSseEvent(bytes);
+    if (data === null) return;
+    if (data === "[DONE]") return this.#reader.finish();
+    const chunk = parseJsonText(data);
+    if (isJsonObject(chunk)) this.#reader.take(chunk, event);
+    else this.#reader.fail(answerFailure("malformed"));
+  }
+}
+
+/** A stream of text chunks as events: whole when the provider gave a reason, or said `[DONE]` after some text (protocols.md §3.1, "Terminal rule"). */
+export function parseCompletionsStream(): EventParser {
+  return new CompletionsStreamParser();
+}
+
+/** A whole `text_completion` as the events that a stream of it would be. One without a finish reason does not say that it is whole. */
+export function parseCompletionsAnswer(bytes: Uint8Array): readonly InferenceEvent[] {
+  const reader = new CompletionReader(true);
+  const answer: JsonValue | undefined = parseAnswerBytes(bytes);
+  if (isJsonObject(answer)) reader.take(answer, null);
+  if (!reader.ended && reader.finishSeen) reader.finish();
+  if (!reader.ended) reader.fail(answerFailure("malformed"));
+  return reader.drain();
+}

@@ -1,0 +1,43 @@
+import type { Surface, Upstream } from "../dialect.ts";
+import { refuseUnknownFields } from "../unknown-fields.ts";
+import { renderOpenAiError } from "../openai-errors.ts";
+import { readChatError } from "../openai-chat/read-error.ts";
+import { RESPONSES_FIELDS } from "./fields.ts";
+import { editResponsesRequest } from "./relay/edit-request.ts";
+import { observeResponsesStream } from "./relay/observe.ts";
+import { readResponsesAnswer } from "./relay/read-answer.ts";
+import { renderResponsesAnswer } from "./render/render-answer.ts";
+import { renderResponsesStream } from "./render/render-stream.ts";
+import { parseResponsesRequest } from "./surface/parse-request.ts";
+import { responsesToCanon } from "./to-canon/to-canon.ts";
+import { formatResponsesRequest } from "./upstream/format.ts";
+import { parseResponsesAnswer, parseTokenCount } from "./upstream/parse-answer.ts";
+import { parseResponsesStream } from "./upstream/parse-stream.ts";
+
+/** Responses as products speak them to us, and their relay to providers that speak them too. */
+export const responsesSurface: Surface = {
+  dialect: "openai-responses",
+  parse: parseResponsesRequest,
+  refuseUnknown: (body, mode) => refuseUnknownFields(RESPONSES_FIELDS, body, mode, "responses"),
+  relay: {
+    path: () => "/responses",
+    edit: editResponsesRequest,
+    observe: observeResponsesStream,
+    readAnswer: readResponsesAnswer,
+  },
+  translation: {
+    toCanon: responsesToCanon,
+    renderStream: renderResponsesStream,
+    renderAnswer: renderResponsesAnswer,
+  },
+  renderError: renderOpenAiError,
+};
+
+/** Responses as providers speak them, for requests that came in another protocol. */
+export const responsesUpstream: Upstream = {
+  format: formatResponsesRequest,
+  parseStream: (_request, target) => parseResponsesStream(target.model.signatureFamily),
+  parseAnswer: (bytes, request, target) =>
+    request.purpose === "count" ? parseTokenCount(bytes) : parseResponsesAnswer(bytes, target.model.signatureFamily),
+  readError: readChatError,
+};

@@ -1,0 +1,62 @@
+import type { FieldRegistry } from "../fields.ts";
+
+/** Every top-level member of a responses request that we know (protocols.md §3.3); today's coding agents' members are among them. */
+export const RESPONSES_FIELDS: FieldRegistry = {
+  model: { class: "core" },
+  input: { class: "core" },
+  instructions: { class: "core", uses: "conversation" },
+  stream: { class: "core" },
+  stream_options: { class: "core" },
+  tools: { class: "core", uses: "conversation" },
+  tool_choice: { class: "core" },
+  parallel_tool_calls: { class: "core" },
+  max_tool_calls: { class: "core", uses: "native_responses" },
+  max_output_tokens: { class: "core" },
+  temperature: { class: "core", uses: "sampling" },
+  top_p: { class: "core", uses: "sampling" },
+  frequency_penalty: { class: "core" },
+  presence_penalty: { class: "core" },
+  top_logprobs: { class: "core" },
+  reasoning: { class: "core" },
+  text: { class: "core" },
+  include: { class: "core" },
+  truncation: { class: "core" },
+  service_tier: { class: "hint" },
+  prompt_cache_key: { class: "hint" },
+  prompt_cache_retention: { class: "hint" },
+  prompt_cache_options: { class: "hint" },
+  store: { class: "state" },
+  background: { class: "state" },
+  previous_response_id: { class: "state" },
+  conversation: { class: "state" },
+  prompt: { class: "state" },
+  context_management: { class: "state" },
+  metadata: { class: "identity" },
+  user: { class: "identity" },
+  safety_identifier: { class: "identity" },
+  client_metadata: { class: "identity" },
+  /** The chat protocol's spelling of `text.format`; sent as that. */
+  response_format: { class: "ours" },
+  provider: { class: "ours" },
+};
+
+/** Members of `reasoning`, `text` and a message that both protocols' sides of a translation understand. */
+export const REASONING_MEMBERS: ReadonlySet<string> = new Set([
+  "effort",
+  "summary",
+  "generate_summary",
+  "context",
+  "mode",
+]);
+export const TEXT_MEMBERS: ReadonlySet<string> = new Set(["format", "verbosity"]);
+export const STREAM_OPTION_MEMBERS: ReadonlySet<string> = new Set(["include_obfuscation"]);
+
+/** Values of `include` that every endpoint's answers can be made to carry. */
+export const ENCRYPTED_REASONING = "reasoning.encrypted_content";
+export const OUTPUT_LOGPROBS = "message.output_text.logprobs";
+
+/** The protocol refuses smaller limits. Tokens. */
+export const MINIMUM_OUTPUT_TOKENS = 16;
+
+/** Who can read reasoning that a native relay of this protocol passed on. */
+export const NATIVE_FAMILY = "openai";

@@ -1,0 +1,167 @@
+import type { ServiceError } from "../../../canon/error.ts";
+import type { FailureKind, UpstreamFailure } from "../../../canon/failure.ts";
+import type { FinishReason } from "../../../canon/generate/event.ts";
+import type { Loss } from "../../../canon/generate/loss.ts";
+import { mergeUsage, type TokenUsage } from "../../../canon/generate/usage.ts";
+import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
+import type { AnswerContext, AnswerStream, Ending } from "../../dialect.ts";
+import { parseExactJsonText, parseJsonText } from "../../json-bytes.ts";
+import { answerFailure, readErrorFrame } from "../../openai-chat/read-error.ts";
+import { formatSseEvent, parseSseEvent, SseFramer } from "../../sse.ts";
+import { DONE, failureObject, printErrorEvent, printFailed } from "../render/failure.ts";
+import { terminalOf, terminalStatus } from "../terminal.ts";
+import { readUsage } from "../usage.ts";
+import { fillResource, isFullResource } from "./fill-resource.ts";
+import { PartialOutput } from "./partial-output.ts";
+
+/** The longest single event that is waited for; an upstream that sends more without an event's end is broken. 16 MiB. */
+const MAXIMUM_EVENT_BYTES = 16 * 1024 * 1024;
+
+const encoder = new TextEncoder();
+
+/** Ends an event whose provider left the blank line out. */
+const BLANK_LINE = encoder.encode("\n\n");
+
+/** Events that say that an answer is being made, and nothing of it. A provider that fails after them can still be replaced. */
+const PRELUDE: ReadonlySet<string> = new Set(["response.created", "response.queued", "response.in_progress"]);
+const TERMINALS: ReadonlySet<string> = new Set(["response.completed", "response.incomplete", "response.failed"]);
+
+/**
+ * Watches a relayed responses stream (protocols.md §3.3). Events go through byte for byte, but for the resources in lifecycle events that
+ * lack members which the surface promises. The stream has succeeded when its terminal event has come; `[DONE]` follows in any case, because
+ * clients of Open Responses wait for it and the protocol's own provider does not send it.
+ */
+class ResponsesStreamObserver implements AnswerStream {
+  readonly #context: AnswerContext;
+  readonly #framer = new SseFramer();
+  readonly #output = new PartialOutput();
+  /** What came before the first event that says something; `null` after it. */
+  #held: Uint8Array[] | null = [];
+  #heldBytes = 0;
+  /** The resource of the last lifecycle event. */
+  #response: JsonObject | null = null;
+  #nextSequence = 0;
+  #finish: FinishReason | null = null;
+  usage: TokenUsage | null = null;
+  failure: UpstreamFailure | null = null;
+  done = false;
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+  }
+
+  push(chunk: Uint8Array): readonly Uint8Array[] {
+    if (this.failure !== null || this.done) return NONE;
+    const events: Uint8Array[] = [];
+    for (const event of this.#framer.push(chunk)) this.#relay(event, events);
+    if (this.#framer.pendingBytes + this.#heldBytes > MAXIMUM_EVENT_BYTES) this.#fail("too_large");
+    return events;
+  }
+
+  end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
+    const rest = this.#framer.end();
+    const events: Uint8Array[] = [];
+    if (parseSseEvent(rest).data !== null) {
+      this.#relay(rest, events);
+      if (events.at(-1) === rest) events.push(BLANK_LINE);
+    }
+    if (!this.done) this.#fail("truncated");
+    if (this.failure === null) events.push(DONE);
+    return {
+      ending: { failure: this.failure, finish: this.#finish, usage: this.usage, losses: NO_LOSSES },
+      events,
+    };
+  }
+
+  fail(error: ServiceError): Uint8Array {
+    const { requestId } = this.#context;
+    if (this.#held !== null || this.#response === null) return printErrorEvent(error, requestId);
+    const response = {
+      ...fillResource(this.#response, this.#context),
+      status: "failed",
+      completed_at: null,
+      incomplete_details: null,
+      error: failureObject(error, requestId),
+      output: this.#output.items(),
+    };
+    return printFailed(response, this.#nextSequence);
+  }
+
+  /** Adds what goes to the client because of one event. */
+  #relay(bytes: Uint8Array, events: Uint8Array[]): void {
+    if (this.failure !== null || this.done) return;
+    const { event, data } = parseSseEvent(bytes);
+    if (data === null) return this.#pass(bytes, false, events);
+    // The end of the transport before the end of the answer.
+    if (data === "[DONE]") return this.#fail("truncated");
+    const value = parseJsonText(data);
+    if (!isJsonObject(value)) return this.#fail("malformed");
+    const type = typeof value["type"] === "string" ? value["type"] : event;
+    if (type === "error" || (type === null && isJsonObject(value["error"]))) {
+      this.failure = readErrorFrame(value["error"] ?? value);
+      return;
+    }
+    if (type === null) return this.#fail("malformed");
+    this.#count(value);
+    const isPrelude = PRELUDE.has(type);
+    if (!isPrelude && !TERMINALS.has(type)) {
+      this.#output.take(type, value);
+      return this.#pass(bytes, true, events);
+    }
+    const { response } = value;
+    if (!isJsonObject(response)) return this.#fail("malformed");
+    this.#takeResource(type, response, isPrelude);
+    if (this.failure !== null) return;
+    this.#pass(isFullResource(response) ? bytes : this.#filled(type, data), !isPrelude, events);
+    this.done = !isPrelude;
+  }
+
+  #takeResource(type: string, response: JsonObject, isPrelude: boolean): void {
+    const usage = readUsage(response["usage"]);
+    if (usage !== null) this.usage = mergeUsage(this.usage, usage);
+    this.#response = response;
+    if (isPrelude) return;
+    const terminal = terminalOf(terminalStatus(type, response), response, this.#output);
+    if (terminal.kind === "failure") this.failure = terminal.failure;
+    else this.#finish = terminal.reason;
+  }
+
+  /** The event with its resource filled. Numbers are read exactly: what the provider printed is printed again. */
+  #filled(type: string, data: string): Uint8Array {
+    const exact = parseExactJsonText(data);
+    const event = isJsonObject(exact) ? exact : {};
+    const { response } = event;
+    const filled = fillResource(isJsonObject(response) ? response : {}, this.#context);
+    return formatSseEvent(JSON.stringify({ ...event, response: filled }), type);
+  }
+
+  /** @param says whether the event is part of an answer, and so commits to its provider. */
+  #pass(bytes: Uint8Array, says: boolean, events: Uint8Array[]): void {
+    if (this.#held === null) {
+      events.push(bytes);
+    } else if (says) {
+      events.push(...this.#held, bytes);
+      this.#held = null;
+      this.#heldBytes = 0;
+    } else {
+      this.#held.push(bytes);
+      this.#heldBytes += bytes.length;
+    }
+  }
+
+  #count(event: JsonObject): void {
+    const sequence = event["sequence_number"];
+    this.#nextSequence = typeof sequence === "number" ? sequence + 1 : this.#nextSequence + 1;
+  }
+
+  #fail(kind: FailureKind): void {
+    this.failure ??= answerFailure(kind);
+  }
+}
+
+const NONE: readonly Uint8Array[] = Object.freeze([]);
+const NO_LOSSES: readonly Loss[] = Object.freeze([]);
+
+export function observeResponsesStream(context: AnswerContext): AnswerStream {
+  return new ResponsesStreamObserver(context);
+}

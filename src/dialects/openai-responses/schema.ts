@@ -1,0 +1,140 @@
+/**
+ * JSON Schema (2020-12) of what POST /v1/responses takes (protocols.md §3.3). It validates requests and stands in /openapi.json. Members
+ * that it does not list are judged by the field registry (`fields.ts`), which knows the route; nested unknown members travel to providers of the same
+ * protocol untouched.
+ */
+const text = { type: "string" } as const;
+const nullableText = { type: ["string", "null"] } as const;
+const nullableFlag = { type: ["boolean", "null"] } as const;
+const nullableObject = { type: ["object", "null"] } as const;
+const nullableNumber = (minimum: number, maximum: number) => ({ type: ["number", "null"], minimum, maximum }) as const;
+const nullableInteger = (minimum: number, maximum?: number) =>
+  ({ type: ["integer", "null"], minimum, ...(maximum === undefined ? {} : { maximum }) }) as const;
+
+const contentPart = {
+  type: "object",
+  required: ["type"],
+  properties: {
+    type: text,
+    text: nullableText,
+    refusal: nullableText,
+    detail: nullableText,
+    file_data: nullableText,
+    file_url: nullableText,
+    filename: nullableText,
+    annotations: { type: ["array", "null"] },
+    logprobs: { type: ["array", "null"] },
+  },
+} as const;
+
+const summaryPart = { type: "object", required: ["text"], properties: { type: nullableText, text } } as const;
+
+/** A message may leave `type` out. Items of hosted tools have members of their own, which are the provider's business. */
+const item = {
+  type: "object",
+  properties: {
+    type: nullableText,
+    id: nullableText,
+    role: nullableText,
+    phase: nullableText,
+    content: { anyOf: [text, { type: "null" }, { type: "array", items: contentPart }] },
+    summary: { anyOf: [{ type: "null" }, { type: "array", items: summaryPart }] },
+    encrypted_content: nullableText,
+    call_id: nullableText,
+    name: nullableText,
+    namespace: nullableText,
+  },
+} as const;
+
+/** Kinds of tools are judged by the parser, which knows what each one needs. */
+const tool = {
+  type: "object",
+  required: ["type"],
+  properties: { type: { type: "string", minLength: 1 }, name: text, description: nullableText, strict: nullableFlag },
+  if: { properties: { type: { const: "function" } } },
+  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+  then: { required: ["name"], properties: { name: { type: "string", minLength: 1 }, parameters: nullableObject } },
+} as const;
+
+const schemaMembers = {
+  name: nullableText,
+  description: nullableText,
+  schema: nullableObject,
+  strict: nullableFlag,
+} as const;
+
+const formatType = { enum: ["text", "json_object", "json_schema"] } as const;
+
+const textFormat = {
+  anyOf: [{ type: "null" }, { type: "object", required: ["type"], properties: { type: formatType, ...schemaMembers } }],
+} as const;
+
+const responseFormat = {
+  description:
+    "The chat completions spelling of `text.format`, whole or flattened. Where both stand they must say the same.",
+  anyOf: [
+    { type: "null" },
+    {
+      type: "object",
+      required: ["type"],
+      properties: {
+        type: formatType,
+        ...schemaMembers,
+        json_schema: { type: ["object", "null"], properties: schemaMembers },
+      },
+    },
+  ],
+} as const;
+
+export const RESPONSES_SCHEMA = {
+  type: "object",
+  required: ["model", "input"],
+  properties: {
+    model: { type: "string", minLength: 1, maxLength: 256 },
+    input: { anyOf: [text, { type: "array", minItems: 1, items: item }] },
+    instructions: nullableText,
+    stream: nullableFlag,
+    stream_options: { type: ["object", "null"], properties: { include_obfuscation: nullableFlag } },
+    tools: { anyOf: [{ type: "null" }, { type: "array", items: tool }] },
+    tool_choice: {
+      anyOf: [text, { type: "null" }, { type: "object", required: ["type"], properties: { type: text } }],
+    },
+    parallel_tool_calls: nullableFlag,
+    max_tool_calls: nullableInteger(0),
+    max_output_tokens: nullableInteger(16),
+    temperature: nullableNumber(0, 2),
+    top_p: nullableNumber(0, 1),
+    frequency_penalty: nullableNumber(-2, 2),
+    presence_penalty: nullableNumber(-2, 2),
+    top_logprobs: nullableInteger(0, 20),
+    reasoning: {
+      type: ["object", "null"],
+      properties: {
+        effort: { enum: [null, "none", "minimal", "low", "medium", "high", "xhigh", "max"] },
+        summary: { enum: [null, "auto", "concise", "detailed"] },
+        generate_summary: { enum: [null, "auto", "concise", "detailed"] },
+        context: nullableText,
+        mode: nullableText,
+      },
+    },
+    text: { type: ["object", "null"], properties: { format: textFormat, verbosity: nullableText } },
+    response_format: responseFormat,
+    include: { anyOf: [{ type: "null" }, { type: "array", items: text }] },
+    truncation: { enum: [null, "auto", "disabled"] },
+    service_tier: nullableText,
+    prompt_cache_key: nullableText,
+    prompt_cache_retention: nullableText,
+    prompt_cache_options: nullableObject,
+    store: nullableFlag,
+    background: nullableFlag,
+    previous_response_id: nullableText,
+    conversation: { type: ["string", "object", "null"] },
+    prompt: nullableObject,
+    context_management: { type: ["array", "null"] },
+    metadata: nullableObject,
+    user: nullableText,
+    safety_identifier: nullableText,
+    client_metadata: nullableObject,
+    provider: { $ref: "#/components/schemas/ProviderPreferences" },
+  },
+} as const;

@@ -1,0 +1,63 @@
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type { FinishReason } from "../../canon/generate/event.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { answerFailure, readErrorFrame } from "../openai-chat/read-error.ts";
+
+/** How an answer ended, as its resource says. */
+export type Terminal =
+  | { readonly kind: "finish"; readonly reason: FinishReason }
+  | { readonly kind: "failure"; readonly failure: UpstreamFailure };
+
+/** What an answer held, as far as it decides the finish reason: this protocol has one word for most of them. */
+export interface Said {
+  readonly calls: boolean;
+  readonly refusal: boolean;
+}
+
+/** Why an answer is incomplete (protocols.md §3.3); another word is `other`, which ends native relays only. */
+const INCOMPLETE_REASONS: ReadonlyMap<JsonValue | undefined, FinishReason> = new Map<JsonValue, FinishReason>([
+  ["max_output_tokens", "length"],
+  ["content_filter", "content_filter"],
+]);
+
+/**
+ * Reads the resource that ends an answer. A status that says that the answer still goes on, or that nobody knows, is a malformed answer.
+ *
+ * @param status the resource's, or what the event that carries it says.
+ */
+export function terminalOf(status: JsonValue | undefined, response: JsonObject, said: Said): Terminal {
+  switch (typeof status === "string" ? status : "") {
+    case "completed":
+      return { kind: "finish", reason: said.calls ? "tool_calls" : said.refusal ? "refusal" : "stop" };
+    case "incomplete": {
+      const details = response["incomplete_details"];
+      const reason = isJsonObject(details) ? INCOMPLETE_REASONS.get(details["reason"]) : undefined;
+      return { kind: "finish", reason: reason ?? "other" };
+    }
+    case "failed":
+    case "cancelled":
+      return { kind: "failure", failure: readErrorFrame(response["error"] ?? null) };
+    default:
+      return { kind: "failure", failure: answerFailure("malformed") };
+  }
+}
+
+/** The status that a terminal event tells of: its resource's, where that is one of an ending, else the event's own. */
+export function terminalStatus(type: string, response: JsonObject): JsonValue {
+  const { status } = response;
+  if (status === "failed" || status === "cancelled" || status === "incomplete") return status;
+  return type.slice("response.".length);
+}
+
+/** What an output list holds. */
+export function saidIn(output: JsonValue | undefined): Said {
+  const items = Array.isArray(output) ? output.filter(isJsonObject) : [];
+  return {
+    calls: items.some(({ type }) => type === "function_call" || type === "custom_tool_call"),
+    refusal: items.some(({ content }) => Array.isArray(content) && content.some(isRefusal)),
+  };
+}
+
+function isRefusal(part: JsonValue): boolean {
+  return isJsonObject(part) && part["type"] === "refusal";
+}

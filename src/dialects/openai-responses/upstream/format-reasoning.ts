@@ -1,0 +1,44 @@
+import type { ReasoningRequest } from "../../../canon/generate/generate-request.ts";
+import type { Loss } from "../../../canon/generate/loss.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import { REASONING_EFFORTS, type ReasoningEffort } from "../../../canon/request.ts";
+import type { ModelRow } from "../../../canon/table.ts";
+
+/** `reasoning` as the protocol takes it: words. `null` where there is nothing to say. */
+export function formatReasoning(
+  reasoning: ReasoningRequest | null,
+  model: ModelRow,
+  losses: Set<Loss>,
+): JsonObject | null {
+  if (reasoning === null) return null;
+  const effort = effortWord(reasoning, model, losses);
+  const summary = summaryWord(reasoning.display);
+  if (effort === null && summary === null) return null;
+  return { ...(effort === null ? {} : { effort }), ...(summary === null ? {} : { summary }) };
+}
+
+function effortWord({ effort, budget }: ReasoningRequest, model: ModelRow, losses: Set<Loss>): ReasoningEffort | null {
+  if (budget !== null) losses.add("budget_as_effort");
+  if (effort !== "unspecified") return effort;
+  return budget === null ? null : effortOfBudget(budget, model);
+}
+
+/** The effort of the largest budget in the model's table that is not above the asked one, or the smallest entry. */
+function effortOfBudget(budget: number, { reasoning }: ModelRow): ReasoningEffort | null {
+  const table = reasoning?.budgets ?? {};
+  let best: { readonly effort: ReasoningEffort; readonly tokens: number } | null = null;
+  for (const effort of REASONING_EFFORTS) {
+    const tokens = table[effort];
+    if (tokens === undefined) continue;
+    const isBetter =
+      best === null || (best.tokens > budget ? tokens < best.tokens : tokens <= budget && tokens > best.tokens);
+    if (isBetter) best = { effort, tokens };
+  }
+  return best?.effort ?? null;
+}
+
+/** Leaving reasoning out of the answer is what the protocol does unasked. */
+function summaryWord(display: ReasoningRequest["display"]): string | null {
+  if (display === "summarized") return "auto";
+  return display === "omitted" ? null : display;
+}

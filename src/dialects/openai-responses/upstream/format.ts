@@ -1,0 +1,132 @@
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import type { GenerateRequest, Hints, OutputFormat } from "../../../canon/generate/generate-request.ts";
+import type { Loss } from "../../../canon/generate/loss.ts";
+import type { Tool, ToolChoice } from "../../../canon/generate/message.ts";
+import type { JsonObject, JsonValue } from "../../../canon/json.ts";
+import type { FormattedRequest, Target } from "../../dialect.ts";
+import { ENCRYPTED_REASONING, MINIMUM_OUTPUT_TOKENS, OUTPUT_LOGPROBS } from "../fields.ts";
+import { formatInput } from "./format-input.ts";
+import { formatReasoning } from "./format-reasoning.ts";
+
+/** Tiers that the protocol knows by these words (protocols.md §3.1). */
+const SERVICE_TIERS: ReadonlySet<string> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
+
+/**
+ * Prints a request in canon as a provider of this protocol takes it. Nothing is kept there (`store: false`); reasoning is asked for sealed, so that clients
+ * can give it back.
+ */
+export function formatResponsesRequest(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
+  const unsayable = unsayableMember(request);
+  if (unsayable !== null) return unsayable;
+  const losses = new Set<Loss>();
+  const body: Record<string, JsonValue> = { model: target.endpoint.upstreamModel };
+  const { instructions, input, signed } = formatInput(request.turns, losses);
+  body["input"] = input;
+  if (instructions !== null) body["instructions"] = instructions;
+  if (request.tools.length > 0) body["tools"] = request.tools.map((tool) => formatTool(tool, losses));
+  if (request.toolChoice !== null) body["tool_choice"] = formatToolChoice(request.toolChoice);
+  if (request.parallelToolCalls !== null) body["parallel_tool_calls"] = request.parallelToolCalls;
+  const text = formatText(request.format, request.verbosity, losses);
+  if (text !== null) body["text"] = text;
+  const reasoning = formatReasoning(request.reasoning, target.model, losses);
+  if (reasoning !== null) body["reasoning"] = reasoning;
+  if (request.purpose === "count") {
+    return { path: "/responses/input_tokens", body, headers: [], losses: [...losses] };
+  }
+  addSampling(request, body, losses);
+  addHints(request.hints, body, losses);
+  const sealed = (signed || wantsReasoning(request)) && !target.provider.flags.includes("no_include");
+  const include = [...(sealed ? [ENCRYPTED_REASONING] : []), ...(request.logprobs === null ? [] : [OUTPUT_LOGPROBS])];
+  if (include.length > 0) body["include"] = include;
+  body["store"] = false;
+  if (request.stream) body["stream"] = true;
+  return { path: "/responses", body, headers: [], losses: [...losses] };
+}
+
+/** The decision keeps requests away whose features the protocol lacks; what slipped through must not vanish. */
+function unsayableMember({ stop, seed, topK, logitBias }: GenerateRequest): ServiceError | null {
+  const name =
+    stop.length > 0
+      ? "stop"
+      : seed !== null
+        ? "seed"
+        : topK !== null
+          ? "top_k"
+          : logitBias !== null
+            ? "logit_bias"
+            : null;
+  if (name === null) return null;
+  return invalidRequest("unsupported_parameter", `${name} cannot be said in the responses protocol`, name);
+}
+
+function wantsReasoning({ reasoning }: GenerateRequest): boolean {
+  return reasoning !== null && reasoning.effort !== "none";
+}
+
+function formatTool({ name, description, parameters, strict, cache }: Tool, losses: Set<Loss>): JsonObject {
+  if (cache !== null) losses.add("cache_mark_dropped");
+  // Strictness must be said: this protocol makes functions strict where nothing is.
+  return { type: "function", name, description, parameters, strict: strict ?? false };
+}
+
+function formatToolChoice(choice: ToolChoice): JsonValue {
+  switch (choice.mode) {
+    case "auto":
+    case "none":
+    case "required":
+      return choice.mode;
+    case "named":
+      return { type: "function", name: choice.name };
+    case "allowed": {
+      const tools = choice.names.map((name) => ({ type: "function", name }));
+      return { type: "allowed_tools", mode: choice.required ? "required" : "auto", tools };
+    }
+  }
+}
+
+function formatText(format: OutputFormat | null, verbosity: string | null, losses: Set<Loss>): JsonObject | null {
+  if (format === null && verbosity === null) return null;
+  return {
+    ...(format === null ? {} : { format: formatFormat(format, losses) }),
+    ...(verbosity === null ? {} : { verbosity }),
+  };
+}
+
+function formatFormat(format: OutputFormat, losses: Set<Loss>): JsonObject {
+  if (format.kind === "json_object") return { type: "json_object" };
+  const { name, description, schema, strict } = format;
+  if (name === null) losses.add("schema_name_made");
+  return {
+    type: "json_schema",
+    name: name ?? "response",
+    ...(description === null ? {} : { description }),
+    schema,
+    ...(strict === null ? {} : { strict }),
+  };
+}
+
+function addSampling(request: GenerateRequest, body: Record<string, JsonValue>, losses: Set<Loss>): void {
+  const { temperature, topP, frequencyPenalty, presencePenalty, logprobs, maxOutputTokens } = request;
+  if (temperature !== null) body["temperature"] = temperature;
+  if (topP !== null) body["top_p"] = topP;
+  if (frequencyPenalty !== null) body["frequency_penalty"] = frequencyPenalty;
+  if (presencePenalty !== null) body["presence_penalty"] = presencePenalty;
+  if (logprobs !== null) body["top_logprobs"] = logprobs;
+  if (maxOutputTokens === null) return;
+  if (maxOutputTokens < MINIMUM_OUTPUT_TOKENS) losses.add("output_limit_raised");
+  body["max_output_tokens"] = Math.max(maxOutputTokens, MINIMUM_OUTPUT_TOKENS);
+}
+
+function addHints(hints: Hints, body: Record<string, JsonValue>, losses: Set<Loss>): void {
+  const { serviceTier, promptCacheKey, promptCacheRetention } = hints;
+  if (promptCacheKey !== null) body["prompt_cache_key"] = promptCacheKey;
+  if (promptCacheRetention !== null) body["prompt_cache_retention"] = promptCacheRetention;
+  if (serviceTier === null) return;
+  if (SERVICE_TIERS.has(serviceTier)) {
+    body["service_tier"] = serviceTier;
+    return;
+  }
+  // The nearest word to another protocol's tier is the one without promises.
+  body["service_tier"] = "default";
+  losses.add("service_tier_changed");
+}

@@ -1,0 +1,188 @@
+import type { FailureKind, UpstreamFailure } from "../../../canon/failure.ts";
+import type { InferenceEvent } from "../../../canon/generate/event.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import { BlockSequencer } from "../../block-sequencer.ts";
+import type { EventParser } from "../../dialect.ts";
+import { parseJsonText } from "../../json-bytes.ts";
+import { answerFailure, readErrorFrame } from "../../openai-chat/read-error.ts";
+import { parseSseEvent, SseFramer } from "../../sse.ts";
+import { terminalOf, terminalStatus } from "../terminal.ts";
+import { readUsage } from "../usage.ts";
+import { ItemTeller, readLogprobs } from "./item-teller.ts";
+
+/** The longest single event that is waited for; an upstream that sends more without an event's end is broken. 16 MiB. */
+const MAXIMUM_EVENT_BYTES = 16 * 1024 * 1024;
+
+/** Makes events of a responses stream (protocols.md §3.3). Events of kinds that say nothing to other protocols are passed over. */
+class ResponsesStreamParser implements EventParser {
+  readonly #framer = new SseFramer();
+  readonly #sequencer = new BlockSequencer();
+  readonly #teller: ItemTeller;
+  #events: InferenceEvent[] = [];
+  #started = false;
+  #ended = false;
+
+  constructor(family: string | null) {
+    this.#teller = new ItemTeller(this.#sequencer, family);
+  }
+
+  push(chunk: Uint8Array): readonly InferenceEvent[] {
+    for (const event of this.#framer.push(chunk)) this.#takeBytes(event);
+    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.#fail("too_large");
+    return this.#drained();
+  }
+
+  end(): readonly InferenceEvent[] {
+    this.#takeBytes(this.#framer.end());
+    this.#fail("truncated");
+    return this.#drained();
+  }
+
+  #drained(): readonly InferenceEvent[] {
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+
+  #takeBytes(bytes: Uint8Array): void {
+    if (this.#ended) return;
+    const { event, data } = parseSseEvent(bytes);
+    if (data === null) return;
+    // The end of the transport before the end of the answer.
+    if (data === "[DONE]") return this.#fail("truncated");
+    const value = parseJsonText(data);
+    if (!isJsonObject(value)) return this.#fail("malformed");
+    const type = typeof value["type"] === "string" ? value["type"] : event;
+    if (type === "error" || (type === null && isJsonObject(value["error"]))) {
+      return this.#close(readErrorFrame(value["error"] ?? value));
+    }
+    if (type === null) return this.#fail("malformed");
+    this.#take(type, value);
+  }
+
+  #take(type: string, event: JsonObject): void {
+    switch (type) {
+      case "response.created":
+      case "response.queued":
+      case "response.in_progress":
+        return this.#start(event["response"]);
+      case "response.completed":
+      case "response.incomplete":
+      case "response.failed":
+        return this.#terminal(type, event["response"]);
+      default:
+        this.#start(null);
+        this.#takeItemEvent(type, event);
+        return this.#settle();
+    }
+  }
+
+  #takeItemEvent(type: string, event: JsonObject): void {
+    const teller = this.#teller;
+    const index = numberOf(event["output_index"]);
+    const content = numberOf(event["content_index"]);
+    const { delta, item, part, text } = event;
+    switch (type) {
+      case "response.output_item.added":
+        return isJsonObject(item) ? teller.added(index, item) : undefined;
+      case "response.output_item.done":
+        return isJsonObject(item) ? teller.done(index, item) : undefined;
+      case "response.output_text.delta":
+        return teller.text(index, content, textOf(delta), readLogprobs(event["logprobs"]));
+      case "response.output_text.done":
+        if (!teller.hasText(index, content)) teller.text(index, content, textOf(text), readLogprobs(event["logprobs"]));
+        return;
+      case "response.output_text.annotation.added":
+        return teller.annotation(index, content, event["annotation"]);
+      case "response.refusal.delta":
+        return teller.refused(index, content, textOf(delta));
+      case "response.refusal.done":
+        if (!teller.hasText(index, content)) teller.refused(index, content, textOf(event["refusal"]));
+        return;
+      case "response.content_part.done":
+      case "response.reasoning_part.done":
+        return isJsonObject(part) ? teller.part(index, content, part) : undefined;
+      case "response.reasoning_text.delta":
+      case "response.reasoning.delta":
+        return teller.reasoning(index, content, textOf(delta), false);
+      case "response.reasoning_text.done":
+      case "response.reasoning.done":
+        if (!teller.hasReasoning(index)) teller.reasoning(index, content, textOf(text), false);
+        return;
+      case "response.reasoning_summary_text.delta":
+        return teller.reasoning(index, numberOf(event["summary_index"]), textOf(delta), true);
+      case "response.reasoning_summary_text.done":
+        if (!teller.hasReasoning(index)) teller.reasoning(index, numberOf(event["summary_index"]), textOf(text), true);
+        return;
+      case "response.function_call_arguments.delta":
+        return teller.arguments(index, textOf(delta));
+      case "response.function_call_arguments.done":
+        if (!teller.hasArguments(index)) teller.arguments(index, textOf(event["arguments"]));
+    }
+  }
+
+  /** Gives what the sequencer has made, and ends the stream where it told what cannot be. */
+  #settle(): void {
+    this.#events.push(...this.#sequencer.drain());
+    const { unexpected } = this.#teller;
+    if (unexpected !== null) this.#fail("malformed", unexpected);
+    else if (this.#sequencer.torn) this.#fail("malformed", "torn_tool_call");
+  }
+
+  #start(response: JsonValue | undefined): void {
+    if (this.#started) return;
+    this.#started = true;
+    const model = isJsonObject(response) ? response["model"] : null;
+    this.#events.push({ type: "start", model: typeof model === "string" ? model : null });
+  }
+
+  #terminal(type: string, response: JsonValue | undefined): void {
+    this.#start(response);
+    if (!isJsonObject(response)) return this.#fail("malformed");
+    const status = terminalStatus(type, response);
+    if (status === "completed" || status === "incomplete") this.#tellRest(response["output"]);
+    if (this.#ended) return;
+    const usage = readUsage(response["usage"]);
+    if (usage !== null) this.#events.push({ type: "usage", usage });
+    const terminal = terminalOf(status, response, this.#teller);
+    if (terminal.kind === "failure") return this.#close(terminal.failure);
+    if (terminal.reason === "other") return this.#fail("malformed", "unknown_finish_reason");
+    this.#sequencer.closeAll();
+    this.#events.push(...this.#sequencer.drain());
+    for (const loss of this.#teller.losses) this.#events.push({ type: "loss", loss });
+    this.#events.push({ type: "finish", reason: terminal.reason, stopSequence: null });
+    this.#ended = true;
+  }
+
+  /** Items that no event told of stand in the whole output only. Neither places nor ids alone tell them: some providers leave places out, some change ids. */
+  #tellRest(output: JsonValue | undefined): void {
+    for (const [index, item] of (Array.isArray(output) ? output : []).entries()) {
+      if (isJsonObject(item) && !this.#teller.has(index, item)) this.#teller.done(index, item);
+    }
+    this.#settle();
+  }
+
+  #fail(kind: FailureKind, code: string | null = null): void {
+    this.#close(answerFailure(kind, code));
+  }
+
+  #close(failure: UpstreamFailure): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#start(null);
+    this.#events.push({ type: "failure", failure });
+  }
+}
+
+function numberOf(value: JsonValue | undefined): number {
+  return typeof value === "number" ? value : 0;
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** @param family who can read the signatures of the endpoint's model. */
+export function parseResponsesStream(family: string | null): EventParser {
+  return new ResponsesStreamParser(family);
+}

@@ -1,0 +1,282 @@
+import { describe, expect, it } from "vitest";
+import { collectAnswer } from "../../../src/canon/generate/answer.ts";
+import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
+import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
+import type { JsonObject } from "../../../src/canon/json.ts";
+import type { ModelRow } from "../../../src/canon/table.ts";
+import { messagesUpstream } from "../../../src/dialects/anthropic-messages/dialect.ts";
+import { canon, encoder, frame, hello, targetWith } from "./place.ts";
+
+type Frame = JsonObject & { readonly type: string };
+
+const plain = canon(hello);
+
+function tell(
+  events: readonly (Frame | Uint8Array)[],
+  request: Partial<GenerateRequest> = {},
+  model: Partial<ModelRow> = {},
+): readonly InferenceEvent[] {
+  const parser = messagesUpstream.parseStream({ ...plain, ...request }, targetWith(model));
+  const told = events.flatMap((event) => parser.push(event instanceof Uint8Array ? event : frame(event)));
+  return [...told, ...parser.end()];
+}
+
+const start = {
+  type: "message_start",
+  message: { model: "m", content: [], usage: { input_tokens: 5, cache_read_input_tokens: 3, output_tokens: 1 } },
+};
+const open = (content_block: JsonObject, index = 0) => ({ type: "content_block_start", index, content_block });
+const delta = (change: JsonObject, index = 0) => ({ type: "content_block_delta", index, delta: change });
+const close = (index = 0) => ({ type: "content_block_stop", index });
+const ended = (stop_reason: string | null, more: JsonObject = {}) => ({
+  type: "message_delta",
+  delta: { stop_reason, stop_sequence: null, ...more },
+  usage: { output_tokens: 9, output_tokens_details: { thinking_tokens: 2 } },
+});
+const stop = { type: "message_stop" };
+const usage = (output: number, reasoning: number | null) => ({
+  input: 8,
+  output,
+  cacheRead: 3,
+  cacheWrite: null,
+  reasoning,
+});
+
+describe("a stream of messages", () => {
+  it("tells of thinking, text and calls, in their order", () => {
+    const events = tell([
+      start,
+      { type: "ping" },
+      open({ type: "thinking", thinking: "", signature: "" }),
+      delta({ type: "thinking_delta", thinking: "hm" }),
+      delta({ type: "signature_delta", signature: "EqoB" }),
+      close(),
+      open({ type: "redacted_thinking", data: "EmwK" }),
+      close(),
+      open({ type: "text", text: "" }),
+      delta({ type: "text_delta", text: "see" }),
+      delta({
+        type: "citations_delta",
+        citation: { type: "web_search_result_location", url: "https://a.example", title: "t" },
+      }),
+      delta({ type: "citations_delta", citation: { type: "char_location", document_index: 0 } }),
+      delta({ type: "novelty_delta" }),
+      close(),
+      open({ type: "tool_use", id: "toolu_1", name: "f", input: {} }),
+      delta({ type: "input_json_delta", partial_json: "" }),
+      delta({ type: "input_json_delta", partial_json: '{"a"' }),
+      delta({ type: "input_json_delta", partial_json: ":1}" }),
+      close(),
+      open({ type: "tool_use", id: "toolu_2", name: "g", input: {} }),
+      close(),
+      { type: "novelty" },
+      ended("tool_use"),
+      stop,
+      { type: "message_start", message: {} },
+    ]);
+    expect(events).toEqual([
+      { type: "start", model: "m" },
+      { type: "usage", usage: usage(1, null) },
+      { type: "open", index: 0, block: { kind: "reasoning", summary: false } },
+      { type: "reasoning", index: 0, text: "hm" },
+      { type: "signature", index: 0, signature: "EqoB", family: "anthropic" },
+      { type: "close", index: 0 },
+      { type: "open", index: 1, block: { kind: "reasoning", summary: false } },
+      { type: "signature", index: 1, signature: "redacted:EmwK", family: "anthropic" },
+      { type: "close", index: 1 },
+      { type: "open", index: 2, block: { kind: "text" } },
+      { type: "text", index: 2, text: "see", logprobs: [] },
+      { type: "citation", index: 2, citation: { url: "https://a.example", title: "t", start: null, end: null } },
+      { type: "loss", loss: "citations_dropped" },
+      { type: "close", index: 2 },
+      { type: "open", index: 3, block: { kind: "tool_call", id: "toolu_1", name: "f" } },
+      { type: "arguments", index: 3, json: '{"a"' },
+      { type: "arguments", index: 3, json: ":1}" },
+      { type: "close", index: 3 },
+      { type: "open", index: 4, block: { kind: "tool_call", id: "toolu_2", name: "g" } },
+      { type: "arguments", index: 4, json: "{}" },
+      { type: "close", index: 4 },
+      { type: "usage", usage: usage(9, 2) },
+      { type: "finish", reason: "tool_calls", stopSequence: null },
+    ]);
+  });
+
+  it("a signature that nobody can read later is dropped and that is said", () => {
+    const events = [
+      start,
+      open({ type: "thinking", thinking: "x", signature: "EqoB" }),
+      close(),
+      ended("end_turn"),
+      stop,
+    ];
+    const told = tell(events, {}, { signatureFamily: null });
+    expect(told).toContainEqual({ type: "loss", loss: "signature_dropped" });
+    expect(told.some(({ type }) => type === "signature")).toBe(false);
+    expect(tell(events)).toContainEqual({ type: "signature", index: 0, signature: "EqoB", family: "anthropic" });
+  });
+
+  it("thinking is a summary where one was asked for", () => {
+    const reasoning = { effort: "low", budget: null, adaptive: false, display: "auto" } as const;
+    const told = tell([start, open({ type: "thinking", thinking: "x" }), close(), ended("end_turn"), stop], {
+      reasoning,
+    });
+    expect(told).toContainEqual({ type: "open", index: 0, block: { kind: "reasoning", summary: true } });
+  });
+
+  it.each([
+    ["end_turn", {}, { reason: "stop", stopSequence: null }],
+    ["stop_sequence", { stop_sequence: "END" }, { reason: "stop_sequence", stopSequence: "END" }],
+    ["max_tokens", {}, { reason: "length" }],
+    ["model_context_window_exceeded", {}, { reason: "context_window" }],
+    ["tool_use", {}, { reason: "tool_calls" }],
+    ["refusal", {}, { reason: "refusal" }],
+  ])("%s ends it", (reason, more, finish) => {
+    expect(tell([start, ended(reason, more), stop]).at(-1)).toMatchObject({ type: "finish", ...finish });
+  });
+
+  it("calls are calls, whatever word ended them", () => {
+    const told = tell([
+      start,
+      open({ type: "tool_use", id: "1", name: "f", input: { a: 1 } }),
+      close(),
+      ended("end_turn"),
+      stop,
+    ]);
+    expect(told).toContainEqual({ type: "arguments", index: 0, json: '{"a":1}' });
+    expect(told.at(-1)).toMatchObject({ reason: "tool_calls" });
+  });
+
+  const failing: readonly (readonly [string, readonly (Frame | Uint8Array)[], JsonObject])[] = [
+    ["a pause", [start, ended("pause_turn"), stop], { kind: "malformed", code: "unknown_finish_reason" }],
+    ["an unknown reason", [start, ended("novelty"), stop], { kind: "malformed", code: "unknown_finish_reason" }],
+    ["no reason", [start, ended(null), stop], { kind: "malformed", code: "unknown_finish_reason" }],
+    [
+      "a server's tool",
+      [
+        start,
+        open({ type: "server_tool_use", id: "s", name: "web_search", input: {} }),
+        close(),
+        ended("end_turn"),
+        stop,
+      ],
+      { kind: "malformed", code: "unexpected_output_item" },
+    ],
+    ["no end", [start, ended("end_turn")], { kind: "truncated" }],
+    ["no beginning", [ended("end_turn"), stop], { kind: "malformed" }],
+    ["nothing", [], { kind: "truncated" }],
+    ["another answer in the middle", [start, open({ type: "text", text: "" }), start], { kind: "malformed" }],
+    ["a delta of no block", [start, delta({ type: "text_delta", text: "x" })], { kind: "malformed" }],
+    [
+      "text in a call",
+      [start, open({ type: "tool_use", id: "1", name: "f" }), delta({ type: "text_delta", text: "x" })],
+      { kind: "malformed" },
+    ],
+    ["no JSON", [start, encoder.encode("data: {oops\n\n")], { kind: "malformed" }],
+    [
+      "an error event",
+      [start, { type: "error", error: { type: "overloaded_error", message: "secret words" } }],
+      { kind: "error_frame", code: "overloaded_error" },
+    ],
+    [
+      "an error of unknown type",
+      [encoder.encode('event: error\ndata: {"error":{"type":"secret words"}}\n\n')],
+      { kind: "error_frame", code: null },
+    ],
+  ];
+
+  it.each(failing)("%s is a failure", (_name, events, failure) => {
+    const told = tell(events);
+    expect(told.at(-1)).toMatchObject({ type: "failure", failure });
+    expect(told.filter(({ type }) => type === "failure" || type === "finish")).toHaveLength(1);
+    expect(JSON.stringify(told)).not.toContain("secret");
+  });
+
+  it("a beginning that is said twice is one", () => {
+    expect(tell([start, start, ended("end_turn"), stop]).filter(({ type }) => type === "start")).toHaveLength(1);
+  });
+
+  it("a message that comes whole in its beginning is told", () => {
+    const message = { model: "m", content: [{ type: "text", text: "hi" }], stop_reason: "end_turn" };
+    const answer = collectAnswer(tell([{ type: "message_start", message }, stop]));
+    expect(answer).toMatchObject({ blocks: [{ text: "hi" }], finish: { reason: "stop" } });
+  });
+
+  it("the last event needs no blank line", () => {
+    expect(tell([start, ended("end_turn"), encoder.encode('data: {"type":"message_stop"}')]).at(-1)?.type).toBe(
+      "finish",
+    );
+  });
+});
+
+describe("a whole message", () => {
+  const read = (value: unknown, request: Partial<GenerateRequest> = {}) =>
+    messagesUpstream.parseAnswer(encoder.encode(JSON.stringify(value)), { ...plain, ...request }, targetWith());
+
+  it("tells what the stream of it tells", () => {
+    const content = [
+      { type: "thinking", thinking: "hm", signature: "EqoB" },
+      { type: "text", text: "see", citations: [{ url: "https://a.example" }] },
+      { type: "tool_use", id: "toolu_1", name: "f", input: { a: 1 } },
+    ];
+    const told = read({ model: "m", content, stop_reason: "tool_use", usage: { input_tokens: 1, output_tokens: 2 } });
+    const streamed = tell([
+      { type: "message_start", message: { model: "m", content: [] } },
+      ...content.flatMap((block, index) => [open(block, index), close(index)]),
+      { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { input_tokens: 1, output_tokens: 2 } },
+      stop,
+    ]);
+    expect(collectAnswer(told)).toEqual(collectAnswer(streamed));
+    expect(told.at(-1)).toEqual({ type: "finish", reason: "tool_calls", stopSequence: null });
+  });
+
+  it.each([
+    ["malformed", []],
+    ["malformed", { stop_reason: "end_turn" }],
+    ["error_frame", { type: "error", error: { type: "api_error", message: "secret words" } }],
+  ])("%s: %j", (kind, value) => {
+    expect(read(value)).toEqual([{ type: "failure", failure: expect.objectContaining({ kind }) }]);
+  });
+
+  it("nothing follows a block that nobody can have asked for", () => {
+    const told = read({
+      content: [{ type: "novelty" }, { type: "text", text: "x" }],
+      stop_reason: "end_turn",
+      usage: {},
+    });
+    expect(told.map(({ type }) => type)).toEqual(["start", "failure"]);
+  });
+
+  it("a count is one with a count", () => {
+    const count = { purpose: "count" } as const;
+    expect(collectAnswer(read({ input_tokens: 12 }, count))).toMatchObject({ usage: { input: 12 }, failure: null });
+    expect(read({}, count)).toMatchObject([{ type: "failure", failure: { kind: "malformed" } }]);
+  });
+});
+
+describe("an answer with an error status", () => {
+  const read = (status: number, value: unknown) =>
+    messagesUpstream.readError(status, encoder.encode(JSON.stringify(value)));
+  const error = (type: string, message: string, details?: JsonObject) => ({
+    type: "error",
+    error: { type, message, details },
+  });
+
+  it.each([
+    [400, error("invalid_request_error", "secret words"), "rejected", null],
+    [
+      400,
+      error("invalid_request_error", "prompt is too long: 3 tokens > 2 maximum"),
+      "rejected",
+      "context_length_exceeded",
+    ],
+    [400, error("invalid_request_error", "x", { error_code: "tool_name_conflict" }), "rejected", "tool_name_conflict"],
+    [401, error("authentication_error", "secret words"), "auth", null],
+    [404, error("not_found_error", "model: secret words"), "not_found", "not_found_error"],
+    [413, error("request_too_large", "secret words"), "rejected", "request_too_large"],
+    [429, error("rate_limit_error", "secret words"), "rate_limited", "rate_limit_error"],
+    [500, "secret words", "server_error", null],
+    [529, error("overloaded_error", "secret words"), "overloaded", "overloaded_error"],
+  ])("%s %j", (status, value, kind, code) => {
+    expect(read(status, value)).toEqual({ kind, status, retryAfter: null, code });
+  });
+});

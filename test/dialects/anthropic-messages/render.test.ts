@@ -1,0 +1,273 @@
+import Anthropic from "@anthropic-ai/sdk";
+import { describe, expect, it } from "vitest";
+import { collectAnswer } from "../../../src/canon/generate/answer.ts";
+import type { FinishReason, InferenceEvent } from "../../../src/canon/generate/event.ts";
+import { serviceError } from "../../../src/canon/error.ts";
+import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
+import { body, contextOf, decoder, read } from "./place.ts";
+
+const { renderStream, renderAnswer } = messagesSurface.translation;
+const usage = { input: 10, output: 5, cacheRead: 3, cacheWrite: 2, reasoning: 1 };
+const finish = (reason: FinishReason, stopSequence: string | null = null): InferenceEvent => ({
+  type: "finish",
+  reason,
+  stopSequence,
+});
+
+/** An answer with one of everything. */
+const told: readonly InferenceEvent[] = [
+  { type: "start", model: "m" },
+  { type: "open", index: 0, block: { kind: "reasoning", summary: false } },
+  { type: "reasoning", index: 0, text: "hm" },
+  { type: "signature", index: 0, signature: "gAAA", family: "gpt" },
+  { type: "close", index: 0 },
+  { type: "open", index: 1, block: { kind: "reasoning", summary: false } },
+  { type: "signature", index: 1, signature: "redacted:EmwK", family: "claude" },
+  { type: "close", index: 1 },
+  { type: "open", index: 2, block: { kind: "reasoning", summary: true } },
+  { type: "reasoning", index: 2, text: "unsigned" },
+  { type: "close", index: 2 },
+  { type: "open", index: 3, block: { kind: "text" } },
+  { type: "text", index: 3, text: "let ", logprobs: [] },
+  { type: "text", index: 3, text: "me", logprobs: [] },
+  { type: "citation", index: 3, citation: { url: "https://a.example", title: null, start: null, end: null } },
+  { type: "close", index: 3 },
+  { type: "open", index: 4, block: { kind: "tool_call", id: "call_1", name: "f" } },
+  { type: "arguments", index: 4, json: '{"a":' },
+  { type: "arguments", index: 4, json: "[1]}" },
+  { type: "close", index: 4 },
+  { type: "usage", usage },
+  finish("tool_calls"),
+];
+
+function print(events: readonly InferenceEvent[], context = contextOf()) {
+  const renderer = renderStream(context);
+  const bytes = events.flatMap((event) => renderer.push(event));
+  return { text: bytes.map((one) => decoder.decode(one)), losses: renderer.losses };
+}
+
+const dataOf = (event: string | undefined) => JSON.parse(/^data: (.*)$/m.exec(event ?? "")?.[1] ?? "null");
+
+describe("an answer as a stream of messages", () => {
+  it("has every event in its place", () => {
+    const { text, losses } = print(told);
+    const names = text.map((event) => /^event: (\w+)\ndata: \{"type":"\1"/.exec(event)?.[1]);
+    expect(names.map((name) => name?.replace("content_block_", ""))).toEqual(
+      [
+        "message_start",
+        "start delta delta stop",
+        "start stop",
+        "start delta delta stop",
+        "start delta delta stop",
+        "start delta delta stop",
+        "message_delta",
+        "message_stop",
+      ].flatMap((block) => block.split(" ")),
+    );
+    expect(losses).toEqual(["citations_dropped"]);
+    expect(dataOf(text[0]).message).toMatchObject({
+      id: "msg_1",
+      type: "message",
+      role: "assistant",
+      model: "m",
+      content: [],
+      stop_reason: null,
+    });
+    expect(dataOf(text.at(-2))).toEqual({
+      type: "message_delta",
+      delta: { stop_reason: "tool_use", stop_sequence: null, stop_details: null },
+      usage: {
+        input_tokens: 5,
+        cache_creation_input_tokens: 2,
+        cache_read_input_tokens: 3,
+        output_tokens: 5,
+        output_tokens_details: { thinking_tokens: 1 },
+        server_tool_use: null,
+      },
+    });
+  });
+
+  it("counts that are known before anything was said stand in its beginning", () => {
+    const { text } = print([
+      { type: "start", model: null },
+      { type: "usage", usage: { ...usage, output: null } },
+      finish("stop"),
+    ]);
+    expect(dataOf(text[0]).message).toMatchObject({
+      model: "upstream-a",
+      usage: { input_tokens: 5, output_tokens: 0 },
+    });
+  });
+
+  it("says so where the provider gave no counts", () => {
+    expect(print([{ type: "start", model: null }, finish("stop")]).losses).toEqual(["usage_unknown"]);
+    expect(print([{ type: "start", model: null }, { type: "usage", usage }, finish("stop")]).losses).toEqual([]);
+  });
+
+  it.each([
+    ["stop", "end_turn"],
+    ["length", "max_tokens"],
+    ["context_window", "model_context_window_exceeded"],
+    ["tool_calls", "tool_use"],
+    ["refusal", "refusal"],
+    ["content_filter", "refusal"],
+    ["stop_sequence", "stop_sequence"],
+  ] as const)("%s is %s", (reason, word) => {
+    const { text } = print([{ type: "start", model: null }, finish(reason, "END")]);
+    expect(dataOf(text.at(-2)).delta).toMatchObject({
+      stop_reason: word,
+      stop_sequence: reason === "stop_sequence" ? "END" : null,
+      stop_details: word === "refusal" ? { type: "refusal" } : null,
+    });
+  });
+
+  it("says that a stop sequence may have ended it where the provider does not tell", () => {
+    const context = contextOf(read(body({ stop_sequences: ["END"] })));
+    const events = [
+      { type: "start", model: null },
+      { type: "usage", usage },
+    ] as const;
+    expect(print([...events, finish("stop")], context).losses).toEqual(["stop_sequence_unnamed"]);
+    expect(print([...events, finish("stop_sequence", "END")], context).losses).toEqual([]);
+    expect(print([...events, finish("stop_sequence")], context).losses).toEqual(["stop_sequence_unnamed"]);
+  });
+});
+
+/** The official client over bytes that we printed. */
+function client(bytes: string, type = "text/event-stream"): Anthropic {
+  return new Anthropic({
+    apiKey: "k",
+    maxRetries: 0,
+    fetch: () => Promise.resolve(new Response(bytes, { headers: { "content-type": type } })),
+  });
+}
+
+const asked = { model: "r", max_tokens: 100, messages: [{ role: "user", content: "hello" }] } as const;
+
+describe("the official client", () => {
+  it("collects the stream to the message that the whole answer is", async () => {
+    const message = await client(print(told).text.join(""))
+      .messages.stream({ ...asked, messages: [...asked.messages] })
+      .finalMessage();
+    const whole = renderAnswer(collectAnswer(told), contextOf());
+    expect(JSON.parse(JSON.stringify(message))).toMatchObject(JSON.parse(JSON.stringify(whole.body)));
+    expect(message.content).toMatchObject([
+      { type: "thinking", thinking: "hm", signature: "sbx1.gpt.gAAA" },
+      { type: "redacted_thinking", data: "sbx1.claude.EmwK" },
+      { type: "thinking", thinking: "unsigned", signature: "sbx1.unsigned." },
+      { type: "text", text: "let me" },
+      { type: "tool_use", id: "call_1", name: "f", input: { a: [1] } },
+    ]);
+    expect(whole.losses).toEqual(["citations_dropped"]);
+  });
+
+  it("gives back reasoning that we can read again", async () => {
+    const message = await client(print(told).text.join(""))
+      .messages.stream({ ...asked, messages: [...asked.messages] })
+      .finalMessage();
+    const again = read(
+      body({
+        messages: [
+          { role: "user", content: "hello" },
+          { role: "assistant", content: JSON.parse(JSON.stringify(message.content)) },
+          { role: "user", content: [{ type: "tool_result", tool_use_id: "call_1", content: "ok" }] },
+        ],
+      }),
+    );
+    expect(again.shape).toMatchObject({ signatureFamilies: ["claude", "gpt"] });
+    expect(again.shape.features).not.toContain("native_messages");
+    const made = messagesSurface.translation.toCanon(again, "reject", { maxOutputTokens: null, stripFields: [] });
+    expect(made).toMatchObject({
+      request: {
+        turns: [
+          {},
+          {
+            content: [
+              { text: "hm", signature: "gAAA", family: "gpt" },
+              { text: "", signature: "redacted:EmwK", family: "claude" },
+              { text: "unsigned", signature: null },
+              { text: "let me" },
+              { id: "call_1", arguments: '{"a":[1]}' },
+            ],
+          },
+          { role: "tool" },
+        ],
+      },
+    });
+  });
+
+  it("throws where the stream fails, before anything was said and after", async () => {
+    const error = serviceError(502, "upstream", "upstream_truncated", "It broke off.");
+    for (const events of [[], told.slice(0, 13)]) {
+      const renderer = renderStream(contextOf());
+      const bytes = [...events.flatMap((event) => renderer.push(event)), renderer.fail(error)];
+      const text = bytes.map((one) => decoder.decode(one)).join("");
+      const stream = client(text).messages.stream({ ...asked, messages: [...asked.messages] });
+      await expect(stream.finalMessage()).rejects.toMatchObject({
+        type: "api_error",
+        error: { request_id: "req_1" },
+      });
+    }
+  });
+
+  it("reads a count", async () => {
+    const answer = collectAnswer([
+      { type: "start", model: null },
+      { type: "usage", usage: { ...usage, input: 12 } },
+      finish("stop"),
+    ]);
+    const { body: count } = countTokensSurface.translation.renderAnswer(answer, contextOf());
+    const counted = await client(JSON.stringify(count), "application/json").messages.countTokens({
+      model: "r",
+      messages: [...asked.messages],
+    });
+    expect(counted.input_tokens).toBe(12);
+  });
+});
+
+describe("a whole answer", () => {
+  const blocks = (...events: InferenceEvent[]) =>
+    collectAnswer([{ type: "start", model: "m" }, ...events, { type: "usage", usage }, finish("length")]);
+  const call = (json: string): InferenceEvent[] => [
+    { type: "open", index: 0, block: { kind: "tool_call", id: "1", name: "f" } },
+    { type: "arguments", index: 0, json },
+    { type: "close", index: 0 },
+  ];
+
+  it("keeps the numbers of arguments", () => {
+    const { body: message } = renderAnswer(blocks(...call('{"n":9007199254740993}')), contextOf());
+    expect(JSON.stringify(message)).toContain('"input":{"n":9007199254740993}');
+  });
+
+  it.each(['{"path":"/tm', "[1]", "9007199254740993"])(
+    "arguments that are no object are no call by mistake: %s",
+    (json) => {
+      const { body: message, losses } = renderAnswer(blocks(...call(json)), contextOf());
+      expect(message["content"]).toMatchObject([{ type: "tool_use", input: { INVALID_JSON: json } }]);
+      expect(losses).toEqual(["tool_arguments_normalised"]);
+    },
+  );
+
+  it("a refusal is text, and why it ended says what it is", () => {
+    const { body: message } = renderAnswer(
+      collectAnswer([
+        { type: "start", model: "m" },
+        { type: "open", index: 0, block: { kind: "refusal" } },
+        { type: "refusal", index: 0, text: "no" },
+        { type: "close", index: 0 },
+        finish("refusal"),
+      ]),
+      contextOf(),
+    );
+    expect(message).toMatchObject({
+      content: [{ type: "text", text: "no" }],
+      stop_reason: "refusal",
+      stop_details: { type: "refusal" },
+    });
+  });
+
+  it("a count without a count is a bug of whoever asks for its text", () => {
+    const answer = collectAnswer([{ type: "start", model: null }, finish("stop")]);
+    expect(() => countTokensSurface.translation.renderAnswer(answer, contextOf())).toThrow("without a count");
+  });
+});

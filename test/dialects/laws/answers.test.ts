@@ -1,0 +1,243 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { collectAnswer } from "../../../src/canon/generate/answer.ts";
+import type { InferenceEvent, TokenLogprob } from "../../../src/canon/generate/event.ts";
+import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
+import type { Loss } from "../../../src/canon/generate/loss.ts";
+import type { JsonObject } from "../../../src/canon/json.ts";
+import { answerEvents, brokenLaws } from "./arbitrary/events.ts";
+import { normalAnswer } from "./normal/answer.ts";
+import { someText } from "./arbitrary/conversations.ts";
+import { contextFor, requestFor } from "./speak.ts";
+import { PROTOCOLS, type Protocol } from "./table.ts";
+import { DISGUISES, joined, pieces, singleBytes, someCuts } from "./arbitrary/wire.ts";
+
+const RUNS = 200;
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+interface Printed {
+  /** Before the first event that ends the answer. */
+  readonly body: readonly Uint8Array[];
+  readonly ending: readonly Uint8Array[];
+  readonly losses: ReadonlySet<Loss>;
+}
+
+function print(protocol: Protocol, events: readonly InferenceEvent[]): Printed {
+  const renderer = protocol.spoken.surface.translation.renderStream(contextFor(protocol));
+  const body = events.slice(0, -1).flatMap((event) => renderer.push(event));
+  const ending = events.slice(-1).flatMap((event) => renderer.push(event));
+  return { body, ending, losses: new Set(renderer.losses) };
+}
+
+function read(
+  { upstream, signing }: Protocol,
+  request: GenerateRequest,
+  bytes: readonly Uint8Array[],
+): readonly InferenceEvent[] {
+  const parser = upstream.parseStream(request, signing);
+  const events = bytes.flatMap((piece) => parser.push(piece));
+  expect(brokenLaws(events, false)).toEqual([]);
+  events.push(...parser.end());
+  expect(brokenLaws(events)).toEqual([]);
+  // What has ended stays ended.
+  expect([...parser.push(encoder.encode("data: {}\n\n")), ...parser.end()]).toEqual([]);
+  return events;
+}
+
+/** What only one of the two ways of telling an answer loses: a stream keeps an order that one message has no place for, and may have no place for counts. */
+const BY_MANNER: ReadonlySet<Loss> = new Set(["parts_reordered", "usage_hidden"]);
+
+function onceWhole(losses: ReadonlySet<Loss>): ReadonlySet<Loss> {
+  return new Set([...losses].filter((loss) => !BY_MANNER.has(loss)));
+}
+
+describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
+  const arbitrary = answerEvents(protocol.signing.model.signatureFamily);
+  const request = requestFor(protocol);
+  const { telling } = protocol;
+
+  it("a stream that is printed and read again tells the same answer", () => {
+    fc.assert(
+      fc.property(arbitrary, (events) => {
+        const { body, ending, losses } = print(protocol, events);
+        const again = collectAnswer(read(protocol, request, [...body, ...ending]));
+        expect(normalAnswer(again, telling, losses)).toEqual(normalAnswer(collectAnswer(events), telling, losses));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it("a whole answer that is printed and read again tells the same answer, and the same as the stream of it", () => {
+    fc.assert(
+      fc.property(arbitrary, (events) => {
+        const answer = collectAnswer(events);
+        const { body, losses } = protocol.spoken.surface.translation.renderAnswer(answer, contextFor(protocol));
+        const bytes = encoder.encode(JSON.stringify(body));
+        const told = protocol.upstream.parseAnswer(bytes, request, protocol.signing);
+        expect(brokenLaws(told)).toEqual([]);
+        const lost = new Set(losses);
+        expect(normalAnswer(collectAnswer(told), telling, lost)).toEqual(normalAnswer(answer, telling, lost));
+        const streamed = print(protocol, events);
+        expect(onceWhole(lost)).toEqual(onceWhole(streamed.losses));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it("one event a write, each whole, LF only, with data on one line", () => {
+    fc.assert(
+      fc.property(arbitrary, (events) => {
+        const { body, ending } = print(protocol, events);
+        for (const bytes of [...body, ...ending])
+          expect(decoder.decode(bytes)).toMatch(/^(event: [\w.]+\n)?data: [^\r\n]+\n\n$/);
+      }),
+      { numRuns: RUNS / 4 },
+    );
+  });
+
+  it("nothing that a reader must overlook changes what is read", () => {
+    fc.assert(
+      fc.property(arbitrary, someCuts, (events, cuts) => {
+        const { body, ending } = print(protocol, events);
+        const bytes = joined([...body, ...ending]);
+        const plain = read(protocol, request, [bytes]);
+        for (const [name, disguise] of Object.entries(DISGUISES)) {
+          const disguised = encoder.encode(disguise(decoder.decode(bytes)));
+          expect(read(protocol, request, pieces(disguised, cuts)), name).toEqual(plain);
+        }
+      }),
+      { numRuns: RUNS / 4 },
+    );
+  });
+
+  it("bytes that come one by one say the same as bytes that come at once", () => {
+    fc.assert(
+      fc.property(arbitrary, fc.constantFrom(...Object.values(DISGUISES)), (events, disguise) => {
+        const { body, ending } = print(protocol, events);
+        const bytes = encoder.encode(disguise(decoder.decode(joined([...body, ...ending]))));
+        expect(read(protocol, request, singleBytes(bytes))).toEqual(read(protocol, request, [bytes]));
+      }),
+      { numRuns: RUNS / 10 },
+    );
+  });
+
+  it("cut at any event before its end, a stream has failed", () => {
+    fc.assert(
+      fc.property(arbitrary, (events) => {
+        const { body } = print(protocol, events);
+        for (let kept = 0; kept <= body.length; kept += 1) {
+          const told = read(protocol, request, body.slice(0, kept));
+          expect(told.at(-1), `cut after ${kept} of ${body.length}`).toMatchObject({ type: "failure" });
+        }
+      }),
+      { numRuns: RUNS / 2 },
+    );
+  });
+
+  it("cut at any byte, a stream has failed or is told whole", () => {
+    fc.assert(
+      fc.property(arbitrary, fc.double({ min: 0, max: 1, noNaN: true }), someCuts, (events, share, cuts) => {
+        const { body, ending } = print(protocol, events);
+        const bytes = joined([...body, ...ending]);
+        const kept = bytes.subarray(0, Math.floor(share * bytes.length));
+        const told = read(protocol, request, pieces(kept, cuts));
+        const whole = collectAnswer(read(protocol, request, [bytes]));
+        const answer = collectAnswer(told);
+        if (answer.finish === null) return;
+        expect(kept.length).toBeGreaterThan(joined(body).length);
+        // Counts may come after the reason, and a cut may take them; it must take nothing else.
+        expect({ ...answer, usage: null }).toEqual({ ...whole, usage: null });
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it("a failure in our words is never read as a proper end, wherever it comes", () => {
+    const error = {
+      status: 502,
+      kind: "upstream",
+      code: "upstream_truncated",
+      message: "The answer broke off",
+      param: null,
+      denial: null,
+      retryAfter: null,
+    } as const;
+    fc.assert(
+      fc.property(arbitrary, fc.nat(40), (events, place) => {
+        const renderer = protocol.spoken.surface.translation.renderStream(contextFor(protocol));
+        const sent = events.slice(0, Math.min(place, events.length - 1)).flatMap((event) => renderer.push(event));
+        const told = read(protocol, request, [...sent, renderer.fail(error)]);
+        expect(told.at(-1)).toMatchObject({ type: "failure" });
+      }),
+      { numRuns: RUNS / 2 },
+    );
+  });
+});
+
+/** How a body asks for the probabilities of the answer's tokens; protocols that are not here have no place for them. */
+const ASKS_LOGPROBS: Readonly<Record<string, JsonObject>> = {
+  "openai-chat": { logprobs: true, top_logprobs: 2 },
+  "openai-responses": { include: ["message.output_text.logprobs"], top_logprobs: 2 },
+};
+
+describe("probabilities of tokens", () => {
+  it("are told by every protocol whose dialect has them", () => {
+    const names = PROTOCOLS.filter(({ target }) => target.endpoint.features.includes("token_logprobs")).map(
+      ({ name }) => name,
+    );
+    expect(names).toEqual(Object.keys(ASKS_LOGPROBS));
+  });
+
+  const token = fc
+    .record({ token: someText, logprob: fc.constantFrom(-0.5, 0, -9.25) })
+    .map(({ token: text, logprob }): TokenLogprob => ({
+      token: text,
+      logprob,
+      bytes: [...encoder.encode(text)],
+      top: [{ token: text, logprob, bytes: [...encoder.encode(text)] }],
+    }));
+  const answers = fc
+    .array(fc.array(token, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 3 })
+    .map((deltas): readonly InferenceEvent[] => [
+      { type: "start", model: "upstream-1" },
+      { type: "open", index: 0, block: { kind: "text" } },
+      ...deltas.map((logprobs): InferenceEvent => ({
+        type: "text",
+        index: 0,
+        text: logprobs.map(({ token: text }) => text).join(""),
+        logprobs,
+      })),
+      { type: "close", index: 0 },
+      { type: "finish", reason: "stop", stopSequence: null },
+    ]);
+
+  it.each(PROTOCOLS.filter(({ name }) => Object.hasOwn(ASKS_LOGPROBS, name)))(
+    "come back whole through $name, streamed and not",
+    (protocol) => {
+      const asks = ASKS_LOGPROBS[protocol.name] ?? {};
+      const { translation } = protocol.spoken.surface;
+      fc.assert(
+        fc.property(answers, (events) => {
+          const renderer = translation.renderStream(contextFor(protocol, asks));
+          const streamed = collectAnswer(
+            read(
+              protocol,
+              requestFor(protocol, asks),
+              events.flatMap((event) => renderer.push(event)),
+            ),
+          );
+          expect(streamed.blocks).toEqual(collectAnswer(events).blocks);
+          const { body } = translation.renderAnswer(collectAnswer(events), contextFor(protocol, asks));
+          const whole = protocol.upstream.parseAnswer(
+            encoder.encode(JSON.stringify(body)),
+            requestFor(protocol, asks),
+            protocol.signing,
+          );
+          expect(collectAnswer(whole).blocks).toEqual(collectAnswer(events).blocks);
+        }),
+        { numRuns: RUNS / 4 },
+      );
+    },
+  );
+});

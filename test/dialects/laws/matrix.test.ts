@@ -1,0 +1,46 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { LOSSES } from "../../../src/canon/generate/loss.ts";
+import { outcomeOf, probesOf, translationMatrix } from "./matrix.ts";
+import { DIALECT_NAMES, targetOf } from "./place.ts";
+import { SURFACES } from "./table.ts";
+
+const FILE = new URL("../../../docs/translation-matrix.md", import.meta.url);
+
+// When this fails: `UPDATE_DOCS=1 npm exec -- vitest run test/dialects/laws/matrix.test.ts`, and read what has changed.
+test("docs/translation-matrix.md says what the code does", () => {
+  const matrix = translationMatrix();
+  if (process.env["UPDATE_DOCS"] === "1") writeFileSync(FILE, matrix);
+  expect(readFileSync(FILE, "utf8")).toBe(matrix);
+});
+
+test.each(SURFACES)("every registered member of $operation has a row", (spoken) => {
+  const rows = new Set(probesOf(spoken).flatMap(({ of }) => of));
+  expect(Object.keys(spoken.fields).filter((name) => !rows.has(name))).toEqual([]);
+  expect([...rows].filter((name) => !Object.hasOwn(spoken.fields, name))).toEqual([]);
+});
+
+test.each(SURFACES)("no two rows of $operation are called the same", (spoken) => {
+  const names = probesOf(spoken).map(({ says }) => says);
+  expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+});
+
+test.each(SURFACES)("every row of $operation is a body that can be told apart from the smallest one", (spoken) => {
+  for (const { says, body, headers } of probesOf(spoken)) {
+    const outcomes = DIALECT_NAMES.map((name) =>
+      outcomeOf(spoken, { body: { ...spoken.body, ...body }, headers }, targetOf(name)),
+    );
+    expect(outcomes, says).not.toEqual([]);
+    // A probe that the schema refuses says nothing of the member: it has the wrong type.
+    for (const outcome of outcomes) {
+      if (outcome.kind === "refused")
+        expect(["invalid_body", "invalid_type", "missing_field"], `${spoken.operation}, ${says}`).not.toContain(
+          outcome.word,
+        );
+    }
+  }
+});
+
+test("every loss has a sentence, and every sentence ends without a full stop", () => {
+  for (const sentence of Object.values(LOSSES)) expect(sentence).toMatch(/^[A-Z].*[^.]$/);
+});

@@ -1,0 +1,166 @@
+import { LOSSES, type Loss } from "../../../src/canon/generate/loss.ts";
+import type { JsonObject } from "../../../src/canon/json.ts";
+import type { Operation } from "../../../src/canon/operation.ts";
+import type { ServiceError } from "../../../src/canon/error.ts";
+import type { InferenceRequest } from "../../../src/canon/request.ts";
+import type { ModelRow } from "../../../src/canon/table.ts";
+import type { Target } from "../../../src/dialects/dialect.ts";
+import { DIALECTS, type DialectName } from "../../../src/dialects/names.ts";
+import { UPSTREAMS } from "../../../src/dialects/table.ts";
+import { DIALECT_NAMES, lacking, MODEL, NO_EDITS, targetOf } from "./place.ts";
+import { CHAT_PROBES } from "./probes/chat.ts";
+import { COMPLETIONS_PROBES } from "./probes/completions.ts";
+import { COUNT_TOKENS_PROBES, MESSAGES_PROBES } from "./probes/messages.ts";
+import type { Probe } from "./probes/probe.ts";
+import { RESPONSES_PROBES } from "./probes/responses.ts";
+import { SURFACES, type Spoken } from "./table.ts";
+
+const PROBES: Readonly<Partial<Record<Operation, readonly Probe[]>>> = {
+  "chat.completions": CHAT_PROBES,
+  completions: COMPLETIONS_PROBES,
+  responses: RESPONSES_PROBES,
+  messages: MESSAGES_PROBES,
+  "messages.count_tokens": COUNT_TOKENS_PROBES,
+};
+
+export function probesOf({ operation }: Spoken): readonly Probe[] {
+  return PROBES[operation] ?? [];
+}
+
+/** What a place makes of a body. */
+export type Outcome =
+  /** The door, or the surface's parser, says no: no place gets the body. */
+  | { readonly kind: "refused"; readonly by: "surface"; readonly word: string; readonly param: string | null }
+  /** The decision says no: the place lacks the feature, capability or signature family. */
+  | { readonly kind: "refused"; readonly by: "decision"; readonly word: string; readonly param: string | null }
+  /** The translation says no, although the decision said yes: only for values that nobody could send. */
+  | { readonly kind: "refused"; readonly by: "translation"; readonly word: string; readonly param: string | null }
+  | {
+      readonly kind: "sent";
+      readonly path: string;
+      readonly body: JsonObject;
+      readonly headers: readonly string[];
+      readonly stripped: readonly string[];
+      readonly losses: readonly Loss[];
+      /** What the router itself makes use of: the route, the preferences, how the answer is to be told. */
+      readonly ours: readonly unknown[];
+    };
+
+/** Runs a body the way of a request: the door, the decision's comparison, and then the relay or the translation. */
+export function outcomeOf(spoken: Spoken, probe: Pick<Probe, "body" | "headers">, target: Target): Outcome {
+  const request = spoken.read(probe.body, probe.headers ?? undefined);
+  if ("code" in request) return refused("surface", request);
+  const missing = lacking(request, target);
+  if (missing !== null) {
+    const words: ReadonlyMap<string, string> = request.paths;
+    return { kind: "refused", by: "decision", word: missing, param: words.get(missing) ?? null };
+  }
+  const ours = [request.model, request.preferences, request.includeUsage];
+  const { surface } = spoken;
+  if (target.endpoint.dialect === surface.dialect) {
+    const edited = surface.relay.edit(request, target.endpoint, target.provider, "reject", NO_EDITS);
+    return { kind: "sent", path: surface.relay.path(target.endpoint), ...edited, losses: [], ours };
+  }
+  return translated(spoken, request, target, ours);
+}
+
+function translated({ surface }: Spoken, request: InferenceRequest, target: Target, ours: readonly unknown[]): Outcome {
+  const canonical = surface.translation.toCanon(request, "reject", NO_EDITS);
+  if ("code" in canonical) return refused("translation", canonical);
+  const formatted = upstreamOf(target).format(canonical.request, target);
+  if ("code" in formatted) return refused("translation", formatted);
+  const losses = [...new Set([...canonical.losses, ...formatted.losses])].toSorted();
+  return { kind: "sent", ...formatted, stripped: canonical.stripped, losses, ours };
+}
+
+function upstreamOf({ endpoint }: Target) {
+  const name = DIALECT_NAMES.find((dialect) => dialect === endpoint.dialect);
+  if (name === undefined) throw new Error(`no dialect ${endpoint.dialect}`);
+  return UPSTREAMS[name];
+}
+
+function refused(by: "surface" | "translation", { code, param }: ServiceError): Outcome {
+  return { kind: "refused", by, word: code, param };
+}
+
+/** A model that takes all that some models of its dialect take, and whose row tells efforts from budgets. */
+const GENEROUS_BUDGETS = { low: 1_024, medium: 4_096, high: 16_384, max: 32_768 } as const;
+
+export function generousModel(dialect: DialectName): ModelRow {
+  return { ...MODEL, accepts: DIALECTS[dialect].optional, reasoning: { efforts: null, budgets: GENEROUS_BUDGETS } };
+}
+
+/** What one probe's cell says. `usual`: what even the smallest body loses on the way; it stands once, above the table. */
+function cell(spoken: Spoken, probe: Probe, dialect: DialectName, usual: ReadonlySet<string>): string {
+  const full: Probe = { ...probe, body: { ...spoken.body, ...probe.body } };
+  const plain = outcomeOf(spoken, full, targetOf(dialect));
+  if (plain.kind === "refused" && plain.by === "decision") {
+    const generous = outcomeOf(spoken, full, targetOf(dialect, generousModel(dialect)));
+    if (generous.kind === "sent") return `${sentCell(generous, usual)} ¹`;
+  }
+  if (plain.kind === "sent") return sentCell(plain, usual);
+  // Where the surface says no, the row says what of; a translation's refusal names what it looked at.
+  const where = plain.by === "translation" && plain.param !== null ? ` (\`${plain.param}\`)` : "";
+  return `✗ \`${plain.word}\`${where}`;
+}
+
+function sentCell({ stripped, losses }: Extract<Outcome, { kind: "sent" }>, usual: ReadonlySet<string>): string {
+  const lost = losses.filter((loss) => !usual.has(loss)).map((loss) => `\`${loss}\``);
+  if (lost.length > 0) return `~ ${lost.join(", ")}`;
+  return stripped.length > 0 ? "stripped" : "=";
+}
+
+function usualLosses(spoken: Spoken, dialect: DialectName): readonly Loss[] {
+  const outcome = outcomeOf(spoken, { body: spoken.body, headers: null }, targetOf(dialect));
+  return outcome.kind === "sent" ? outcome.losses : [];
+}
+
+function section(spoken: Spoken): string {
+  const usual = new Map(DIALECT_NAMES.map((dialect) => [dialect, new Set<string>(usualLosses(spoken, dialect))]));
+  const always = [...usual]
+    .filter(([, losses]) => losses.size > 0)
+    .map(([dialect, losses]) => `- \`${dialect}\`: ${[...losses].map((loss) => `\`${loss}\``).join(", ")}`);
+  const rows = probesOf(spoken).map((probe) => [
+    probe.says,
+    ...DIALECT_NAMES.map((dialect) => cell(spoken, probe, dialect, usual.get(dialect) ?? new Set())),
+  ]);
+  const heading = `## Surface \`${spoken.operation}\` (\`${spoken.surface.dialect}\`)`;
+  const note = always.length === 0 ? "" : `Lost by every request on the way to\n\n${always.join("\n")}\n\n`;
+  return `${heading}\n\n${note}${table(["The request says", ...DIALECT_NAMES.map((name) => `\`${name}\``)], rows)}`;
+}
+
+/** docs/translation-matrix.md: what every member of every surface becomes in every dialect, found out by asking the code. */
+export function translationMatrix(): string {
+  const losses = Object.entries(LOSSES).map(([loss, meaning]) => [`\`${loss}\``, meaning]);
+  return `# Translation matrix
+
+Written by \`UPDATE_DOCS=1 npm exec -- vitest run test/dialects/laws/matrix.test.ts\`; do not edit. Each cell was found by running one request
+through the surface's parser, the decision's comparison and the printer of the dialect; the test fails when this file says anything else.
+
+- \`=\`: the endpoint gets it, in its own words. Where surface and dialect are the same, as it came.
+- \`~\`: the endpoint gets the request; what the words name was left out or changed, which the evidence records.
+- \`stripped\`: taken out, which the evidence records: who the caller's user is stays with the caller.
+- \`✗\`: the request is refused with a 400 before anything is sent; the word is the feature or capability that the endpoint lacks, or the
+  error's code with the member that it names. A route with another endpoint may take it.
+- ¹: only where the model's row in routes.yaml says so (\`accepts\`, \`reasoning.budgets\`).
+
+Capabilities must also be listed by the model's row and, most of them, be approved for the workspace. Members that no row names are refused
+as \`unknown_field\`; a route may say otherwise (\`unknown_fields\`).
+
+${SURFACES.map(section).join("\n\n")}
+
+## What may be lost
+
+${table(["Word", "What was done"], losses)}
+`;
+}
+
+/** Padded as the formatter of the repository pads. */
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const escaped = [head, ...rows].map((row) => row.map((text) => text.replaceAll("|", "\\|")));
+  const widths = head.map((_text, column) => Math.max(3, ...escaped.map((row) => row[column]?.length ?? 0)));
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((text, column) => text.padEnd(widths[column] ?? 0)).join(" | ")} |`;
+  const [first = [], ...others] = escaped;
+  return [line(first), line(widths.map((width) => "-".repeat(width))), ...others.map(line)].join("\n");
+}

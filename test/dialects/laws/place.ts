@@ -1,0 +1,78 @@
+import type { RequestEdits } from "../../../src/canon/decision.ts";
+import { SURFACE_DIALECT_OF } from "../../../src/canon/operation.ts";
+import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/request.ts";
+import type { EndpointRow, ModelRow, ProviderRow } from "../../../src/canon/table.ts";
+import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
+import type { AnswerContext, Target } from "../../../src/dialects/dialect.ts";
+import { DIALECTS, type DialectFacts, type DialectName } from "../../../src/dialects/names.ts";
+
+export const NO_HEADERS: ProtocolHeaders = { version: null, betas: [] };
+
+export const NO_EDITS: RequestEdits = { maxOutputTokens: null, stripFields: [] };
+
+/** Every protocol of the table, in its order. */
+export const DIALECT_NAMES: readonly DialectName[] = Object.keys(DIALECTS).filter((name): name is DialectName =>
+  Object.hasOwn(DIALECTS, name),
+);
+
+export const MODEL: ModelRow = {
+  id: "m",
+  operations: ["generate"],
+  contextWindow: 1_000_000,
+  maxOutputTokens: 100_000,
+  defaultMaxOutputTokens: 4_096,
+  capabilities: [],
+  dimensions: [],
+  signatureFamily: "family",
+  reasoning: null,
+  refuses: [],
+  accepts: [],
+};
+
+/** A place that speaks the dialect: its model has every capability that the dialect carries. */
+export function targetOf(dialect: DialectName, model: ModelRow = MODEL): Target {
+  const facts: DialectFacts = DIALECTS[dialect];
+  const provider: ProviderRow = {
+    id: "p",
+    dialect,
+    baseUrl: "https://p.example",
+    region: "eu-west",
+    auth: { kind: "none" },
+    retention: "none",
+    trainsOnData: false,
+    timeouts: { connect: 1, firstByte: 1, idle: 1, total: 1 },
+    maxConcurrency: 1,
+    flags: [],
+    betas: [],
+  };
+  const features = endpointFeatures(facts, model, provider);
+  const endpoint: EndpointRow = {
+    id: "e",
+    model: model.id,
+    provider: provider.id,
+    region: "eu-west",
+    dialect,
+    upstreamModel: "upstream-model",
+    price: null,
+    capabilities: facts.expresses.toSorted(),
+    features: features.translated,
+    nativeFeatures: features.native,
+  };
+  return { endpoint, model, provider };
+}
+
+/** What a request asks that the place does not have, as the decision compares it; `null` where it has all. */
+export function lacking({ shape }: InferenceRequest, { endpoint, model }: Target): string | null {
+  const isNative = SURFACE_DIALECT_OF[shape.operation] === endpoint.dialect;
+  const features = isNative ? endpoint.nativeFeatures : endpoint.features;
+  const stranger = shape.signatureFamilies.some((family) => family !== model.signatureFamily);
+  return (
+    shape.needs.find((capability) => !endpoint.capabilities.includes(capability)) ??
+    shape.features.find((feature) => !features.includes(feature)) ??
+    (stranger ? "signature_family" : null)
+  );
+}
+
+export function contextOf(request: InferenceRequest): AnswerContext {
+  return { request, requestId: "req_law", answerId: "law", model: "public-model", now: () => 1_700_000_000 };
+}

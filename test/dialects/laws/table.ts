@@ -1,0 +1,116 @@
+import type { ServiceError } from "../../../src/canon/error.ts";
+import type { JsonObject, JsonValue } from "../../../src/canon/json.ts";
+import type { Operation } from "../../../src/canon/operation.ts";
+import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/request.ts";
+import { COUNT_TOKENS_FIELDS, MESSAGES_FIELDS } from "../../../src/dialects/anthropic-messages/fields.ts";
+import type { Surface, Target, Upstream } from "../../../src/dialects/dialect.ts";
+import type { FieldRegistry } from "../../../src/dialects/fields.ts";
+import type { DialectName } from "../../../src/dialects/names.ts";
+import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/fields.ts";
+import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/fields.ts";
+import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/fields.ts";
+import { UPSTREAMS } from "../../../src/dialects/table.ts";
+import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
+import { bodyValidator } from "../../../src/http/contract/validate.ts";
+import type { Telling } from "./normal/answer.ts";
+import { DIALECT_NAMES, MODEL, NO_HEADERS, targetOf } from "./place.ts";
+
+/** What the laws need to know of a surface besides its code. */
+interface SurfaceFacts {
+  readonly fields: FieldRegistry;
+  /** The smallest body: one user's text. */
+  readonly body: JsonObject;
+}
+
+const text = "What is the weather in Ghent?";
+const message = { role: "user", content: text };
+
+const FACTS: Readonly<Partial<Record<Operation, SurfaceFacts>>> = {
+  "chat.completions": { fields: CHAT_FIELDS, body: { model: "r", messages: [message] } },
+  completions: { fields: COMPLETIONS_FIELDS, body: { model: "r", prompt: text } },
+  responses: { fields: RESPONSES_FIELDS, body: { model: "r", input: text } },
+  messages: { fields: MESSAGES_FIELDS, body: { model: "r", max_tokens: 2_048, messages: [message] } },
+  "messages.count_tokens": { fields: COUNT_TOKENS_FIELDS, body: { model: "r", messages: [message] } },
+};
+
+/** A surface as callers meet it: the contract's schema, the registry, the parser. */
+export interface Spoken extends SurfaceFacts {
+  readonly operation: Operation;
+  readonly surface: Surface;
+  /** What the door makes of a body on a route that rejects unknown members. */
+  readonly read: (body: JsonObject, headers?: ProtocolHeaders) => InferenceRequest | ServiceError;
+}
+
+/** Every surface of the contract. One without facts above breaks the laws' tests, so that none is forgotten. */
+export const SURFACES: readonly Spoken[] = INFERENCE_ENDPOINTS.map(({ operation, surface, body: schema }) => {
+  const facts = FACTS[operation];
+  if (facts === undefined) throw new Error(`test/dialects/laws/table.ts knows nothing of ${operation}`);
+  if (schema === null) throw new Error(`${operation} takes any body`);
+  const validate = bodyValidator(schema);
+  return {
+    operation,
+    surface,
+    ...facts,
+    read: (body: JsonObject, headers = NO_HEADERS) => {
+      // As JSON, which has no members without a value.
+      const parsed: JsonValue = JSON.parse(JSON.stringify(body));
+      const sound = validate(parsed) ?? surface.refuseUnknown(body, "reject");
+      return sound ?? surface.parse(body, 100, headers);
+    },
+  };
+});
+
+/** A wire protocol that is both a surface and an upstream: what one half says, the other reads. */
+export interface Protocol {
+  readonly name: DialectName;
+  readonly spoken: Spoken;
+  readonly upstream: Upstream;
+  /** A place that speaks it; its model signs as the protocol's own family does. */
+  readonly target: Target;
+  /** The same place with a model of another family: signatures that cross protocols are tagged with it. */
+  readonly signing: Target;
+  readonly telling: Telling;
+}
+
+const EVERYTHING: Telling = {
+  order: true,
+  reasoning: true,
+  summaries: true,
+  refusals: true,
+  calls: true,
+  positions: true,
+  unknownCounts: true,
+};
+
+const TELLINGS: Readonly<Record<DialectName, Telling>> = {
+  // `reasoning_content`, `content`, `refusal` and `tool_calls` stand side by side in one message.
+  "openai-chat": { ...EVERYTHING, order: false, summaries: false },
+  // One text, and why it ended.
+  "openai-completions": { ...EVERYTHING, reasoning: false, summaries: false, refusals: false, calls: false },
+  "openai-responses": EVERYTHING,
+  // A refusal is text with a stop reason of its own; thinking is thinking, summed up or not.
+  "anthropic-messages": { ...EVERYTHING, summaries: false, refusals: false, unknownCounts: false },
+};
+
+/** Who reads untagged signatures in a protocol's history (issue 4: the surface's own native family). */
+const NATIVE_FAMILIES: Readonly<Partial<Record<DialectName, string>>> = {
+  "openai-responses": "openai",
+  "anthropic-messages": "anthropic",
+};
+
+export const PROTOCOLS: readonly Protocol[] = DIALECT_NAMES.map((name) => {
+  const spoken = SURFACES.find(
+    ({ surface, operation }) => surface.dialect === name && operation !== "messages.count_tokens",
+  );
+  if (spoken === undefined)
+    throw new Error(`${name} is no surface; the laws of this file are about those that are both`);
+  const signatureFamily = NATIVE_FAMILIES[name] ?? null;
+  return {
+    name,
+    spoken,
+    upstream: UPSTREAMS[name],
+    target: targetOf(name, { ...MODEL, signatureFamily }),
+    signing: targetOf(name),
+    telling: TELLINGS[name],
+  };
+});

@@ -1,0 +1,37 @@
+import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
+import type { InputPart, Turn } from "../../../src/canon/generate/message.ts";
+
+export function text(words: string): Extract<InputPart, { kind: "text" }> {
+  return { kind: "text", text: words, cache: null };
+}
+
+export function userTurn(...content: readonly InputPart[]): Turn {
+  return { role: "user", name: null, content };
+}
+
+/** A request that says nothing but `hi`. */
+export function canon(more: Partial<GenerateRequest> = {}): GenerateRequest {
+  return {
+    purpose: "generate",
+    turns: [userTurn(text("hi"))],
+    tools: [],
+    toolChoice: null,
+    parallelToolCalls: null,
+    format: null,
+    maxOutputTokens: null,
+    temperature: null,
+    topP: null,
+    topK: null,
+    frequencyPenalty: null,
+    presencePenalty: null,
+    logitBias: null,
+    seed: null,
+    stop: [],
+    logprobs: null,
+    reasoning: null,
+    verbosity: null,
+    hints: { serviceTier: null, promptCacheKey: null, promptCacheRetention: null },
+    stream: false,
+    ...more,
+  };
+}

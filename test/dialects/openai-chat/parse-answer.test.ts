@@ -1,0 +1,482 @@
+import { describe, expect, it } from "vitest";
+import { collectAnswer, type Answer } from "../../../src/canon/generate/answer.ts";
+import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
+import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
+import type { JsonObject } from "../../../src/canon/json.ts";
+import { chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
+import { formatSseEvent, MAXIMUM_EVENT_BYTES } from "../../../src/dialects/sse.ts";
+import { MODEL, targetOf } from "../laws/place.ts";
+import { canon } from "./canon.ts";
+import { brokenLaws } from "./event-laws.ts";
+
+const target = targetOf("openai-chat");
+const chunk = (delta: JsonObject | null, finish: string | null = null, more: JsonObject = {}): JsonObject => ({
+  id: "chatcmpl-1",
+  model: "m",
+  choices: delta === null ? [] : [{ index: 0, delta, finish_reason: finish }],
+  ...more,
+});
+const done = "[DONE]";
+const tool = (more: JsonObject): JsonObject => ({ tool_calls: [more] });
+const usage = {
+  prompt_tokens: 3,
+  completion_tokens: 4,
+  prompt_tokens_details: { cached_tokens: 1, cache_write_tokens: 2 },
+};
+
+function bytesOf(lines: readonly (JsonObject | string)[]): Uint8Array {
+  return Buffer.concat(lines.map((line) => formatSseEvent(typeof line === "string" ? line : JSON.stringify(line))));
+}
+
+function stream(
+  lines: readonly (JsonObject | string)[],
+  more: Partial<GenerateRequest> = {},
+  at = target,
+): readonly InferenceEvent[] {
+  const bytes = bytesOf(lines);
+  const parser = chatUpstream.parseStream(canon({ stream: true, ...more }), at);
+  const events = [...parser.push(bytes), ...parser.end()];
+  expect(brokenLaws(events)).toEqual([]);
+  expect([...parser.push(bytes), ...parser.end()]).toEqual([]);
+  // Cut after every byte, the same is told.
+  const slow = chatUpstream.parseStream(canon({ stream: true, ...more }), at);
+  const pieces = Array.from(bytes, (byte) => Uint8Array.of(byte));
+  expect([...pieces.flatMap((piece) => [...slow.push(piece)]), ...slow.end()]).toEqual(events);
+  return events;
+}
+
+function whole(body: unknown, more: Partial<GenerateRequest> = {}, at = target): readonly InferenceEvent[] {
+  const bytes = new TextEncoder().encode(JSON.stringify(body));
+  const events = chatUpstream.parseAnswer(bytes, canon(more), at);
+  expect(brokenLaws(events)).toEqual([]);
+  return events;
+}
+
+const shortOf = (answer: Answer): readonly string[] =>
+  answer.blocks.map((block) =>
+    block.kind === "tool_call" ? `${block.id} ${block.name}(${block.arguments})` : `${block.kind}: ${block.text}`,
+  );
+const lossesOf = (events: readonly InferenceEvent[]) =>
+  events.flatMap((event) => (event.type === "loss" ? [event.loss] : []));
+const finishOf = (events: readonly InferenceEvent[]) => collectAnswer(events).finish?.reason;
+const failureOf = (events: readonly InferenceEvent[]) => collectAnswer(events).failure;
+
+describe("a stream of a chat provider", () => {
+  it("is told as it comes", () => {
+    expect(
+      stream([chunk({ role: "assistant", content: "" }), chunk({ content: "a" }), chunk({}, "stop"), done]),
+    ).toEqual([
+      { type: "start", model: "m" },
+      { type: "open", index: 0, block: { kind: "text" } },
+      { type: "text", index: 0, text: "a", logprobs: [] },
+      { type: "close", index: 0 },
+      { type: "finish", reason: "stop", stopSequence: null },
+    ]);
+  });
+
+  it.each<[string, readonly (JsonObject | string)[]]>([
+    ["beside the finish reason", [chunk({ content: "a" }), chunk({}, "stop", { usage }), done]],
+    ["in a chunk of its own", [chunk({ content: "a" }, "stop"), chunk(null, null, { usage }), done]],
+    [
+      "in every chunk",
+      [chunk({ content: "a" }, null, { usage: { ...usage, completion_tokens: 1 } }), chunk({}, "stop", { usage })],
+    ],
+    ["where Groq puts it", [chunk({ content: "a" }, "stop", { x_groq: { usage } }), done]],
+    ["before anything else", [chunk(null, null, { usage }), chunk({ content: "a" }, "stop"), done]],
+  ])("finds the counts %s", (_, lines) => {
+    expect(collectAnswer(stream(lines)).usage).toEqual({
+      input: 3,
+      output: 4,
+      cacheRead: 1,
+      cacheWrite: 2,
+      reasoning: null,
+    });
+  });
+
+  it.each<[string, readonly (JsonObject | string)[], readonly string[], string]>([
+    ["no [DONE]", [chunk({ content: "a" }, "stop")], ["text: a"], "stop"],
+    ["several finish chunks", [chunk({ content: "a" }, "stop"), chunk({}, "stop"), done], ["text: a"], "stop"],
+    [
+      "Azure's first chunk",
+      [chunk(null, null, { id: "", model: "" }), chunk({ content: "a" }, "stop"), done],
+      ["text: a"],
+      "stop",
+    ],
+    [
+      "Perplexity's message so far",
+      [
+        {
+          model: "m",
+          choices: [{ index: 0, delta: { content: "a" }, message: { content: "a" }, finish_reason: null }],
+        },
+        {
+          model: "m",
+          choices: [{ index: 0, delta: { content: "b" }, message: { content: "ab" }, finish_reason: "stop" }],
+        },
+      ],
+      ["text: ab"],
+      "stop",
+    ],
+    [
+      "a whole message in place of deltas",
+      [{ choices: [{ message: { content: "a" }, finish_reason: "stop" }] }],
+      ["text: a"],
+      "stop",
+    ],
+    [
+      "reasoning_content",
+      [chunk({ reasoning_content: "r" }), chunk({ content: "a" }, "stop")],
+      ["reasoning: r", "text: a"],
+      "stop",
+    ],
+    [
+      "reasoning",
+      [chunk({ reasoning: "r", content: "" }), chunk({ content: "a" }, "stop")],
+      ["reasoning: r", "text: a"],
+      "stop",
+    ],
+    [
+      "reasoning in both members",
+      [chunk({ reasoning: "r", reasoning_content: "r" }), chunk({ content: "a" }, "stop")],
+      ["reasoning: r", "text: a"],
+      "stop",
+    ],
+    [
+      "parts of thinking",
+      [
+        chunk({ content: [{ type: "thinking", thinking: [{ type: "text", text: "r" }] }] }),
+        chunk({ content: [{ type: "text", text: "a" }] }, "stop"),
+      ],
+      ["reasoning: r", "text: a"],
+      "stop",
+    ],
+    ["a refusal", [chunk({ refusal: "no" }), chunk({}, "stop"), done], ["refusal: no"], "refusal"],
+    ["a word for length", [chunk({ content: "a" }, "model_length"), done], ["text: a"], "length"],
+    [
+      "interleaved calls",
+      [
+        chunk(tool({ index: 0, id: "c", function: { name: "f", arguments: "" } })),
+        chunk(tool({ index: 1, id: "d", function: { name: "g", arguments: "{" } })),
+        chunk(tool({ index: 0, function: { arguments: '{"a":1}' } })),
+        chunk(tool({ index: 1, function: { arguments: "}" } }), "tool_calls"),
+        done,
+      ],
+      ['c f({"a":1})', "d g({})"],
+      "tool_calls",
+    ],
+    [
+      "calls without an index",
+      [
+        chunk(
+          {
+            tool_calls: [
+              { id: "c", function: { name: "f", arguments: "{}" } },
+              { id: "d", function: { name: "g", arguments: "{}" } },
+            ],
+          },
+          "tool_calls",
+        ),
+      ],
+      ["c f({})", "d g({})"],
+      "tool_calls",
+    ],
+    [
+      "one index for all calls",
+      [
+        chunk(tool({ index: 0, id: "c", function: { name: "f", arguments: "{}" } })),
+        chunk(tool({ index: 0, id: "d", function: { name: "f", arguments: "{" } })),
+        chunk(tool({ index: 0, id: "", function: { name: "", arguments: "}" } }), "tool_calls"),
+      ],
+      ["c f({})", "d f({})"],
+      "tool_calls",
+    ],
+    [
+      "a fragment without index and id",
+      [
+        chunk(tool({ id: "c", function: { name: "f", arguments: "{" } })),
+        chunk(tool({ function: { arguments: "}" } }), "tool_calls"),
+      ],
+      ["c f({})"],
+      "tool_calls",
+    ],
+    [
+      "a name after the arguments",
+      [
+        chunk(tool({ index: 0, id: "c", function: { arguments: '{"a":' } })),
+        chunk(tool({ index: 0, function: { name: "f", arguments: "1}" } }), "tool_calls"),
+      ],
+      ['c f({"a":1})'],
+      "tool_calls",
+    ],
+    [
+      "a call without arguments",
+      [chunk(tool({ index: 0, id: "c", function: { name: "f" } }), "tool_calls")],
+      ["c f({})"],
+      "tool_calls",
+    ],
+    [
+      "arguments as an object",
+      [chunk(tool({ index: 0, id: "c", function: { name: "f", arguments: { a: 1 } } }), "tool_calls")],
+      ['c f({"a":1})'],
+      "tool_calls",
+    ],
+    [
+      "calls without ids",
+      [
+        chunk(
+          {
+            tool_calls: [
+              { index: 0, function: { name: "f", arguments: "{}" } },
+              { index: 1, function: { name: "f", arguments: "{}" } },
+            ],
+          },
+          "tool_calls",
+        ),
+      ],
+      ["call_chatcmpl-1_0 f({})", "call_chatcmpl-1_1 f({})"],
+      "tool_calls",
+    ],
+    [
+      "the older form of a call",
+      [
+        chunk({ function_call: { name: "f", arguments: "{" } }),
+        chunk({ function_call: { arguments: "}" } }, "function_call"),
+      ],
+      ["call_chatcmpl-1_0 f({})"],
+      "tool_calls",
+    ],
+    [
+      "a call that ends with stop",
+      [chunk(tool({ index: 0, id: "c", function: { name: "f", arguments: "{}" } }), "stop"), done],
+      ["c f({})"],
+      "tool_calls",
+    ],
+  ])("understands %s", (_, lines, blocks, reason) => {
+    const events = stream(lines);
+    expect(shortOf(collectAnswer(events))).toEqual(blocks);
+    expect(finishOf(events)).toBe(reason);
+    expect(lossesOf(events)).toEqual([]);
+  });
+
+  it("says stop, and records it, where a provider ends properly without saying why", () => {
+    const events = stream([chunk({ content: "a" }), done]);
+    expect([finishOf(events), ...lossesOf(events)]).toEqual(["stop", "finish_synthesised"]);
+  });
+
+  it.each<[string, readonly (JsonObject | string)[], string, string | null]>([
+    ["nothing", [], "truncated", null],
+    ["[DONE] alone", [done], "truncated", null],
+    ["[DONE] after a role", [chunk({ role: "assistant", content: "" }), done], "truncated", null],
+    ["[DONE] after counts", [chunk(null, null, { usage }), done], "truncated", null],
+    ["a cut", [chunk({ content: "a" })], "truncated", null],
+    [
+      "an error object",
+      [chunk({ content: "a" }), { error: { code: "rate_limit_exceeded", message: "secret" } }, done],
+      "error_frame",
+      "rate_limit_exceeded",
+    ],
+    ["the finish word error", [chunk({ content: "a" }, "error"), done], "error_frame", null],
+    ["a lack of resources", [chunk({ content: "a" }, "insufficient_system_resource"), done], "overloaded", null],
+    ["an unknown finish word", [chunk({ content: "a" }, "eos"), done], "malformed", "unknown_finish_reason"],
+    ["text that is not JSON", [chunk({ content: "a" }), "<html>"], "malformed", null],
+    ["JSON that is no object", ["[1]"], "malformed", null],
+    [
+      "an answer that nobody asked for",
+      [{ choices: [{ index: 1, delta: { content: "a" } }] }],
+      "malformed",
+      "unexpected_output_item",
+    ],
+    [
+      "a custom tool",
+      [chunk(tool({ id: "c", type: "custom", custom: { name: "f" } }))],
+      "malformed",
+      "unexpected_output_item",
+    ],
+    ["an unknown part", [chunk({ content: [{ type: "reference" }] })], "malformed", "unexpected_output_item"],
+    ["pictures", [chunk({ images: [{}] })], "malformed", "unexpected_output_item"],
+    [
+      "a call without a name",
+      [chunk(tool({ index: 0, id: "c", function: { arguments: "{}" } }), "tool_calls"), done],
+      "malformed",
+      null,
+    ],
+  ])("fails with %s", (_, lines, kind, code) => {
+    const events = stream(lines);
+    expect(failureOf(events)).toEqual({ kind, status: null, retryAfter: null, code });
+    expect(JSON.stringify(events)).not.toContain("secret");
+  });
+
+  it("tells nothing of a chunk after what made it fail", () => {
+    const call = { index: 0, id: "c", function: { name: "f", arguments: "{}" } };
+    const events = stream([
+      chunk({ content: [{ type: "text", text: "a" }, { type: "reference" }], tool_calls: [call] }),
+    ]);
+    expect(shortOf(collectAnswer(events))).toEqual(["text: a"]);
+  });
+
+  it("fails with an error event, whatever its data looks like", () => {
+    const parser = chatUpstream.parseStream(canon(), target);
+    const events = parser.push(formatSseEvent('{"message":"secret"}', "error"));
+    expect(failureOf(events)?.kind).toBe("error_frame");
+  });
+
+  it("fails with an event that does not end", () => {
+    const parser = chatUpstream.parseStream(canon(), target);
+    expect(failureOf(parser.push(new Uint8Array(MAXIMUM_EVENT_BYTES + 1).fill(65)))?.kind).toBe("too_large");
+  });
+
+  it("reads CRLF, comments, missing spaces and a missing last blank line", () => {
+    const text = `: hello\r\n\r\ndata:${JSON.stringify(chunk({ content: "a" }))}\r\n\r\ndata:${JSON.stringify(chunk({}, "stop"))}\r\n`;
+    const parser = chatUpstream.parseStream(canon(), target);
+    expect(finishOf([...parser.push(new TextEncoder().encode(text)), ...parser.end()])).toBe("stop");
+  });
+
+  it("tells log probabilities where they were asked for, and only there", () => {
+    const entry = { token: "a", logprob: -0.5, bytes: [97], top_logprobs: [{ token: "b" }] };
+    const lines = [
+      { choices: [{ index: 0, delta: { content: "a" }, logprobs: { content: [entry, {}] }, finish_reason: "stop" }] },
+    ];
+    const told = (logprobs: number | null) => collectAnswer(stream(lines, { logprobs })).blocks[0];
+    expect(told(1)).toMatchObject({ logprobs: [{ token: "a", logprob: -0.5, bytes: [97], top: [{ token: "b" }] }] });
+    expect(told(null)).toMatchObject({ logprobs: [] });
+  });
+
+  it("tells citations", () => {
+    const cited = {
+      type: "url_citation",
+      url_citation: { url: "u", title: "t", start_index: 0, end_index: 1, content: "x" },
+    };
+    const [block] = collectAnswer(
+      stream([chunk({ content: "a" }), chunk({ annotations: [cited, { type: "file" }] }, "stop")]),
+    ).blocks;
+    expect(block).toMatchObject({ citations: [{ url: "u", title: "t", start: 0, end: 1 }] });
+  });
+});
+
+describe("places of citations", () => {
+  it("count from their block, where the message's text is in several", () => {
+    const cited = (start_index: number, end_index: number) => ({
+      annotations: [{ type: "url_citation", url_citation: { url: "u", title: "t", start_index, end_index } }],
+    });
+    const events = stream([
+      chunk({ content: "🙂b" }),
+      chunk(cited(1, 2)),
+      chunk({ reasoning: "r" }),
+      chunk({ content: "cd" }),
+      chunk(cited(2, 4)),
+      chunk(cited(0, 4), "stop"),
+    ]);
+    const places = collectAnswer(events).blocks.map((block) =>
+      block.kind === "text" ? block.citations.map(({ start, end }) => [start, end]) : null,
+    );
+    expect(places).toEqual([
+      [[1, 2]],
+      null,
+      [
+        [0, 2],
+        [0, 2],
+      ],
+    ]);
+  });
+});
+
+describe("signed reasoning", () => {
+  const detailed = (...details: readonly JsonObject[]) =>
+    details.map((detail) => chunk({ reasoning_details: [detail] }));
+  const lines = [
+    ...detailed(
+      { type: "reasoning.text", text: "a" },
+      { type: "reasoning.text", text: "b", signature: "" },
+      { type: "reasoning.text", signature: "one" },
+      { type: "reasoning.encrypted", data: "two" },
+      { type: "reasoning.summary", summary: "s" },
+      { type: "reasoning.encrypted", data: "three" },
+      { type: "reasoning.text", text: "c" },
+    ),
+    chunk({ content: "x" }, "stop"),
+    done,
+  ];
+
+  it("that is hidden stands for itself after unsigned text", () => {
+    const hidden = [...detailed({ type: "reasoning.text", text: "a" }, { type: "reasoning.encrypted", data: "two" })];
+    const [first, second] = collectAnswer(stream([...hidden, chunk({ content: "x" }, "stop")])).blocks;
+    expect([first, second]).toMatchObject([
+      { text: "a", signature: null },
+      { text: "", signature: "two" },
+    ]);
+  });
+
+  it("is told with the model's family, a signature to a block", () => {
+    const reasoning = collectAnswer(stream(lines)).blocks.filter(({ kind }) => kind === "reasoning");
+    expect(reasoning).toEqual([
+      { kind: "reasoning", text: "ab", summary: false, signature: "one", family: "family" },
+      { kind: "reasoning", text: "", summary: false, signature: "two", family: "family" },
+      { kind: "reasoning", text: "s", summary: true, signature: "three", family: "family" },
+      { kind: "reasoning", text: "c", summary: false, signature: null, family: null },
+    ]);
+  });
+
+  it("loses its signatures, once and on record, where the model has no family", () => {
+    const events = stream(lines, {}, targetOf("openai-chat", { ...MODEL, signatureFamily: null }));
+    expect(lossesOf(events)).toEqual(["signature_dropped"]);
+    expect(JSON.stringify(events)).not.toContain('"signature":');
+  });
+
+  it("is not told twice where its text stands beside the details", () => {
+    const both = chunk({
+      reasoning: "a",
+      reasoning_details: [{ type: "reasoning.text", text: "a", signature: "one" }],
+    });
+    const [block] = collectAnswer(stream([both, chunk({ content: "x" }, "stop")])).blocks;
+    expect(block).toMatchObject({ text: "a", signature: "one" });
+  });
+});
+
+describe("a whole answer of a chat provider", () => {
+  const answer = (message: JsonObject, finish_reason: string | null = "stop", more: JsonObject = {}) => ({
+    id: "chatcmpl-1",
+    model: "m",
+    choices: [{ index: 0, message, finish_reason }],
+    ...more,
+  });
+
+  it("is told as the stream that it could have been", () => {
+    const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
+    const events = whole(
+      answer({ content: "a", reasoning: "r", tool_calls: [call, { ...call, id: "d" }] }, "tool_calls", { usage }),
+    );
+    expect(shortOf(collectAnswer(events))).toEqual(["reasoning: r", "text: a", "c f({})", "d f({})"]);
+    expect(collectAnswer(events)).toMatchObject({
+      model: "m",
+      usage: { input: 3, output: 4 },
+      finish: { reason: "tool_calls" },
+    });
+  });
+
+  it("reads the message where an empty delta stands beside it", () => {
+    const body = { choices: [{ index: 0, delta: {}, message: { content: "a" }, finish_reason: "stop" }] };
+    expect(shortOf(collectAnswer(whole(body)))).toEqual(["text: a"]);
+  });
+
+  it("may end with an empty finish reason, which is recorded", () => {
+    const events = whole(answer({ content: "a" }, ""));
+    expect([finishOf(events), ...lossesOf(events)]).toEqual(["stop", "finish_synthesised"]);
+  });
+
+  it("may be empty", () => {
+    expect(whole(answer({ content: "" }))).toMatchObject([{ type: "start" }, { type: "finish", reason: "stop" }]);
+  });
+
+  it.each<[unknown, string, string | null]>([
+    [{ choices: [] }, "malformed", null],
+    [{ choices: [{ finish_reason: "stop" }] }, "malformed", null],
+    [answer({ content: "a" }, null), "malformed", null],
+    [answer({ content: "a" }, "eos"), "malformed", "unknown_finish_reason"],
+    [answer({ content: "a" }, "error"), "error_frame", null],
+    [{ error: { code: "content_filter" } }, "error_frame", "content_filter"],
+    [[], "malformed", null],
+    ["text", "malformed", null],
+  ])("fails: %j", (body, kind, code) => {
+    expect(failureOf(whole(body))).toMatchObject({ kind, code });
+  });
+});

@@ -1,0 +1,382 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { RequestEdits } from "../../../src/canon/decision.ts";
+import { STRIPPABLE_FIELDS } from "../../../src/canon/policy.ts";
+import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
+import type { AnswerStream, Ending } from "../../../src/dialects/dialect.ts";
+import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
+import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/fields.ts";
+import { RESOURCE_MEMBERS } from "../../../src/dialects/openai-responses/render/resource.ts";
+import { lawfulEvents } from "./events.ts";
+import { openResponses } from "./open-responses.ts";
+import { breachOfOrder } from "./order.ts";
+import { bytesOf, contextOf, FAILURE, NO_EDITS, parse, read, render, TARGET, textOf, wire } from "./support.ts";
+
+const { relay } = responsesSurface;
+const specification = openResponses();
+const context = contextOf(parse({ stream: true, temperature: 0.3 }));
+const encoder = new TextEncoder();
+
+function edit(more: JsonObject, edits: Partial<RequestEdits> = {}, mode: "reject" | "strip" | "forward" = "reject") {
+  return relay.edit(parse(more), TARGET.endpoint, TARGET.provider, mode, { ...NO_EDITS, ...edits });
+}
+
+describe("the request on its way upstream", () => {
+  it("changes the model, forbids storing, and keeps everything else as it came", () => {
+    const input = [{ role: "user", content: [{ type: "input_text", text: "hi", shade: { deep: [1] } }] }];
+    expect(edit({ input, temperature: 0 })).toEqual({
+      body: { model: "upstream-model", input, temperature: 0, store: false },
+      stripped: [],
+      headers: [],
+    });
+    expect(edit({ store: null }).body["store"]).toBe(false);
+  });
+
+  it("takes out who the user is, and our own members, and says so", () => {
+    const identity = { user: "u", metadata: {}, safety_identifier: "s", client_metadata: {} };
+    const { body, stripped } = edit({ ...identity, provider: { only: ["p"] } });
+    expect(Object.keys(body).toSorted()).toEqual(["input", "model", "store"]);
+    expect(stripped.toSorted()).toEqual(Object.keys(identity).toSorted());
+  });
+
+  it("takes out unknown members where the route says so", () => {
+    expect(edit({ zzz: 1 }, {}, "strip")).toMatchObject({ stripped: ["unknown_field"] });
+    expect(edit({ zzz: 1 }, {}, "strip").body).not.toHaveProperty("zzz");
+    expect(edit({ zzz: 1 }, {}, "forward").body).toHaveProperty("zzz", 1);
+  });
+
+  it("takes out what a policy asks for", () => {
+    const present = Object.fromEntries(STRIPPABLE_FIELDS.map((name) => [name, name === "metadata" ? {} : "x"]));
+    const { body, stripped } = edit({ ...present, prompt_cache_options: {} }, { stripFields: STRIPPABLE_FIELDS });
+    expect(Object.keys(body).toSorted()).toEqual(["input", "model", "store"]);
+    expect(new Set(stripped)).toEqual(new Set(STRIPPABLE_FIELDS));
+    for (const name of STRIPPABLE_FIELDS) expect(RESPONSES_FIELDS[name]).toBeDefined();
+  });
+
+  it.each<[number | null, number | null, number | undefined]>([
+    [null, null, undefined],
+    [100, null, 100],
+    [100, 50, 50],
+    [50, 100, 50],
+    [null, 100, 100],
+    [100, 5, 16],
+    [null, 5, 16],
+  ])("an output limit of %s under a cap of %s is %s", (asked, cap, sent) => {
+    const more = asked === null ? {} : { max_output_tokens: asked };
+    expect(edit(more, { maxOutputTokens: cap }).body["max_output_tokens"]).toBe(sent);
+  });
+
+  it("puts the alias where the protocol has it", () => {
+    const json_schema = { name: "n", schema: { type: "object" }, strict: true };
+    const format = { type: "json_schema", ...json_schema };
+    for (const alias of [{ type: "json_schema", json_schema }, format]) {
+      const { body } = edit({ response_format: alias, text: { verbosity: "low" } });
+      expect(body["text"]).toEqual({ verbosity: "low", format });
+      expect(body).not.toHaveProperty("response_format");
+    }
+    expect(edit({ response_format: format, text: { format } }).body["text"]).toEqual({ format });
+  });
+
+  it("bares our signatures and leaves the provider's alone", () => {
+    const item = (encrypted_content: string): JsonObject => ({ type: "reasoning", summary: [], encrypted_content });
+    const input = [item("sbx1.openai.abc"), item("def"), { role: "user", content: "x" }];
+    const { body } = edit({ input });
+    expect(body["input"]).toEqual([item("abc"), item("def"), input[2]]);
+    expect(input[0]).toEqual(item("sbx1.openai.abc"));
+  });
+
+  it("does not take a member for a prototype", () => {
+    const body = edit(JSON.parse('{"__proto__": {"a": 1}}'), {}, "forward").body;
+    expect(JSON.stringify(body)).toContain('"__proto__":{"a":1}');
+  });
+});
+
+const full: JsonObject = Object.fromEntries(RESOURCE_MEMBERS.map((name) => [name, null]));
+const resource = (status: string, more: JsonObject = {}): JsonObject => ({
+  ...full,
+  id: "resp_u",
+  status,
+  output: [],
+  ...more,
+});
+const created = { type: "response.created", sequence_number: 0, response: resource("in_progress") };
+const added = (item: JsonObject, index = 0): JsonObject => ({
+  type: "response.output_item.added",
+  sequence_number: 1,
+  output_index: index,
+  item,
+});
+const message = { type: "message", id: "msg_u", status: "in_progress", role: "assistant", content: [] };
+const delta = (text: string): JsonObject => ({
+  type: "response.output_text.delta",
+  sequence_number: 2,
+  item_id: "msg_u",
+  output_index: 0,
+  content_index: 0,
+  delta: text,
+});
+const terminal = (status: string, more: JsonObject = {}): JsonObject => ({
+  type: `response.${status}`,
+  sequence_number: 3,
+  response: resource(status, more),
+});
+
+function observe(stream: string): { text: string; ending: Ending; observer: AnswerStream } {
+  const observer = relay.observe(context);
+  const begun = observer.push(encoder.encode(stream));
+  const { ending, events } = observer.end();
+  return { text: textOf([...begun, ...events]), ending, observer };
+}
+
+describe("a relayed stream", () => {
+  it("passes byte for byte, with [DONE] behind it", () => {
+    const usage = { input_tokens: 5, output_tokens: 2, total_tokens: 7, input_tokens_details: { cached_tokens: 1 } };
+    const stream = wire(created, added(message), delta("hi"), terminal("completed", { usage }));
+    const odd = `: hello\r\n\r\n${stream.replaceAll("\n", "\r\n")}`;
+    for (const sent of [stream, odd, `${stream}data: [DONE]\n\n`]) {
+      const { text, ending } = observe(sent);
+      expect(text).toBe(`${sent.replace("data: [DONE]\n\n", "")}data: [DONE]\n\n`);
+      expect(ending).toEqual({
+        failure: null,
+        finish: "stop",
+        usage: { input: 5, output: 2, cacheRead: 1, cacheWrite: null, reasoning: null },
+        losses: [],
+      });
+    }
+  });
+
+  it("passes what our own printer prints, however it is cut", () => {
+    fc.assert(
+      fc.property(lawfulEvents, fc.integer({ min: 1, max: 40 }), (events, size) => {
+        const stream = render(events);
+        const observer = relay.observe(context);
+        const bytes = encoder.encode(stream);
+        const out: Uint8Array[] = [];
+        for (let start = 0; start < bytes.length; start += size) {
+          out.push(...observer.push(bytes.subarray(start, start + size)));
+        }
+        const { ending, events: closing } = observer.end();
+        expect(textOf([...out, ...closing])).toBe(stream);
+        const finish = events.at(-1);
+        expect(ending).toMatchObject({ failure: null, finish: finish?.type === "finish" ? finish.reason : null });
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("lets go of nothing before the answer says something", () => {
+    const observer = relay.observe(context);
+    expect(observer.push(encoder.encode(wire(created)))).toEqual([]);
+    expect(textOf(observer.push(encoder.encode(wire(added(message)))))).toBe(wire(created, added(message)));
+  });
+
+  it("fills resources and nothing else, exactly", () => {
+    const bare = { id: "resp_u", status: "in_progress", seed: "SEED", temperature: null };
+    const text = wire({ ...created, response: bare }, delta("hi"), {
+      ...terminal("completed"),
+      response: { ...bare, status: "completed", output: [] },
+    }).replaceAll('"SEED"', "9007199254740993");
+    const printed = observe(text).text;
+    expect(printed.match(/9007199254740993/g)).toHaveLength(2);
+    const { events } = read(printed);
+    expect(events[1]).toEqual(delta("hi"));
+    for (const event of [events[0], events[2]]) {
+      const response = event?.["response"];
+      expect(isJsonObject(response) && RESOURCE_MEMBERS.every((name) => Object.hasOwn(response, name))).toBe(true);
+      // What the provider said stays; what it left out is the request's.
+      expect(response).toMatchObject({ id: "resp_u", temperature: null, top_p: 1, store: false, tool_choice: "auto" });
+    }
+    expect(events[2]?.["response"]).toMatchObject({ completed_at: 1_700_000_000, temperature: null });
+    expect(events[0]).toMatchObject({ sequence_number: 0, response: { completed_at: null } });
+  });
+
+  it.each<[string, string, JsonObject, string]>([
+    ["the limit", "incomplete", { incomplete_details: { reason: "max_output_tokens" } }, "length"],
+    ["the filter", "incomplete", { incomplete_details: { reason: "content_filter" } }, "content_filter"],
+    ["anything else", "incomplete", { incomplete_details: { reason: "steered" } }, "other"],
+    ["no reason", "incomplete", {}, "other"],
+  ])("finishes by %s", (_, status, more, finish) => {
+    expect(observe(wire(created, delta("x"), terminal(status, more))).ending).toMatchObject({ failure: null, finish });
+  });
+
+  it("knows calls and refusals", () => {
+    const call = { type: "function_call", id: "fc_u", call_id: "c", name: "f", arguments: "" };
+    expect(observe(wire(created, added(call), terminal("completed"))).ending.finish).toBe("tool_calls");
+    const refused = { ...delta("no"), type: "response.refusal.delta" };
+    expect(observe(wire(created, added(message), refused, terminal("completed"))).ending.finish).toBe("refusal");
+  });
+
+  const secret = "the provider's own words";
+  it.each<[string, string, string, string | null]>([
+    ["cut short", wire(created, delta("x")), "truncated", null],
+    ["nothing", "", "truncated", null],
+    ["[DONE] without an end", `${wire(created, delta("x"))}data: [DONE]\n\n`, "truncated", null],
+    ["not JSON", `${wire(created)}data: {oops\n\n`, "malformed", null],
+    ["no object", "data: 1\n\n", "malformed", null],
+    ["no type", 'data: {"a":1}\n\n', "malformed", null],
+    ["no resource", wire({ type: "response.completed", sequence_number: 0 }), "malformed", null],
+    [
+      "an error event",
+      wire(created, delta("x"), { type: "error", error: { code: "rate_limit_exceeded", message: secret } }),
+      "error_frame",
+      "rate_limit_exceeded",
+    ],
+    [
+      "a flat error event",
+      wire({ type: "error", code: "insufficient_quota", message: secret }),
+      "error_frame",
+      "insufficient_quota",
+    ],
+    [
+      "an error without a type",
+      `data: {"error":{"message":"${secret}","code":"x ${secret}"}}\n\n`,
+      "error_frame",
+      null,
+    ],
+    [
+      "a failed answer",
+      wire(created, delta("x"), terminal("failed", { error: { code: "server_error", message: secret } })),
+      "error_frame",
+      null,
+    ],
+    [
+      "an answer that was called off",
+      wire(created, terminal("completed", { status: "cancelled" })),
+      "error_frame",
+      null,
+    ],
+  ])("fails: %s", (_, stream, kind, code) => {
+    const { text, ending, observer } = observe(stream);
+    expect(ending).toMatchObject({ failure: { kind, code }, finish: null });
+    expect(text).not.toContain(secret);
+    expect(text).not.toContain("[DONE]");
+    const closing = textOf([observer.fail(FAILURE)]);
+    expect(closing).not.toContain(secret);
+    expect(read(closing).done).toBe(true);
+  });
+
+  it("gives up on an event without an end", () => {
+    const observer = relay.observe(context);
+    observer.push(new Uint8Array(17 * 1024 * 1024).fill(97));
+    expect(observer.failure).toMatchObject({ kind: "too_large" });
+  });
+
+  it("fails with what has been said, in the next place of the sequence", () => {
+    fc.assert(
+      fc.property(lawfulEvents, fc.nat(), (events, at) => {
+        const { events: whole } = read(render(events));
+        const kept = whole.slice(0, 3 + (at % Math.max(whole.length - 3, 1)));
+        if (kept.length === whole.length) return;
+        const { text, observer } = observe(wire(...kept));
+        const { events: printed, done } = read(text + textOf([observer.fail(FAILURE)]));
+        expect(done).toBe(true);
+        expect(breachOfOrder(printed)).toBeNull();
+        const last = printed.at(-1) ?? {};
+        if (specification !== null) expect(specification.event(last)).toBeNull();
+        expect(last).toMatchObject({
+          type: "response.failed",
+          response: { status: "failed", error: { code: "server_error" } },
+        });
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("keeps the text of an item that broke", () => {
+    const { observer } = observe(wire(created, added(message), delta("ha"), { ...delta("lf"), sequence_number: 8 }));
+    const [failed] = read(textOf([observer.fail(FAILURE)])).events;
+    expect(failed).toMatchObject({
+      sequence_number: 9,
+      response: {
+        id: "resp_u",
+        output: [{ id: "msg_u", status: "incomplete", content: [{ type: "output_text", text: "half" }] }],
+      },
+    });
+  });
+
+  it("keeps the arguments of a call and the summary of reasoning that broke", () => {
+    const piece = (index: number, type: string, text: string): JsonObject => ({
+      type: `response.${type}.delta`,
+      output_index: index,
+      summary_index: 0,
+      delta: text,
+    });
+    const call = { type: "function_call", id: "fc_u", call_id: "c", name: "f", arguments: "" };
+    const { observer } = observe(
+      wire(
+        created,
+        added({ type: "reasoning", id: "rs_u", summary: [] }),
+        piece(0, "reasoning_summary_text", "wh"),
+        piece(0, "reasoning_summary_text", "y"),
+        added(call, 1),
+        piece(1, "function_call_arguments", '{"a"'),
+        piece(1, "function_call_arguments", ":1"),
+      ),
+    );
+    expect(read(textOf([observer.fail(FAILURE)])).events).toMatchObject([
+      {
+        response: {
+          output: [
+            { id: "rs_u", status: "incomplete", summary: [{ type: "summary_text", text: "why" }] },
+            { ...call, status: "incomplete", arguments: '{"a":1' },
+          ],
+        },
+      },
+    ]);
+  });
+
+  it("says error where nothing was sent", () => {
+    const { observer } = observe(wire(created));
+    expect(read(textOf([observer.fail(FAILURE)])).events).toMatchObject([{ type: "error", sequence_number: 0 }]);
+  });
+});
+
+describe("a whole answer", () => {
+  const ask = contextOf(parse({ temperature: 0.3 }));
+
+  it("goes on as it came where it is full", () => {
+    const bytes = bytesOf(resource("completed"));
+    const answer = relay.readAnswer(bytes, ask);
+    expect(answer.bytes).toBe(bytes);
+    expect(answer.ending).toMatchObject({ failure: null, finish: "stop" });
+  });
+
+  it("is filled where it is not, exactly", () => {
+    const bytes = encoder.encode(
+      '{"id":"resp_u","status":"completed","output":[],"seed":9007199254740993,"usage":{"input_tokens":1,"output_tokens":2}}',
+    );
+    const answer = relay.readAnswer(bytes, ask);
+    const text = new TextDecoder().decode(answer.bytes);
+    expect(text).toContain('"seed":9007199254740993');
+    const filled: unknown = JSON.parse(text);
+    expect(filled).toMatchObject({
+      id: "resp_u",
+      temperature: 0.3,
+      completed_at: 1_700_000_000,
+      model: "upstream-model",
+    });
+    expect(isJsonObject(filled) && RESOURCE_MEMBERS.every((name) => Object.hasOwn(filled, name))).toBe(true);
+    expect(answer.ending.usage).toMatchObject({ input: 1, output: 2, cacheRead: null });
+  });
+
+  it.each<[string, unknown, string]>([
+    ["no JSON object", [], "malformed"],
+    ["still going on", resource("in_progress"), "malformed"],
+    ["still waiting", resource("queued"), "malformed"],
+    ["a status that nobody knows", resource("complete"), "malformed"],
+    ["another protocol", { id: "x", choices: [] }, "malformed"],
+    ["no output", { ...full, status: "completed" }, "malformed"],
+    ["failed", resource("failed", { error: { code: "x", message: "words" } }), "error_frame"],
+    ["an error", { error: { code: "insufficient_quota", message: "words" } }, "error_frame"],
+  ])("fails: %s", (_, body, kind) => {
+    expect(relay.readAnswer(bytesOf(body), ask).ending).toMatchObject({ failure: { kind }, finish: null });
+  });
+
+  it.each([
+    [resource("incomplete", { incomplete_details: { reason: "max_output_tokens" } }), "length"],
+    [resource("completed", { output: [{ type: "function_call" }] }), "tool_calls"],
+    [resource("completed", { output: [{ type: "message", content: [{ type: "refusal", refusal: "" }] }] }), "refusal"],
+  ])("%#: finishes", (body, finish) => {
+    expect(relay.readAnswer(bytesOf(body), ask).ending).toMatchObject({ failure: null, finish });
+  });
+});
