@@ -23,8 +23,8 @@ export interface Gate {
 /** How a provider is reached: its own host with its secret, or the simulated upstream; `null` leaves it out. */
 export interface Access {
   readonly secret: string | null;
-  /** Base URL of the simulated upstream that stands in for the provider. */
-  readonly simulatedBaseUrl: string | null;
+  /** Scheme and host of the simulated upstream that stands in for the provider. */
+  readonly simulatedOrigin: string | null;
 }
 
 interface PooledConnection {
@@ -51,17 +51,18 @@ export class ConnectionPools {
     for (const provider of Object.values(table.providers)) {
       const way = access(provider);
       if (way === null) continue;
-      const url = new URL(way.simulatedBaseUrl ?? provider.baseUrl);
-      const key = `${provider.id}|${url.origin}|${provider.maxConcurrency}|${provider.timeouts.connect}`;
+      const { origin } = new URL(way.simulatedOrigin ?? provider.baseUrl);
+      const key = `${provider.id}|${origin}|${provider.maxConcurrency}|${provider.timeouts.connect}`;
       taken.push(key);
       gated.push(provider.id);
       connections.set(provider.id, {
         provider,
-        dispatcher: this.#take(key, url.origin, provider),
+        dispatcher: this.#take(key, origin, provider),
         gate: this.#takeGate(provider.id),
-        pathPrefix: url.pathname.replace(/\/$/, ""),
+        // The simulated upstream takes any prefix, so that what is tested is what will be called.
+        pathPrefix: new URL(provider.baseUrl).pathname.replace(/\/$/, ""),
         headers: staticHeaders(provider, way),
-        simulated: way.simulatedBaseUrl !== null,
+        simulated: way.simulatedOrigin !== null,
       });
     }
     return { connections, release: () => this.#release(taken, gated) };
@@ -127,7 +128,7 @@ export class ConnectionPools {
 function staticHeaders(provider: ProviderRow, way: Access): readonly string[] {
   const headers = ["content-type", "application/json", "accept-encoding", "identity", "user-agent", "signalbox"];
   // A stand-in gets no credentials: they are not its to see.
-  if (provider.auth.kind === "header" && way.secret !== null && way.simulatedBaseUrl === null) {
+  if (provider.auth.kind === "header" && way.secret !== null && way.simulatedOrigin === null) {
     headers.push(provider.auth.header, `${provider.auth.prefix}${way.secret}`);
   }
   return headers;

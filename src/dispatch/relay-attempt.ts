@@ -1,8 +1,13 @@
 import type { Candidate } from "../canon/decision.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
-import type { Ending, Relay, StreamObserver, TokenUsage } from "../dialects/dialect.ts";
+import type { FinishReason } from "../canon/generate/event.ts";
+import type { Loss } from "../canon/generate/loss.ts";
+import type { TokenUsage } from "../canon/generate/usage.ts";
+import type { AnswerStream, Ending } from "../dialects/dialect.ts";
+import type { Passage } from "../dialects/translation/passage.ts";
 import type { ClientAnswer } from "./client-answer.ts";
 import type { Connection } from "./connections.ts";
+import { decompressorFor, type Decompressor } from "./decompress.ts";
 import { Exchange, type ExchangeListener } from "./exchange.ts";
 import { failureError } from "./failure-error.ts";
 import type { RelayJob } from "./relay-plan.ts";
@@ -12,8 +17,10 @@ import { readRetryAfter } from "./retry-after.ts";
 export interface AttemptResult {
   readonly failure: UpstreamFailure | null;
   readonly status: number | null;
-  readonly finish: string | null;
+  readonly finish: FinishReason | null;
   readonly usage: TokenUsage | null;
+  /** What the answer lost on its way to the client. */
+  readonly losses: readonly Loss[];
   readonly firstByteAt: number | null;
 }
 
@@ -25,18 +32,19 @@ const MAXIMUM_WAITING_BYTES = 256 * 1024;
 
 const EVENT_STREAM = ["content-type", "text/event-stream; charset=utf-8", "cache-control", "no-cache"];
 
-/** Relays one candidate's answer to the client, byte for byte, while an observer judges it. */
+/** Brings one candidate's answer to the client, relayed or translated, and says how it ended. */
 export class RelayAttempt implements ExchangeListener {
-  readonly stripped: readonly string[];
   readonly #job: RelayJob;
   readonly #candidate: Candidate;
   readonly #number: number;
-  readonly #relay: Relay;
+  readonly #passage: Passage;
   readonly #connection: Connection;
   readonly #client: ClientAnswer;
   readonly #exchange: Exchange;
   readonly #result = Promise.withResolvers<AttemptResult>();
-  #observer: StreamObserver | null = null;
+  #stream: AnswerStream | null = null;
+  /** Takes an encoding off that we did not ask for; `null` where there is none. */
+  #decompressor: Decompressor | null = null;
   #status: number | null = null;
   #retryAfter: number | null = null;
   #chunks: Uint8Array[] = [];
@@ -47,27 +55,25 @@ export class RelayAttempt implements ExchangeListener {
   #firstByteAt: number | null = null;
   #ended = false;
 
-  constructor(job: RelayJob, candidate: Candidate, connection: Connection, number: number, client: ClientAnswer) {
+  constructor(
+    job: RelayJob,
+    candidate: Candidate,
+    connection: Connection,
+    passage: Passage,
+    number: number,
+    client: ClientAnswer,
+  ) {
     this.#job = job;
     this.#candidate = candidate;
     this.#connection = connection;
     this.#number = number;
     this.#client = client;
-    this.#relay = job.relayOf(candidate.endpoint.dialect);
-    const { endpoint } = candidate;
-    const edited = this.#relay.edit(
-      job.request,
-      endpoint,
-      connection.provider,
-      job.route.unknownFields,
-      job.decision.edits,
-    );
-    this.stripped = edited.stripped;
+    this.#passage = passage;
     this.#exchange = new Exchange(
       {
-        path: `${connection.pathPrefix}${this.#relay.path(endpoint)}`,
-        headers: connection.headers,
-        body: JSON.stringify(edited.body),
+        path: `${connection.pathPrefix}${passage.path}`,
+        headers: passage.headers.length === 0 ? connection.headers : [...connection.headers, ...passage.headers],
+        body: passage.body,
         timeouts: connection.provider.timeouts,
         deadline: job.deadline,
       },
@@ -92,7 +98,7 @@ export class RelayAttempt implements ExchangeListener {
 
   cancel(): void {
     this.#exchange.cancel();
-    this.#finish(failed("client_closed"), null, this.#observer?.usage ?? null);
+    this.#finish(failed("client_closed"), null, this.#stream?.usage ?? null);
   }
 
   resume(): void {
@@ -102,33 +108,52 @@ export class RelayAttempt implements ExchangeListener {
   headers(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
     this.#status = status;
     this.#retryAfter = readRetryAfter(headers, Date.now());
-    const encoding = headers["content-encoding"];
-    if (encoding !== undefined && String(encoding).trim().toLowerCase() !== "identity")
-      return this.#giveUp("malformed");
+    const decompressor = decompressorFor(headers["content-encoding"], {
+      data: (chunk) => this.#take(chunk),
+      end: () => this.#close(),
+      broken: () => this.#break("malformed"),
+    });
+    if (decompressor === undefined) return this.#giveUp("malformed");
+    this.#decompressor = decompressor;
     const type = String(headers["content-type"] ?? "").toLowerCase();
     if (status === 200 && this.#job.request.shape.stream && type.startsWith("text/event-stream")) {
-      this.#observer = this.#relay.observe(this.#job.request);
+      this.#stream = this.#passage.stream();
     }
   }
 
   data(chunk: Uint8Array): void {
-    if (this.#ended) return;
-    if (this.#observer === null) this.#collect(chunk);
-    else this.#relayEvents(this.#observer, this.#observer.push(chunk));
+    if (this.#decompressor === null) this.#take(chunk);
+    else this.#decompressor.write(chunk);
   }
 
   end(): void {
+    if (this.#decompressor === null) this.#close();
+    else this.#decompressor.end();
+  }
+
+  #take(chunk: Uint8Array): void {
     if (this.#ended) return;
-    if (this.#observer !== null) return this.#endStream(this.#observer);
+    if (this.#stream === null) this.#collect(chunk);
+    else this.#relayEvents(this.#stream, this.#stream.push(chunk));
+  }
+
+  #close(): void {
+    if (this.#ended) return;
+    if (this.#stream !== null) return this.#endStream(this.#stream);
     const bytes = this.#chunks.length === 1 ? (this.#chunks[0] ?? EMPTY) : Buffer.concat(this.#chunks);
     if (this.#status === 200 && !this.#job.request.shape.stream) return void this.#endAnswer(bytes);
     if (this.#status === 200) return this.#giveUp("malformed");
-    const failure = this.#relay.readError(this.#status ?? 0, bytes);
+    const failure = this.#passage.readError(this.#status ?? 0, bytes);
     this.#finish({ ...failure, retryAfter: this.#retryAfter }, null, null);
   }
 
   fail(failure: UpstreamFailure): void {
-    this.#failStream(failure, this.#observer?.usage ?? null);
+    this.#failStream(failure, this.#stream?.usage ?? null);
+  }
+
+  #break(kind: UpstreamFailure["kind"]): void {
+    this.#exchange.cancel();
+    this.fail(failed(kind));
   }
 
   #collect(chunk: Uint8Array): void {
@@ -138,13 +163,13 @@ export class RelayAttempt implements ExchangeListener {
       // An error answer is already known to be one; a success that does not end is not an answer.
       if (this.#status === 200) return this.#giveUp("too_large");
       this.#exchange.cancel();
-      return this.#finish(this.#relay.readError(this.#status ?? 0, EMPTY), null, null);
+      return this.#finish(this.#passage.readError(this.#status ?? 0, EMPTY), null, null);
     }
     this.#chunks.push(chunk);
   }
 
-  async #endAnswer(bytes: Uint8Array): Promise<void> {
-    const ending = this.#relay.readAnswer(bytes);
+  async #endAnswer(received: Uint8Array): Promise<void> {
+    const { ending, bytes } = this.#passage.answer(received);
     if (ending.failure !== null) return this.#finish(ending.failure, null, ending.usage);
     try {
       await this.#job.durable;
@@ -154,18 +179,18 @@ export class RelayAttempt implements ExchangeListener {
     if (this.#ended) return;
     this.#commit(["content-type", "application/json", "content-length", String(bytes.length)]);
     this.#client.end(bytes);
-    this.#finish(null, ending.finish, ending.usage);
+    this.#finish(null, ending.finish, ending.usage, ending.losses);
   }
 
-  #relayEvents(observer: StreamObserver, events: readonly Uint8Array[]): void {
+  #relayEvents(stream: AnswerStream, events: readonly Uint8Array[]): void {
     if (events.length > 0) this.#send(events.length === 1 ? (events[0] ?? EMPTY) : Buffer.concat(events));
-    if (observer.failure !== null) {
+    if (stream.failure !== null) {
       this.#exchange.cancel();
-      this.#failStream(observer.failure, observer.usage);
-    } else if (observer.done) {
+      this.#failStream(stream.failure, stream.usage);
+    } else if (stream.done) {
       // The client need not wait for the upstream to hang up, and nothing that still comes is part of the answer.
       this.#exchange.drain();
-      this.#endStream(observer);
+      this.#endStream(stream);
     }
   }
 
@@ -189,8 +214,8 @@ export class RelayAttempt implements ExchangeListener {
     this.#send(bytes);
   }
 
-  #endStream(observer: StreamObserver): void {
-    const { ending, events } = observer.end();
+  #endStream(stream: AnswerStream): void {
+    const { ending, events } = stream.end();
     if (ending.failure !== null) return this.#failStream(ending.failure, ending.usage);
     void this.#closeStream(ending, events);
   }
@@ -204,7 +229,7 @@ export class RelayAttempt implements ExchangeListener {
     if (this.#ended) return;
     for (const event of events) this.#send(event);
     this.#client.end();
-    this.#finish(null, ending.finish, ending.usage);
+    this.#finish(null, ending.finish, ending.usage, ending.losses);
   }
 
   #giveUp(kind: UpstreamFailure["kind"]): void {
@@ -215,9 +240,9 @@ export class RelayAttempt implements ExchangeListener {
   /** After the first byte the failure is said in the stream's own grammar; before it the plan goes on. */
   #failStream(failure: UpstreamFailure, usage: TokenUsage | null): void {
     if (this.#ended) return;
-    if (this.#firstByteAt !== null) {
+    if (this.#firstByteAt !== null && this.#stream !== null) {
       const error = failureError([{ endpoint: this.#candidate.endpoint.id, failure }]);
-      this.#client.end(this.#job.streamFailure(error));
+      this.#client.end(this.#stream.fail(error));
     }
     this.#finish(failure, null, usage);
   }
@@ -227,10 +252,16 @@ export class RelayAttempt implements ExchangeListener {
     this.#client.start(200, [...headers, ...this.#job.answerHeaders(this.#candidate, this.#number)]);
   }
 
-  #finish(failure: UpstreamFailure | null, finish: string | null, usage: TokenUsage | null): void {
+  #finish(
+    failure: UpstreamFailure | null,
+    finish: FinishReason | null,
+    usage: TokenUsage | null,
+    losses: readonly Loss[] = [],
+  ): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#result.resolve({ failure, status: this.#status, finish, usage, firstByteAt: this.#firstByteAt });
+    this.#decompressor?.destroy();
+    this.#result.resolve({ failure, status: this.#status, finish, usage, losses, firstByteAt: this.#firstByteAt });
   }
 }
 

@@ -1,9 +1,11 @@
 import type { Candidate, RouteDecision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
+import { INCOMPLETE_REASONS, type FinishReason } from "../canon/generate/event.ts";
+import type { Loss } from "../canon/generate/loss.ts";
+import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { InferenceRequest } from "../canon/request.ts";
-import type { RouteRow } from "../canon/table.ts";
-import type { Relay, TokenUsage } from "../dialects/dialect.ts";
+import type { Passage } from "../dialects/translation/passage.ts";
 import type { ClientAnswer } from "./client-answer.ts";
 import type { Connection } from "./connections.ts";
 import { failureError, wasAsked } from "./failure-error.ts";
@@ -14,8 +16,8 @@ import { RelayAttempt, type AttemptResult } from "./relay-attempt.ts";
 export interface RelayJob {
   readonly request: InferenceRequest;
   readonly decision: RouteDecision;
-  readonly route: RouteRow;
-  readonly relayOf: (dialect: string) => Relay;
+  /** The way to a candidate; an error is the caller's 400. */
+  readonly passageTo: (candidate: Candidate) => Passage | ServiceError;
   readonly connections: ReadonlyMap<string, Connection>;
   /** On the clock of `performance.now()`. */
   readonly deadline: number;
@@ -27,14 +29,14 @@ export interface RelayJob {
   readonly durable: Promise<void>;
   /** Headers of an answer by this candidate at this attempt; names and values by turns. */
   readonly answerHeaders: (candidate: Candidate, attempt: number) => readonly string[];
-  /** The bytes that end a stream which cannot be finished. */
-  readonly streamFailure: (error: ServiceError) => Uint8Array;
 }
 
 /** How one candidate fared. */
 export interface AttemptReport {
   readonly candidate: Candidate;
   readonly simulated: boolean;
+  /** The candidate speaks another dialect than the caller. */
+  readonly translated: boolean;
   readonly failure: UpstreamFailure | null;
   readonly status: number | null;
   /** Milliseconds. */
@@ -46,16 +48,15 @@ export interface RelayOutcome {
   /** What the client must still be told, where nothing has been sent; `null` where the answer has been sent. */
   readonly error: ServiceError | null;
   readonly attempts: readonly AttemptReport[];
-  readonly finish: string | null;
+  readonly finish: FinishReason | null;
   readonly usage: TokenUsage | null;
   /** On the clock of `performance.now()`; `null` where no byte was sent. */
   readonly firstByteAt: number | null;
   /** Names of members taken out of the request. */
   readonly stripped: readonly string[];
+  /** What translations of request and answer left out or changed; each once. */
+  readonly losses: readonly Loss[];
 }
-
-/** Finish reasons after which the answer is shorter than it would have been. */
-const INCOMPLETE = new Set(["length", "content_filter", "model_length", "insufficient_system_resource"]);
 
 /**
  * Tries the candidates in order until one commits (architecture.md, "Dispatch"). Before the first byte to the client a failure may
@@ -68,6 +69,7 @@ export async function relayPlan(job: RelayJob, client: ClientAnswer): Promise<Re
   job.durable.catch(() => {});
   const attempts: AttemptReport[] = [];
   const stripped = new Set<string>();
+  const losses = new Set<Loss>();
   let current: RelayAttempt | null = null;
   let gone = client.closed;
   client.onClose(() => {
@@ -80,31 +82,38 @@ export async function relayPlan(job: RelayJob, client: ClientAnswer): Promise<Re
     const startedAt = performance.now();
     const connection = job.connections.get(candidate.endpoint.provider);
     let result: AttemptResult;
+    let translated = false;
     if (connection === undefined) {
       result = notTried("credentials_missing");
     } else if (connection.gate.inFlight >= connection.provider.maxConcurrency) {
       result = notTried("saturated");
     } else {
-      current = new RelayAttempt(job, candidate, connection, index + 1, client);
+      const passage = job.passageTo(candidate);
+      if ("code" in passage) return refused(job, passage, attempts, stripped, losses);
+      ({ translated } = passage);
+      for (const name of passage.stripped) stripped.add(name);
+      for (const loss of passage.losses) losses.add(loss);
+      current = new RelayAttempt(job, candidate, connection, passage, index + 1, client);
       connection.gate.inFlight += 1;
       result = await current.run().finally(() => {
         connection.gate.inFlight -= 1;
       });
-      for (const name of current.stripped) stripped.add(name);
+      for (const loss of result.losses) losses.add(loss);
     }
     const duration = performance.now() - startedAt;
     attempts.push({
       candidate,
       simulated: connection?.simulated === true,
+      translated,
       failure: result.failure,
       status: result.status,
       duration,
     });
     const { finish, usage, firstByteAt } = result;
-    const known = { attempts, stripped: [...stripped], finish, usage, firstByteAt };
+    const known = { attempts, stripped: [...stripped], losses: [...losses], finish, usage, firstByteAt };
     if (gone) return { ...known, terminal: "client_closed", error: null };
     if (result.failure === null) {
-      const incomplete = finish !== null && INCOMPLETE.has(finish);
+      const incomplete = finish !== null && INCOMPLETE_REASONS.has(finish);
       return { ...known, terminal: incomplete ? "incomplete" : "completed", error: null };
     }
     if (firstByteAt !== null) return { ...known, terminal: "failed", error: null };
@@ -125,6 +134,28 @@ export async function relayPlan(job: RelayJob, client: ClientAnswer): Promise<Re
     usage: null,
     firstByteAt: null,
     stripped: [...stripped],
+    losses: [...losses],
+  };
+}
+
+/** Only a candidate's printer could see that the request cannot be said to it; the caller's mistake ends the plan. */
+async function refused(
+  job: RelayJob,
+  error: ServiceError,
+  attempts: readonly AttemptReport[],
+  stripped: ReadonlySet<string>,
+  losses: ReadonlySet<Loss>,
+): Promise<RelayOutcome> {
+  await job.durable;
+  return {
+    terminal: "failed",
+    error,
+    attempts,
+    finish: null,
+    usage: null,
+    firstByteAt: null,
+    stripped: [...stripped],
+    losses: [...losses],
   };
 }
 
@@ -134,6 +165,7 @@ function notTried(kind: UpstreamFailure["kind"]): AttemptResult {
     status: null,
     finish: null,
     usage: null,
+    losses: [],
     firstByteAt: null,
   };
 }

@@ -1,5 +1,7 @@
 import type { Capability } from "../canon/capability.ts";
 import type { FailureKind } from "../canon/failure.ts";
+import type { Feature } from "../canon/generate/feature.ts";
+import type { Loss } from "../canon/generate/loss.ts";
 import type { Operation } from "../canon/operation.ts";
 import type { ReasoningEffort, TokenBucket } from "../canon/request.ts";
 
@@ -56,6 +58,8 @@ export interface DecisionRecord {
   /** Obligations that acted, or would have in a shadow slot; absent in records that were written before there were any. */
   readonly obligations?: readonly ObligationRecord[];
   readonly needs: readonly Capability[];
+  /** What the request asked of the wire protocol; absent in records that were written before there was more than one. */
+  readonly features?: readonly Feature[];
   readonly stream: boolean;
   readonly context: TokenBucket;
   readonly maxOutput: TokenBucket;
@@ -92,6 +96,8 @@ export interface AttemptRecord {
   readonly duration: number;
   /** The simulated upstream answered. */
   readonly simulated: boolean;
+  /** The endpoint spoke another protocol than the caller; absent in older records. */
+  readonly translated?: boolean;
 }
 
 /** Written after the answer has ended. */
@@ -106,6 +112,8 @@ export interface OutcomeRecord {
   readonly attempts: readonly AttemptRecord[];
   /** Registered names of request members that were taken out on the way (identity, unknown ones on a route that strips them). */
   readonly stripped: readonly Word[];
+  /** What translations of request and answer left out or changed; absent in older records. */
+  readonly losses?: readonly Loss[];
   /** Tokens; `null` where the upstream did not say. */
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;

@@ -1,22 +1,25 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { RouteDecision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import { denialError } from "../canon/reasons.ts";
 import type { InferenceRequest } from "../canon/request.ts";
-import type { RouteRow } from "../canon/table.ts";
+import type { EndpointRow, RouteRow, RoutingTable } from "../canon/table.ts";
+import type { AnswerContext, Target, Upstream } from "../dialects/dialect.ts";
 import { isDialectName } from "../dialects/names.ts";
-import { RELAYS } from "../dialects/table.ts";
+import { UPSTREAMS } from "../dialects/table.ts";
+import { openPassage } from "../dialects/translation/passage.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
 import { admit } from "./authenticate.ts";
 import { readBounds, type Bounds } from "./bounds.ts";
-import type { InferenceEndpoint } from "./contract/endpoints.ts";
+import type { InferenceEndpoint } from "./contract/endpoint.ts";
 import { NodeAnswer } from "./node-answer.ts";
 import { readBody } from "./read-body.ts";
 import { Recorder } from "./recorder.ts";
 import type { Runtime, Snapshot } from "./runtime.ts";
 import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
 import type { BodyValidator } from "./contract/validate.ts";
+import { protocolHeaders } from "./protocol-headers.ts";
+import { prepareTranslation, type TranslatableDecision } from "./translation.ts";
 
 /**
  * One inference request, from its first byte to its last: who calls, what is asked, where it may go, what came back, what is recorded.
@@ -88,7 +91,7 @@ async function handle(call: Call): Promise<ServiceError | null> {
   if ("code" in body) return recorder.refuse(snapshot, identity, body);
   const invalid = call.validate(body.value);
   if (invalid !== null) return recorder.refuse(snapshot, identity, invalid);
-  const request = endpoint.surface.parse(body.value, body.bytes);
+  const request = endpoint.surface.parse(body.value, body.bytes, protocolHeaders(incoming.headers));
   if ("code" in request) return recorder.refuse(snapshot, identity, request);
   return decideAndRelay(call, identity, request, bounds);
 }
@@ -102,34 +105,38 @@ async function decideAndRelay(
   const { endpoint, snapshot, recorder } = call;
   const decision = snapshot.decider.decide(identity, request);
   if (decision.outcome === "deny") {
-    const error = denialError(decision.denial);
+    const error = denialError(decision.denial, request.paths);
     return (await recorder.decided(identity, request, decision)) ?? error;
   }
   const route = snapshot.decider.table.routes[decision.route];
   if (route === undefined) throw new Error("pipeline: a decision for a route that its table does not have");
   const unknown = endpoint.surface.refuseUnknown(request.body, route.unknownFields);
   if (unknown !== null) return recorder.refuse(snapshot, identity, unknown);
-  return relay(call, request, decision, route, bounds, recorder.decided(identity, request, decision));
+  const prepared = prepareTranslation(endpoint.surface, request, route, decision);
+  if ("code" in prepared) return recorder.refuse(snapshot, identity, prepared);
+  return relay(call, request, prepared, route, bounds, recorder.decided(identity, request, prepared.decision));
 }
 
 async function relay(
   call: Call,
   request: InferenceRequest,
-  decision: RouteDecision,
+  { decision, canonical }: TranslatableDecision,
   route: RouteRow,
   bounds: Bounds,
   recorded: Promise<ServiceError | null>,
 ): Promise<ServiceError | null> {
   const { endpoint, snapshot, recorder, requestId } = call;
+  const { table } = snapshot.decider;
   recorder.dispatched();
   const outcome = await relayPlan(
     {
       request,
       decision,
-      route,
-      relayOf: (dialect) => {
-        if (!isDialectName(dialect)) throw new Error("pipeline: the table names a dialect that does not exist");
-        return RELAYS[dialect];
+      passageTo: (candidate) => {
+        const target = targetOf(table, candidate.endpoint);
+        const context = answerContext(request, requestId, candidate.endpoint);
+        const options = { surface: endpoint.surface, request, canonical, route, edits: decision.edits, context };
+        return openPassage(options, target, upstreamOf(candidate.endpoint));
       },
       connections: snapshot.connections,
       deadline: bounds.deadline,
@@ -139,7 +146,6 @@ async function relay(
         if (error !== null) throw new NotRecorded(error);
       }),
       answerHeaders: (candidate, attempt) => recorder.answerHeaders(snapshot, route.id, candidate, attempt),
-      streamFailure: (error) => endpoint.surface.renderStreamFailure(error, requestId),
     },
     new NodeAnswer(call.response, call.common),
   ).catch((error: unknown) => {
@@ -149,6 +155,28 @@ async function relay(
   if ("code" in outcome) return outcome;
   recorder.relayed(outcome);
   return outcome.error;
+}
+
+function targetOf(table: RoutingTable, endpoint: EndpointRow): Target {
+  const model = table.models[endpoint.model];
+  const provider = table.providers[endpoint.provider];
+  if (model === undefined || provider === undefined) throw new Error("pipeline: an endpoint without its rows");
+  return { endpoint, model, provider };
+}
+
+function upstreamOf({ dialect }: EndpointRow): Upstream {
+  if (!isDialectName(dialect)) throw new Error("pipeline: the table names a dialect that does not exist");
+  return UPSTREAMS[dialect];
+}
+
+function answerContext(request: InferenceRequest, requestId: string, endpoint: EndpointRow): AnswerContext {
+  return {
+    request,
+    requestId,
+    answerId: requestId.replace(/^req_/, ""),
+    model: endpoint.upstreamModel,
+    now: () => Math.floor(Date.now() / 1000),
+  };
 }
 
 /** The decision could not be put on disk, so nothing may be answered (architecture.md, "Durability stance"). */

@@ -97,15 +97,18 @@ export class Recorder {
   }
 
   relayed(outcome: RelayOutcome): void {
-    this.#attempts = outcome.attempts.map(({ candidate: { endpoint }, failure, status, duration, simulated }) => ({
-      endpoint: asWord(endpoint.id),
-      provider: asWord(endpoint.provider),
-      region: asWord(endpoint.region),
-      failure: failure?.kind ?? null,
-      status,
-      duration: rounded(duration),
-      simulated,
-    }));
+    this.#attempts = outcome.attempts.map(
+      ({ candidate: { endpoint }, failure, status, duration, simulated, translated }) => ({
+        endpoint: asWord(endpoint.id),
+        provider: asWord(endpoint.provider),
+        region: asWord(endpoint.region),
+        failure: failure?.kind ?? null,
+        status,
+        duration: rounded(duration),
+        simulated,
+        translated,
+      }),
+    );
     this.#outcome = {
       status:
         outcome.error?.status ?? (outcome.terminal === "client_closed" && outcome.firstByteAt === null ? 499 : 200),
@@ -113,6 +116,7 @@ export class Recorder {
       finish: outcome.finish === null ? null : asWord(outcome.finish),
       attempts: this.#attempts,
       stripped: outcome.stripped.map((name) => asWord(name)),
+      losses: outcome.losses,
       inputTokens: outcome.usage?.input ?? null,
       outputTokens: outcome.usage?.output ?? null,
       cacheReadTokens: outcome.usage?.cacheRead ?? null,
@@ -182,6 +186,7 @@ const EMPTY_OUTCOME = {
   finish: null,
   attempts: [],
   stripped: [],
+  losses: [],
   inputTokens: null,
   outputTokens: null,
   cacheReadTokens: null,

@@ -40,6 +40,7 @@ function plainRecord(
     wouldDeny: [],
     obligations: [],
     needs: [],
+    features: [],
     stream: false,
     context: "unspecified",
     maxOutput: "unspecified",
@@ -54,7 +55,7 @@ export function decisionRecord(
   decision: Decision,
 ): DecisionRecord {
   const denial = decision.outcome === "deny" ? decision.denial : null;
-  const { needs, stream, context, maxOutput, reasoningEffort } = request.shape;
+  const { needs, features, stream, context, maxOutput, reasoningEffort } = request.shape;
   return {
     ...head,
     ...whoOf(identity),
@@ -69,6 +70,7 @@ export function decisionRecord(
     wouldDeny: shadowRecords(decision),
     obligations: obligationRecords(decision),
     needs,
+    features,
     stream,
     context,
     maxOutput,

@@ -1,5 +1,7 @@
 import { isCapability } from "../canon/capability.ts";
 import { FAILURE_KINDS } from "../canon/failure.ts";
+import { FEATURE_NAMES } from "../canon/generate/feature.ts";
+import { LOSSES } from "../canon/generate/loss.ts";
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
 import { OPERATIONS } from "../canon/operation.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
@@ -68,6 +70,7 @@ const DECISION = {
   wouldDeny: isListOf(hasShape(SHADOW)),
   obligations: (value) => value === undefined || isListOf(hasShape(OBLIGATION))(value),
   needs: isListOf((value) => typeof value === "string" && isCapability(value)),
+  features: (value) => value === undefined || isListOf(isOneOf(FEATURE_NAMES))(value),
   stream: isFlag,
   context: isOneOf(TOKEN_BUCKETS),
   maxOutput: isOneOf(TOKEN_BUCKETS),
@@ -84,6 +87,7 @@ const ATTEMPT = {
   status: isNumberOrNull,
   duration: isNumber,
   simulated: isFlag,
+  translated: (value) => value === undefined || isFlag(value),
 } satisfies Record<keyof AttemptRecord, Check>;
 
 const OUTCOME = {
@@ -94,6 +98,7 @@ const OUTCOME = {
   finish: isTextOrNull,
   attempts: isListOf(hasShape(ATTEMPT)),
   stripped: isListOf(isText),
+  losses: (value) => value === undefined || isListOf(isOneOf(Object.keys(LOSSES)))(value),
   inputTokens: isNumberOrNull,
   outputTokens: isNumberOrNull,
   cacheReadTokens: isNumberOrNull,
@@ -147,6 +152,7 @@ function unknownOutcome(decision: DecisionRecord, at: number): OutcomeRecord {
     finish: null,
     attempts: [],
     stripped: [],
+    losses: [],
     inputTokens: null,
     outputTokens: null,
     cacheReadTokens: null,

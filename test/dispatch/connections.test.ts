@@ -8,7 +8,7 @@ afterEach(() => pools.destroy());
 const acquire = (rows: Parameters<typeof provider>[1][]) =>
   pools.acquire(table({ providers: rows.map((row, index) => provider(`p${index}`, row)) }), () => ({
     secret: null,
-    simulatedBaseUrl: null,
+    simulatedOrigin: null,
   }));
 
 describe("the gate of a provider", () => {

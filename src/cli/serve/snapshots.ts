@@ -20,8 +20,8 @@ export interface SnapshotSupply {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly store: Store;
   readonly pools: ConnectionPools;
-  /** Base URL of the simulated upstream; started when the first provider needs it. */
-  readonly simulatedBaseUrl: () => Promise<string>;
+  /** Scheme and host of the simulated upstream; started when the first provider needs it. */
+  readonly simulatedOrigin: () => Promise<string>;
 }
 
 export type BuiltSnapshot =
@@ -60,13 +60,13 @@ export async function buildSnapshot(supply: SnapshotSupply): Promise<BuiltSnapsh
   );
   const policySet = await createPolicySet(policies, states, policyData(table));
   const simulated = secrets.missing.filter(({ onMissing }) => onMissing === "simulate");
-  const baseUrl = simulated.length > 0 ? await supply.simulatedBaseUrl() : null;
+  const origin = simulated.length > 0 ? await supply.simulatedOrigin() : null;
   const simulatedIds = new Set(simulated.map(({ provider }) => provider));
   const { connections, release } = supply.pools.acquire(table, (provider): Access | null => {
-    if (simulatedIds.has(provider.id)) return { secret: null, simulatedBaseUrl: baseUrl };
+    if (simulatedIds.has(provider.id)) return { secret: null, simulatedOrigin: origin };
     const secret = secrets.secrets.get(provider.id) ?? null;
     if (provider.auth.kind !== "none" && secret === null) return null;
-    return { secret, simulatedBaseUrl: null };
+    return { secret, simulatedOrigin: null };
   });
   return {
     ok: true,

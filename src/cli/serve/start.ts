@@ -79,7 +79,7 @@ async function open(
     environment,
     store,
     pools,
-    simulatedBaseUrl: mock.baseUrl,
+    simulatedOrigin: mock.origin,
   };
   const built = await buildSnapshot(supply);
   if (!built.ok) {
@@ -183,12 +183,12 @@ function newRequestId(): string {
 }
 
 /** The simulated upstream, started when it is first needed. */
-function lazyMock(): { readonly baseUrl: () => Promise<string>; readonly close: () => Promise<void> } {
+function lazyMock(): { readonly origin: () => Promise<string>; readonly close: () => Promise<void> } {
   let started: Promise<MockServer> | null = null;
   return {
-    baseUrl: async () => {
+    origin: async () => {
       started ??= startMock({ host: "127.0.0.1", port: 0 });
-      return `${(await started).url}/v1`;
+      return (await started).url;
     },
     close: async () => {
       if (started !== null) await (await started).close();

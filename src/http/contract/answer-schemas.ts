@@ -11,6 +11,65 @@ export const CHAT_COMPLETION = {
   properties: { id: text, object: text, model: text, choices: { type: "array" }, usage: { type: ["object", "null"] } },
 } as const;
 
+export const COMPLETION = {
+  type: "object",
+  description: "As the provider answered, or translated; streams are text_completion chunks, then [DONE].",
+  required: ["choices"],
+  properties: { id: text, object: text, model: text, choices: { type: "array" }, usage: { type: ["object", "null"] } },
+} as const;
+
+export const RESPONSE = {
+  type: "object",
+  description:
+    "The whole resource of the Open Responses specification; streams are its events, then [DONE]. `store` is always false.",
+  required: [
+    "id",
+    "object",
+    "created_at",
+    "status",
+    "error",
+    "incomplete_details",
+    "model",
+    "output",
+    "usage",
+    "store",
+  ],
+  properties: {
+    id: text,
+    object: { const: "response" },
+    created_at: { type: "integer" },
+    status: { enum: ["completed", "incomplete", "failed"] },
+    error: { type: ["object", "null"] },
+    incomplete_details: { type: ["object", "null"] },
+    model: text,
+    output: { type: "array", items: { type: "object" } },
+    usage: { type: ["object", "null"] },
+    store: { const: false },
+  },
+} as const;
+
+export const MESSAGE = {
+  type: "object",
+  description: "As the provider answered, or translated; streams are message events, the last of them message_stop.",
+  required: ["id", "type", "role", "model", "content", "stop_reason", "usage"],
+  properties: {
+    id: text,
+    type: { const: "message" },
+    role: { const: "assistant" },
+    model: text,
+    content: { type: "array", items: { type: "object" } },
+    stop_reason: nullableText,
+    stop_sequence: nullableText,
+    usage: { type: "object" },
+  },
+} as const;
+
+export const TOKEN_COUNT = {
+  type: "object",
+  required: ["input_tokens"],
+  properties: { input_tokens: { type: "integer", minimum: 0 } },
+} as const;
+
 export const MODEL = {
   type: "object",
   required: ["id", "object", "created", "owned_by", "capabilities", "operations", "regions", "fallbacks"],

@@ -1,66 +1,14 @@
-import type { Scope } from "../../canon/scope.ts";
-import type { JsonObject } from "../../canon/json.ts";
-import type { Operation } from "../../canon/operation.ts";
-import type { Surface } from "../../dialects/dialect.ts";
-import { chatSurface } from "../../dialects/openai-chat/dialect.ts";
-import { CHAT_COMPLETIONS_SCHEMA } from "../../dialects/openai-chat/schema.ts";
-import { CHAT_COMPLETION, MODEL, MODEL_LIST, SIMULATION, STATUS } from "./answer-schemas.ts";
+import { MODEL, MODEL_LIST, SIMULATION, STATUS } from "./answer-schemas.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
 import { SIMULATE_SCHEMA } from "./simulate-schema.ts";
 
-interface EndpointFacts {
-  readonly method: "GET" | "POST";
-  /** Path as h3 and OpenAPI both can be told it: `{name}` for a parameter. */
-  readonly path: string;
-  readonly id: string;
-  readonly summary: string;
-  readonly listener: "public" | "admin";
-  /** `null`: anybody may call. */
-  readonly scope: Scope | null;
-  /** JSON Schema of the request body; `null` where there is none. It validates, and it stands in /openapi.json. */
-  readonly body: JsonObject | null;
-  /** Required query parameters by name. */
-  readonly query: Readonly<Record<string, JsonObject>>;
-  /** JSON Schema of the 200 body. */
-  readonly answer: JsonObject;
-  readonly streams: boolean;
-}
-
-/** An endpoint whose requests go to a model provider. */
-export interface InferenceEndpoint extends EndpointFacts {
-  readonly kind: "inference";
-  readonly operation: Operation;
-  readonly surface: Surface;
-}
-
-export const CONTROL_HANDLERS = ["simulate", "models", "model", "status", "openapi", "livez", "readyz"] as const;
-
-/** An endpoint that the router answers by itself. */
-export interface ControlEndpoint extends EndpointFacts {
-  readonly kind: "control";
-  readonly handler: (typeof CONTROL_HANDLERS)[number];
-}
-
-export type Endpoint = InferenceEndpoint | ControlEndpoint;
-
 const PUBLIC = { listener: "public", query: {}, body: null, streams: false } as const;
-const PLAIN: JsonObject = { type: "object" };
+const PLAIN = { type: "object" } as const;
 
 /** Every endpoint: the routes of the server, the validation of requests, /openapi.json and `contract_sha256` come from these rows. */
 export const ENDPOINTS: readonly Endpoint[] = [
-  {
-    ...PUBLIC,
-    kind: "inference",
-    method: "POST",
-    path: "/v1/chat/completions",
-    id: "createChatCompletion",
-    summary: "Chat completions, whole or as a stream of chunks",
-    scope: "inference",
-    operation: "chat.completions",
-    surface: chatSurface,
-    body: CHAT_COMPLETIONS_SCHEMA,
-    answer: CHAT_COMPLETION,
-    streams: true,
-  },
+  ...INFERENCE_ENDPOINTS,
   {
     ...PUBLIC,
     kind: "control",
@@ -92,7 +40,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     summary: "The decision that a request would get, explained; calls no provider and reserves nothing",
     scope: "route:simulate",
     handler: "simulate",
-    query: { operation: { enum: ["chat.completions"] } },
+    query: { operation: { enum: INFERENCE_ENDPOINTS.map(({ operation }) => operation) } },
     body: SIMULATE_SCHEMA,
     answer: SIMULATION,
   },

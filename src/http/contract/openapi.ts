@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { canonicalJson, type JsonObject } from "../../canon/json.ts";
 import { SCOPES } from "../../canon/scope.ts";
-import { ENDPOINTS, type Endpoint } from "./endpoints.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { ENDPOINTS } from "./endpoints.ts";
 import { COMPONENT_SCHEMAS } from "./validate.ts";
 
 /** The contract as deployed (OpenAPI 3.1), made from the same rows that the server runs on. */

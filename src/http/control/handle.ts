@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Identity } from "../../canon/identity.ts";
 import type { DecisionRecord } from "../../evidence/record.ts";
 import { admit } from "../authenticate.ts";
-import type { ControlEndpoint } from "../contract/endpoints.ts";
+import type { ControlEndpoint } from "../contract/endpoint.ts";
 import type { BodyValidator } from "../contract/validate.ts";
 import { readBody, type Body } from "../read-body.ts";
 import { Recorder } from "../recorder.ts";

@@ -3,14 +3,14 @@ import type { Identity } from "../../canon/identity.ts";
 import type { JsonValue } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { catalogue } from "./catalogue.ts";
-import type { ControlEndpoint } from "../contract/endpoints.ts";
+import type { ControlEndpoint } from "../contract/endpoint.ts";
 import type { Body } from "../read-body.ts";
 import type { Runtime, Snapshot } from "../runtime.ts";
 import {
   explain,
   policyRevisions,
   simulationQuestion,
-  simulationRefusal,
+  simulatedDecision,
   type SimulatedOperation,
 } from "./simulate.ts";
 
@@ -36,13 +36,13 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: Contro
       return invalidRequest("invalid_operation", `The query parameter operation must be one of ${known}`, "operation");
     }
     if (body === null || identity === null) throw new Error("control: simulate without a body or an identity");
-    const question = simulationQuestion(body.value, body.bytes, operation);
-    if ("code" in question) return question;
-    const decision = snapshot.decider.decide(identity, question);
-    const refusal = simulationRefusal(body.value, operation, snapshot.decider, decision);
-    if (refusal !== null) return refusal;
+    const asked = simulationQuestion(body.value, body.bytes, operation);
+    if ("code" in asked) return asked;
+    const decided = snapshot.decider.decide(identity, asked.question);
+    const decision = simulatedDecision(asked.request, operation, snapshot.decider, decided);
+    if ("code" in decision) return decision;
     const isAvailable = (provider: string): boolean => snapshot.connections.has(provider);
-    return { json: explain(snapshot.decider, identity, question, decision, isAvailable) };
+    return { json: explain(snapshot.decider, identity, asked, decision, isAvailable) };
   },
   models: ({ snapshot, identity, operations }) => {
     const data = identity === null ? [] : catalogue(snapshot.decider.table, identity, servedOperations(operations));

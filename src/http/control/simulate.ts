@@ -4,6 +4,7 @@ import { invalidRequest, noHealthyEndpoint, type ServiceError } from "../../cano
 import type { Identity } from "../../canon/identity.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
+import type { InferenceRequest } from "../../canon/request.ts";
 import { denialError } from "../../canon/reasons.ts";
 import type { Surface } from "../../dialects/dialect.ts";
 import { parsePreferences } from "../../dialects/preferences.ts";
@@ -11,12 +12,19 @@ import { routeCandidates } from "../../decide/candidates.ts";
 import type { Decider } from "../../decide/decider.ts";
 import type { Question } from "../../decide/decide.ts";
 import type { BodyValidator } from "../contract/validate.ts";
+import { prepareTranslation } from "../translation.ts";
 
 /** What simulation needs of the operation it simulates: the same reader and the same checks as a real call. */
 export interface SimulatedOperation {
   readonly operation: Operation;
   readonly surface: Surface;
   readonly validate: BodyValidator;
+}
+
+/** What would be asked, and the request that asks it where the simulation was given one. */
+export interface SimulatedQuestion {
+  readonly question: Question;
+  readonly request: InferenceRequest | null;
 }
 
 /**
@@ -27,24 +35,36 @@ export function simulationQuestion(
   body: JsonObject,
   bytes: number,
   operation: SimulatedOperation,
-): Question | ServiceError {
+): SimulatedQuestion | ServiceError {
   const { request } = body;
-  if (!isJsonObject(request)) return plainQuestion(body, operation.operation);
+  if (!isJsonObject(request)) return { question: plainQuestion(body, operation.operation), request: null };
   const { provider } = body;
   const whole: JsonObject = { ...request, model: body["model"], ...(provider === undefined ? {} : { provider }) };
-  return nested(operation.validate(whole)) ?? nestedQuestion(operation.surface.parse(whole, bytes));
+  const invalid = nested(operation.validate(whole));
+  if (invalid !== null) return invalid;
+  const parsed = operation.surface.parse(whole, bytes, NO_HEADERS);
+  return "code" in parsed ? (nested(parsed) ?? parsed) : { question: parsed, request: parsed };
 }
 
-/** The 400 that a real call gets for members which the route does not take; it comes after the decision, as there. */
-export function simulationRefusal(
-  body: JsonObject,
-  operation: SimulatedOperation,
+/** A simulated request has a body only; it speaks the protocol's oldest version. */
+const NO_HEADERS = { version: null, betas: [] } as const;
+
+/**
+ * What a real call does between decision and dispatch: the 400 for members which the route does not take or another protocol cannot be told, or the
+ * decision as it will be carried out.
+ */
+export function simulatedDecision(
+  request: InferenceRequest | null,
+  { surface }: SimulatedOperation,
   decider: Decider,
   decision: Decision,
-): ServiceError | null {
+): Decision | ServiceError {
   const route = decider.table.routes[decision.route];
-  if (!isJsonObject(body["request"]) || decision.outcome === "deny" || route === undefined) return null;
-  return nested(operation.surface.refuseUnknown(body["request"], route.unknownFields));
+  if (request === null || decision.outcome === "deny" || route === undefined) return decision;
+  const unknown = nested(surface.refuseUnknown(request.body, route.unknownFields));
+  if (unknown !== null) return unknown;
+  const prepared = prepareTranslation(surface, request, route, decision);
+  return "code" in prepared ? (nested(prepared) ?? prepared) : prepared.decision;
 }
 
 function plainQuestion(body: JsonObject, operation: Operation): Question {
@@ -58,6 +78,7 @@ function plainQuestion(body: JsonObject, operation: Operation): Question {
         .filter((need): need is string => typeof need === "string")
         .filter(isCapability)
         .toSorted(),
+      features: [],
       stream: body["stream"] === true,
       context: "unspecified",
       maxOutput: "unspecified",
@@ -66,10 +87,6 @@ function plainQuestion(body: JsonObject, operation: Operation): Question {
       dimensions: null,
     },
   };
-}
-
-function nestedQuestion(parsed: Question | ServiceError): Question | ServiceError {
-  return "code" in parsed ? (nested(parsed) ?? parsed) : parsed;
 }
 
 /** An error inside `request` names its member from the outside. */
@@ -87,7 +104,7 @@ function nested(error: ServiceError | null): ServiceError | null {
 export function explain(
   decider: Decider,
   identity: Identity,
-  question: Question,
+  { question, request }: SimulatedQuestion,
   decision: Decision,
   isAvailable: (provider: string) => boolean,
 ): JsonObject {
@@ -104,7 +121,7 @@ export function explain(
     route: decision.route === "" ? null : decision.route,
     plan: decision.outcome === "route" ? decision.plan.map((candidate) => placeFacts(candidate, isAvailable)) : [],
     denial: denial === null ? null : denialFacts(denial),
-    error: denial === null ? unreachable(decision, isAvailable) : errorFacts(denialError(denial)),
+    error: denial === null ? unreachable(decision, isAvailable) : errorFacts(denialError(denial, request?.paths)),
     candidates: candidates.map((candidate) => ({
       ...candidateFacts(candidate),
       in_plan: planned.includes(candidate.endpoint.id),

@@ -1,0 +1,53 @@
+import { constants, createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+
+/** Takes an answer's encoding off. Its owner gets plain bytes, one end, or one failure. */
+export interface Decompressor {
+  write(chunk: Uint8Array): void;
+  /** The compressed bytes have ended. */
+  end(): void;
+  /** Nothing more is wanted. */
+  destroy(): void;
+}
+
+interface Listener {
+  data(chunk: Uint8Array): void;
+  end(): void;
+  /** The bytes are not what the header said. */
+  broken(): void;
+}
+
+// An event must come out as soon as it is in, and a cut answer is judged by its own protocol, not by its compression.
+const GZIP = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
+const BROTLI = { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH };
+
+/**
+ * For answers that come compressed although we asked for none (RFC 9110 §8.4 lets a server do so).
+ *
+ * @returns `null` for no encoding at all, `undefined` for one that we cannot take off.
+ */
+export function decompressorFor(
+  encoding: string | readonly string[] | undefined,
+  listener: Listener,
+): Decompressor | null | undefined {
+  const name = String(encoding ?? "identity")
+    .trim()
+    .toLowerCase();
+  if (name === "identity" || name === "") return null;
+  const stream =
+    name === "gzip" || name === "x-gzip"
+      ? createGunzip(GZIP)
+      : name === "deflate"
+        ? createInflate(GZIP)
+        : name === "br"
+          ? createBrotliDecompress(BROTLI)
+          : null;
+  if (stream === null) return undefined;
+  stream.on("data", (chunk: Buffer) => listener.data(chunk));
+  stream.on("end", () => listener.end());
+  stream.on("error", () => listener.broken());
+  return {
+    write: (chunk) => void stream.write(chunk),
+    end: () => void stream.end(),
+    destroy: () => void stream.destroy(),
+  };
+}

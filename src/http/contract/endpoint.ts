@@ -1,0 +1,39 @@
+import type { Scope } from "../../canon/scope.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import type { Operation } from "../../canon/operation.ts";
+import type { Surface } from "../../dialects/dialect.ts";
+
+export interface EndpointFacts {
+  readonly method: "GET" | "POST";
+  /** Path as h3 and OpenAPI both can be told it: `{name}` for a parameter. */
+  readonly path: string;
+  readonly id: string;
+  readonly summary: string;
+  readonly listener: "public" | "admin";
+  /** `null`: anybody may call. */
+  readonly scope: Scope | null;
+  /** JSON Schema of the request body; `null` where there is none. It validates, and it stands in /openapi.json. */
+  readonly body: JsonObject | null;
+  /** Required query parameters by name. */
+  readonly query: Readonly<Record<string, JsonObject>>;
+  /** JSON Schema of the 200 body. */
+  readonly answer: JsonObject;
+  readonly streams: boolean;
+}
+
+/** An endpoint whose requests go to a model provider. */
+export interface InferenceEndpoint extends EndpointFacts {
+  readonly kind: "inference";
+  readonly operation: Operation;
+  readonly surface: Surface;
+}
+
+export const CONTROL_HANDLERS = ["simulate", "models", "model", "status", "openapi", "livez", "readyz"] as const;
+
+/** An endpoint that the router answers by itself. */
+export interface ControlEndpoint extends EndpointFacts {
+  readonly kind: "control";
+  readonly handler: (typeof CONTROL_HANDLERS)[number];
+}
+
+export type Endpoint = InferenceEndpoint | ControlEndpoint;

@@ -1,0 +1,74 @@
+import { countTokensSurface, messagesSurface } from "../../dialects/anthropic-messages/dialect.ts";
+import { COUNT_TOKENS_SCHEMA, MESSAGES_SCHEMA } from "../../dialects/anthropic-messages/schema.ts";
+import { chatSurface } from "../../dialects/openai-chat/dialect.ts";
+import { CHAT_COMPLETIONS_SCHEMA } from "../../dialects/openai-chat/schema.ts";
+import { completionsSurface } from "../../dialects/openai-completions/dialect.ts";
+import { COMPLETIONS_SCHEMA } from "../../dialects/openai-completions/schema.ts";
+import { responsesSurface } from "../../dialects/openai-responses/dialect.ts";
+import { RESPONSES_SCHEMA } from "../../dialects/openai-responses/schema.ts";
+import { CHAT_COMPLETION, COMPLETION, MESSAGE, RESPONSE, TOKEN_COUNT } from "./answer-schemas.ts";
+import type { InferenceEndpoint } from "./endpoint.ts";
+
+const GENERATION = {
+  kind: "inference",
+  method: "POST",
+  listener: "public",
+  scope: "inference",
+  query: {},
+  streams: true,
+} as const;
+
+/** Every endpoint whose requests go to a model provider. */
+export const INFERENCE_ENDPOINTS: readonly InferenceEndpoint[] = [
+  {
+    ...GENERATION,
+    path: "/v1/chat/completions",
+    id: "createChatCompletion",
+    summary: "Chat completions, whole or as a stream of chunks",
+    operation: "chat.completions",
+    surface: chatSurface,
+    body: CHAT_COMPLETIONS_SCHEMA,
+    answer: CHAT_COMPLETION,
+  },
+  {
+    ...GENERATION,
+    path: "/v1/completions",
+    id: "createCompletion",
+    summary: "Legacy completions of a plain prompt, whole or as a stream of chunks",
+    operation: "completions",
+    surface: completionsSurface,
+    body: COMPLETIONS_SCHEMA,
+    answer: COMPLETION,
+  },
+  {
+    ...GENERATION,
+    path: "/v1/responses",
+    id: "createResponse",
+    summary: "Responses, whole or as a stream of events; nothing is stored, so everything stands in the request",
+    operation: "responses",
+    surface: responsesSurface,
+    body: RESPONSES_SCHEMA,
+    answer: RESPONSE,
+  },
+  {
+    ...GENERATION,
+    path: "/api/v1/messages",
+    id: "createMessage",
+    summary: "Messages, whole or as a stream of events",
+    operation: "messages",
+    surface: messagesSurface,
+    body: MESSAGES_SCHEMA,
+    answer: MESSAGE,
+  },
+  {
+    ...GENERATION,
+    path: "/api/v1/messages/count_tokens",
+    id: "countMessageTokens",
+    summary: "How many input tokens a messages request has; its text goes to a provider, so it is governed like one",
+    operation: "messages.count_tokens",
+    surface: countTokensSurface,
+    body: COUNT_TOKENS_SCHEMA,
+    answer: TOKEN_COUNT,
+    streams: false,
+  },
+];

@@ -1,0 +1,25 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { ProtocolHeaders } from "../canon/request.ts";
+
+/** Most beta flags that are looked at; coding agents send about ten. */
+const MAXIMUM_BETAS = 64;
+
+const NONE: ProtocolHeaders = { version: null, betas: [] };
+
+/** The only headers of a client that a provider may ever see, each through its dialect's own allow-list (decisions.md, rule 7). */
+export function protocolHeaders(headers: IncomingHttpHeaders): ProtocolHeaders {
+  const version = headers["anthropic-version"];
+  const betas = headers["anthropic-beta"];
+  if (version === undefined && betas === undefined) return NONE;
+  return {
+    version: typeof version === "string" ? version : null,
+    betas:
+      betas === undefined
+        ? []
+        : String(betas)
+            .split(",")
+            .map((word) => word.trim())
+            .filter((word) => /^[a-z0-9][a-z0-9.-]{0,126}$/.test(word))
+            .slice(0, MAXIMUM_BETAS),
+  };
+}
