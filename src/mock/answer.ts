@@ -1,7 +1,8 @@
-import type { Behaviour, FaultKind, Moment } from "./behaviour.ts";
+import type { Behaviour, Fault, Moment } from "./behaviour.ts";
+import type { FailureGrammar } from "./protocol.ts";
 
-/** What an event is for, so that faults can be placed without knowing the protocol. */
-export type EventPurpose = "content" | "finish" | "usage" | "done" | "error";
+/** What an event is for, so that faults can be placed without knowing the protocol. `end` both gives the finish reason and is the last one. */
+export type EventPurpose = "content" | "finish" | "usage" | "done" | "end" | "error";
 
 /** One server-sent event. */
 export interface StreamEvent {
@@ -42,62 +43,124 @@ export interface Break {
 /** An answer as bytes, in the pieces in which it is written, with the place where it breaks. */
 export interface Script extends Head {
   readonly contentType: string;
+  readonly isStream: boolean;
   readonly pieces: readonly string[];
   readonly break: Break | null;
 }
 
-/** An event that no JSON parser takes. */
-const MALFORMED = '{"id":"malformed","choices":[{"index":0,"delta":{"content":';
+/** How an answer fails, and which request it answers. */
+export interface Failing {
+  readonly failure: FailureGrammar;
+  readonly sequence: number;
+}
+
+type Unplayable = { readonly problem: string };
 
 /**
  * Places the behaviour's omissions and its fault into an answer.
  *
- * @param failure the protocol's error event and what follows it.
- * @returns the script; or one sentence when the fault's moment never comes in this answer, because a fault that does not happen
- *   would let a test pass that tests nothing.
+ * @returns the script; or one sentence when the fault cannot happen in this answer, because a fault that does not happen would
+ *   let a test pass that tests nothing.
  */
-export function scriptOf(
-  answer: Answer,
-  behaviour: Behaviour,
-  failure: readonly StreamEvent[],
-): Script | { readonly problem: string } {
+export function scriptOf(answer: Answer, behaviour: Behaviour, failing: Failing): Script | Unplayable {
   const { fault } = behaviour;
-  const head = { status: answer.status, headers: answer.headers };
   const events =
     answer.kind === "stream" ? answer.events.filter((event) => isKept(event, behaviour)) : [bodyEvent(answer)];
-  const place = fault === null ? null : placeOf(fault.moment ?? usualMoment(answer), events);
-  if (fault !== null && place === null) {
-    return {
-      problem: `mock: the moment of "${fault.kind}" never comes: this answer has ${events.length} event(s), ${answer.kind === "stream" ? "streamed" : "not streamed"}; choose another moment, or chunks=N`,
-    };
-  }
-  const ending = failure.filter((event) => isKept(event, behaviour));
-  const content =
-    place === null || fault === null ? events : withContentFault(events, fault.kind, place.index, ending, answer.kind);
+  const played = fault === null ? { events, break: null } : withFault(events, fault, answer, behaviour, failing);
+  if ("problem" in played) return played;
+  const isStream = answer.kind === "stream";
   return {
-    ...head,
-    contentType: answer.kind === "stream" ? "text/event-stream; charset=utf-8" : "application/json",
-    pieces:
-      answer.kind === "stream" ? content.map((event) => frame(event, behaviour)) : content.map((event) => event.data),
-    break:
-      fault === null || place === null || fault.kind === "malformed" || fault.kind === "error-frame"
-        ? null
-        : { how: fault.kind, ...place },
+    status: answer.status,
+    headers: answer.headers,
+    contentType: behaviour.contentType ?? (isStream ? "text/event-stream; charset=utf-8" : "application/json"),
+    isStream,
+    pieces: isStream ? played.events.map((event) => frame(event, behaviour)) : played.events.map((event) => event.data),
+    break: played.break,
   };
 }
 
-function isKept(event: StreamEvent, behaviour: Behaviour): boolean {
-  if (event.purpose === "done") return !behaviour.noDone;
-  if (event.purpose === "finish") return !behaviour.noFinish;
-  return event.purpose !== "usage" || !behaviour.noUsage;
+function isKept({ purpose }: StreamEvent, behaviour: Behaviour): boolean {
+  if (purpose === "done") return !behaviour.noDone;
+  if (purpose === "finish") return !behaviour.noFinish;
+  if (purpose === "end") return !behaviour.noDone && !behaviour.noFinish;
+  return purpose !== "usage" || !behaviour.noUsage;
 }
 
 function bodyEvent(answer: JsonAnswer): StreamEvent {
   return { name: null, data: answer.body, purpose: "content" };
 }
 
-function usualMoment(answer: Answer): Moment {
-  return answer.kind === "stream" ? { at: "after", event: 2 } : { at: "in", event: 1 };
+interface Played {
+  readonly events: readonly StreamEvent[];
+  readonly break: Break | null;
+}
+
+function withFault(
+  events: readonly StreamEvent[],
+  fault: Fault,
+  answer: Answer,
+  behaviour: Behaviour,
+  failing: Failing,
+): Played | Unplayable {
+  const { kind } = fault;
+  const moment: Moment =
+    fault.moment ?? (answer.kind === "stream" ? { at: "after", event: 2 } : { at: "in", event: 1 });
+  const place = placeOf(moment, events);
+  const never = {
+    problem: `mock: the moment of "${kind}" never comes: this answer has ${events.length} event(s), ${answer.kind === "stream" ? "streamed" : "not streamed"}; choose another moment, or chunks=N`,
+  };
+  if (place === null) return never;
+  if (kind === "cut" || kind === "close" || kind === "reset" || kind === "stall")
+    return { events, break: { how: kind, ...place } };
+  const changed =
+    answer.kind === "json"
+      ? changedBody(answer, kind, failing)
+      : changedEvents(events, kind, place.index, behaviour, failing);
+  return changed === null ? never : { events: changed, break: null };
+}
+
+type ContentFault = Exclude<Fault["kind"], Break["how"]>;
+
+/** `null` where the fault has no form in an answer that is not streamed. */
+function changedBody(answer: JsonAnswer, kind: ContentFault, failing: Failing): readonly StreamEvent[] | null {
+  const { failure, sequence } = failing;
+  switch (kind) {
+    case "malformed":
+      return [failure.malformed];
+    case "error-frame":
+      return [{ name: null, data: failure.body(sequence), purpose: "error" }];
+    case "failed":
+      return failure.failed === null || answer.status !== 200
+        ? null
+        : [{ name: null, data: failure.failed.body(answer.body), purpose: "error" }];
+    case "duplicate":
+      return null;
+  }
+}
+
+/** `null` where the fault cannot come at this place. */
+function changedEvents(
+  events: readonly StreamEvent[],
+  kind: ContentFault,
+  index: number,
+  behaviour: Behaviour,
+  failing: Failing,
+): readonly StreamEvent[] | null {
+  const { failure, sequence } = failing;
+  const sent = events.slice(0, index);
+  const [last] = sent.slice(-1);
+  switch (kind) {
+    case "malformed":
+      return [...sent, failure.malformed, ...events.slice(index)];
+    case "duplicate":
+      return last === undefined ? null : [...sent, last, ...events.slice(index)];
+    case "error-frame":
+      return [...sent, ...failure.errorFrame(sent, sequence).filter((event) => isKept(event, behaviour))];
+    case "failed": {
+      const ending = failure.failed?.events(sent) ?? null;
+      return ending === null ? null : [...sent, ...ending];
+    }
+  }
 }
 
 type Place = Pick<Break, "before" | "index" | "half">;
@@ -112,29 +175,13 @@ function placeOf(moment: Moment, events: readonly StreamEvent[]): Place | null {
       return moment.event <= events.length ? { before: "piece", index: moment.event - 1, half: true } : null;
     case "before-finish":
     case "before-done": {
-      const purpose = moment.at === "before-finish" ? "finish" : "done";
-      const index = events.findIndex((event) => event.purpose === purpose);
+      const wanted = moment.at === "before-finish" ? "finish" : "done";
+      const index = events.findIndex(({ purpose }) => purpose === wanted || purpose === "end");
       return index === -1 ? null : { before: "piece", index, half: false };
     }
     case "end":
       return { before: "piece", index: events.length, half: false };
   }
-}
-
-function withContentFault(
-  events: readonly StreamEvent[],
-  kind: FaultKind,
-  index: number,
-  failure: readonly StreamEvent[],
-  answered: Answer["kind"],
-): readonly StreamEvent[] {
-  if (kind === "malformed") {
-    const malformed: StreamEvent = { name: null, data: MALFORMED, purpose: "content" };
-    return answered === "json" ? [malformed] : [...events.slice(0, index), malformed, ...events.slice(index)];
-  }
-  if (kind === "error-frame")
-    return answered === "json" ? failure.slice(0, 1) : [...events.slice(0, index), ...failure];
-  return events;
 }
 
 function frame(event: StreamEvent, behaviour: Behaviour): string {

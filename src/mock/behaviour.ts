@@ -25,19 +25,27 @@ export interface Behaviour {
   /** The model declines, in the protocol's own member for it. */
   readonly refusal: boolean;
   readonly finish: FinishReason | null;
+  /** Reasoning that only the provider can read. */
+  readonly redacted: boolean;
+  /** Text with characters of two, three and four bytes, and with line separators that are none in JSON. */
+  readonly unicode: boolean;
   /** Prompt tokens reported as read from a cache. */
   readonly cached: number;
+  /** Prompt tokens reported as written to a cache. */
+  readonly cacheWrite: number;
   readonly noDone: boolean;
   readonly noFinish: boolean;
   readonly noUsage: boolean;
   readonly gzip: boolean;
-  /** Bytes per write of the body; `null` writes an event at a time. */
-  readonly split: number | null;
+  /** Bytes per write of the body; `awkward` cuts where parsers break; `null` writes an event at a time. */
+  readonly split: number | "awkward" | null;
   readonly crlf: boolean;
   /** `data:x` instead of `data: x`. */
   readonly noSpace: boolean;
   /** A comment before every event. */
   readonly keepalive: boolean;
+  /** The header `content-type` of the answer; `null` leaves the right one. */
+  readonly contentType: string | null;
   readonly requireAuth: boolean;
   /** Accepts request members that the protocol does not have. */
   readonly lenient: boolean;
@@ -45,15 +53,34 @@ export interface Behaviour {
   readonly times: number | null;
 }
 
-export const FINISH_REASONS = ["stop", "length", "tool_calls", "content_filter"] as const;
+/** `unknown` is a word that no protocol has. A protocol that has no word for a reason refuses to end with it. */
+export const FINISH_REASONS = [
+  "stop",
+  "length",
+  "tool_calls",
+  "content_filter",
+  "pause",
+  "context_window",
+  "unknown",
+] as const;
 export type FinishReason = (typeof FINISH_REASONS)[number];
 
 /**
  * `cut`: the body ends early, but properly in the sense of HTTP. `close`: the connection is closed (FIN) in the middle of the
  * message. `reset`: the same with RST. `stall`: silence on an open connection. `malformed`: something that is not JSON.
- * `error-frame`: the protocol's error event; in an answer that is not streamed, an error body with status 200.
+ * `duplicate`: the last event before the moment, once more. `error-frame`: the protocol's error event; in an answer that is not
+ * streamed, an error body with status 200. `failed`: the protocol's ending for answers that failed, without an error event.
  */
-export const FAULT_KINDS = ["cut", "close", "reset", "stall", "malformed", "error-frame"] as const;
+export const FAULT_KINDS = [
+  "cut",
+  "close",
+  "reset",
+  "stall",
+  "malformed",
+  "duplicate",
+  "error-frame",
+  "failed",
+] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
 /** When a fault happens. Events are counted from 1, whatever they carry; an answer that is not streamed is one event. */
@@ -81,7 +108,10 @@ export const PLAIN: Behaviour = Object.freeze({
   toolCalls: null,
   refusal: false,
   finish: null,
+  redacted: false,
+  unicode: false,
   cached: 0,
+  cacheWrite: 0,
   noDone: false,
   noFinish: false,
   noUsage: false,
@@ -90,6 +120,7 @@ export const PLAIN: Behaviour = Object.freeze({
   crlf: false,
   noSpace: false,
   keepalive: false,
+  contentType: null,
   requireAuth: false,
   lenient: false,
   times: null,

@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import type { Break, Script } from "./answer.ts";
 import type { Behaviour } from "./behaviour.ts";
+import { awkwardCuts, evenCuts } from "./split.ts";
 
 /** Milliseconds between the last byte and a reset: a reset overtakes bytes that the client has not read yet. */
 const SETTLE_BEFORE_RESET = 20;
@@ -34,7 +35,7 @@ export async function play(
     if (breaksHere && !end.half) return stop();
     if (index > 0) await pause(response, behaviour.chunkDelay);
     if (response.destroyed) return;
-    await write(response, breaksHere ? body.subarray(0, body.length >> 1) : body, behaviour.split);
+    await write(response, breaksHere ? body.subarray(0, body.length >> 1) : body, behaviour);
     if (breaksHere) return stop();
   }
   if (end !== null) return stop();
@@ -75,7 +76,7 @@ function encode(piece: string, behaviour: Behaviour): Buffer {
  */
 function totalLength(bodies: readonly Buffer[], script: Script): number | null {
   const { break: end } = script;
-  if (script.contentType !== "application/json" || end?.how === "cut" || end?.index === bodies.length) return null;
+  if (script.isStream || end?.how === "cut" || end?.index === bodies.length) return null;
   return bodies.reduce((sum, body) => sum + body.length, 0);
 }
 
@@ -90,13 +91,19 @@ function writeHead(response: ServerResponse, script: Script, behaviour: Behaviou
   response.writeHead(script.status, headers);
 }
 
-async function write(response: ServerResponse, body: Buffer, split: number | null): Promise<void> {
-  const step = split ?? body.length;
-  for (let start = 0; start < body.length; start += step) {
-    if (start > 0) await turn();
+async function write(response: ServerResponse, body: Buffer, behaviour: Behaviour): Promise<void> {
+  for (const [index, piece] of cuts(body, behaviour).entries()) {
+    if (index > 0) await turn();
     if (response.destroyed) return;
-    if (!response.write(body.subarray(start, start + step))) await drained(response);
+    if (!response.write(piece)) await drained(response);
   }
+}
+
+function cuts(body: Buffer, { split, gzip }: Behaviour): readonly Buffer[] {
+  if (split === null) return body.length === 0 ? [] : [body];
+  // Compressed bytes have no lines and no characters; between any two of them is as awkward as it gets.
+  if (split === "awkward") return gzip ? evenCuts(body, 1) : awkwardCuts(body);
+  return evenCuts(body, split);
 }
 
 /** Waits until the socket takes more bytes, or is gone. */

@@ -2,8 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { scriptOf, type JsonAnswer } from "./answer.ts";
 import { PLAIN, type Behaviour } from "./behaviour.ts";
 import { MOCK_ENDPOINTS, type MockEndpoint } from "./endpoints.ts";
-import { openaiChat } from "./openai-chat/protocol.ts";
+import { refuseOpenai } from "./openai/error.ts";
 import { play } from "./playback.ts";
+import { invalid, unplayable, type Problem } from "./problem.ts";
 import type { Exchange } from "./protocol.ts";
 import { RequestLog, type RecordedRequest } from "./request-log.ts";
 
@@ -87,19 +88,20 @@ async function serve(visit: Visit): Promise<void> {
   const endpoints = MOCK_ENDPOINTS.filter((endpoint) => path.endsWith(endpoint.path));
   const endpoint = endpoints.find((candidate) => candidate.method === method);
   const text = await readBody(request);
-  if (endpoint === undefined) return send(response, refusalFor(endpoints));
-  if (text === null)
-    return send(response, endpoint.protocol.refuse(413, `The body is larger than ${LARGEST_BODY} bytes.`));
+  if (endpoint === undefined) return send(response, refusalFor(endpoints, record.id));
+  const { protocol } = endpoint;
+  const refuse = (problem: Problem): Promise<void> => send(response, protocol.refuse(problem, record.id));
+  if (text === null) return refuse({ ...invalid(null, `The body is larger than ${LARGEST_BODY} bytes.`), status: 413 });
   const body = parse(text);
   log.keepBody(record, body ?? null, text.length);
-  const reply = endpoint.protocol.answer({
+  const reply = protocol.answer({
     sequence: record.id,
     body,
     header: (name) => headerOf(request, name),
     inForce: visit.inForce,
   });
-  const script = scriptOf(reply.answer, reply.behaviour, endpoint.protocol.failure);
-  if ("problem" in script) return send(response, endpoint.protocol.refuse(400, script.problem));
+  const script = scriptOf(reply.answer, reply.behaviour, { failure: protocol.failure, sequence: record.id });
+  if ("problem" in script) return refuse(unplayable(script.problem));
   return play(response, script, reply.behaviour, () => {
     isBroken = true;
   });
@@ -109,31 +111,29 @@ function send(response: ServerResponse, answer: JsonAnswer): Promise<void> {
   const { status, headers, body } = answer;
   return play(
     response,
-    { status, headers, contentType: "application/json", pieces: [body], break: null },
+    { status, headers, contentType: "application/json", isStream: false, pieces: [body], break: null },
     PLAIN,
     () => {},
   );
 }
 
-function refusalFor(endpoints: readonly MockEndpoint[]): JsonAnswer {
+function refusalFor(endpoints: readonly MockEndpoint[], sequence: number): JsonAnswer {
   const served = MOCK_ENDPOINTS.map((endpoint) => `${endpoint.method} …${endpoint.path}`).join(", ");
   const [other] = endpoints;
-  if (other === undefined)
-    return openaiChat.refuse(
-      404,
-      `Nothing is served at this path; served are ${served}, and GET or DELETE ${LOG_PATH}.`,
-    );
-  const answer = other.protocol.refuse(405, `This path takes ${other.method}.`);
-  return { ...answer, headers: { allow: other.method } };
+  if (other === undefined) {
+    const message = `Nothing is served at this path; served are ${served}, and GET or DELETE ${LOG_PATH}.`;
+    return refuseOpenai({ ...invalid(null, message), status: 404 }, sequence);
+  }
+  const answer = other.protocol.refuse({ ...invalid(null, `This path takes ${other.method}.`), status: 405 }, sequence);
+  return { ...answer, headers: { ...answer.headers, allow: other.method } };
 }
 
 function serveLog(method: string, response: ServerResponse, log: RequestLog): Promise<void> {
   if (method === "DELETE") log.clear();
-  else if (method !== "GET")
-    return send(response, {
-      ...openaiChat.refuse(405, "This path takes GET and DELETE."),
-      headers: { allow: "GET, DELETE" },
-    });
+  else if (method !== "GET") {
+    const refused = refuseOpenai({ ...invalid(null, "This path takes GET and DELETE."), status: 405 }, 0);
+    return send(response, { ...refused, headers: { allow: "GET, DELETE" } });
+  }
   return send(response, {
     kind: "json",
     status: 200,

@@ -34,13 +34,19 @@ const WORDS: ReadonlyMap<string, Word> = new Map<string, Word>([
   fault("reset", true, "the connection is reset"),
   fault("stall", true, "nothing more is sent, and the connection stays open"),
   fault("malformed", false, "an event (or the body) that is not JSON"),
+  fault("duplicate", false, "the event before the moment is sent twice"),
   fault("error-frame", false, "the protocol's error event; not streamed, an error body with status 200"),
+  fault("failed", false, "the protocol's own ending for an answer that failed, without an error event"),
   flag("refused", "the same as reset=before-headers", {
     fault: { kind: "reset", moment: { at: "before-headers" } },
   }),
   integer("chunks", 1, 10_000, "pieces of text", (chunks) => ({ chunks })),
   ["size", { form: "size=N[B|kB|MB]", meaning: "bytes of text, up to 16MB", read: readSize }],
+  flag("unicode", "text with characters of two to four bytes, and with line separators that are none in JSON", {
+    unicode: true,
+  }),
   flag("reasoning", "reasoning before the answer", { reasoning: true }),
+  flag("redacted", "reasoning before the answer that only the provider can read", { reasoning: true, redacted: true }),
   integer("tool-calls", 0, 16, "tool calls in one answer; 0 answers in text", (toolCalls) => ({
     toolCalls,
   })),
@@ -56,15 +62,33 @@ const WORDS: ReadonlyMap<string, Word> = new Map<string, Word>([
   integer("cached", 0, 1_000_000, "prompt tokens reported as read from a cache", (cached) => ({
     cached,
   })),
+  integer("cache-write", 0, 1_000_000, "prompt tokens reported as written to a cache", (cacheWrite) => ({
+    cacheWrite,
+  })),
   flag("no-done", "a stream without its last event", { noDone: true }),
   flag("no-finish", "an answer without a finish reason", { noFinish: true }),
   flag("no-usage", "an answer without usage", { noUsage: true }),
   flag("gzip", "a compressed body, whatever the request accepts", { gzip: true }),
-  integer("split", 1, 65_536, "bytes per write of the body", (split) => ({ split })),
+  [
+    "split",
+    {
+      form: "split[=N], N from 1 to 65536",
+      meaning: "bytes per write of the body; without a number cut where parsers break",
+      read: readSplit,
+    },
+  ],
   flag("crlf", "CR LF at the end of a stream's lines", { crlf: true }),
   flag("no-space", "no space after the colon of a stream's fields", { noSpace: true }),
   flag("keepalive", "a comment before every event", { keepalive: true }),
-  flag("require-auth", "401 unless the request carries a bearer token", { requireAuth: true }),
+  [
+    "content-type",
+    {
+      form: "content-type=TYPE, such as text/html",
+      meaning: "another content type than the right one",
+      read: readContentType,
+    },
+  ],
+  flag("require-auth", "401 unless the request carries a key", { requireAuth: true }),
   flag("lenient", "accept request members that the protocol does not have", { lenient: true }),
   integer("times", 1, 10_000, "only for the first N requests that name this model; healthy afterwards", (times) => ({
     times,
@@ -115,6 +139,9 @@ function parseWords(words: readonly string[]): ParsedBehaviour {
   if (behaviour.retryAfter !== null && behaviour.status === null) {
     return { problem: 'mock: "retry-after" goes with a status; add for example status=429' };
   }
+  if (behaviour.unicode && behaviour.size !== null) {
+    return { problem: 'mock: "size" counts bytes of plain text; with "unicode" write chunks=N' };
+  }
   return { behaviour };
 }
 
@@ -146,6 +173,11 @@ function readWord(written: string): Setting | string {
   if (setting !== null) return setting;
   const detail = word.detail === undefined ? "" : `, ${word.detail}`;
   return `mock: "${quote(written)}" is not understood; write ${word.form}${detail}`;
+}
+
+/** How the member of a behaviour is written: `toolCalls` is the word `tool-calls`. */
+export function wordOf(member: keyof Behaviour): string {
+  return member.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 /** Words come from the request; a long one would fill the error with it. */
@@ -212,6 +244,16 @@ function readSize(text: string | null): Setting | null {
   if (match === null) return null;
   const size = Number(match[1]) * (match[2] === "MB" ? 1_000_000 : match[2] === "kB" ? 1_000 : 1);
   return size >= 1 && size <= 16_000_000 ? { size } : null;
+}
+
+function readSplit(text: string | null): Setting | null {
+  if (text === null) return { split: "awkward" };
+  const split = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  return split >= 1 && split <= 65_536 ? { split } : null;
+}
+
+function readContentType(text: string | null): Setting | null {
+  return text !== null && /^[a-z]{1,40}\/[a-z0-9.-]{1,80}$/.test(text) ? { contentType: text } : null;
 }
 
 function readFinish(text: string | null): Setting | null {

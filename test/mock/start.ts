@@ -29,7 +29,18 @@ export function raw(
   headers = "",
   patience = 120,
 ): Promise<RawAnswer> {
-  const body = JSON.stringify({ model, messages: HELLO, ...more });
+  return rawTo(server, "/v1/chat/completions", { model, messages: HELLO, ...more }, headers, patience);
+}
+
+/** The same to any path. Each line of `headers` ends with CR LF. */
+export function rawTo(
+  server: MockServer,
+  path: string,
+  content: object,
+  headers = "",
+  patience = 120,
+): Promise<RawAnswer> {
+  const body = JSON.stringify(content);
   const { hostname, port } = new URL(server.url);
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
@@ -50,7 +61,7 @@ export function raw(
     socket.on("end", () => finish("closed"));
     socket.on("error", (error) => ("code" in error && error.code === "ECONNRESET" ? finish("reset") : reject(error)));
     socket.write(
-      `POST /v1/chat/completions HTTP/1.1\r\nhost: mock\r\ncontent-type: application/json\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      `POST ${path} HTTP/1.1\r\nhost: mock\r\ncontent-type: application/json\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
     );
   });
 }
@@ -92,9 +103,39 @@ export function events(body: Buffer | string): string[] {
     .map((event) => event.slice("data: ".length));
 }
 
-/** POST with fetch. */
+/** One event of a stream. */
+export interface SentEvent {
+  /** `null` where it has no name. */
+  readonly name: string | null;
+  readonly data: string;
+}
+
+/** The events of a stream that keeps to LF and one space; comments are left out. */
+export function namedEvents(body: Buffer | string): SentEvent[] {
+  return body
+    .toString()
+    .split("\n\n")
+    .map((event) => event.split("\n"))
+    .flatMap((lines) => {
+      const data = lines.find((line) => line.startsWith("data: "));
+      const name = lines.find((line) => line.startsWith("event: "));
+      return data === undefined ? [] : [{ name: name?.slice("event: ".length) ?? null, data: data.slice(6) }];
+    });
+}
+
+/** POST of a chat request with fetch. */
 export function post(server: MockServer, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
-  return fetch(`${server.url}/v1/chat/completions`, {
+  return postTo(server, "/v1/chat/completions", body, headers);
+}
+
+/** The same to any path. */
+export function postTo(
+  server: MockServer,
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(`${server.url}${path}`, {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
     body: typeof body === "string" ? body : JSON.stringify(body),

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
-import { invalid, type Problem } from "../openai-error.ts";
+import { invalid, type Problem } from "../problem.ts";
 
 /** What the answer depends on; the texts themselves are not kept. */
 export interface Conversation {

@@ -1,8 +1,11 @@
 import type { Answer, StreamEvent } from "../answer.ts";
-import type { Behaviour } from "../behaviour.ts";
-import { callOf, textOf, type Completion, type Piece } from "../completion.ts";
+import type { Behaviour, FinishReason } from "../behaviour.ts";
+import { callOf, textOf, type Completion, type Piece } from "../model/completion.ts";
+import { tokenLogprob } from "../model/logprobs.ts";
+import type { Tool } from "../model/plan.ts";
+import { CREATED } from "../openai/created.ts";
+import { requestIdentity } from "../openai/error.ts";
 import type { ChatRequest } from "./request.ts";
-import type { Tool } from "./tools.ts";
 
 /** A completed request, ready to be written in OpenAI's form. */
 export interface ChatAnswer {
@@ -17,8 +20,18 @@ export interface ChatAnswer {
   readonly completions: readonly Completion[];
 }
 
-/** Answers say the same moment always, so that they can be compared byte by byte: 2026-01-01T00:00:00Z, in seconds. */
-export const CREATED = 1_767_225_600;
+/** The finish reasons of chat completions, and one that they do not have. */
+export const CHAT_FINISHES: ReadonlyMap<FinishReason, string> = new Map([
+  ["stop", "stop"],
+  ["length", "length"],
+  ["tool_calls", "tool_calls"],
+  ["content_filter", "content_filter"],
+  ["unknown", "mock_unknown"],
+]);
+
+function finishOf({ finish }: Completion): string {
+  return CHAT_FINISHES.get(finish) ?? finish;
+}
 
 export function renderChat(answer: ChatAnswer, behaviour: Behaviour): Answer {
   return answer.request.stream ? renderStream(answer, behaviour) : renderJson(answer, behaviour);
@@ -44,11 +57,11 @@ function renderJson(answer: ChatAnswer, behaviour: Behaviour): Answer {
     index,
     message: message(answer, completion, index),
     logprobs: logprobs(completion.pieces, answer.request.logprobs),
-    finish_reason: behaviour.noFinish ? null : completion.finish,
+    finish_reason: behaviour.noFinish ? null : finishOf(completion),
   }));
   const body: Record<string, unknown> = { ...head(answer, "chat.completion"), choices };
   if (!behaviour.noUsage) body["usage"] = usage(answer, behaviour);
-  return { kind: "json", status: 200, headers: {}, body: JSON.stringify(body) };
+  return { kind: "json", status: 200, headers: requestIdentity(answer.sequence), body: JSON.stringify(body) };
 }
 
 function message(answer: ChatAnswer, completion: Completion, choice: number): Record<string, unknown> {
@@ -103,7 +116,7 @@ function renderStream(answer: ChatAnswer, behaviour: Behaviour): Answer {
   const events = interleave(content);
   for (const [index, completion] of answer.completions.entries()) {
     events.push(
-      event(`{"index":${index},"delta":{},"logprobs":null,"finish_reason":"${completion.finish}"}`, "finish"),
+      event(`{"index":${index},"delta":{},"logprobs":null,"finish_reason":"${finishOf(completion)}"}`, "finish"),
     );
   }
   if (request.includeUsage) {
@@ -114,7 +127,7 @@ function renderStream(answer: ChatAnswer, behaviour: Behaviour): Answer {
     });
   }
   events.push({ name: null, data: "[DONE]", purpose: "done" });
-  return { kind: "stream", status: 200, headers: {}, events };
+  return { kind: "stream", status: 200, headers: requestIdentity(answer.sequence), events };
 }
 
 function choiceJson(index: number, delta: string, probabilities: string): string {
@@ -170,30 +183,22 @@ function interleave(choices: readonly (readonly StreamEvent[])[]): StreamEvent[]
 
 function logprobs(pieces: readonly Piece[], alternatives: number | null): Record<string, unknown> | null {
   if (alternatives === null) return null;
-  const content = pieces
-    .filter((piece) => piece.kind === "text")
-    .map(({ text }) => ({
-      ...probability(text, 0),
-      top_logprobs: Array.from({ length: alternatives }, (_, rank) =>
-        probability(rank === 0 ? text : `${text}${rank}`, rank),
-      ),
-    }));
+  const content = pieces.filter((piece) => piece.kind === "text").map(({ text }) => tokenLogprob(text, alternatives));
   return { content, refusal: null };
-}
-
-/** Probabilities that halve with each rank. */
-function probability(token: string, rank: number): Record<string, unknown> {
-  return { token, logprob: -0.5 - rank * Math.LN2, bytes: [...Buffer.from(token)] };
 }
 
 function usage(answer: ChatAnswer, behaviour: Behaviour): Record<string, unknown> {
   const completionTokens = answer.completions.reduce((sum, completion) => sum + completion.pieces.length, 0);
-  const promptTokens = Math.max(answer.request.conversation.tokens, behaviour.cached);
+  const promptTokens = Math.max(answer.request.conversation.tokens, behaviour.cached + behaviour.cacheWrite);
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
     total_tokens: promptTokens + completionTokens,
-    prompt_tokens_details: { cached_tokens: behaviour.cached, audio_tokens: 0 },
+    prompt_tokens_details: {
+      cached_tokens: behaviour.cached,
+      cache_write_tokens: behaviour.cacheWrite,
+      audio_tokens: 0,
+    },
     completion_tokens_details: {
       reasoning_tokens: answer.completions.reduce((sum, completion) => sum + completion.reasoningTokens, 0),
       audio_tokens: 0,

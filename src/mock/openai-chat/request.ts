@@ -1,7 +1,26 @@
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import {
+  between,
+  checkMembers,
+  integer,
+  isBoolean,
+  isFilledText,
+  isList,
+  isObject,
+  isText,
+  isTextOrObject,
+  isWhole,
+  listOf,
+  memberTable,
+  numberOr,
+  oneOf,
+  textsOf,
+} from "../member-table.ts";
+import type { ToolUse } from "../model/plan.ts";
+import { OPENAI_WORDING } from "../openai/error.ts";
+import { invalid, type Problem } from "../problem.ts";
 import { readMessages, type Conversation } from "./messages.ts";
-import { readTools, type ToolUse } from "./tools.ts";
-import { invalid, type Problem } from "../openai-error.ts";
+import { readTools } from "./tools.ts";
 
 /** A chat-completions request that OpenAI would accept, as far as the simulated answer depends on it. */
 export interface ChatRequest {
@@ -19,83 +38,53 @@ export interface ChatRequest {
   readonly schema: unknown;
 }
 
-type Check = (value: unknown) => boolean;
-
-const isText: Check = (value) => typeof value === "string";
-const isBoolean: Check = (value) => typeof value === "boolean";
-const isObject: Check = isJsonObject;
-const isList: Check = Array.isArray;
-const between =
-  (least: number, most: number): Check =>
-  (value) =>
-    typeof value === "number" && value >= least && value <= most;
-const integer =
-  (least: number, most: number): Check =>
-  (value) =>
-    Number.isInteger(value) && between(least, most)(value);
-const oneOf =
-  (...words: readonly string[]): Check =>
-  (value) =>
-    words.some((word) => word === value);
-
-/** Every member of the request (OpenAI's reference, `CreateChatCompletionRequest`), what it must be, and how that is checked. `null` is taken for absent. */
-const MEMBERS: ReadonlyMap<string, readonly [description: string, check: Check]> = new Map<
-  string,
-  readonly [string, Check]
->([
-  ["model", ["a string", (value) => typeof value === "string" && value !== ""]],
-  ["messages", ["a list with at least one message", isList]],
-  ["stream", ["true or false", isBoolean]],
-  ["stream_options", ["an object", isObject]],
-  ["n", ["an integer from 1 to 128", integer(1, 128)]],
-  ["max_tokens", ["a positive integer", integer(1, 1e9)]],
-  ["max_completion_tokens", ["a positive integer", integer(1, 1e9)]],
-  ["temperature", ["a number from 0 to 2", between(0, 2)]],
-  ["top_p", ["a number from 0 to 1", between(0, 1)]],
-  ["frequency_penalty", ["a number from -2 to 2", between(-2, 2)]],
-  ["presence_penalty", ["a number from -2 to 2", between(-2, 2)]],
-  [
-    "stop",
-    [
-      "a string or a list of 1 to 4 strings",
-      (value) =>
-        isText(value) || (Array.isArray(value) && value.length >= 1 && value.length <= 4 && value.every(isText)),
-    ],
-  ],
-  ["logprobs", ["true or false", isBoolean]],
-  ["top_logprobs", ["an integer from 0 to 20", integer(0, 20)]],
-  ["logit_bias", ["an object", isObject]],
-  ["seed", ["an integer", (value) => Number.isInteger(value)]],
-  ["response_format", ["an object", isObject]],
-  ["tools", ["a list", isList]],
-  ["tool_choice", ["a string or an object", (value) => isText(value) || isObject(value)]],
-  ["parallel_tool_calls", ["true or false", isBoolean]],
+/** Every member of the request (OpenAI's reference, `CreateChatCompletionRequest`). */
+const MEMBERS = memberTable(
+  ["model", "a string", isFilledText],
+  ["messages", "a list with at least one message", isList],
+  ["stream", "true or false", isBoolean],
+  ["stream_options", "an object", isObject],
+  ["n", "an integer from 1 to 128", integer(1, 128)],
+  ["max_tokens", "a positive integer", integer(1, 1e9)],
+  ["max_completion_tokens", "a positive integer", integer(1, 1e9)],
+  ["temperature", "a number from 0 to 2", between(0, 2)],
+  ["top_p", "a number from 0 to 1", between(0, 1)],
+  ["frequency_penalty", "a number from -2 to 2", between(-2, 2)],
+  ["presence_penalty", "a number from -2 to 2", between(-2, 2)],
+  ["stop", "a string or a list of 1 to 4 strings", (value) => isText(value) || listOf(isText, 1, 4)(value)],
+  ["logprobs", "true or false", isBoolean],
+  ["top_logprobs", "an integer from 0 to 20", integer(0, 20)],
+  ["logit_bias", "an object", isObject],
+  ["seed", "an integer", isWhole],
+  ["response_format", "an object", isObject],
+  ["tools", "a list", isList],
+  ["tool_choice", "a string or an object", isTextOrObject],
+  ["parallel_tool_calls", "true or false", isBoolean],
   [
     "reasoning_effort",
-    [
-      "none, minimal, low, medium, high, xhigh or max",
-      oneOf("none", "minimal", "low", "medium", "high", "xhigh", "max"),
-    ],
+    "none, minimal, low, medium, high, xhigh or max",
+    oneOf("none", "minimal", "low", "medium", "high", "xhigh", "max"),
   ],
-  ["verbosity", ["low, medium or high", oneOf("low", "medium", "high")]],
-  ["modalities", ["a list", isList]],
-  ["audio", ["an object", isObject]],
-  ["prediction", ["an object", isObject]],
-  ["web_search_options", ["an object", isObject]],
-  ["metadata", ["an object", isObject]],
-  ["moderation", ["an object", isObject]],
-  ["store", ["true or false", isBoolean]],
-  ["service_tier", ["a string", isText]],
-  ["safety_identifier", ["a string", isText]],
-  ["prompt_cache_key", ["a string", isText]],
-  ["prompt_cache_options", ["an object", isObject]],
-  ["prompt_cache_retention", ["a string", isText]],
-  ["user", ["a string", isText]],
-]);
+  ["verbosity", "low, medium or high", oneOf("low", "medium", "high")],
+  ["modalities", "a list", isList],
+  ["audio", "an object", isObject],
+  ["prediction", "an object", isObject],
+  ["web_search_options", "an object", isObject],
+  ["metadata", "an object", isObject],
+  ["moderation", "an object", isObject],
+  ["store", "true or false", isBoolean],
+  ["service_tier", "a string", isText],
+  ["safety_identifier", "a string", isText],
+  ["prompt_cache_key", "a string", isText],
+  ["prompt_cache_options", "an object", isObject],
+  ["prompt_cache_retention", "a string", isText],
+  ["user", "a string", isText],
+);
 
 /** @param lenient accepts members that are not OpenAI's, as many compatible providers do. */
 export function readChatRequest(body: JsonObject, lenient: boolean): ChatRequest | Problem {
-  const problem = checkMembers(body, lenient) ?? checkTogether(body);
+  const members = { table: MEMBERS, required: ["model", "messages"], lenient };
+  const problem = checkMembers(body, members, OPENAI_WORDING) ?? checkTogether(body);
   if (problem !== null) return problem;
   const conversation = readMessages(body["messages"]);
   if ("status" in conversation) return conversation;
@@ -111,33 +100,12 @@ export function readChatRequest(body: JsonObject, lenient: boolean): ChatRequest
     includeUsage: isJsonObject(options) && options["include_usage"] === true,
     choices: numberOr(body["n"], 1),
     limit: numberOr(body["max_completion_tokens"], null) ?? numberOr(body["max_tokens"], null),
-    stop: stopOf(body["stop"]),
+    stop: textsOf(body["stop"]),
     logprobs: body["logprobs"] === true ? numberOr(body["top_logprobs"], 0) : null,
     reasoning: effort !== "none",
     tools,
     schema: format.schema,
   };
-}
-
-function checkMembers(body: JsonObject, lenient: boolean): Problem | null {
-  for (const name of ["model", "messages"]) {
-    if ((body[name] ?? null) === null)
-      return invalid(name, `Missing required parameter: '${name}'.`, "missing_required_parameter");
-  }
-  for (const [name, value] of Object.entries(body)) {
-    const member = MEMBERS.get(name);
-    if (member === undefined) {
-      if (!lenient)
-        return invalid(
-          name.slice(0, 60),
-          `Unrecognized request argument supplied: ${name.slice(0, 60)}`,
-          "unknown_parameter",
-        );
-    } else if (value !== null && !member[1](value)) {
-      return invalid(name, `'${name}' must be ${member[0]}.`, "invalid_type");
-    }
-  }
-  return null;
 }
 
 function checkTogether(body: JsonObject): Problem | null {
@@ -166,13 +134,4 @@ function readFormat(format: unknown): { readonly schema: unknown } | Problem {
   if (!isJsonObject(wrapper["schema"]))
     return invalid("response_format.json_schema.schema", "'response_format.json_schema.schema' must be a JSON Schema.");
   return { schema: wrapper["schema"] };
-}
-
-function stopOf(stop: unknown): readonly string[] {
-  if (typeof stop === "string") return stop === "" ? [] : [stop];
-  return Array.isArray(stop) ? stop.filter((text): text is string => typeof text === "string" && text !== "") : [];
-}
-
-function numberOr<Default>(value: unknown, otherwise: Default): number | Default {
-  return typeof value === "number" ? value : otherwise;
 }

@@ -1,21 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
-import { invalid, type Problem } from "../openai-error.ts";
-
-export interface Tool {
-  readonly type: "function" | "custom";
-  readonly name: string;
-  /** Schema of a function's arguments. */
-  readonly parameters: unknown;
-  readonly strict: boolean;
-}
-
-export interface ToolUse {
-  /** Tools that may be called, the preferred one first. */
-  readonly callable: readonly Tool[];
-  /** A tool has to be called, even after the result of one. */
-  readonly required: boolean;
-  readonly parallel: boolean;
-}
+import type { Tool, ToolUse } from "../model/plan.ts";
+import { invalid, type Problem } from "../problem.ts";
 
 /** Reads `tools`, `tool_choice` and `parallel_tool_calls`. */
 export function readTools(body: JsonObject): ToolUse | Problem {

@@ -1,5 +1,5 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { isJsonObject, type JsonObject } from "../canon/json.ts";
+import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import { generateNumber, generateString } from "./schema-scalar.ts";
 
 export interface GeneratedValue {

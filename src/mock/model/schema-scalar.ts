@@ -1,4 +1,4 @@
-import type { JsonObject } from "../canon/json.ts";
+import type { JsonObject } from "../../canon/json.ts";
 
 /** One valid text for each format of JSON Schema that providers support. */
 const FORMATS: ReadonlyMap<unknown, string> = new Map([

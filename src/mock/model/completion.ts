@@ -1,4 +1,4 @@
-import type { Behaviour, FinishReason } from "./behaviour.ts";
+import type { Behaviour, FinishReason } from "../behaviour.ts";
 
 /** What a simulated model is to say, free of any protocol. */
 export interface CompletionTask {
@@ -21,6 +21,8 @@ export type Piece =
 export interface Completion {
   readonly pieces: readonly Piece[];
   readonly finish: FinishReason;
+  /** The stop sequence that ended the text; `null` where none did. */
+  readonly stoppedBy: string | null;
   /** Tokens of reasoning among the pieces. */
   readonly reasoningTokens: number;
 }
@@ -31,6 +33,7 @@ const REFUSAL = "This is a simulated refusal.";
 /** The same task under the same behaviour always gives the same completion. */
 export function complete(task: CompletionTask, behaviour: Behaviour): Completion {
   const pieces: Piece[] = [];
+  let stoppedBy: string | null = null;
   if (task.reasoning || behaviour.reasoning)
     for (const text of tokens(REASONING)) pieces.push({ kind: "reasoning", text });
   if (behaviour.refusal) for (const text of tokens(REFUSAL)) pieces.push({ kind: "refusal", text });
@@ -38,7 +41,9 @@ export function complete(task: CompletionTask, behaviour: Behaviour): Completion
     for (const [call, json] of task.calls.entries())
       for (const text of tokens(json)) pieces.push({ kind: "call", call, text });
   } else {
-    for (const text of textPieces(task, behaviour)) pieces.push({ kind: "text", text });
+    const said = stopped(textPieces(task, behaviour), task.stop);
+    for (const text of said.pieces) pieces.push({ kind: "text", text });
+    stoppedBy = said.stoppedBy;
   }
   const isCut = task.limit !== null && pieces.length > task.limit;
   const kept = isCut ? pieces.slice(0, task.limit ?? 0) : pieces;
@@ -46,6 +51,7 @@ export function complete(task: CompletionTask, behaviour: Behaviour): Completion
   return {
     pieces: kept,
     finish: behaviour.finish ?? natural,
+    stoppedBy: isCut ? null : stoppedBy,
     reasoningTokens: kept.reduce((sum, piece) => (piece.kind === "reasoning" ? sum + 1 : sum), 0),
   };
 }
@@ -66,12 +72,29 @@ export function callOf(completion: Completion, call: number): string | null {
 }
 
 function textPieces(task: CompletionTask, behaviour: Behaviour): readonly string[] {
-  const pieces =
-    behaviour.chunks === null && behaviour.size === null ? tokens(task.text) : filler(behaviour.chunks, behaviour.size);
-  if (task.stop.length === 0) return pieces;
+  const { chunks, size, unicode } = behaviour;
+  if (unicode) return repeated(BEYOND_ASCII, chunks ?? BEYOND_ASCII.length);
+  return chunks === null && size === null ? tokens(task.text) : filler(chunks, size);
+}
+
+interface Said {
+  readonly pieces: readonly string[];
+  readonly stoppedBy: string | null;
+}
+
+/** The pieces up to the first text that ends the answer. */
+function stopped(pieces: readonly string[], stop: readonly string[]): Said {
+  if (stop.length === 0) return { pieces, stoppedBy: null };
   const text = pieces.join("");
-  const ends = task.stop.map((stop) => text.indexOf(stop)).filter((index) => index !== -1);
-  return ends.length === 0 ? pieces : upTo(pieces, Math.min(...ends));
+  let end = text.length;
+  let stoppedBy: string | null = null;
+  for (const candidate of stop) {
+    const index = text.indexOf(candidate);
+    if (index === -1 || index >= end) continue;
+    end = index;
+    stoppedBy = candidate;
+  }
+  return stoppedBy === null ? { pieces, stoppedBy } : { pieces: upTo(pieces, end), stoppedBy };
 }
 
 function upTo(pieces: readonly string[], length: number): readonly string[] {
@@ -89,6 +112,21 @@ function upTo(pieces: readonly string[], length: number): readonly string[] {
 function tokens(text: string): readonly string[] {
   return text.match(/\s*\S{1,12}|\s+$/gu) ?? [];
 }
+
+/**
+ * Two, three and four bytes a character, a composed one, and what other languages take for the end of a line (NEL, LS, PS) but JSON
+ * and event streams do not.
+ */
+const BEYOND_ASCII: readonly string[] = [
+  "Gr\u00fc\u00dfe",
+  " \u4fe1\u53f7",
+  " \u{1f6a6}",
+  " e\u0301",
+  " a\u0085b",
+  " a\u2028b",
+  " a\u2029b",
+  " \u{1f469}\u200d\u{1f52c}",
+];
 
 const WORDS: readonly string[] = [
   "signal",
@@ -116,13 +154,13 @@ let lastFiller: {
 /** Text in exactly `chunks` pieces and exactly `size` bytes, as far as each is given. */
 function filler(chunks: number | null, size: number | null): readonly string[] {
   if (lastFiller?.chunks === chunks && lastFiller.size === size) return lastFiller.pieces;
-  const pieces = size === null ? words(chunks ?? 0) : slices(chunks ?? Math.ceil(size / PIECE_SIZE), size);
+  const pieces = size === null ? repeated(WORDS, chunks ?? 0) : slices(chunks ?? Math.ceil(size / PIECE_SIZE), size);
   lastFiller = { chunks, size, pieces };
   return pieces;
 }
 
-function words(count: number): readonly string[] {
-  return Array.from({ length: count }, (_, index) => WORDS[index % WORDS.length] ?? "");
+function repeated(list: readonly string[], count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => list[index % list.length] ?? "");
 }
 
 function slices(count: number, size: number): readonly string[] {

@@ -1,0 +1,52 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { awkwardCuts, evenCuts } from "../../src/mock/split.ts";
+
+test("nothing is lost or reordered, wherever it is cut", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), fc.integer({ min: 1, max: 9 }), (text, size) => {
+      const bytes = Buffer.from(text);
+      for (const pieces of [awkwardCuts(bytes), evenCuts(bytes, size)]) {
+        expect(Buffer.concat(pieces)).toEqual(bytes);
+        expect(pieces.every((piece) => piece.length > 0)).toBe(true);
+      }
+    }),
+  );
+});
+
+test("awkward cuts come within characters, within CRLF and blank lines, within field names", () => {
+  const pieces = awkwardCuts(Buffer.from('event: a\r\ndata: {"x":"é🚦:"}\r\n\r\n'));
+  expect(pieces.map((piece) => piece.toString("latin1"))).toEqual([
+    "e",
+    "vent",
+    ":",
+    " a",
+    "\r",
+    "\n",
+    "d",
+    "ata",
+    ":",
+    ' {"x":"Ã',
+    "©ð",
+    "\u009f",
+    "\u009a",
+    '¦:"}',
+    "\r",
+    "\n",
+    "\r",
+    "\n",
+  ]);
+});
+
+test("no piece holds a whole character of several bytes", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme" }), (text) => {
+      for (const piece of awkwardCuts(Buffer.from(text)))
+        expect(piece.subarray(1).some((byte) => (byte & 0xc0) === 0x80)).toBe(false);
+    }),
+  );
+});
+
+test("even cuts have the size asked for", () => {
+  expect(evenCuts(Buffer.from("abcde"), 2).map(String)).toEqual(["ab", "cd", "e"]);
+});
