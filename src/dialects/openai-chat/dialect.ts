@@ -1,4 +1,6 @@
-import { refuseUnknownFields, editChatRequest } from "./relay/edit-request.ts";
+import { refuseUnknownFields } from "../unknown-fields.ts";
+import { CHAT_FIELDS } from "./fields.ts";
+import { editChatRequest } from "./relay/edit-request.ts";
 import type { Surface, Upstream } from "../dialect.ts";
 import { renderOpenAiError } from "../openai-errors.ts";
 import { observeChatStream, readChatAnswer } from "./relay/observe.ts";
@@ -17,7 +19,7 @@ const PATH = "/chat/completions";
 export const chatSurface: Surface = {
   dialect: "openai-chat",
   parse: parseChatRequest,
-  refuseUnknown: refuseUnknownFields,
+  refuseUnknown: (body, mode) => refuseUnknownFields(CHAT_FIELDS, body, mode, "chat completions"),
   relay: {
     path: () => PATH,
     edit: editChatRequest,

@@ -2,7 +2,9 @@ import type { Surface, Upstream } from "../dialect.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
 import { observeChatStream, readChatAnswer } from "../openai-chat/relay/observe.ts";
 import { renderOpenAiError } from "../openai-errors.ts";
-import { editCompletionsRequest, refuseUnknownFields } from "./edit-request.ts";
+import { refuseUnknownFields } from "../unknown-fields.ts";
+import { editCompletionsRequest } from "./edit-request.ts";
+import { COMPLETIONS_FIELDS } from "./fields.ts";
 import { COMPLETIONS_PATH, formatCompletionsRequest } from "./format.ts";
 import { parseCompletionsAnswer, parseCompletionsStream } from "./parse-answer.ts";
 import { choicesAsked, parseCompletionsRequest } from "./parse-request.ts";
@@ -13,7 +15,7 @@ import { completionsToCanon } from "./to-canon.ts";
 export const completionsSurface: Surface = {
   dialect: "openai-completions",
   parse: parseCompletionsRequest,
-  refuseUnknown: refuseUnknownFields,
+  refuseUnknown: (body, mode) => refuseUnknownFields(COMPLETIONS_FIELDS, body, mode, "completions"),
   relay: {
     path: () => COMPLETIONS_PATH,
     edit: editCompletionsRequest,

@@ -78,11 +78,11 @@ const EVERYTHING: Telling = {
   summaries: true,
   refusals: true,
   calls: true,
-  positions: true,
   unknownCounts: true,
 };
 
-const TELLINGS: Readonly<Record<DialectName, Telling>> = {
+/** A protocol that is a surface needs a row; one that is only an upstream has none. */
+const TELLINGS: Readonly<Partial<Record<DialectName, Telling>>> = {
   // `reasoning_content`, `content`, `refusal` and `tool_calls` stand side by side in one message.
   "openai-chat": { ...EVERYTHING, order: false, summaries: false },
   // One text, and why it ended.
@@ -98,19 +98,16 @@ const NATIVE_FAMILIES: Readonly<Partial<Record<DialectName, string>>> = {
   "anthropic-messages": "anthropic",
 };
 
-export const PROTOCOLS: readonly Protocol[] = DIALECT_NAMES.map((name) => {
+/** Protocols that are only upstreams have no other half to be read by: the rows of `features.test.ts` and the matrix are about them too. */
+export const PROTOCOLS: readonly Protocol[] = DIALECT_NAMES.flatMap((name) => {
   const spoken = SURFACES.find(
     ({ surface, operation }) => surface.dialect === name && operation !== "messages.count_tokens",
   );
-  if (spoken === undefined)
-    throw new Error(`${name} is no surface; the laws of this file are about those that are both`);
+  if (spoken === undefined) return [];
+  const telling = TELLINGS[name];
+  if (telling === undefined)
+    throw new Error(`test/dialects/laws/table.ts does not say what ${name} tells of an answer`);
   const signatureFamily = NATIVE_FAMILIES[name] ?? null;
-  return {
-    name,
-    spoken,
-    upstream: UPSTREAMS[name],
-    target: targetOf(name, { ...MODEL, signatureFamily }),
-    signing: targetOf(name),
-    telling: TELLINGS[name],
-  };
+  const target = targetOf(name, { ...MODEL, signatureFamily });
+  return [{ name, spoken, upstream: UPSTREAMS[name], target, signing: targetOf(name), telling }];
 });

@@ -25,7 +25,6 @@ function both(left: Telling, right: Telling): Telling {
     summaries: left.summaries && right.summaries,
     refusals: left.refusals && right.refusals,
     calls: left.calls && right.calls,
-    positions: left.positions && right.positions,
     unknownCounts: left.unknownCounts && right.unknownCounts,
   };
 }

@@ -81,7 +81,7 @@ describe("unknown fields", () => {
   it.each([
     [{ temprature: 1 }, "Unknown field temprature; did you mean temperature?", "temprature"],
     [{ zzzzzz: 1 }, "Unknown field zzzzzz", "zzzzzz"],
-    [{ "my secret sentence": 1 }, "The request has a member that chat completions do not have", null],
+    [{ "my secret sentence": 1 }, "The request has a member that chat completions requests do not have", null],
   ])("%j", (more, message, param) => {
     expect(chatSurface.refuseUnknown({ model: "r", ...more }, "reject")).toMatchObject({
       message,

@@ -3,6 +3,7 @@ import { isJsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
 import type { EndpointRow, ProviderRow, UnknownFields } from "../../../canon/table.ts";
 import type { EditedRequest } from "../../dialect.ts";
+import { editedBody } from "../../edited-body.ts";
 import { fieldsOf } from "../fields.ts";
 import { VERSIONS } from "../surface/version.ts";
 import { budgetUnder } from "../thinking-budget.ts";
@@ -21,22 +22,7 @@ export function editMessagesRequest(
   mode: UnknownFields,
   edits: RequestEdits,
 ): EditedRequest {
-  // Without a prototype: a member that is called `__proto__` must travel as a member, not become one.
-  const body: Body = Object.create(null);
-  const stripped: string[] = [];
-  const registry = fieldsOf(request.shape.operation);
-  const stripFields: readonly string[] = edits.stripFields;
-  for (const name in request.body) {
-    const facts = Object.hasOwn(registry, name) ? registry[name] : undefined;
-    if (facts === undefined ? mode === "strip" : facts.class === "identity") {
-      stripped.push(facts === undefined ? "unknown_field" : name);
-    } else if (stripFields.includes(name)) {
-      stripped.push(name);
-    } else if (facts?.class !== "ours") {
-      body[name] = request.body[name];
-    }
-  }
-  body["model"] = endpoint.upstreamModel;
+  const { body, stripped } = editedBody(fieldsOf(request.shape.operation), request, endpoint, mode, edits);
   const bare = bareMessages(body["messages"]);
   body["messages"] = bare.messages;
   if (bare.dropped) stripped.push("thinking");

@@ -1,25 +1,11 @@
 import type { RequestEdits } from "../../../canon/decision.ts";
-import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import { isJsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { InferenceRequest } from "../../../canon/request.ts";
 import type { EndpointRow, ProviderRow, UnknownFields } from "../../../canon/table.ts";
 import type { EditedRequest } from "../../dialect.ts";
-import { nearestField, unknownFields } from "../../fields.ts";
+import { editedBody } from "../../edited-body.ts";
 import { CHAT_FIELDS } from "../fields.ts";
 import { untagDetails } from "../surface/reasoning-history.ts";
-
-/** The 400 for members that nobody knows, where the route does not say `strip` or `forward`. Names are quoted only when they look like one. */
-export function refuseUnknownFields(body: JsonObject, mode: UnknownFields): ServiceError | null {
-  if (mode !== "reject") return null;
-  const [name] = unknownFields(CHAT_FIELDS, body);
-  if (name === undefined) return null;
-  const shown = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name) ? name : null;
-  const near = shown === null ? null : nearestField(CHAT_FIELDS, shown);
-  const hint = near === null ? "" : `; did you mean ${near}?`;
-  const sentence =
-    shown === null ? "The request has a member that chat completions do not have" : `Unknown field ${shown}${hint}`;
-  return invalidRequest("unknown_field", sentence, shown ?? undefined);
-}
 
 /**
  * The caller's body as the provider gets it: another model name, `store: false`, usage asked for on streams, our own and the identity
@@ -32,21 +18,7 @@ export function editChatRequest(
   mode: UnknownFields,
   edits: RequestEdits,
 ): EditedRequest {
-  // Without a prototype: a member that is called `__proto__` must travel as a member, not become one.
-  const body: Record<string, JsonValue | undefined> = Object.create(null);
-  const stripped: string[] = [];
-  const stripFields: readonly string[] = edits.stripFields;
-  for (const name in request.body) {
-    const facts = Object.hasOwn(CHAT_FIELDS, name) ? CHAT_FIELDS[name] : undefined;
-    if (facts === undefined ? mode === "strip" : facts.class === "identity") {
-      stripped.push(facts === undefined ? "unknown_field" : name);
-    } else if (stripFields.includes(name)) {
-      stripped.push(name);
-    } else if (facts?.class !== "ours") {
-      body[name] = request.body[name];
-    }
-  }
-  body["model"] = endpoint.upstreamModel;
+  const { body, stripped } = editedBody(CHAT_FIELDS, request, endpoint, mode, edits);
   if (request.shape.signatureFamilies.length > 0) body["messages"] = untagged(request.body["messages"]);
   if (edits.maxOutputTokens !== null) capOutput(body, edits.maxOutputTokens);
   // Providers that keep conversations do so by default (protocols.md §0.7).

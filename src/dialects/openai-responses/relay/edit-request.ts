@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
 import type { InferenceRequest } from "../../../canon/request.ts";
 import type { EndpointRow, ProviderRow, UnknownFields } from "../../../canon/table.ts";
 import type { EditedRequest } from "../../dialect.ts";
+import { editedBody } from "../../edited-body.ts";
 import { MINIMUM_OUTPUT_TOKENS, NATIVE_FAMILY, RESPONSES_FIELDS } from "../fields.ts";
 import { askedFormat } from "../response-format.ts";
 
@@ -19,21 +20,7 @@ export function editResponsesRequest(
   mode: UnknownFields,
   edits: RequestEdits,
 ): EditedRequest {
-  // Without a prototype: a member that is called `__proto__` must travel as a member, not become one.
-  const body: Record<string, JsonValue | undefined> = Object.create(null);
-  const stripped: string[] = [];
-  const stripFields: readonly string[] = edits.stripFields;
-  for (const name in request.body) {
-    const facts = Object.hasOwn(RESPONSES_FIELDS, name) ? RESPONSES_FIELDS[name] : undefined;
-    if (facts === undefined ? mode === "strip" : facts.class === "identity") {
-      stripped.push(facts === undefined ? "unknown_field" : name);
-    } else if (stripFields.includes(name)) {
-      stripped.push(name);
-    } else if (facts?.class !== "ours") {
-      body[name] = request.body[name];
-    }
-  }
-  body["model"] = endpoint.upstreamModel;
+  const { body, stripped } = editedBody(RESPONSES_FIELDS, request, endpoint, mode, edits);
   body["store"] = false;
   const found = askedFormat(request.body);
   if (found !== null && "format" in found && found.path === "response_format") {

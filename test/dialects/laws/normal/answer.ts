@@ -16,8 +16,6 @@ export interface Telling {
   readonly refusals: boolean;
   /** `false`: there are no tool calls. */
   readonly calls: boolean;
-  /** `false`: positions count from the beginning of a message that does not tell its blocks apart. */
-  readonly positions: boolean;
   /** `false`: counts are numbers always; one that nobody knows is told as 0. */
   readonly unknownCounts: boolean;
 }
@@ -91,7 +89,7 @@ function addRun(runs: Run[], block: AnswerBlock, telling: Telling, losses: Reado
   const kind = telling.refusals ? block.kind : "text";
   const citations =
     block.kind === "text" && !losses.has("citations_dropped")
-      ? block.citations.map((citation) => placed(citation, block.text, telling))
+      ? block.citations.map((citation) => placed(citation, block.text))
       : [];
   join(runs, { kind, text: block.text, signatures: [], citations, call: null });
 }
@@ -109,15 +107,12 @@ function join(runs: Run[], run: Run): Run[] {
   return runs;
 }
 
-function placed({ url, title, start, end }: Citation, text: string, { positions }: Telling): Citation {
-  const named = { url, title: title ?? "" };
-  return positions
-    ? { ...named, start: start ?? 0, end: end ?? codePoints(text) }
-    : { ...named, start: null, end: null };
+function placed({ url, title, start, end }: Citation, text: string): Citation {
+  return { url, title: title ?? "", start: start ?? 0, end: end ?? codePoints(text) };
 }
 
 function moved({ start, end, ...named }: Citation, by: number): Citation {
-  return { ...named, start: start === null ? null : start + by, end: end === null ? null : end + by };
+  return { ...named, start: count(start) + by, end: count(end) + by };
 }
 
 function codePoints(text: string): number {
