@@ -42,6 +42,9 @@ export const LOSSES = {
   usage_hidden: "Details of usage that the surface has no member for were left out",
   usage_unknown: "Counts that the provider did not give read 0, because the surface's clients demand numbers",
   stop_sequence_unnamed: "The answer does not say which stop sequence ended it",
+  top_p_limited: "A `top_p` of 1, which limits nothing, was sent as the most that the protocol takes",
+  tool_strictness_widened: "Tools that were not strict were sent as strict, because all of a request's are or none",
+  logprobs_coarser: "Log probabilities came without alternatives, or for several tokens together",
   finish_synthesised: "The provider ended its answer properly without saying why; `stop` was said",
 } as const satisfies Record<string, string>;
 
