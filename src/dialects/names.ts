@@ -81,6 +81,7 @@ export const DIALECTS = {
       "forced_tool_with_reasoning",
       "constrained_schema",
       "stop_sequences",
+      "stop_sequences_blank",
       "token_logprobs",
       "verbosity",
       "mid_conversation_system",
@@ -107,7 +108,7 @@ export const DIALECTS = {
   "openai-completions": {
     operations: ["generate"],
     expresses: ["logprobs", "multiple_choices"],
-    features: ["native_completions", ...SAMPLING, "stop_sequences"],
+    features: ["native_completions", ...SAMPLING, "stop_sequences", "stop_sequences_blank"],
     optional: ["stop_sequences_over_4"],
     takesBudgets: false,
     takesBetas: false,

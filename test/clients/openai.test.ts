@@ -126,7 +126,15 @@ describe("the official openai client", () => {
   it("lists models", async () => {
     const { openai } = client(inference);
     const models = await openai.models.list();
-    expect(models.data.map(({ id }) => id)).toEqual(["chat-large", "chat-large-eu", "chat-small", "chat-small-eu"]);
+    expect(models.data.map(({ id }) => id)).toEqual([
+      "chat-large",
+      "chat-large-eu",
+      "chat-small",
+      "chat-small-eu",
+      "code-claude",
+      "code-gpt",
+      "large-any",
+    ]);
     expect((await openai.models.retrieve("chat-small-eu")).id).toBe("chat-small-eu");
     await expect(openai.models.retrieve("chat-secret")).rejects.toBeInstanceOf(NotFoundError);
   });
@@ -166,7 +174,7 @@ describe("the official openai client", () => {
     expect(sent).toHaveLength(1);
   });
 
-  it("gets an error out of a stream that was cut, never a short answer", async () => {
+  it("gets an error out of a stream that was cut, never a short answer", { timeout: 30_000 }, async () => {
     const { openai } = client(inference);
     const cut = await startTestServer((routes) =>
       routes.replaceAll("upstream_model: gpt-5-mini", "upstream_model: gpt-5-mini+cut=after-4+chunk-delay=20ms"),

@@ -18,6 +18,7 @@ export const FEATURES = {
   seed: "a seed",
   stop_sequences: "stop sequences",
   stop_sequences_over_4: "more than four stop sequences",
+  stop_sequences_blank: "a stop sequence of white space only",
   token_logprobs: "log probabilities of tokens",
   verbosity: "verbosity",
   effort_none: "reasoning effort none",

@@ -18,9 +18,13 @@ export const LOSSES = {
   image_detail_dropped: "The image detail `auto` was left out",
   file_name_dropped: "A file's name was left out",
   file_name_made: "A file without a name was given one",
+  file_name_changed: "A file's name was written in the characters that the protocol takes, or made unlike another one",
   call_ids_rewritten: "Ids of tool calls were rewritten, consistently within the request",
   tool_error_flag_dropped: "The mark that a tool result is an error was left out",
   allowed_tools_filtered: "Only the allowed tools were sent",
+  tools_withheld: "Tools that must not be called were not sent",
+  tool_placeholder_sent:
+    "A tool that cannot be called was sent, because the protocol wants one where the history has calls",
   tool_arguments_normalised: "Tool arguments were printed anew as JSON",
   schema_name_dropped: "A schema's name, description or strictness was left out",
   schema_name_made: "A schema without a name was given one",
@@ -45,6 +49,12 @@ export const LOSSES = {
   top_p_limited: "A `top_p` of 1, which limits nothing, was sent as the most that the protocol takes",
   tool_strictness_widened: "Tools that were not strict were sent as strict, because all of a request's are or none",
   logprobs_coarser: "Log probabilities came without alternatives, or for several tokens together",
+  signature_placeholder:
+    "A tool call of the history that nobody had signed was sent with the provider's mark for such calls",
+  result_files_apart: "Images and files of a tool's result were sent apart from its text",
+  image_detail_for_all: "One image detail was sent for all images of the request",
+  prefill_as_turn: "The beginning of the answer was sent as a turn of the model, which may begin anew",
+  token_bytes_unknown: "Log probabilities came without the bytes of their tokens",
   finish_synthesised: "The provider ended its answer properly without saying why; `stop` was said",
 } as const satisfies Record<string, string>;
 

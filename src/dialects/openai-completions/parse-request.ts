@@ -1,3 +1,4 @@
+import { hasBlankStop } from "../openai-chat/blank-stop.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { tokenBucket, type InferenceRequest, type ProtocolHeaders } from "../../canon/request.ts";
@@ -98,6 +99,7 @@ function readSampling(body: JsonObject, asked: Asked): void {
   const { stop } = body;
   const sequences = Array.isArray(stop) ? stop.length : typeof stop === "string" ? 1 : 0;
   if (sequences > 0) asked.use("stop_sequences", "stop");
+  if (hasBlankStop(stop)) asked.use("stop_sequences_blank", "stop");
   if (sequences > COMMON_STOP_SEQUENCES) asked.use("stop_sequences_over_4", "stop");
 }
 

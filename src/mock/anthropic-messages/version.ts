@@ -22,7 +22,7 @@ export function readEdition(header: (name: string) => string): Edition | Problem
     .split(/[,;]/)
     .map((value) => value.trim())
     .filter((value) => value !== "");
-  const strange = betas.findIndex((value) => !/^[a-z0-9-]{1,60}-\d{4}-\d{2}-\d{2}$/.test(value));
+  const strange = betas.findIndex((value) => !/^[a-z0-9-]{1,60}-\d{4}-?\d{2}-?\d{2}$/.test(value));
   if (strange !== -1)
     return invalid("anthropic-beta", `value ${strange + 1} of the header must be the name and the date of a beta`);
   return { version, betas };

@@ -67,10 +67,16 @@ export function planAnswer(situation: Situation, behaviour: Behaviour): Plan | U
   };
 }
 
+/**
+ * Messages after which no tool is called any more unless it must be. Agents turn what a tool has done into new messages, and a model
+ * that called a tool for each of them would keep them going for ever.
+ */
+const PATIENCE = 12;
+
 /** A tool is called where there is one, except after the result of a tool: so a tool loop ends after one round. */
-function toolsToCall({ tools, endsWithToolResult }: Situation, behaviour: Behaviour): readonly Tool[] {
+function toolsToCall({ tools, endsWithToolResult, messages }: Situation, behaviour: Behaviour): readonly Tool[] {
   const { callable, required, parallel } = tools;
-  const natural = callable.length > 0 && (required || !endsWithToolResult) ? 1 : 0;
+  const natural = callable.length > 0 && (required || (!endsWithToolResult && messages <= PATIENCE)) ? 1 : 0;
   const wanted = callable.length === 0 ? 0 : (behaviour.toolCalls ?? natural);
   const count = parallel ? wanted : Math.min(wanted, 1);
   return Array.from({ length: count }, (_, index) => callable[index % callable.length]).filter(

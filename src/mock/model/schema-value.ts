@@ -39,7 +39,11 @@ export function valueFor(schema: unknown): GeneratedValue {
 function satisfies(schema: unknown, value: unknown): boolean {
   if (typeof schema !== "boolean" && !isJsonObject(schema)) return false;
   try {
-    return new Ajv2020({ strict: false, validateFormats: false, logger: false }).validate(schema, value);
+    // Providers take schemas of any draft; Ajv would look the named one up.
+    const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
+    if (typeof schema === "boolean") return ajv.validate(schema, value);
+    const { $schema: _draft, ...rest } = schema;
+    return ajv.validate(rest, value);
   } catch {
     // A schema that does not compile is satisfied by nothing.
     return false;

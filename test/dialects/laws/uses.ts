@@ -22,6 +22,10 @@ export function featuresUsed(request: GenerateRequest): readonly Feature[] {
   use(request.seed !== null, "seed");
   use(stop.length > 0, "stop_sequences");
   use(stop.length > 4, "stop_sequences_over_4");
+  use(
+    stop.some((sequence) => sequence.trim() === ""),
+    "stop_sequences_blank",
+  );
   use(request.logprobs !== null, "token_logprobs");
   use(request.verbosity !== null, "verbosity");
   use(

@@ -1,3 +1,4 @@
+import { hasBlankStop } from "../blank-stop.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import {
@@ -123,6 +124,7 @@ function askLimits(body: JsonObject, asked: Asked): void {
   if (typeof max_tokens === "number" && typeof max_completion_tokens === "number")
     asked.use("native_chat", "max_tokens");
   if (typeof stop === "string" || (Array.isArray(stop) && stop.length > 0)) asked.use("stop_sequences", "stop");
+  if (hasBlankStop(stop)) asked.use("stop_sequences_blank", "stop");
   if (Array.isArray(stop) && stop.length > MAXIMUM_STOPS) asked.use("native_chat", "stop");
 }
 

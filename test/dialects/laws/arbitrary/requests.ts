@@ -108,7 +108,9 @@ export function requestFor(allowed: Allowed): fc.Arbitrary<GenerateRequest> {
       logitBias: optionally(allowed.has("logit_bias"), { 50256: -100 }),
       seed: optionally(allowed.has("seed"), 0, 42),
       stop: allowed.has("stop_sequences")
-        ? fc.uniqueArray(fc.constantFrom("a", "b", "c", "d", "e", "\n\nHuman:"), { maxLength: stops })
+        ? fc.uniqueArray(fc.constantFrom("a", "b", "c", "d", "e", allowed.has("stop_sequences_blank") ? "\n" : "f"), {
+            maxLength: stops,
+          })
         : fc.constant([]),
       logprobs: optionally(allowed.has("token_logprobs") && allowed.can("logprobs"), 0, 5),
       reasoning: fc.constant(reasoning),

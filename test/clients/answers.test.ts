@@ -1,0 +1,43 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { CALLERS } from "./callers/all.ts";
+import { openSession, type Told } from "./callers/caller.ts";
+import { ROUTES, STARTING, startEstate, variantOf, type Estate, type Route } from "./estate.ts";
+
+let estate: Estate;
+
+beforeAll(async () => {
+  estate = await startEstate();
+}, STARTING);
+
+/** What the simulated providers count for one short question; the legacy protocol has no role to count. */
+const USAGE: Readonly<Record<Route, Told["usage"]>> = {
+  chat: [6, 8],
+  legacy: [2, 8],
+  responses: [6, 8],
+  messages: [6, 8],
+};
+
+describe.each(CALLERS)("$name", (caller) => {
+  it.each(ROUTES)("gets the same answer whole and streamed over the route %s, with one request each", async (route) => {
+    const session = openSession(estate);
+    const whole = await caller.whole(session, route);
+    expect(whole).toEqual({
+      text: expect.stringMatching(new RegExp(`^Simulated answer from simulated-${route} to `)),
+      finish: caller.words.stop,
+      usage: USAGE[route],
+    });
+    expect(await caller.stream(session, route)).toEqual({
+      ...whole,
+      usage: caller.countsStreams ? whole.usage : null,
+    });
+    expect(session.sent).toHaveLength(2);
+  });
+
+  it.each(ROUTES)("says in its own words that an answer is cut short, over the route %s", async (route) => {
+    const session = openSession(estate);
+    for (const ask of [caller.whole, caller.stream]) {
+      expect(await ask(session, variantOf(route, "short"))).toMatchObject({ finish: caller.words.length });
+      expect(await ask(session, variantOf(route, "filtered"))).toMatchObject({ finish: caller.words.filtered });
+    }
+  });
+});

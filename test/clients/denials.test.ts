@@ -1,0 +1,43 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { CALLERS } from "./callers/all.ts";
+import { openSession, statusOf, thrownBy } from "./callers/caller.ts";
+import { ROUTES, STARTING, startEstate, type Estate } from "./estate.ts";
+
+let estate: Estate;
+
+beforeAll(async () => {
+  estate = await startEstate();
+}, STARTING);
+
+// No client's retries are touched here: what they repeat by default is what is tested.
+describe.each(CALLERS)("$name", (caller) => {
+  it.each(ROUTES)("is denied with one request and a message that says everything, over the route %s", async (route) => {
+    for (const ask of [caller.whole, caller.stream]) {
+      const session = openSession(estate, { key: estate.regulatedKey });
+      const error = await thrownBy(ask(session, route));
+      expect(session.sent).toHaveLength(1);
+      expect(statusOf(error)).toBe(403);
+      expect(error.message).toMatch(new RegExp(`data-retention@r1.*nothing_kept.*DATA_RETAINED.*${route}-endpoint`));
+    }
+  });
+
+  it("hears of a route that does not exist once", async () => {
+    for (const ask of [caller.whole, caller.stream]) {
+      const session = openSession(estate);
+      const error = await thrownBy(ask(session, "no-such-route"));
+      expect(session.sent).toHaveLength(1);
+      expect(statusOf(error)).toBe(404);
+      expect(error.message).toMatch(/no-such-route|model/);
+    }
+  });
+
+  it("hears of a key that does not exist once", async () => {
+    for (const ask of [caller.whole, caller.stream]) {
+      const session = openSession(estate, { key: "sbx_production_nobody_nothing" });
+      const error = await thrownBy(ask(session, "chat"));
+      expect(session.sent).toHaveLength(1);
+      expect(statusOf(error)).toBe(401);
+      expect(error.message).not.toContain("nobody");
+    }
+  });
+});

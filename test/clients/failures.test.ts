@@ -1,0 +1,59 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { CALLERS } from "./callers/all.ts";
+import { everythingSaid, openSession, statusOf, thrownBy } from "./callers/caller.ts";
+import { ROUTES, STARTING, startEstate, UPSTREAM_WORDS, variantOf, type Estate, type Variant } from "./estate.ts";
+
+let estate: Estate;
+
+beforeAll(async () => {
+  estate = await startEstate();
+}, STARTING);
+
+/** What breaks after the client has seen text, and what the client is told of it. */
+const BREAKS: readonly (readonly [Variant, RegExp])[] = [
+  ["cut", /the provider's answer ended before it was whole/],
+  ["reset", /the provider closed the connection|the provider's answer ended before it was whole/],
+  ["malformed", /the provider's answer is not what its protocol says/],
+  ["error-frame", /the provider reported an error in its answer/],
+];
+
+/** What the provider says before the first byte, and what becomes of it. Its 401 is about our credentials, not the caller's. */
+const REFUSALS: readonly (readonly [Variant, number, RegExp])[] = [
+  ["unauthorised", 502, /the provider refused the router's credentials/],
+  ["broken", 502, /the provider failed/],
+  ["limited", 502, /the provider's rate limit is exhausted/],
+  ["unwilling", 400, /The provider refused the request as invalid/],
+  ["cut-at-once", 502, /the provider's answer/],
+];
+
+describe.each(CALLERS)("$name", (caller) => {
+  for (const [variant, sentence] of BREAKS) {
+    it.each(ROUTES)(
+      `ends with an error where the provider's stream breaks (${variant}), over the route %s`,
+      async (route) => {
+        const session = openSession(estate, { retries: 0 });
+        if (caller.deafToFailures === true) {
+          expect((await caller.stream(session, variantOf(route, variant))).finish).toBeNull();
+          return;
+        }
+        const error = await thrownBy(caller.stream(session, variantOf(route, variant)));
+        expect(everythingSaid(error)).toMatch(sentence);
+        expect(everythingSaid(error)).not.toMatch(UPSTREAM_WORDS);
+        expect(session.sent).toHaveLength(1);
+      },
+    );
+  }
+
+  for (const [variant, status, sentence] of REFUSALS) {
+    it.each(ROUTES)(`hears our words and never the provider's (${variant}), over the route %s`, async (route) => {
+      const session = openSession(estate, { retries: 0 });
+      for (const ask of [caller.whole, caller.stream]) {
+        const error = await thrownBy(ask(session, variantOf(route, variant)));
+        expect(statusOf(error)).toBe(status);
+        expect(everythingSaid(error)).toMatch(sentence);
+        expect(everythingSaid(error)).not.toMatch(UPSTREAM_WORDS);
+      }
+      expect(session.sent).toHaveLength(2);
+    });
+  }
+});

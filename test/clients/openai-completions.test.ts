@@ -1,0 +1,55 @@
+import type OpenAI from "openai";
+import { BadRequestError } from "openai";
+import { beforeAll, describe, expect, it } from "vitest";
+import { openSession, thrownBy } from "./callers/caller.ts";
+import { openaiClient } from "./callers/openai.ts";
+import { ROUTES, STARTING, startEstate, type Estate, type Route } from "./estate.ts";
+
+let estate: Estate;
+
+beforeAll(async () => {
+  estate = await startEstate();
+}, STARTING);
+
+type Asked = Partial<OpenAI.CompletionCreateParamsNonStreaming>;
+
+/** What one protocol alone can say, and the routes whose protocols cannot. */
+const NATIVE: readonly (readonly [string, Asked, readonly Route[]])[] = [
+  ["prompt", { prompt: ["Hello", "Good evening"] }, ["chat", "responses", "messages"]],
+  ["prompt", { prompt: [1, 2, 3] }, ["chat", "responses", "messages"]],
+  ["suffix", { suffix: "the end" }, ["chat", "responses", "messages"]],
+  ["echo", { echo: true }, ["chat", "responses", "messages"]],
+  ["n", { n: 2 }, ["chat", "responses", "messages"]],
+  ["logprobs", { logprobs: 2 }, ["chat", "responses", "messages"]],
+  ["stop", { stop: ["."] }, ["responses"]],
+  // The messages protocol takes no stop sequence that is nothing but white space.
+  ["stop", { stop: ["\n"] }, ["responses", "messages"]],
+  ["seed", { seed: 7 }, ["responses", "messages"]],
+];
+
+describe.each(ROUTES)("openai completions over the route %s", (route) => {
+  it("keeps to the limit of tokens", async () => {
+    const made = await openaiClient(openSession(estate)).completions.create({
+      model: route,
+      prompt: "Hello",
+      // The least that every protocol takes.
+      max_tokens: 16,
+      temperature: 0.5,
+    });
+    expect(made.object).toBe("text_completion");
+    expect(made.choices).toMatchObject([{ index: 0, finish_reason: "stop", text: expect.stringMatching(/\w/) }]);
+  });
+
+  it.each(NATIVE)("takes or refuses %s by name: %j", async (param, asked, refusing) => {
+    const session = openSession(estate);
+    const request = openaiClient(session).completions.create({ model: route, prompt: "Hello", ...asked });
+    if (refusing.includes(route)) {
+      const error = await thrownBy(request);
+      expect(error).toBeInstanceOf(BadRequestError);
+      expect(error).toMatchObject({ param: expect.stringMatching(new RegExp(`^${param}\\b`)) });
+    } else {
+      expect((await request).choices[0]?.text).toMatch(/\w/);
+    }
+    expect(session.sent).toHaveLength(1);
+  });
+});
