@@ -39,7 +39,37 @@ export type ProviderAuth =
       readonly prefix: string;
       readonly secret: SecretReference;
       readonly onMissing: OnMissingSecret;
-    };
+    }
+  | AwsSigning
+  | GoogleOauth;
+
+/** Where keys for AWS signatures come from. One source is asked, never a chain: nothing else may answer for it by accident. */
+export const AWS_CREDENTIAL_SOURCES = ["env", "web_identity", "shared_file", "container", "instance"] as const;
+export type AwsCredentialSource = (typeof AWS_CREDENTIAL_SOURCES)[number];
+
+/** Every call is signed (AWS Signature Version 4). */
+export interface AwsSigning {
+  readonly kind: "aws_sigv4";
+  /** The service's name in signatures, such as `bedrock`. */
+  readonly service: string;
+  readonly region: string;
+  readonly credentials: AwsCredentialSource;
+  /** Profile of the shared files; means nothing for other sources. */
+  readonly profile: string;
+  readonly onMissing: OnMissingSecret;
+}
+
+export const GOOGLE_CREDENTIAL_SOURCES = ["adc", "metadata_server"] as const;
+export type GoogleCredentialSource = (typeof GOOGLE_CREDENTIAL_SOURCES)[number];
+
+/** Calls carry a short-lived OAuth token, renewed before it expires. */
+export interface GoogleOauth {
+  readonly kind: "google_oauth";
+  /** Sorted. */
+  readonly scopes: readonly string[];
+  readonly credentials: GoogleCredentialSource | { readonly file: string };
+  readonly onMissing: OnMissingSecret;
+}
 
 /** All milliseconds. */
 export interface Timeouts {

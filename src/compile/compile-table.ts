@@ -9,6 +9,7 @@ import { normaliseText } from "./authored/text.ts";
 import { checkFeatures } from "./checks/features.ts";
 import { checkModels } from "./checks/models.ts";
 import { checkProviders } from "./checks/providers.ts";
+import { checkSigning } from "./checks/signing.ts";
 import { checkRegions } from "./checks/regions.ts";
 import { checkRoutes } from "./checks/routes.ts";
 import { checkUsage } from "./checks/usage.ts";
@@ -63,6 +64,7 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
   const endpoints = resolveEndpoints(scene);
   const routes = resolveRoutes(scene, endpoints);
   checkProviders(scene);
+  checkSigning(scene);
   checkRegions(scene, endpoints);
   checkModels(scene, endpoints);
   checkFeatures(scene, endpoints);

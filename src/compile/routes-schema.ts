@@ -3,7 +3,8 @@ import { FEATURE_NAMES } from "../canon/generate/feature.ts";
 import { MODEL_OPERATIONS } from "../canon/operation.ts";
 import { REASONING_EFFORTS } from "../canon/request.ts";
 import { RETENTIONS } from "../canon/table.ts";
-import { auth, endpoint, model, provider } from "./authored/schema-supply.ts";
+import { auth } from "./authored/schema-auth.ts";
+import { endpoint, model, provider } from "./authored/schema-supply.ts";
 import { policies, route, vocabulary, workspace } from "./authored/schema-use.ts";
 import { object, rows, type Schema } from "./authored/schema.ts";
 
@@ -94,6 +95,11 @@ function definitions(dialects: readonly string[]): Readonly<Record<string, Schem
     },
     tokens: { type: "integer", minimum: 1, maximum: 1_000_000_000 },
     dollars: { type: "number", minimum: 0, maximum: 1_000_000 },
+    path: {
+      type: "string",
+      pattern: "^[^\\u0000-\\u001f]{1,1024}$",
+      patternErrorMessage: "the path of a file",
+    },
     auth,
     secret: {
       type: "object",
@@ -106,9 +112,7 @@ function definitions(dialects: readonly string[]): Readonly<Record<string, Schem
           description: "Name of an environment variable.",
         },
         file: {
-          type: "string",
-          pattern: "^[^\\u0000-\\u001f]{1,1024}$",
-          patternErrorMessage: "the path of a file",
+          $ref: "#/$defs/path",
           description: "Path of a file that holds the secret; one line feed at its end is ignored.",
         },
       },

@@ -1,3 +1,5 @@
+import { variable } from "../canon/credentials/places.ts";
+import { findCredentialGap } from "./call-credentials.ts";
 import type { OnMissingSecret, RoutingTable, SecretReference } from "../canon/table.ts";
 
 export interface MissingSecret {
@@ -7,7 +9,7 @@ export interface MissingSecret {
 }
 
 export interface ResolvedSecrets {
-  /** Provider id → secret. The only place where a secret stands after start; never log it, never put it into the table. */
+  /** Provider id → secret, for providers whose header never changes. The only place where a secret stands after start; never log it, never put it into the table. */
   readonly secrets: ReadonlyMap<string, string>;
   /** Not set, empty, or in a file that cannot be read. The caller does what `onMissing` says. */
   readonly missing: readonly MissingSecret[];
@@ -31,18 +33,20 @@ export function resolveSecrets(
   const refused: { provider: string; reference: SecretReference }[] = [];
   for (const { id: provider, auth } of Object.values(table.providers)) {
     if (auth.kind === "none") continue;
+    if (auth.kind !== "header") {
+      const found = findCredentialGap(auth, environment, readFile);
+      if (found?.gap === "missing") missing.push({ provider, reference: found.reference, onMissing: auth.onMissing });
+      if (found?.gap === "unusable") refused.push({ provider, reference: found.reference });
+      continue;
+    }
     const { secret: reference, onMissing } = auth;
-    const value = "env" in reference ? fromEnvironment(environment, reference.env) : fromFile(readFile, reference.file);
+    const value = "env" in reference ? variable(environment, reference.env) : fromFile(readFile, reference.file);
     if (value === "") missing.push({ provider, reference, onMissing });
     // A line feed inside a header value would let a secret write headers of its own.
     else if (/[^\x20-\x7e]/.test(value)) refused.push({ provider, reference });
     else secrets.set(provider, value);
   }
   return { secrets, missing, refused };
-}
-
-function fromEnvironment(environment: Readonly<Record<string, string | undefined>>, name: string): string {
-  return Object.hasOwn(environment, name) ? (environment[name] ?? "") : "";
 }
 
 function fromFile(readFile: (path: string) => string, path: string): string {

@@ -167,6 +167,8 @@ export interface Upstream {
   readonly parseAnswer: (bytes: Uint8Array, request: GenerateRequest, target: Target) => readonly InferenceEvent[];
   /** Makes a failure of an answer with an error status. Nothing of the upstream's text is kept. */
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
+  /** Content type of the dialect's streams, lower case, without parameters; `text/event-stream` where absent. */
+  readonly streamType?: string;
 }
 
 /** Makes events of an upstream's bytes, wherever they are cut. The laws of `InferenceEvent` hold over everything it ever gives. */

@@ -30,7 +30,14 @@ export interface FlagFacts {
   readonly withdraws: readonly Feature[];
 }
 
-const SAMPLING = ["sampling", "temperature_above_1", "penalties", "logit_bias", "seed"] as const;
+const SAMPLING = [
+  "sampling",
+  "temperature_above_1",
+  "penalties",
+  "penalties_outside_0_1",
+  "logit_bias",
+  "seed",
+] as const;
 const EFFORTS = [
   "effort_none",
   "effort_minimal",
@@ -79,6 +86,7 @@ export const DIALECTS = {
       ...EFFORTS,
       ...TOOL_CHOICES,
       "forced_tool_with_reasoning",
+      "schema_with_tools",
       "constrained_schema",
       "stop_sequences",
       "stop_sequences_blank",
@@ -150,6 +158,7 @@ export const DIALECTS = {
       ...TOOL_CHOICES,
       "forced_tool_with_reasoning",
       "signed_reasoning",
+      "schema_with_tools",
       "constrained_schema",
       "token_logprobs",
       "verbosity",
@@ -160,7 +169,7 @@ export const DIALECTS = {
       "file_of_other_type",
       "tool_result_files",
     ],
-    optional: ["penalties"],
+    optional: ["penalties", "penalties_outside_0_1"],
     takesBudgets: false,
     takesBetas: false,
     signs: true,
@@ -201,6 +210,7 @@ export const DIALECTS = {
       "reasoning_budget",
       ...TOOL_CHOICES,
       "signed_reasoning",
+      "schema_with_tools",
       "constrained_schema",
       "stop_sequences",
       "stop_sequences_over_4",
@@ -224,6 +234,33 @@ export const DIALECTS = {
       },
     },
     demandsOutputLimit: true,
+  },
+  "cohere-chat": {
+    operations: ["generate"],
+    expresses: ["tools", "json_schema", "json_object", "image_input", "reasoning", "logprobs"],
+    features: [
+      "conversation",
+      "sampling",
+      "top_k",
+      "penalties",
+      "seed",
+      "stop_sequences",
+      "token_logprobs",
+      "effort_none",
+      "reasoning_budget",
+      "mid_conversation_system",
+      "image_url",
+      "image_detail",
+      "tool_strict",
+      "tool_choice_required",
+      "tool_choice_allowed",
+    ],
+    optional: ["stop_sequences_blank", "forced_tool_with_reasoning", "constrained_schema"],
+    takesBudgets: true,
+    takesBetas: false,
+    signs: false,
+    flags: {},
+    demandsOutputLimit: false,
   },
 } as const satisfies Record<string, DialectFacts>;
 

@@ -1,5 +1,6 @@
 import type { Upstream } from "./dialect.ts";
 import { messagesUpstream } from "./anthropic-messages/dialect.ts";
+import { cohereChatUpstream } from "./cohere-chat/dialect.ts";
 import type { DialectName } from "./names.ts";
 import { chatUpstream } from "./openai-chat/dialect.ts";
 import { completionsUpstream } from "./openai-completions/dialect.ts";
@@ -11,4 +12,5 @@ export const UPSTREAMS: Readonly<Record<DialectName, Upstream>> = {
   "openai-completions": completionsUpstream,
   "openai-responses": responsesUpstream,
   "anthropic-messages": messagesUpstream,
+  "cohere-chat": cohereChatUpstream,
 };

@@ -1,5 +1,8 @@
 import { Pool, type Dispatcher } from "undici";
+import { canonicalJson } from "../canon/json.ts";
 import type { ProviderRow, RoutingTable } from "../canon/table.ts";
+import type { Authorize } from "./credentials/authorize.ts";
+import { Shared } from "./shared.ts";
 
 /** Everything that a call to one provider needs and that does not change from call to call. */
 export interface Connection {
@@ -9,6 +12,8 @@ export interface Connection {
   readonly pathPrefix: string;
   /** Names and values by turns, credentials included; never logged. */
   readonly headers: readonly string[];
+  /** Makes the credentials of each call; absent where they stand in `headers`. */
+  readonly authorize?: Authorize;
   /** The simulated upstream answers for this provider. */
   readonly simulated: boolean;
   /** Shared by every connection to the provider, so that a reload does not double its limit. */
@@ -25,11 +30,8 @@ export interface Access {
   readonly secret: string | null;
   /** Scheme and host of the simulated upstream that stands in for the provider. */
   readonly simulatedOrigin: string | null;
-}
-
-interface PooledConnection {
-  readonly dispatcher: Pool;
-  users: number;
+  /** The way to credentials that are made for each call, where the provider has such; called unless one is in use already. */
+  readonly makeAuthorize?: () => Authorize | null;
 }
 
 /**
@@ -37,8 +39,10 @@ interface PooledConnection {
  * ended: a pool is closed only when nobody uses it (lessons.md, F32), so a reload keeps connections warm.
  */
 export class ConnectionPools {
-  readonly #pools = new Map<string, PooledConnection>();
-  readonly #gates = new Map<string, { readonly gate: Gate; users: number }>();
+  readonly #pools = new Shared<Pool>();
+  readonly #gates = new Shared<Gate>();
+  /** Shared too, so that a reload neither asks for tokens anew nor loses good ones while their issuer is down. */
+  readonly #authorizers = new Shared<Authorize | null>();
 
   /** Connections for every provider that `access` gives a way to. Call `release` once, when they are no longer used. */
   acquire(
@@ -46,83 +50,72 @@ export class ConnectionPools {
     access: (provider: ProviderRow) => Access | null,
   ): { readonly connections: ReadonlyMap<string, Connection>; readonly release: () => Promise<void> } {
     const connections = new Map<string, Connection>();
-    const taken: string[] = [];
-    const gated: string[] = [];
+    const taken: Taken = { pools: [], gates: [], authorizers: [] };
     for (const provider of Object.values(table.providers)) {
       const way = access(provider);
-      if (way === null) continue;
-      const { origin } = new URL(way.simulatedOrigin ?? provider.baseUrl);
-      const key = `${provider.id}|${origin}|${provider.maxConcurrency}|${provider.timeouts.connect}`;
-      taken.push(key);
-      gated.push(provider.id);
-      connections.set(provider.id, {
-        provider,
-        dispatcher: this.#take(key, origin, provider),
-        gate: this.#takeGate(provider.id),
-        // The simulated upstream takes any prefix, so that what is tested is what will be called.
-        pathPrefix: new URL(provider.baseUrl).pathname.replace(/\/$/, ""),
-        headers: staticHeaders(provider, way),
-        simulated: way.simulatedOrigin !== null,
-      });
+      if (way !== null) connections.set(provider.id, this.#connect(provider, way, taken));
     }
-    return { connections, release: () => this.#release(taken, gated) };
+    return { connections, release: () => this.#release(taken) };
   }
 
-  #take(key: string, origin: string, provider: ProviderRow): Dispatcher {
-    const known = this.#pools.get(key);
-    if (known !== undefined) {
-      known.users += 1;
-      return known.dispatcher;
-    }
-    const dispatcher = new Pool(origin, {
-      connections: provider.maxConcurrency,
-      pipelining: 1,
-      connect: { timeout: provider.timeouts.connect },
-      // Deadlines are ours (exchange.ts): undici's own timers are half a second coarse.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: 30_000,
-    });
-    this.#pools.set(key, { dispatcher, users: 1 });
-    return dispatcher;
+  #connect(provider: ProviderRow, way: Access, taken: Taken): Connection {
+    const { origin, pathname } = new URL(provider.baseUrl);
+    const target = way.simulatedOrigin === null ? origin : new URL(way.simulatedOrigin).origin;
+    const pool = `${provider.id}|${target}|${provider.maxConcurrency}|${provider.timeouts.connect}`;
+    taken.pools.push(pool);
+    taken.gates.push(provider.id);
+    const authorize = this.#authorize(provider, way, taken);
+    return {
+      provider,
+      dispatcher: this.#pools.take(pool, () => openPool(target, provider)),
+      gate: this.#gates.take(provider.id, () => ({ inFlight: 0 })),
+      // The simulated upstream takes any prefix, so that what is tested is what will be called.
+      pathPrefix: pathname.replace(/\/$/, ""),
+      headers: staticHeaders(provider, way),
+      ...(authorize === null ? {} : { authorize }),
+      simulated: way.simulatedOrigin !== null,
+    };
   }
 
-  #takeGate(provider: string): Gate {
-    const known = this.#gates.get(provider);
-    if (known !== undefined) {
-      known.users += 1;
-      return known.gate;
-    }
-    const gate = { inFlight: 0 };
-    this.#gates.set(provider, { gate, users: 1 });
-    return gate;
+  /** A stand-in gets no credentials: they are not its to see. */
+  #authorize(provider: ProviderRow, way: Access, taken: Taken): Authorize | null {
+    if (way.makeAuthorize === undefined || way.simulatedOrigin !== null) return null;
+    const key = `${provider.id}|${provider.baseUrl}|${provider.timeouts.connect}|${canonicalJson(provider.auth)}`;
+    taken.authorizers.push(key);
+    return this.#authorizers.take(key, way.makeAuthorize);
   }
 
-  async #release(keys: readonly string[], gated: readonly string[]): Promise<void> {
-    for (const provider of gated) {
-      const known = this.#gates.get(provider);
-      if (known === undefined) continue;
-      known.users -= 1;
-      if (known.users === 0) this.#gates.delete(provider);
-    }
-    const unused: Pool[] = [];
-    for (const key of keys) {
-      const pooled = this.#pools.get(key);
-      if (pooled === undefined) continue;
-      pooled.users -= 1;
-      if (pooled.users > 0) continue;
-      this.#pools.delete(key);
-      unused.push(pooled.dispatcher);
-    }
+  async #release(taken: Taken): Promise<void> {
+    for (const key of taken.gates) this.#gates.release(key);
+    for (const key of taken.authorizers) this.#authorizers.release(key);
+    const unused = taken.pools.flatMap((key) => this.#pools.release(key) ?? []);
     await Promise.all(unused.map((pool) => pool.close()));
   }
 
   /** Ends every connection, whoever uses it. For the end of the process. */
   async destroy(): Promise<void> {
-    const pools = [...this.#pools.values()];
-    this.#pools.clear();
-    await Promise.all(pools.map(({ dispatcher }) => dispatcher.destroy()));
+    this.#authorizers.clear();
+    await Promise.all(this.#pools.clear().map((pool) => pool.destroy()));
   }
+}
+
+/** Keys of what one table has taken. */
+interface Taken {
+  readonly pools: string[];
+  readonly gates: string[];
+  readonly authorizers: string[];
+}
+
+function openPool(origin: string, provider: ProviderRow): Pool {
+  return new Pool(origin, {
+    connections: provider.maxConcurrency,
+    pipelining: 1,
+    connect: { timeout: provider.timeouts.connect },
+    // Deadlines are ours (exchange.ts): undici's own timers are half a second coarse.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: 30_000,
+  });
 }
 
 function staticHeaders(provider: ProviderRow, way: Access): readonly string[] {

@@ -2,6 +2,7 @@ import type { Dispatcher } from "undici";
 import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 import type { Timeouts } from "../canon/table.ts";
 import type { Connection } from "./connections.ts";
+import type { Authorize } from "./credentials/authorize.ts";
 import { failureOfTransport } from "./transport-failure.ts";
 
 type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
@@ -25,6 +26,8 @@ export interface ExchangeRequest {
 
 /** How long an answer whose last event has been read may take to end before its connection is given up, milliseconds. */
 const DRAIN_TIME = 100;
+
+const METHOD = "POST";
 
 /** One upstream call: its socket, its deadlines, its one end. */
 export class Exchange implements Dispatcher.DispatchHandler {
@@ -51,14 +54,29 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   start(connection: Connection): void {
     this.#watch();
+    if (connection.authorize === undefined) this.#dispatch(connection, this.#request.headers);
+    else void this.#authorized(connection, connection.authorize);
+  }
+
+  async #authorized(connection: Connection, authorize: Authorize): Promise<void> {
+    const { path, headers, body } = this.#request;
+    let credentials: readonly string[];
+    try {
+      credentials = await authorize({ method: METHOD, path, headers, body });
+    } catch {
+      // What went wrong may hold a token or the name of a file; the kind says whom it concerns.
+      return this.#fail({ kind: "auth", status: null, retryAfter: null, code: null });
+    }
+    if (this.#ended) return;
+    // The provider has not been asked yet; its time begins now.
+    this.#silenceEnds = performance.now() + this.#request.timeouts.firstByte;
+    this.#dispatch(connection, [...headers, ...credentials]);
+  }
+
+  #dispatch(connection: Connection, headers: readonly string[]): void {
     try {
       connection.dispatcher.dispatch(
-        {
-          path: this.#request.path,
-          method: "POST",
-          headers: [...this.#request.headers],
-          body: this.#request.body,
-        },
+        { path: this.#request.path, method: METHOD, headers: [...headers], body: this.#request.body },
         this,
       );
     } catch (error) {

@@ -14,7 +14,7 @@ const SENTENCES: Readonly<Record<FailureKind, string>> = {
   rate_limited: "the provider's rate limit is exhausted",
   overloaded: "the provider is overloaded",
   server_error: "the provider failed",
-  auth: "the provider refused the router's credentials; this is for the operator to mend, not for the caller",
+  auth: "the provider refused the router's credentials, or none could be had; this is for the operator to mend, not for the caller",
   not_found: "the provider does not know the model or path that routes.yaml names",
   rejected: "the provider refused the request as invalid",
   redirect: "the provider answered with a redirect, which is never followed",

@@ -116,7 +116,7 @@ export class RelayAttempt implements ExchangeListener {
     if (decompressor === undefined) return this.#giveUp("malformed");
     this.#decompressor = decompressor;
     const type = String(headers["content-type"] ?? "").toLowerCase();
-    if (status === 200 && this.#job.request.shape.stream && type.startsWith("text/event-stream")) {
+    if (status === 200 && this.#job.request.shape.stream && type.startsWith(this.#passage.streamType)) {
       this.#stream = this.#passage.stream();
     }
   }

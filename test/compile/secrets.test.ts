@@ -75,3 +75,86 @@ describe("resolveSecrets", () => {
     });
   });
 });
+
+describe("secrets of credentials made per call", () => {
+  const AWS = "aws_sigv4: { service: bedrock, region: eu-west-1, credentials:";
+  const resolve = (auth: string, environment: Record<string, string>, files: Record<string, string> = {}) => {
+    const text = CLEAN.replace("{ bearer: { env: ALPHA_KEY } }", `{ ${auth}, on_missing_secret: disable }`).replace(
+      "{ header: X-Api-Key, secret: { file: /run/secrets/beta } }",
+      "none",
+    );
+    const { table: made } = compileTable({ path: "routes.yaml", text }) as { table: RoutingTable };
+    const { secrets, missing, refused } = resolveSecrets(made, environment, (path) => files[path] ?? absent());
+    expect(secrets.size).toBe(0);
+    for (const one of missing) expect(one).toMatchObject({ provider: "alpha-eu", onMissing: "disable" });
+    return {
+      missing: missing.map(({ reference }) => reference),
+      refused: refused.map(({ reference }) => reference),
+    };
+  };
+  const KEYS = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" };
+  const ROLE = { AWS_ROLE_ARN: "arn", AWS_WEB_IDENTITY_TOKEN_FILE: "/token" };
+  const HOME = { HOME: "/home/u" };
+  const NOTHING = { missing: [], refused: [] };
+
+  test.each<[string, Record<string, string>, Record<string, string>, object]>([
+    [`${AWS} env }`, KEYS, {}, NOTHING],
+    [`${AWS} env }`, { AWS_ACCESS_KEY_ID: "id" }, {}, { missing: [{ env: "AWS_SECRET_ACCESS_KEY" }], refused: [] }],
+    [`${AWS} env }`, {}, {}, { missing: [{ env: "AWS_ACCESS_KEY_ID" }], refused: [] }],
+    [
+      `${AWS} env }`,
+      { ...KEYS, AWS_SESSION_TOKEN: "a\nb" },
+      {},
+      { missing: [], refused: [{ env: "AWS_SESSION_TOKEN" }] },
+    ],
+    [`${AWS} web_identity }`, ROLE, { "/token": "t" }, NOTHING],
+    [`${AWS} web_identity }`, ROLE, {}, { missing: [{ file: "/token" }], refused: [] }],
+    [
+      `${AWS} web_identity }`,
+      { AWS_ROLE_ARN: "arn" },
+      {},
+      { missing: [{ env: "AWS_WEB_IDENTITY_TOKEN_FILE" }], refused: [] },
+    ],
+    [`${AWS} shared_file }`, HOME, { "/home/u/.aws/credentials": "[other]\n[default]\n" }, NOTHING],
+    [`${AWS} shared_file, profile: m }`, HOME, { "/home/u/.aws/config": '[profile "m"]\n' }, NOTHING],
+    [`${AWS} shared_file, profile: m }`, { AWS_CONFIG_FILE: "/c" }, { "/c": "[profile m]" }, NOTHING],
+    [
+      `${AWS} shared_file, profile: m }`,
+      HOME,
+      { "/home/u/.aws/credentials": "[default]\n" },
+      { missing: [{ file: "/home/u/.aws/credentials" }], refused: [] },
+    ],
+    [`${AWS} container }`, { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: "/x" }, {}, NOTHING],
+    [`${AWS} container }`, {}, {}, { missing: [{ env: "AWS_CONTAINER_CREDENTIALS_FULL_URI" }], refused: [] }],
+    [`${AWS} instance }`, {}, {}, NOTHING],
+    ["google_oauth: { credentials: metadata_server }", {}, {}, NOTHING],
+    ["google_oauth: { credentials: adc }", { GOOGLE_APPLICATION_CREDENTIALS: "/g" }, { "/g": "{}" }, NOTHING],
+    [
+      "google_oauth: { credentials: adc }",
+      { GOOGLE_APPLICATION_CREDENTIALS: "/g" },
+      {},
+      { missing: [{ file: "/g" }], refused: [] },
+    ],
+    [
+      "google_oauth: { credentials: adc }",
+      HOME,
+      { "/home/u/.config/gcloud/application_default_credentials.json": "{}" },
+      NOTHING,
+    ],
+    [
+      "google_oauth: { credentials: adc }",
+      { CLOUDSDK_CONFIG: "/c" },
+      { "/c/application_default_credentials.json": "{}" },
+      NOTHING,
+    ],
+    ["google_oauth: { credentials: { file: g.json } }", {}, { "g.json": "{}" }, NOTHING],
+    [
+      "google_oauth: { credentials: { file: g.json } }",
+      {},
+      { "g.json": "\n" },
+      { missing: [{ file: "g.json" }], refused: [] },
+    ],
+  ])("%s with %j and files %j", (auth, environment, files, expected) => {
+    expect(resolve(auth, environment, files)).toEqual(expected);
+  });
+});

@@ -8,11 +8,19 @@ import { DIALECTS, type DialectName } from "../../src/dialects/names.ts";
 import { SseFramer } from "../../src/dialects/sse.ts";
 import { UPSTREAMS } from "../../src/dialects/table.ts";
 import { TranslatedStream } from "../../src/dialects/translation/translated-stream.ts";
-import { contextOf, DIALECT_NAMES, NO_EDITS, NO_HEADERS, SURFACES, targetOf } from "../support/dialects.ts";
+import {
+  contextOf,
+  DIALECT_NAMES,
+  NO_EDITS,
+  NO_HEADERS,
+  SURFACE_DIALECTS,
+  SURFACES,
+  targetOf,
+  type SurfaceDialect,
+} from "../support/dialects.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
 
 /** Every recorded exchange of a protocol of ours, crossed to every other (protocols.md §7, tests 4 and 5). */
-const PROTOCOLS: readonly DialectName[] = DIALECT_NAMES;
 const present = readRecordings("openai-chat") !== null;
 const encoder = new TextEncoder();
 
@@ -21,7 +29,7 @@ type Fate =
   | { readonly kind: "mapped" | "lossy"; readonly line: string; readonly body: string }
   | { readonly kind: "refused"; readonly line: string };
 
-function fateOf(surface: DialectName, dialect: DialectName, body: JsonObject): Fate {
+function fateOf(surface: SurfaceDialect, dialect: DialectName, body: JsonObject): Fate {
   const request = SURFACES[surface].parse(body, JSON.stringify(body).length, NO_HEADERS);
   if ("code" in request) return { kind: "refused", line: `${request.code} ${request.param ?? ""}` };
   const facts = DIALECTS[dialect];
@@ -108,7 +116,7 @@ function patternOf({ path }: Leaf): string {
  * What disappeared: leaves that can be changed and taken out without any difference, neither in what is sent nor in what is recorded as
  * lost. A leaf that says a default only differs when it is changed; one that is lost on record when all of its kind are taken out.
  */
-function silentLeaves(surface: DialectName, dialect: DialectName, body: JsonObject, fate: Fate): readonly string[] {
+function silentLeaves(surface: SurfaceDialect, dialect: DialectName, body: JsonObject, fate: Fate): readonly string[] {
   if (fate.kind === "refused") return [];
   const leaves = leavesOf(body).filter(({ path }) => !path.some((name) => OWNED.has(String(name))));
   const step = Math.max(1, Math.floor(leaves.length / 40));
@@ -136,7 +144,7 @@ function withoutAll(body: JsonObject, patterns: ReadonlySet<string>): JsonObject
 }
 
 /** Events of a whole stream, or of its first part. */
-function terminalOf(bytes: readonly Uint8Array[], dialect: DialectName): InferenceEvent["type"] {
+function terminalOf(bytes: readonly Uint8Array[], dialect: SurfaceDialect): InferenceEvent["type"] {
   const parser = UPSTREAMS[dialect].parseStream(ASKED, targetOf(dialect));
   const events = [...bytes.flatMap((one) => parser.push(one)), ...parser.end()];
   const answer = collectAnswer(events);
@@ -144,14 +152,14 @@ function terminalOf(bytes: readonly Uint8Array[], dialect: DialectName): Inferen
 }
 
 /** The plainest request, for streams that were recorded without theirs. */
-const PLAIN: Readonly<Record<DialectName, JsonObject>> = {
+const PLAIN: Readonly<Record<SurfaceDialect, JsonObject>> = {
   "openai-chat": { model: "m", stream: true, messages: [{ role: "user", content: "x" }] },
   "openai-completions": { model: "m", stream: true, prompt: "x" },
   "openai-responses": { model: "m", stream: true, input: "x" },
   "anthropic-messages": { model: "m", stream: true, max_tokens: 10, messages: [{ role: "user", content: "x" }] },
 };
 
-function plainRequest(dialect: DialectName): InferenceRequest {
+function plainRequest(dialect: SurfaceDialect): InferenceRequest {
   const request = SURFACES[dialect].parse(PLAIN[dialect], 100, NO_HEADERS);
   if ("code" in request) throw new Error(request.message);
   return request;
@@ -163,7 +171,7 @@ const ASKED = canonical.request;
 
 function translate(
   recorded: DialectName,
-  surface: DialectName,
+  surface: SurfaceDialect,
   bytes: readonly Uint8Array[],
 ): {
   readonly printed: readonly Uint8Array[];
@@ -192,11 +200,11 @@ describe.skipIf(!present)("recorded traffic crossed (skipped where ../shared/rec
     () => {
       const table: string[] = [];
       const silent = new Set<string>();
-      for (const protocol of PROTOCOLS) {
+      for (const protocol of SURFACE_DIALECTS) {
         const bodies = (readRecordings(protocol) ?? []).flatMap(({ id, request }) =>
           isJsonObject(request?.body) ? [{ id, body: { ...request.body, model: "m" } }] : [],
         );
-        for (const dialect of PROTOCOLS) {
+        for (const dialect of DIALECT_NAMES) {
           if (dialect === protocol) continue;
           const counts = { mapped: 0, lossy: 0, refused: 0 };
           const reasons = new Map<string, number>();
@@ -228,12 +236,12 @@ describe.skipIf(!present)("recorded traffic crossed (skipped where ../shared/rec
     { timeout: 300_000 },
     () => {
       const table: string[] = [];
-      for (const protocol of PROTOCOLS) {
+      for (const protocol of DIALECT_NAMES) {
         const streams = (readRecordings(protocol) ?? []).filter(
           ({ status, response }) =>
             status === 200 && (response.body_type === "sse" || response.body_type === "jsonl-chunks"),
         );
-        for (const surface of PROTOCOLS) {
+        for (const surface of SURFACE_DIALECTS) {
           if (surface === protocol) continue;
           const codes = new Map<string, number>();
           let [whole, cuts] = [0, 0];
@@ -274,6 +282,7 @@ const ENDS: Readonly<Record<DialectName, RegExp>> = {
   "openai-completions": /"finish_reason":\s*"\w|\[DONE\]/,
   "openai-responses": /"type":\s*"response\.(completed|incomplete)"/,
   "anthropic-messages": /"type":\s*"message_stop"/,
+  "cohere-chat": /"type":\s*"message-end"/,
 };
 
 function saidItsEnd(protocol: DialectName, bytes: readonly Uint8Array[]): boolean {

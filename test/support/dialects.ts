@@ -9,13 +9,19 @@ import { endpoint, model, provider } from "./table.ts";
 
 export const DIALECT_NAMES: readonly DialectName[] = Object.keys(DIALECTS).filter(isDialectName);
 
-/** The generation surface of each dialect. */
-export const SURFACES: Readonly<Record<DialectName, Surface>> = {
+/** The generation surface of each dialect that products speak too. */
+export const SURFACES = {
   "openai-chat": chatSurface,
   "openai-completions": completionsSurface,
   "openai-responses": responsesSurface,
   "anthropic-messages": messagesSurface,
-};
+} as const satisfies Partial<Record<DialectName, Surface>>;
+
+export type SurfaceDialect = keyof typeof SURFACES;
+
+export const SURFACE_DIALECTS: readonly SurfaceDialect[] = DIALECT_NAMES.filter(
+  (name): name is SurfaceDialect => name in SURFACES,
+);
 
 /** An endpoint of the dialect that has everything the dialect has. */
 export function targetOf(dialect: DialectName): Target {

@@ -14,6 +14,7 @@ export const FEATURES = {
   temperature_above_1: "a temperature above 1",
   top_k: "top_k",
   penalties: "a frequency or presence penalty",
+  penalties_outside_0_1: "a frequency or presence penalty below 0 or above 1",
   logit_bias: "logit_bias",
   seed: "a seed",
   stop_sequences: "stop sequences",
@@ -42,6 +43,7 @@ export const FEATURES = {
   tool_choice_allowed: "a tool choice that allows some of the tools",
   forced_tool_with_reasoning: "a forced tool together with reasoning",
   parallel_tool_calls_off: "parallel tool calls switched off",
+  schema_with_tools: "a response format together with tools",
   constrained_schema: "a response schema together with reasoning or a forced tool",
 } as const satisfies Record<string, string>;
 

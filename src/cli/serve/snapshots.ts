@@ -7,6 +7,7 @@ import { loadConfiguration } from "../../compile/load.ts";
 import { resolveSecrets, type MissingSecret } from "../../compile/secrets.ts";
 import { createDecider } from "../../decide/decider.ts";
 import type { Access, ConnectionPools } from "../../dispatch/connections.ts";
+import { createAuthorize } from "../../dispatch/credentials/authorize.ts";
 import type { Snapshot } from "../../http/runtime.ts";
 import { policyData } from "../../policy/policy-data.ts";
 import { createPolicySet } from "../../policy/policy-set.ts";
@@ -62,11 +63,15 @@ export async function buildSnapshot(supply: SnapshotSupply): Promise<BuiltSnapsh
   const simulated = secrets.missing.filter(({ onMissing }) => onMissing === "simulate");
   const origin = simulated.length > 0 ? await supply.simulatedOrigin() : null;
   const simulatedIds = new Set(simulated.map(({ provider }) => provider));
+  const missingIds = new Set(secrets.missing.map(({ provider }) => provider));
   const { connections, release } = supply.pools.acquire(table, (provider): Access | null => {
     if (simulatedIds.has(provider.id)) return { secret: null, simulatedOrigin: origin };
-    const secret = secrets.secrets.get(provider.id) ?? null;
-    if (provider.auth.kind !== "none" && secret === null) return null;
-    return { secret, simulatedOrigin: null };
+    if (missingIds.has(provider.id)) return null;
+    return {
+      secret: secrets.secrets.get(provider.id) ?? null,
+      simulatedOrigin: null,
+      makeAuthorize: () => createAuthorize(provider, { environment: supply.environment, folder, now: Date.now }),
+    };
   });
   return {
     ok: true,

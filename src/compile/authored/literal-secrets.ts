@@ -25,6 +25,8 @@ const SECRET_KEY =
 /** Keys of ours that end like a secret's and hold none. */
 const HARMLESS_KEYS: ReadonlySet<string> = new Set(["on_missing_secret"]);
 
+const SOURCE_WORD = /^[a-z_]{0,20}$/;
+
 const RUN = /[A-Za-z0-9+]{20,}/g;
 
 const FIX = "revoke it if it was committed, then refer to it: `{env: NAME}` or `{file: path}`";
@@ -96,10 +98,16 @@ export function reportLiteralSecrets(text: string, tree: ConfigNode | null, find
 function isLiteralSecret(path: Path, value: string): boolean {
   if (looksLikeSecret(value)) return true;
   const name = path.at(-1);
+  if (isSourceOfCredentials(path)) return !SOURCE_WORD.test(value);
   if (typeof name === "string" && SECRET_KEY.test(name) && !HARMLESS_KEYS.has(name)) return value !== "";
   if (path[0] !== "providers" || path[2] !== "auth") return false;
   // `auth: <text>` can only be `none`; any other text may be the key itself.
   return path.length === 3 ? value !== "none" : looksRandom(value);
+}
+
+/** `providers.*.auth.*.credentials` says where credentials come from, in a word that no issuer could have given. */
+function isSourceOfCredentials(path: Path): boolean {
+  return path.length === 5 && path[0] === "providers" && path[2] === "auth" && path[4] === "credentials";
 }
 
 /** A path as messages show it: a key can be a credential too, pasted into the wrong place. */

@@ -2,7 +2,14 @@ import type { Capability } from "../../canon/capability.ts";
 import type { Feature } from "../../canon/generate/feature.ts";
 import type { ModelOperation } from "../../canon/operation.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";
-import type { OnMissingSecret, Retention, SecretReference, UnknownFields } from "../../canon/table.ts";
+import type {
+  AwsCredentialSource,
+  GoogleCredentialSource,
+  OnMissingSecret,
+  Retention,
+  SecretReference,
+  UnknownFields,
+} from "../../canon/table.ts";
 
 /**
  * routes.yaml as its author writes it: the first of three stages. `routes-schema.ts` is the same shape as a JSON Schema;
@@ -33,13 +40,27 @@ export interface AuthoredProvider {
   readonly beta_flags?: readonly string[];
 }
 
-/** Either `bearer`, or `header` with `secret`; the schema refuses anything between. */
+/** Either `bearer`, or `header` with `secret`, or `aws_sigv4`, or `google_oauth`; the schema refuses anything between. */
 export interface AuthoredAuth {
   readonly bearer?: SecretReference;
   readonly header?: string;
   readonly prefix?: string;
   readonly secret?: SecretReference;
+  readonly aws_sigv4?: AuthoredAwsSigning;
+  readonly google_oauth?: AuthoredGoogleOauth;
   readonly on_missing_secret?: OnMissingSecret;
+}
+
+export interface AuthoredAwsSigning {
+  readonly service: string;
+  readonly region?: string;
+  readonly credentials: AwsCredentialSource;
+  readonly profile?: string;
+}
+
+export interface AuthoredGoogleOauth {
+  readonly credentials: GoogleCredentialSource | { readonly file: string };
+  readonly scopes?: readonly string[];
 }
 
 /** Durations such as `2s`. */

@@ -22,7 +22,8 @@ export const provider: Schema = object(
       "Where the provider processes requests: one of the regions under `regions`. Compared with what the host reveals.",
     ),
     auth: {
-      description: "`none`, `{bearer: {env: NAME}}`, or `{header: x-api-key, secret: {env: NAME}}`.",
+      description:
+        "`none`, `{bearer: {env: NAME}}`, `{header: x-api-key, secret: {env: NAME}}`, `{aws_sigv4: …}` or `{google_oauth: …}`.",
       ...choose("string", { const: "none" }, { $ref: "#/$defs/auth" }),
     },
     retention: ref(
@@ -70,41 +71,6 @@ export const provider: Schema = object(
   },
   ["dialect", "base_url", "region", "auth"],
 );
-
-/** `auth` where it is not `none`. */
-export const auth: Schema = {
-  ...object("How requests prove who sends them.", {
-    bearer: ref("secret", "Sent as `Authorization: Bearer …`."),
-    header: {
-      type: "string",
-      pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$",
-      patternErrorMessage: "an HTTP header name",
-      description: "Header that carries `secret`.",
-    },
-    prefix: {
-      type: "string",
-      pattern: "^[A-Za-z][A-Za-z-]{0,15} ?$",
-      patternErrorMessage: "one word of letters, such as `Token `",
-      description: "Text before the secret in `header`, such as `Token `. Empty unless set.",
-    },
-    secret: ref("secret", "What `header` carries."),
-    on_missing_secret: {
-      enum: ["fail", "disable", "simulate"],
-      default: "fail",
-      description:
-        "What to do at start when the secret is not set: refuse to start, leave the provider out, or answer from the built-in simulated upstream.",
-    },
-  }),
-  oneOf: [
-    {
-      required: ["bearer"],
-      not: {
-        anyOf: [{ required: ["header"] }, { required: ["secret"] }, { required: ["prefix"] }],
-      },
-    },
-    { required: ["header", "secret"], not: { required: ["bearer"] } },
-  ],
-};
 
 /** A row of `models`. */
 export const model: Schema = object(

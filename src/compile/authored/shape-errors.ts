@@ -26,7 +26,7 @@ export function pathOf(error: ErrorObject): Path {
 }
 
 const AUTH_HINT =
-  "write `auth: none`, `auth: {bearer: {env: NAME}}` or `auth: {header: x-api-key, secret: {env: NAME}}`";
+  "write `auth: none`, or one of `bearer: {env: NAME}`, `header: x-api-key` with `secret: {env: NAME}`, `aws_sigv4` and `google_oauth` under it";
 
 /** One error of the schema with what its sentence needs. */
 interface Fault {
@@ -81,7 +81,7 @@ const COMPLAINTS: Readonly<Partial<Record<string, (fault: Fault) => Complaint | 
     };
   },
   oneOf({ tree, path, where }) {
-    const message = `${where} is neither \`bearer\` nor \`header\` with \`secret\``;
+    const message = `${where} must be one of \`bearer\`, \`header\` with \`secret\`, \`aws_sigv4\` and \`google_oauth\``;
     return { code: "AUTH_INCOMPLETE", at: keyPosition(tree, path), message, hint: AUTH_HINT };
   },
   uniqueItems({ tree, path, where, parameters }) {

@@ -64,8 +64,16 @@ export const ROUTE_CODES = {
     "Revoke the credential if it was committed, then refer to it: `{env: NAME}` or `{file: path}`.",
   ),
   AUTH_INCOMPLETE: error(
-    "`auth` is neither `none`, nor `bearer`, nor `header` with `secret`.",
-    "Write `auth: none`, `auth: {bearer: {env: NAME}}` or `auth: {header: x-api-key, secret: {env: NAME}}`.",
+    "`auth` is neither `none`, nor `bearer`, nor `header` with `secret`, nor `aws_sigv4`, nor `google_oauth`, or is several of them.",
+    "Write `auth: none`, `auth: {bearer: {env: NAME}}`, `auth: {header: x-api-key, secret: {env: NAME}}`, `auth: {aws_sigv4: {service: bedrock, credentials: env}}` or `auth: {google_oauth: {credentials: adc}}`.",
+  ),
+  SIGNING_REGION_MISSING: error(
+    "Calls are to be signed, but neither `region` nor the host of `base_url` says for which region.",
+    "Add `region` to `aws_sigv4`.",
+  ),
+  SIGNING_CONTRADICTED: error(
+    "Calls would be signed for another region or service than the host's, so each of them would be refused.",
+    "Leave `region` out or correct it; use the service name that the host expects.",
   ),
   UNKNOWN_PROVIDER: error(
     "A provider is named that the file does not declare.",

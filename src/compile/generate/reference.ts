@@ -46,6 +46,13 @@ that of \`fallbacks\`. \`signalbox check\` reports every mistake with its place;
 Credentials never stand in the file: \`secret\` and \`bearer\` take \`{env: NAME}\` or \`{file: path}\`, and text in their
 place is an error.
 
+\`aws_sigv4\` and \`google_oauth\` make credentials per call. Keys and tokens are held in memory, renewed four minutes before they
+end, and by one request however many calls wait. A call waits for them at most \`timeouts.connect\`; where none can be had, the
+attempt fails as \`auth\` and the next endpoint is tried. At start, what can be seen without the network (variables, files, the
+profile) counts as the provider's secret for \`on_missing_secret\`; \`signalbox check\` looks at none of it.
+Microsoft Entra ID has no form of its own: Azure takes \`{header: api-key, secret: …}\`, or \`bearer\` with a token that something
+else renews, in which case \`{file: path}\` is read at start and at every reload.
+
 ${sections.join("\n\n")}
 
 ## Dialects

@@ -4,7 +4,6 @@ import type {
   ModelRow,
   PolicySettings,
   Price,
-  ProviderAuth,
   ProviderRow,
   RouteRow,
   Timeouts,
@@ -12,7 +11,6 @@ import type {
   WorkspaceRow,
 } from "../../canon/table.ts";
 import type {
-  AuthoredAuth,
   AuthoredEndpoint,
   AuthoredFallback,
   AuthoredModel,
@@ -21,6 +19,7 @@ import type {
   AuthoredWorkspace,
   RoutesFile,
 } from "../authored/routes-file.ts";
+import { normaliseAuth } from "./auth.ts";
 import * as defaults from "./defaults.ts";
 import { milliseconds } from "./durations.ts";
 
@@ -85,7 +84,7 @@ function normaliseProvider(id: string, row: AuthoredProvider): ProviderRow {
     dialect: row.dialect,
     baseUrl: row.base_url.replace(/\/+$/, ""),
     region: row.region,
-    auth: normaliseAuth(row.auth),
+    auth: normaliseAuth(row),
     retention: row.retention ?? defaults.DEFAULT_RETENTION,
     trainsOnData: row.trains_on_data ?? defaults.DEFAULT_TRAINS_ON_DATA,
     timeouts: normaliseTimeouts(row),
@@ -93,32 +92,6 @@ function normaliseProvider(id: string, row: AuthoredProvider): ProviderRow {
     flags: sorted(row.flags ?? []),
     betas: sorted(row.beta_flags ?? []),
   };
-}
-
-function normaliseAuth(auth: "none" | AuthoredAuth): ProviderAuth {
-  if (auth === "none") return { kind: "none" };
-  const onMissing = auth.on_missing_secret ?? "fail";
-  if (auth.bearer !== undefined) {
-    return {
-      kind: "header",
-      header: "authorization",
-      prefix: "Bearer ",
-      secret: auth.bearer,
-      onMissing,
-    };
-  }
-  if (auth.header !== undefined && auth.secret !== undefined) {
-    return {
-      kind: "header",
-      header: auth.header.toLowerCase(),
-      prefix: auth.prefix ?? "",
-      secret: auth.secret,
-      onMissing,
-    };
-  }
-  throw new TypeError(
-    "normaliseAuth: the schema let an `auth` pass that has neither `bearer` nor `header` with `secret`",
-  );
 }
 
 function normaliseTimeouts({ timeouts }: AuthoredProvider): Timeouts {

@@ -92,7 +92,9 @@ function readSampling(body: JsonObject, asked: Asked): void {
   if ((numberOf(body["temperature"]) ?? 0) > 1) asked.use("temperature_above_1", "temperature");
   for (const name of ["frequency_penalty", "presence_penalty"]) {
     // Clients print the penalty of zero, which is none.
-    if ((numberOf(body[name]) ?? 0) !== 0) asked.use("penalties", name);
+    const penalty = numberOf(body[name]) ?? 0;
+    if (penalty !== 0) asked.use("penalties", name);
+    if (penalty < 0 || penalty > 1) asked.use("penalties_outside_0_1", name);
   }
   const bias = body["logit_bias"];
   if (isJsonObject(bias) && Object.keys(bias).length > 0) asked.use("logit_bias", "logit_bias");

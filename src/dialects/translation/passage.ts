@@ -30,6 +30,8 @@ export interface Passage {
   readonly stripped: readonly string[];
   /** What the request lost on the way; the answer's losses come with its ending. */
   readonly losses: readonly Loss[];
+  /** Content type of the upstream's streams, lower case, without parameters. */
+  readonly streamType: string;
   readonly stream: () => AnswerStream;
   readonly answer: (bytes: Uint8Array) => WholeAnswer;
   /** Makes a failure of an answer with an error status. Nothing of the upstream's text is kept. */
@@ -72,6 +74,7 @@ function relayed(
     translated: false,
     stripped,
     losses: NONE,
+    streamType: upstream.streamType ?? EVENT_STREAM,
     stream: () => relay.observe(context),
     answer: (bytes) => relay.readAnswer(bytes, context),
     readError: upstream.readError,
@@ -95,6 +98,7 @@ function translated(options: PassageOptions, target: Target, upstream: Upstream)
     translated: true,
     stripped: canonical.stripped,
     losses,
+    streamType: upstream.streamType ?? EVENT_STREAM,
     stream: () => {
       const parser = upstream.parseStream(asked, target);
       const renderer = surface.translation.renderStream(context);
@@ -122,6 +126,7 @@ function wholeAnswer(events: readonly InferenceEvent[], surface: Surface, contex
   };
 }
 
+const EVENT_STREAM = "text/event-stream";
 const NONE: readonly Loss[] = Object.freeze([]);
 const EMPTY = new Uint8Array(0);
 const encoder = new TextEncoder();

@@ -18,6 +18,10 @@ export function featuresUsed(request: GenerateRequest): readonly Feature[] {
   use(temperature !== null && temperature > 1, "temperature_above_1");
   use(request.topK !== null, "top_k");
   use(request.frequencyPenalty !== null || request.presencePenalty !== null, "penalties");
+  use(
+    [request.frequencyPenalty ?? 0, request.presencePenalty ?? 0].some((penalty) => penalty < 0 || penalty > 1),
+    "penalties_outside_0_1",
+  );
   use(request.logitBias !== null, "logit_bias");
   use(request.seed !== null, "seed");
   use(stop.length > 0, "stop_sequences");
@@ -40,6 +44,7 @@ export function featuresUsed(request: GenerateRequest): readonly Feature[] {
   const reasons = reasoning !== null && reasoning.effort !== "none";
   use(reasons && isForced(request), "forced_tool_with_reasoning");
   use(request.format?.kind === "json_schema" && (reasons || isForced(request)), "constrained_schema");
+  use(request.format !== null && request.tools.length > 0, "schema_with_tools");
   const begun = request.turns.findIndex(({ role }) => role !== "system");
   use(
     request.turns.some(({ role }, index) => role === "system" && begun !== -1 && index > begun),

@@ -263,7 +263,12 @@ describe("what a request asks of a wire protocol", () => {
     [
       "a schema with a forced tool",
       { ...schema, ...tools, tool_choice: "required" },
-      { constrained_schema: "response_format", conversation: "tools", tool_choice_required: "tool_choice" },
+      {
+        constrained_schema: "response_format",
+        conversation: "tools",
+        schema_with_tools: "response_format",
+        tool_choice_required: "tool_choice",
+      },
     ],
     ["a schema without reasoning", { ...schema, reasoning_effort: "none" }, { effort_none: "reasoning_effort" }],
   ])("%s", (_, more, features) => {

@@ -144,7 +144,8 @@ function readCombinations(body: JsonObject, asked: Asked): void {
   const forced = readToolChoice(body["tool_choice"], asked);
   const reasons = asked.has("reasoning");
   if (forced && reasons) asked.use("forced_tool_with_reasoning", "tool_choice");
-  if (asked.has("json_schema") && (forced || reasons)) {
-    asked.use("constrained_schema", asked.paths.get("json_schema") ?? "output_config.format");
-  }
+  const schema = asked.paths.get("json_schema");
+  if (schema === undefined) return;
+  if (forced || reasons) asked.use("constrained_schema", schema);
+  if (Array.isArray(body["tools"]) && body["tools"].length > 0) asked.use("schema_with_tools", schema);
 }

@@ -99,7 +99,9 @@ function factsOf(name: string): (typeof CHAT_FIELDS)[string] | undefined {
 function askNumbers(body: JsonObject, asked: Asked): void {
   if ((numberOf(body["temperature"]) ?? 0) > 1) asked.use("temperature_above_1", "temperature");
   for (const name of ["frequency_penalty", "presence_penalty"]) {
-    if ((numberOf(body[name]) ?? 0) !== 0) asked.use("penalties", name);
+    const penalty = numberOf(body[name]) ?? 0;
+    if (penalty !== 0) asked.use("penalties", name);
+    if (penalty < 0 || penalty > 1) asked.use("penalties_outside_0_1", name);
   }
   const bias = body["logit_bias"];
   if (isJsonObject(bias) && Object.keys(bias).length > 0) asked.use("logit_bias", "logit_bias");
@@ -148,7 +150,10 @@ function askFormat(body: JsonObject, asked: Asked): void {
   const format = body["response_format"];
   if (!isJsonObject(format)) return;
   const { type, json_schema: schema } = format;
-  if (type === "json_object" || type === "json_schema") asked.need(type, "response_format");
+  if (type === "json_object" || type === "json_schema") {
+    asked.need(type, "response_format");
+    if (Array.isArray(body["tools"]) && body["tools"].length > 0) asked.use("schema_with_tools", "response_format");
+  }
   if (type === "json_schema" && (asked.has("reasoning") || forcesTool(body["tool_choice"]))) {
     asked.use("constrained_schema", "response_format");
   }

@@ -80,7 +80,9 @@ function askFields(body: JsonObject, asked: Asked): ServiceError | null {
   }
   if (numberOf(body["temperature"]) > 1) asked.use("temperature_above_1", "temperature");
   for (const name of ["frequency_penalty", "presence_penalty"]) {
-    if (numberOf(body[name]) !== 0) asked.use("penalties", name);
+    const penalty = numberOf(body[name]);
+    if (penalty !== 0) asked.use("penalties", name);
+    if (penalty < 0 || penalty > 1) asked.use("penalties_outside_0_1", name);
   }
   if (body["truncation"] === "auto") asked.use("native_responses", "truncation");
   const options = body["stream_options"];
@@ -143,6 +145,7 @@ function askFormat(body: JsonObject, asked: Asked): ServiceError | null {
   }
   if (type !== "json_object" && type !== "json_schema") return null;
   asked.need(type, path);
+  if (Array.isArray(body["tools"]) && body["tools"].length > 0) asked.use("schema_with_tools", path);
   if (type === "json_object") return null;
   if (asked.has("reasoning") || forcesTool(body["tool_choice"])) asked.use("constrained_schema", path);
   if (isJsonObject(format["schema"])) return null;

@@ -103,7 +103,9 @@ export function requestFor(allowed: Allowed): fc.Arbitrary<GenerateRequest> {
       temperature: optionally(allowed.has("sampling"), 0, 0.25, 1, ...hot),
       topP: optionally(allowed.has("sampling"), 0.5, 1),
       topK: optionally(allowed.has("top_k"), 40),
-      frequencyPenalty: optionally(allowed.has("penalties"), -1.5, 2),
+      frequencyPenalty: allowed.has("penalties_outside_0_1")
+        ? optionally(true, -1.5, 2)
+        : optionally(allowed.has("penalties"), 1),
       presencePenalty: optionally(allowed.has("penalties"), 0.5),
       logitBias: optionally(allowed.has("logit_bias"), { 50256: -100 }),
       seed: optionally(allowed.has("seed"), 0, 42),

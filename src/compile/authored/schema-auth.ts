@@ -1,0 +1,92 @@
+import { AWS_CREDENTIAL_SOURCES, GOOGLE_CREDENTIAL_SOURCES } from "../../canon/table.ts";
+import { DEFAULT_AWS_PROFILE } from "../normalised/defaults.ts";
+import { choose, list, object, ref, type Schema } from "./schema.ts";
+
+const signing: Schema = object(
+  "Every call is signed (AWS Signature Version 4) with keys that are renewed before they expire.",
+  {
+    service: {
+      type: "string",
+      pattern: "^[a-z0-9][a-z0-9-]{0,62}$",
+      patternErrorMessage: "the name of an AWS service in signatures, such as `bedrock`",
+      description: "Name of the service in signatures, such as `bedrock`. Compared with what the host reveals.",
+    },
+    region: {
+      type: "string",
+      pattern: "^[a-z0-9][a-z0-9-]{0,62}$",
+      patternErrorMessage: "an AWS region such as `eu-west-1`",
+      description: "Region in signatures. That of the host unless set; required where the host shows none.",
+    },
+    credentials: {
+      enum: AWS_CREDENTIAL_SOURCES,
+      description:
+        "Where the keys come from; nothing else is tried. `env`: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, if set, AWS_SESSION_TOKEN. `web_identity`: the role AWS_ROLE_ARN with the token in AWS_WEB_IDENTITY_TOKEN_FILE. `shared_file`: a profile of the AWS tools' files. `container`: Amazon ECS or EKS. `instance`: Amazon EC2.",
+    },
+    profile: {
+      type: "string",
+      pattern: "^[A-Za-z0-9_@+.%:/-]{1,128}$",
+      patternErrorMessage: "the name of a profile",
+      default: DEFAULT_AWS_PROFILE,
+      description: "Profile of the shared files; for `credentials: shared_file` only.",
+    },
+  },
+  ["service", "credentials"],
+);
+
+const googleOauth: Schema = object(
+  "Every call carries a Google OAuth token that is renewed before it expires.",
+  {
+    credentials: {
+      description:
+        "Where tokens come from; nothing else is tried. `adc`: the file that GOOGLE_APPLICATION_CREDENTIALS names, or else gcloud's. `metadata_server`: the machine's, on Google Cloud. Or `{file: path}`.",
+      ...choose(
+        "string",
+        { enum: GOOGLE_CREDENTIAL_SOURCES },
+        object("A credentials file of Google's.", { file: ref("path", "Path, relative to routes.yaml.") }, ["file"]),
+      ),
+    },
+    scopes: list("What tokens are asked for. `https://www.googleapis.com/auth/cloud-platform` unless set.", {
+      type: "string",
+      pattern: "^https://[!-~]{1,255}$",
+      patternErrorMessage: "a scope such as `https://www.googleapis.com/auth/cloud-platform`",
+    }),
+  },
+  ["credentials"],
+);
+
+/** One form of `auth`: these keys, some of them required, and none of the others. */
+function form(required: readonly string[], optional: readonly string[] = []): Schema {
+  const others = KEYS.filter((key) => !required.includes(key) && !optional.includes(key));
+  return { required, not: { anyOf: others.map((key) => ({ required: [key] })) } };
+}
+
+const KEYS = ["bearer", "header", "secret", "prefix", "aws_sigv4", "google_oauth"];
+
+/** `auth` where it is not `none`. */
+export const auth: Schema = {
+  ...object("How requests prove who sends them.", {
+    bearer: ref("secret", "Sent as `Authorization: Bearer …`."),
+    header: {
+      type: "string",
+      pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$",
+      patternErrorMessage: "an HTTP header name",
+      description: "Header that carries `secret`.",
+    },
+    prefix: {
+      type: "string",
+      pattern: "^[A-Za-z][A-Za-z-]{0,15} ?$",
+      patternErrorMessage: "one word of letters, such as `Token `",
+      description: "Text before the secret in `header`, such as `Token `. Empty unless set.",
+    },
+    secret: ref("secret", "What `header` carries."),
+    aws_sigv4: signing,
+    google_oauth: googleOauth,
+    on_missing_secret: {
+      enum: ["fail", "disable", "simulate"],
+      default: "fail",
+      description:
+        "What to do at start when the secret is not set: refuse to start, leave the provider out, or answer from the built-in simulated upstream.",
+    },
+  }),
+  oneOf: [form(["bearer"]), form(["header", "secret"], ["prefix"]), form(["aws_sigv4"]), form(["google_oauth"])],
+};

@@ -1,0 +1,29 @@
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import { isJsonObject, type JsonValue } from "../../canon/json.ts";
+import { parseAnswerBytes } from "../json-bytes.ts";
+import { answerFailure, kindOfStatus } from "../openai-chat/read-error.ts";
+
+/**
+ * Beginnings of messages that stand for a machine code; the protocol's errors have nothing but a message. Coding agents make room in the
+ * conversation when they hear that it is too long. Only whether a message begins so is looked at.
+ */
+const TELLING_MESSAGES: readonly (readonly [RegExp, string])[] = [
+  [/^too many tokens: max tokens must/i, "max_tokens_exceeded"],
+  [/^too many tokens/i, "context_length_exceeded"],
+];
+
+/** Makes a failure of an answer with an error status (protocols.md §2.3). */
+export function readCohereError(status: number, bytes: Uint8Array): UpstreamFailure {
+  return { kind: kindOfStatus(status), status, retryAfter: null, code: safeCode(parseAnswerBytes(bytes)) };
+}
+
+/** An error's object in the place of an event, or of an answer that said 200. */
+export function readErrorObject(error: JsonValue): UpstreamFailure {
+  return answerFailure("error_frame", safeCode(error));
+}
+
+function safeCode(error: JsonValue | undefined): string | null {
+  const message = isJsonObject(error) ? error["message"] : null;
+  if (typeof message !== "string") return null;
+  return TELLING_MESSAGES.find(([beginning]) => beginning.test(message))?.[1] ?? null;
+}

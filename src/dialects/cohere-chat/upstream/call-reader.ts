@@ -1,0 +1,65 @@
+import type { UpstreamFailure } from "../../../canon/failure.ts";
+import { isJsonObject, type JsonValue } from "../../../canon/json.ts";
+import type { BlockSequencer } from "../../block-sequencer.ts";
+import { answerFailure } from "../../openai-chat/read-error.ts";
+
+interface Call {
+  readonly key: string;
+  /** Arguments that may still turn out to be the word `null`. */
+  held: string;
+  told: boolean;
+}
+
+/** Puts tool calls together, which the protocol numbers. */
+export class CallReader {
+  readonly #blocks: BlockSequencer;
+  readonly #calls = new Map<number, Call>();
+  readonly #open = new Set<number>();
+
+  constructor(blocks: BlockSequencer) {
+    this.#blocks = blocks;
+  }
+
+  /** Whether no call has come. */
+  get isEmpty(): boolean {
+    return this.#calls.size === 0;
+  }
+
+  /** @returns what is wrong with the call, which nobody could carry out; `null` for a sound one. */
+  open(index: number, value: JsonValue | undefined): UpstreamFailure | null {
+    const called = isJsonObject(value) ? value["function"] : null;
+    if (!isJsonObject(value) || !isJsonObject(called)) return answerFailure("malformed", "unexpected_output_item");
+    const { id } = value;
+    const { name, arguments: json } = called;
+    if (typeof id !== "string" || id === "" || typeof name !== "string" || name === "" || this.#calls.has(index)) {
+      return answerFailure("malformed");
+    }
+    this.#calls.set(index, { key: String(index), held: "", told: false });
+    this.#open.add(index);
+    this.#blocks.openTool(String(index), id, name);
+    if (typeof json === "string") this.add(index, json);
+    return null;
+  }
+
+  /** @returns `false` where there is no such call. */
+  add(index: number, json: string): boolean {
+    const call = this.#calls.get(index);
+    if (call === undefined) return false;
+    if (call.told) {
+      this.#blocks.arguments(call.key, json);
+      return true;
+    }
+    call.held += json;
+    // Models that have nothing to say to a tool may say `null` (recorded); a call without arguments is what they mean.
+    if ("null".startsWith(call.held.trim())) return true;
+    call.told = true;
+    this.#blocks.arguments(call.key, call.held);
+    return true;
+  }
+
+  /** Calls come one after the other; where they do not, the sequencer knows when each is whole. */
+  close(index: number): void {
+    if (this.#open.has(index) && this.#open.size === 1) this.#blocks.close();
+    this.#open.delete(index);
+  }
+}

@@ -1,0 +1,181 @@
+import type { UpstreamFailure } from "../../../canon/failure.ts";
+import type { InferenceEvent } from "../../../canon/generate/event.ts";
+import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
+import type { Loss } from "../../../canon/generate/loss.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import { BlockSequencer } from "../../block-sequencer.ts";
+import { answerFailure } from "../../openai-chat/read-error.ts";
+import { finishFailure, finishReason } from "../finish.ts";
+import { readUsage } from "../usage.ts";
+import { CallReader } from "./call-reader.ts";
+import { readCitation } from "./read-citations.ts";
+import { logprobsOf, readLogprobs, type ReadLogprobs } from "./read-logprobs.ts";
+
+/**
+ * Reads a message piece by piece; streams and whole answers are told of in the same words, so there is one mapping.
+ *
+ * What the model says of its plan before it calls tools is told as text. It is written for the reader ("I will look up the weather"), also by
+ * models that do not reason; as text every surface has a place for it, it comes back in the history, and nobody gets reasoning who has not
+ * been approved for any.
+ */
+export class MessageReader {
+  readonly #wantsLogprobs: boolean;
+  readonly #blocks = new BlockSequencer();
+  readonly #calls = new CallReader(this.#blocks);
+  readonly #lost = new Set<Loss>();
+  #events: InferenceEvent[] = [];
+  #started = false;
+  /** Part of the content whose text may still be cited: the latest, until something else begins. */
+  #text: number | null = null;
+  #over = false;
+
+  constructor(request: GenerateRequest) {
+    this.#wantsLogprobs = request.logprobs !== null;
+  }
+
+  /** Nothing follows: a `finish` or a `failure` has been told. */
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** The events made since the last call. */
+  drain(): readonly InferenceEvent[] {
+    this.#flush();
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+
+  /** The protocol's answers do not name their model. */
+  start(): void {
+    if (this.#started || this.#over) return;
+    this.#started = true;
+    this.#events.push({ type: "start", model: null });
+  }
+
+  /** A whole message. */
+  takeMessage(message: JsonObject, logprobs: JsonValue | undefined): void {
+    const { content, tool_calls: calls, citations } = message;
+    const parts: readonly JsonValue[] = Array.isArray(content) ? content : [];
+    const cited: readonly JsonValue[] = Array.isArray(citations) ? citations : [];
+    const probabilities = this.#wantsLogprobs ? readLogprobs(logprobs) : NOTHING;
+    const first = parts.findIndex((part) => isJsonObject(part) && part["type"] === "text");
+    for (const [index, part] of parts.entries()) {
+      this.#takePart(index, isJsonObject(part) ? part : {}, probabilities);
+      for (const citation of cited) if ((readCitation(citation).content ?? first) === index) this.cite(citation);
+    }
+    if (first === -1 && cited.length > 0) this.#lose("citations_dropped");
+    this.addPlan(message["tool_plan"]);
+    for (const [index, call] of (Array.isArray(calls) ? calls : []).entries()) {
+      this.openCall(index, call);
+      this.closeCall(index);
+    }
+  }
+
+  openContent(index: number, part: JsonObject): void {
+    this.#takePart(index, part, NOTHING);
+  }
+
+  addContent(index: number, part: JsonObject, logprobs: JsonValue | undefined): void {
+    this.#addContent(index, part, this.#wantsLogprobs ? readLogprobs(logprobs) : NOTHING);
+  }
+
+  addPlan(plan: JsonValue | undefined): void {
+    if (typeof plan !== "string" || plan === "" || !this.#goesOn()) return;
+    this.#text = null;
+    this.#blocks.text(plan, [], "plan");
+  }
+
+  openCall(index: number, call: JsonValue | undefined): void {
+    if (!this.#goesOn()) return;
+    this.#text = null;
+    const failure = this.#calls.open(index, call);
+    if (failure !== null) this.fail(failure);
+  }
+
+  addArguments(index: number, json: JsonValue | undefined): void {
+    if (typeof json !== "string" || !this.#goesOn()) return;
+    if (!this.#calls.add(index, json)) this.fail(answerFailure("malformed"));
+  }
+
+  closeCall(index: number): void {
+    if (this.#goesOn()) this.#calls.close(index);
+  }
+
+  cite(value: JsonValue | undefined): void {
+    if (!this.#goesOn()) return;
+    const { content, citations, incomplete } = readCitation(value);
+    const text = this.#text;
+    const isPlaced = text !== null && (content === null || content === text);
+    if (incomplete || !isPlaced) this.#lose("citations_dropped");
+    if (isPlaced) for (const citation of citations) this.#blocks.citation(citation, String(text));
+  }
+
+  /** The end of the answer: why it ended, and its usage. */
+  end({ finish_reason: word, error_type: type, usage: counts }: JsonObject): void {
+    if (!this.#goesOn()) return;
+    const reason = finishReason(word);
+    const usage = readUsage(counts);
+    const failure =
+      finishFailure(word, type) ??
+      (reason === null ? answerFailure("truncated") : null) ??
+      (reason === "other" ? answerFailure("malformed", "unknown_finish_reason") : null) ??
+      (this.#blocks.torn ? answerFailure("malformed") : null);
+    if (failure === null) this.#blocks.closeAll();
+    this.#flush();
+    if (usage !== null) this.#events.push({ type: "usage", usage });
+    if (failure !== null || reason === null) return this.fail(failure ?? answerFailure("truncated"));
+    const called = reason === "stop" && !this.#calls.isEmpty;
+    this.#events.push({ type: "finish", reason: called ? "tool_calls" : reason, stopSequence: null });
+    this.#over = true;
+  }
+
+  fail(failure: UpstreamFailure): void {
+    if (this.#over) return;
+    this.#flush();
+    this.#over = true;
+    this.#events.push({ type: "failure", failure });
+  }
+
+  #takePart(index: number, part: JsonObject, probabilities: ReadLogprobs): void {
+    const { type, text } = part;
+    if (type !== "text" && type !== "thinking") {
+      return this.fail(answerFailure("malformed", "unexpected_output_item"));
+    }
+    this.#addContent(index, part, typeof text === "string" ? logprobsOf(text, probabilities) : NOTHING);
+  }
+
+  #addContent(index: number, { text, thinking }: JsonObject, { logprobs, joined }: ReadLogprobs): void {
+    if (!this.#goesOn()) return;
+    if (typeof thinking === "string" && thinking !== "") {
+      this.#text = null;
+      this.#blocks.reasoning(thinking, false, String(index));
+    }
+    if (typeof text !== "string") return;
+    this.#text = index;
+    if (joined) this.#lose("logprobs_coarser");
+    this.#blocks.text(text, logprobs, String(index));
+  }
+
+  /** Whether pieces are still taken. One that comes without the message's beginning is the beginning. */
+  #goesOn(): boolean {
+    this.start();
+    return !this.#over;
+  }
+
+  /** Tells once of what is left out. */
+  #lose(loss: Loss): void {
+    if (this.#lost.has(loss) || this.#over) return;
+    this.#lost.add(loss);
+    this.#flush();
+    this.#events.push({ type: "loss", loss });
+  }
+
+  #flush(): void {
+    // What a failing answer held besides is not part of it: a failure is last.
+    if (this.#over) return;
+    for (const event of this.#blocks.drain()) this.#events.push(event);
+  }
+}
+
+const NOTHING: ReadLogprobs = Object.freeze({ logprobs: [], joined: false });

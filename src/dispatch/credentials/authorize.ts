@@ -1,0 +1,48 @@
+import type { ProviderRow } from "../../canon/table.ts";
+import { awsKeysFrom } from "./aws-keys.ts";
+import { createAwsSigner } from "./aws-signer.ts";
+import { googleHeadersFrom } from "./google-headers.ts";
+import { Renewed } from "./renewed.ts";
+
+/** A call as it will be sent, as far as a signature covers it. */
+export interface OutgoingRequest {
+  readonly method: string;
+  /** With the base URL's path and with the query, as it stands in the request line. */
+  readonly path: string;
+  /** Names and values by turns. */
+  readonly headers: readonly string[];
+  readonly body: string;
+}
+
+/** Gives the headers that prove who sends a call, names and values by turns. Rejects where none can be had; the reason is for nobody's eyes. */
+export type Authorize = (request: OutgoingRequest) => readonly string[] | Promise<readonly string[]>;
+
+/** What credentials are looked for with. */
+export interface Surroundings {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Folder that paths of routes.yaml start from. */
+  readonly folder: string;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** The way to credentials that are made for each call; `null` for a provider whose headers never change. Asks nobody before the first call. */
+export function createAuthorize(provider: ProviderRow, surroundings: Surroundings): Authorize | null {
+  const { auth, timeouts, baseUrl } = provider;
+  const { environment, folder, now } = surroundings;
+  // Credentials are part of reaching the provider, and must not cost a call more than that may.
+  const patience = timeouts.connect;
+  switch (auth.kind) {
+    case "none":
+    case "header":
+      return null;
+    case "aws_sigv4": {
+      const keys = new Renewed({ fetch: awsKeysFrom(auth, environment, patience), patience, now });
+      return createAwsSigner({ service: auth.service, region: auth.region, host: new URL(baseUrl).host, keys, now });
+    }
+    case "google_oauth": {
+      const headers = new Renewed({ fetch: googleHeadersFrom(auth, environment, folder), patience, now });
+      return () => headers.get();
+    }
+  }
+}

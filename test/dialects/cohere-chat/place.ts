@@ -1,0 +1,82 @@
+import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
+import type { ModelRow } from "../../../src/canon/table.ts";
+import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
+import type { Target } from "../../../src/dialects/dialect.ts";
+import type { DialectFacts } from "../../../src/dialects/names.ts";
+import { endpoint, model, provider } from "../../support/table.ts";
+
+/** What the protocol's row of `dialects/names.ts` says (protocols.md §5, column "cohere v2"). */
+export const FACTS: DialectFacts = {
+  operations: ["generate"],
+  expresses: ["tools", "json_schema", "json_object", "image_input", "reasoning", "logprobs"],
+  features: [
+    "conversation",
+    "sampling",
+    "top_k",
+    "penalties",
+    "seed",
+    "stop_sequences",
+    "token_logprobs",
+    "effort_none",
+    "reasoning_budget",
+    "mid_conversation_system",
+    "image_url",
+    "image_detail",
+    "tool_strict",
+    "tool_choice_required",
+    "tool_choice_allowed",
+  ],
+  optional: ["stop_sequences_blank", "forced_tool_with_reasoning", "constrained_schema"],
+  takesBudgets: true,
+  takesBetas: false,
+  signs: false,
+  flags: {},
+  demandsOutputLimit: false,
+};
+
+/** A place that speaks the protocol; its model has every capability that the protocol carries. */
+export function targetWith(more: Partial<ModelRow> = {}, capabilities = FACTS.expresses): Target {
+  const row = model("m", { capabilities, ...more });
+  const place = provider("p", { dialect: "cohere-chat", baseUrl: "https://p.example" });
+  const { translated, native } = endpointFeatures(FACTS, row, place);
+  return {
+    model: row,
+    provider: place,
+    endpoint: endpoint("e", {
+      dialect: "cohere-chat",
+      upstreamModel: "command-a",
+      capabilities,
+      features: translated,
+      nativeFeatures: native,
+    }),
+  };
+}
+
+export const target = targetWith();
+
+/** The smallest request with other members. */
+export function asking(more: Partial<GenerateRequest> = {}): GenerateRequest {
+  return {
+    purpose: "generate",
+    turns: [{ role: "user", name: null, content: [{ kind: "text", text: "hello", cache: null }] }],
+    tools: [],
+    toolChoice: null,
+    parallelToolCalls: null,
+    format: null,
+    maxOutputTokens: null,
+    temperature: null,
+    topP: null,
+    topK: null,
+    frequencyPenalty: null,
+    presencePenalty: null,
+    logitBias: null,
+    seed: null,
+    stop: [],
+    logprobs: null,
+    reasoning: null,
+    verbosity: null,
+    hints: { serviceTier: null, promptCacheKey: null, promptCacheRetention: null },
+    stream: false,
+    ...more,
+  };
+}

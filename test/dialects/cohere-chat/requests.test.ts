@@ -1,0 +1,102 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
+import type { Loss } from "../../../src/canon/generate/loss.ts";
+import type { Turn } from "../../../src/canon/generate/message.ts";
+import { cohereChatUpstream } from "../../../src/dialects/cohere-chat/dialect.ts";
+import { normalRequest } from "../laws/normal/request.ts";
+import { allowedAt } from "../laws/arbitrary/conversations.ts";
+import { requestFor } from "../laws/arbitrary/requests.ts";
+import { target, targetWith } from "./place.ts";
+import { readBody } from "./read-body.ts";
+
+const RUNS = 400;
+
+/** Values that the protocol's ranges leave out, and combinations that it refuses, are the matter of format.test.ts. */
+function within(request: GenerateRequest): GenerateRequest {
+  const unit = (value: number | null): number | null => (value === null ? null : Math.min(Math.abs(value), 1));
+  return {
+    ...request,
+    frequencyPenalty: unit(request.frequencyPenalty),
+    presencePenalty: unit(request.presencePenalty),
+    tools: request.format === null ? request.tools : [],
+    toolChoice: request.format === null ? request.toolChoice : null,
+  };
+}
+
+const arbitrary = requestFor(allowedAt(target)).map(within);
+
+/** What this protocol says in words of its own, besides what `normalRequest` knows of all: what each loss of its own takes. */
+function meaning(request: GenerateRequest, losses: ReadonlySet<Loss>): unknown {
+  const { logprobs, topP, tools, toolChoice } = request;
+  return normalRequest(
+    {
+      ...request,
+      turns: request.turns.map((turn) => plainTurn(turn, losses)),
+      topP: losses.has("top_p_limited") && topP === 1 ? 0.99 : topP,
+      logprobs: losses.has("logprobs_coarser") && logprobs !== null ? 0 : logprobs,
+      tools: losses.has("tool_strictness_widened") ? tools.map((tool) => ({ ...tool, strict: true })) : tools,
+      toolChoice: losses.has("hint_dropped") && tools.length === 0 ? null : toolChoice,
+      // A penalty of 0 is what nobody asks for.
+      frequencyPenalty: request.frequencyPenalty === 0 ? null : request.frequencyPenalty,
+      presencePenalty: request.presencePenalty === 0 ? null : request.presencePenalty,
+    },
+    losses,
+  );
+}
+
+function plainTurn(turn: Turn, losses: ReadonlySet<Loss>): Turn {
+  if (turn.role !== "assistant" || !losses.has("reasoning_display_dropped")) return turn;
+  return {
+    ...turn,
+    content: turn.content.map((part) => (part.kind === "reasoning" ? { ...part, summary: false } : part)),
+  };
+}
+
+function printed(request: GenerateRequest) {
+  const formatted = cohereChatUpstream.format(request, target);
+  if ("code" in formatted) throw new Error(`${formatted.code} ${formatted.param} ${formatted.message}`);
+  return formatted;
+}
+
+describe("cohere-chat as a language for requests", () => {
+  it("what is printed and read again is what was meant, but for what was said to be lost", () => {
+    fc.assert(
+      fc.property(arbitrary, (request) => {
+        const { body, losses } = printed(request);
+        const said = new Set(losses);
+        // The wire carries JSON and nothing else.
+        const read = readBody(JSON.parse(JSON.stringify(body)));
+        expect(meaning(read, said)).toEqual(meaning(request, said));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it("printing twice says the same: nothing is lost the second time that was not lost the first", () => {
+    fc.assert(
+      fc.property(arbitrary, (request) => {
+        const first = printed(request);
+        const second = printed(readBody(JSON.parse(JSON.stringify(first.body))));
+        expect(second.body).toEqual(first.body);
+        expect(second.losses.filter((loss) => !first.losses.includes(loss))).toEqual([]);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it("takes everything that its row promises, and refuses everything else by name", () => {
+    const stranger = targetWith({ reasoning: { efforts: ["low"], budgets: null } });
+    for (const more of [
+      { purpose: "count" },
+      { logitBias: { 1: 2 } },
+      { verbosity: "low" },
+      { reasoning: { effort: "low", budget: null, adaptive: false, display: null } },
+    ] as const) {
+      const [made] = fc.sample(arbitrary, { numRuns: 1, seed: 1 });
+      if (made === undefined) throw new Error("no request");
+      const refused = cohereChatUpstream.format({ ...made, ...more }, stranger);
+      expect(refused).toMatchObject({ status: 400, code: "feature_not_supported" });
+    }
+  });
+});
