@@ -11,7 +11,9 @@ import { completionsSurface } from "../src/dialects/openai-completions/dialect.t
 import { responsesSurface } from "../src/dialects/openai-responses/dialect.ts";
 import { UPSTREAMS } from "../src/dialects/table.ts";
 import { openPassage, type Passage } from "../src/dialects/translation/passage.ts";
+import { prepareTranslation } from "../src/dialects/translation/prepare.ts";
 import { filler } from "./cases.ts";
+import { UPSTREAM_STREAMS } from "./upstream-streams.ts";
 
 /**
  * What translation costs, without sockets: for every surface and every dialect, the time to turn a request into the upstream's bytes, and the
@@ -98,6 +100,7 @@ function target(dialect: DialectName): Target {
       id: "p",
       dialect,
       baseUrl: "http://127.0.0.1",
+      apiVersion: null,
       region: "r",
       auth: { kind: "none" },
       retention: "none",
@@ -112,6 +115,8 @@ function target(dialect: DialectName): Target {
 
 /** A stream of text as a provider of the dialect sends it, a chunk an event. */
 function upstreamStream(dialect: DialectName): readonly Uint8Array[] {
+  const foreign = UPSTREAM_STREAMS[dialect];
+  if (foreign !== undefined) return foreign(CHUNKS);
   const own = Object.values(SURFACES).find(({ surface }) => surface.dialect === dialect);
   if (own === undefined) throw new Error(`no surface speaks ${dialect}`);
   const renderer = own.surface.translation.renderStream(context(own.surface, own.body));
@@ -142,10 +147,12 @@ function passage(surface: Surface, body: JsonObject, dialect: DialectName): Pass
   const canonical = native ? null : surface.translation.toCanon(request, "reject", NO_EDITS);
   if (canonical !== null && "code" in canonical) throw new Error(canonical.message);
   const answering = { request, requestId: "req_1", answerId: "1", model: "m", now: () => 1 };
-  const options = { surface, request, canonical, route: ROUTE, edits: NO_EDITS, context: answering };
-  const opened = openPassage(options, target(dialect), UPSTREAMS[dialect]);
-  if ("code" in opened) throw new Error(opened.message);
-  return opened;
+  const place = target(dialect);
+  const prepared =
+    canonical === null ? null : prepareTranslation(canonical, ROUTE, request.shape, place, UPSTREAMS[dialect]);
+  if (prepared !== null && "code" in prepared) throw new Error(prepared.message);
+  const options = { surface, request, prepared, route: ROUTE, edits: NO_EDITS, context: answering };
+  return openPassage(options, place, UPSTREAMS[dialect]);
 }
 
 function pairs(): readonly Pair[] {

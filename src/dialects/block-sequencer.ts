@@ -1,4 +1,5 @@
 import type { Citation, InferenceEvent, OpenBlock, TokenLogprob } from "../canon/generate/event.ts";
+import { JsonDocument } from "./translation/json-document.ts";
 
 /** One piece of a block. `key` tells blocks of one kind apart where a provider does; blocks of different kinds are always different. */
 type Delta =
@@ -24,8 +25,8 @@ export class BlockSequencer {
   #events: InferenceEvent[] = [];
   #index = -1;
   #live: WaitingBlock | null = null;
-  /** Arguments of the live tool call so far. */
-  #arguments = "";
+  /** Whether the arguments of the live tool call are whole. */
+  #document = new JsonDocument();
   #waiting: WaitingBlock[] = [];
   readonly #closedTools = new Set<string>();
   #torn = false;
@@ -130,7 +131,7 @@ export class BlockSequencer {
     while (this.#waiting.length > 0) {
       const live = this.#live;
       if (live !== null) {
-        if (live.block.kind === "tool_call" && !isWholeJson(this.#arguments)) return;
+        if (live.block.kind === "tool_call" && !this.#document.isWhole) return;
         this.#closeLive();
       }
       const next = this.#waiting.shift();
@@ -141,13 +142,13 @@ export class BlockSequencer {
   #open(block: WaitingBlock): void {
     this.#index += 1;
     this.#live = block;
-    this.#arguments = "";
+    this.#document = new JsonDocument();
     this.#events.push({ type: "open", index: this.#index, block: block.block });
     for (const delta of block.deltas) this.#emit(delta);
   }
 
   #emit(delta: Delta): void {
-    if (delta.type === "arguments") this.#arguments += delta.json;
+    if (delta.type === "arguments") this.#document.push(delta.json);
     this.#events.push({ ...delta, index: this.#index });
   }
 
@@ -156,7 +157,7 @@ export class BlockSequencer {
     if (live === null) return;
     if (live.block.kind === "tool_call") {
       // A call without arguments is a call with none: every surface says so with an empty object.
-      if (this.#arguments.trim() === "") this.#events.push({ type: "arguments", index: this.#index, json: "{}" });
+      if (this.#document.isEmpty) this.#events.push({ type: "arguments", index: this.#index, json: "{}" });
       this.#closedTools.add(live.key);
     }
     this.#events.push({ type: "close", index: this.#index });
@@ -165,14 +166,3 @@ export class BlockSequencer {
 }
 
 const NONE: readonly InferenceEvent[] = Object.freeze([]);
-
-function isWholeJson(text: string): boolean {
-  // Cheap before exact: arguments are objects.
-  if (!text.trimEnd().endsWith("}")) return false;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}

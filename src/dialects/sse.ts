@@ -6,18 +6,20 @@ export const MAXIMUM_EVENT_BYTES = 16 * 1024 * 1024;
  * An event ends with an empty line; lines end with LF, CRLF or CR. Splits may fall anywhere, inside a CRLF or a UTF-8 sequence too.
  */
 export class SseFramer {
-  #pending: Uint8Array = EMPTY;
+  /** Bytes of the event that has not ended; only the first `#length` count. It grows by doubling: an event may come in thousands of pieces. */
+  #buffer: Uint8Array = EMPTY;
+  #length = 0;
   /** Where the search for the end of the pending event goes on, so that no byte is looked at twice. */
   #searched = 0;
 
   /** Bytes of an event that has not ended yet. */
   get pendingBytes(): number {
-    return this.#pending.length;
+    return this.#length;
   }
 
   /** The events that `chunk` completes, each with its blank line; views into the given bytes where possible. */
   push(chunk: Uint8Array): readonly Uint8Array[] {
-    const bytes = this.#pending.length === 0 ? chunk : concatenate(this.#pending, chunk);
+    const bytes = this.#length === 0 ? chunk : this.#appended(chunk);
     const events: Uint8Array[] = [];
     let start = 0;
     let end = endOfEvent(bytes, this.#searched);
@@ -26,18 +28,36 @@ export class SseFramer {
       start = end;
       end = endOfEvent(bytes, start);
     }
-    this.#pending = bytes.subarray(start);
+    if (start === 0 && this.#length > 0) {
+      this.#length = bytes.length;
+    } else {
+      // What has been handed out is never written again.
+      this.#buffer = bytes.subarray(start);
+      this.#length = this.#buffer.length;
+    }
     // The last three bytes may be the beginning of a blank line (CR LF CR LF).
-    this.#searched = Math.max(this.#pending.length - 3, 0);
+    this.#searched = Math.max(this.#length - 3, 0);
     return events;
   }
 
   /** What is left when the bytes have ended: an event without its blank line, or nothing. */
   end(): Uint8Array {
-    const rest = this.#pending;
-    this.#pending = EMPTY;
+    const rest = this.#buffer.subarray(0, this.#length);
+    this.#buffer = EMPTY;
+    this.#length = 0;
     this.#searched = 0;
     return rest;
+  }
+
+  #appended(chunk: Uint8Array): Uint8Array {
+    const length = this.#length + chunk.length;
+    if (length > this.#buffer.length) {
+      const grown = new Uint8Array(Math.max(length, this.#buffer.length * 2));
+      grown.set(this.#buffer.subarray(0, this.#length));
+      this.#buffer = grown;
+    }
+    this.#buffer.set(chunk, this.#length);
+    return this.#buffer.subarray(0, length);
   }
 }
 
@@ -113,11 +133,4 @@ function endOfEvent(bytes: Uint8Array, from: number): number {
 
 function afterLineEnd(bytes: Uint8Array, index: number): number {
   return bytes[index] === CR && bytes[index + 1] === LF ? index + 2 : index + 1;
-}
-
-function concatenate(left: Uint8Array, right: Uint8Array): Uint8Array {
-  const joined = new Uint8Array(left.length + right.length);
-  joined.set(left);
-  joined.set(right, left.length);
-  return joined;
 }

@@ -65,7 +65,9 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
   const named = attempts.map((attempt) => `${attempt.endpoint} (${attempt.failure.kind})`).join(", ");
   const message = `Upstream failure: ${SENTENCES[failure.kind]}. Tried: ${named}.`;
   if (TIMEOUTS.has(failure.kind)) return serviceError(504, "timeout", `upstream_${failure.kind}`, message, retry);
-  const code = attempts.length > 1 ? "upstream_exhausted" : `upstream_${failure.kind}`;
+  // What is wrong with an answer is a word of our parsers' closed lists, and says more than that something is.
+  const said = failure.kind === "malformed" && failure.code !== null ? failure.code : `upstream_${failure.kind}`;
+  const code = attempts.length > 1 ? "upstream_exhausted" : said;
   return serviceError(502, "upstream", code, message, retry);
 }
 

@@ -3,7 +3,7 @@ import type { UpstreamFailure } from "../canon/failure.ts";
 import type { FinishReason } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
-import type { AnswerStream, Ending } from "../dialects/dialect.ts";
+import type { AnswerStream, Ending, WholeAnswer } from "../dialects/dialect.ts";
 import type { Passage } from "../dialects/translation/passage.ts";
 import type { ClientAnswer } from "./client-answer.ts";
 import type { Connection } from "./connections.ts";
@@ -133,8 +133,15 @@ export class RelayAttempt implements ExchangeListener {
 
   #take(chunk: Uint8Array): void {
     if (this.#ended) return;
-    if (this.#stream === null) this.#collect(chunk);
-    else this.#relayEvents(this.#stream, this.#stream.push(chunk));
+    if (this.#stream === null) return this.#collect(chunk);
+    let events: readonly Uint8Array[];
+    try {
+      events = this.#stream.push(chunk);
+    } catch {
+      // Whatever an upstream can send that a machine of ours cannot bear must not end more than its own request.
+      return this.#break("malformed");
+    }
+    this.#relayEvents(this.#stream, events);
   }
 
   #close(): void {
@@ -144,7 +151,7 @@ export class RelayAttempt implements ExchangeListener {
     if (this.#status === 200 && !this.#job.request.shape.stream) return void this.#endAnswer(bytes);
     if (this.#status === 200) return this.#giveUp("malformed");
     const failure = this.#passage.readError(this.#status ?? 0, bytes);
-    this.#finish({ ...failure, retryAfter: this.#retryAfter }, null, null);
+    this.#finish({ ...failure, retryAfter: this.#retryAfter ?? failure.retryAfter }, null, null);
   }
 
   fail(failure: UpstreamFailure): void {
@@ -169,7 +176,7 @@ export class RelayAttempt implements ExchangeListener {
   }
 
   async #endAnswer(received: Uint8Array): Promise<void> {
-    const { ending, bytes } = this.#passage.answer(received);
+    const { ending, bytes } = this.#judged(received);
     if (ending.failure !== null) return this.#finish(ending.failure, null, ending.usage);
     try {
       await this.#job.durable;
@@ -180,6 +187,16 @@ export class RelayAttempt implements ExchangeListener {
     this.#commit(["content-type", "application/json", "content-length", String(bytes.length)]);
     this.#client.end(bytes);
     this.#finish(null, ending.finish, ending.usage, ending.losses);
+  }
+
+  /** The whole answer as the client gets it; one that cannot be read or printed (nested beyond the stack) is malformed. */
+  #judged(received: Uint8Array): WholeAnswer {
+    try {
+      return this.#passage.answer(received);
+    } catch {
+      const ending = { failure: failed("malformed"), finish: null, usage: null, losses: [] };
+      return { ending, bytes: EMPTY };
+    }
   }
 
   #relayEvents(stream: AnswerStream, events: readonly Uint8Array[]): void {
@@ -215,7 +232,13 @@ export class RelayAttempt implements ExchangeListener {
   }
 
   #endStream(stream: AnswerStream): void {
-    const { ending, events } = stream.end();
+    let closing: ReturnType<AnswerStream["end"]>;
+    try {
+      closing = stream.end();
+    } catch {
+      return this.#failStream(failed("malformed"), stream.usage);
+    }
+    const { ending, events } = closing;
     if (ending.failure !== null) return this.#failStream(ending.failure, ending.usage);
     void this.#closeStream(ending, events);
   }

@@ -16,8 +16,8 @@ import { RelayAttempt, type AttemptResult } from "./relay-attempt.ts";
 export interface RelayJob {
   readonly request: InferenceRequest;
   readonly decision: RouteDecision;
-  /** The way to a candidate; an error is the caller's 400. */
-  readonly passageTo: (candidate: Candidate) => Passage | ServiceError;
+  /** The way to a candidate. */
+  readonly passageTo: (candidate: Candidate) => Passage;
   readonly connections: ReadonlyMap<string, Connection>;
   /** On the clock of `performance.now()`. */
   readonly deadline: number;
@@ -89,7 +89,6 @@ export async function relayPlan(job: RelayJob, client: ClientAnswer): Promise<Re
       result = notTried("saturated");
     } else {
       const passage = job.passageTo(candidate);
-      if ("code" in passage) return refused(job, passage, attempts, stripped, losses);
       ({ translated } = passage);
       for (const name of passage.stripped) stripped.add(name);
       for (const loss of passage.losses) losses.add(loss);
@@ -129,27 +128,6 @@ export async function relayPlan(job: RelayJob, client: ClientAnswer): Promise<Re
   return {
     terminal: gone ? "client_closed" : "failed",
     error: gone ? null : failureError(failed),
-    attempts,
-    finish: null,
-    usage: null,
-    firstByteAt: null,
-    stripped: [...stripped],
-    losses: [...losses],
-  };
-}
-
-/** Only a candidate's printer could see that the request cannot be said to it; the caller's mistake ends the plan. */
-async function refused(
-  job: RelayJob,
-  error: ServiceError,
-  attempts: readonly AttemptReport[],
-  stripped: ReadonlySet<string>,
-  losses: ReadonlySet<Loss>,
-): Promise<RelayOutcome> {
-  await job.durable;
-  return {
-    terminal: "failed",
-    error,
     attempts,
     finish: null,
     usage: null,

@@ -3,10 +3,8 @@ import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import { denialError } from "../canon/reasons.ts";
 import type { InferenceRequest } from "../canon/request.ts";
-import type { EndpointRow, RouteRow, RoutingTable } from "../canon/table.ts";
-import type { AnswerContext, Target, Upstream } from "../dialects/dialect.ts";
-import { isDialectName } from "../dialects/names.ts";
-import { UPSTREAMS } from "../dialects/table.ts";
+import type { EndpointRow, RouteRow } from "../canon/table.ts";
+import type { AnswerContext } from "../dialects/dialect.ts";
 import { openPassage } from "../dialects/translation/passage.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
 import { admit } from "./authenticate.ts";
@@ -19,7 +17,7 @@ import type { Runtime, Snapshot } from "./runtime.ts";
 import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
 import type { BodyValidator } from "./contract/validate.ts";
 import { protocolHeaders } from "./protocol-headers.ts";
-import { prepareTranslation, type TranslatableDecision } from "./translation.ts";
+import { prepareTranslations, targetOf, upstreamOf, type TranslatableDecision } from "./translation.ts";
 
 /**
  * One inference request, from its first byte to its last: who calls, what is asked, where it may go, what came back, what is recorded.
@@ -112,7 +110,8 @@ async function decideAndRelay(
   if (route === undefined) throw new Error("pipeline: a decision for a route that its table does not have");
   const unknown = endpoint.surface.refuseUnknown(request.body, route.unknownFields);
   if (unknown !== null) return recorder.refuse(snapshot, identity, unknown);
-  const prepared = prepareTranslation(endpoint.surface, request, route, decision);
+  const { table } = snapshot.decider;
+  const prepared = prepareTranslations(table, endpoint.surface, request, route, decision);
   if ("code" in prepared) return recorder.refuse(snapshot, identity, prepared);
   return relay(call, request, prepared, route, bounds, recorder.decided(identity, request, prepared.decision));
 }
@@ -120,7 +119,7 @@ async function decideAndRelay(
 async function relay(
   call: Call,
   request: InferenceRequest,
-  { decision, canonical }: TranslatableDecision,
+  { decision, prepared }: TranslatableDecision,
   route: RouteRow,
   bounds: Bounds,
   recorded: Promise<ServiceError | null>,
@@ -135,7 +134,15 @@ async function relay(
       passageTo: (candidate) => {
         const target = targetOf(table, candidate.endpoint);
         const context = answerContext(request, requestId, candidate.endpoint);
-        const options = { surface: endpoint.surface, request, canonical, route, edits: decision.edits, context };
+        const translation = prepared.get(candidate.endpoint.id) ?? null;
+        const options = {
+          surface: endpoint.surface,
+          request,
+          prepared: translation,
+          route,
+          edits: decision.edits,
+          context,
+        };
         return openPassage(options, target, upstreamOf(candidate.endpoint));
       },
       connections: snapshot.connections,
@@ -155,18 +162,6 @@ async function relay(
   if ("code" in outcome) return outcome;
   recorder.relayed(outcome);
   return outcome.error;
-}
-
-function targetOf(table: RoutingTable, endpoint: EndpointRow): Target {
-  const model = table.models[endpoint.model];
-  const provider = table.providers[endpoint.provider];
-  if (model === undefined || provider === undefined) throw new Error("pipeline: an endpoint without its rows");
-  return { endpoint, model, provider };
-}
-
-function upstreamOf({ dialect }: EndpointRow): Upstream {
-  if (!isDialectName(dialect)) throw new Error("pipeline: the table names a dialect that does not exist");
-  return UPSTREAMS[dialect];
 }
 
 function answerContext(request: InferenceRequest, requestId: string, endpoint: EndpointRow): AnswerContext {

@@ -1,43 +1,77 @@
 import type { Candidate, RouteDecision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { InferenceRequest } from "../canon/request.ts";
-import type { RouteRow } from "../canon/table.ts";
-import type { CanonicalRequest, Surface } from "../dialects/dialect.ts";
+import type { EndpointRow, RouteRow, RoutingTable } from "../canon/table.ts";
+import type { Surface, Target, Upstream } from "../dialects/dialect.ts";
+import { isDialectName } from "../dialects/names.ts";
+import { UPSTREAMS } from "../dialects/table.ts";
+import { prepareTranslation, type PreparedTranslation } from "../dialects/translation/prepare.ts";
 
-/** A decision whose every candidate can be told the request, and the request in canon where one of them speaks another dialect. */
+/** A decision whose every candidate can be told the request. */
 export interface TranslatableDecision {
   readonly decision: RouteDecision;
-  readonly canonical: CanonicalRequest | null;
+  /** Endpoint id → the request in its words; nothing for endpoints that speak the caller's protocol. */
+  readonly prepared: ReadonlyMap<string, PreparedTranslation>;
 }
 
 /**
- * Brings the request into canon where a candidate needs it, before anything is recorded or sent: whether a request can be served must not depend
- * on which provider happens to be up. What canon refuses denies the request, or leaves translated fallbacks out where the route says
- * `on_gap: narrow`, as for any other gap (decisions.md, rule 1). Simulation asks the same function.
+ * Brings the request into the words of every candidate that speaks another dialect, before anything is recorded or sent: whether a request
+ * can be served must not depend on which provider happens to be up. What cannot be said denies the request, or leaves such fallbacks out where the
+ * route says `on_gap: narrow`, as for any other gap (decisions.md, rule 1). Simulation asks the same function.
  */
-export function prepareTranslation(
+export function prepareTranslations(
+  table: RoutingTable,
   surface: Surface,
   request: InferenceRequest,
   route: RouteRow,
   decision: RouteDecision,
 ): TranslatableDecision | ServiceError {
-  const isNative = ({ endpoint }: Candidate): boolean => endpoint.dialect === surface.dialect;
-  if (decision.plan.every(isNative)) return { decision, canonical: null };
+  const foreign = decision.plan.filter(({ endpoint }) => endpoint.dialect !== surface.dialect);
+  if (foreign.length === 0) return { decision, prepared: NONE };
   const canonical = surface.translation.toCanon(request, route.unknownFields, decision.edits);
-  if (!("code" in canonical)) return { decision, canonical };
-  const [first, ...rest] = decision.plan.filter(isNative);
-  const foreign = decision.plan.filter((candidate) => !isNative(candidate));
-  const mayNarrow = route.onGap === "narrow" && foreign.every(({ rank }) => rank === "fallback");
-  if (first === undefined || !mayNarrow) return canonical;
+  const prepared = new Map<string, PreparedTranslation>();
+  const failing = new Set<Candidate>();
+  let refusal: ServiceError | null = null;
+  for (const candidate of foreign) {
+    const { endpoint } = candidate;
+    const made =
+      "code" in canonical
+        ? canonical
+        : prepareTranslation(canonical, route, request.shape, targetOf(table, endpoint), upstreamOf(endpoint));
+    if ("code" in made) {
+      refusal ??= made;
+      failing.add(candidate);
+    } else {
+      prepared.set(endpoint.id, made);
+    }
+  }
+  if (refusal === null) return { decision, prepared };
+  const [first, ...rest] = decision.plan.filter((candidate) => !failing.has(candidate));
+  const mayNarrow = route.onGap === "narrow" && [...failing].every(({ rank }) => rank === "fallback");
+  if (first === undefined || !mayNarrow) return refusal;
   const entry = {
     policy: "approvals",
     revision: decision.tableRevision,
     slot: "enforced",
     constraint: "request_translatable",
     verdict: "fail",
-    reason: canonical.code,
-    failing: foreign.map(({ endpoint }) => endpoint.id),
+    reason: refusal.code,
+    failing: [...failing].map(({ endpoint }) => endpoint.id),
     effect: "narrowed",
   } as const;
-  return { decision: { ...decision, plan: [first, ...rest], trace: [...decision.trace, entry] }, canonical: null };
+  return { decision: { ...decision, plan: [first, ...rest], trace: [...decision.trace, entry] }, prepared };
+}
+
+const NONE: ReadonlyMap<string, PreparedTranslation> = new Map();
+
+export function targetOf(table: RoutingTable, endpoint: EndpointRow): Target {
+  const model = table.models[endpoint.model];
+  const provider = table.providers[endpoint.provider];
+  if (model === undefined || provider === undefined) throw new Error("translation: an endpoint without its rows");
+  return { endpoint, model, provider };
+}
+
+export function upstreamOf({ dialect }: EndpointRow): Upstream {
+  if (!isDialectName(dialect)) throw new Error("translation: the table names a dialect that does not exist");
+  return UPSTREAMS[dialect];
 }

@@ -62,6 +62,29 @@ describe("pieces of an answer become blocks", () => {
     expect(sequencer.torn).toBe(true);
   });
 
+  it("is not done with a call whose brackets stand in strings", () => {
+    const sequencer = new BlockSequencer();
+    sequencer.openTool("0", "x", "first");
+    sequencer.openTool("1", "y", "second");
+    for (const piece of ['{"a":"}', String.raw`\"}`, '{"', ',"b":[{}']) {
+      sequencer.arguments("0", piece);
+      expect(outline(sequencer.drain())).not.toContain("close 0");
+    }
+    sequencer.arguments("0", "]}");
+    expect(outline(sequencer.drain())).toContain("open 1 tool_call");
+  });
+
+  it("looks at each character once, however small the pieces and whoever waits", () => {
+    const sequencer = new BlockSequencer();
+    sequencer.openTool("0", "x", "first");
+    sequencer.openTool("1", "y", "second");
+    sequencer.arguments("0", '{"a":"');
+    // Half a million pieces that each could be the end: reading all that came before with each of them would take hours.
+    for (let count = 0; count < 500_000; count += 1) sequencer.arguments("0", "x}");
+    sequencer.arguments("0", '"}');
+    expect(outline(sequencer.drain())).toContain("close 0");
+  });
+
   it("keeps a signature with its reasoning, and opens an empty block for reasoning that is hidden", () => {
     const sequencer = new BlockSequencer();
     sequencer.reasoning("why", false);

@@ -23,6 +23,15 @@ const event = fc
   .map(([lines, eol]) => lines.join(eol) + eol + eol);
 
 describe("framing", () => {
+  it("takes one event in thousands of pieces, each looked at and copied about once", () => {
+    // Eight megabytes in network-sized pieces: joining all that is pending with each of them would take a quarter of a minute.
+    const framer = new SseFramer();
+    const piece = new Uint8Array(1_400).fill(120);
+    for (let count = 0; count < 6_000; count += 1) expect(framer.push(piece)).toEqual([]);
+    const [whole] = framer.push(encoder.encode("\n\n"));
+    expect(whole).toHaveLength(1_400 * 6_000 + 2);
+  });
+
   it("gives the same events however the bytes are cut, and changes none of them", () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 6 }), fc.array(fc.nat(), { maxLength: 40 }), (texts, places) => {

@@ -89,6 +89,8 @@ const request: GenerateRequest = {
   stream: false,
 };
 
+const ENDPOINT = { features: ["parallel_tool_calls_off"] as const };
+
 function call(index: number, name: string, json: string): readonly InferenceEvent[] {
   return [
     { type: "open", index, block: { kind: "tool_call", id: `c${index}`, name } },
@@ -101,11 +103,12 @@ describe("a response schema asked for as a tool", () => {
   const calls: InferenceEvent = { type: "finish", reason: "tool_calls", stopSequence: null };
 
   it("forces the tool, and its arguments are the answer's text", () => {
-    const emulation = emulateSchema(request);
+    const emulation = emulateSchema(request, ENDPOINT);
     expect(emulation.request).toMatchObject({
       format: null,
       tools: [{ name: "json_response", parameters: { type: "object" } }],
       toolChoice: { mode: "named", name: "json_response" },
+      parallelToolCalls: false,
     });
     const answer = collectAnswer(emulation.map([start, ...call(0, "json_response", '{"a":1}'), calls]));
     expect(answer.blocks).toEqual([{ kind: "text", text: '{"a":1}', logprobs: [], citations: [] }]);
@@ -114,7 +117,7 @@ describe("a response schema asked for as a tool", () => {
 
   it("leaves the caller's own tools to the model, whatever they are called", () => {
     const own = { name: "json_response", description: null, parameters: null, strict: null, cache: null };
-    const emulation = emulateSchema({ ...request, tools: [own] });
+    const emulation = emulateSchema({ ...request, tools: [own] }, ENDPOINT);
     expect(emulation.request.toolChoice).toEqual({ mode: "required" });
     expect(emulation.request.tools.map(({ name }) => name)).toEqual(["json_response", "json_response_2"]);
     const answer = collectAnswer(emulation.map([start, ...call(0, "json_response", "{}"), calls]));
@@ -122,8 +125,22 @@ describe("a response schema asked for as a tool", () => {
     expect(answer.finish?.reason).toBe("tool_calls");
   });
 
+  const spoken: readonly InferenceEvent[] = [
+    { type: "open", index: 0, block: { kind: "text" } },
+    { type: "text", index: 0, text: "Sure! ", logprobs: [] },
+    { type: "close", index: 0 },
+  ];
+
+  it.each([
+    ["text before it", [...spoken, ...call(1, "json_response", "{}")]],
+    ["a second call", [...call(0, "json_response", "{}"), ...call(1, "json_response", "{}")]],
+  ])("is a failure where the answer is not one document: %s", (_, events) => {
+    const answer = collectAnswer(emulateSchema(request, ENDPOINT).map([start, ...events, calls]));
+    expect(answer).toMatchObject({ finish: null, failure: { kind: "malformed" } });
+  });
+
   it("streams as it answers", () => {
-    const parser = emulateSchema(request).wrap(parserOf([call(0, "json_response", "{}")], [calls]));
+    const parser = emulateSchema(request, ENDPOINT).wrap(parserOf([call(0, "json_response", "{}")], [calls]));
     expect(collectAnswer([...parser.push(new Uint8Array()), ...parser.end()])).toMatchObject({
       blocks: [{ kind: "text", text: "{}" }],
       finish: { reason: "stop" },

@@ -23,6 +23,13 @@ describe("the error for a plan that failed", () => {
   });
 });
 
+describe("an answer that makes no sense", () => {
+  it("says what is wrong with it, where a parser has found out", () => {
+    const failure = { kind: "malformed", status: null, retryAfter: null, code: "unknown_finish_reason" } as const;
+    expect(failureError([{ endpoint: "e", failure }])).toMatchObject({ status: 502, code: "unknown_finish_reason" });
+  });
+});
+
 describe("the next step", () => {
   it("stops for the caller's own mistake, its deadline and its leaving, and for nothing else", () => {
     const stops = FAILURE_KINDS.filter(

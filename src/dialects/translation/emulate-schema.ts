@@ -1,6 +1,7 @@
 import type { InferenceEvent } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import type { Tool } from "../../canon/generate/message.ts";
+import type { EndpointRow } from "../../canon/table.ts";
 import type { EventParser } from "../dialect.ts";
 
 /** A request whose response schema became a forced tool, and the way back. */
@@ -16,7 +17,7 @@ const NAME = "json_response";
  * Asks for a response schema as a tool whose arguments are the answer (protocols.md §5). Where the request has tools of its own, the model
  * must call one of them or answer; otherwise it must answer.
  */
-export function emulateSchema(request: GenerateRequest): SchemaEmulation {
+export function emulateSchema(request: GenerateRequest, endpoint: Pick<EndpointRow, "features">): SchemaEmulation {
   const { format, tools } = request;
   if (format?.kind !== "json_schema") throw new Error("emulateSchema: a request without a response schema");
   const name = freeName(tools);
@@ -33,50 +34,76 @@ export function emulateSchema(request: GenerateRequest): SchemaEmulation {
       format: null,
       tools: [...tools, tool],
       toolChoice: tools.length === 0 ? { mode: "named", name } : { mode: "required" },
+      // One call is one answer; a second would be a second answer.
+      parallelToolCalls: endpoint.features.includes("parallel_tool_calls_off") ? false : request.parallelToolCalls,
     },
     wrap: (parser) => {
       const unfold = new Unfolding(name);
       return {
-        push: (chunk) => parser.push(chunk).map((event) => unfold.event(event)),
-        end: () => parser.end().map((event) => unfold.event(event)),
+        push: (chunk) => unfold.events(parser.push(chunk)),
+        end: () => unfold.events(parser.end()),
       };
     },
     map: (events) => {
       const unfold = new Unfolding(name);
-      return events.map((event) => unfold.event(event));
+      return unfold.events(events);
     },
   };
 }
 
-/** Makes the tool call's arguments the answer's text again. */
+/**
+ * Makes the tool call's arguments the answer's text again. An answer that is not exactly one document is none: text beside it, or a second
+ * call of the tool, makes the answer a failure instead of something that looks like JSON and is not.
+ */
 class Unfolding {
   readonly #name: string;
   /** Index of the block that is the answer. */
-  readonly #answers = new Set<number>();
+  #answer: number | null = null;
+  #otherText = false;
   #otherCalls = false;
+  #failed = false;
 
   constructor(name: string) {
     this.#name = name;
   }
 
-  event(event: InferenceEvent): InferenceEvent {
+  events(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
+    const mapped: InferenceEvent[] = [];
+    for (const event of events) {
+      if (this.#failed) break;
+      const one = this.#event(event);
+      this.#failed = one.type === "failure";
+      mapped.push(one);
+    }
+    return mapped;
+  }
+
+  #event(event: InferenceEvent): InferenceEvent {
+    if (event.type === "open" && event.block.kind === "text") this.#otherText = true;
     if (event.type === "open" && event.block.kind === "tool_call") {
       if (event.block.name !== this.#name) {
         this.#otherCalls = true;
         return event;
       }
-      this.#answers.add(event.index);
+      if (this.#answer !== null || this.#otherText) return BROKEN;
+      this.#answer = event.index;
       return { ...event, block: { kind: "text" } };
     }
-    if (event.type === "arguments" && this.#answers.has(event.index)) {
+    if (event.type === "arguments" && event.index === this.#answer) {
       return { type: "text", index: event.index, text: event.json, logprobs: [] };
     }
+    if (event.type === "finish" && this.#answer !== null && this.#otherText) return BROKEN;
     if (event.type === "finish" && event.reason === "tool_calls" && !this.#otherCalls) {
       return { ...event, reason: "stop" };
     }
     return event;
   }
 }
+
+const BROKEN: InferenceEvent = {
+  type: "failure",
+  failure: { kind: "malformed", status: null, retryAfter: null, code: null },
+};
 
 function freeName(tools: readonly Tool[]): string {
   for (let number = 1; ; number += 1) {

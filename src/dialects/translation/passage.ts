@@ -1,22 +1,20 @@
 import type { RequestEdits } from "../../canon/decision.ts";
-import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { collectAnswer } from "../../canon/generate/answer.ts";
 import type { InferenceEvent } from "../../canon/generate/event.ts";
 import type { Loss } from "../../canon/generate/loss.ts";
-import { emulatesSchema } from "../../canon/generate/schema-emulation.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { RouteRow } from "../../canon/table.ts";
 import type {
   AnswerContext,
   AnswerStream,
-  CanonicalRequest,
+  OutgoingRequest,
   Surface,
   Target,
   Upstream,
   WholeAnswer,
 } from "../dialect.ts";
-import { emulateSchema } from "./emulate-schema.ts";
+import type { PreparedTranslation } from "./prepare.ts";
 import { TranslatedStream } from "./translated-stream.ts";
 
 /** One request's way to one endpoint and back: what is sent, and how the answer becomes the client's. Relay and translation look the same from here. */
@@ -41,8 +39,8 @@ export interface Passage {
 export interface PassageOptions {
   readonly surface: Surface;
   readonly request: InferenceRequest;
-  /** `null` where every endpoint of the plan speaks the surface's dialect. */
-  readonly canonical: CanonicalRequest | null;
+  /** `null` where the endpoint speaks the surface's dialect. */
+  readonly prepared: PreparedTranslation | null;
   readonly route: RouteRow;
   readonly edits: RequestEdits;
   readonly context: AnswerContext;
@@ -50,55 +48,69 @@ export interface PassageOptions {
 
 /**
  * Opens the way to an endpoint: relays where surface and endpoint speak the same dialect, translates where they do not (architecture.md,
- * "Native relay"). An error is the 400 for what only the endpoint's printer could find.
+ * "Native relay").
  *
  * @param upstream the endpoint's dialect.
  */
-export function openPassage(options: PassageOptions, target: Target, upstream: Upstream): Passage | ServiceError {
-  return target.endpoint.dialect === options.surface.dialect
-    ? relayed(options, target, upstream)
-    : translated(options, target, upstream);
+export function openPassage(options: PassageOptions, target: Target, upstream: Upstream): Passage {
+  const { prepared } = options;
+  const open = prepared === null ? relayed(options, target) : translated(options, prepared, target, upstream);
+  return hosted(open, target, upstream);
 }
 
-function relayed(
-  { surface, request, route, edits, context }: PassageOptions,
-  target: Target,
-  upstream: Upstream,
-): Passage {
-  const { relay } = surface;
-  const { body, stripped, headers } = relay.edit(request, target.endpoint, target.provider, route.unknownFields, edits);
+/** A way to an endpoint that takes the dialect as it is. */
+type OpenPassage = OutgoingRequest & Omit<Passage, "body" | "streamType" | "readError">;
+
+/** Puts the wrapping around the way that the provider's flags ask for. */
+function hosted(open: OpenPassage, target: Target, upstream: Upstream): Passage {
+  const host = upstream.host?.(open, target) ?? null;
+  if (host === null) {
+    const { streamType = EVENT_STREAM, readError } = upstream;
+    return { ...open, body: JSON.stringify(open.body), streamType, readError };
+  }
   return {
-    path: relay.path(target.endpoint),
-    headers,
-    body: JSON.stringify(body),
-    translated: false,
-    stripped,
-    losses: NONE,
-    streamType: upstream.streamType ?? EVENT_STREAM,
-    stream: () => relay.observe(context),
-    answer: (bytes) => relay.readAnswer(bytes, context),
-    readError: upstream.readError,
+    path: host.path,
+    headers: host.headers,
+    body: JSON.stringify(host.body),
+    translated: open.translated,
+    stripped: [...open.stripped, ...host.stripped],
+    losses: open.losses,
+    streamType: host.streamType,
+    stream: () => host.unwrapStream(open.stream()),
+    answer: (bytes) => open.answer(host.unwrapAnswer(bytes)),
+    readError: host.readError,
   };
 }
 
-function translated(options: PassageOptions, target: Target, upstream: Upstream): Passage | ServiceError {
-  const { surface, request, canonical, route, context } = options;
-  if (canonical === null)
-    throw new Error("openPassage: an endpoint of another dialect, and the request is not in canon");
-  const emulation = emulatesSchema(route, request.shape, target.endpoint) ? emulateSchema(canonical.request) : null;
-  const asked = emulation === null ? canonical.request : emulation.request;
-  const formatted = upstream.format(asked, target);
-  if ("code" in formatted) return formatted;
-  const losses = [...canonical.losses, ...formatted.losses];
-  if (emulation !== null) losses.push("schema_emulated");
+function relayed({ surface, request, route, edits, context }: PassageOptions, target: Target): OpenPassage {
+  const { relay } = surface;
+  const edited = relay.edit(request, target.endpoint, target.provider, route.unknownFields, edits);
+  const { body, stripped, headers, losses = NONE } = edited;
+  return {
+    path: relay.path(target.endpoint),
+    headers,
+    body,
+    translated: false,
+    stripped,
+    losses,
+    stream: () => relay.observe(context),
+    answer: (bytes) => relay.readAnswer(bytes, context),
+  };
+}
+
+function translated(
+  { surface, context }: PassageOptions,
+  { asked, formatted, emulation, stripped, losses }: PreparedTranslation,
+  target: Target,
+  upstream: Upstream,
+): OpenPassage {
   return {
     path: formatted.path,
     headers: formatted.headers,
-    body: JSON.stringify(formatted.body),
+    body: formatted.body,
     translated: true,
-    stripped: canonical.stripped,
+    stripped,
     losses,
-    streamType: upstream.streamType ?? EVENT_STREAM,
     stream: () => {
       const parser = upstream.parseStream(asked, target);
       const renderer = surface.translation.renderStream(context);
@@ -108,7 +120,6 @@ function translated(options: PassageOptions, target: Target, upstream: Upstream)
       const events = upstream.parseAnswer(bytes, asked, target);
       return wholeAnswer(emulation === null ? events : emulation.map(events), surface, context);
     },
-    readError: upstream.readError,
   };
 }
 

@@ -36,7 +36,7 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: Contro
       return invalidRequest("invalid_operation", `The query parameter operation must be one of ${known}`, "operation");
     }
     if (body === null || identity === null) throw new Error("control: simulate without a body or an identity");
-    const asked = simulationQuestion(body.value, body.bytes, operation);
+    const asked = simulationQuestion(body.value, operation);
     if ("code" in asked) return asked;
     const decided = snapshot.decider.decide(identity, asked.question);
     const decision = simulatedDecision(asked.request, operation, snapshot.decider, decided);

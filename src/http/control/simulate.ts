@@ -12,7 +12,7 @@ import { routeCandidates } from "../../decide/candidates.ts";
 import type { Decider } from "../../decide/decider.ts";
 import type { Question } from "../../decide/decide.ts";
 import type { BodyValidator } from "../contract/validate.ts";
-import { prepareTranslation } from "../translation.ts";
+import { prepareTranslations } from "../translation.ts";
 
 /** What simulation needs of the operation it simulates: the same reader and the same checks as a real call. */
 export interface SimulatedOperation {
@@ -33,7 +33,6 @@ export interface SimulatedQuestion {
  */
 export function simulationQuestion(
   body: JsonObject,
-  bytes: number,
   operation: SimulatedOperation,
 ): SimulatedQuestion | ServiceError {
   const { request } = body;
@@ -42,7 +41,8 @@ export function simulationQuestion(
   const whole: JsonObject = { ...request, model: body["model"], ...(provider === undefined ? {} : { provider }) };
   const invalid = nested(operation.validate(whole));
   if (invalid !== null) return invalid;
-  const parsed = operation.surface.parse(whole, bytes, NO_HEADERS);
+  // The size that the call's body would have, not that of the simulation around it.
+  const parsed = operation.surface.parse(whole, Buffer.byteLength(JSON.stringify(request)), NO_HEADERS);
   return "code" in parsed ? (nested(parsed) ?? parsed) : { question: parsed, request: parsed };
 }
 
@@ -63,7 +63,7 @@ export function simulatedDecision(
   if (request === null || decision.outcome === "deny" || route === undefined) return decision;
   const unknown = nested(surface.refuseUnknown(request.body, route.unknownFields));
   if (unknown !== null) return unknown;
-  const prepared = prepareTranslation(surface, request, route, decision);
+  const prepared = prepareTranslations(decider.table, surface, request, route, decision);
   return "code" in prepared ? (nested(prepared) ?? prepared) : prepared.decision;
 }
 

@@ -2,7 +2,7 @@ import type { GenerateRequest } from "../../../src/canon/generate/generate-reque
 import type { ModelRow } from "../../../src/canon/table.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
-import type { DialectFacts } from "../../../src/dialects/names.ts";
+import type { DialectFacts } from "../../../src/dialects/facts/dialect-facts.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 
 /** What the protocol's row of `dialects/names.ts` says (protocols.md §5, column "cohere v2"). */

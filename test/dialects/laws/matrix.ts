@@ -8,6 +8,7 @@ import type { Target } from "../../../src/dialects/dialect.ts";
 import { DIALECTS, type DialectName } from "../../../src/dialects/names.ts";
 import { UPSTREAMS } from "../../../src/dialects/table.ts";
 import { DIALECT_NAMES, lacking, MODEL, NO_EDITS, targetOf } from "./place.ts";
+import { ASPECTS, GLANCE } from "./glance.ts";
 import { CHAT_PROBES } from "./probes/chat.ts";
 import { COMPLETIONS_PROBES } from "./probes/completions.ts";
 import { COUNT_TOKENS_PROBES, MESSAGES_PROBES } from "./probes/messages.ts";
@@ -129,6 +130,22 @@ function section(spoken: Spoken): string {
   return `${heading}\n\n${note}${table(["The request says", ...DIALECT_NAMES.map((name) => `\`${name}\``)], rows)}`;
 }
 
+/** The few things that people ask first, for every pair. */
+function glance(spoken: Spoken): string {
+  const bodies = GLANCE[spoken.operation];
+  if (bodies === undefined) return "";
+  const usual = new Map(DIALECT_NAMES.map((dialect) => [dialect, new Set<string>(usualLosses(spoken, dialect))]));
+  const rows = ASPECTS.map((aspect) => {
+    const body = bodies[aspect];
+    const probe = { says: aspect, of: [], body: body ?? {}, headers: null };
+    const cells = DIALECT_NAMES.map((dialect) =>
+      body === undefined ? "–" : cell(spoken, probe, dialect, usual.get(dialect) ?? new Set()),
+    );
+    return [aspect, ...cells];
+  });
+  return `### \`${spoken.operation}\`\n\n${table(["", ...DIALECT_NAMES.map((name) => `\`${name}\``)], rows)}`;
+}
+
 /** docs/translation-matrix.md: what every member of every surface becomes in every dialect, found out by asking the code. */
 export function translationMatrix(): string {
   const losses = Object.entries(LOSSES).map(([loss, meaning]) => [`\`${loss}\``, meaning]);
@@ -146,6 +163,15 @@ through the surface's parser, the decision's comparison and the printer of the d
 
 Capabilities must also be listed by the model's row and, most of them, be approved for the workspace. Members that no row names are refused
 as \`unknown_field\`; a route may say otherwise (\`unknown_fields\`).
+
+## At a glance
+
+\`–\`: the surface's own protocol has no such thing. Token counts come back from every protocol to every surface with the same totals, streamed or
+not; what a provider does not count stays unknown (\`usage_unknown\` where a surface demands a number).
+
+${SURFACES.map(glance)
+  .filter((text) => text !== "")
+  .join("\n\n")}
 
 ${SURFACES.map(section).join("\n\n")}
 

@@ -4,7 +4,8 @@ import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/reque
 import type { EndpointRow, ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
 import type { AnswerContext, Target } from "../../../src/dialects/dialect.ts";
-import { DIALECTS, type DialectFacts, type DialectName } from "../../../src/dialects/names.ts";
+import { DIALECTS, type DialectName } from "../../../src/dialects/names.ts";
+import type { DialectFacts } from "../../../src/dialects/facts/dialect-facts.ts";
 
 export const NO_HEADERS: ProtocolHeaders = { version: null, betas: [] };
 
@@ -36,6 +37,7 @@ export function targetOf(dialect: DialectName, model: ModelRow = MODEL): Target 
     id: "p",
     dialect,
     baseUrl: "https://p.example",
+    apiVersion: null,
     region: "eu-west",
     auth: { kind: "none" },
     retention: "none",

@@ -1,0 +1,52 @@
+import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
+import { isJsonObject, type JsonValue } from "../../canon/json.ts";
+import { parseAnswerBytes } from "../json-bytes.ts";
+import { answerFailure, kindOfStatus } from "../openai-chat/read-error.ts";
+
+/**
+ * Machine codes for the protocol's exceptions. Inside a stream they are named as the members of a union (`throttlingException`), in the body
+ * of an error answer as types (`ThrottlingException`, sometimes with a namespace before it); both are looked up in lower case.
+ */
+const CODES: ReadonlyMap<string, string> = new Map([
+  ["accessdeniedexception", "access_denied"],
+  ["internalserverexception", "server_error"],
+  ["modelerrorexception", "model_error"],
+  ["modelnotreadyexception", "model_not_ready"],
+  ["modelstreamerrorexception", "model_stream_error"],
+  ["modeltimeoutexception", "model_timeout"],
+  ["resourcenotfoundexception", "model_not_found"],
+  ["servicequotaexceededexception", "quota_exceeded"],
+  ["serviceunavailableexception", "overloaded"],
+  ["throttlingexception", "rate_limited"],
+  ["validationexception", "invalid_request"],
+]);
+
+/**
+ * Beginnings of messages that stand for a code that the protocol does not have. Coding agents make room in the conversation when they hear
+ * of it. Only whether a message begins so is looked at.
+ */
+const TOO_LONG =
+  /^(?:The model returned the following errors: )?(?:input is too long|input tokens exceeded|prompt is too long|input length and `?max_tokens`? exceed context limit)/i;
+
+/** A status of this protocol alone: the model failed, not the request. */
+const MODEL_ERROR = 424;
+
+/** Makes a failure of an answer with an error status. */
+export function readConverseError(status: number, bytes: Uint8Array): UpstreamFailure {
+  const body = parseAnswerBytes(bytes);
+  const type = isJsonObject(body) ? body["__type"] : undefined;
+  const kind: FailureKind = status === MODEL_ERROR ? "server_error" : kindOfStatus(status);
+  return { kind, status, retryAfter: null, code: codeOf(type, body) };
+}
+
+/** An exception or an error that arrived inside a stream. */
+export function readException(type: string | undefined, payload: JsonValue | undefined): UpstreamFailure {
+  return answerFailure("error_frame", codeOf(type, payload));
+}
+
+function codeOf(type: JsonValue | undefined, body: JsonValue | undefined): string | null {
+  const message = isJsonObject(body) ? body["message"] : undefined;
+  if (typeof message === "string" && TOO_LONG.test(message)) return "context_length_exceeded";
+  if (typeof type !== "string") return null;
+  return CODES.get(type.slice(type.lastIndexOf("#") + 1).toLowerCase()) ?? null;
+}

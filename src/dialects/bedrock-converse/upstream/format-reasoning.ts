@@ -1,0 +1,104 @@
+import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
+import { REASONING_EFFORTS, type ReasoningEffort } from "../../../canon/request.ts";
+import type { ModelReasoning } from "../../../canon/table.ts";
+import type { Target } from "../../dialect.ts";
+import type { Draft } from "./draft.ts";
+
+/** Efforts that the protocol's own member takes as words. */
+const WORDS: readonly ReasoningEffort[] = ["low", "medium", "high", "xhigh", "max"];
+
+/** The least budget that models with budgets take, tokens. */
+const LEAST_BUDGET = 1024;
+
+/**
+ * Writes how much to think. The protocol has an effort; whether a model thinks at all, and budgets, are fields of the model. By
+ * default they are named as in the messages protocol (`thinking`); a provider's flag names other ones.
+ */
+export function formatReasoning(request: GenerateRequest, { model, provider }: Target, draft: Draft): void {
+  const { reasoning } = request;
+  if (reasoning === null) return;
+  if (reasoning.display !== null) draft.losses.add("reasoning_display_dropped");
+  const table = model.reasoning;
+  const wordField = WORD_FIELDS.find(([flag]) => provider.flags.includes(flag));
+  if (wordField !== undefined) {
+    const effort = wordOf(reasoning.effort, reasoning.budget, table, draft);
+    if (effort !== null) wordField[1](effort, draft);
+    else if (reasoning.adaptive) draft.losses.add("hint_dropped");
+    return;
+  }
+  if (reasoning.effort === "none") {
+    draft.additional["thinking"] = { type: "disabled" };
+    return;
+  }
+  const tabled = reasoning.budget === null ? budgetOf(reasoning.effort, table) : null;
+  const budget = reasoning.budget ?? tabled;
+  if (tabled !== null) draft.losses.add("effort_as_budget");
+  else if (reasoning.effort !== "unspecified") writeEffort(reasoning.effort, request, draft);
+  if (budget !== null) writeBudget(budget, request, draft);
+  else if (reasoning.adaptive || reasoning.effort !== "unspecified")
+    draft.additional["thinking"] = { type: "adaptive" };
+}
+
+/** Counting has no member for the effort; the models that have one take it among their own fields. */
+function writeEffort(effort: ReasoningEffort, { purpose }: GenerateRequest, { body, additional }: Draft): void {
+  if (purpose === "count") additional["output_config"] = { effort };
+  else body["outputConfig"] = { effort };
+}
+
+/** The budget in place of an effort that the model does not take as a word; `null` where the word is sent. */
+function budgetOf(effort: ReasoningEffort, table: ModelReasoning | null): number | null {
+  if (effort === "unspecified" || table === null) return null;
+  return (table.efforts ?? WORDS).includes(effort) ? null : (table.budgets?.[effort] ?? null);
+}
+
+function writeBudget(budget: number, { purpose, maxOutputTokens: limit }: GenerateRequest, draft: Draft): void {
+  if (budget < LEAST_BUDGET) {
+    draft.refuse(
+      "invalid_reasoning_budget",
+      `The reasoning budget must be at least ${LEAST_BUDGET} tokens for an endpoint that may get the request`,
+    );
+  } else if (purpose === "generate" && limit !== null && limit <= budget) {
+    draft.refuse(
+      "invalid_reasoning_budget",
+      `The reasoning budget of ${budget} tokens must be below the output limit of ${limit}, which it is a part of; raise the limit or ask for less reasoning`,
+    );
+  }
+  draft.additional["thinking"] = { type: "enabled", budget_tokens: budget };
+}
+
+/** Flags of providers whose models take the effort as a word of their own, and how they take it. */
+const WORD_FIELDS: readonly (readonly [string, (effort: ReasoningEffort, draft: Draft) => void])[] = [
+  [
+    "reasoning_config_field",
+    (effort, { additional }) => {
+      additional["reasoningConfig"] =
+        effort === "none" ? { type: "disabled" } : { type: "enabled", maxReasoningEffort: effort };
+    },
+  ],
+  [
+    "reasoning_effort_field",
+    (effort, { additional }) => {
+      additional["reasoning_effort"] = effort;
+    },
+  ],
+];
+
+/** The word to send where there are no budgets: one becomes the effort of the largest budget of the model's table that it covers. */
+function wordOf(
+  effort: ReasoningEffort,
+  budget: number | null,
+  table: ModelReasoning | null,
+  draft: Draft,
+): ReasoningEffort | null {
+  if (budget === null) return effort === "unspecified" ? null : effort;
+  draft.losses.add("budget_as_effort");
+  if (effort !== "unspecified") return effort;
+  const known = REASONING_EFFORTS.flatMap((word) => {
+    const tokens = table?.budgets?.[word];
+    return tokens === undefined || table?.efforts?.includes(word) === false ? [] : [{ word, tokens }];
+  }).toSorted((left, right) => left.tokens - right.tokens);
+  const word = (known.findLast(({ tokens }) => tokens <= budget) ?? known[0])?.word ?? null;
+  if (word === null)
+    draft.refuse("invalid_reasoning_budget", "No endpoint that may get the request takes a reasoning budget");
+  return word;
+}

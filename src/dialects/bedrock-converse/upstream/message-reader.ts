@@ -1,0 +1,227 @@
+import type { UpstreamFailure } from "../../../canon/failure.ts";
+import type { Citation, FinishReason, InferenceEvent } from "../../../canon/generate/event.ts";
+import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
+import type { Loss } from "../../../canon/generate/loss.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import { redactedSignature } from "../../anthropic-messages/signed-reasoning.ts";
+import { BlockSequencer } from "../../block-sequencer.ts";
+import type { Target } from "../../dialect.ts";
+import { answerFailure } from "../../openai-chat/read-error.ts";
+import { readStopReason } from "../finish.ts";
+import { readUsage } from "../usage.ts";
+import { joinBase64 } from "./join-base64.ts";
+import { offeredTools } from "./offered-tools.ts";
+
+type Kind = "text" | "reasoning" | "tool" | "dropped_tool";
+
+/** The block that is being told. The protocol's blocks do not overlap. */
+interface Block {
+  /** As the provider counts. */
+  readonly index: number;
+  readonly kind: Kind;
+  readonly key: string;
+  isEmpty: boolean;
+  signature: string;
+  /** Reasoning that only the provider can read, in pieces of base64. */
+  readonly redacted: string[];
+  readonly citations: Citation[];
+}
+
+/** Reads a message piece by piece; streams and whole answers are told of in the same words, so there is one mapping. */
+export class MessageReader {
+  readonly #family: string | null;
+  /** What ended the text, where it can have been only one. */
+  readonly #stopSequence: string | null;
+  /** No tool was offered; whatever is called stands for the placeholder. */
+  readonly #offersNone: boolean;
+  readonly #blocks = new BlockSequencer();
+  readonly #lost = new Set<Loss>();
+  #events: InferenceEvent[] = [];
+  #open: Block | null = null;
+  #count = 0;
+  #calls = false;
+  #ending: FinishReason | UpstreamFailure | null = null;
+  #started = false;
+  #over = false;
+
+  constructor(request: GenerateRequest, target: Target) {
+    this.#family = target.model.signatureFamily;
+    this.#stopSequence = request.stop.length === 1 ? (request.stop[0] ?? null) : null;
+    this.#offersNone = offeredTools(request).length === 0;
+  }
+
+  /** Nothing follows: a `finish` or a `failure` has been told. */
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** Whether the provider has said why the answer ended; its blocks are whole then. */
+  get stopped(): boolean {
+    return this.#ending !== null;
+  }
+
+  /** The events made since the last call. */
+  drain(): readonly InferenceEvent[] {
+    if (this.#events.length === 0) return NONE;
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+
+  /** The protocol never says which model answers. */
+  start(): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.#events.push({ type: "start", model: null });
+  }
+
+  /** Begins a block of a kind that has to be begun. Texts and reasoning begin with their first piece. */
+  openBlock(index: number, start: JsonObject): void {
+    this.closeBlock();
+    const call = start["toolUse"];
+    // A tool that the provider runs itself, its result, or an image: nobody who came through another protocol can have asked for it.
+    if (!isJsonObject(call) || call["type"] === "server_tool_use") return this.#failUnexpected();
+    const block = this.#begin(index, this.#offersNone ? "dropped_tool" : "tool");
+    if (block.kind === "dropped_tool") return this.#lose("tool_call_dropped");
+    this.#calls = true;
+    this.#blocks.openTool(block.key, textOf(call["toolUseId"]), textOf(call["name"]));
+    this.#flush();
+  }
+
+  /** Unknown kinds of pieces are passed over; a known one that its block cannot have is a broken answer. */
+  addDelta(index: number, delta: JsonObject): void {
+    const { text, toolUse, reasoningContent, citation } = delta;
+    if (typeof text === "string") {
+      const block = this.#blockOf(index, "text");
+      block.isEmpty &&= text === "";
+      this.#blocks.text(text, [], block.key);
+    } else if (isJsonObject(toolUse)) {
+      const block = this.#open;
+      if (block?.index !== index || (block.kind !== "tool" && block.kind !== "dropped_tool"))
+        return this.fail(answerFailure("malformed"));
+      if (block.kind === "tool") this.#blocks.arguments(block.key, textOf(toolUse["input"]));
+    } else if (isJsonObject(reasoningContent)) {
+      this.#addReasoning(this.#blockOf(index, "reasoning"), reasoningContent);
+    } else if (isJsonObject(citation)) {
+      const read = readCitation(citation);
+      if (read === null) this.#lose("citations_dropped");
+      else this.#blockOf(index, "text").citations.push(read);
+    } else if (delta["toolResult"] !== undefined || delta["image"] !== undefined) {
+      return this.#failUnexpected();
+    }
+    this.#flush();
+  }
+
+  closeBlock(): void {
+    const block = this.#open;
+    if (block === null) return;
+    this.#open = null;
+    if (block.citations.length > 0) {
+      // Without a text there is nothing that could come from somewhere.
+      if (block.isEmpty) this.#lose("citations_dropped");
+      else for (const citation of block.citations) this.#blocks.citation(citation, block.key);
+    }
+    if (block.kind === "reasoning") this.#sign(block);
+    if (block.kind !== "dropped_tool") this.#blocks.close();
+    this.#flush();
+  }
+
+  addUsage(usage: JsonValue | undefined): void {
+    const read = readUsage(usage);
+    if (read !== null) this.#events.push({ type: "usage", usage: read });
+  }
+
+  /** The provider has said why the answer ended. Its counts may follow, so the end is told by `conclude`. */
+  stop(reason: JsonValue | undefined): void {
+    this.closeBlock();
+    this.#ending = readStopReason(reason);
+  }
+
+  /** Tells how the answer ended; one that was never stopped has been cut. */
+  conclude(): void {
+    if (this.#over) return;
+    const ending = this.#ending;
+    if (ending === null) return this.fail(answerFailure("truncated"));
+    if (typeof ending === "object") return this.fail(ending);
+    this.#blocks.closeAll();
+    this.#flush();
+    const reason = this.#reasonOf(ending);
+    const stopSequence = reason === "stop_sequence" ? this.#stopSequence : null;
+    this.#events.push({ type: "finish", reason, stopSequence });
+    this.#over = true;
+  }
+
+  fail(failure: UpstreamFailure): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#events.push({ type: "failure", failure });
+  }
+
+  #failUnexpected(): void {
+    this.fail(answerFailure("malformed", "unexpected_output_item"));
+  }
+
+  #reasonOf(reason: FinishReason): FinishReason {
+    if (reason === "stop" && this.#calls) return "tool_calls";
+    // All calls were left out: nobody waits for a result.
+    return reason === "tool_calls" && this.#lost.has("tool_call_dropped") ? "stop" : reason;
+  }
+
+  #begin(index: number, kind: Kind): Block {
+    const key = String(this.#count);
+    this.#count += 1;
+    const block = { index, kind, key, isEmpty: true, signature: "", redacted: [], citations: [] };
+    this.#open = block;
+    return block;
+  }
+
+  /** The block that a piece of this kind belongs to. */
+  #blockOf(index: number, kind: "text" | "reasoning"): Block {
+    if (this.#open?.index === index && this.#open.kind === kind) return this.#open;
+    this.closeBlock();
+    return this.#begin(index, kind);
+  }
+
+  #addReasoning(block: Block, { text, signature, redactedContent }: JsonObject): void {
+    this.#blocks.reasoning(textOf(text), false, block.key);
+    block.signature += textOf(signature);
+    if (typeof redactedContent === "string") block.redacted.push(redactedContent);
+  }
+
+  #sign({ key, signature, redacted }: Block): void {
+    const data = joinBase64(redacted);
+    if (data === null) return this.fail(answerFailure("malformed"));
+    const signed = data === "" ? signature : redactedSignature(data);
+    if (signed === "") return;
+    if (this.#family === null) this.#lose("signature_dropped");
+    else this.#blocks.signature(signed, this.#family, key);
+  }
+
+  /** Tells of a loss once, after the pieces that came before it. */
+  #lose(loss: Loss): void {
+    if (this.#lost.has(loss)) return;
+    this.#lost.add(loss);
+    this.#flush();
+    this.#events.push({ type: "loss", loss });
+  }
+
+  #flush(): void {
+    if (this.#over) return;
+    for (const event of this.#blocks.drain()) this.#events.push(event);
+  }
+}
+
+const NONE: readonly InferenceEvent[] = Object.freeze([]);
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** A citation that says where the text comes from; `null` for one that counts in the request's own documents. Its positions are those of the source. */
+function readCitation({ title, location }: JsonObject): Citation | null {
+  const web = isJsonObject(location) ? location["web"] : undefined;
+  const url = isJsonObject(web) ? web["url"] : undefined;
+  return typeof url === "string"
+    ? { url, title: typeof title === "string" ? title : null, start: null, end: null }
+    : null;
+}

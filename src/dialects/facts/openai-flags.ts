@@ -1,0 +1,119 @@
+import type { FlagFacts } from "./dialect-facts.ts";
+
+/**
+ * Named deviations of providers that speak OpenAI's protocols (protocols.md §4). A flag stands here because a
+ * provider needs it, never for a vendor as a whole: which vendor needs which is said in docs/providers.md and in routes.yaml.
+ */
+const NO_STREAM_OPTIONS = {
+  meaning: "Leaves `stream_options` out, for providers that refuse the member.",
+  withdraws: [],
+} as const;
+
+const DEPLOYMENT_PATHS = {
+  meaning:
+    "Calls `/deployments/{upstream_model}/…` after `base_url`, as Azure OpenAI does outside its `v1` path. Needs `api_version`.",
+  withdraws: [],
+  demandsApiVersion: true,
+} as const;
+
+const NO_SEED = { meaning: "Has no `seed`: requests that set one are refused.", withdraws: ["seed"] } as const;
+
+const NO_LOGIT_BIAS = {
+  meaning: "Has no `logit_bias`: requests that set one are refused.",
+  withdraws: ["logit_bias"],
+} as const;
+
+export const COMPLETIONS_FLAGS = {
+  no_stream_options: NO_STREAM_OPTIONS,
+  no_seed: NO_SEED,
+  no_logit_bias: NO_LOGIT_BIAS,
+  deployment_paths: DEPLOYMENT_PATHS,
+} as const satisfies Record<string, FlagFacts>;
+
+export const RESPONSES_FLAGS = {
+  no_include: {
+    meaning: "Does not ask for encrypted reasoning, for providers that refuse it in `include`.",
+    withdraws: [],
+  },
+} as const satisfies Record<string, FlagFacts>;
+
+export const CHAT_FLAGS = {
+  no_store_field: {
+    meaning: "Leaves `store: false` out, for providers that refuse the member and store nothing.",
+    withdraws: [],
+  },
+  no_stream_options: NO_STREAM_OPTIONS,
+  max_tokens_field: {
+    meaning: "Sends the output limit as `max_tokens`, for providers that do not know `max_completion_tokens`.",
+    withdraws: [],
+    excludes: ["max_completion_tokens_field"],
+  },
+  max_completion_tokens_field: {
+    meaning: "Sends the output limit as `max_completion_tokens`, for models that refuse `max_tokens`.",
+    withdraws: [],
+  },
+  random_seed_field: { meaning: "Sends a seed as `random_seed`.", withdraws: [], excludes: ["no_seed"] },
+  reasoning_object: {
+    meaning:
+      "Sends the reasoning effort as `reasoning: {effort: …}`. The member takes budgets as well, so translated requests may set one.",
+    withdraws: [],
+    grants: ["reasoning_budget"],
+  },
+  no_developer_role: {
+    meaning: "Sends developer messages as system messages, for providers that do not know the role.",
+    withdraws: [],
+  },
+  no_participant_names: { meaning: "Leaves the `name` of messages out.", withdraws: [] },
+  joined_text_content: {
+    meaning:
+      "Sends a message whose content is a list of text parts as one text, a line break between the parts, for providers that take text only.",
+    withdraws: [],
+  },
+  replays_reasoning: {
+    meaning:
+      "Sends unsigned reasoning of the history back as `reasoning_content`, and a space where a message has none, for providers that refuse histories without it.",
+    withdraws: [],
+    excludes: ["no_reasoning_history"],
+  },
+  no_reasoning_history: {
+    meaning: "Leaves unsigned reasoning of the history out, for providers that refuse it in messages.",
+    withdraws: [],
+  },
+  short_call_ids: {
+    meaning:
+      "Rewrites ids of tool calls in the history that are not nine letters and digits, the same wherever an id stands.",
+    withdraws: [],
+  },
+  no_tool_choice: {
+    meaning:
+      "Has no `tool_choice`: forced choices are refused, `none` is kept by sending no tools, and `auto` is left out.",
+    withdraws: ["tool_choice_required", "tool_choice_named", "tool_choice_allowed"],
+  },
+  no_allowed_tools: {
+    meaning:
+      "Where a choice allows some of the tools only, sends only those, for providers that do not know the choice.",
+    withdraws: [],
+  },
+  no_tool_strict: {
+    meaning: "Leaves `strict: false` of functions out; requests with strict functions are refused.",
+    withdraws: ["tool_strict"],
+  },
+  no_parallel_tool_calls_field: {
+    meaning: "Leaves `parallel_tool_calls: true` out; requests that switch them off are refused.",
+    withdraws: ["parallel_tool_calls_off"],
+  },
+  no_seed: NO_SEED,
+  no_logit_bias: NO_LOGIT_BIAS,
+  no_logprobs: {
+    meaning: "Has no log probabilities: requests that ask for them are refused.",
+    withdraws: ["token_logprobs"],
+  },
+  no_penalties: {
+    meaning: "Has no frequency or presence penalty: requests with one other than 0 are refused.",
+    withdraws: ["penalties", "penalties_outside_0_1"],
+  },
+  no_verbosity: { meaning: "Has no `verbosity`: requests that set it are refused.", withdraws: ["verbosity"] },
+  no_service_tier: { meaning: "Leaves `service_tier` out.", withdraws: [] },
+  no_prompt_cache_fields: { meaning: "Leaves the members `prompt_cache_…` out.", withdraws: [] },
+  deployment_paths: DEPLOYMENT_PATHS,
+} as const satisfies Record<string, FlagFacts>;

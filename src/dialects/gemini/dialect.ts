@@ -1,0 +1,16 @@
+import type { Upstream } from "../dialect.ts";
+import { readGeminiError } from "./read-error.ts";
+import { formatGemini } from "./format/format.ts";
+import { parseGeminiAnswer } from "./parse/parse-answer.ts";
+import { parseGeminiStream } from "./parse/parse-stream.ts";
+
+/**
+ * Gemini's generateContent, as Google's two services speak it. They differ in the address and the credentials, which are the provider row's, and in the
+ * body of a count (flag `flat_count_tokens`).
+ */
+export const geminiUpstream: Upstream = {
+  format: formatGemini,
+  parseStream: parseGeminiStream,
+  parseAnswer: parseGeminiAnswer,
+  readError: readGeminiError,
+};

@@ -1,0 +1,217 @@
+import type { UpstreamFailure } from "../../../canon/failure.ts";
+import type { FinishReason, InferenceEvent, TokenLogprob } from "../../../canon/generate/event.ts";
+import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
+import type { TokenUsage } from "../../../canon/generate/usage.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import { BlockSequencer } from "../../block-sequencer.ts";
+import type { Target } from "../../dialect.ts";
+import { answerFailure } from "../../openai-chat/read-error.ts";
+import { readFinishReason } from "../finish.ts";
+import { readErrorFrame } from "../read-error.ts";
+import { placeSignature, type Place } from "../signed-parts.ts";
+import { readUsage } from "../usage.ts";
+import { AnswerCallIds } from "./answer-call-ids.ts";
+import { readCitations } from "./read-citations.ts";
+import { readLogprobs } from "./read-logprobs.ts";
+
+/** Signatures have blocks of their own, so that none lands on a thought that stands before its part. */
+const SIGNATURE_BLOCK = "signature";
+
+/** Reads the pieces of an answer; a whole answer is one piece. */
+export class AnswerReader {
+  readonly #family: string | null;
+  readonly #wantsLogprobs: boolean;
+  readonly #blocks = new BlockSequencer();
+  readonly #ids = new AnswerCallIds();
+  #events: InferenceEvent[] = [];
+  #begun = false;
+  #calls = 0;
+  /** The block that is open, or was last, is one of text that citations may still be about. */
+  #inText = false;
+  #usage: TokenUsage | null = null;
+  #over = false;
+
+  constructor(request: GenerateRequest, target: Target) {
+    this.#family = target.model.signatureFamily;
+    this.#wantsLogprobs = request.logprobs !== null;
+  }
+
+  /** Nothing follows: a `finish` or a `failure` has been told. */
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** The events made since the last call. */
+  drain(): readonly InferenceEvent[] {
+    if (this.#events.length === 0) return NONE;
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+
+  take(piece: JsonObject): void {
+    if (this.#over) return;
+    if (isJsonObject(piece["error"])) return this.fail(readErrorFrame(piece["error"]));
+    this.#begin(piece["modelVersion"]);
+    this.#count(piece);
+    const candidates: readonly JsonValue[] = Array.isArray(piece["candidates"]) ? piece["candidates"] : [];
+    const [candidate] = candidates;
+    if (candidate === undefined) {
+      // The prompt was refused before any answer, with status 200 (protocols.md §4).
+      const feedback = piece["promptFeedback"];
+      if (isJsonObject(feedback) && typeof feedback["blockReason"] === "string") this.#finish("content_filter");
+      return;
+    }
+    // Several answers are never asked for; which of them would be the caller's?
+    const isOnly = candidates.length === 1 && isJsonObject(candidate) && (candidate["index"] ?? 0) === 0;
+    if (!isOnly) return this.fail(answerFailure("malformed", "unexpected_output_item"));
+    this.#takeCandidate(candidate, piece["responseId"]);
+  }
+
+  fail(failure: UpstreamFailure): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#flush();
+    this.#events.push({ type: "failure", failure });
+  }
+
+  #begin(model: JsonValue | undefined): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    this.#events.push({ type: "start", model: typeof model === "string" ? model : null });
+  }
+
+  /** Counts are those of the whole answer so far, in every piece; only those that say something new are told. */
+  #count(piece: JsonObject): void {
+    const usage = readUsage(piece["usageMetadata"]);
+    if (usage === null || (this.#usage !== null && isSame(usage, this.#usage))) return;
+    this.#usage = usage;
+    this.#events.push({ type: "usage", usage });
+  }
+
+  #takeCandidate(candidate: JsonObject, answerId: JsonValue | undefined): void {
+    const { content, finishReason } = candidate;
+    const parts = isJsonObject(content) ? content["parts"] : undefined;
+    let logprobs = this.#wantsLogprobs ? readLogprobs(candidate["logprobsResult"]) : NO_LOGPROBS;
+    for (const part of Array.isArray(parts) ? parts : []) {
+      if (this.#takePart(part, answerId, logprobs)) logprobs = NO_LOGPROBS;
+      if (this.#over) return;
+    }
+    this.#cite(candidate);
+    this.#flush();
+    // The reason is 0 or absent in pieces that others follow.
+    if (finishReason === undefined || finishReason === null || finishReason === "") return;
+    if (typeof finishReason !== "string") return this.fail(answerFailure("malformed", "unknown_finish_reason"));
+    const reason = readFinishReason(finishReason);
+    if (typeof reason !== "string") return this.fail(reason);
+    this.#finish(reason === "stop" && this.#calls > 0 ? "tool_calls" : reason);
+  }
+
+  /** @returns whether the part was a text, which the piece's log probabilities belong to. */
+  #takePart(part: JsonValue, answerId: JsonValue | undefined, logprobs: readonly TokenLogprob[]): boolean {
+    if (!isJsonObject(part)) {
+      this.fail(answerFailure("malformed"));
+      return false;
+    }
+    const { text, functionCall, thoughtSignature } = part;
+    const signature = typeof thoughtSignature === "string" ? thoughtSignature : "";
+    if (part["thought"] === true) {
+      this.#think(typeof text === "string" ? text : "", signature);
+    } else if (isJsonObject(functionCall)) {
+      this.#sign("call", signature);
+      this.#call(functionCall, answerId);
+    } else if (typeof text === "string" || isEmptyPart(part)) {
+      return this.#say(typeof text === "string" ? text : "", signature, logprobs);
+    } else {
+      // Images, code and calls of the provider's own tools: nobody who came through another protocol can have asked for them.
+      this.fail(answerFailure("malformed", "unexpected_output_item"));
+    }
+    return false;
+  }
+
+  /** Thoughts that are shown sum up the reasoning itself. */
+  #think(text: string, signature: string): void {
+    this.#blocks.reasoning(text, true);
+    this.#inText = false;
+    if (signature === "") return;
+    if (this.#family === null) this.#events.push({ type: "loss", loss: "signature_dropped" });
+    else this.#blocks.signature(placeSignature("thought", signature), this.#family);
+    this.#blocks.close();
+  }
+
+  #call({ id, name, args, partialArgs, willContinue }: JsonObject, answerId: JsonValue | undefined): void {
+    // Calls in pieces come only to those who ask for them.
+    if (partialArgs !== undefined || willContinue === true) {
+      return this.fail(answerFailure("malformed", "unexpected_output_item"));
+    }
+    if (typeof name !== "string" || name === "" || (args !== undefined && args !== null && !isJsonObject(args))) {
+      return this.fail(answerFailure("malformed"));
+    }
+    const key = String(this.#calls);
+    this.#calls += 1;
+    this.#inText = false;
+    this.#blocks.openTool(key, this.#ids.take(id, answerId), name);
+    this.#blocks.arguments(key, JSON.stringify(args ?? {}));
+    this.#blocks.close();
+  }
+
+  #say(text: string, signature: string, logprobs: readonly TokenLogprob[]): boolean {
+    this.#sign(text === "" ? "empty" : "text", signature);
+    if (text === "") return false;
+    this.#blocks.text(text, logprobs);
+    this.#inText = true;
+    // What follows is another part: the signature is not over it.
+    if (signature !== "") this.#blocks.close();
+    return true;
+  }
+
+  #sign(place: Place, signature: string): void {
+    if (signature === "") return;
+    if (this.#family === null) {
+      this.#flush();
+      this.#events.push({ type: "loss", loss: "signature_dropped" });
+      return;
+    }
+    this.#blocks.signature(placeSignature(place, signature), this.#family, SIGNATURE_BLOCK);
+    this.#blocks.close();
+    this.#inText = false;
+  }
+
+  #cite(candidate: JsonObject): void {
+    const { citations, complete } = readCitations(candidate);
+    const isPlaced = this.#inText || citations.length === 0;
+    if (!complete || !isPlaced) {
+      this.#flush();
+      this.#events.push({ type: "loss", loss: "citations_dropped" });
+    }
+    if (isPlaced) for (const citation of citations) this.#blocks.citation(citation);
+  }
+
+  #finish(reason: FinishReason): void {
+    this.#blocks.closeAll();
+    this.#flush();
+    this.#events.push({ type: "finish", reason, stopSequence: null });
+    this.#over = true;
+  }
+
+  #flush(): void {
+    for (const event of this.#blocks.drain()) this.#events.push(event);
+  }
+}
+
+const NONE: readonly InferenceEvent[] = Object.freeze([]);
+const NO_LOGPROBS: readonly TokenLogprob[] = Object.freeze([]);
+
+/** A part of nothing, or of nothing but its signature. */
+function isEmptyPart(part: JsonObject): boolean {
+  return Object.keys(part).every((name) => name === "thoughtSignature" || name === "thought");
+}
+
+function isSame(left: TokenUsage, right: TokenUsage): boolean {
+  return (
+    left.input === right.input &&
+    left.output === right.output &&
+    left.cacheRead === right.cacheRead &&
+    left.reasoning === right.reasoning
+  );
+}

@@ -1,0 +1,84 @@
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { parseAnswerBytes } from "../json-bytes.ts";
+import { kindOfStatus } from "../openai-chat/read-error.ts";
+
+/** The protocol's words for errors (google.rpc.Code), and our codes for them. */
+const CODES: Readonly<Record<string, string>> = {
+  CANCELLED: "cancelled",
+  UNKNOWN: "unknown",
+  INVALID_ARGUMENT: "invalid_argument",
+  DEADLINE_EXCEEDED: "deadline_exceeded",
+  NOT_FOUND: "model_not_found",
+  ALREADY_EXISTS: "already_exists",
+  PERMISSION_DENIED: "permission_denied",
+  UNAUTHENTICATED: "unauthenticated",
+  RESOURCE_EXHAUSTED: "rate_limit_exceeded",
+  FAILED_PRECONDITION: "failed_precondition",
+  ABORTED: "aborted",
+  OUT_OF_RANGE: "out_of_range",
+  UNIMPLEMENTED: "unimplemented",
+  INTERNAL: "internal",
+  UNAVAILABLE: "unavailable",
+  DATA_LOSS: "data_loss",
+};
+
+/** Reasons of a 400 that is about the router's key and not about the request. */
+const KEY_REASONS: ReadonlySet<string> = new Set(["API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED"]);
+
+/**
+ * Beginnings of messages that stand for a machine code that the protocol does not have. Coding agents make room in the conversation when they
+ * hear of it. Only whether a message begins so is looked at.
+ */
+const TOO_LONG = /^(the|request) input token count/i;
+
+/** Makes a failure of an answer with an error status (protocols.md §2.3). The upstream's text is not kept. */
+export function readGeminiError(status: number, bytes: Uint8Array): UpstreamFailure {
+  const error = errorOf(parseAnswerBytes(bytes));
+  const details = error === null ? [] : detailsOf(error);
+  const isAboutKey =
+    status === 400 && details.some(({ reason }) => typeof reason === "string" && KEY_REASONS.has(reason));
+  return {
+    kind: isAboutKey ? "auth" : kindOfStatus(status),
+    status,
+    retryAfter: retryDelay(details),
+    code: isAboutKey ? "api_key_invalid" : safeCode(error),
+  };
+}
+
+/** An error that arrived inside a stream, or in an answer that said 200. */
+export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
+  const code = safeCode(isJsonObject(error) ? error : null);
+  return { kind: "error_frame", status: null, retryAfter: null, code };
+}
+
+/** The error object of a body; streams that are asked for as one JSON array have their error in one as well. */
+export function errorOf(body: JsonValue | undefined): JsonObject | null {
+  const holder: JsonValue | undefined = Array.isArray(body) ? body[0] : body;
+  const error = isJsonObject(holder) ? holder["error"] : undefined;
+  return isJsonObject(error) ? error : null;
+}
+
+function safeCode(error: JsonObject | null): string | null {
+  if (error === null) return null;
+  const { status, message } = error;
+  if (typeof message === "string" && TOO_LONG.test(message)) return "context_length_exceeded";
+  return typeof status === "string" && Object.hasOwn(CODES, status) ? (CODES[status] ?? null) : null;
+}
+
+function detailsOf({ details }: JsonObject): readonly JsonObject[] {
+  return Array.isArray(details) ? details.filter(isJsonObject) : [];
+}
+
+/** Longest wait that is believed, seconds. */
+const LONGEST_RETRY = 86_400;
+
+/** `google.rpc.RetryInfo`: seconds with up to nine decimals and an `s`. */
+function retryDelay(details: readonly JsonObject[]): number | null {
+  for (const { retryDelay: delay } of details) {
+    const match = typeof delay === "string" ? /^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(delay) : null;
+    const seconds = Number(match?.[1] ?? NaN);
+    if (seconds <= LONGEST_RETRY) return Math.ceil(seconds * 1000);
+  }
+  return null;
+}

@@ -1,0 +1,28 @@
+/**
+ * The protocol signs parts of every kind: a function call (the first of several at once), a text, an empty text at the end of a stream, a thought. Canon has signatures on
+ * reasoning only, so one that stands on something else becomes reasoning without text directly before it. Surfaces may put reasoning
+ * before everything else that was said, and the provider refuses a call whose signature stands elsewhere: the canonical signature
+ * therefore begins with the place where it belongs. Base64 has no full stop, so no provider's signature is taken for a placed one.
+ */
+export type Place = "call" | "text" | "empty" | "thought";
+
+const PLACED = /^(call|text|empty|thought)\.(.*)$/s;
+
+export function placeSignature(place: Place, signature: string): string {
+  return `${place}.${signature}`;
+}
+
+/** The place and the bare signature; a signature that names no place belongs to what follows it. */
+export function readPlaced(text: string): { readonly place: Place | null; readonly signature: string } {
+  const match = PLACED.exec(text);
+  const place = PLACES.find((known) => known === match?.[1]);
+  return place === undefined ? { place: null, signature: text } : { place, signature: match?.[2] ?? "" };
+}
+
+const PLACES: readonly Place[] = ["call", "text", "empty", "thought"];
+
+/**
+ * What the provider documents for calls of the history that no model of its own has made: base64 of `skip_thought_signature_validator`. Without it
+ * a conversation that another model began, or whose client drops signatures, is refused at its first tool call.
+ */
+export const UNSIGNED_CALL = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=";

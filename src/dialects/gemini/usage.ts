@@ -1,0 +1,26 @@
+import type { TokenUsage } from "../../canon/generate/usage.ts";
+import { isJsonObject, type JsonValue } from "../../canon/json.ts";
+
+/**
+ * Reads `usageMetadata`; `null` where it counts nothing. The prompt has cached tokens in it and what the provider's own tools read beside it; thoughts stand beside the
+ * answer (protocols.md §4). Counts of zero are left out on the wire, so that output which is not told follows from the total where there is one.
+ */
+export function readUsage(metadata: JsonValue | undefined): TokenUsage | null {
+  if (!isJsonObject(metadata)) return null;
+  const prompt = readCount(metadata["promptTokenCount"]);
+  const input = prompt === null ? null : prompt + (readCount(metadata["toolUsePromptTokenCount"]) ?? 0);
+  const answer = readCount(metadata["candidatesTokenCount"]);
+  const thoughts = readCount(metadata["thoughtsTokenCount"]);
+  const output = answer === null ? remainder(readCount(metadata["totalTokenCount"]), input) : answer + (thoughts ?? 0);
+  const cacheRead = readCount(metadata["cachedContentTokenCount"]);
+  if (input === null && output === null && thoughts === null && cacheRead === null) return null;
+  return { input, output, cacheRead, cacheWrite: null, reasoning: thoughts };
+}
+
+function remainder(total: number | null, input: number | null): number | null {
+  return total === null || input === null || total < input ? null : total - input;
+}
+
+export function readCount(value: JsonValue | undefined): number | null {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null;
+}

@@ -1,0 +1,38 @@
+import type { ServiceError } from "../../canon/error.ts";
+import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
+import type { Loss } from "../../canon/generate/loss.ts";
+import { emulatesSchema } from "../../canon/generate/schema-emulation.ts";
+import type { RequestShape } from "../../canon/request.ts";
+import type { RouteRow } from "../../canon/table.ts";
+import type { CanonicalRequest, FormattedRequest, Target, Upstream } from "../dialect.ts";
+import { emulateSchema, type SchemaEmulation } from "./emulate-schema.ts";
+
+/** A request in the words of one endpoint, not yet sent. */
+export interface PreparedTranslation {
+  /** What is asked of the endpoint, in canon. */
+  readonly asked: GenerateRequest;
+  readonly formatted: FormattedRequest;
+  /** `null` unless a response schema is asked for as a tool. */
+  readonly emulation: SchemaEmulation | null;
+  readonly stripped: readonly string[];
+  readonly losses: readonly Loss[];
+}
+
+/** Prints a request for one endpoint. The error is the 400 for what only the endpoint's printer could find. */
+export function prepareTranslation(
+  canonical: CanonicalRequest,
+  route: RouteRow,
+  shape: RequestShape,
+  target: Target,
+  upstream: Upstream,
+): PreparedTranslation | ServiceError {
+  const emulation = emulatesSchema(route, shape, target.endpoint)
+    ? emulateSchema(canonical.request, target.endpoint)
+    : null;
+  const asked = emulation === null ? canonical.request : emulation.request;
+  const formatted = upstream.format(asked, target);
+  if ("code" in formatted) return formatted;
+  const losses = [...canonical.losses, ...formatted.losses];
+  if (emulation !== null) losses.push("schema_emulated");
+  return { asked, formatted, emulation, stripped: canonical.stripped, losses };
+}

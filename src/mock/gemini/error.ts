@@ -1,0 +1,61 @@
+import type { JsonAnswer, StreamEvent } from "../answer.ts";
+import type { Wording } from "../member-table.ts";
+import { invalid, type Problem } from "../problem.ts";
+import type { Exchange, FailureGrammar } from "../protocol.ts";
+
+/** Words of errors by status (google.rpc.Code). */
+const WORDS: ReadonlyMap<number, string> = new Map([
+  [401, "UNAUTHENTICATED"],
+  [403, "PERMISSION_DENIED"],
+  [404, "NOT_FOUND"],
+  [408, "DEADLINE_EXCEEDED"],
+  [429, "RESOURCE_EXHAUSTED"],
+  [500, "INTERNAL"],
+  [503, "UNAVAILABLE"],
+  [504, "DEADLINE_EXCEEDED"],
+]);
+
+/** An error in Google's shape. There is no member for the path: it stands in the message. */
+export function refuseGemini({ status, message, param }: Problem): JsonAnswer {
+  const text = param === null ? message : `${message} (at '${param}')`;
+  return { kind: "json", status, headers: {}, body: errorBody(status, text) };
+}
+
+function errorBody(status: number, message: string): string {
+  const word = WORDS.get(status) ?? (status >= 500 ? "INTERNAL" : "INVALID_ARGUMENT");
+  return JSON.stringify({ error: { code: status, message, status: word } });
+}
+
+/** A 401 for a request without an API key and without a bearer token. */
+export function unauthorised(exchange: Exchange): Problem | null {
+  const hasKey = exchange.header("x-goog-api-key") !== "" || /^Bearer .+/i.test(exchange.header("authorization"));
+  return hasKey
+    ? null
+    : { status: 401, message: "Request is missing required authentication credential.", param: null, code: null };
+}
+
+/** How the members of something inside the request are spoken of; `path` is empty for the body itself. */
+export function wordingAt(path: string): Wording {
+  const at = (name: string): string => (path === "" ? name : `${path}.${name}`);
+  return {
+    missing: (name) => invalid(at(name), "required field is not set"),
+    unknown: (name) =>
+      invalid(path === "" ? null : path, `Invalid JSON payload received. Unknown name "${name}": Cannot find field.`),
+    wrong: (name, description) => invalid(at(name), `Invalid value, must be ${description}`),
+    takesNull: true,
+  };
+}
+
+const MESSAGE = "Simulated failure in the middle of an answer.";
+
+/** Streams fail with an error in the place of a piece, after which nothing comes. */
+export const GEMINI_FAILURE: FailureGrammar = {
+  malformed: {
+    name: null,
+    data: '{"candidates":[{"content":{"role":"model","parts":[{"text":',
+    purpose: "content",
+  },
+  body: () => errorBody(500, MESSAGE),
+  errorFrame: (): readonly StreamEvent[] => [{ name: null, data: errorBody(500, MESSAGE), purpose: "error" }],
+  failed: null,
+};

@@ -1,0 +1,24 @@
+import { isSealed, seal } from "../model/signature.ts";
+
+/** What a signature stands on. One that is moved to another part is refused. */
+export type Signed = `call ${string}` | "text";
+
+/** What the provider documents for calls that no model of its own has made. */
+const PLACEHOLDERS: ReadonlySet<string> = new Set(
+  ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"].flatMap((words) => [
+    words,
+    Buffer.from(words).toString("base64"),
+  ]),
+);
+
+/** Base64, as the protocol writes bytes. */
+export function signThought(signed: Signed): string {
+  return Buffer.from(seal("thought", signed)).toString("base64");
+}
+
+/** Whether a signature may stand on a part. */
+export function isSignedThought(signed: Signed, signature: string): boolean {
+  if (PLACEHOLDERS.has(signature)) return true;
+  const sealed = Buffer.from(signature, "base64").toString();
+  return isSealed("thought", sealed) && signature === signThought(signed);
+}

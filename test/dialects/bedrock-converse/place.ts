@@ -1,0 +1,129 @@
+import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
+import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
+import type { JsonObject } from "../../../src/canon/json.ts";
+import type { ModelRow, ProviderRow } from "../../../src/canon/table.ts";
+import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
+import { converseUpstream } from "../../../src/dialects/bedrock-converse/dialect.ts";
+import type { Target } from "../../../src/dialects/dialect.ts";
+import type { DialectFacts } from "../../../src/dialects/facts/dialect-facts.ts";
+import { endpoint, model, provider } from "../../support/table.ts";
+import { encodeFrame } from "./wire.ts";
+
+/** What the protocol has (protocols.md §5, the column "bedrock converse"). */
+export const CONVERSE: DialectFacts = {
+  operations: ["generate"],
+  expresses: ["tools", "json_schema", "image_input", "audio_input", "file_input", "reasoning", "prefill"],
+  features: [
+    "conversation",
+    "sampling",
+    "effort_low",
+    "effort_medium",
+    "effort_high",
+    "tool_choice_required",
+    "tool_choice_allowed",
+    "signed_reasoning",
+    "constrained_schema",
+    "stop_sequences",
+    "stop_sequences_over_4",
+    "file_of_other_type",
+    "tool_result_files",
+  ],
+  optional: [
+    "count_tokens",
+    "top_k",
+    "stop_sequences_blank",
+    "effort_none",
+    "effort_minimal",
+    "effort_xhigh",
+    "effort_max",
+    "reasoning_budget",
+    "tool_strict",
+    "tool_choice_named",
+    "parallel_tool_calls_off",
+    "forced_tool_with_reasoning",
+  ],
+  takesBudgets: true,
+  takesBetas: false,
+  signs: true,
+  flags: {
+    reasoning_config_field: {
+      meaning:
+        "Sends the reasoning effort as `reasoningConfig.maxReasoningEffort` and `top_k` as `inferenceConfig.topK` in `additionalModelRequestFields`.",
+      withdraws: ["parallel_tool_calls_off"],
+    },
+    reasoning_effort_field: {
+      meaning: "Sends the reasoning effort as `reasoning_effort` in `additionalModelRequestFields`.",
+      withdraws: ["parallel_tool_calls_off"],
+    },
+  },
+  demandsOutputLimit: false,
+};
+
+/** A place that speaks the protocol; its model has everything that any model has. */
+export function targetWith(modelRow: Partial<ModelRow> = {}, providerRow: Partial<ProviderRow> = {}): Target {
+  const row = model("m", { signatureFamily: "family", accepts: CONVERSE.optional, ...modelRow });
+  const source = provider("p", { dialect: "bedrock-converse", ...providerRow });
+  const features = endpointFeatures(CONVERSE, row, source);
+  return {
+    endpoint: endpoint("a", {
+      dialect: "bedrock-converse",
+      upstreamModel: "eu.vendor.model-v1:0",
+      capabilities: CONVERSE.expresses.toSorted(),
+      features: features.translated,
+      nativeFeatures: features.native,
+    }),
+    model: row,
+    provider: source,
+  };
+}
+
+export const text = (value: string) => ({ kind: "text", text: value, cache: null }) as const;
+
+export const hello: GenerateRequest = {
+  purpose: "generate",
+  turns: [{ role: "user", name: null, content: [text("hello")] }],
+  tools: [],
+  toolChoice: null,
+  parallelToolCalls: null,
+  format: null,
+  maxOutputTokens: null,
+  temperature: null,
+  topP: null,
+  topK: null,
+  frequencyPenalty: null,
+  presencePenalty: null,
+  logitBias: null,
+  seed: null,
+  stop: [],
+  logprobs: null,
+  reasoning: null,
+  verbosity: null,
+  hints: { serviceTier: null, promptCacheKey: null, promptCacheRetention: null },
+  stream: false,
+};
+
+export const tool = (name: string) =>
+  ({ name, description: null, parameters: null, strict: null, cache: null }) as const;
+
+/** The request of an answer that may call tools. */
+export const withTools: GenerateRequest = { ...hello, tools: [tool("look_up"), tool("send"), tool("f"), tool("g")] };
+
+/** One event, with one member, its type. */
+export type Event = JsonObject;
+
+export function frames(events: readonly Event[]): readonly Uint8Array[] {
+  return events.map((event) => {
+    const [[type, body] = ["", {}]] = Object.entries(event);
+    return encodeFrame({ ":event-type": type, ":message-type": "event" }, body ?? {});
+  });
+}
+
+/** What is told of the pieces, and of their end. */
+export function tell(
+  pieces: readonly Uint8Array[],
+  request: GenerateRequest = withTools,
+  target: Target = targetWith(),
+): readonly InferenceEvent[] {
+  const parser = converseUpstream.parseStream(request, target);
+  return [...pieces.flatMap((piece) => parser.push(piece)), ...parser.end()];
+}

@@ -1,0 +1,327 @@
+import { describe, expect, it } from "vitest";
+import type { GenerateRequest, ReasoningRequest } from "../../../src/canon/generate/generate-request.ts";
+import type { ImagePart, Tool, ToolChoice, Turn } from "../../../src/canon/generate/message.ts";
+import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
+import { UNSIGNED_CALL } from "../../../src/dialects/gemini/signed-parts.ts";
+import { answered, assistant, call, format, hello, result, signed, targetWith, text, user } from "./place.ts";
+
+const tool = (name: string, strict: boolean | null = null): Tool => ({
+  name,
+  description: null,
+  parameters: null,
+  strict,
+  cache: null,
+});
+const refusal = (more: Partial<GenerateRequest>, target = targetWith()) =>
+  geminiUpstream.format({ ...hello, ...more }, target);
+const system = (authority: "system" | "developer", value: string): Turn => ({
+  role: "system",
+  authority,
+  content: [text(value)],
+});
+
+describe("a request", () => {
+  it("has nothing that nobody asked for", () => {
+    expect(format({})).toEqual({
+      path: "/models/gemini-x:generateContent",
+      body: { contents: [{ role: "user", parts: [{ text: "hello" }] }] },
+      headers: [],
+      losses: [],
+    });
+    expect(format({ stream: true }).path).toBe("/models/gemini-x:streamGenerateContent?alt=sse");
+  });
+
+  it("names models as they are, and other resources by their names", () => {
+    const pathOf = (upstreamModel: string): string => format({}, targetWith({}, {}, { upstreamModel })).path;
+    expect(pathOf("gemini-x+cut=after-2")).toBe("/models/gemini-x%2Bcut%3Dafter-2:generateContent");
+    expect(pathOf("tunedModels/mine?")).toBe("/tunedModels/mine%3F:generateContent");
+  });
+
+  it("is counted whole by the Gemini API, and member by member by Vertex AI", () => {
+    const counted = format({
+      purpose: "count",
+      turns: [system("system", "s"), user(text("x"))],
+      tools: [tool("f")],
+      toolChoice: { mode: "required" },
+      stop: ["a"],
+      maxOutputTokens: 5,
+      hints: { ...hello.hints, serviceTier: "flex" },
+    });
+    const read = {
+      contents: [{ role: "user", parts: [{ text: "x" }] }],
+      systemInstruction: { parts: [{ text: "s" }] },
+      tools: [{ functionDeclarations: [{ name: "f" }] }],
+    };
+    expect(counted.path).toBe("/models/gemini-x:countTokens");
+    expect(counted.body).toEqual({ generateContentRequest: { model: "models/gemini-x", ...read } });
+    const flat = format({ purpose: "count" }, targetWith({}, { flags: ["flat_count_tokens"] }));
+    expect(flat.body).toEqual({ contents: [{ role: "user", parts: [{ text: "hello" }] }] });
+  });
+
+  it("joins leading system text", () => {
+    const { body, losses } = format({ turns: [system("system", "a"), system("developer", "b"), user(text("x"))] });
+    expect(body.systemInstruction).toEqual({ parts: [{ text: "a" }, { text: "b" }] });
+    expect(losses).toEqual(["system_joined", "developer_as_system"]);
+  });
+
+  it("leaves turns of the user apart, joins those of the model, and drops what is empty", () => {
+    const { body, losses } = format({
+      turns: [user(text("a")), user(text(""), text("b")), assistant(text("c")), assistant(text("d")), user(text(""))],
+    });
+    expect(body.contents).toEqual([
+      { role: "user", parts: [{ text: "a" }] },
+      { role: "user", parts: [{ text: "b" }] },
+      { role: "model", parts: [{ text: "c" }, { text: "d" }] },
+    ]);
+    expect(losses).toEqual(["empty_text_dropped", "turns_merged"]);
+    expect(format({ turns: [user(text(""))] }).body.contents).toEqual([{ role: "user", parts: [{ text: "" }] }]);
+  });
+
+  it("says that the beginning of an answer is only a turn", () => {
+    expect(format({ turns: [user(text("a")), assistant(text("b"))] }).losses).toEqual(["prefill_as_turn"]);
+  });
+
+  it("carries data by its media type", () => {
+    const source = { kind: "base64", mediaType: "application/pdf", data: "JVBERg==" } as const;
+    const { body, losses } = format({
+      turns: [
+        user(
+          { kind: "file", source, name: "a.pdf", cache: { ttl: null } },
+          { kind: "audio", format: "mp3", data: "AA==" },
+          { kind: "image", source: { ...source, mediaType: "image/png" }, detail: "auto", cache: null },
+        ),
+      ],
+    });
+    expect(body.contents[0].parts).toEqual([
+      { inlineData: { mimeType: "application/pdf", data: "JVBERg==" } },
+      { inlineData: { mimeType: "audio/mp3", data: "AA==" } },
+      { inlineData: { mimeType: "image/png", data: "JVBERg==" } },
+    ]);
+    expect(losses).toEqual(["cache_mark_dropped", "file_name_dropped", "image_detail_dropped"]);
+  });
+
+  it.each<[ImagePart["detail"][], string | undefined, string[]]>([
+    [["low", "low"], "MEDIA_RESOLUTION_LOW", ["image_detail_for_all"]],
+    [["high", null], "MEDIA_RESOLUTION_HIGH", ["image_detail_for_all"]],
+    [["high", "low"], "MEDIA_RESOLUTION_HIGH", ["image_detail_for_all"]],
+    [["low", null], undefined, ["image_detail_for_all"]],
+    [[null], undefined, []],
+  ])("asks for one detail for all images: %j", (details, resolution, losses) => {
+    const source = { kind: "base64", mediaType: "image/png", data: "AA==" } as const;
+    const images = details.map((detail) => ({ kind: "image", source, detail, cache: null }) as const);
+    const made = format({ turns: [user(...images)] });
+    expect([made.body.generationConfig?.mediaResolution, made.losses]).toEqual([resolution, losses]);
+  });
+});
+
+describe("calls and results", () => {
+  const turns = [
+    user(text("x")),
+    assistant(call("1", "f", '{"n":9007199254740993}'), call("2", "g")),
+    answered(result("2")),
+    answered({ ...result("1", "no"), isError: true }),
+    user(text("y")),
+  ];
+  const unsigning = targetWith({ signatureFamily: null });
+
+  it("stand in one content each; results have the names of their calls", () => {
+    const { body } = format({ turns }, unsigning);
+    expect(body.contents.map(({ role }: { role: string }) => role)).toEqual(["user", "model", "user", "user"]);
+    expect(body.contents[2].parts).toEqual([
+      { functionResponse: { id: "2", name: "g", response: { output: "ok" } } },
+      { functionResponse: { id: "1", name: "f", response: { error: "no" } } },
+    ]);
+    expect(JSON.stringify(geminiUpstream.format({ ...hello, turns }, unsigning))).toContain(
+      '"functionCall":{"id":"1","name":"f","args":{"n":9007199254740993}}',
+    );
+  });
+
+  it("have the order of the calls where ids are not taken", () => {
+    const { body } = format({ turns }, targetWith({ signatureFamily: null }, { flags: ["no_call_ids"] }));
+    expect(body.contents[1].parts[1]).toEqual({ functionCall: { name: "g", args: {} } });
+    expect(body.contents[2].parts).toEqual([
+      { functionResponse: { name: "f", response: { error: "no" } } },
+      { functionResponse: { name: "g", response: { output: "ok" } } },
+    ]);
+  });
+
+  it("find the last call of an id that came again", () => {
+    const again = [...turns.slice(0, 4), assistant(call("1", "h")), answered(result("1"))];
+    expect(format({ turns: again }, unsigning).body.contents.at(-1).parts[0].functionResponse.name).toBe("h");
+  });
+
+  it("that answer nothing are refused", () => {
+    expect(refusal({ turns: [user(text("x")), answered(result("7"))] })).toMatchObject({
+      status: 400,
+      code: "unknown_tool_call",
+    });
+  });
+
+  it("keep several texts apart, and files beside them", () => {
+    const image = {
+      kind: "image",
+      source: { kind: "base64", mediaType: "image/png", data: "AA==" },
+      detail: null,
+      cache: null,
+    } as const;
+    const content = [text("a"), image, text("b")];
+    const { body, losses } = format(
+      { turns: [user(text("x")), assistant(call("1")), answered({ ...result("1"), content })] },
+      unsigning,
+    );
+    expect(body.contents[2].parts[0].functionResponse).toEqual({
+      id: "1",
+      name: "f",
+      response: { output: ["a", "b"] },
+      parts: [{ inlineData: { mimeType: "image/png", data: "AA==" } }],
+    });
+    expect(losses).toEqual(["result_files_apart"]);
+    const nothing = { ...result("1"), content: [] };
+    const empty = format({ turns: [user(text("x")), assistant(call("1")), answered(nothing)] }, unsigning);
+    expect(empty.body.contents[2].parts[0].functionResponse.response).toEqual({});
+  });
+});
+
+describe("signatures", () => {
+  const partsOf = (...parts: Parameters<typeof assistant>) =>
+    format({ turns: [user(text("x")), assistant(...parts), user(text("y"))] });
+
+  it("go back to the part that they were taken from, wherever a surface has put them", () => {
+    const kept = partsOf(signed(null, "hm"), text("a"), signed("call.AA"), call("1"), call("2"));
+    const moved = partsOf(signed("call.AA", "hm"), text("a"), call("1"), call("2"));
+    const expected = [
+      { text: "hm", thought: true },
+      { text: "a" },
+      { functionCall: { id: "1", name: "f", args: {} }, thoughtSignature: "AA" },
+      { functionCall: { id: "2", name: "f", args: {} } },
+    ];
+    expect(kept.body.contents[1].parts).toEqual(expected);
+    expect(moved.body.contents[1].parts).toEqual(expected);
+    expect([kept.losses, moved.losses]).toEqual([[], []]);
+  });
+
+  it("on texts, empty texts and thoughts", () => {
+    expect(
+      partsOf(signed("thought.TH", "hm"), text("a"), signed("text.TX"), text("b"), signed("empty.EM")).body.contents[1]
+        .parts,
+    ).toEqual([
+      { text: "hm", thought: true, thoughtSignature: "TH" },
+      { text: "a" },
+      { text: "b", thoughtSignature: "TX" },
+      { text: "", thoughtSignature: "EM" },
+    ]);
+    expect(partsOf(signed("thought.TH")).body.contents[1].parts).toEqual([
+      { text: "", thought: true, thoughtSignature: "TH" },
+    ]);
+  });
+
+  it("whose part is gone stand on an empty text; those without a place on what follows", () => {
+    expect(partsOf(signed("call.AA"), text("a")).body.contents[1].parts).toEqual([
+      { text: "a" },
+      { text: "", thoughtSignature: "AA" },
+    ]);
+    expect(partsOf(signed("AA"), text("a"), signed("BB")).body.contents[1].parts).toEqual([
+      { text: "a", thoughtSignature: "AA" },
+      { text: "", thoughtSignature: "BB" },
+    ]);
+    expect(partsOf(signed("call.a.b"), call("1")).body.contents[1].parts[0].thoughtSignature).toBe("a.b");
+  });
+
+  it("that nobody gave are marked so, on the first of several calls, for models that sign", () => {
+    const turns = [user(text("x")), assistant(call("1"), call("2")), answered(result("1"), result("2"))];
+    const { body, losses } = format({ turns });
+    expect(body.contents[1].parts.map((part: { thoughtSignature?: string }) => part.thoughtSignature)).toEqual([
+      UNSIGNED_CALL,
+      undefined,
+    ]);
+    expect(Buffer.from(UNSIGNED_CALL, "base64").toString()).toBe("skip_thought_signature_validator");
+    expect(losses).toEqual(["signature_placeholder"]);
+    expect(format({ turns }, targetWith({ signatureFamily: null })).losses).toEqual([]);
+  });
+});
+
+describe("tools", () => {
+  it.each<[ToolChoice | null, boolean[], object | undefined, string[]]>([
+    [null, [false], undefined, []],
+    [{ mode: "auto" }, [false], { mode: "AUTO" }, []],
+    [{ mode: "none" }, [true], { mode: "NONE" }, ["hint_dropped"]],
+    [{ mode: "required" }, [true], { mode: "ANY" }, ["hint_dropped"]],
+    [{ mode: "named", name: "t0" }, [false], { mode: "ANY", allowedFunctionNames: ["t0"] }, []],
+    [{ mode: "allowed", names: ["t0"], required: true }, [false], { mode: "ANY", allowedFunctionNames: ["t0"] }, []],
+    [
+      { mode: "allowed", names: ["t0"], required: false },
+      [false],
+      { mode: "VALIDATED", allowedFunctionNames: ["t0"] },
+      [],
+    ],
+    [null, [true], { mode: "VALIDATED" }, []],
+    [{ mode: "auto" }, [true, false], { mode: "VALIDATED" }, ["tool_strictness_widened"]],
+    [{ mode: "auto" }, [], undefined, []],
+    [{ mode: "none" }, [], undefined, []],
+    [{ mode: "required" }, [], { mode: "ANY" }, []],
+  ])("with the choice %j, strict %j", (toolChoice, strict, config, losses) => {
+    const made = format({ tools: strict.map((value, index) => tool(`t${index}`, value)), toolChoice });
+    expect([made.body.toolConfig?.functionCallingConfig, made.losses]).toEqual([config, losses]);
+  });
+
+  it("have their schemas whole", () => {
+    const parameters = { type: "object", properties: { n: { $ref: "#/$defs/n" } }, $defs: { n: { type: "number" } } };
+    const { body } = format({ tools: [{ ...tool("f"), description: "d", parameters, cache: { ttl: "1h" } }] });
+    expect(body.tools).toEqual([
+      { functionDeclarations: [{ name: "f", description: "d", parametersJsonSchema: parameters }] },
+    ]);
+  });
+});
+
+describe("how to answer", () => {
+  it("is said in generationConfig", () => {
+    const { body, losses } = format({
+      maxOutputTokens: 9,
+      temperature: 1.5,
+      topP: 0.5,
+      topK: 3,
+      frequencyPenalty: 1,
+      presencePenalty: -1,
+      seed: 0,
+      stop: ["a", "b", "c", "d", "e"],
+      logprobs: 2,
+      format: { kind: "json_schema", name: "n", description: null, schema: { type: "object" }, strict: true },
+      hints: { serviceTier: "default", promptCacheKey: "k", promptCacheRetention: null },
+    });
+    expect(body.generationConfig).toEqual({
+      maxOutputTokens: 9,
+      temperature: 1.5,
+      topP: 0.5,
+      topK: 3,
+      frequencyPenalty: 1,
+      presencePenalty: -1,
+      seed: 0,
+      stopSequences: ["a", "b", "c", "d", "e"],
+      responseLogprobs: true,
+      logprobs: 2,
+      responseMimeType: "application/json",
+      responseJsonSchema: { type: "object" },
+    });
+    expect(body.serviceTier).toBe("standard");
+    expect(losses).toEqual([
+      "token_bytes_unknown",
+      "schema_name_dropped",
+      "cache_hint_dropped",
+      "service_tier_changed",
+    ]);
+    expect(format({ format: { kind: "json_object" } }).body.generationConfig).toEqual({
+      responseMimeType: "application/json",
+    });
+    expect(format({ logprobs: 0 }).body.generationConfig).toEqual({ responseLogprobs: true });
+    const zero = format({ maxOutputTokens: 0 });
+    expect([zero.body.generationConfig, zero.losses]).toEqual([{ maxOutputTokens: 1 }, ["output_limit_raised"]]);
+  });
+
+  it.each([
+    ["too_many_stop_sequences", { stop: ["a", "b", "c", "d", "e", "f"] }],
+    ["invalid_seed", { seed: 2 ** 31 }],
+    ["invalid_seed", { seed: -(2 ** 31) - 1 }],
+  ])("is refused where a value cannot be said: %s", (code, more) => {
+    expect(refusal(more)).toMatchObject({ status: 400, code });
+  });
+});

@@ -1,0 +1,148 @@
+import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
+import type { AssistantPart, ToolTurn, Turn, UserTurn } from "../../../src/canon/generate/message.ts";
+import type { JsonObject } from "../../../src/canon/json.ts";
+import type { EndpointRow, ModelRow, ProviderRow } from "../../../src/canon/table.ts";
+import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
+import type { Target } from "../../../src/dialects/dialect.ts";
+import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
+import type { DialectFacts } from "../../../src/dialects/facts/dialect-facts.ts";
+import { endpoint, model, provider } from "../../support/table.ts";
+
+/** What the dialect's row says. */
+export const GEMINI: DialectFacts = {
+  operations: ["generate"],
+  expresses: [
+    "tools",
+    "json_schema",
+    "json_object",
+    "image_input",
+    "audio_input",
+    "file_input",
+    "reasoning",
+    "logprobs",
+    "prefill",
+  ],
+  features: [
+    "conversation",
+    "count_tokens",
+    "sampling",
+    "temperature_above_1",
+    "top_k",
+    "penalties",
+    "seed",
+    "stop_sequences",
+    "stop_sequences_over_4",
+    "token_logprobs",
+    "effort_minimal",
+    "effort_low",
+    "effort_medium",
+    "effort_high",
+    "reasoning_budget",
+    "signed_reasoning",
+    "image_detail",
+    "file_of_other_type",
+    "tool_strict",
+    "tool_choice_required",
+    "tool_choice_named",
+    "tool_choice_allowed",
+    "forced_tool_with_reasoning",
+    "constrained_schema",
+  ],
+  optional: ["effort_none", "tool_result_files"],
+  takesBudgets: true,
+  takesBetas: false,
+  signs: true,
+  flags: {
+    no_call_ids: {
+      meaning: "Leaves the ids of tool calls and their results out, for providers that refuse them.",
+      withdraws: [],
+    },
+    flat_count_tokens: {
+      meaning: "Asks for token counts with the request's members at the top of the body, as Vertex AI wants them.",
+      withdraws: [],
+    },
+  },
+  demandsOutputLimit: false,
+};
+
+/** A place that speaks the dialect; what its endpoint can do follows from the rows, as the compiler does it. */
+export function targetWith(
+  modelRow: Partial<ModelRow> = {},
+  providerRow: Partial<ProviderRow> = {},
+  endpointRow: Partial<EndpointRow> = {},
+): Target {
+  const models = model("m", { signatureFamily: "gemini", ...modelRow });
+  const providers = provider("p", { dialect: "gemini", ...providerRow });
+  const { translated, native } = endpointFeatures(GEMINI, models, providers);
+  return {
+    endpoint: endpoint("a", {
+      dialect: "gemini",
+      upstreamModel: "gemini-x",
+      capabilities: GEMINI.expresses.toSorted(),
+      features: translated,
+      nativeFeatures: native,
+      ...endpointRow,
+    }),
+    model: models,
+    provider: providers,
+  };
+}
+
+export const text = (value: string) => ({ kind: "text", text: value, cache: null }) as const;
+export const user = (...content: UserTurn["content"]): Turn => ({ role: "user", name: null, content });
+export const assistant = (...content: AssistantPart[]): Turn => ({ role: "assistant", name: null, content });
+export const call = (id: string, name = "f", json = "{}") =>
+  ({ kind: "tool_call", id, name, arguments: json, cache: null }) as const;
+export const signed = (signature: string | null, value = "") =>
+  ({
+    kind: "reasoning",
+    text: value,
+    summary: false,
+    signature,
+    family: signature === null ? null : "gemini",
+  }) as const;
+export const result = (callId: string, value = "ok"): ToolTurn["results"][number] => ({
+  callId,
+  content: [text(value)],
+  isError: null,
+  cache: null,
+});
+export const answered = (...results: ToolTurn["results"]): Turn => ({ role: "tool", results });
+
+/** The smallest request. */
+export const hello: GenerateRequest = {
+  purpose: "generate",
+  turns: [user(text("hello"))],
+  tools: [],
+  toolChoice: null,
+  parallelToolCalls: null,
+  format: null,
+  maxOutputTokens: null,
+  temperature: null,
+  topP: null,
+  topK: null,
+  frequencyPenalty: null,
+  presencePenalty: null,
+  logitBias: null,
+  seed: null,
+  stop: [],
+  logprobs: null,
+  reasoning: null,
+  verbosity: null,
+  hints: { serviceTier: null, promptCacheKey: null, promptCacheRetention: null },
+  stream: false,
+};
+
+/** The request as it goes over the wire; `body` has been printed and parsed. */
+export function format(more: Partial<GenerateRequest>, target: Target = targetWith()) {
+  const formatted = geminiUpstream.format({ ...hello, ...more }, target);
+  if ("code" in formatted) throw new Error(`${formatted.code} ${formatted.message}`);
+  return { ...formatted, body: JSON.parse(JSON.stringify(formatted.body)) };
+}
+
+export const encoder = new TextEncoder();
+
+/** One event of a stream, with the line ends that the provider writes. */
+export function frame(piece: JsonObject): Uint8Array {
+  return encoder.encode(`data: ${JSON.stringify(piece)}\r\n\r\n`);
+}

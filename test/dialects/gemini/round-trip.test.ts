@@ -1,0 +1,126 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
+import type { Loss } from "../../../src/canon/generate/loss.ts";
+import type { InputPart, Tool, ToolChoice, Turn } from "../../../src/canon/generate/message.ts";
+import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
+import { allowedAt } from "../laws/arbitrary/conversations.ts";
+import { requestFor } from "../laws/arbitrary/requests.ts";
+import { normalRequest } from "../laws/normal/request.ts";
+import { GEMINI, targetWith } from "./place.ts";
+import { readBack } from "./reader.ts";
+
+const accepts = GEMINI.optional.toSorted();
+
+const PLACES = {
+  "a model that signs": targetWith({ accepts }),
+  "a model that does not sign": targetWith({ accepts, signatureFamily: null }),
+};
+
+/**
+ * What this protocol says in words of its own, before the rules of all protocols: thoughts are always summaries, and are shown unless somebody asks for
+ * them not to be; calls that are forced, limited to names or forbidden keep to their schemas without being asked; one named function is a list of one.
+ */
+function own(request: GenerateRequest, losses: ReadonlySet<Loss>): GenerateRequest {
+  const { reasoning } = request;
+  const display = reasoning?.display === "omitted" || reasoning?.effort === "none" ? "omitted" : "summarized";
+  return {
+    ...request,
+    turns: request.turns.map((turn) => ownTurn(turn, losses)),
+    tools: ownTools(request, losses),
+    toolChoice: ownChoice(request.toolChoice),
+    reasoning: reasoning === null ? null : { ...reasoning, adaptive: false, display },
+  };
+}
+
+function ownTools({ tools, toolChoice }: GenerateRequest, losses: ReadonlySet<Loss>): readonly Tool[] {
+  const isImplied = toolChoice !== null && toolChoice.mode !== "auto";
+  return tools.map((tool) => ({
+    ...tool,
+    strict: isImplied ? null : losses.has("tool_strictness_widened") ? true : tool.strict,
+  }));
+}
+
+function ownChoice(choice: ToolChoice | null): ToolChoice | null {
+  return choice?.mode === "named" ? { mode: "allowed", names: [choice.name], required: true } : choice;
+}
+
+function ownTurn(turn: Turn, losses: ReadonlySet<Loss>): Turn {
+  const undetailed = <Part extends InputPart>(part: Part): Part =>
+    part.kind === "image" && losses.has("image_detail_for_all") ? { ...part, detail: null } : part;
+  switch (turn.role) {
+    case "system":
+      return turn;
+    case "user":
+      return { ...turn, content: turn.content.map(undetailed) };
+    case "assistant":
+      return {
+        ...turn,
+        content: turn.content.map((part) => (part.kind === "reasoning" ? { ...part, summary: true } : part)),
+      };
+    case "tool":
+      return {
+        ...turn,
+        results: turn.results.map((result) => {
+          const content = result.content.map(undetailed);
+          if (!losses.has("result_files_apart")) return { ...result, content };
+          const texts = content.filter(({ kind }) => kind === "text");
+          return { ...result, content: [...texts, ...content.filter(({ kind }) => kind !== "text")] };
+        }),
+      };
+  }
+}
+
+describe.each(Object.entries(PLACES))("a request for %s", (_name, target) => {
+  const arbitrary = requestFor(allowedAt(target)).filter(({ stop }) => stop.length <= 5);
+
+  it("comes back as it was meant, but for what was said to be lost", () => {
+    const seen = new Set<Loss>();
+    fc.assert(
+      fc.property(arbitrary, (request) => {
+        const formatted = geminiUpstream.format(request, target);
+        if ("code" in formatted) throw new Error(`${formatted.code} ${formatted.message}`);
+        const losses = new Set(formatted.losses);
+        for (const loss of losses) seen.add(loss);
+        const again = own(readBack(formatted), losses);
+        expect(normalRequest(again, losses)).toEqual(normalRequest(own(request, losses), losses));
+      }),
+      { numRuns: 1_000 },
+    );
+    // The requests are varied enough to lose everything that can be lost on this way.
+    expect([...seen].toSorted()).toEqual(
+      expect.arrayContaining([
+        "cache_mark_dropped",
+        "image_detail_for_all",
+        "result_files_apart",
+        "tool_strictness_widened",
+        "token_bytes_unknown",
+      ]),
+    );
+  });
+
+  it("is counted with the same conversation, and nothing is made", () => {
+    fc.assert(
+      fc.property(arbitrary, (request) => {
+        const generate = geminiUpstream.format(request, target);
+        const count = geminiUpstream.format({ ...request, purpose: "count" }, target);
+        if ("code" in generate || "code" in count) throw new Error("a request that the place can take is refused");
+        const counted = readBack(count);
+        const meant = readBack(generate);
+        expect(counted.turns).toEqual(meant.turns);
+        expect(counted.format).toEqual(meant.format);
+        expect(counted.tools.map(({ name, parameters }) => [name, parameters])).toEqual(
+          meant.tools.map(({ name, parameters }) => [name, parameters]),
+        );
+        expect(counted).toMatchObject({
+          purpose: "count",
+          stream: false,
+          maxOutputTokens: null,
+          stop: [],
+          reasoning: null,
+        });
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,255 @@
+import { gzipSync } from "node:zlib";
+import type { ServerResponse } from "node:http";
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../src/canon/json.ts";
+import type { EndpointRow, ModelRow, RoutingTable } from "../../src/canon/table.ts";
+import { endpoint, model } from "../support/table.ts";
+import {
+  ANSWER,
+  answerJson,
+  errorOf,
+  sse,
+  startRouter,
+  startUpstream,
+  tableOver,
+  type Router,
+  type Upstream,
+} from "../support/router.ts";
+
+const BASE = { workspace: "w", route: "r" } as const;
+
+interface Place {
+  readonly dialect: string;
+  readonly model?: Partial<ModelRow>;
+}
+
+/** A route over one upstream a dialect, in this order. */
+function routeOver(
+  upstreams: readonly Upstream[],
+  places: readonly Place[],
+  onGap: "deny" | "narrow" = "deny",
+): RoutingTable {
+  const base = tableOver(upstreams);
+  const [row, workspace] = [base.routes[BASE.route], base.workspaces[BASE.workspace]];
+  if (row === undefined || workspace === undefined) throw new Error("no rows");
+  const endpoints: Record<string, EndpointRow> = {};
+  const models: Record<string, ModelRow> = {};
+  for (const [index, { dialect, model: more }] of places.entries()) {
+    const id = ["a", "b"][index] ?? "x";
+    models[`m-${id}`] = model(`m-${id}`, {
+      capabilities: ["tools", "reasoning"],
+      defaultMaxOutputTokens: 4_096,
+      ...more,
+    });
+    endpoints[id] = endpoint(id, {
+      dialect,
+      model: `m-${id}`,
+      provider: `p-${id}`,
+      capabilities: ["json_schema", "reasoning", "tools"],
+    });
+  }
+  const approve = { ...workspace.approve, capabilities: ["tools", "json_schema", "reasoning"] as const };
+  return {
+    ...base,
+    endpoints,
+    models,
+    routes: { r: { ...row, onGap } },
+    workspaces: { w: { ...workspace, approve } },
+  };
+}
+
+function call(router: Router, path: string, body: JsonObject): Promise<Response> {
+  return fetch(`${router.url}${path}`, {
+    method: "POST",
+    headers: { authorization: "Bearer good", "content-type": "application/json" },
+    body: JSON.stringify({ model: "r", ...body }),
+  });
+}
+
+const ask = { max_tokens: 100, messages: [{ role: "user", content: "hello" }] };
+
+function event(name: string, data: object): string {
+  return `event: ${name}\ndata: ${JSON.stringify({ type: name, ...data })}\n\n`;
+}
+
+function messagesStream(
+  response: ServerResponse,
+  compress: (text: string) => Uint8Array | string = (text) => text,
+): void {
+  const usage = { input_tokens: 3, output_tokens: 1 };
+  const message = {
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model: "up",
+    content: [],
+    stop_reason: null,
+    usage,
+  };
+  response.end(
+    compress(
+      [
+        event("message_start", { message }),
+        event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
+        event("content_block_delta", { index: 0, delta: { type: "text_delta", text: "hi" } }),
+        event("content_block_stop", { index: 0 }),
+        event("message_delta", {
+          delta: { stop_reason: "end_turn", stop_sequence: null },
+          usage: { output_tokens: 2 },
+        }),
+        event("message_stop", {}),
+      ].join(""),
+    ),
+  );
+}
+
+describe("a request whose endpoint speaks another protocol", () => {
+  it("is translated there and back, and the record says so", async () => {
+    const upstream = await startUpstream((response) => answerJson(response));
+    const router = await startRouter({ table: routeOver([upstream], [{ dialect: "openai-chat" }]) });
+    const response = await call(router, "/api/v1/messages", ask);
+    expect(await response.json()).toMatchObject({
+      type: "message",
+      content: [{ type: "text", text: "hi" }],
+      stop_reason: "end_turn",
+    });
+    expect(upstream.calls[0]?.path).toBe("/v1/chat/completions");
+    expect(JSON.parse(upstream.calls[0]?.body ?? "")).toMatchObject({ store: false, max_completion_tokens: 100 });
+    await router.settled(1);
+    expect(router.outcomes[0]).toMatchObject({ terminal: "completed", attempts: [{ translated: true }] });
+    expect(router.decisions[0]).toMatchObject({ operation: "messages", features: [] });
+  });
+
+  it("reads answers that come compressed, whole and streamed", async () => {
+    const upstream = await startUpstream((response, { body }) => {
+      const streams = JSON.parse(body).stream === true;
+      const type = streams ? "text/event-stream" : "application/json";
+      response.writeHead(200, { "content-type": type, "content-encoding": "gzip" });
+      if (streams) messagesStream(response, (text) => gzipSync(text));
+      else {
+        const content = [{ type: "text", text: "hi" }];
+        const usage = { input_tokens: 3, output_tokens: 2 };
+        response.end(
+          gzipSync(
+            JSON.stringify({
+              type: "message",
+              role: "assistant",
+              model: "up",
+              content,
+              stop_reason: "end_turn",
+              usage,
+            }),
+          ),
+        );
+      }
+    });
+    const router = await startRouter({ table: routeOver([upstream], [{ dialect: "anthropic-messages" }]) });
+    const whole = await call(router, "/v1/chat/completions", { messages: ask.messages });
+    expect(await whole.json()).toMatchObject({ choices: [{ message: { content: "hi" }, finish_reason: "stop" }] });
+    const streamed = await call(router, "/v1/chat/completions", { messages: ask.messages, stream: true });
+    const text = await streamed.text();
+    expect(text).toContain('"content":"hi"');
+    expect(text.endsWith("data: [DONE]\n\n")).toBe(true);
+  });
+
+  it("falls back as long as the provider has only said that it begins", async () => {
+    const first = await startUpstream((response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const created = { id: "resp_1", object: "response", status: "in_progress", output: [] };
+      response.write(event("response.created", { sequence_number: 0, response: created }));
+      const error = { code: "server_error", message: "CANARY" };
+      response.end(event("response.failed", { sequence_number: 1, response: { ...created, status: "failed", error } }));
+    });
+    const second = await startUpstream((response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      messagesStream(response);
+    });
+    const table = routeOver([first, second], [{ dialect: "openai-responses" }, { dialect: "anthropic-messages" }]);
+    const router = await startRouter({ table });
+    const response = await call(router, "/v1/chat/completions", { messages: ask.messages, stream: true });
+    const text = await response.text();
+    expect(text).toContain('"content":"hi"');
+    expect(text).not.toContain("CANARY");
+    expect(response.headers.get("x-signalbox-attempts")).toBe("2");
+  });
+
+  it("survives an answer that is nested more deeply than a stack is high", async () => {
+    const depth = 100_000;
+    const calls = [
+      {
+        id: "c",
+        type: "function",
+        function: { name: "f", arguments: `{"a":${"[".repeat(depth)}${"]".repeat(depth)}}` },
+      },
+    ];
+    const deep = {
+      ...ANSWER,
+      choices: [
+        { index: 0, message: { role: "assistant", content: null, tool_calls: calls }, finish_reason: "tool_calls" },
+      ],
+    };
+    let answer: object = deep;
+    const upstream = await startUpstream((response) => answerJson(response, answer));
+    const router = await startRouter({ table: routeOver([upstream], [{ dialect: "openai-chat" }]) });
+    const tools = [{ name: "f", input_schema: { type: "object" } }];
+    const first = await call(router, "/api/v1/messages", { ...ask, tools });
+    expect([200, 502]).toContain(first.status);
+    await first.text();
+    answer = ANSWER;
+    expect((await call(router, "/api/v1/messages", ask)).status).toBe(200);
+  });
+});
+
+describe("what only an endpoint's printer can see", () => {
+  const budgets = { reasoning: { efforts: [], budgets: { high: 24_576 } } } as const;
+  const body = { messages: ask.messages, reasoning_effort: "high", max_completion_tokens: 3_000 };
+
+  it.each(["deny", "narrow"] as const)(
+    "is seen before anything is sent, by a call and by simulation alike (%s)",
+    async (onGap) => {
+      const upstreams = [
+        await startUpstream((response) => answerJson(response)),
+        await startUpstream((response) => answerJson(response)),
+      ];
+      const places = [{ dialect: "openai-chat" }, { dialect: "anthropic-messages", model: budgets }];
+      const base = routeOver(upstreams, places, onGap);
+      const second = base.endpoints["b"];
+      if (second === undefined) throw new Error("no endpoint");
+      const features = [...second.features, "effort_high", "reasoning_budget"] as const;
+      const router = await startRouter({
+        table: { ...base, endpoints: { ...base.endpoints, b: { ...second, features } } },
+      });
+      const answered = await call(router, "/v1/chat/completions", body);
+      const simulated = await call(router, "/v1/route/simulate?operation=chat.completions", {
+        request: { model: "r", ...body },
+      });
+      if (onGap === "narrow") {
+        expect(answered.status).toBe(200);
+        expect(await simulated.json()).toMatchObject({ outcome: "route", plan: [{ endpoint: "a" }] });
+        return;
+      }
+      const error = await errorOf(answered);
+      expect(answered.status).toBe(400);
+      expect(upstreams.map(({ calls }) => calls.length)).toEqual([0, 0]);
+      expect((await errorOf(simulated)).code).toBe(error.code);
+    },
+  );
+});
+
+it("says the stream's own failure in the caller's grammar, and no word of the provider's", async () => {
+  const upstream = await startUpstream((response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(
+      sse({ id: "c", choices: [{ index: 0, delta: { role: "assistant", content: "hi" }, finish_reason: null }] }),
+    );
+    response.end(sse({ error: { message: "CANARY", code: "CANARY" } }));
+  });
+  const router = await startRouter({ table: routeOver([upstream], [{ dialect: "openai-chat" }]) });
+  const messages = await (await call(router, "/api/v1/messages", { ...ask, stream: true })).text();
+  const responses = await (await call(router, "/v1/responses", { input: "hello", stream: true })).text();
+  expect(messages).toMatch(/event: error\ndata: \{"type":"error"[^\n]*\n\n$/);
+  expect(messages).not.toContain("message_stop");
+  expect(responses).toMatch(/event: response\.failed\n/);
+  expect(responses).not.toContain("response.completed");
+  expect(`${messages}${responses}`).not.toContain("CANARY");
+});

@@ -1,0 +1,309 @@
+import { describe, expect, test } from "vitest";
+import { collectAnswer, type Answer } from "../../src/canon/generate/answer.ts";
+import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
+import type { AssistantPart, Turn } from "../../src/canon/generate/message.ts";
+import { converseUpstream } from "../../src/dialects/bedrock-converse/dialect.ts";
+import type { MockServer } from "../../src/mock/server.ts";
+import { hello, targetWith, text } from "../dialects/bedrock-converse/place.ts";
+import { codec } from "../dialects/bedrock-converse/wire.ts";
+import { readRecordings } from "../support/recordings.ts";
+import { mockForTest, postTo } from "./start.ts";
+
+const THOUGHT = "The request is simulated, so there is nothing to think about.";
+const schema = {
+  type: "object",
+  properties: { city: { type: "string" }, days: { type: "integer", minimum: 2 } },
+  required: ["city", "days"],
+};
+const tools = [{ name: "get_weather", description: null, parameters: schema, strict: null, cache: null }];
+
+/** Asks as the router does, and reads as it does. The model's name carries the words. */
+async function ask(
+  server: MockServer,
+  request: GenerateRequest,
+  words = "",
+): Promise<{ readonly answer: Answer; readonly types: readonly string[]; readonly contentType: string | null }> {
+  const base = targetWith();
+  const target = { ...base, endpoint: { ...base.endpoint, upstreamModel: `m${words}` } };
+  const formatted = converseUpstream.format(request, target);
+  if ("code" in formatted) throw new Error(formatted.message);
+  const response = await postTo(server, formatted.path, formatted.body);
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  const contentType = response.headers.get("content-type");
+  if (response.status !== 200) throw new Error(new TextDecoder().decode(bytes));
+  if (!request.stream)
+    return { answer: collectAnswer(converseUpstream.parseAnswer(bytes, request, target)), types: [], contentType };
+  const parser = converseUpstream.parseStream(request, target);
+  const events = [...parser.push(bytes), ...parser.end()];
+  return { answer: collectAnswer(events), types: eventTypes(bytes), contentType };
+}
+
+/** The types of the frames, as the maintained codec reads them. */
+function eventTypes(bytes: Uint8Array): readonly string[] {
+  const types: string[] = [];
+  for (let place = 0; place + 4 <= bytes.length;) {
+    const length = new DataView(bytes.buffer, bytes.byteOffset + place).getUint32(0);
+    if (place + length > bytes.length) break;
+    const { headers } = codec.decode(bytes.subarray(place, place + length));
+    types.push(String((headers[":event-type"] ?? headers[":exception-type"])?.value));
+    place += length;
+  }
+  return types;
+}
+
+describe.each([false, true])("a conversation (stream: %s)", (stream) => {
+  const request: GenerateRequest = { ...hello, stream };
+
+  test("is answered, with the counts of the provider", async () => {
+    const { answer, contentType } = await ask(await mockForTest(), request, "+cached=3+cache-write=2");
+    expect(contentType).toBe(stream ? "application/vnd.amazon.eventstream" : "application/json");
+    expect(answer).toMatchObject({
+      blocks: [{ kind: "text", text: "Simulated answer from m to 1 message." }],
+      usage: { output: 7, cacheRead: 3, cacheWrite: 2 },
+      finish: { reason: "stop" },
+    });
+    expect(answer.usage?.input).toBeGreaterThan(5);
+  });
+
+  test("goes through a tool loop, and takes its own reasoning back", async () => {
+    const server = await mockForTest();
+    const reasoning = { effort: "unspecified", budget: 2_000, adaptive: false, display: null } as const;
+    for (const words of ["+tool-calls=2+times=1", "+tool-calls=2+redacted+times=1"]) {
+      const { answer } = await ask(server, { ...request, tools, reasoning }, words);
+      expect(answer.finish?.reason).toBe("tool_calls");
+      const [thought] = answer.blocks;
+      expect(thought).toMatchObject({ kind: "reasoning", text: words.includes("redacted") ? "" : THOUGHT });
+      const calls = answer.blocks.filter((block) => block.kind === "tool_call");
+      expect(calls.map(({ arguments: json }) => JSON.parse(json))).toEqual([
+        { city: "simulated", days: 2 },
+        { city: "simulated", days: 2 },
+      ]);
+      const said: AssistantPart[] = answer.blocks.flatMap((block): AssistantPart[] => {
+        if (block.kind === "tool_call") return [{ ...block, cache: null }];
+        return block.kind === "reasoning" ? [block] : [];
+      });
+      const results = calls.map(({ id }) => ({ callId: id, content: [text("sunny")], isError: null, cache: null }));
+      const turns: Turn[] = [
+        ...hello.turns,
+        { role: "assistant", name: null, content: said },
+        { role: "tool", results },
+      ];
+      const second = await ask(server, { ...request, turns, tools, reasoning }, words);
+      expect(second.answer).toMatchObject({
+        blocks: [{ kind: "reasoning" }, { kind: "text", text: "Simulated answer from m to the result of a tool." }],
+        finish: { reason: "stop" },
+      });
+      // No tools any more: what stands for them is not called.
+      const forgotten = await ask(server, { ...request, turns: [...turns, ...hello.turns] });
+      expect(forgotten.answer.blocks).toMatchObject([{ kind: "text" }]);
+    }
+  });
+
+  test("can be forced, can be structured, and can be cut", async () => {
+    const server = await mockForTest();
+    const forced = await ask(server, { ...request, tools, toolChoice: { mode: "named", name: "get_weather" } });
+    expect(forced.answer.blocks).toMatchObject([{ kind: "tool_call", name: "get_weather" }]);
+    const format = { kind: "json_schema", name: "n", description: null, schema, strict: null } as const;
+    const structured = await ask(server, { ...request, format });
+    expect(structured.answer.blocks).toMatchObject([{ text: '{"city":"simulated","days":2}' }]);
+    const cut = await ask(server, { ...request, maxOutputTokens: 2 });
+    expect(cut.answer.finish?.reason).toBe("length");
+    const stopped = await ask(server, { ...request, stop: ["answer"] });
+    expect(stopped.answer).toMatchObject({
+      blocks: [{ text: "Simulated " }],
+      finish: { reason: "stop_sequence", stopSequence: "answer" },
+    });
+  });
+
+  test.each([
+    ["+finish=content_filter", "content_filter"],
+    ["+finish=context_window", "context_window"],
+    ["+refusal", "content_filter"],
+  ])("%s ends with %s", async (words, reason) => {
+    expect((await ask(await mockForTest(), request, words)).answer.finish?.reason).toBe(reason);
+  });
+
+  test.each([
+    ["+finish=unknown", "malformed"],
+    ["+malformed", "malformed"],
+    ["+no-finish", stream ? "truncated" : "malformed"],
+    ...(stream
+      ? [
+          ["+error-frame", "error_frame"],
+          ["+cut=after-3", "truncated"],
+          ["+cut=in-2", "truncated"],
+          ["+cut=before-finish", "truncated"],
+          ["+duplicate=after-4+chunks=1", "malformed"],
+        ]
+      : []),
+  ])("%s is %s", async (words, kind) => {
+    const { answer } = await ask(await mockForTest(), request, words ?? "");
+    expect(answer).toMatchObject({ finish: null, failure: { kind } });
+  });
+});
+
+describe("a stream of frames", () => {
+  test("has the provider's events in its order, whatever the writes", async () => {
+    const server = await mockForTest();
+    for (const words of ["", "+split", "+split=7", "+gzip", "+chunk-delay=1ms"]) {
+      const { types, answer } = await ask(server, { ...hello, stream: true, tools }, `+chunks=2+reasoning${words}`);
+      expect(types.filter((type) => type !== "contentBlockDelta")).toEqual([
+        "messageStart",
+        "contentBlockStop",
+        "contentBlockStart",
+        "contentBlockStop",
+        "messageStop",
+        "metadata",
+      ]);
+      expect(answer.finish?.reason).toBe("tool_calls");
+    }
+  });
+
+  test("without its last event, or without counts, is whole", async () => {
+    const server = await mockForTest();
+    for (const words of ["+no-done", "+no-usage", "+cut=before-done"]) {
+      const { answer } = await ask(server, { ...hello, stream: true }, words);
+      expect(answer).toMatchObject({ usage: null, failure: null, finish: { reason: "stop" } });
+    }
+  });
+
+  test.each(["crlf", "no-space", "keepalive"])("has no form for %s", async (word) => {
+    await expect(ask(await mockForTest(), { ...hello, stream: true }, `+${word}`)).rejects.toThrow(/no form for/);
+  });
+});
+
+describe("what Bedrock refuses", () => {
+  const user = (...content: object[]) => ({ role: "user", content });
+  const assistant = (...content: object[]) => ({ role: "assistant", content });
+  const spoken = user({ text: "a" });
+  const use = { toolUse: { toolUseId: "1", name: "f", input: {} } };
+  const result = { toolResult: { toolUseId: "1", content: [{ text: "ok" }] } };
+  const toolConfig = { tools: [{ toolSpec: { name: "f", inputSchema: { json: { type: "object" } } } }] };
+  const document = (name: string) => ({ document: { format: "pdf", name, source: { bytes: "aGk=" } } });
+
+  test.each<[string, object, RegExp]>([
+    ["unknown members", { messages: [spoken], model: "m" }, /model/],
+    ["an empty conversation", { messages: [] }, /at least one message/],
+    ["roles that do not alternate", { messages: [spoken, spoken] }, /alternate/],
+    ["a model that begins", { messages: [assistant({ text: "a" }), spoken] }, /alternate/],
+    ["system messages", { messages: [{ role: "system", content: [{ text: "a" }] }] }, /role/],
+    ["blank texts", { messages: [user({ text: " " })] }, /blank/],
+    ["empty messages", { messages: [user()] }, /empty/],
+    ["blocks of two kinds", { messages: [user({ text: "a", image: {} })] }, /exactly one member/],
+    ["blocks of the other side", { messages: [user(use)] }, /exactly one member/],
+    [
+      "history without configuration",
+      { messages: [spoken, assistant(use), user(result)] },
+      /toolConfig field must be defined/,
+    ],
+    ["an empty configuration", { messages: [spoken], toolConfig: { tools: [] } }, /length greater/],
+    ["results that answer nothing", { messages: [user(result)], toolConfig }, /do not match/],
+    ["calls without a result", { messages: [spoken, assistant(use), spoken], toolConfig }, /Expected toolResult/],
+    [
+      "odd ids",
+      { messages: [spoken, assistant({ toolUse: { ...use.toolUse, toolUseId: "a:b" } })], toolConfig },
+      /toolUseId/,
+    ],
+    ["images by URL", { messages: [user({ image: { format: "png", source: { url: "https://a" } } })] }, /source/],
+    ["names with dots", { messages: [user({ text: "a" }, document("a.pdf"))] }, /name/],
+    ["two names alike", { messages: [user({ text: "a" }, document("a"), document("a"))] }, /Duplicate/],
+    ["documents alone", { messages: [user(document("a"))] }, /accompanied/],
+    ["marks of nothing", { messages: [user({ cachePoint: { type: "default" } }, { text: "a" })] }, /must follow/],
+    [
+      "strange signatures",
+      { messages: [spoken, assistant({ reasoningContent: { reasoningText: { text: "a", signature: "b" } } }), spoken] },
+      /signature/,
+    ],
+    [
+      "strange redacted reasoning",
+      { messages: [spoken, assistant({ reasoningContent: { redactedContent: "YQ==" } }), spoken] },
+      /redacted_thinking/,
+    ],
+    ["a temperature above 1", { messages: [spoken], inferenceConfig: { temperature: 1.5 } }, /temperature/],
+    [
+      "a schema that is no text",
+      {
+        messages: [spoken],
+        outputConfig: { textFormat: { type: "json_schema", structure: { jsonSchema: { schema: {} } } } },
+      },
+      /schema/,
+    ],
+    ["an effort of none", { messages: [spoken], outputConfig: { effort: "none" } }, /effort/],
+    [
+      "too small a budget",
+      { messages: [spoken], additionalModelRequestFields: { thinking: { type: "enabled", budget_tokens: 1 } } },
+      /1024/,
+    ],
+    [
+      "a tool that is not there",
+      { messages: [spoken], toolConfig: { ...toolConfig, toolChoice: { tool: { name: "g" } } } },
+      /provided/,
+    ],
+    [
+      "a choice of none",
+      { messages: [spoken], toolConfig: { ...toolConfig, toolChoice: { none: {} } } },
+      /Exactly one/,
+    ],
+    ["a tier of another provider", { messages: [spoken], serviceTier: { type: "auto" } }, /serviceTier/],
+  ])("%s", async (_name, body, message) => {
+    const response = await postTo(await mockForTest(), "/model/m/converse", body);
+    expect(response.status).toBe(400);
+    expect(response.headers.get("x-amzn-errortype")).toBe("ValidationException");
+    expect(await response.json()).toEqual({ message: expect.stringMatching(message) });
+  });
+
+  test("says so in AWS's shape, with the status that was asked for", async () => {
+    const server = await mockForTest();
+    const answer = await postTo(server, "/model/m%2B429%2Bretry-after%3D3/converse-stream", { messages: [spoken] });
+    expect([answer.status, answer.headers.get("x-amzn-errortype"), answer.headers.get("retry-after")]).toEqual([
+      429,
+      "ThrottlingException",
+      "3",
+    ]);
+    const closed = await postTo(server, "/model/m/converse", { messages: [spoken] }, { "x-mock": "require-auth" });
+    expect(closed.status).toBe(403);
+    const signed = { "x-mock": "require-auth", authorization: "AWS4-HMAC-SHA256 Credential=a" };
+    expect((await postTo(server, "/model/m/converse", { messages: [spoken] }, signed)).status).toBe(200);
+  });
+
+  test("counts are of a conversation", async () => {
+    const server = await mockForTest();
+    const counted = await postTo(server, "/model/m/count-tokens", { input: { converse: { messages: [spoken] } } });
+    expect(await counted.json()).toEqual({ inputTokens: expect.any(Number) });
+    const refused = await postTo(server, "/model/m/count-tokens", {
+      input: { converse: { messages: [spoken], inferenceConfig: {} } },
+    });
+    expect(refused.status).toBe(400);
+  });
+});
+
+/** What a provider with keys of its own has to refuse; conversations and ids that only some models take; counts of another protocol. */
+const KNOWN =
+  /Invalid `(signature|data)` in|must alternate|is blank|toolUseId: Member must be|counts conversations only/;
+
+describe("recorded requests", () => {
+  test.skipIf(readRecordings("bedrock-converse") === null)(
+    "are taken as the provider took them (needs ../shared/recordings)",
+    { timeout: 60_000 },
+    async () => {
+      const server = await mockForTest();
+      let taken = 0;
+      const strange: string[] = [];
+      for (const [name, path] of [
+        ["bedrock-converse", "converse"],
+        ["bedrock-converse-stream", "converse-stream"],
+        ["bedrock-count-tokens", "count-tokens"],
+      ] as const) {
+        for (const { id, request, response } of readRecordings(name) ?? []) {
+          if (request === null || response.status !== 200) continue;
+          const answer = await postTo(server, `/model/m/${path}`, request.body);
+          const answered = await answer.text();
+          if (answer.status === 200) taken += 1;
+          else if (!KNOWN.test(answered)) strange.push(`${id}: ${answered}`);
+        }
+      }
+      expect(strange).toEqual([]);
+      expect(taken).toBeGreaterThan(150);
+    },
+  );
+});
