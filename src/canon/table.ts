@@ -91,6 +91,8 @@ export interface ProviderRow {
   readonly dialect: string;
   /** Scheme, host and path prefix, without a slash at the end. */
   readonly baseUrl: string;
+  /** Sent as the query's `api-version` with every call; `null`: not sent. */
+  readonly apiVersion: string | null;
   readonly region: string;
   readonly auth: ProviderAuth;
   readonly retention: Retention;

@@ -1,6 +1,7 @@
 import type { Diagnostic, Source } from "../canon/diagnostic.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import { type DialectFacts, DIALECTS } from "../dialects/names.ts";
+import { DIALECTS } from "../dialects/names.ts";
+import type { DialectFacts } from "../dialects/facts/dialect-facts.ts";
 import { declaredNames } from "./authored/declared.ts";
 import { readDocument } from "./authored/document.ts";
 import { reportLiteralSecrets } from "./authored/literal-secrets.ts";

@@ -36,6 +36,8 @@ export interface EditedRequest {
   readonly stripped: readonly string[];
   /** Headers of the protocol besides those of every call: names and values by turns. */
   readonly headers: readonly string[];
+  /** What the provider's flags left out or changed; nothing where absent. */
+  readonly losses?: readonly Loss[];
 }
 
 /** What an attempt has learnt when the upstream has ended. */
@@ -155,6 +157,32 @@ export interface FormattedRequest {
   readonly losses: readonly Loss[];
 }
 
+/** A finished request in a dialect, relayed or translated. */
+export interface OutgoingRequest {
+  /** Path after the provider's base URL. */
+  readonly path: string;
+  readonly body: JsonObject;
+  /** Headers of the protocol besides those of every call: names and values by turns. */
+  readonly headers: readonly string[];
+}
+
+/**
+ * One request to a cloud that serves a protocol's models and wraps the protocol in its own: other paths, members and framing around the same
+ * requests, answers and events. The wrapping goes on last and comes off first, so neither relays nor translations know of it.
+ */
+export interface HostedRequest extends OutgoingRequest {
+  /** Registered names of members that the cloud does not take; they stand in the evidence. */
+  readonly stripped: readonly string[];
+  /** Content type of the cloud's streams, lower case, without parameters. */
+  readonly streamType: string;
+  /** Takes the framing off before `stream` sees the bytes. */
+  readonly unwrapStream: (stream: AnswerStream) => AnswerStream;
+  /** A whole answer as the protocol's own provider gives it. */
+  readonly unwrapAnswer: (bytes: Uint8Array) => Uint8Array;
+  /** As `Upstream.readError`, for the cloud's errors. */
+  readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
+}
+
 /** A dialect as a provider speaks it, for requests that came in another. */
 export interface Upstream {
   /**
@@ -169,6 +197,8 @@ export interface Upstream {
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
   /** Content type of the dialect's streams, lower case, without parameters; `text/event-stream` where absent. */
   readonly streamType?: string;
+  /** Wraps a request as the provider's flags say; `null` where the provider takes the dialect as it is, as all do where this is absent. */
+  readonly host?: (request: OutgoingRequest, target: Target) => HostedRequest | null;
 }
 
 /** Makes events of an upstream's bytes, wherever they are cut. The laws of `InferenceEvent` hold over everything it ever gives. */

@@ -1,6 +1,7 @@
 import type { Capability } from "../canon/capability.ts";
 import { editDistance } from "../canon/diagnostic.ts";
 import type { Feature } from "../canon/generate/feature.ts";
+import type { JsonObject } from "../canon/json.ts";
 
 /**
  * What a member of a request is to us (protocols.md §6).
@@ -45,4 +46,10 @@ export function nearestField(registry: FieldRegistry, name: string): string | nu
     }
   }
   return best;
+}
+
+/** Whether an object holds a member with a value that is not among `known`. Null counts as absent. */
+export function hasStranger(object: JsonObject, known: ReadonlySet<string>): boolean {
+  for (const name in object) if (!known.has(name) && object[name] !== null && object[name] !== undefined) return true;
+  return false;
 }

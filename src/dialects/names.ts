@@ -1,34 +1,8 @@
-import type { Capability } from "../canon/capability.ts";
-import type { Feature } from "../canon/generate/feature.ts";
-import type { ModelOperation } from "../canon/operation.ts";
-
-/** What the compiler needs to know of a wire protocol without loading its translator. */
-export interface DialectFacts {
-  readonly operations: readonly ModelOperation[];
-  /** Capabilities that the protocol can carry; a model's others do not exist on its endpoints. */
-  readonly expresses: readonly Capability[];
-  /** What its requests can say (protocols.md §5). */
-  readonly features: readonly Feature[];
-  /** What only some of its models take; a model row names them under `accepts`. */
-  readonly optional: readonly Feature[];
-  /** Whether an effort may be sent as a budget of tokens where the model row has a table. */
-  readonly takesBudgets: boolean;
-  /** Whether the protocol has beta flags. */
-  readonly takesBetas: boolean;
-  /** Whether its models may sign reasoning, which then only their own family can read. */
-  readonly signs: boolean;
-  /** Named deviations that a provider row may declare. */
-  readonly flags: Readonly<Record<string, FlagFacts>>;
-  /** Whether a request without an output limit is refused by everybody who speaks the protocol. */
-  readonly demandsOutputLimit: boolean;
-}
-
-export interface FlagFacts {
-  /** One line for docs/configuration.md. */
-  readonly meaning: string;
-  /** What requests to such a provider cannot say. */
-  readonly withdraws: readonly Feature[];
-}
+import { BEDROCK_CONVERSE } from "./facts/bedrock-converse.ts";
+import { COHERE_CHAT } from "./facts/cohere-chat.ts";
+import type { DialectFacts } from "./facts/dialect-facts.ts";
+import { GEMINI } from "./facts/gemini.ts";
+import { CHAT_FLAGS, COMPLETIONS_FLAGS, RESPONSES_FLAGS } from "./facts/openai-flags.ts";
 
 const SAMPLING = [
   "sampling",
@@ -101,16 +75,8 @@ export const DIALECTS = {
     takesBudgets: false,
     takesBetas: false,
     signs: false,
-    flags: {
-      no_store_field: {
-        meaning: "Leaves `store: false` out, for providers that refuse the member and store nothing.",
-        withdraws: [],
-      },
-      no_stream_options: {
-        meaning: "Leaves `stream_options` out, for providers that refuse the member.",
-        withdraws: [],
-      },
-    },
+    flags: CHAT_FLAGS,
+    takesApiVersion: true,
     demandsOutputLimit: false,
   },
   "openai-completions": {
@@ -121,12 +87,8 @@ export const DIALECTS = {
     takesBudgets: false,
     takesBetas: false,
     signs: false,
-    flags: {
-      no_stream_options: {
-        meaning: "Leaves `stream_options` out, for providers that refuse the member.",
-        withdraws: [],
-      },
-    },
+    flags: COMPLETIONS_FLAGS,
+    takesApiVersion: true,
     demandsOutputLimit: false,
   },
   "openai-responses": {
@@ -173,12 +135,8 @@ export const DIALECTS = {
     takesBudgets: false,
     takesBetas: false,
     signs: true,
-    flags: {
-      no_include: {
-        meaning: "Does not ask for encrypted reasoning on translated requests, for providers that refuse `include`.",
-        withdraws: [],
-      },
-    },
+    flags: RESPONSES_FLAGS,
+    takesApiVersion: true,
     demandsOutputLimit: false,
   },
   "anthropic-messages": {
@@ -232,36 +190,24 @@ export const DIALECTS = {
         meaning: "Sends every request with `anthropic-version: 2023-06-01`, whatever version the caller speaks.",
         withdraws: [],
       },
+      bedrock_invoke: {
+        meaning:
+          "Anthropic models on Amazon Bedrock, called with InvokeModel: `base_url` is the host of the Bedrock runtime; the model is sent in the path, version and beta flags in the body, and streams are AWS event streams.",
+        withdraws: ["image_url", "file_url"],
+        excludes: ["version_2026_10_21", "version_2023_06_01_only", "vertex_raw_predict"],
+      },
+      vertex_raw_predict: {
+        meaning:
+          "Anthropic models on Google Vertex AI, called with rawPredict: `base_url` ends with `/publishers/anthropic`; the model is sent in the path and the version in the body.",
+        withdraws: ["image_url", "file_url"],
+        excludes: ["version_2026_10_21", "version_2023_06_01_only"],
+      },
     },
     demandsOutputLimit: true,
   },
-  "cohere-chat": {
-    operations: ["generate"],
-    expresses: ["tools", "json_schema", "json_object", "image_input", "reasoning", "logprobs"],
-    features: [
-      "conversation",
-      "sampling",
-      "top_k",
-      "penalties",
-      "seed",
-      "stop_sequences",
-      "token_logprobs",
-      "effort_none",
-      "reasoning_budget",
-      "mid_conversation_system",
-      "image_url",
-      "image_detail",
-      "tool_strict",
-      "tool_choice_required",
-      "tool_choice_allowed",
-    ],
-    optional: ["stop_sequences_blank", "forced_tool_with_reasoning", "constrained_schema"],
-    takesBudgets: true,
-    takesBetas: false,
-    signs: false,
-    flags: {},
-    demandsOutputLimit: false,
-  },
+  gemini: GEMINI,
+  "bedrock-converse": BEDROCK_CONVERSE,
+  "cohere-chat": COHERE_CHAT,
 } as const satisfies Record<string, DialectFacts>;
 
 export type DialectName = keyof typeof DIALECTS;

@@ -1,6 +1,8 @@
 import type { Upstream } from "./dialect.ts";
 import { messagesUpstream } from "./anthropic-messages/dialect.ts";
+import { converseUpstream } from "./bedrock-converse/dialect.ts";
 import { cohereChatUpstream } from "./cohere-chat/dialect.ts";
+import { geminiUpstream } from "./gemini/dialect.ts";
 import type { DialectName } from "./names.ts";
 import { chatUpstream } from "./openai-chat/dialect.ts";
 import { completionsUpstream } from "./openai-completions/dialect.ts";
@@ -12,5 +14,7 @@ export const UPSTREAMS: Readonly<Record<DialectName, Upstream>> = {
   "openai-completions": completionsUpstream,
   "openai-responses": responsesUpstream,
   "anthropic-messages": messagesUpstream,
+  gemini: geminiUpstream,
+  "bedrock-converse": converseUpstream,
   "cohere-chat": cohereChatUpstream,
 };

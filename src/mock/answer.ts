@@ -4,7 +4,7 @@ import type { FailureGrammar } from "./protocol.ts";
 /** What an event is for, so that faults can be placed without knowing the protocol. `end` both gives the finish reason and is the last one. */
 export type EventPurpose = "content" | "finish" | "usage" | "done" | "end" | "error";
 
-/** One server-sent event. */
+/** One event of a stream. */
 export interface StreamEvent {
   /** The field `event`; `null` leaves it out. */
   readonly name: string | null;
@@ -27,6 +27,14 @@ export interface JsonAnswer extends Head {
 export interface StreamAnswer extends Head {
   readonly kind: "stream";
   readonly events: readonly StreamEvent[];
+  /** How events are written where they are no server-sent events. */
+  readonly framing?: Framing;
+}
+
+/** A way to write events as bytes. */
+export interface Framing {
+  readonly contentType: string;
+  readonly encode: (event: StreamEvent) => Buffer;
 }
 
 /** An answer before anything goes wrong with it. */
@@ -44,7 +52,8 @@ export interface Break {
 export interface Script extends Head {
   readonly contentType: string;
   readonly isStream: boolean;
-  readonly pieces: readonly string[];
+  /** Text, or bytes where the stream is not one of text. */
+  readonly pieces: readonly (string | Buffer)[];
   readonly break: Break | null;
 }
 
@@ -69,14 +78,26 @@ export function scriptOf(answer: Answer, behaviour: Behaviour, failing: Failing)
   const played = fault === null ? { events, break: null } : withFault(events, fault, answer, behaviour, failing);
   if ("problem" in played) return played;
   const isStream = answer.kind === "stream";
+  const { contentType, encode } = isStream ? (answer.framing ?? serverSent(behaviour)) : JSON_BODY;
   return {
     status: answer.status,
     headers: answer.headers,
-    contentType: behaviour.contentType ?? (isStream ? "text/event-stream; charset=utf-8" : "application/json"),
+    contentType: behaviour.contentType ?? contentType,
     isStream,
-    pieces: isStream ? played.events.map((event) => frame(event, behaviour)) : played.events.map((event) => event.data),
+    pieces: played.events.map((event) => encode(event)),
     break: played.break,
   };
+}
+
+interface Written {
+  readonly contentType: string;
+  readonly encode: (event: StreamEvent) => string | Buffer;
+}
+
+const JSON_BODY: Written = { contentType: "application/json", encode: ({ data }) => data };
+
+function serverSent(behaviour: Behaviour): Written {
+  return { contentType: "text/event-stream; charset=utf-8", encode: (event) => frame(event, behaviour) };
 }
 
 function isKept({ purpose }: StreamEvent, behaviour: Behaviour): boolean {

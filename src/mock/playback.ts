@@ -35,7 +35,8 @@ export async function play(
     if (breaksHere && !end.half) return stop();
     if (index > 0) await pause(response, behaviour.chunkDelay);
     if (response.destroyed) return;
-    await write(response, breaksHere ? body.subarray(0, body.length >> 1) : body, behaviour);
+    const isText = !behaviour.gzip && typeof pieces[index] === "string";
+    await write(response, cuts(breaksHere ? body.subarray(0, body.length >> 1) : body, behaviour, isText));
     if (breaksHere) return stop();
   }
   if (end !== null) return stop();
@@ -64,8 +65,8 @@ function playAtOnce(response: ServerResponse, script: Script): void {
   response.end(body);
 }
 
-function encode(piece: string, behaviour: Behaviour): Buffer {
-  const bytes = Buffer.from(piece);
+function encode(piece: string | Buffer, behaviour: Behaviour): Buffer {
+  const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
   // A gzip body may consist of several members (RFC 1952 §2.2): so each event can be read as soon as it has arrived.
   return behaviour.gzip ? gzipSync(bytes) : bytes;
 }
@@ -91,18 +92,18 @@ function writeHead(response: ServerResponse, script: Script, behaviour: Behaviou
   response.writeHead(script.status, headers);
 }
 
-async function write(response: ServerResponse, body: Buffer, behaviour: Behaviour): Promise<void> {
-  for (const [index, piece] of cuts(body, behaviour).entries()) {
+async function write(response: ServerResponse, pieces: readonly Buffer[]): Promise<void> {
+  for (const [index, piece] of pieces.entries()) {
     if (index > 0) await turn();
     if (response.destroyed) return;
     if (!response.write(piece)) await drained(response);
   }
 }
 
-function cuts(body: Buffer, { split, gzip }: Behaviour): readonly Buffer[] {
+function cuts(body: Buffer, { split }: Behaviour, isText: boolean): readonly Buffer[] {
   if (split === null) return body.length === 0 ? [] : [body];
-  // Compressed bytes have no lines and no characters; between any two of them is as awkward as it gets.
-  if (split === "awkward") return gzip ? evenCuts(body, 1) : awkwardCuts(body);
+  // Bytes that are no text have no lines and no characters; between any two of them is as awkward as it gets.
+  if (split === "awkward") return isText ? awkwardCuts(body) : evenCuts(body, 1);
   return evenCuts(body, split);
 }
 

@@ -6,6 +6,8 @@ import type { Problem } from "./problem.ts";
 export interface Exchange {
   /** Number of the request, from 1. */
   readonly sequence: number;
+  /** Path and query, as they were sent. */
+  readonly target: string;
   /** The parsed body; `undefined` where there is none or where it is not JSON. */
   readonly body: unknown;
   /** The value of a header, by its lower-case name; empty where it is absent. */

@@ -96,6 +96,7 @@ async function serve(visit: Visit): Promise<void> {
   log.keepBody(record, body ?? null, text.length);
   const reply = protocol.answer({
     sequence: record.id,
+    target,
     body,
     header: (name) => headerOf(request, name),
     inForce: visit.inForce,

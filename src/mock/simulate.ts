@@ -8,6 +8,8 @@ import { headerWords, modelWords, parseBehaviour, wordOf } from "./words.ts";
 /** One request whose words have been read. */
 export interface Call {
   readonly sequence: number;
+  /** Path and query, as they were sent. */
+  readonly target: string;
   readonly body: JsonObject;
   /** The model's name without words. */
   readonly base: string;
@@ -25,6 +27,8 @@ export interface Simulation extends Pick<Protocol, "refuse" | "failure"> {
   readonly lacks: readonly (keyof Behaviour)[];
   /** Machine codes of error answers. */
   readonly codes: ReadonlyMap<number, string>;
+  /** Where the path names the model and not the body: the model, as it is written in `Exchange.target`. */
+  readonly modelIn?: (target: string) => string;
   /** The answer to a request without a key, where one is asked for; `null` where there is one. */
   unauthorised(exchange: Exchange): Problem | null;
   complete(call: Call): Answer | Problem;
@@ -41,7 +45,8 @@ function answer(simulation: Simulation, exchange: Exchange): Reply {
   // A refusal is played without faults: whoever made the mistake has to be able to read it.
   const refusal = (problem: Problem): Reply => ({ answer: simulation.refuse(problem, sequence), behaviour: PLAIN });
   if (!isJsonObject(body)) return refusal(invalid(null, "The body must be a JSON object."));
-  const model = typeof body["model"] === "string" ? body["model"] : "";
+  const named = simulation.modelIn === undefined ? body["model"] : simulation.modelIn(exchange.target);
+  const model = typeof named === "string" ? named : "";
   const { base, words } = modelWords(model);
   const parsed = parseBehaviour([...words, ...headerWords(exchange.header("x-mock"))]);
   const place = words.length > 0 ? "model" : null;
@@ -53,7 +58,7 @@ function answer(simulation: Simulation, exchange: Exchange): Reply {
   if (problem !== null) return refusal(problem);
   if (behaviour.status !== null) return { answer: statusAnswer(simulation, behaviour, sequence), behaviour };
   const header = (name: string): string => exchange.header(name);
-  const answered = simulation.complete({ sequence, body, base, model, behaviour, header });
+  const answered = simulation.complete({ sequence, target: exchange.target, body, base, model, behaviour, header });
   return "kind" in answered ? { answer: answered, behaviour } : refusal(answered);
 }
 

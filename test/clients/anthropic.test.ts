@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { answered, asker, callsOf, question, textOf, time, VERSIONS, weather } from "./anthropic-turns.ts";
 import { anthropicClient } from "./callers/anthropic.ts";
 import { LIMIT, openSession, thrownBy } from "./callers/caller.ts";
-import { BETAS, CONVERSING, ROUTES, STARTING, startEstate, variantOf, type Estate } from "./estate.ts";
+import { BETAS, CONVERSING, ROUTES, STARTING, startEstate, variantOf, type Estate, type Route } from "./estate.ts";
 
 let estate: Estate;
 
@@ -13,6 +13,9 @@ beforeAll(async () => {
 }, STARTING);
 
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/** Routes whose protocols count tokens without generating. */
+const COUNTING: readonly Route[] = ["messages", "responses", "gemini", "converse"];
 
 describe.each(CONVERSING)("@anthropic-ai/sdk over the route %s", (route) => {
   for (const version of VERSIONS) {
@@ -131,7 +134,7 @@ describe("the protocol's own operations and headers", () => {
       const client = anthropicClient(openSession(estate), version);
       for (const route of ROUTES) {
         const counting = client.messages.countTokens({ model: route, messages: question, tools: [weather] });
-        if (route === "messages" || route === "responses") {
+        if (COUNTING.includes(route)) {
           expect((await counting).input_tokens).toBeGreaterThan(0);
         } else {
           expect(await thrownBy(counting)).toBeInstanceOf(BadRequestError);

@@ -7,13 +7,16 @@ export const DIALECT_OF_ROUTE = {
   legacy: "openai-completions",
   responses: "openai-responses",
   messages: "anthropic-messages",
+  gemini: "gemini",
+  converse: "bedrock-converse",
+  cohere: "cohere-chat",
 } as const satisfies Record<string, DialectName>;
 
 export type Route = keyof typeof DIALECT_OF_ROUTE;
 
-export const ROUTES: readonly Route[] = ["chat", "legacy", "responses", "messages"];
+export const ROUTES: readonly Route[] = ["chat", "legacy", "responses", "messages", "gemini", "converse", "cohere"];
 
-/** The routes whose protocols carry conversations; the legacy one takes a plain prompt only. */
+/** The routes whose turns are tried in every client; every route is asked plainly, denied and broken by all of them. */
 export const CONVERSING: readonly Route[] = ["chat", "responses", "messages"];
 
 /** Words for the simulated provider (docs/mock.md): `chat.parallel` is the route `chat` with `+tool-calls=2`. */
@@ -109,7 +112,12 @@ function provider(route: Route): object {
 /** One date with hyphens and one without, as the vendor writes them. */
 export const BETAS = ["interleaved-thinking-2025-05-14", "claude-code-20250219"] as const;
 
-const FAMILIES: Readonly<Partial<Record<Route, string>>> = { responses: "openai", messages: "anthropic" };
+const FAMILIES: Readonly<Partial<Record<Route, string>>> = {
+  responses: "openai",
+  messages: "anthropic",
+  gemini: "gemini",
+  converse: "converse",
+};
 
 function model(route: Route): object {
   const { expresses, optional } = DIALECTS[DIALECT_OF_ROUTE[route]];

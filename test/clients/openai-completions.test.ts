@@ -14,17 +14,18 @@ beforeAll(async () => {
 type Asked = Partial<OpenAI.CompletionCreateParamsNonStreaming>;
 
 /** What one protocol alone can say, and the routes whose protocols cannot. */
+const OTHERS: readonly Route[] = ROUTES.filter((route) => route !== "legacy");
 const NATIVE: readonly (readonly [string, Asked, readonly Route[]])[] = [
-  ["prompt", { prompt: ["Hello", "Good evening"] }, ["chat", "responses", "messages"]],
-  ["prompt", { prompt: [1, 2, 3] }, ["chat", "responses", "messages"]],
-  ["suffix", { suffix: "the end" }, ["chat", "responses", "messages"]],
-  ["echo", { echo: true }, ["chat", "responses", "messages"]],
-  ["n", { n: 2 }, ["chat", "responses", "messages"]],
-  ["logprobs", { logprobs: 2 }, ["chat", "responses", "messages"]],
+  ["prompt", { prompt: ["Hello", "Good evening"] }, OTHERS],
+  ["prompt", { prompt: [1, 2, 3] }, OTHERS],
+  ["suffix", { suffix: "the end" }, OTHERS],
+  ["echo", { echo: true }, OTHERS],
+  ["n", { n: 2 }, OTHERS],
+  ["logprobs", { logprobs: 2 }, OTHERS],
   ["stop", { stop: ["."] }, ["responses"]],
   // The messages protocol takes no stop sequence that is nothing but white space.
   ["stop", { stop: ["\n"] }, ["responses", "messages"]],
-  ["seed", { seed: 7 }, ["responses", "messages"]],
+  ["seed", { seed: 7 }, ["responses", "messages", "converse"]],
 ];
 
 describe.each(ROUTES)("openai completions over the route %s", (route) => {

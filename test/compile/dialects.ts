@@ -1,4 +1,5 @@
-import { type DialectFacts, DIALECTS } from "../../src/dialects/names.ts";
+import { DIALECTS } from "../../src/dialects/names.ts";
+import type { DialectFacts } from "../../src/dialects/facts/dialect-facts.ts";
 
 /** The dialects of this release and two more, so that the checks of every kind of work can be tested before all protocols exist. */
 export const TEST_DIALECTS: Readonly<Record<string, DialectFacts>> = {

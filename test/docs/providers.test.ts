@@ -73,9 +73,11 @@ function destination({ endpoints, models, providers }: RoutingTable, id: string)
   const provider = endpoint === undefined ? undefined : providers[endpoint.provider];
   if (endpoint === undefined || model === undefined || provider === undefined) throw new Error(id);
   if (!isDialectName(endpoint.dialect)) throw new Error(endpoint.dialect);
-  const formatted = UPSTREAMS[endpoint.dialect].format(REQUEST, { endpoint, model, provider });
+  const upstream = UPSTREAMS[endpoint.dialect];
+  const target = { endpoint, model, provider };
+  const formatted = upstream.format(REQUEST, target);
   if ("code" in formatted) throw new Error(`${id}: ${formatted.message}`);
-  return provider.baseUrl + formatted.path;
+  return provider.baseUrl + (upstream.host?.(formatted, target) ?? formatted).path;
 }
 
 const REQUEST = {

@@ -12,7 +12,8 @@ import type {
   WorkspaceRow,
 } from "../../src/canon/table.ts";
 
-import { DIALECTS, isDialectName, type DialectFacts } from "../../src/dialects/names.ts";
+import { DIALECTS, isDialectName } from "../../src/dialects/names.ts";
+import type { DialectFacts } from "../../src/dialects/facts/dialect-facts.ts";
 
 /** Small tables for tests of the core: every row has a sensible default and a test says only what it is about. */
 export function provider(id: string, more: Partial<ProviderRow> = {}): ProviderRow {
@@ -20,6 +21,7 @@ export function provider(id: string, more: Partial<ProviderRow> = {}): ProviderR
     id,
     dialect: "openai-chat",
     baseUrl: `https://${id}.example/v1`,
+    apiVersion: null,
     region: "eu-west",
     auth: { kind: "none" },
     retention: "none",

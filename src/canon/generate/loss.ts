@@ -42,6 +42,7 @@ export const LOSSES = {
   beta_flag_dropped: "A beta flag that the provider's row does not list was left out",
   reasoning_dropped: "Reasoning in the answer was left out",
   tool_call_dropped: "A tool call that nobody had offered a tool for was left out of the answer",
+  not_counted: "Members that the provider's token counter has no place for were left out of the count",
   signature_dropped: "A signature of reasoning was left out of the answer",
   usage_hidden: "Details of usage that the surface has no member for were left out",
   usage_unknown: "Counts that the provider did not give read 0, because the surface's clients demand numbers",
@@ -55,6 +56,9 @@ export const LOSSES = {
   image_detail_for_all: "One image detail was sent for all images of the request",
   prefill_as_turn: "The beginning of the answer was sent as a turn of the model, which may begin anew",
   token_bytes_unknown: "Log probabilities came without the bytes of their tokens",
+  text_parts_joined: "Several text parts of a message were sent as one text",
+  reasoning_placeholder:
+    "A message of the history that had no reasoning was sent with a space for it, because the provider demands some",
   finish_synthesised: "The provider ended its answer properly without saying why; `stop` was said",
 } as const satisfies Record<string, string>;
 

@@ -30,6 +30,7 @@ export interface RoutesFile {
 export interface AuthoredProvider {
   readonly dialect: string;
   readonly base_url: string;
+  readonly api_version?: string;
   readonly region: string;
   readonly auth: "none" | AuthoredAuth;
   readonly retention?: Retention;

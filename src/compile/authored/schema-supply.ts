@@ -17,6 +17,13 @@ export const provider: Schema = object(
       description:
         "Scheme, host and path prefix, such as `https://api.example.com/v1`. https, unless the host is a loopback address.",
     },
+    api_version: {
+      type: "string",
+      pattern: "^[a-z0-9][a-z0-9.-]{0,63}$",
+      patternErrorMessage: "a version such as `2024-10-21`",
+      description:
+        "Sent as `?api-version=` with every call, for Azure's addresses outside its `v1` path. OpenAI's protocols only.",
+    },
     region: ref(
       "word",
       "Where the provider processes requests: one of the regions under `regions`. Compared with what the host reveals.",
@@ -57,7 +64,7 @@ export const provider: Schema = object(
       default: DEFAULT_MAX_CONCURRENCY,
       description: "Most requests at once to this provider, from one process.",
     },
-    flags: list("Named deviations from the dialect; listed under Dialects in docs/configuration.md.", {
+    flags: list("Named deviations from the dialect; listed under Flags in docs/configuration.md.", {
       $ref: "#/$defs/word",
     }),
     beta_flags: list(

@@ -1,4 +1,4 @@
-import type { ModelRow } from "../../canon/table.ts";
+import type { ModelRow, ProviderRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
 import type { Scene } from "../scene.ts";
@@ -10,6 +10,7 @@ export function checkFeatures(scene: Scene, endpoints: ReadonlyMap<string, Resol
     if (serving.length > 0) checkModel(scene, model, serving);
   }
   for (const provider of scene.normalised.providers.values()) {
+    checkApiVersion(scene, provider);
     if (provider.betas.length === 0 || scene.dialect(provider.dialect)?.takesBetas !== false) continue;
     scene.report.value(
       "BETA_FLAGS_UNUSED",
@@ -18,6 +19,24 @@ export function checkFeatures(scene: Scene, endpoints: ReadonlyMap<string, Resol
       "remove them",
     );
   }
+}
+
+/** A version that nobody reads misleads, and a flag without the one that it needs fails at every call. */
+function checkApiVersion(scene: Scene, { id, dialect, apiVersion, flags }: ProviderRow): void {
+  const facts = scene.dialect(dialect);
+  if (facts === undefined) return;
+  if (apiVersion !== null && facts.takesApiVersion !== true) {
+    const message = `provider ${quote(id)} has an \`api_version\`, which requests of its dialect \`${dialect}\` do not carry`;
+    scene.report.value("API_VERSION_UNUSED", ["providers", id, "api_version"], message, "remove it");
+  }
+  const demanding = flags.find((flag) => facts.flags[flag]?.demandsApiVersion === true);
+  if (apiVersion !== null || demanding === undefined) return;
+  scene.report.value(
+    "API_VERSION_MISSING",
+    ["providers", id, "flags"],
+    `provider ${quote(id)} has the flag \`${demanding}\`, but no \`api_version\``,
+    "add `api_version`, such as `2024-10-21`",
+  );
 }
 
 function checkModel(scene: Scene, model: ModelRow, serving: readonly ResolvedEndpoint[]): void {

@@ -77,7 +77,7 @@ function reportGaps(scene: Scene, route: ResolvedRoute, fallback: ResolvedFallba
       "FALLBACK_SIGNATURE_GAP",
       itemPath(route, fallback),
       message,
-      "choose a fallback of the same `signature_family`, or set `on_gap: narrow` on the route",
+      "choose a fallback of the same `signature_family`; otherwise it is passed over in turns that give reasoning back",
     );
   }
 }

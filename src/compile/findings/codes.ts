@@ -94,6 +94,18 @@ export const ROUTE_CODES = {
     "A deviation that the provider's dialect does not know.",
     "Use one of the flags named, or remove it.",
   ),
+  FLAGS_CONTRADICTED: error(
+    "A provider has two flags that exclude each other, so one of them could have no effect.",
+    "Keep the one that says how the provider is called.",
+  ),
+  API_VERSION_MISSING: error(
+    "A flag of the provider's row needs `api_version`, without which every call would be refused.",
+    "Write the version of the interface that the resource is to be called with.",
+  ),
+  API_VERSION_UNUSED: error(
+    "A provider has an `api_version`, but requests of its dialect carry none.",
+    "Remove it, or correct the dialect.",
+  ),
   UNKNOWN_CAPABILITY: error(
     "A capability that does not exist.",
     "Use one of the capabilities of `docs/configuration.md`.",

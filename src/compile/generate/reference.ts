@@ -1,5 +1,5 @@
 import { FEATURES } from "../../canon/generate/feature.ts";
-import type { DialectFacts } from "../../dialects/names.ts";
+import type { DialectFacts } from "../../dialects/facts/dialect-facts.ts";
 import { ROUTE_CODES } from "../findings/codes.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -57,7 +57,15 @@ ${sections.join("\n\n")}
 
 ## Dialects
 
-${table(["Dialect", "Operations", "Capabilities that it carries", "Flags"], Object.entries(dialects).map(dialectRow))}
+${table(["Dialect", "Operations", "Capabilities that it carries"], Object.entries(dialects).map(dialectRow))}
+
+## Flags
+
+How a provider deviates from its dialect, declared under \`flags\` of its row. A flag means the same for relayed and for translated
+requests. What it takes away is refused by name before anything is sent; what it changes or leaves out stands in the evidence of the request.
+\`providers.md\` has the rows of many vendors.
+
+${table(["Dialect", "Flag", "Meaning", "Takes away", "Not together with"], Object.entries(dialects).flatMap(flagRows))}
 
 ## Features
 
@@ -73,9 +81,20 @@ ${table(
 }
 
 function dialectRow([name, facts]: readonly [string, DialectFacts]): readonly string[] {
-  const code = (words: readonly string[]) => words.map((word) => `\`${word}\``).join(", ");
-  const flags = Object.entries(facts.flags).map(([flag, { meaning }]) => `\`${flag}\`: ${meaning}`);
-  return [`\`${name}\``, code(facts.operations), code(facts.expresses), flags.join(" ")];
+  return [`\`${name}\``, listed(facts.operations), listed(facts.expresses)];
+}
+
+function flagRows([dialect, { flags }]: readonly [string, DialectFacts]): readonly (readonly string[])[] {
+  return Object.entries(flags).map(([flag, { meaning, withdraws, excludes = [] }]) => {
+    const others = Object.keys(flags).filter(
+      (other) => excludes.includes(other) || flags[other]?.excludes?.includes(flag),
+    );
+    return [`\`${dialect}\``, `\`${flag}\``, meaning, listed(withdraws), listed(others)];
+  });
+}
+
+function listed(words: readonly string[]): string {
+  return words.map((word) => `\`${word}\``).join(", ");
 }
 
 function featureRow(

@@ -83,6 +83,7 @@ function normaliseProvider(id: string, row: AuthoredProvider): ProviderRow {
     id,
     dialect: row.dialect,
     baseUrl: row.base_url.replace(/\/+$/, ""),
+    apiVersion: row.api_version ?? null,
     region: row.region,
     auth: normaliseAuth(row),
     retention: row.retention ?? defaults.DEFAULT_RETENTION,

@@ -1,5 +1,5 @@
 import type { EndpointRow } from "../../canon/table.ts";
-import type { DialectFacts } from "../../dialects/names.ts";
+import type { DialectFacts } from "../../dialects/facts/dialect-facts.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import { suggest } from "../findings/suggest.ts";
 import { endpointFeatures } from "./features.ts";

@@ -1,6 +1,6 @@
 import { isFeature, type Feature } from "../../canon/generate/feature.ts";
 import type { ModelRow, ProviderRow } from "../../canon/table.ts";
-import type { DialectFacts } from "../../dialects/names.ts";
+import type { DialectFacts } from "../../dialects/facts/dialect-facts.ts";
 
 /**
  * What requests may ask of the wire protocol at an endpoint: what the dialect has, less what the provider's flags and the model take
@@ -13,10 +13,9 @@ export function endpointFeatures(
   provider: ProviderRow,
 ): { readonly translated: readonly Feature[]; readonly native: readonly Feature[] } {
   const withdrawn = new Set<Feature>(model.refuses);
-  for (const name of provider.flags) {
-    for (const feature of facts.flags[name]?.withdraws ?? []) withdrawn.add(feature);
-  }
-  const features = new Set<Feature>(facts.features);
+  const flags = provider.flags.flatMap((name) => (Object.hasOwn(facts.flags, name) ? (facts.flags[name] ?? []) : []));
+  for (const { withdraws } of flags) for (const feature of withdraws) withdrawn.add(feature);
+  const features = new Set<Feature>([...facts.features, ...flags.flatMap(({ grants = [] }) => grants)]);
   const efforts = model.reasoning?.efforts ?? null;
   if (efforts !== null) {
     for (const feature of facts.features) if (feature.startsWith("effort_")) features.delete(feature);

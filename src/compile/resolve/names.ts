@@ -43,18 +43,34 @@ function reportReservedNames({ file, report }: Scene): void {
 }
 
 function reportProviderNames(scene: Scene): void {
-  const { file, report } = scene;
+  const { file } = scene;
   for (const [id, provider] of Object.entries(file.providers)) {
     reportRegion(scene, provider.region, ["providers", id, "region"]);
-    const flags = Object.keys(scene.dialect(provider.dialect)?.flags ?? {});
-    for (const [index, flag] of (provider.flags ?? []).entries()) {
-      if (flags.includes(flag)) continue;
-      const message = `the dialect ${quote(provider.dialect)} has no flag ${quote(flag)}`;
-      report.value("UNKNOWN_FLAG", ["providers", id, "flags", index], message, suggest(flag, flags));
-    }
+    reportFlags(scene, id);
   }
   for (const [index, endpoint] of file.endpoints.entries()) {
     if (endpoint.region !== undefined) reportRegion(scene, endpoint.region, ["endpoints", index, "region"]);
+  }
+}
+
+function reportFlags(scene: Scene, id: string): void {
+  const { report } = scene;
+  const provider = scene.file.providers[id];
+  if (provider?.flags === undefined) return;
+  const facts = scene.dialect(provider.dialect)?.flags ?? {};
+  const known = Object.keys(facts);
+  const excludes = (flag: string, other: string): boolean =>
+    known.includes(flag) && (facts[flag]?.excludes?.includes(other) ?? false);
+  for (const [index, flag] of provider.flags.entries()) {
+    const path = ["providers", id, "flags", index];
+    if (!known.includes(flag)) {
+      const message = `the dialect ${quote(provider.dialect)} has no flag ${quote(flag)}`;
+      report.value("UNKNOWN_FLAG", path, message, suggest(flag, known));
+    }
+    const other = provider.flags.slice(0, index).find((earlier) => excludes(flag, earlier) || excludes(earlier, flag));
+    if (other === undefined) continue;
+    const message = `provider ${quote(id)} has the flags ${quote(other)} and ${quote(flag)}, which exclude each other`;
+    report.value("FLAGS_CONTRADICTED", path, message, "keep the one that says how the provider is called");
   }
 }
 

@@ -2,6 +2,7 @@ import { renderAnthropicError } from "../anthropic-errors.ts";
 import type { Surface, Upstream } from "../dialect.ts";
 import { refuseUnknownFields } from "../unknown-fields.ts";
 import { COUNT_TOKENS_FIELDS, MESSAGES_FIELDS } from "./fields.ts";
+import { hostMessages } from "./hosting/host.ts";
 import { COUNT_PATH, MESSAGES_PATH } from "./paths.ts";
 import { readMessagesError } from "./read-error.ts";
 import { editMessagesRequest } from "./relay/edit-request.ts";
@@ -59,4 +60,5 @@ export const messagesUpstream: Upstream = {
   parseStream: parseMessagesStream,
   parseAnswer: parseMessagesAnswer,
   readError: readMessagesError,
+  host: hostMessages,
 };

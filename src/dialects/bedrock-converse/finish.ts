@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason } from "../../canon/generate/event.ts";
 import type { JsonValue } from "../../canon/json.ts";
-import { answerFailure } from "../openai-chat/read-error.ts";
+import { answerFailure } from "../translation/answer-failure.ts";
 
 /** The protocol's words for why an answer ended properly. A guardrail that stepped in is a filter, never a normal end. */
 const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([

@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseAnswerBytes } from "../json-bytes.ts";
-import { answerFailure, kindOfStatus } from "../openai-chat/read-error.ts";
+import { answerFailure, kindOfStatus } from "../translation/answer-failure.ts";
 
 /**
  * Beginnings of messages that stand for a machine code; the protocol's errors have nothing but a message. Coding agents make room in the

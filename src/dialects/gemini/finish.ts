@@ -1,6 +1,6 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason } from "../../canon/generate/event.ts";
-import { answerFailure } from "../openai-chat/read-error.ts";
+import { answerFailure } from "../translation/answer-failure.ts";
 
 /** How the protocol's words end an answer; what is in neither table is a failure that nobody knows (protocols.md §5, "Finish/stop mapping"). */
 const ENDINGS: Readonly<Record<string, FinishReason>> = {

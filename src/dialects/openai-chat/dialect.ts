@@ -1,6 +1,7 @@
 import { refuseUnknownFields } from "../unknown-fields.ts";
 import { CHAT_FIELDS } from "./fields.ts";
 import { editChatRequest } from "./relay/edit-request.ts";
+import { deploymentHost } from "./deployment-paths.ts";
 import type { Surface, Upstream } from "../dialect.ts";
 import { renderOpenAiError } from "../openai-errors.ts";
 import { observeChatStream, readChatAnswer } from "./relay/observe.ts";
@@ -40,4 +41,5 @@ export const chatUpstream: Upstream = {
   parseStream: parseChatStream,
   parseAnswer: parseChatAnswer,
   readError: readChatError,
+  host: deploymentHost(readChatError),
 };

@@ -1,4 +1,3 @@
-import type { JsonObject } from "../../canon/json.ts";
 import type { FieldRegistry } from "../fields.ts";
 
 /** Every top-level member of a chat completions request that we know (protocols.md §3.1). */
@@ -90,9 +89,3 @@ export const CALLED_FUNCTION_MEMBERS: ReadonlySet<string> = new Set(["name", "ar
 export const TOOL_MEMBERS: ReadonlySet<string> = new Set(["type", "function"]);
 export const FUNCTION_MEMBERS: ReadonlySet<string> = new Set(["name", "description", "parameters", "strict"]);
 export const STREAM_OPTION_MEMBERS: ReadonlySet<string> = new Set(["include_usage", "include_obfuscation"]);
-
-/** Whether an object holds a member with a value that is not among `known`. Null counts as absent. */
-export function hasStranger(object: JsonObject, known: ReadonlySet<string>): boolean {
-  for (const name in object) if (!known.has(name) && object[name] !== null && object[name] !== undefined) return true;
-  return false;
-}

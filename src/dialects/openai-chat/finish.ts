@@ -1,7 +1,7 @@
 import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason } from "../../canon/generate/event.ts";
 import type { JsonValue } from "../../canon/json.ts";
-import { answerFailure } from "./read-error.ts";
+import { answerFailure } from "../translation/answer-failure.ts";
 
 /** Finish reasons of this protocol and its speakers (protocols.md §3.1, §4). */
 const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([

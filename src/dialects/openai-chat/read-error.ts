@@ -1,5 +1,5 @@
-import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
-import { isJsonObject, type JsonValue } from "../../canon/json.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseAnswerBytes } from "../json-bytes.ts";
 
 /** Machine codes that say something to a caller and nothing of its content. All others are dropped. */
@@ -37,9 +37,14 @@ export function readErrorFrame(error: JsonValue): UpstreamFailure {
   return { kind: "error_frame", status: null, retryAfter: null, code: safeCode({ error }) };
 }
 
-/** A failure that showed in the answer itself. `code` is one of ours. */
-export function answerFailure(kind: FailureKind, code: string | null = null): UpstreamFailure {
-  return { kind, status: null, retryAfter: null, code };
+/**
+ * What an object of an answer says has gone wrong; `null` where it says nothing of the kind. Servers disagree on the place: `error`, the object itself
+ * beside `object: "error"` (older vLLM, Mistral), or the object itself under the event name `error`.
+ */
+export function errorIn(object: JsonObject, event: string | null): JsonValue {
+  const { error } = object;
+  if (error !== undefined && error !== null) return error;
+  return event === "error" || object["object"] === "error" ? object : null;
 }
 
 function safeCode(body: JsonValue | undefined): string | null {
@@ -50,16 +55,4 @@ function safeCode(body: JsonValue | undefined): string | null {
     if (typeof value === "string" && SAFE_CODES.has(value)) return value;
   }
   return null;
-}
-
-export function kindOfStatus(status: number): FailureKind {
-  // A success that is not 200 is not an answer of this protocol.
-  if (status < 300) return "malformed";
-  if (status < 400) return "redirect";
-  if (status === 401 || status === 402 || status === 403) return "auth";
-  if (status === 404) return "not_found";
-  if (status === 408) return "timeout_first_byte";
-  if (status === 429) return "rate_limited";
-  if (status === 503 || status === 529) return "overloaded";
-  return status >= 500 ? "server_error" : "rejected";
 }

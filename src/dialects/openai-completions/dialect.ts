@@ -1,3 +1,4 @@
+import { deploymentHost } from "../openai-chat/deployment-paths.ts";
 import type { Surface, Upstream } from "../dialect.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
 import { observeChatStream, readChatAnswer } from "../openai-chat/relay/observe.ts";
@@ -37,4 +38,5 @@ export const completionsUpstream: Upstream = {
   parseStream: parseCompletionsStream,
   parseAnswer: parseCompletionsAnswer,
   readError: readChatError,
+  host: deploymentHost(readChatError),
 };

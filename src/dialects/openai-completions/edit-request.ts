@@ -4,6 +4,8 @@ import type { InferenceRequest } from "../../canon/request.ts";
 import type { EndpointRow, ProviderRow, UnknownFields } from "../../canon/table.ts";
 import type { EditedRequest } from "../dialect.ts";
 import { editedBody } from "../edited-body.ts";
+import { leaveOut } from "../openai-chat/deviations/body-members.ts";
+import type { Changes } from "../openai-chat/deviations/changes.ts";
 import { COMPLETIONS_FIELDS } from "./fields.ts";
 
 /**
@@ -29,5 +31,7 @@ export function editCompletionsRequest(
     const options = request.body["stream_options"];
     body["stream_options"] = { ...(isJsonObject(options) ? options : {}), include_usage: true };
   }
-  return { body, stripped, headers: [] };
+  const changes: Changes = { stripped, losses: new Set() };
+  leaveOut(body, provider.flags, changes);
+  return { body, stripped, headers: [], losses: [...changes.losses] };
 }

@@ -2,8 +2,9 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import type { Loss } from "../../canon/generate/loss.ts";
 import type { UserTurn } from "../../canon/generate/message.ts";
-import type { JsonValue } from "../../canon/json.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
+import { leaveOut } from "../openai-chat/deviations/body-members.ts";
+import type { EditableBody } from "../openai-chat/deviations/changes.ts";
 
 export const COMPLETIONS_PATH = "/completions";
 
@@ -24,7 +25,7 @@ export function formatCompletionsRequest(request: GenerateRequest, target: Targe
   noteDropped(request, losses);
   const limit = request.maxOutputTokens ?? target.model.defaultMaxOutputTokens;
   if (request.maxOutputTokens === null && limit !== null) losses.add("output_limit_defaulted");
-  const body: Record<string, JsonValue> = { model: target.endpoint.upstreamModel, prompt };
+  const body: EditableBody = { model: target.endpoint.upstreamModel, prompt };
   if (limit !== null) body["max_tokens"] = limit;
   if (request.temperature !== null) body["temperature"] = request.temperature;
   if (request.topP !== null) body["top_p"] = request.topP;
@@ -37,6 +38,7 @@ export function formatCompletionsRequest(request: GenerateRequest, target: Targe
     body["stream"] = true;
     if (!target.provider.flags.includes("no_stream_options")) body["stream_options"] = { include_usage: true };
   }
+  leaveOut(body, target.provider.flags, { stripped: [], losses });
   return { path: COMPLETIONS_PATH, body, headers: [], losses: [...losses] };
 }
 

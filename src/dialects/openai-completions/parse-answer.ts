@@ -5,7 +5,8 @@ import { BlockSequencer } from "../block-sequencer.ts";
 import type { EventParser } from "../dialect.ts";
 import { parseAnswerBytes, parseJsonText } from "../json-bytes.ts";
 import { finishFailure, finishReason } from "../openai-chat/finish.ts";
-import { answerFailure, readErrorFrame } from "../openai-chat/read-error.ts";
+import { errorIn, readErrorFrame } from "../openai-chat/read-error.ts";
+import { answerFailure } from "../translation/answer-failure.ts";
 import { readUsage } from "../openai-chat/usage.ts";
 import { parseSseEvent, SseFramer } from "../sse.ts";
 
@@ -38,9 +39,8 @@ class CompletionReader {
   }
 
   take(completion: JsonObject, named: string | null): void {
-    const { error } = completion;
-    if (named === "error" || (error !== undefined && error !== null))
-      return this.fail(readErrorFrame(error ?? completion));
+    const error = errorIn(completion, named);
+    if (error !== null) return this.fail(readErrorFrame(error));
     if (!this.#started) {
       this.#started = true;
       const { model } = completion;

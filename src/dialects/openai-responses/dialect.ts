@@ -1,3 +1,4 @@
+import { deploymentHost } from "../openai-chat/deployment-paths.ts";
 import type { Surface, Upstream } from "../dialect.ts";
 import { refuseUnknownFields } from "../unknown-fields.ts";
 import { renderOpenAiError } from "../openai-errors.ts";
@@ -40,4 +41,5 @@ export const responsesUpstream: Upstream = {
   parseAnswer: (bytes, request, target) =>
     request.purpose === "count" ? parseTokenCount(bytes) : parseResponsesAnswer(bytes, target.model.signatureFamily),
   readError: readChatError,
+  host: deploymentHost(readChatError),
 };

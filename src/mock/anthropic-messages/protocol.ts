@@ -31,7 +31,8 @@ function unauthorised(exchange: Exchange): Problem | null {
     : { status: 401, message: "x-api-key or authorization header is required", param: null, code: null };
 }
 
-function completeMessage(call: Call): Answer | Problem {
+/** The answer to a messages request; clouds that host the protocol give the same one. */
+export function completeMessage(call: Call): Answer | Problem {
   const { behaviour, sequence, model } = call;
   const edition = readEdition((name) => call.header(name));
   if ("status" in edition) return edition;
@@ -57,7 +58,8 @@ function completeMessage(call: Call): Answer | Problem {
   return renderMessage({ sequence, model, request, called: plan.called, completion }, behaviour);
 }
 
-function countTokens(call: Call): Answer | Problem {
+/** The answer to a count. */
+export function countTokens(call: Call): Answer | Problem {
   const edition = readEdition((name) => call.header(name));
   if ("status" in edition) return edition;
   const request = readCountRequest(call.body, edition, call.behaviour.lenient);

@@ -1,7 +1,13 @@
 import { createHmac } from "node:crypto";
 
 /** Who signs: reasoning that one family signed means nothing to another. */
-export type SignatureFamily = "thinking" | "redacted-thinking" | "encrypted-reasoning";
+export type SignatureFamily =
+  | "thinking"
+  | "redacted-thinking"
+  | "encrypted-reasoning"
+  | "thought"
+  | "reasoning-content"
+  | "redacted-content";
 
 /** Not a secret: it only has to be the same in every simulated provider, as a real one's is at all of its addresses. */
 const KEY = "signalbox mock";

@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import { renderAnthropicError } from "../../anthropic-errors.ts";
 import type { AnswerContext, AnswerStream, Ending } from "../../dialect.ts";
 import { parseJsonText } from "../../json-bytes.ts";
-import { answerFailure } from "../../openai-chat/read-error.ts";
+import { answerFailure } from "../../translation/answer-failure.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
 import { readStopReason } from "../finish.ts";
 import { readErrorFrame } from "../read-error.ts";

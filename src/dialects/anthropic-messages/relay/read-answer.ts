@@ -2,7 +2,7 @@ import type { UpstreamFailure } from "../../../canon/failure.ts";
 import { isJsonObject } from "../../../canon/json.ts";
 import type { Ending, WholeAnswer } from "../../dialect.ts";
 import { parseAnswerBytes } from "../../json-bytes.ts";
-import { answerFailure } from "../../openai-chat/read-error.ts";
+import { answerFailure } from "../../translation/answer-failure.ts";
 import { readStopReason } from "../finish.ts";
 import { readErrorFrame } from "../read-error.ts";
 import { readCount, UsageTally } from "../usage.ts";

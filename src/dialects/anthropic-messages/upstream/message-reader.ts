@@ -4,7 +4,7 @@ import type { GenerateRequest } from "../../../canon/generate/generate-request.t
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { BlockSequencer } from "../../block-sequencer.ts";
 import type { Target } from "../../dialect.ts";
-import { answerFailure } from "../../openai-chat/read-error.ts";
+import { answerFailure } from "../../translation/answer-failure.ts";
 import { readStopReason } from "../finish.ts";
 import { redactedSignature, UNSIGNED } from "../signed-reasoning.ts";
 import { typeOf } from "../type-of.ts";

@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
 import { redactedSignature } from "../../anthropic-messages/signed-reasoning.ts";
 import { BlockSequencer } from "../../block-sequencer.ts";
 import type { Target } from "../../dialect.ts";
-import { answerFailure } from "../../openai-chat/read-error.ts";
+import { answerFailure } from "../../translation/answer-failure.ts";
 import { readStopReason } from "../finish.ts";
 import { readUsage } from "../usage.ts";
 import { joinBase64 } from "./join-base64.ts";

@@ -4,7 +4,7 @@ import type { GenerateRequest } from "../../../canon/generate/generate-request.t
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Target } from "../../dialect.ts";
 import { parseJsonBytes } from "../../json-bytes.ts";
-import { answerFailure } from "../../openai-chat/read-error.ts";
+import { answerFailure } from "../../translation/answer-failure.ts";
 import { readCount } from "../usage.ts";
 import { MessageReader } from "./message-reader.ts";
 

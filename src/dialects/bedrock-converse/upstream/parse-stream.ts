@@ -3,7 +3,7 @@ import type { GenerateRequest } from "../../../canon/generate/generate-request.t
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import type { EventParser, Target } from "../../dialect.ts";
 import { parseAnswerBytes } from "../../json-bytes.ts";
-import { answerFailure } from "../../openai-chat/read-error.ts";
+import { answerFailure } from "../../translation/answer-failure.ts";
 import { MAXIMUM_EVENT_BYTES } from "../../sse.ts";
 import { FrameReader, type Frame } from "../event-stream/frames.ts";
 import { readException } from "../read-error.ts";

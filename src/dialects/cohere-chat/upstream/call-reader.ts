@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import { isJsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { BlockSequencer } from "../../block-sequencer.ts";
-import { answerFailure } from "../../openai-chat/read-error.ts";
+import { answerFailure } from "../../translation/answer-failure.ts";
 
 interface Call {
   readonly key: string;

@@ -15,7 +15,7 @@ import type {
 } from "../../../canon/generate/message.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { Target } from "../../dialect.ts";
-import { printDataUrl } from "../../openai-chat/data-url.ts";
+import { printDataUrl } from "../../translation/data-url.ts";
 import { lacking, type Draft } from "./draft.ts";
 
 /** Writes `messages`; the error is a 400 for what this protocol cannot say. */

@@ -4,7 +4,7 @@ import type { GenerateRequest } from "../../../canon/generate/generate-request.t
 import type { Loss } from "../../../canon/generate/loss.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { BlockSequencer } from "../../block-sequencer.ts";
-import { answerFailure } from "../../openai-chat/read-error.ts";
+import { answerFailure } from "../../translation/answer-failure.ts";
 import { finishFailure, finishReason } from "../finish.ts";
 import { readUsage } from "../usage.ts";
 import { CallReader } from "./call-reader.ts";

@@ -3,7 +3,7 @@ import type { GenerateRequest } from "../../../canon/generate/generate-request.t
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { EventParser } from "../../dialect.ts";
 import { parseAnswerBytes, parseJsonText } from "../../json-bytes.ts";
-import { answerFailure } from "../../openai-chat/read-error.ts";
+import { answerFailure } from "../../translation/answer-failure.ts";
 import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
 import { readErrorObject } from "../read-error.ts";
 import { MessageReader } from "./message-reader.ts";

@@ -5,7 +5,7 @@ import type { TokenUsage } from "../../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { BlockSequencer } from "../../block-sequencer.ts";
 import type { Target } from "../../dialect.ts";
-import { answerFailure } from "../../openai-chat/read-error.ts";
+import { answerFailure } from "../../translation/answer-failure.ts";
 import { readFinishReason } from "../finish.ts";
 import { readErrorFrame } from "../read-error.ts";
 import { placeSignature, type Place } from "../signed-parts.ts";

@@ -3,7 +3,7 @@ import type { GenerateRequest } from "../../../canon/generate/generate-request.t
 import { isJsonObject } from "../../../canon/json.ts";
 import type { EventParser, Target } from "../../dialect.ts";
 import { parseExactJsonText } from "../../json-bytes.ts";
-import { answerFailure } from "../../openai-chat/read-error.ts";
+import { answerFailure } from "../../translation/answer-failure.ts";
 import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
 import { errorOf, readErrorFrame } from "../read-error.ts";
 import { AnswerReader } from "./answer-reader.ts";

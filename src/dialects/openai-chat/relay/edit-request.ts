@@ -4,6 +4,7 @@ import type { InferenceRequest } from "../../../canon/request.ts";
 import type { EndpointRow, ProviderRow, UnknownFields } from "../../../canon/table.ts";
 import type { EditedRequest } from "../../dialect.ts";
 import { editedBody } from "../../edited-body.ts";
+import { applyFlags } from "../deviations/apply-flags.ts";
 import { CHAT_FIELDS } from "../fields.ts";
 import { untagDetails } from "../surface/reasoning-history.ts";
 
@@ -29,7 +30,8 @@ export function editChatRequest(
     const options = request.body["stream_options"];
     body["stream_options"] = { ...(isJsonObject(options) ? options : {}), include_usage: true };
   }
-  return { body, stripped, headers: [] };
+  const changes = applyFlags(body, provider.flags);
+  return { body, stripped: [...stripped, ...changes.stripped], headers: [], losses: [...changes.losses].toSorted() };
 }
 
 /** Messages with signatures as their provider knows them; the decision has made sure that it is the one that gets them. */

@@ -8,7 +8,8 @@ import { parseAnswerBytes, parseJsonText } from "../../json-bytes.ts";
 import { renderOpenAiStreamFailure } from "../../openai-errors.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
 import { finishFailure, finishReason } from "../finish.ts";
-import { answerFailure, readErrorFrame } from "../read-error.ts";
+import { errorIn, readErrorFrame } from "../read-error.ts";
+import { answerFailure } from "../../translation/answer-failure.ts";
 import { readUsage } from "../usage.ts";
 
 const DONE = formatSseEvent("[DONE]");
@@ -100,8 +101,9 @@ class RelayedChatStream implements AnswerStream {
       this.failure = answerFailure("malformed");
       return false;
     }
-    if (event === "error" || (chunk["error"] !== undefined && chunk["error"] !== null)) {
-      this.failure = readErrorFrame(chunk["error"] ?? chunk);
+    const error = errorIn(chunk, event);
+    if (error !== null) {
+      this.failure = readErrorFrame(error);
       return false;
     }
     const usage = readUsage(chunk);
@@ -150,8 +152,8 @@ export function readChatAnswer(bytes: Uint8Array): WholeAnswer {
 function judge(answer: JsonValue | undefined): Ending {
   if (!isJsonObject(answer)) return failed(answerFailure("malformed"), null);
   const usage = readUsage(answer);
-  const error = answer["error"];
-  if (error !== undefined && error !== null) return failed(readErrorFrame(error), usage);
+  const error = errorIn(answer, null);
+  if (error !== null) return failed(readErrorFrame(error), usage);
   const choices = answer["choices"];
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isFinished)) {
     return failed(answerFailure("malformed"), usage);

@@ -2,17 +2,9 @@ import type { Capability } from "../../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Asked } from "../../asked.ts";
-import {
-  AUDIO_MEMBERS,
-  CALLED_FUNCTION_MEMBERS,
-  FILE_MEMBERS,
-  hasStranger,
-  IMAGE_MEMBERS,
-  MESSAGE_MEMBERS,
-  PART_MEMBERS,
-  TOOL_CALL_MEMBERS,
-} from "../fields.ts";
-import { isWebUrl, readDataUrl } from "../data-url.ts";
+import { AUDIO_MEMBERS, CALLED_FUNCTION_MEMBERS, FILE_MEMBERS, IMAGE_MEMBERS, MESSAGE_MEMBERS, PART_MEMBERS, TOOL_CALL_MEMBERS } from "../fields.ts";
+import { hasStranger } from "../../fields.ts";
+import { isWebUrl, readDataUrl } from "../../translation/data-url.ts";
 import { askReasoningHistory } from "./reasoning-history.ts";
 import { storedFile } from "./stateful.ts";
 

@@ -2,7 +2,8 @@ import type { Capability } from "../../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Asked } from "../../asked.ts";
-import { FUNCTION_MEMBERS, hasStranger, TOOL_MEMBERS } from "../fields.ts";
+import { FUNCTION_MEMBERS, TOOL_MEMBERS } from "../fields.ts";
+import { hasStranger } from "../../fields.ts";
 
 /** Kinds of tools that this protocol's speakers offer, and what each one lets the model do. */
 const TOOL_NEEDS: Readonly<Record<string, Capability>> = {

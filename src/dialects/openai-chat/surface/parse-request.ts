@@ -10,7 +10,8 @@ import {
 } from "../../../canon/request.ts";
 import { Asked } from "../../asked.ts";
 import { parsePreferences } from "../../preferences.ts";
-import { CHAT_EXTENSIONS, CHAT_FIELDS, hasStranger, STREAM_OPTION_MEMBERS } from "../fields.ts";
+import { CHAT_EXTENSIONS, CHAT_FIELDS, STREAM_OPTION_MEMBERS } from "../fields.ts";
+import { hasStranger } from "../../fields.ts";
 import { askMessages } from "./ask-messages.ts";
 import { askTools, forcesTool } from "./ask-tools.ts";
 import { statefulField } from "./stateful.ts";

@@ -2,7 +2,7 @@ import type { ReasoningPart } from "../../../canon/generate/message.ts";
 import { readSignature } from "../../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Asked } from "../../asked.ts";
-import { hasStranger } from "../fields.ts";
+import { hasStranger } from "../../fields.ts";
 
 /**
  * Reasoning in an assistant message of the history, as answers of this surface carry it: `reasoning_content` (or `reasoning`) is its text, and

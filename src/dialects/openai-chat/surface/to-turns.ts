@@ -12,7 +12,7 @@ import type {
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { isDeeperThan, parseExactJsonText } from "../../json-bytes.ts";
 import type { Members } from "../../members.ts";
-import { readDataUrl } from "../data-url.ts";
+import { readDataUrl } from "../../translation/data-url.ts";
 import { wordOfRole } from "./ask-messages.ts";
 import { readReasoningHistory } from "./reasoning-history.ts";
 

@@ -5,7 +5,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
 import { BlockSequencer } from "../../block-sequencer.ts";
 import type { Target } from "../../dialect.ts";
 import { finishFailure, finishReason } from "../finish.ts";
-import { answerFailure, readErrorFrame } from "../read-error.ts";
+import { errorIn, readErrorFrame } from "../read-error.ts";
+import { answerFailure } from "../../translation/answer-failure.ts";
 import { readUsage } from "../usage.ts";
 import { CitationPlaces, readCitations } from "./read-citations.ts";
 import { readLogprobs } from "./read-logprobs.ts";
@@ -53,11 +54,12 @@ export class ChatAnswerReader {
   /**
    * Takes one object.
    *
+   * @param event name of the event that it came as.
    * @param whole it is a completion, not a chunk.
    */
-  take(object: JsonObject, whole: boolean): void {
-    const error = object["error"];
-    if (error !== undefined && error !== null) {
+  take(object: JsonObject, event: string | null, whole: boolean): void {
+    const error = errorIn(object, event);
+    if (error !== null) {
       this.fail(readErrorFrame(error));
       return;
     }

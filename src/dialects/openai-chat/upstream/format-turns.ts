@@ -15,7 +15,7 @@ import type {
 } from "../../../canon/generate/message.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { Target } from "../../dialect.ts";
-import { printDataUrl } from "../data-url.ts";
+import { printDataUrl } from "../../translation/data-url.ts";
 import { reasoningDetails } from "../reasoning-details.ts";
 
 /** What to call a file that came without a name; the provider tells its kind by the ending. */
@@ -30,10 +30,13 @@ class TurnFormatter {
   refusal: ServiceError | null = null;
   readonly #losses: Set<Loss>;
   readonly #family: string | null;
+  /** The provider takes unsigned reasoning back, in a member of its own. */
+  readonly #replaysReasoning: boolean;
 
-  constructor(target: Target, losses: Set<Loss>) {
+  constructor({ model, provider }: Target, losses: Set<Loss>) {
     this.#losses = losses;
-    this.#family = target.model.signatureFamily;
+    this.#family = model.signatureFamily;
+    this.#replaysReasoning = provider.flags.includes("replays_reasoning");
   }
 
   add(turn: Turn): void {
@@ -100,12 +103,14 @@ class TurnFormatter {
 
   #assistant({ name, content }: AssistantTurn): JsonObject {
     const reasoning: ReasoningPart[] = [];
+    let unsigned = "";
     const said: (TextPart | RefusalPart)[] = [];
     const calls: ToolCallPart[] = [];
     let rank = 0;
     for (const part of content) {
       if (part.kind === "reasoning" && !this.#isReadable(part)) {
-        this.#losses.add("unsigned_reasoning_dropped");
+        if (this.#replaysReasoning && part.signature === null) unsigned += part.text;
+        else this.#losses.add("unsigned_reasoning_dropped");
         continue;
       }
       // A message has one place for each kind, in this order.
@@ -120,12 +125,13 @@ class TurnFormatter {
       role: "assistant",
       ...named(name),
       ...this.#said(said, calls.length > 0),
+      ...(unsigned === "" ? {} : { reasoning_content: unsigned }),
       ...(details.length === 0 ? {} : { reasoning_details: details }),
       ...(calls.length === 0 ? {} : { tool_calls: calls.map((call) => this.#call(call)) }),
     };
   }
 
-  /** Reasoning that the model can check; no provider takes other reasoning back without knowing who wrote it. */
+  /** Reasoning that the model can check; few providers take other reasoning back. */
   #isReadable({ signature, family }: ReasoningPart): boolean {
     return signature !== null && family === this.#family;
   }

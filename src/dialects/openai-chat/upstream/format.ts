@@ -6,6 +6,8 @@ import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import { REASONING_EFFORTS, type ReasoningEffort } from "../../../canon/request.ts";
 import type { ModelReasoning } from "../../../canon/table.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
+import { applyFlags } from "../deviations/apply-flags.ts";
+import type { EditableBody } from "../deviations/changes.ts";
 import { formatTurns } from "./format-turns.ts";
 
 /** What to call a schema that came without a name, which this protocol demands. */
@@ -24,12 +26,11 @@ export function formatChat(request: GenerateRequest, target: Target): FormattedR
   const losses = new Set<Loss>();
   const messages = formatTurns(request.turns, target, losses);
   if ("code" in messages) return messages;
-  const body: Record<string, JsonValue> = { model: target.endpoint.upstreamModel, messages: messages.list };
+  const body: EditableBody = { model: target.endpoint.upstreamModel, messages: messages.list };
   writeTools(body, request, losses);
   writeNumbers(body, request);
   if (request.format !== null) body["response_format"] = formatSchema(request.format, losses);
-  const effort = effortOf(request.reasoning, target.model.reasoning, losses);
-  if (effort !== "unspecified") body["reasoning_effort"] = effort;
+  writeReasoning(body, request.reasoning, target, losses);
   if (request.verbosity !== null) body["verbosity"] = request.verbosity;
   writeHints(body, request, losses);
   const { flags } = target.provider;
@@ -38,6 +39,7 @@ export function formatChat(request: GenerateRequest, target: Target): FormattedR
     body["stream"] = true;
     if (!flags.includes("no_stream_options")) body["stream_options"] = { include_usage: true };
   }
+  for (const loss of applyFlags(body, flags).losses) losses.add(loss);
   return { path: "/chat/completions", body, headers: [], losses: [...losses].toSorted() };
 }
 
@@ -48,7 +50,7 @@ function strangerOf(request: GenerateRequest): ServiceError | null {
   return invalidRequest("feature_not_supported", `The chat completions protocol has no ${what}`);
 }
 
-function writeTools(body: Record<string, JsonValue>, request: GenerateRequest, losses: Set<Loss>): void {
+function writeTools(body: EditableBody, request: GenerateRequest, losses: Set<Loss>): void {
   if (request.tools.length === 0) {
     // Providers refuse both members where there are no tools.
     if (request.toolChoice !== null || request.parallelToolCalls === false) losses.add("hint_dropped");
@@ -90,7 +92,7 @@ function formatChoice(choice: ToolChoice): JsonValue {
   }
 }
 
-function writeNumbers(body: Record<string, JsonValue>, request: GenerateRequest): void {
+function writeNumbers(body: EditableBody, request: GenerateRequest): void {
   const members: readonly (readonly [string, JsonValue])[] = [
     ["max_completion_tokens", request.maxOutputTokens],
     ["temperature", request.temperature],
@@ -122,6 +124,24 @@ function formatSchema(format: OutputFormat, losses: Set<Loss>): JsonObject {
   };
 }
 
+function writeReasoning(
+  body: EditableBody,
+  reasoning: GenerateRequest["reasoning"],
+  { model, provider }: Target,
+  losses: Set<Loss>,
+): void {
+  // Such a provider's own member has budgets, and a place to leave the amount to the model.
+  if (reasoning?.effort === "unspecified" && provider.flags.includes("reasoning_object")) {
+    const { budget, adaptive, display } = reasoning;
+    if (display !== null) losses.add("reasoning_display_dropped");
+    if (budget !== null) body["reasoning"] = { max_tokens: budget };
+    else if (adaptive) body["reasoning"] = { enabled: true };
+    return;
+  }
+  const effort = effortOf(reasoning, model.reasoning, losses);
+  if (effort !== "unspecified") body["reasoning_effort"] = effort;
+}
+
 /** The word to send: this protocol has no budgets, so one becomes the effort of the largest budget of the model's table that it covers. */
 function effortOf(
   reasoning: GenerateRequest["reasoning"],
@@ -148,7 +168,7 @@ function effortOfBudget(budget: number, model: ModelReasoning | null): Reasoning
   return (table.findLast(({ tokens }) => tokens <= budget) ?? table[0])?.effort ?? "unspecified";
 }
 
-function writeHints(body: Record<string, JsonValue>, { hints }: GenerateRequest, losses: Set<Loss>): void {
+function writeHints(body: EditableBody, { hints }: GenerateRequest, losses: Set<Loss>): void {
   const { serviceTier, promptCacheKey, promptCacheRetention } = hints;
   if (serviceTier !== null) {
     const tier = TIERS.has(serviceTier) ? serviceTier : OTHER_TIERS.get(serviceTier);

@@ -4,7 +4,7 @@ import { isJsonObject } from "../../../canon/json.ts";
 import type { EventParser, Target } from "../../dialect.ts";
 import { parseAnswerBytes, parseJsonText } from "../../json-bytes.ts";
 import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
-import { answerFailure, readErrorFrame } from "../read-error.ts";
+import { answerFailure } from "../../translation/answer-failure.ts";
 import { ChatAnswerReader } from "./answer-reader.ts";
 
 /** Makes events of a provider's stream (protocols.md §3.1, "What real upstream chat streams do"). */
@@ -48,8 +48,7 @@ class ChatEventParser implements EventParser {
     }
     const object = parseJsonText(data);
     if (!isJsonObject(object)) this.#reader.fail(answerFailure("malformed"));
-    else if (event === "error") this.#reader.fail(readErrorFrame(object["error"] ?? object));
-    else this.#reader.take(object, false);
+    else this.#reader.take(object, event, false);
   }
 }
 
@@ -69,7 +68,7 @@ export function parseChatAnswer(
   const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) reader.fail(answerFailure("malformed"));
   else {
-    reader.take(answer, true);
+    reader.take(answer, null, true);
     const choice = Array.isArray(answer["choices"]) ? answer["choices"][0] : null;
     const isWhole =
       isJsonObject(choice) && isJsonObject(choice["message"]) && typeof choice["finish_reason"] === "string";

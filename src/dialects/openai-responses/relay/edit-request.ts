@@ -5,7 +5,7 @@ import type { InferenceRequest } from "../../../canon/request.ts";
 import type { EndpointRow, ProviderRow, UnknownFields } from "../../../canon/table.ts";
 import type { EditedRequest } from "../../dialect.ts";
 import { editedBody } from "../../edited-body.ts";
-import { MINIMUM_OUTPUT_TOKENS, NATIVE_FAMILY, RESPONSES_FIELDS } from "../fields.ts";
+import { ENCRYPTED_REASONING, MINIMUM_OUTPUT_TOKENS, NATIVE_FAMILY, RESPONSES_FIELDS } from "../fields.ts";
 import { askedFormat } from "../response-format.ts";
 
 /**
@@ -16,7 +16,7 @@ import { askedFormat } from "../response-format.ts";
 export function editResponsesRequest(
   request: InferenceRequest,
   endpoint: EndpointRow,
-  _provider: ProviderRow,
+  provider: ProviderRow,
   mode: UnknownFields,
   edits: RequestEdits,
 ): EditedRequest {
@@ -27,6 +27,7 @@ export function editResponsesRequest(
     const { text } = request.body;
     body["text"] = { ...(isJsonObject(text) ? text : {}), format: found.format };
   }
+  if (provider.flags.includes("no_include")) leaveOutSealing(body, stripped);
   body["input"] = withBareSignatures(body["input"]);
   const limit = edits.maxOutputTokens;
   if (limit !== null) {
@@ -35,6 +36,16 @@ export function editResponsesRequest(
     body["max_output_tokens"] = Math.max(wanted, MINIMUM_OUTPUT_TOKENS);
   }
   return { body, stripped, headers: [] };
+}
+
+/** Takes out the wish for encrypted reasoning; the other wishes of the list stay. */
+function leaveOutSealing(body: Record<string, JsonValue | undefined>, stripped: string[]): void {
+  const { include } = body;
+  if (!Array.isArray(include) || !include.includes(ENCRYPTED_REASONING)) return;
+  const rest = include.filter((wish: JsonValue) => wish !== ENCRYPTED_REASONING);
+  if (rest.length === 0) delete body["include"];
+  else body["include"] = rest;
+  stripped.push("include");
 }
 
 /** Our tag says who can read a signature; the provider knows only the signature. The list is copied only where there is a tag. */

@@ -3,7 +3,7 @@ import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { readSignature } from "../../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Asked } from "../../asked.ts";
-import { hasStranger } from "../../openai-chat/fields.ts";
+import { hasStranger } from "../../fields.ts";
 import { NATIVE_FAMILY } from "../fields.ts";
 import { storedItem } from "../stateful.ts";
 import { askPart, isText, type PartPlace } from "./ask-parts.ts";

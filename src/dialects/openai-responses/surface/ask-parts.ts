@@ -1,8 +1,8 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Asked } from "../../asked.ts";
-import { isWebUrl, readDataUrl } from "../../openai-chat/data-url.ts";
-import { hasStranger } from "../../openai-chat/fields.ts";
+import { isWebUrl, readDataUrl } from "../../translation/data-url.ts";
+import { hasStranger } from "../../fields.ts";
 import { storedFile } from "../stateful.ts";
 
 /** Content parts that we know, and the members of each that canon can say. An unknown part cannot be approved, so it is refused. */

@@ -2,7 +2,7 @@ import type { Capability } from "../../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Asked } from "../../asked.ts";
-import { hasStranger } from "../../openai-chat/fields.ts";
+import { hasStranger } from "../../fields.ts";
 
 /** Kinds of tools, and what each one lets the model do (protocols.md §3.3). */
 const TOOL_NEEDS: Readonly<Record<string, Capability>> = {

@@ -8,7 +8,7 @@ import {
   type ReasoningEffort,
 } from "../../../canon/request.ts";
 import { Asked } from "../../asked.ts";
-import { hasStranger } from "../../openai-chat/fields.ts";
+import { hasStranger } from "../../fields.ts";
 import { parsePreferences } from "../../preferences.ts";
 import {
   ENCRYPTED_REASONING,

@@ -7,7 +7,7 @@ import type {
   TextPart,
 } from "../../../canon/generate/message.ts";
 import type { Members } from "../../members.ts";
-import { readDataUrl } from "../../openai-chat/data-url.ts";
+import { readDataUrl } from "../../translation/data-url.ts";
 
 /** The content of a message: a text, or a list of parts. Nothing at all is the empty text. */
 export function readContent<Part>(

@@ -10,7 +10,7 @@ import type {
   Turn,
 } from "../../../canon/generate/message.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { printDataUrl } from "../../openai-chat/data-url.ts";
+import { printDataUrl } from "../../translation/data-url.ts";
 import { CallIds } from "./call-ids.ts";
 
 /** The conversation as the protocol takes it. */

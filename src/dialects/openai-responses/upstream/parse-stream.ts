@@ -4,7 +4,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
 import { BlockSequencer } from "../../block-sequencer.ts";
 import type { EventParser } from "../../dialect.ts";
 import { parseJsonText } from "../../json-bytes.ts";
-import { answerFailure, readErrorFrame } from "../../openai-chat/read-error.ts";
+import { readErrorFrame } from "../../openai-chat/read-error.ts";
+import { answerFailure } from "../../translation/answer-failure.ts";
 import { parseSseEvent, SseFramer } from "../../sse.ts";
 import { terminalOf, terminalStatus } from "../terminal.ts";
 import { readUsage } from "../usage.ts";

@@ -1,0 +1,58 @@
+import type { Loss } from "../../../canon/generate/loss.ts";
+import type { EditableBody, Changes } from "./changes.ts";
+
+interface LeftOut {
+  readonly flag: string;
+  readonly members: readonly string[];
+  /** What is lost where a member had a value; `null` where only values without effect get here: all others are features that the flag withdraws. */
+  readonly loss: Loss | null;
+}
+
+/** Members that providers refuse whatever their value. */
+const LEFT_OUT: readonly LeftOut[] = [
+  { flag: "no_parallel_tool_calls_field", members: ["parallel_tool_calls"], loss: null },
+  { flag: "no_seed", members: ["seed"], loss: null },
+  { flag: "no_logit_bias", members: ["logit_bias"], loss: null },
+  { flag: "no_logprobs", members: ["logprobs", "top_logprobs"], loss: null },
+  { flag: "no_penalties", members: ["frequency_penalty", "presence_penalty"], loss: null },
+  { flag: "no_verbosity", members: ["verbosity"], loss: null },
+  { flag: "no_service_tier", members: ["service_tier"], loss: "service_tier_changed" },
+  {
+    flag: "no_prompt_cache_fields",
+    members: ["prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"],
+    loss: "cache_hint_dropped",
+  },
+];
+
+export function leaveOut(body: EditableBody, flags: readonly string[], changes: Changes): void {
+  for (const { flag, members, loss } of LEFT_OUT) {
+    if (!flags.includes(flag)) continue;
+    for (const name of members) {
+      const value = body[name];
+      if (value === undefined) continue;
+      delete body[name];
+      changes.stripped.push(name);
+      if (loss !== null && value !== null) changes.losses.add(loss);
+    }
+  }
+}
+
+/** Members under the names that the provider knows; the values stay, so nothing is lost. */
+export function rename(body: EditableBody, flags: readonly string[]): void {
+  if (flags.includes("max_tokens_field")) renameLimit(body, "max_completion_tokens", "max_tokens");
+  if (flags.includes("max_completion_tokens_field")) renameLimit(body, "max_tokens", "max_completion_tokens");
+  if (flags.includes("random_seed_field") && body["seed"] !== undefined && body["random_seed"] === undefined) {
+    body["random_seed"] = body["seed"];
+    delete body["seed"];
+  }
+}
+
+/** A caller that sets both means the lower one: neither may be exceeded. */
+function renameLimit(body: EditableBody, from: string, to: string): void {
+  const value = body[from];
+  if (value === undefined) return;
+  delete body[from];
+  const other = body[to];
+  if (typeof other === "number" && typeof value === "number") body[to] = Math.min(value, other);
+  else if (typeof other !== "number") body[to] = value;
+}

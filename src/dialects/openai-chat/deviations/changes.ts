@@ -1,0 +1,19 @@
+import type { Loss } from "../../../canon/generate/loss.ts";
+import type { JsonObject, JsonValue } from "../../../canon/json.ts";
+
+/** A finished body of this protocol that is still ours to change; the objects inside it are not, so they are copied. */
+export type EditableBody = Record<string, JsonValue | undefined>;
+
+/** What a provider's flags changed. */
+export interface Changes {
+  /** Registered names of top-level members that were taken out. */
+  readonly stripped: string[];
+  readonly losses: Set<Loss>;
+}
+
+/** An object without one of its members; the same object where it does not have it. */
+export function without(object: JsonObject, name: string): JsonObject {
+  if (object[name] === undefined) return object;
+  const { [name]: _, ...rest } = object;
+  return rest;
+}

@@ -1,0 +1,99 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import { readReasoningHistory } from "../surface/reasoning-history.ts";
+import { type Changes, type EditableBody, without } from "./changes.ts";
+
+type Fit = (message: JsonObject, changes: Changes) => JsonObject;
+
+/** What flags say of one message. */
+const FITS: readonly (readonly [flag: string, fit: Fit])[] = [
+  ["no_developer_role", developerAsSystem],
+  ["no_participant_names", withoutName],
+  ["joined_text_content", withJoinedText],
+  ["replays_reasoning", withReasoningContent],
+  ["no_reasoning_history", withoutReasoning],
+];
+
+export function fitMessages(body: EditableBody, flags: readonly string[], changes: Changes): void {
+  const { messages } = body;
+  const fits = FITS.flatMap(([flag, fit]) => (flags.includes(flag) ? fit : []));
+  if (fits.length === 0 || !Array.isArray(messages)) return;
+  body["messages"] = messages.map((message: JsonValue) => {
+    if (!isJsonObject(message)) return message;
+    let fitted = message;
+    for (const fit of fits) fitted = fit(fitted, changes);
+    return fitted;
+  });
+}
+
+function developerAsSystem(message: JsonObject, { losses }: Changes): JsonObject {
+  if (message["role"] !== "developer") return message;
+  losses.add("developer_as_system");
+  return { ...message, role: "system" };
+}
+
+/** The legacy role `function` is named after what it answers, so its name is no participant's. */
+function withoutName(message: JsonObject, { losses }: Changes): JsonObject {
+  const { name, role } = message;
+  if (name === undefined || role === "function") return message;
+  if (name !== null) losses.add("participant_name_dropped");
+  return without(message, "name");
+}
+
+/** Between two parts of one text: what servers put there themselves whose models' templates take text only. */
+const BETWEEN_PARTS = "\n";
+
+const TEXT_MEMBERS: ReadonlySet<string> = new Set(["type", "text", "cache_control"]);
+
+/** A list of nothing but text as one text. A list with other parts stays, for the provider to judge. */
+function withJoinedText(message: JsonObject, { losses }: Changes): JsonObject {
+  const { content } = message;
+  if (!Array.isArray(content) || content.length === 0) return message;
+  const texts: string[] = [];
+  let marked = false;
+  for (const part of content) {
+    if (!isJsonObject(part) || part["type"] !== "text" || typeof part["text"] !== "string") return message;
+    if (!Object.keys(part).every((name) => TEXT_MEMBERS.has(name))) return message;
+    texts.push(part["text"]);
+    marked ||= isJsonObject(part["cache_control"]);
+  }
+  if (texts.length > 1) losses.add("text_parts_joined");
+  if (marked) losses.add("cache_mark_dropped");
+  return { ...message, content: texts.join(BETWEEN_PARTS) };
+}
+
+/**
+ * What stands for the reasoning of a message that has none, such as one that another model wrote: DeepSeek and Moonshot refuse histories in which a
+ * message of the assistant lacks it while the model thinks, and Moonshot refuses empty text too.
+ */
+const NO_REASONING = " ";
+
+/** Unsigned reasoning of the history in the member where such providers want it back. */
+function withReasoningContent(message: JsonObject, { losses }: Changes): JsonObject {
+  if (message["role"] !== "assistant" || isSaid(message["reasoning_content"])) return message;
+  const text = readReasoningHistory(message)
+    .parts.map((part) => part.text)
+    .join("");
+  if (text === "") losses.add("reasoning_placeholder");
+  return { ...without(message, "reasoning"), reasoning_content: text === "" ? NO_REASONING : text };
+}
+
+/** Signed reasoning stays: the decision has sent it to a provider of its family, and it must not get lost. */
+function withoutReasoning(message: JsonObject, { losses }: Changes): JsonObject {
+  if (message["role"] !== "assistant") return message;
+  const { reasoning_details: details } = message;
+  let stripped = without(without(message, "reasoning_content"), "reasoning");
+  if (details === null || (Array.isArray(details) && !details.some(isSigned))) {
+    stripped = without(stripped, "reasoning_details");
+  }
+  if (stripped === message) return message;
+  if (readReasoningHistory(message).parts.length > 0) losses.add("unsigned_reasoning_dropped");
+  return stripped;
+}
+
+function isSigned(detail: JsonValue): boolean {
+  return isJsonObject(detail) && (isSaid(detail["signature"]) || isSaid(detail["data"]));
+}
+
+function isSaid(value: JsonValue | undefined): boolean {
+  return typeof value === "string" && value !== "";
+}

@@ -1,0 +1,59 @@
+import type { Answer, JsonAnswer } from "../../answer.ts";
+import { refuseGemini, unauthorised } from "../../gemini/error.ts";
+import { modelIn } from "../../gemini/protocol.ts";
+import { invalid, type Problem } from "../../problem.ts";
+import type { Protocol } from "../../protocol.ts";
+import { protocolOf, type Call, type Simulation } from "../../simulate.ts";
+import { MESSAGES_FAILURE, refuseAnthropic } from "../error.ts";
+import { completeMessage, countTokens } from "../protocol.ts";
+import { STOP_REASONS } from "../render.ts";
+import { unwrapped, type Wrapping } from "./wrapping.ts";
+
+const SHARED: Omit<Simulation, "complete"> = {
+  finishes: STOP_REASONS,
+  lacks: [],
+  codes: new Map(),
+  modelIn,
+  unauthorised,
+  refuse,
+  failure: MESSAGES_FAILURE,
+};
+
+/** Vertex AI's rawPredict, for Anthropic's models. */
+export const vertexRawPredict: Protocol = protocolOf({ ...SHARED, complete: (call) => predict(call, false) });
+
+/** Vertex AI's streamRawPredict, for Anthropic's models. */
+export const vertexStreamRawPredict: Protocol = protocolOf({ ...SHARED, complete: (call) => predict(call, true) });
+
+/** Vertex AI's count of the tokens of a request to one of Anthropic's models, which the body names. */
+export const vertexCountTokens: Protocol = protocolOf({ ...withModelInBody(), complete: count });
+
+function withModelInBody(): Omit<Simulation, "complete"> {
+  const { modelIn: _path, ...rest } = SHARED;
+  return rest;
+}
+
+/** What the model's server refuses has Anthropic's shape; what Google refuses before it has Google's. */
+function refuse(problem: Problem, sequence: number): JsonAnswer {
+  return problem.status === 400 ? refuseAnthropic(problem, sequence) : refuseGemini(problem);
+}
+
+function wrappingWithout(...foreign: readonly string[]): Wrapping {
+  return {
+    version: "vertex-2023-10-16",
+    foreign: [...foreign, "anthropic_beta"],
+    betas: (call) => call.header("anthropic-beta"),
+  };
+}
+
+function predict(call: Call, stream: boolean): Answer | Problem {
+  if ((call.body["stream"] === true) !== stream)
+    return invalid("stream", stream ? "streamRawPredict takes true only" : "rawPredict does not stream");
+  const plain = unwrapped(call, call.body, wrappingWithout("model"), { model: call.model });
+  return "status" in plain ? plain : completeMessage(plain);
+}
+
+function count(call: Call): Answer | Problem {
+  const plain = unwrapped(call, call.body, wrappingWithout(), {});
+  return "status" in plain ? plain : countTokens(plain);
+}

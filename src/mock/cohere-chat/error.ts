@@ -1,0 +1,59 @@
+import type { JsonAnswer, StreamEvent } from "../answer.ts";
+import type { Wording } from "../member-table.ts";
+import { invalid, type Problem } from "../problem.ts";
+import type { FailureGrammar } from "../protocol.ts";
+
+/** An error in Cohere's shape: a message, and nothing that a machine could read. */
+export function refuseCohere(problem: Problem, sequence: number): JsonAnswer {
+  const { status, message, param } = problem;
+  return {
+    kind: "json",
+    status,
+    headers: {},
+    body: errorBody(param === null ? message : `${param}: ${message}`, sequence),
+  };
+}
+
+function errorBody(message: string, sequence: number): string {
+  return JSON.stringify({ id: `mock-${sequence}`, message });
+}
+
+export const COHERE_WORDING: Wording = {
+  missing: (name) => invalid(name, "invalid request: the member is required"),
+  unknown: (name) => invalid(name, "invalid request: unknown field"),
+  wrong: (name, description) => invalid(name, `invalid request: must be ${description}`),
+  takesNull: true,
+};
+
+/** The same for the members of something inside the request. */
+export function wordingAt(path: string): Wording {
+  const within = (problem: Problem): Problem => ({ ...problem, param: `${path}.${problem.param ?? ""}` });
+  return {
+    missing: (name) => within(COHERE_WORDING.missing(name)),
+    unknown: (name) => within(COHERE_WORDING.unknown(name)),
+    wrong: (name, description) => within(COHERE_WORDING.wrong(name, description)),
+    takesNull: true,
+  };
+}
+
+export const DONE: StreamEvent = { name: null, data: "[DONE]", purpose: "done" };
+
+const MESSAGE = "Simulated failure in the middle of an answer.";
+
+function ending(delta: object): StreamEvent {
+  return { name: "message-end", data: JSON.stringify({ type: "message-end", delta }), purpose: "error" };
+}
+
+/** Answers fail in the place where others say why they ended: there is no event for errors. */
+export const COHERE_FAILURE: FailureGrammar = {
+  malformed: { name: "content-delta", data: '{"type":"content-delta","index":0,"delta":{"mess', purpose: "content" },
+  body: (sequence) => errorBody(MESSAGE, sequence),
+  errorFrame: () => [
+    ending({ finish_reason: "ERROR", usage: {}, error: MESSAGE, error_type: "INVALID_TOOL_GENERATION" }),
+    DONE,
+  ],
+  failed: {
+    events: () => [ending({ finish_reason: "TIMEOUT", usage: {} }), DONE],
+    body: (whole) => JSON.stringify({ ...JSON.parse(whole), finish_reason: "TIMEOUT" }),
+  },
+};

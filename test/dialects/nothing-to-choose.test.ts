@@ -1,0 +1,88 @@
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../src/canon/json.ts";
+import { FEATURES } from "../../src/canon/generate/feature.ts";
+import { countTokensSurface, messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
+import type { Surface } from "../../src/dialects/dialect.ts";
+import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
+import { chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
+import { NO_EDITS, NO_HEADERS, targetOf } from "./laws/place.ts";
+
+function read(surface: Surface, body: JsonObject) {
+  const request = surface.parse(body, 10, NO_HEADERS);
+  if ("code" in request) throw new Error(request.message);
+  return request;
+}
+
+const featuresOf = (surface: Surface, body: JsonObject): readonly string[] =>
+  read(surface, body).shape.features.filter((feature) => feature.startsWith("tool_choice") || feature.startsWith("native"));
+
+describe("a choice of a tool that the request does not bring", () => {
+  const messages = { model: "r", max_tokens: 9, messages: [{ role: "user", content: "hi" }] };
+  const own = [{ name: "f", input_schema: { type: "object" } }];
+
+  it.each<[JsonObject, readonly string[]]>([
+    [{ tool_choice: { type: "any" } }, ["native_messages"]],
+    [{ tool_choice: { type: "any" }, tools: [] }, ["native_messages"]],
+    [{ tool_choice: { type: "tool", name: "f" } }, ["native_messages"]],
+    [{ tool_choice: { type: "tool", name: "g" }, tools: own }, ["native_messages"]],
+    [{ tool_choice: { type: "tool", name: "constructor" }, tools: own }, ["native_messages"]],
+    [{ tool_choice: { type: "any" }, tools: own }, ["tool_choice_required"]],
+    [{ tool_choice: { type: "tool", name: "f" }, tools: own }, ["tool_choice_named"]],
+    [{ tool_choice: { type: "auto" } }, []],
+    [{ tool_choice: { type: "none" } }, []],
+  ])("messages %j", (more, features) => {
+    expect(featuresOf(messagesSurface, { ...messages, ...more })).toEqual(features);
+    const { max_tokens: _, ...count } = messages;
+    expect(featuresOf(countTokensSurface, { ...count, ...more })).toEqual(features);
+  });
+
+  const responses = { model: "r", input: "hi" };
+  const functions = [{ type: "function", name: "f" }];
+
+  it.each<[JsonObject, readonly string[]]>([
+    [{ tool_choice: "required" }, ["native_responses"]],
+    [{ tool_choice: { type: "function", name: "f" } }, ["native_responses"]],
+    [{ tool_choice: { type: "function", name: "g" }, tools: functions }, ["native_responses"]],
+    [{ tool_choice: "required", tools: functions }, ["tool_choice_required"]],
+    [{ tool_choice: { type: "function", name: "f" }, tools: functions }, ["tool_choice_named"]],
+    [{ tool_choice: "none" }, []],
+  ])("responses %j", (more, features) => {
+    expect(featuresOf(responsesSurface, { ...responses, ...more })).toEqual(features);
+  });
+});
+
+describe("messages that hold nothing", () => {
+  const canonOf = (messages: readonly JsonObject[], more: JsonObject = {}) =>
+    messagesSurface.translation.toCanon(
+      read(messagesSurface, { model: "r", max_tokens: 9, messages, ...more }),
+      "reject",
+      NO_EDITS,
+    );
+
+  it("are left out on record where something is left to answer", () => {
+    const canonical = canonOf([
+      { role: "user", content: [] },
+      { role: "user", content: "hi" },
+    ]);
+    if ("code" in canonical) throw new Error(canonical.message);
+    expect(canonical.losses).toEqual(["empty_text_dropped"]);
+    const formatted = chatUpstream.format(canonical.request, targetOf("openai-chat"));
+    expect(formatted).toMatchObject({ body: { messages: [{ role: "user", content: "hi" }] } });
+  });
+
+  it.each<[JsonObject]>([[{}], [{ system: "be brief" }]])("are refused where nothing is, %j", (more) => {
+    expect(canonOf([{ role: "user", content: [] }], more)).toMatchObject({
+      status: 400,
+      code: "missing_field",
+      param: "messages",
+    });
+  });
+});
+
+describe("the sentence of what cannot be translated", () => {
+  it("is true of nested members and of values too", () => {
+    for (const name of ["native_chat", "native_completions", "native_responses", "native_messages"] as const) {
+      expect(FEATURES[name]).toBe("a member or value that cannot be translated to another protocol");
+    }
+  });
+});

@@ -1,0 +1,206 @@
+import { describe, expect, it } from "vitest";
+import type { Loss } from "../../../src/canon/generate/loss.ts";
+import type { JsonObject } from "../../../src/canon/json.ts";
+import type { DialectFacts } from "../../../src/dialects/facts/dialect-facts.ts";
+import { DIALECTS } from "../../../src/dialects/names.ts";
+import { lacking } from "../laws/place.ts";
+import { parse, user } from "./bodies.ts";
+import { assistant, called, choice, other, place, relayed, result, texts, tool, translated } from "./vendors.ts";
+
+interface Row {
+  readonly flag: string;
+  readonly sent: JsonObject;
+  /** Members as the provider gets them; `null`: not at all. */
+  readonly got: JsonObject;
+  readonly losses?: readonly Loss[];
+}
+
+/** The same meaning on a relay and on a translation. */
+const ROWS: readonly Row[] = [
+  {
+    flag: "max_tokens_field",
+    sent: { max_completion_tokens: 5 },
+    got: { max_tokens: 5, max_completion_tokens: null },
+  },
+  { flag: "max_tokens_field", sent: { max_tokens: 5 }, got: { max_tokens: 5, max_completion_tokens: null } },
+  {
+    flag: "max_completion_tokens_field",
+    sent: { max_tokens: 5 },
+    got: { max_tokens: null, max_completion_tokens: 5 },
+  },
+  { flag: "random_seed_field", sent: { seed: 7 }, got: { seed: null, random_seed: 7 } },
+  {
+    flag: "reasoning_object",
+    sent: { reasoning_effort: "low" },
+    got: { reasoning_effort: null, reasoning: { effort: "low" } },
+  },
+  {
+    flag: "no_developer_role",
+    sent: { messages: [{ role: "developer", content: "d" }, user] },
+    got: { messages: [{ role: "system", content: "d" }, user] },
+    losses: ["developer_as_system"],
+  },
+  {
+    flag: "no_participant_names",
+    sent: { messages: [{ ...user, name: "ann" }] },
+    got: { messages: [user] },
+    losses: ["participant_name_dropped"],
+  },
+  {
+    flag: "joined_text_content",
+    sent: { messages: [{ role: "user", content: texts("a", "b") }] },
+    got: { messages: [{ role: "user", content: "a\nb" }] },
+    losses: ["text_parts_joined"],
+  },
+  {
+    flag: "replays_reasoning",
+    sent: { messages: [user, assistant({ reasoning_content: "t" }), user] },
+    got: { messages: [user, assistant({ reasoning_content: "t" }), user] },
+  },
+  {
+    flag: "replays_reasoning",
+    sent: { messages: [user, assistant({ reasoning: "t" }), user] },
+    got: { messages: [user, assistant({ reasoning_content: "t" }), user] },
+  },
+  {
+    flag: "replays_reasoning",
+    sent: { messages: [user, assistant({}), user] },
+    got: { messages: [user, assistant({ reasoning_content: " " }), user] },
+    losses: ["reasoning_placeholder"],
+  },
+  {
+    flag: "no_reasoning_history",
+    sent: { messages: [user, assistant({ reasoning_content: "t" }), user] },
+    got: { messages: [user, assistant({}), user] },
+    losses: ["unsigned_reasoning_dropped"],
+  },
+  {
+    flag: "short_call_ids",
+    sent: {
+      messages: [
+        user,
+        assistant({ content: null, tool_calls: [called("toolu_01ABC"), called("D681PevKs")] }),
+        result("toolu_01ABC"),
+        result("D681PevKs"),
+      ],
+    },
+    got: {
+      messages: [
+        user,
+        assistant({ content: null, tool_calls: [called("call00001"), called("D681PevKs")] }),
+        result("call00001"),
+        result("D681PevKs"),
+      ],
+    },
+    losses: ["call_ids_rewritten"],
+  },
+  {
+    flag: "no_allowed_tools",
+    sent: { tools: [tool, other], tool_choice: choice("required", "g") },
+    got: { tools: [other], tool_choice: "required" },
+    losses: ["allowed_tools_filtered"],
+  },
+  {
+    flag: "no_allowed_tools",
+    sent: { tools: [tool, other], tool_choice: choice("auto", "f", "g") },
+    got: { tools: [tool, other], tool_choice: "auto" },
+    losses: ["allowed_tools_filtered"],
+  },
+  {
+    flag: "no_tool_choice",
+    sent: { tools: [tool], tool_choice: "none" },
+    got: { tools: null, tool_choice: null },
+    losses: ["tools_withheld"],
+  },
+  { flag: "no_tool_choice", sent: { tools: [tool], tool_choice: "auto" }, got: { tools: [tool], tool_choice: null } },
+  {
+    flag: "no_tool_strict",
+    sent: { tools: [{ type: "function", function: { name: "f", strict: false } }] },
+    got: { tools: [{ type: "function", function: { name: "f" } }] },
+  },
+  {
+    flag: "no_parallel_tool_calls_field",
+    sent: { tools: [tool], parallel_tool_calls: true },
+    got: { tools: [tool], parallel_tool_calls: null },
+  },
+  {
+    flag: "no_penalties",
+    sent: { frequency_penalty: 0, presence_penalty: 0 },
+    got: { frequency_penalty: null, presence_penalty: null },
+  },
+  { flag: "no_logit_bias", sent: { logit_bias: {} }, got: { logit_bias: null } },
+  {
+    flag: "no_service_tier",
+    sent: { service_tier: "flex" },
+    got: { service_tier: null },
+    losses: ["service_tier_changed"],
+  },
+  {
+    flag: "no_prompt_cache_fields",
+    sent: { prompt_cache_key: "k", prompt_cache_retention: "24h" },
+    got: { prompt_cache_key: null, prompt_cache_retention: null },
+    losses: ["cache_hint_dropped"],
+  },
+];
+
+/** The members that a row speaks of; those that are not there read `null`. */
+function members({ body }: { readonly body: JsonObject }, got: JsonObject): JsonObject {
+  return Object.fromEntries(Object.keys(got).map((name) => [name, body[name] ?? null]));
+}
+
+describe("a flag means the same on a relay and on a translation", () => {
+  it.each(ROWS)("$flag: $sent", ({ flag, sent, got, losses = [] }) => {
+    const relay = relayed(sent, [flag]);
+    expect(members(relay, got)).toEqual(got);
+    expect(relay.losses).toEqual(losses);
+    const translation = translated(sent, [flag]);
+    expect(members(translation, got)).toEqual(got);
+    for (const loss of losses) expect(translation.losses).toContain(loss);
+    // Without the flag nothing of the kind happens.
+    expect(members(relayed(sent, []), sent)).toEqual(sent);
+    expect(relayed(sent, []).losses).toEqual([]);
+  });
+
+  it("every flag that edits a request has a row", () => {
+    const facts: DialectFacts = DIALECTS["openai-chat"];
+    const withdrawing = Object.keys(facts.flags).filter((flag) => (facts.flags[flag]?.withdraws.length ?? 0) > 0);
+    const elsewhere = ["no_store_field", "no_stream_options", "deployment_paths"];
+    const shown = new Set([...ROWS.map(({ flag }) => flag), ...withdrawing, ...elsewhere]);
+    expect(Object.keys(facts.flags).filter((flag) => !shown.has(flag))).toEqual([]);
+  });
+
+  it("leaves a body alone that says nothing of what the flags are about", () => {
+    const flags = Object.keys(DIALECTS["openai-chat"].flags).filter((flag) => !flag.startsWith("no_st"));
+    expect(relayed({ temperature: 0 }, flags)).toEqual({
+      body: { model: "upstream-model", messages: [user], temperature: 0, store: false },
+      stripped: [],
+      headers: [],
+      losses: [],
+    });
+  });
+});
+
+describe("what a flag withdraws is refused before anything is sent", () => {
+  it.each<[flag: string, sent: JsonObject, feature: string]>([
+    ["no_seed", { seed: 1 }, "seed"],
+    ["no_logit_bias", { logit_bias: { 1: 2 } }, "logit_bias"],
+    ["no_logprobs", { logprobs: true }, "token_logprobs"],
+    ["no_penalties", { presence_penalty: 0.5 }, "penalties"],
+    ["no_verbosity", { verbosity: "low" }, "verbosity"],
+    ["no_tool_strict", { tools: [{ type: "function", function: { name: "f", strict: true } }] }, "tool_strict"],
+    ["no_parallel_tool_calls_field", { tools: [tool], parallel_tool_calls: false }, "parallel_tool_calls_off"],
+    ["no_tool_choice", { tools: [tool], tool_choice: "required" }, "tool_choice_required"],
+    [
+      "no_tool_choice",
+      { tools: [tool], tool_choice: { type: "function", function: { name: "f" } } },
+      "tool_choice_named",
+    ],
+    ["no_tool_choice", { tools: [tool], tool_choice: choice("auto", "f") }, "tool_choice_allowed"],
+  ])("%s: %o", (flag, sent, feature) => {
+    const request = parse(sent);
+    expect(request.shape.features).toContain(feature);
+    expect(lacking(request, place([]))).toBeNull();
+    expect(lacking(request, place([flag]))).toBe(feature);
+    expect(place([flag]).endpoint.features).not.toContain(feature);
+  });
+});

@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
+import { DIALECTS } from "../../../src/dialects/names.ts";
+import { completionsSurface, completionsUpstream } from "../../../src/dialects/openai-completions/dialect.ts";
+import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/place.ts";
+import { canon } from "../openai-chat/canon.ts";
+
+const target = targetOf("openai-completions");
+
+function place(flags: readonly string[]) {
+  return { ...target, provider: { ...target.provider, flags } };
+}
+
+describe("vendors of legacy completions", () => {
+  it("leave members out on relays that the provider refuses whatever their value", () => {
+    const request = completionsSurface.parse({ model: "r", prompt: "p", seed: null, logit_bias: {} }, 10, NO_HEADERS);
+    if ("code" in request) throw new Error(request.message);
+    const edit = (flags: readonly string[]) =>
+      completionsSurface.relay.edit(request, target.endpoint, place(flags).provider, "reject", NO_EDITS);
+    expect(edit(["no_seed", "no_logit_bias"])).toEqual({
+      body: { model: "upstream-model", prompt: "p" },
+      stripped: ["seed", "logit_bias"],
+      headers: [],
+      losses: [],
+    });
+    expect(edit([]).body).toEqual({ model: "upstream-model", prompt: "p", seed: null, logit_bias: {} });
+  });
+
+  it("leave them out on translations too", () => {
+    const body = (flags: readonly string[]) => {
+      const formatted = completionsUpstream.format(canon({ logitBias: {} }), place(flags));
+      if ("code" in formatted) throw new Error(formatted.message);
+      return formatted.body;
+    };
+    expect(body([])).toHaveProperty("logit_bias", {});
+    expect(body(["no_logit_bias"])).not.toHaveProperty("logit_bias");
+  });
+
+  it("refuse what they do not have by name", () => {
+    const { native, translated } = endpointFeatures(
+      DIALECTS["openai-completions"],
+      target.model,
+      place(["no_seed", "no_logit_bias"]).provider,
+    );
+    for (const features of [native, translated]) {
+      expect(features).not.toContain("seed");
+      expect(features).not.toContain("logit_bias");
+      expect(features).toContain("sampling");
+    }
+  });
+
+  it("tell of errors beside the object's kind, in streams and whole", () => {
+    const error = JSON.stringify({ object: "error", message: "m", code: 500 });
+    const encoder = new TextEncoder();
+    const parser = completionsUpstream.parseStream(canon({ stream: true }), target);
+    const chunk = JSON.stringify({ choices: [{ index: 0, text: "a", finish_reason: null }] });
+    const events = [
+      ...parser.push(encoder.encode(`data: ${chunk}\n\ndata: ${error}\n\ndata: [DONE]\n\n`)),
+      ...parser.end(),
+    ];
+    for (const told of [events, completionsUpstream.parseAnswer(encoder.encode(error), canon(), target)]) {
+      expect(told.at(-1)).toMatchObject({ type: "failure", failure: { kind: "error_frame" } });
+    }
+  });
+});

@@ -1,0 +1,264 @@
+import { describe, expect, test } from "vitest";
+import { collectAnswer, type Answer } from "../../src/canon/generate/answer.ts";
+import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
+import type { AssistantPart, Tool, Turn } from "../../src/canon/generate/message.ts";
+import { cohereChatUpstream } from "../../src/dialects/cohere-chat/dialect.ts";
+import type { MockServer } from "../../src/mock/server.ts";
+import { asking, target } from "../dialects/cohere-chat/place.ts";
+import { readRecordings } from "../support/recordings.ts";
+import { HELLO, mockForTest, namedEvents, postTo } from "./start.ts";
+
+const PATH = "/v2/chat";
+const THOUGHT = "The request is simulated, so there is nothing to think about.";
+
+const schema = {
+  type: "object",
+  properties: { city: { type: "string" }, days: { type: "integer", minimum: 2 } },
+  required: ["city", "days"],
+  additionalProperties: false,
+};
+const weather: Tool = { name: "get_weather", description: null, parameters: schema, strict: true, cache: null };
+
+/** Sends a request as the router would and reads the answer as it would. */
+async function ask(server: MockServer, words: string, more: Partial<GenerateRequest> = {}): Promise<Answer> {
+  const request = asking(more);
+  const place = { ...target, endpoint: { ...target.endpoint, upstreamModel: `m${words}` } };
+  const formatted = cohereChatUpstream.format(request, place);
+  if ("code" in formatted) throw new Error(`${formatted.code} ${formatted.message}`);
+  const answer = await postTo(server, formatted.path, formatted.body);
+  const bytes = new Uint8Array(await answer.arrayBuffer());
+  if (answer.status !== 200) throw new Error(new TextDecoder().decode(bytes));
+  if (!request.stream) return collectAnswer(cohereChatUpstream.parseAnswer(bytes, request, place));
+  const parser = cohereChatUpstream.parseStream(request, place);
+  return collectAnswer([...parser.push(bytes), ...parser.end()]);
+}
+
+describe.each([false, true])("through our own words (stream: %s)", (stream) => {
+  test("text is said, and every token is counted once", async () => {
+    const answer = await ask(await mockForTest(), "+cached=5", { stream });
+    expect(answer).toEqual({
+      model: null,
+      blocks: [{ kind: "text", text: "Simulated answer from m to 1 message.", logprobs: [], citations: [] }],
+      usage: { input: 6, output: 7, cacheRead: 5, cacheWrite: null, reasoning: null },
+      finish: { reason: "stop", stopSequence: null },
+      failure: null,
+    });
+  });
+
+  test("a tool loop goes round: plan, calls, results, answer", async () => {
+    const server = await mockForTest();
+    const first = await ask(server, "+tool-calls=2", { stream, tools: [weather] });
+    expect(first.finish?.reason).toBe("tool_calls");
+    expect(first.blocks).toMatchObject([
+      { kind: "text", text: "I will use the get_weather tool." },
+      { kind: "tool_call", id: "get_weather_mock_1_0", name: "get_weather" },
+      { kind: "tool_call", id: "get_weather_mock_1_1", name: "get_weather" },
+    ]);
+    const content = first.blocks.flatMap((block): readonly AssistantPart[] => {
+      if (block.kind === "text") return [{ kind: "text", text: block.text, cache: null }];
+      return block.kind === "tool_call"
+        ? [{ kind: "tool_call", id: block.id, name: block.name, arguments: block.arguments, cache: null }]
+        : [];
+    });
+    const results = content.flatMap((part) =>
+      part.kind === "tool_call"
+        ? [
+            {
+              callId: part.id,
+              content: [{ kind: "text" as const, text: "rain", cache: null }],
+              isError: null,
+              cache: null,
+            },
+          ]
+        : [],
+    );
+    const turns: readonly Turn[] = [
+      ...asking().turns,
+      { role: "assistant", name: null, content },
+      { role: "tool", results },
+    ];
+    const second = await ask(server, "", { stream, turns, tools: [weather] });
+    expect(second.blocks).toMatchObject([{ text: "Simulated answer from m to the result of a tool." }]);
+    expect(server.requests[1]?.body).toMatchObject({
+      messages: [{}, { tool_plan: "I will use the get_weather tool.", tool_calls: [{}, {}] }, {}, {}],
+      strict_tools: true,
+    });
+  });
+
+  test("a model that thinks says its thoughts, and counts them", async () => {
+    const reasoning = { effort: "unspecified", budget: 512, adaptive: false, display: null } as const;
+    const answer = await ask(await mockForTest(), "", { stream, reasoning, tools: [weather] });
+    expect(answer.blocks).toMatchObject([{ kind: "reasoning", text: THOUGHT }, { kind: "tool_call" }]);
+    expect(answer.usage?.reasoning).toBe(THOUGHT.split(" ").length);
+  });
+
+  test("an answer has the form of its schema", async () => {
+    const format = { kind: "json_schema", name: null, description: null, schema, strict: null } as const;
+    const { blocks } = await ask(await mockForTest(), "", { stream, format });
+    const [block] = blocks;
+    expect(JSON.parse(block?.kind === "text" ? block.text : "")).toEqual({ city: expect.any(String), days: 2 });
+  });
+
+  test("log probabilities come with the text", async () => {
+    const { blocks } = await ask(await mockForTest(), "", { stream, logprobs: 0 });
+    const [block] = blocks;
+    if (block?.kind !== "text") throw new Error("no text");
+    expect(block.logprobs.map(({ token }) => token).join("")).toBe(block.text);
+  });
+
+  test.each([
+    ["+finish=length", "length"],
+    ["+finish=tool_calls", "tool_calls"],
+  ])("%s ends with %s", async (words, reason) => {
+    expect((await ask(await mockForTest(), words, { stream })).finish?.reason).toBe(reason);
+  });
+
+  test("a text that ends the answer ends it, and is not told", async () => {
+    const answer = await ask(await mockForTest(), "", { stream, stop: ["from"] });
+    expect(answer).toMatchObject({ blocks: [{ text: "Simulated answer " }], finish: { reason: "stop_sequence" } });
+  });
+
+  test.each([
+    ["+error-frame", "error_frame", stream ? "tool_use_failed" : null],
+    ["+failed", "error_frame", "generation_timeout"],
+    ["+malformed", "malformed", null],
+    ["+finish=unknown", "malformed", "unknown_finish_reason"],
+    ["+no-finish", "truncated", null],
+    ["+cut", stream ? "truncated" : "malformed", null],
+  ])("%s is a failure", async (words, kind, code) => {
+    const answer = await ask(await mockForTest(), words, { stream });
+    expect(answer).toMatchObject({ finish: null, failure: { kind, code } });
+  });
+
+  test.each(["+unicode+split", "+unicode+crlf+no-space+keepalive+split", "+no-done", "+gzip"])(
+    "%s changes nothing",
+    async (words) => {
+      const answer = await ask(await mockForTest(), words, { stream });
+      expect(answer).toMatchObject({ finish: { reason: "stop" }, failure: null });
+      if (words.includes("unicode"))
+        expect(answer.blocks).toMatchObject([{ text: expect.stringContaining("信号 🚦") }]);
+    },
+  );
+
+  test("without usage there is none", async () => {
+    expect((await ask(await mockForTest(), "+no-usage", { stream })).usage).toBeNull();
+  });
+});
+
+test("a stream has the events of recorded ones, in their order, and a byte that says so", async () => {
+  const answer = await postTo(await mockForTest(), PATH, {
+    model: "m+reasoning+chunks=2",
+    messages: HELLO,
+    stream: true,
+  });
+  expect(answer.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+  const names = namedEvents(await answer.text()).map(({ name, data }) => name ?? data);
+  expect(names.filter((name, index) => name !== names[index - 1])).toEqual([
+    "message-start",
+    "content-start",
+    "content-delta",
+    "content-end",
+    "content-start",
+    "content-delta",
+    "content-end",
+    "message-end",
+    "[DONE]",
+  ]);
+});
+
+describe("what the provider refuses", () => {
+  const call = { id: "a", type: "function", function: { name: "x", arguments: "{}" } };
+  const tool = { type: "function", function: { name: "x", parameters: { type: "object" } } };
+
+  test.each<[string, object]>([
+    ["messages", { messages: [] }],
+    ["messages[0].role", { messages: [{ role: "developer", content: "x" }] }],
+    ["messages[0]", { messages: [{ role: "user", content: "x", name: "ann" }] }],
+    ["messages[0]", { messages: [{ role: "user", content: "" }] }],
+    ["messages[0].content[0]", { messages: [{ role: "user", content: [{ type: "file", file: {} }] }] }],
+    [
+      "messages[0].content[0].image_url",
+      { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "ftp://x" } }] }] },
+    ],
+    [
+      "messages[1].tool_call_id",
+      {
+        messages: [
+          { role: "user", content: "x" },
+          { role: "tool", tool_call_id: "a", content: "x" },
+        ],
+      },
+    ],
+    [
+      "messages[0].tool_calls[0].function.arguments",
+      { messages: [{ role: "assistant", tool_calls: [{ ...call, function: { name: "x", arguments: {} } }] }] },
+    ],
+    [
+      "messages",
+      {
+        messages: [
+          { role: "user", content: "x" },
+          { role: "assistant", content: "prefill" },
+        ],
+      },
+    ],
+    ["top_p", { top_p: 0.5 }],
+    ["p", { p: 1 }],
+    ["temperature", { temperature: 1.5 }],
+    ["stop_sequences", { stop_sequences: ["a", "b", "c", "d", "e", "f"] }],
+    ["frequency_penalty", { frequency_penalty: -1 }],
+    ["tool_choice", { tool_choice: { type: "function" } }],
+    ["tool_choice", { tool_choice: "REQUIRED" }],
+    ["tools[0].function.parameters", { tools: [{ type: "function", function: { name: "x" } }] }],
+    [
+      "tools[0].function.strict",
+      { tools: [{ type: "function", function: { name: "x", parameters: {}, strict: true } }] },
+    ],
+    ["response_format", { tools: [tool], response_format: { type: "json_object" } }],
+    ["response_format.type", { response_format: { type: "json_schema" } }],
+    ["thinking.token_budget", { thinking: { type: "enabled", token_budget: 0 } }],
+  ])("%s: %j", async (param, more) => {
+    const answer = await postTo(await mockForTest(), PATH, { model: "m", messages: HELLO, ...more });
+    const body: unknown = await answer.json();
+    expect(answer.status).toBe(400);
+    expect(body).toEqual({
+      id: "mock-1",
+      message: expect.stringMatching(new RegExp(`^${RegExp.escape(param)}: invalid request: `)),
+    });
+  });
+
+  test.each(["refusal", "redacted", "cache-write=5", "finish=content_filter"])(
+    "there is no form for %s",
+    async (words) => {
+      const answer = await postTo(await mockForTest(), PATH, { model: `m+${words}`, messages: HELLO });
+      expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("mock: ")]);
+    },
+  );
+
+  test("a key is asked for where the words say so", async () => {
+    const server = await mockForTest();
+    const body = { model: "m+require-auth", messages: HELLO };
+    expect((await postTo(server, PATH, body)).status).toBe(401);
+    expect((await postTo(server, PATH, body, { authorization: "Bearer x" })).status).toBe(200);
+  });
+});
+
+/** What the provider took that its description does not have, and what is of its first edition. */
+const KNOWN = /unknown field|the member is required/;
+
+const recordings = readRecordings("cohere-chat");
+
+test.skipIf(recordings === null)("takes what the provider took (needs ../shared/recordings)", async () => {
+  const server = await mockForTest();
+  const strange: string[] = [];
+  let taken = 0;
+  for (const { id, host, request, response } of recordings ?? []) {
+    if (host !== "api.cohere.com" || request === null || response.status !== 200) continue;
+    const answer = await postTo(server, PATH, request.body);
+    const text = await answer.text();
+    if (answer.status === 200) taken += 1;
+    else if (!KNOWN.test(text)) strange.push(`${id}: ${text}`);
+  }
+  expect(strange).toEqual([]);
+  expect(taken).toBeGreaterThan(80);
+});

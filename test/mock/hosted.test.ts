@@ -1,0 +1,207 @@
+import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../../src/canon/json.ts";
+import { countTokensSurface, messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
+import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
+import type { Passage } from "../../src/dialects/translation/passage.ts";
+import type { MockServer } from "../../src/mock/server.ts";
+import { passageTo } from "../dialects/anthropic-messages/hosted.ts";
+import { codec } from "../dialects/bedrock-converse/wire.ts";
+import { mockForTest, postTo } from "./start.ts";
+
+const MESSAGES = [{ role: "user", content: "hello" }];
+const ASKED: JsonObject = { model: "r", max_tokens: 100, messages: MESSAGES };
+const FLAGS = ["bedrock_invoke", "vertex_raw_predict"];
+const decoder = new TextDecoder();
+
+/** Sends what the router would send, and gives the client what the router would give. */
+async function travel(server: MockServer, passage: Passage, stream: boolean) {
+  const headers: Record<string, string> = {};
+  for (let index = 0; index < passage.headers.length; index += 2)
+    headers[passage.headers[index] ?? ""] = passage.headers[index + 1] ?? "";
+  const response = await postTo(server, passage.path, passage.body, headers);
+  const type = response.headers.get("content-type") ?? "";
+  // A connection that breaks has still brought what it brought.
+  const bytes = await received(response);
+  if (response.status !== 200) return { status: response.status, type, text: decoder.decode(bytes), ending: null };
+  if (!stream) {
+    const { ending, bytes: relayed } = passage.answer(bytes);
+    return { status: 200, type, text: decoder.decode(relayed), ending };
+  }
+  const machine = passage.stream();
+  const events = [...machine.push(bytes)];
+  const { failure } = machine;
+  const end =
+    failure === null ? machine.end() : { events: [], ending: { failure, finish: null, usage: machine.usage } };
+  return { status: 200, type, text: decoder.decode(Buffer.concat([...events, ...end.events])), ending: end.ending };
+}
+
+async function received(response: Response): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  try {
+    for await (const piece of response.body ?? []) pieces.push(piece);
+  } catch {
+    return Buffer.concat(pieces);
+  }
+  return Buffer.concat(pieces);
+}
+
+const passageOf = (flag: string, more: JsonObject, words = "") =>
+  passageTo(flag, messagesSurface, { ...ASKED, ...more }, { upstreamModel: `claude${words}` });
+
+describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
+  test.each([false, true])("answers as the protocol's own provider does (stream: %s)", async (stream) => {
+    const server = await mockForTest();
+    const direct = await travel(server, passageOf("", { stream }), stream);
+    const hosted = await travel(server, passageOf(flag, { stream }), stream);
+    expect(hosted.text.replaceAll("mock_2", "mock_1")).toBe(direct.text);
+    expect(hosted.ending).toEqual(direct.ending);
+    expect(hosted.ending).toMatchObject({ failure: null, finish: "stop" });
+    expect(hosted.type === "application/vnd.amazon.eventstream").toBe(stream && flag === "bedrock_invoke");
+  });
+
+  test("answers requests of another protocol", async () => {
+    const server = await mockForTest();
+    for (const stream of [false, true]) {
+      const passage = passageTo(flag, chatSurface, { model: "r", messages: MESSAGES, stream });
+      const { text, ending } = await travel(server, passage, stream);
+      expect(text).toContain("Simulated");
+      expect(ending).toMatchObject({ failure: null, finish: "stop" });
+    }
+  });
+
+  test("calls tools and thinks, and takes its own signatures back", async () => {
+    const server = await mockForTest();
+    const tools = [{ name: "f", input_schema: { type: "object", properties: {} } }];
+    const thinking = { type: "enabled", budget_tokens: 2_000 };
+    const more = { tools, thinking, max_tokens: 4_000 };
+    const first = await travel(server, passageOf(flag, more), false);
+    const { content, stop_reason } = JSON.parse(first.text);
+    expect([stop_reason, content.map(({ type }: { type: string }) => type)]).toEqual([
+      "tool_use",
+      ["thinking", "tool_use"],
+    ]);
+    const result = { type: "tool_result", tool_use_id: content[1].id, content: "1" };
+    const messages = [...MESSAGES, { role: "assistant", content }, { role: "user", content: [result] }];
+    const second = await travel(server, passageOf(flag, { ...more, messages }), false);
+    expect(second.ending).toMatchObject({ failure: null, finish: "stop" });
+  });
+
+  test("counts tokens, and counts as the protocol's own provider does", async () => {
+    const server = await mockForTest();
+    const body = { model: "r", messages: MESSAGES, thinking: { type: "enabled", budget_tokens: 2_000 } };
+    const direct = await travel(server, passageTo("", countTokensSurface, body), false);
+    const hosted = await travel(server, passageTo(flag, countTokensSurface, body), false);
+    expect(JSON.parse(hosted.text)).toEqual(JSON.parse(direct.text));
+    expect(hosted.ending?.failure).toBeNull();
+  });
+
+  test("takes betas where the cloud has them", async () => {
+    const server = await mockForTest();
+    const betas = ["context-management-2025-06-27"];
+    const journey = { provider: { betas }, headers: { version: null, betas } };
+    const body = { ...ASKED, context_management: { edits: [] } };
+    expect(await travel(server, passageTo(flag, messagesSurface, body, journey), false)).toMatchObject({ status: 200 });
+    expect(await travel(server, passageTo(flag, messagesSurface, body), false)).toMatchObject({ status: 400 });
+  });
+
+  test.each([
+    ["cut=after-3", "truncated"],
+    ["reset=after-3", "truncated"],
+    ["no-done", "truncated"],
+    ["malformed=after-3", "malformed"],
+    ["error-frame=after-3", "error_frame"],
+  ])("fails in the middle of a stream: %s", async (word, kind) => {
+    const server = await mockForTest();
+    const { ending, text } = await travel(server, passageOf(flag, { stream: true }, `+${word}`), true);
+    expect(ending?.failure?.kind).toBe(kind);
+    expect(text).not.toContain("message_stop");
+    expect(text).not.toContain("Simulated failure");
+  });
+
+  test.each([
+    [400, "rejected"],
+    [401, "auth"],
+    [404, "not_found"],
+    [429, "rate_limited"],
+    [503, "overloaded"],
+    [500, "server_error"],
+  ])("refuses with status %i in the cloud's shape", async (status, kind) => {
+    const server = await mockForTest();
+    const passage = passageOf(flag, {}, `+status=${status}`);
+    const { text } = await travel(server, passage, false);
+    expect(passage.readError(status, new TextEncoder().encode(text))).toMatchObject({ kind, status });
+  });
+});
+
+describe("what the clouds refuse", () => {
+  const bedrock = "/model/claude/invoke";
+  const uncounted = { anthropic_version: "bedrock-2023-05-31", messages: MESSAGES };
+  const unlimited = Buffer.from(JSON.stringify(uncounted)).toString("base64");
+  const vertex = "/publishers/anthropic/models/claude:rawPredict";
+  const body = { max_tokens: 10, messages: MESSAGES };
+  const image = [
+    { role: "user", content: [{ type: "image", source: { type: "url", url: "https://x.example/a.png" } }] },
+  ];
+
+  test.each([
+    [bedrock, body, /^anthropic_version: /],
+    [bedrock, { ...body, anthropic_version: "bedrock-2023-05-31", model: "claude" }, /^model: /],
+    [bedrock, { ...body, anthropic_version: "bedrock-2023-05-31", stream: false }, /^stream: /],
+    [bedrock, { ...body, anthropic_version: "bedrock-2023-05-31", service_tier: "auto" }, /^service_tier: /],
+    [bedrock, { ...body, anthropic_version: "bedrock-2023-05-31", messages: image }, /^messages: URL sources/],
+    [bedrock, { ...body, anthropic_version: "bedrock-2023-05-31", anthropic_beta: "a" }, /^anthropic_beta: /],
+    ["/model/claude/count-tokens", { input: { invokeModel: { body: unlimited } } }, /^max_tokens: /],
+    ["/model/claude/count-tokens", { input: { invokeModel: { body: "*" } } }, /^input\.invokeModel\.body: /],
+    [vertex, body, /^anthropic_version: /],
+    [vertex, { ...body, anthropic_version: "vertex-2023-10-16", model: "claude" }, /^model: /],
+    [vertex, { ...body, anthropic_version: "vertex-2023-10-16", stream: true }, /^stream: /],
+    [vertex, { ...body, anthropic_version: "vertex-2023-10-16", anthropic_beta: [] }, /^anthropic_beta: /],
+    [vertex, { ...body, anthropic_version: "vertex-2023-10-16", messages: image }, /^messages: URL sources/],
+  ])("%s %j", async (path, sent, message) => {
+    const response = await postTo(await mockForTest(), path, sent);
+    const answer = JSON.parse(await response.text());
+    expect(response.status).toBe(400);
+    expect(answer.message ?? answer.error.message).toMatch(message);
+  });
+
+  test("frames are those of the maintained codec, and the last holds Bedrock's measurements", async () => {
+    const passage = passageOf("bedrock_invoke", { stream: true });
+    const response = await postTo(await mockForTest(), passage.path, passage.body);
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const events: JsonObject[] = [];
+    for (let place = 0; place < bytes.length;) {
+      const length = new DataView(bytes.buffer, place).getUint32(0);
+      const { headers, body: payload } = codec.decode(bytes.subarray(place, place + length));
+      expect(headers[":event-type"]?.value).toBe("chunk");
+      events.push(JSON.parse(Buffer.from(JSON.parse(decoder.decode(payload)).bytes, "base64").toString()));
+      place += length;
+    }
+    expect(events.at(0)?.["type"]).toBe("message_start");
+    expect(Object.keys(events.at(-1) ?? {})).toEqual(["type", "amazon-bedrock-invocationMetrics"]);
+  });
+
+  test.each(["cut=in-3", "close=in-2", "reset=in-4"])("half a frame is no frame: %s", async (word) => {
+    const passage = passageOf("bedrock_invoke", { stream: true }, `+${word}`);
+    const { ending } = await travel(await mockForTest(), passage, true);
+    expect(ending?.failure?.kind).toBe("truncated");
+  });
+
+  test("words for lines are refused where frames have none", async () => {
+    const passage = passageOf("bedrock_invoke", { stream: true }, "+keepalive");
+    const response = await postTo(await mockForTest(), passage.path, passage.body);
+    expect([response.status, JSON.parse(await response.text()).message]).toEqual([
+      400,
+      expect.stringContaining('no form for "keepalive"'),
+    ]);
+  });
+
+  test.each([
+    ["bedrock_invoke", 403],
+    ["vertex_raw_predict", 401],
+  ])("a call without credentials, where they are asked for: %s", async (flag, status) => {
+    const passage = passageOf(flag, {}, "+require-auth");
+    expect((await postTo(await mockForTest(), passage.path, passage.body)).status).toBe(status);
+    const answer = await postTo(await mockForTest(), passage.path, passage.body, { authorization: "Bearer k" });
+    expect(answer.status).toBe(200);
+  });
+});

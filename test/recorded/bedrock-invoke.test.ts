@@ -1,0 +1,212 @@
+import { describe, expect, it } from "vitest";
+import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
+import { countTokensSurface, messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
+import type { Surface } from "../../src/dialects/dialect.ts";
+import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
+import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
+import type { Passage } from "../../src/dialects/translation/passage.ts";
+import { passageTo } from "../dialects/anthropic-messages/hosted.ts";
+import { codec } from "../dialects/bedrock-converse/wire.ts";
+import { joined } from "../dialects/laws/arbitrary/wire.ts";
+import { readRecordings, type Recording } from "../support/recordings.ts";
+
+const recordings = readRecordings("bedrock-invoke");
+const counts = readRecordings("bedrock-count-tokens");
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+const MESSAGES = [{ role: "user", content: "recorded without its surface" }];
+
+/** Members that the router never sends on, because they say who the user is. */
+const IDENTITY = "metadata";
+
+/** What the exchange was about: bodies of InvokeModel belong to the model, and only Anthropic's have this protocol. */
+function bodyOf({ request }: Recording): JsonObject | null {
+  const body = request?.body;
+  return isJsonObject(body) && body["anthropic_version"] !== undefined ? body : null;
+}
+
+function modelOf(recording: Recording): { readonly model: string; readonly operation: string } {
+  const path = pathOf(recording);
+  const [, model = "", operation = ""] = /^\/model\/([^/]+)\/([a-z-]+)$/.exec(path) ?? [];
+  return { model: decodeURIComponent(model), operation };
+}
+
+function pathOf({ request }: Recording): string {
+  const path: unknown = request !== null && "path" in request ? request.path : "";
+  return typeof path === "string" ? path : "";
+}
+
+/** The request as a client of the protocol's own provider would have sent it, on its way to Bedrock. */
+function passageOf(recording: Recording, body: JsonObject, surface: Surface): Passage {
+  const { model, operation } = modelOf(recording);
+  const { anthropic_version: _version, anthropic_beta: betas, ...rest } = body;
+  const names = Array.isArray(betas) ? betas.filter((beta) => typeof beta === "string") : [];
+  const stream = operation === "invoke-with-response-stream" ? { stream: true } : {};
+  return passageTo(
+    "bedrock_invoke",
+    surface,
+    { ...rest, ...stream, model: "r" },
+    { upstreamModel: model, headers: { version: null, betas: names }, provider: { betas: names } },
+  );
+}
+
+/** Paths in one spelling: clients encode the colons of a model's name, or do not. */
+const spelt = (path: string) => path.replaceAll(":", "%3A");
+
+/** The same request translated: only its answers matter. */
+function translatedPassage(recording: Recording): Passage {
+  const { model, operation } = modelOf(recording);
+  const stream = operation === "invoke-with-response-stream";
+  return passageTo("bedrock_invoke", chatSurface, { model: "r", messages: MESSAGES, stream }, { upstreamModel: model });
+}
+
+function textOf(blocks: unknown): string {
+  return (Array.isArray(blocks) ? blocks : [])
+    .flatMap((block) => (isJsonObject(block) && typeof block["text"] === "string" ? [block["text"]] : []))
+    .join("");
+}
+
+function checkWhole(recording: Recording, passage: Passage): void {
+  const { body } = recording.response;
+  if (!isJsonObject(body)) throw new Error(recording.id);
+  const bytes = encoder.encode(JSON.stringify(body));
+  const { ending, bytes: relayed } = passage.answer(bytes);
+  expect(decoder.decode(relayed), recording.id).toBe(JSON.stringify(body));
+  expect(ending.failure, recording.id).toBeNull();
+  const other = translatedPassage(recording).answer(bytes);
+  expect(other.ending, recording.id).toMatchObject({ failure: null, finish: ending.finish, usage: ending.usage });
+  const answer = JSON.parse(decoder.decode(other.bytes));
+  expect(answer.choices[0].message.content, recording.id).toBe(textOf(body["content"]));
+}
+
+/** The events of a recorded stream, as the maintained codec reads its frames. */
+function eventsOf(bytes: Uint8Array): readonly JsonObject[] {
+  const events: JsonObject[] = [];
+  for (let place = 0; place < bytes.length;) {
+    const length = new DataView(bytes.buffer, bytes.byteOffset + place).getUint32(0);
+    const frame = JSON.parse(decoder.decode(codec.decode(bytes.subarray(place, place + length)).body));
+    events.push(JSON.parse(Buffer.from(frame.bytes, "base64").toString()));
+    place += length;
+  }
+  return events;
+}
+
+function play(passage: Passage, bytes: Uint8Array) {
+  const stream = passage.stream();
+  const events = [...stream.push(bytes)];
+  const { failure, done } = stream;
+  if (failure !== null) return { sent: joined(events), done, ending: { failure, finish: null } };
+  const { ending, events: rest } = stream.end();
+  return { sent: joined([...events, ...rest]), done, ending };
+}
+
+/** Relays and translates a recorded stream, whole and cut at every byte; gives the number of cuts. */
+function checkStream(recording: Recording, passage: Passage): number {
+  const bytes = new Uint8Array(Buffer.from(String(recording.response.body), "base64"));
+  const recorded = eventsOf(bytes);
+  const { sent, done, ending } = play(passage, bytes);
+  expect([ending.failure, done], recording.id).toEqual([null, true]);
+  const events = new SseFramer().push(sent).map(parseSseEvent);
+  expect(
+    events.map(({ event }) => event),
+    recording.id,
+  ).toEqual(recorded.map(({ type }) => type));
+  const plain = recorded.map((event) =>
+    Object.fromEntries(Object.entries(event).filter(([name]) => !name.startsWith("amazon-bedrock-"))),
+  );
+  expect(
+    events.map(({ data }) => JSON.parse(data ?? "")),
+    recording.id,
+  ).toEqual(plain);
+  const translation = translatedPassage(recording);
+  const told = play(translation, bytes).ending;
+  expect(told, recording.id).toMatchObject({ failure: null, finish: ending.finish });
+  for (let length = 0; length < bytes.length; length += 1) {
+    const cut = bytes.subarray(0, length);
+    for (const way of [passage, translation]) {
+      expect(play(way, cut).ending.failure?.kind, `${recording.id} cut at byte ${length}`).toBe("truncated");
+    }
+  }
+  return bytes.length;
+}
+
+function print(name: string, total: number, passed: number, refused: ReadonlyMap<string, number>): void {
+  const sum = [...refused.values()].reduce((left, right) => left + right, 0);
+  const reasons = [...refused].map(([reason, count]) => `${count} × ${reason}`).join(", ");
+  const failed = total - passed - sum;
+  process.stdout.write(
+    `${name}: ${total} exchanges, ${passed} passed, ${sum} refused (${reasons}), ${failed} failed\n`,
+  );
+  expect(failed).toBe(0);
+}
+
+describe.skipIf(recordings === null)("recorded InvokeModel (skipped where ../shared/recordings is absent)", () => {
+  it(
+    "what a client of the protocol asks is sent as was recorded, and the answer understood",
+    { timeout: 120_000 },
+    () => {
+      let passed = 0;
+      let cuts = 0;
+      const refused = new Map<string, number>();
+      for (const recording of recordings ?? []) {
+        const body = bodyOf(recording);
+        if (body === null) {
+          // Models of other vendors have protocols of their own behind the same operation.
+          refused.set("another vendor's body", (refused.get("another vendor's body") ?? 0) + 1);
+          continue;
+        }
+        const passage = passageOf(recording, body, messagesSurface);
+        expect(passage.path, recording.id).toBe(spelt(pathOf(recording)));
+        const { [IDENTITY]: _user, ...said } = body;
+        expect(JSON.parse(passage.body), recording.id).toEqual(said);
+        if (recording.response.body_type === "aws-eventstream") cuts += checkStream(recording, passage);
+        else checkWhole(recording, passage);
+        passed += 1;
+      }
+      print("bedrock-invoke", recordings?.length ?? 0, passed, refused);
+      process.stdout.write(`bedrock-invoke: ${cuts} cuts of streams, each relayed and translated\n`);
+      expect(passed).toBe(11);
+    },
+  );
+
+  it("counts are asked for and answered as was recorded", () => {
+    let passed = 0;
+    const refused = new Map<string, number>();
+    for (const recording of counts ?? []) {
+      const body = countedBody(recording);
+      if (body === null) {
+        refused.set("a conversation of Converse", (refused.get("a conversation of Converse") ?? 0) + 1);
+        continue;
+      }
+      const { max_tokens: _limit, [IDENTITY]: _user, ...said } = body;
+      const passage = passageOf(recording, said, countTokensSurface);
+      expect(passage.path, recording.id).toBe(spelt(pathOf(recording)));
+      const { input } = JSON.parse(passage.body);
+      const sent = JSON.parse(Buffer.from(input.invokeModel.body, "base64").toString());
+      expect(sent, recording.id).toEqual({ ...said, max_tokens: 1 });
+      const bytes = encoder.encode(JSON.stringify(recording.response.body));
+      if (recording.status === 200) {
+        const { inputTokens } = JSON.parse(decoder.decode(bytes));
+        const { ending, bytes: relayed } = passage.answer(bytes);
+        expect(JSON.parse(decoder.decode(relayed)), recording.id).toEqual({ input_tokens: inputTokens });
+        expect(ending, recording.id).toMatchObject({ failure: null, usage: { input: inputTokens } });
+      } else {
+        expect(passage.readError(recording.status ?? 0, bytes), recording.id).toMatchObject({ kind: "rejected" });
+      }
+      passed += 1;
+    }
+    print("bedrock-count-tokens", counts?.length ?? 0, passed, refused);
+    expect(passed).toBe(3);
+  });
+});
+
+/** The body that the exchange counts; `null` where it counts a conversation. */
+function countedBody({ request }: Recording): JsonObject | null {
+  const input = isJsonObject(request?.body) ? request.body["input"] : undefined;
+  const invoked = isJsonObject(input) ? input["invokeModel"] : undefined;
+  const text = isJsonObject(invoked) ? invoked["body"] : undefined;
+  if (typeof text !== "string") return null;
+  const body: unknown = JSON.parse(Buffer.from(text, "base64").toString());
+  return isJsonObject(body) ? body : null;
+}
