@@ -122,6 +122,8 @@ export interface Translation {
     unknownFields: UnknownFields,
     edits: RequestEdits,
   ) => CanonicalRequest | ServiceError;
+  /** Ways to end that no request of this surface asks for: an answer that ends so is a failure and is not printed. None where absent. */
+  readonly impossibleEnds?: readonly FinishReason[];
   readonly renderStream: (context: AnswerContext) => EventRenderer;
   readonly renderAnswer: (
     answer: Answer,

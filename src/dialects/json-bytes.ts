@@ -34,7 +34,7 @@ export function parseExactJsonText(text: string): JsonValue | undefined {
   try {
     const value: JsonValue = JSON.parse(text);
     // Reviving recurses; what is nested more deeply than this is refused by every contract.
-    if (!SUSPICIOUS_NUMBER.test(text) || isDeeperThan(value, MAXIMUM_REVIVED_DEPTH)) return value;
+    if (!SUSPICIOUS_NUMBER.test(text) || isDeeperThan(value, MAXIMUM_DEPTH)) return value;
     return JSON.parse(text, (_name, member, { source }) =>
       typeof member === "number" && source !== undefined && !isHeld(member, source) ? JSON.rawJSON(source) : member,
     );
@@ -43,7 +43,7 @@ export function parseExactJsonText(text: string): JsonValue | undefined {
   }
 }
 
-/** Parses an upstream's bytes as JSON, to be read and not to be sent on; numbers are doubles. */
+/** Parses an upstream's bytes as JSON, as `parseJsonText` does; `undefined` where they are not UTF-8 either. */
 export function parseAnswerBytes(bytes: Uint8Array): JsonValue | undefined {
   try {
     return parseJsonText(strict.decode(bytes));
@@ -58,7 +58,8 @@ export function parseAnswerBytes(bytes: Uint8Array): JsonValue | undefined {
  */
 const SUSPICIOUS_NUMBER = /(?:^|[:[,\s])-?\d(?:[\d.]{15}|[\d.]{0,14}[eE][+-]?\d{3})/;
 
-const MAXIMUM_REVIVED_DEPTH = 500;
+/** Nested more deeply than this, JSON is not for us: walking it or printing it could overflow the stack. */
+export const MAXIMUM_DEPTH = 500;
 
 /** Whether printing the double gives the number of the text again. Fractions may lose digits beyond a double's precision. */
 function isHeld(value: number, source: string): boolean {
@@ -74,11 +75,15 @@ function significantDigits(number: string): string {
   return mantissa.replaceAll(/[-.]/g, "").replace(/^0+/, "").replace(/0+$/, "");
 }
 
-/** Parses text as JSON; `undefined` where it is not. */
+/**
+ * Parses text as JSON, to be read and not to be sent on; numbers are doubles. `undefined` where it is not JSON, or is nested
+ * more deeply than any answer.
+ */
 export function parseJsonText(text: string): JsonValue | undefined {
   try {
     const value: JsonValue = JSON.parse(text);
-    return value;
+    // Short text cannot be deep: the walk is left out for nearly all events of a stream.
+    return text.length > MAXIMUM_DEPTH && isDeeperThan(value, MAXIMUM_DEPTH) ? undefined : value;
   } catch {
     return undefined;
   }

@@ -14,7 +14,9 @@ function read(surface: Surface, body: JsonObject) {
 }
 
 const featuresOf = (surface: Surface, body: JsonObject): readonly string[] =>
-  read(surface, body).shape.features.filter((feature) => feature.startsWith("tool_choice") || feature.startsWith("native"));
+  read(surface, body).shape.features.filter(
+    (feature) => feature.startsWith("tool_choice") || feature.startsWith("native"),
+  );
 
 describe("a choice of a tool that the request does not bring", () => {
   const messages = { model: "r", max_tokens: 9, messages: [{ role: "user", content: "hi" }] };

@@ -12,7 +12,12 @@ import { formatSseEvent } from "../../src/dialects/sse.ts";
 import { openPassage } from "../../src/dialects/translation/passage.ts";
 import { prepareTranslation } from "../../src/dialects/translation/prepare.ts";
 import { route } from "../support/table.ts";
-import { body as messagesBody, contextOf as messagesContext, frame, read as readMessages } from "./anthropic-messages/place.ts";
+import {
+  body as messagesBody,
+  contextOf as messagesContext,
+  frame,
+  read as readMessages,
+} from "./anthropic-messages/place.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "./laws/place.ts";
 import { canon } from "./openai-chat/canon.ts";
 

@@ -3,10 +3,11 @@ import { collectAnswer } from "../../src/canon/generate/answer.ts";
 import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import type { InferenceRequest } from "../../src/canon/request.ts";
-import type { AnswerContext } from "../../src/dialects/dialect.ts";
+import type { AnswerContext, Surface } from "../../src/dialects/dialect.ts";
 import { DIALECTS, type DialectName } from "../../src/dialects/names.ts";
 import { SseFramer } from "../../src/dialects/sse.ts";
 import { UPSTREAMS } from "../../src/dialects/table.ts";
+import { refusingEnds } from "../../src/dialects/translation/impossible-ends.ts";
 import { TranslatedStream } from "../../src/dialects/translation/translated-stream.ts";
 import {
   contextOf,
@@ -180,9 +181,11 @@ function translate(
   readonly code: string;
 } {
   const context: AnswerContext = contextOf(plainRequest(surface));
+  const { translation }: Surface = SURFACES[surface];
+  const parser = UPSTREAMS[recorded].parseStream(ASKED, targetOf(recorded));
   const stream = new TranslatedStream(
-    UPSTREAMS[recorded].parseStream(ASKED, targetOf(recorded)),
-    SURFACES[surface].translation.renderStream(context),
+    refusingEnds(parser, translation.impossibleEnds ?? []),
+    translation.renderStream(context),
   );
   const printed = bytes.flatMap((one) => stream.push(one));
   const { ending, events } = stream.end();
@@ -239,8 +242,8 @@ describe.skipIf(!present)("recorded traffic crossed (skipped where ../shared/rec
       const table: string[] = [];
       for (const protocol of DIALECT_NAMES) {
         const streams = (readRecordings(STREAM_FILES[protocol] ?? protocol) ?? []).filter(
-        ({ status, response }) => status === 200 && response.body_type !== "json",
-      );
+          ({ status, response }) => status === 200 && response.body_type !== "json",
+        );
         for (const surface of SURFACE_DIALECTS) {
           if (surface === protocol) continue;
           const codes = new Map<string, number>();

@@ -4,10 +4,10 @@
  * name (decisions.md, rules 1 and 2). The sentence stands after "the request uses".
  */
 export const FEATURES = {
-  native_chat: "a member that only the chat completions protocol has",
-  native_completions: "a member that only the legacy completions protocol has",
-  native_responses: "a member that only the responses protocol has",
-  native_messages: "a member that only the messages protocol has",
+  native_chat: "a member or value that cannot be translated to another protocol",
+  native_completions: "a member or value that cannot be translated to another protocol",
+  native_responses: "a member or value that cannot be translated to another protocol",
+  native_messages: "a member or value that cannot be translated to another protocol",
   conversation: "system text, tools or several turns, which a plain text prompt cannot carry",
   count_tokens: "token counting",
   sampling: "temperature or top_p",

@@ -1,5 +1,6 @@
 import type { FinishReason } from "../../canon/generate/event.ts";
 import type { JsonValue } from "../../canon/json.ts";
+import type { InferenceRequest } from "../../canon/request.ts";
 
 /** The protocol's words for why an answer ended properly (protocols.md §5, "Finish/stop mapping"). */
 const REASONS: Readonly<Record<string, FinishReason>> = {
@@ -16,6 +17,11 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
 export function readStopReason(value: JsonValue | undefined): FinishReason | null {
   if (typeof value !== "string" || value === "") return null;
   return (Object.hasOwn(REASONS, value) ? REASONS[value] : undefined) ?? "other";
+}
+
+/** Whether a request only fills the provider's cache: it is answered with nothing, and nothing has no reason to end. */
+export function asksNothing({ body }: InferenceRequest): boolean {
+  return body["max_tokens"] === 0;
 }
 
 const WORDS: Readonly<Record<FinishReason, string | null>> = {

@@ -14,6 +14,14 @@ export function redactedSignature(data: string): string {
   return `${REDACTED}${data}`;
 }
 
+/** Stands before a tagged signature of text that sums reasoning up: the protocol's clients have one place for both. */
+const SUMMARY = "summary:";
+
+/** The signature of a thinking block that came from another protocol. */
+export function tagThinking(family: string, signature: string, summary: boolean): string {
+  return tagSignature(family, summary ? `${SUMMARY}${signature}` : signature);
+}
+
 /** The data of a redacted block, or `null` where the signature is that of a thinking block. */
 export function redactedData(signature: string): string | null {
   return signature.startsWith(REDACTED) ? signature.slice(REDACTED.length) : null;
@@ -25,8 +33,33 @@ export function redactedData(signature: string): string | null {
  */
 export const UNSIGNED = tagSignature("unsigned", "");
 
+/** The same for a summary of reasoning. */
+export const UNSIGNED_SUMMARY = tagSignature("unsigned", SUMMARY);
+
+/** Whether a signature is our mark that there is none. */
+export function isUnsigned(signature: unknown): boolean {
+  return signature === UNSIGNED || signature === UNSIGNED_SUMMARY;
+}
+
+interface Signed {
+  readonly family: string;
+  readonly signature: string;
+}
+
 /** Who signed, and the bare signature; `null` where nobody did. */
-export function readSigned(signature: unknown): { readonly family: string; readonly signature: string } | null {
-  if (typeof signature !== "string" || signature === "" || signature === UNSIGNED) return null;
-  return readSignature(signature, NATIVE_FAMILY);
+export function readSigned(text: unknown): Signed | null {
+  if (typeof text !== "string" || text === "" || isUnsigned(text)) return null;
+  const { family, signature } = readSignature(text, NATIVE_FAMILY);
+  return { family, signature: isMarked(text) ? signature.slice(SUMMARY.length) : signature };
+}
+
+/** Whether a signature says that the text which it signs sums reasoning up. */
+export function isSummary(text: unknown): boolean {
+  return text === UNSIGNED_SUMMARY || (typeof text === "string" && isMarked(text));
+}
+
+/** A provider's own signature has no tag, and whatever it begins with is part of it. */
+function isMarked(text: string): boolean {
+  const { signature } = readSignature(text, NATIVE_FAMILY);
+  return signature !== text && signature.startsWith(SUMMARY);
 }

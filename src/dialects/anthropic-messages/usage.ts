@@ -69,7 +69,7 @@ function uncountedRounds(iterations: JsonValue | undefined): Readonly<Record<Cou
 }
 
 export function readCount(value: JsonValue | undefined): number | null {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null;
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
 /** Whether an answer must make up a count. */

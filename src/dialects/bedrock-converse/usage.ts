@@ -17,5 +17,5 @@ export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
 }
 
 export function readCount(value: JsonValue | undefined): number | null {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null;
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }

@@ -1,6 +1,7 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseAnswerBytes } from "../json-bytes.ts";
+import { kindOfStatus } from "../translation/answer-failure.ts";
 
 /** Machine codes that say something to a caller and nothing of its content. All others are dropped. */
 const SAFE_CODES = new Set([

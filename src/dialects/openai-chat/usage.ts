@@ -43,5 +43,5 @@ function countIn(details: JsonValue | undefined, name: string): number | null {
 }
 
 function count(value: JsonValue | undefined): number | null {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null;
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }

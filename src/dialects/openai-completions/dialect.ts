@@ -26,6 +26,8 @@ export const completionsSurface: Surface = {
   },
   translation: {
     toCanon: completionsToCanon,
+    // A prompt brings no tools: text that a call cut off must not read as a whole one.
+    impossibleEnds: ["tool_calls"],
     renderStream: renderCompletionsStream,
     renderAnswer: renderCompletionsAnswer,
   },

@@ -8,10 +8,7 @@ import { finishFailure, finishReason } from "../openai-chat/finish.ts";
 import { errorIn, readErrorFrame } from "../openai-chat/read-error.ts";
 import { answerFailure } from "../translation/answer-failure.ts";
 import { readUsage } from "../openai-chat/usage.ts";
-import { parseSseEvent, SseFramer } from "../sse.ts";
-
-/** The longest single event that is waited for; an upstream that sends more without an event's end is broken. 16 MiB. */
-const MAXIMUM_EVENT_BYTES = 16 * 1024 * 1024;
+import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../sse.ts";
 
 /** Reads completion objects, whole ones and chunks alike: one text block, then the reason. */
 class CompletionReader {

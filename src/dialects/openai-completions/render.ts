@@ -53,8 +53,7 @@ class Narrator {
   /** A refusal must not look like a completion, whatever the provider called its end. */
   finishWord(reason: FinishReason, stopSequence: string | null): string {
     if (stopSequence !== null) this.losses.add("stop_sequence_unnamed");
-    // The call was left out; what remains is a text that ended.
-    const word = reason === "tool_calls" ? "stop" : finishWord(reason);
+    const word = finishWord(reason);
     return this.#refused && word === "stop" ? "content_filter" : word;
   }
 }

@@ -43,11 +43,15 @@ export function terminalOf(status: JsonValue | undefined, response: JsonObject, 
   }
 }
 
-/** The status that a terminal event tells of: its resource's, where that is one of an ending, else the event's own. */
+/**
+ * The status that a terminal event tells of. A failure is one wherever it is said; `null` where the event and its resource tell of different ends,
+ * so that nobody knows which is true.
+ */
 export function terminalStatus(type: string, response: JsonObject): JsonValue {
-  const { status } = response;
-  if (status === "failed" || status === "cancelled" || status === "incomplete") return status;
-  return type.slice("response.".length);
+  const told = type.slice("response.".length);
+  const status = response["status"] ?? told;
+  if (status === told || status === "failed" || status === "cancelled") return status;
+  return told === "failed" ? told : null;
 }
 
 /** What an output list holds. */

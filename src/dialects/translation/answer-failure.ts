@@ -7,7 +7,7 @@ export function answerFailure(kind: FailureKind, code: string | null = null): Up
 
 /** What an error status of an answer means, in any protocol. */
 export function kindOfStatus(status: number): FailureKind {
-  // A success that is not 200 is not an answer of this protocol.
+  // A success that is not 200 is no answer of any protocol.
   if (status < 300) return "malformed";
   if (status < 400) return "redirect";
   if (status === 401 || status === 402 || status === 403) return "auth";

@@ -14,6 +14,7 @@ import type {
   Upstream,
   WholeAnswer,
 } from "../dialect.ts";
+import { refuseEnds, refusingEnds } from "./impossible-ends.ts";
 import type { PreparedTranslation } from "./prepare.ts";
 import { TranslatedStream } from "./translated-stream.ts";
 
@@ -104,6 +105,7 @@ function translated(
   target: Target,
   upstream: Upstream,
 ): OpenPassage {
+  const { impossibleEnds = [] } = surface.translation;
   return {
     path: formatted.path,
     headers: formatted.headers,
@@ -114,11 +116,13 @@ function translated(
     stream: () => {
       const parser = upstream.parseStream(asked, target);
       const renderer = surface.translation.renderStream(context);
-      return new TranslatedStream(emulation === null ? parser : emulation.wrap(parser), renderer);
+      const told = emulation === null ? parser : emulation.wrap(parser);
+      return new TranslatedStream(refusingEnds(told, impossibleEnds), renderer);
     },
     answer: (bytes) => {
       const events = upstream.parseAnswer(bytes, asked, target);
-      return wholeAnswer(emulation === null ? events : emulation.map(events), surface, context);
+      const told = emulation === null ? events : emulation.map(events);
+      return wholeAnswer(refuseEnds(told, impossibleEnds), surface, context);
     },
   };
 }

@@ -31,10 +31,7 @@ export interface SimulatedQuestion {
  * Makes the question that a real call would ask. With `request`, its body is validated and read by the operation's own surface; otherwise the
  * shape is a plain request with the `needs` given.
  */
-export function simulationQuestion(
-  body: JsonObject,
-  operation: SimulatedOperation,
-): SimulatedQuestion | ServiceError {
+export function simulationQuestion(body: JsonObject, operation: SimulatedOperation): SimulatedQuestion | ServiceError {
   const { request } = body;
   if (!isJsonObject(request)) return { question: plainQuestion(body, operation.operation), request: null };
   const { provider } = body;

@@ -129,8 +129,18 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
     ["native_messages"],
   ],
   ["no MCP server", body({ mcp_servers: [] }), [], []],
-  ["any tool", body({ tool_choice: { type: "any" } }), [], ["tool_choice_required"]],
-  ["one tool", body({ tool_choice: { type: "tool", name: "f" } }), [], ["tool_choice_named"]],
+  [
+    "any tool",
+    body({ tools: [tool], tool_choice: { type: "any" } }),
+    ["tools"],
+    ["conversation", "tool_choice_required"],
+  ],
+  [
+    "one tool",
+    body({ tools: [tool], tool_choice: { type: "tool", name: "f" } }),
+    ["tools"],
+    ["conversation", "tool_choice_named"],
+  ],
   ["whichever tool", body({ tool_choice: { type: "auto" } }), [], []],
   [
     "one call at a time",
@@ -168,9 +178,9 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
   ],
   [
     "a forced tool with thinking",
-    body({ thinking: { type: "adaptive" }, tool_choice: { type: "any" } }),
-    ["reasoning"],
-    ["forced_tool_with_reasoning", "tool_choice_required"],
+    body({ tools: [tool], thinking: { type: "adaptive" }, tool_choice: { type: "any" } }),
+    ["reasoning", "tools"],
+    ["conversation", "forced_tool_with_reasoning", "tool_choice_required"],
   ],
   [
     "a schema with thinking",
@@ -180,9 +190,9 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
   ],
   [
     "a schema with a forced tool",
-    body({ tool_choice: { type: "tool", name: "f" }, output_format: schema }),
-    ["json_schema"],
-    ["constrained_schema", "tool_choice_named"],
+    body({ tools: [tool], tool_choice: { type: "tool", name: "f" }, output_format: schema }),
+    ["json_schema", "tools"],
+    ["constrained_schema", "conversation", "schema_with_tools", "tool_choice_named"],
   ],
   [
     "an edit that keeps everything",

@@ -154,7 +154,7 @@ describe("the official client", () => {
     expect(message.content).toMatchObject([
       { type: "thinking", thinking: "hm", signature: "sbx1.gpt.gAAA" },
       { type: "redacted_thinking", data: "sbx1.claude.EmwK" },
-      { type: "thinking", thinking: "unsigned", signature: "sbx1.unsigned." },
+      { type: "thinking", thinking: "unsigned", signature: "sbx1.unsigned.summary:" },
       { type: "text", text: "let me" },
       { type: "tool_use", id: "call_1", name: "f", input: { a: [1] } },
     ]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { GenerateRequest, ReasoningRequest } from "../../../src/canon/generate/generate-request.ts";
+import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { ImagePart, Tool, ToolChoice, Turn } from "../../../src/canon/generate/message.ts";
 import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
 import { UNSIGNED_CALL } from "../../../src/dialects/gemini/signed-parts.ts";

@@ -8,7 +8,7 @@ import type { JsonObject } from "../../../src/canon/json.ts";
 import { answerEvents, brokenLaws } from "./arbitrary/events.ts";
 import { normalAnswer } from "./normal/answer.ts";
 import { someText } from "./arbitrary/conversations.ts";
-import { contextFor, requestFor } from "./speak.ts";
+import { answerable, contextFor, requestFor } from "./speak.ts";
 import { PROTOCOLS, type Protocol } from "./table.ts";
 import { DISGUISES, joined, pieces, singleBytes, someCuts } from "./arbitrary/wire.ts";
 
@@ -53,7 +53,7 @@ function onceWhole(losses: ReadonlySet<Loss>): ReadonlySet<Loss> {
 }
 
 describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
-  const arbitrary = answerEvents(protocol.signing.model.signatureFamily);
+  const arbitrary = answerEvents(protocol.signing.model.signatureFamily).map((events) => answerable(protocol, events));
   const request = requestFor(protocol);
   const { telling } = protocol;
 

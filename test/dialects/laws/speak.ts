@@ -1,3 +1,4 @@
+import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { AnswerContext } from "../../../src/dialects/dialect.ts";
@@ -27,4 +28,19 @@ export function requestFor(protocol: Protocol, more: JsonObject = {}): GenerateR
     cache: null,
   }));
   return { ...canonical.request, tools };
+}
+
+/**
+ * An answer that the protocol's callers may get. One with calls that nobody asked for is a failure where it ends properly
+ * (`Translation.impossibleEnds`); cut off, it is an answer still.
+ */
+export function answerable({ spoken }: Protocol, events: readonly InferenceEvent[]): readonly InferenceEvent[] {
+  const { impossibleEnds = [] } = spoken.surface.translation;
+  const calls = events.some((event) => event.type === "open" && event.block.kind === "tool_call");
+  if (!calls || !impossibleEnds.includes("tool_calls")) return events;
+  return events.map((event) =>
+    event.type === "finish" && (event.reason === "stop" || event.reason === "tool_calls")
+      ? { ...event, reason: "length", stopSequence: null }
+      : event,
+  );
 }

@@ -7,7 +7,7 @@ import type { Loss } from "../../../src/canon/generate/loss.ts";
 import { TranslatedStream } from "../../../src/dialects/translation/translated-stream.ts";
 import { answerEvents, brokenLaws } from "./arbitrary/events.ts";
 import { normalAnswer, type Telling } from "./normal/answer.ts";
-import { contextFor, requestFor } from "./speak.ts";
+import { answerable, contextFor, requestFor } from "./speak.ts";
 import { PROTOCOLS, type Protocol } from "./table.ts";
 import { joined, pieces, someCuts } from "./arbitrary/wire.ts";
 
@@ -54,7 +54,9 @@ function understood(to: Protocol, bytes: readonly Uint8Array[]): readonly Infere
 }
 
 describe.each(PAIRS)("answers from $names", ({ from, to }) => {
-  const arbitrary = answerEvents(from.signing.model.signatureFamily);
+  const arbitrary = answerEvents(from.signing.model.signatureFamily).map((events) =>
+    answerable(to, answerable(from, events)),
+  );
   const telling = both(from.telling, to.telling);
 
   it("say the same, token for token, however the provider's bytes are cut", () => {
@@ -119,10 +121,11 @@ function encode(value: unknown): Uint8Array {
 describe("the counts of one answer", () => {
   it("are the same on every surface", () => {
     fc.assert(
-      fc.property(answerEvents(null), (events) => {
-        const { usage } = collectAnswer(events);
+      fc.property(answerEvents(null), (told) => {
+        const { usage } = collectAnswer(told);
         if (usage === null) return;
         for (const protocol of PROTOCOLS) {
+          const events = answerable(protocol, told);
           const { body, ending } = provided({ from: protocol }, events);
           expect(collectAnswer(understood(protocol, [...body, ...ending])).usage, protocol.name).toMatchObject({
             input: usage.input,

@@ -288,7 +288,6 @@ describe("the client's answer", () => {
     ["stop_sequence", "END", "stop", ["stop_sequence_unnamed"]],
     ["length", null, "length", []],
     ["context_window", null, "length", []],
-    ["tool_calls", null, "stop", []],
     ["refusal", null, "content_filter", []],
     ["content_filter", null, "content_filter", []],
   ])("ends for %s %s as %s, streamed and whole", (reason, stopSequence, word, expected) => {

@@ -154,6 +154,7 @@ describe("a request as a provider takes it", () => {
 
   it("rewrites ids that the protocol does not take, the same everywhere", () => {
     const id = "x".repeat(65);
+    const sent = `call_${"x".repeat(59)}`;
     const { body, losses } = format({
       turns: [
         user,
@@ -161,7 +162,7 @@ describe("a request as a provider takes it", () => {
         { role: "tool", results: [{ callId: id, content: [], isError: null, cache: null }] },
       ],
     });
-    expect(body["input"]).toMatchObject([{}, { call_id: "call_rewritten_1" }, { call_id: "call_rewritten_1" }]);
+    expect(body["input"]).toMatchObject([{}, { call_id: sent }, { call_id: sent }]);
     expect(losses).toEqual(["call_ids_rewritten"]);
     expect(format({ turns: [user, assistant({ ...call, id: "y".repeat(64) })] }).losses).toEqual([]);
   });

@@ -175,12 +175,6 @@ describe("a provider's stream", () => {
       "length",
     ],
     ["the filter", [end("incomplete", { incomplete_details: { reason: "content_filter" } })], [], "content_filter"],
-    [
-      "a completed answer that was cut",
-      [end("completed", { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } })],
-      [],
-      "length",
-    ],
     ["events that nobody knows", [{ type: "response.shining" }, { type: "keepalive" }, end("completed")], [], "stop"],
   ])("%s", (_, events, blocks, reason) => {
     expect(answer(...events)).toMatchObject({ model: "gpt", blocks, finish: { reason }, failure: null });

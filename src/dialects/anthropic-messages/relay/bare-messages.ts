@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { readSigned, UNSIGNED } from "../signed-reasoning.ts";
+import { isUnsigned, readSigned } from "../signed-reasoning.ts";
 import { typeOf } from "../type-of.ts";
 
 /** The member of each kind of reasoning that holds its signature. */
@@ -50,7 +50,7 @@ function bareBlock(block: JsonObject): JsonObject | null {
   const member = Object.hasOwn(SIGNATURE_MEMBERS, type) ? SIGNATURE_MEMBERS[type] : undefined;
   if (member === undefined) return block;
   const written = block[member];
-  if (written === UNSIGNED) return null;
+  if (isUnsigned(written)) return null;
   const signed = readSigned(written);
   return signed === null || signed.signature === written ? block : { ...block, [member]: signed.signature };
 }

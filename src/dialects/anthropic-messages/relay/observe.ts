@@ -8,7 +8,7 @@ import type { AnswerContext, AnswerStream, Ending } from "../../dialect.ts";
 import { parseJsonText } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
-import { readStopReason } from "../finish.ts";
+import { asksNothing, readStopReason } from "../finish.ts";
 import { readErrorFrame } from "../read-error.ts";
 import { UsageTally } from "../usage.ts";
 
@@ -30,6 +30,7 @@ const CONTENT_EVENTS: ReadonlySet<unknown> = new Set([
  */
 class MessagesObserver implements AnswerStream {
   readonly #requestId: string;
+  readonly #asksNothing: boolean;
   readonly #framer = new SseFramer();
   readonly #tally = new UsageTally();
   /** Events that have not been sent: neither a ping nor the bare beginning is an answer, so a provider that fails now can still be replaced. */
@@ -42,8 +43,9 @@ class MessagesObserver implements AnswerStream {
   failure: UpstreamFailure | null = null;
   done = false;
 
-  constructor(requestId: string) {
+  constructor({ requestId, request }: AnswerContext) {
     this.#requestId = requestId;
+    this.#asksNothing = asksNothing(request);
   }
 
   get usage(): TokenUsage | null {
@@ -62,7 +64,8 @@ class MessagesObserver implements AnswerStream {
     const events: Uint8Array[] = [];
     if (parseSseEvent(rest).data !== null) {
       const last = this.#relayed(rest);
-      if (last.length > 0) events.push(...last, BLANK_LINE);
+      for (const event of last) events.push(event);
+      if (last.length > 0) events.push(BLANK_LINE);
     }
     if (!this.done) this.#refuse("truncated");
     return { ending: { failure: this.failure, finish: this.#finish, usage: this.usage, losses: [] }, events };
@@ -103,7 +106,11 @@ class MessagesObserver implements AnswerStream {
     this.#continued ||= isContent;
     if (type === "message_start") this.#begin(event);
     else if (type === "message_delta") this.#change(event);
-    else if (type === "message_stop") this.done = true;
+    else if (type === "message_stop") {
+      // An end without a reason is no proper one, as in a whole answer.
+      if (this.#finish === null && !this.#asksNothing) return this.#refuse("malformed");
+      this.done = true;
+    }
     return true;
   }
 
@@ -125,6 +132,6 @@ class MessagesObserver implements AnswerStream {
   }
 }
 
-export function observeMessagesStream({ requestId }: AnswerContext): AnswerStream {
-  return new MessagesObserver(requestId);
+export function observeMessagesStream(context: AnswerContext): AnswerStream {
+  return new MessagesObserver(context);
 }

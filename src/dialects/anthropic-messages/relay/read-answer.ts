@@ -1,14 +1,14 @@
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import { isJsonObject } from "../../../canon/json.ts";
-import type { Ending, WholeAnswer } from "../../dialect.ts";
+import type { AnswerContext, Ending, WholeAnswer } from "../../dialect.ts";
 import { parseAnswerBytes } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
-import { readStopReason } from "../finish.ts";
+import { asksNothing, readStopReason } from "../finish.ts";
 import { readErrorFrame } from "../read-error.ts";
 import { readCount, UsageTally } from "../usage.ts";
 
 /** Judges a whole message: content, and a reason why it ended. Unknown reasons and blocks are the caller's to read. */
-export function readMessagesAnswer(bytes: Uint8Array): WholeAnswer {
+export function readMessagesAnswer(bytes: Uint8Array, { request }: AnswerContext): WholeAnswer {
   const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) return failed(answerFailure("malformed"));
   if (answer["type"] === "error") return failed(readErrorFrame(answer["error"]));
@@ -16,7 +16,8 @@ export function readMessagesAnswer(bytes: Uint8Array): WholeAnswer {
   const tally = new UsageTally();
   tally.add(answer["usage"]);
   const { usage } = tally;
-  if (finish === null || !Array.isArray(answer["content"])) return failed(answerFailure("malformed"), usage);
+  const isEnded = finish !== null || asksNothing(request);
+  if (!isEnded || !Array.isArray(answer["content"])) return failed(answerFailure("malformed"), usage);
   return { ending: { failure: null, finish, usage, losses: [] }, bytes };
 }
 

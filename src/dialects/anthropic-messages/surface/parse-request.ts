@@ -141,7 +141,7 @@ function readSchema(format: JsonValue | undefined, path: string, asked: Asked): 
 
 /** What models may refuse together although they take each alone. */
 function readCombinations(body: JsonObject, asked: Asked): void {
-  const forced = readToolChoice(body["tool_choice"], asked);
+  const forced = readToolChoice(body["tool_choice"], body["tools"], asked);
   const reasons = asked.has("reasoning");
   if (forced && reasons) asked.use("forced_tool_with_reasoning", "tool_choice");
   const schema = asked.paths.get("json_schema");

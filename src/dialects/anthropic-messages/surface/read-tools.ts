@@ -63,8 +63,12 @@ export function isDefault(name: string, value: JsonValue | undefined): boolean {
 
 const CHOICE_MEMBERS: ReadonlySet<string> = new Set(["type", "name", "disable_parallel_tool_use"]);
 
-/** Reads `tool_choice`; says whether it forces a call. */
-export function readToolChoice(choice: JsonValue | undefined, asked: Asked): boolean {
+/**
+ * Reads `tool_choice`; says whether it forces a call.
+ *
+ * @param tools the request's; a choice among others than these is the provider's to judge.
+ */
+export function readToolChoice(choice: JsonValue | undefined, tools: JsonValue | undefined, asked: Asked): boolean {
   if (!isJsonObject(choice)) return false;
   const type = typeOf(choice);
   for (const name in choice) {
@@ -73,8 +77,19 @@ export function readToolChoice(choice: JsonValue | undefined, asked: Asked): boo
   if (choice["disable_parallel_tool_use"] === true) {
     asked.use("parallel_tool_calls_off", "tool_choice.disable_parallel_tool_use");
   }
-  if (type === "any") asked.use("tool_choice_required", "tool_choice");
-  else if (type === "tool") asked.use("tool_choice_named", "tool_choice");
+  const names = toolNames(tools);
+  const isKnown = type === "any" ? names.size > 0 : names.has(choice["name"]);
+  if (type === "any") asked.use(isKnown ? "tool_choice_required" : "native_messages", "tool_choice");
+  else if (type === "tool") asked.use(isKnown ? "tool_choice_named" : "native_messages", "tool_choice");
   else if (type !== "auto" && type !== "none") asked.use("native_messages", "tool_choice.type");
   return type === "any" || type === "tool";
+}
+
+/** Names of the tools that the caller runs. */
+function toolNames(tools: JsonValue | undefined): ReadonlySet<JsonValue | undefined> {
+  const names = new Set<JsonValue | undefined>();
+  for (const tool of Array.isArray(tools) ? tools : []) {
+    if (isJsonObject(tool) && (typeOf(tool) || "custom") === "custom") names.add(tool["name"]);
+  }
+  return names;
 }

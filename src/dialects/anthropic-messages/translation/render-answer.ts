@@ -3,8 +3,8 @@ import type { Loss } from "../../../canon/generate/loss.ts";
 import { tagSignature } from "../../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext } from "../../dialect.ts";
-import { parseExactJsonText } from "../../json-bytes.ts";
-import { redactedData, UNSIGNED } from "../signed-reasoning.ts";
+import { isDeeperThan, MAXIMUM_DEPTH, parseExactJsonText } from "../../json-bytes.ts";
+import { redactedData, tagThinking, UNSIGNED, UNSIGNED_SUMMARY } from "../signed-reasoning.ts";
 import { formatUsage, hasUnknownCounts } from "../usage.ts";
 import { emptyMessage, stopOf } from "./message.ts";
 
@@ -55,21 +55,28 @@ function renderBlock(block: AnswerBlock, losses: Set<Loss>): JsonObject {
   }
 }
 
-function renderReasoning({ text, signature, family }: Extract<AnswerBlock, { kind: "reasoning" }>): JsonObject {
-  if (signature === null || family === null) return { type: "thinking", thinking: text, signature: UNSIGNED };
+function renderReasoning({
+  text,
+  summary,
+  signature,
+  family,
+}: Extract<AnswerBlock, { kind: "reasoning" }>): JsonObject {
+  if (signature === null || family === null) {
+    return { type: "thinking", thinking: text, signature: summary ? UNSIGNED_SUMMARY : UNSIGNED };
+  }
   const data = text === "" ? redactedData(signature) : null;
   return data === null
-    ? { type: "thinking", thinking: text, signature: tagSignature(family, signature) }
+    ? { type: "thinking", thinking: text, signature: tagThinking(family, signature, summary && text !== "") }
     : { type: "redacted_thinking", data: tagSignature(family, data) };
 }
 
 /**
- * The arguments as the object that the protocol wants. A model may have written something else, or have been cut off: that text
+ * The arguments as the object that the protocol wants. A model may have written something else, or too deep to be printed again, or have been cut off: that text
  * goes on in the one member that the protocol's documents give to it, and no tool's schema has, so nobody calls a tool by mistake.
  */
 function readArguments(text: string, losses: Set<Loss>): JsonObject {
   const value = parseExactJsonText(text);
-  if (isJsonObject(value) && !JSON.isRawJSON(value)) return value;
+  if (isJsonObject(value) && !JSON.isRawJSON(value) && !isDeeperThan(value, MAXIMUM_DEPTH)) return value;
   losses.add("tool_arguments_normalised");
   return text.trim() === "" ? {} : { INVALID_JSON: text };
 }

@@ -7,7 +7,7 @@ import type { JsonObject } from "../../../canon/json.ts";
 import { renderAnthropicError } from "../../anthropic-errors.ts";
 import type { AnswerContext, EventRenderer } from "../../dialect.ts";
 import { formatSseEvent } from "../../sse.ts";
-import { redactedData, UNSIGNED } from "../signed-reasoning.ts";
+import { redactedData, tagThinking, UNSIGNED, UNSIGNED_SUMMARY } from "../signed-reasoning.ts";
 import { formatUsage, hasUnknownCounts } from "../usage.ts";
 import { emptyMessage, stopOf } from "./message.ts";
 
@@ -22,7 +22,7 @@ class MessagesRenderer implements EventRenderer {
   #begun = false;
   #usage: TokenUsage | null = null;
   /** The open reasoning block: whether it has been printed decides what kind it may still become. */
-  #reasoning: { printed: boolean; signed: boolean } | null = null;
+  #reasoning: { printed: boolean; signed: boolean; readonly summary: boolean } | null = null;
 
   constructor(context: AnswerContext) {
     this.#context = context;
@@ -98,7 +98,7 @@ class MessagesRenderer implements EventRenderer {
 
   #open(index: number, block: OpenBlock): readonly Uint8Array[] {
     if (block.kind === "reasoning") {
-      this.#reasoning = { printed: false, signed: false };
+      this.#reasoning = { printed: false, signed: false, summary: block.summary };
       return NONE;
     }
     const content =
@@ -115,13 +115,14 @@ class MessagesRenderer implements EventRenderer {
   }
 
   #sign(index: number, family: string, signature: string): readonly Uint8Array[] {
-    const data = this.#reasoning?.printed === false ? redactedData(signature) : null;
-    const signed = { type: "signature_delta", signature: tagSignature(family, signature) };
+    const { printed, summary } = this.#reasoning ?? { printed: true, summary: false };
+    const data = printed ? null : redactedData(signature);
+    const signed = { type: "signature_delta", signature: tagThinking(family, signature, summary && printed) };
     const events =
       data === null
         ? [...this.#openThinking(index), delta(index, signed)]
         : [opened(index, { type: "redacted_thinking", data: tagSignature(family, data) })];
-    this.#reasoning = { printed: true, signed: true };
+    this.#reasoning = { printed: true, signed: true, summary };
     return events;
   }
 
@@ -129,7 +130,10 @@ class MessagesRenderer implements EventRenderer {
     const events: Uint8Array[] = [];
     if (this.#reasoning !== null) {
       events.push(...this.#openThinking(index));
-      if (!this.#reasoning.signed) events.push(delta(index, { type: "signature_delta", signature: UNSIGNED }));
+      if (!this.#reasoning.signed)
+        events.push(
+          delta(index, { type: "signature_delta", signature: this.#reasoning.summary ? UNSIGNED_SUMMARY : UNSIGNED }),
+        );
       this.#reasoning = null;
     }
     events.push(named("content_block_stop", { index }));

@@ -1,5 +1,5 @@
 import type { RequestEdits } from "../../../canon/decision.ts";
-import type { ServiceError } from "../../../canon/error.ts";
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { GenerateRequest, OutputFormat, ReasoningRequest } from "../../../canon/generate/generate-request.ts";
 import type { InferenceRequest } from "../../../canon/request.ts";
 import type { UnknownFields } from "../../../canon/table.ts";
@@ -49,7 +49,14 @@ export function messagesToCanon(
   };
   config?.close();
   body.close();
-  return ledger.result(mode) ?? { request: canonical, stripped: [...ledger.stripped], losses: [...ledger.losses] };
+  const refused =
+    ledger.result(mode) ?? (canonical.turns.every(({ role }) => role === "system") ? nothingAsked() : null);
+  return refused ?? { request: canonical, stripped: [...ledger.stripped], losses: [...ledger.losses] };
+}
+
+/** System text alone is no conversation, and some protocols would answer it. */
+function nothingAsked(): ServiceError {
+  return invalidRequest("missing_field", "messages must hold something to answer", "messages");
 }
 
 /** Takes what does not travel: our own members, those that tell who the user is, those that a policy strips, and hints. */

@@ -10,7 +10,7 @@ import type {
 } from "../../../canon/generate/message.ts";
 import { isJsonObject } from "../../../canon/json.ts";
 import type { Members } from "../../members.ts";
-import { readSigned, redactedSignature } from "../signed-reasoning.ts";
+import { isSummary, readSigned, redactedSignature } from "../signed-reasoning.ts";
 import { textToBase64 } from "../text-base64.ts";
 
 /** The system text and the messages, in their order. Tool results become turns of their own. */
@@ -74,7 +74,9 @@ function readUser(message: Members, turns: Turn[]): void {
     results = [];
     parts = [];
   };
-  for (const block of message.objects("content")) {
+  const blocks = message.objects("content");
+  if (blocks.length === 0) message.ledger.lose("empty_text_dropped");
+  for (const block of blocks) {
     const result = block.take("type") === "tool_result";
     // Each list holds what stands together; the other kind begins anew.
     if (result ? parts.length > 0 : results.length > 0) flush();
@@ -152,11 +154,12 @@ function readAssistant(message: Members): readonly AssistantPart[] {
 function readSaid(block: Members): AssistantPart {
   switch (block.text("type") ?? "") {
     case "thinking": {
-      const signed = readSigned(block.text("signature"));
+      const signature = block.text("signature");
+      const signed = readSigned(signature);
       return {
         kind: "reasoning",
         text: block.text("thinking") ?? "",
-        summary: false,
+        summary: isSummary(signature),
         signature: signed?.signature ?? null,
         family: signed?.family ?? null,
       };

@@ -30,7 +30,7 @@ export function formatInput(parts: readonly InputPart[], draft: Draft): readonly
   for (const part of parts) {
     const formatted = formatPart(part, draft);
     if (formatted instanceof Refused) return formatted;
-    blocks.push(...formatted);
+    for (const block of formatted) blocks.push(block);
   }
   return blocks;
 }

@@ -1,9 +1,8 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { GenerateRequest, ReasoningRequest } from "../../../canon/generate/generate-request.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import type { ReasoningEffort } from "../../../canon/request.ts";
-import type { ModelReasoning } from "../../../canon/table.ts";
 import type { Target } from "../../dialect.ts";
+import { budgetOfEffort } from "../../translation/reasoning-effort.ts";
 import { EFFORTS } from "../surface/read-reasoning.ts";
 import { LEAST_BUDGET } from "../thinking-budget.ts";
 import type { Draft } from "./format.ts";
@@ -18,7 +17,7 @@ export function formatReasoning(request: GenerateRequest, target: Target, draft:
     return null;
   }
   const table = target.model.reasoning;
-  const tabled = reasoning.budget === null ? budgetOf(reasoning.effort, table) : null;
+  const tabled = reasoning.budget === null ? budgetOfEffort(reasoning.effort, table, EFFORTS) : null;
   if (tabled !== null) losses.add("effort_as_budget");
   else if (reasoning.effort !== "unspecified") body["output_config"] = { effort: reasoning.effort };
   const budget = reasoning.budget ?? tabled;
@@ -29,13 +28,6 @@ export function formatReasoning(request: GenerateRequest, target: Target, draft:
     losses.add("reasoning_display_dropped");
   }
   return null;
-}
-
-/** The budget in place of an effort that the model does not take as a word; `null` where the word is sent. */
-function budgetOf(effort: ReasoningEffort, table: ModelReasoning | null): number | null {
-  if (effort === "unspecified" || table === null) return null;
-  const words: readonly ReasoningEffort[] = table.efforts ?? EFFORTS;
-  return words.includes(effort) ? null : (table.budgets?.[effort] ?? null);
 }
 
 function formatBudget(

@@ -2,13 +2,16 @@ import type { ServiceError } from "../../../canon/error.ts";
 import type { AssistantPart, SystemTurn, ToolResult, Turn } from "../../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { parseExactJsonText } from "../../json-bytes.ts";
+import { CallIds } from "../../translation/call-ids.ts";
 import { redactedData } from "../signed-reasoning.ts";
-import { CallIds } from "./call-ids.ts";
 import { formatInput, formatText, Refused } from "./format-parts.ts";
 import { formatMark } from "./format-tools.ts";
 import type { Draft } from "./format.ts";
 
 type Role = "user" | "assistant" | "system";
+
+/** Ids of tool calls that the protocol takes. */
+const CALL_ID = /^[a-zA-Z0-9_-]+$/;
 
 /** Writes `system` and `messages`. The error is for data that is not what it says it is. */
 export function formatTurns(turns: readonly Turn[], draft: Draft): ServiceError | null {
@@ -60,7 +63,7 @@ class MessageList {
 
   constructor(turns: readonly Turn[], draft: Draft) {
     this.#draft = draft;
-    this.#ids = new CallIds(turns);
+    this.#ids = new CallIds(turns, CALL_ID);
     if (this.#ids.rewritten) draft.losses.add("call_ids_rewritten");
   }
 
@@ -72,7 +75,7 @@ class MessageList {
     const role = turn.role === "tool" ? "user" : turn.role;
     if (role === this.#role && role !== "system") {
       if (turn.role === this.#last && turn.role !== "tool") this.#draft.losses.add("turns_merged");
-      this.#blocks.push(...blocks);
+      for (const block of blocks) this.#blocks.push(block);
     } else {
       this.#role = role;
       this.#blocks = [...blocks];

@@ -6,7 +6,7 @@ import { BlockSequencer } from "../../block-sequencer.ts";
 import type { Target } from "../../dialect.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { readStopReason } from "../finish.ts";
-import { redactedSignature, UNSIGNED } from "../signed-reasoning.ts";
+import { isUnsigned, redactedSignature } from "../signed-reasoning.ts";
 import { typeOf } from "../type-of.ts";
 import { UsageTally } from "../usage.ts";
 
@@ -137,7 +137,7 @@ export class MessageReader {
       this.#blocks.arguments(block.key, JSON.stringify(block.input));
     }
     // A router like this one marks what nobody signed.
-    if (block.signature !== "" && block.signature !== UNSIGNED) {
+    if (block.signature !== "" && !isUnsigned(block.signature)) {
       if (this.#family === null) this.#events.push({ type: "loss", loss: "signature_dropped" });
       else this.#blocks.signature(block.signature, this.#family, block.key);
     }

@@ -1,7 +1,8 @@
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
-import { REASONING_EFFORTS, type ReasoningEffort } from "../../../canon/request.ts";
+import type { ReasoningEffort } from "../../../canon/request.ts";
 import type { ModelReasoning } from "../../../canon/table.ts";
 import type { Target } from "../../dialect.ts";
+import { budgetOfEffort, effortOfBudget } from "../../translation/reasoning-effort.ts";
 import type { Draft } from "./draft.ts";
 
 /** Efforts that the protocol's own member takes as words. */
@@ -30,7 +31,7 @@ export function formatReasoning(request: GenerateRequest, { model, provider }: T
     draft.additional["thinking"] = { type: "disabled" };
     return;
   }
-  const tabled = reasoning.budget === null ? budgetOf(reasoning.effort, table) : null;
+  const tabled = reasoning.budget === null ? budgetOfEffort(reasoning.effort, table, WORDS) : null;
   const budget = reasoning.budget ?? tabled;
   if (tabled !== null) draft.losses.add("effort_as_budget");
   else if (reasoning.effort !== "unspecified") writeEffort(reasoning.effort, request, draft);
@@ -43,12 +44,6 @@ export function formatReasoning(request: GenerateRequest, { model, provider }: T
 function writeEffort(effort: ReasoningEffort, { purpose }: GenerateRequest, { body, additional }: Draft): void {
   if (purpose === "count") additional["output_config"] = { effort };
   else body["outputConfig"] = { effort };
-}
-
-/** The budget in place of an effort that the model does not take as a word; `null` where the word is sent. */
-function budgetOf(effort: ReasoningEffort, table: ModelReasoning | null): number | null {
-  if (effort === "unspecified" || table === null) return null;
-  return (table.efforts ?? WORDS).includes(effort) ? null : (table.budgets?.[effort] ?? null);
 }
 
 function writeBudget(budget: number, { purpose, maxOutputTokens: limit }: GenerateRequest, draft: Draft): void {
@@ -93,11 +88,7 @@ function wordOf(
   if (budget === null) return effort === "unspecified" ? null : effort;
   draft.losses.add("budget_as_effort");
   if (effort !== "unspecified") return effort;
-  const known = REASONING_EFFORTS.flatMap((word) => {
-    const tokens = table?.budgets?.[word];
-    return tokens === undefined || table?.efforts?.includes(word) === false ? [] : [{ word, tokens }];
-  }).toSorted((left, right) => left.tokens - right.tokens);
-  const word = (known.findLast(({ tokens }) => tokens <= budget) ?? known[0])?.word ?? null;
+  const word = effortOfBudget(budget, table, WORDS);
   if (word === null)
     draft.refuse("invalid_reasoning_budget", "No endpoint that may get the request takes a reasoning budget");
   return word;

@@ -2,12 +2,16 @@ import type { AssistantPart, SystemTurn, ToolResult, Turn } from "../../../canon
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import { redactedData } from "../../anthropic-messages/signed-reasoning.ts";
 import { parseExactJsonText } from "../../json-bytes.ts";
-import { CallIds } from "./call-ids.ts";
+import { CallIds } from "../../translation/call-ids.ts";
 import { DocumentNames } from "./document-names.ts";
 import type { Draft } from "./draft.ts";
 import { cachePoint, PartFormatter } from "./format-parts.ts";
 
 type Role = "user" | "assistant";
+
+/** Ids of tool calls that the protocol takes, and the most characters that one may have. */
+const CALL_ID = /^[a-zA-Z0-9_-]{1,64}$/;
+const LONGEST_CALL_ID = 64;
 
 /** Writes `system` and `messages`. Leading system text is the one; the protocol has none in the middle. */
 export function formatTurns(turns: readonly Turn[], draft: Draft): void {
@@ -54,7 +58,7 @@ class MessageList {
   constructor(turns: readonly Turn[], draft: Draft, parts: PartFormatter) {
     this.#draft = draft;
     this.#parts = parts;
-    this.#ids = new CallIds(turns);
+    this.#ids = new CallIds(turns, CALL_ID, LONGEST_CALL_ID);
     if (this.#ids.rewritten) draft.losses.add("call_ids_rewritten");
   }
 
@@ -65,7 +69,7 @@ class MessageList {
     const role = turn.role === "assistant" ? "assistant" : "user";
     if (role === this.#role) {
       if (turn.role === this.#last && turn.role !== "tool") this.#draft.losses.add("turns_merged");
-      this.#blocks.push(...blocks);
+      for (const block of blocks) this.#blocks.push(block);
     } else {
       this.#role = role;
       this.#blocks = [...blocks];

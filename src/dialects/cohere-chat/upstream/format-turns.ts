@@ -111,7 +111,7 @@ class TurnFormatter {
       }
       const printed = this.#said(part);
       if (calls.length > 0 && printed.length > 0) this.#draft.losses.add("parts_reordered");
-      said.push(...printed);
+      for (const one of printed) said.push(one);
     }
     if (said.length === 0 && calls.length === 0) return;
     this.messages.push({

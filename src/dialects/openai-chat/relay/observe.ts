@@ -55,7 +55,8 @@ class RelayedChatStream implements AnswerStream {
     const events: Uint8Array[] = [];
     if (parseSseEvent(rest).data !== null) {
       const last = this.#relayed(rest);
-      if (last.length > 0) events.push(...last, BLANK_LINE);
+      for (const event of last) events.push(event);
+      if (last.length > 0) events.push(BLANK_LINE);
     }
     if (this.failure === null && !this.#isWhole()) this.failure = answerFailure("truncated");
     if (this.failure === null && !this.done) events.push(DONE);

@@ -2,7 +2,15 @@ import type { Capability } from "../../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Asked } from "../../asked.ts";
-import { AUDIO_MEMBERS, CALLED_FUNCTION_MEMBERS, FILE_MEMBERS, IMAGE_MEMBERS, MESSAGE_MEMBERS, PART_MEMBERS, TOOL_CALL_MEMBERS } from "../fields.ts";
+import {
+  AUDIO_MEMBERS,
+  CALLED_FUNCTION_MEMBERS,
+  FILE_MEMBERS,
+  IMAGE_MEMBERS,
+  MESSAGE_MEMBERS,
+  PART_MEMBERS,
+  TOOL_CALL_MEMBERS,
+} from "../fields.ts";
 import { hasStranger } from "../../fields.ts";
 import { isWebUrl, readDataUrl } from "../../translation/data-url.ts";
 import { askReasoningHistory } from "./reasoning-history.ts";

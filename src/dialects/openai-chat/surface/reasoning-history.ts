@@ -13,9 +13,9 @@ const KINDS = ["reasoning.text", "reasoning.encrypted", "reasoning.summary"] as 
 type Kind = (typeof KINDS)[number];
 
 const DETAIL_MEMBERS: Readonly<Record<Kind, ReadonlySet<string>>> = {
-  "reasoning.text": new Set(["type", "text", "signature", "index"]),
-  "reasoning.encrypted": new Set(["type", "data", "index"]),
-  "reasoning.summary": new Set(["type", "summary", "index"]),
+  "reasoning.text": new Set(["type", "text", "signature", "index", "id"]),
+  "reasoning.encrypted": new Set(["type", "data", "index", "id"]),
+  "reasoning.summary": new Set(["type", "summary", "index", "id"]),
 };
 
 /** The members that hold a signature, and the empty string where neither does. */
@@ -95,6 +95,8 @@ export function readReasoningHistory(message: JsonObject): {
 
 function partsOf(details: readonly JsonValue[]): readonly ReasoningPart[] {
   const parts: ReasoningPart[] = [];
+  /** Name of the piece that the last detail is of; details without a name are told apart by their order alone. */
+  let last: JsonValue | undefined;
   for (const detail of details) {
     const kind = isJsonObject(detail) ? kindOf(detail) : null;
     if (!isJsonObject(detail) || kind === null) continue;
@@ -102,8 +104,11 @@ function partsOf(details: readonly JsonValue[]): readonly ReasoningPart[] {
     const raw = member === null ? null : detail[member];
     const signed = typeof raw === "string" ? readSignature(raw, NO_FAMILY) : { signature: null, family: null };
     const previous = parts.at(-1);
-    // Encrypted reasoning after an unsigned summary is what the summary sums up: one piece of reasoning.
-    if (kind === "reasoning.encrypted" && previous?.summary === true && previous.signature === null) {
+    const name = detail["id"] ?? null;
+    const isSame = name === last;
+    last = name;
+    // Encrypted reasoning after an unsigned summary of its piece is what the summary sums up.
+    if (kind === "reasoning.encrypted" && isSame && previous?.summary === true && previous.signature === null) {
       parts[parts.length - 1] = { ...previous, ...signed };
       continue;
     }

@@ -5,7 +5,7 @@ import type { TokenLogprob } from "../../../canon/generate/event.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext } from "../../dialect.ts";
 import { finishWord } from "../finish.ts";
-import { reasoningDetails } from "../reasoning-details.ts";
+import { pieceName, reasoningDetails } from "../reasoning-details.ts";
 import { printUsage } from "../usage.ts";
 import { codePoints } from "../code-points.ts";
 import { printCitation, printLogprobs } from "./print-parts.ts";
@@ -48,6 +48,7 @@ class MessagePrinter {
   #refusal: string | null = null;
   #reasoning = "";
   #isSigned = false;
+  #pieces = 0;
   readonly #details: JsonObject[] = [];
   readonly #annotations: JsonObject[] = [];
   readonly #calls: JsonObject[] = [];
@@ -70,7 +71,9 @@ class MessagePrinter {
         this.#reasoning += block.text;
         this.#isSigned ||= signature !== null;
         const tagged = signature === null || family === null ? null : tagSignature(family, signature);
-        for (const detail of reasoningDetails(block, tagged)) this.#details.push(detail);
+        const name = pieceName(this.#pieces);
+        this.#pieces += 1;
+        for (const detail of reasoningDetails(block, tagged, name)) this.#details.push(detail);
         break;
       }
       case "tool_call":

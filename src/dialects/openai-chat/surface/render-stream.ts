@@ -8,7 +8,7 @@ import type { AnswerContext, EventRenderer } from "../../dialect.ts";
 import { renderOpenAiStreamFailure } from "../../openai-errors.ts";
 import { formatSseEvent } from "../../sse.ts";
 import { finishWord } from "../finish.ts";
-import { reasoningDetails } from "../reasoning-details.ts";
+import { pieceName, reasoningDetails } from "../reasoning-details.ts";
 import { printUsage } from "../usage.ts";
 import { codePoints } from "../code-points.ts";
 import { printCitation, printLogprobs } from "./print-parts.ts";
@@ -32,6 +32,7 @@ class ChatStreamRenderer implements EventRenderer {
   /** The open reasoning block's text: its signature goes out beside all that it signs. */
   #reasoning = "";
   #details = 0;
+  #pieces = 0;
   #annotations = 0;
   /** Code points of text in closed blocks, and in the open one. */
   #before = 0;
@@ -111,8 +112,9 @@ class ChatStreamRenderer implements EventRenderer {
 
   #signed(signature: string): Uint8Array {
     const summary = this.#open?.kind === "reasoning" && this.#open.summary;
-    const details = reasoningDetails({ text: this.#reasoning, summary }, signature);
-    // Clients that join lists of deltas do so by their index.
+    const details = reasoningDetails({ text: this.#reasoning, summary }, signature, pieceName(this.#pieces));
+    this.#pieces += 1;
+    // Clients that join lists of deltas do so by their index, so two details of one piece may not share it.
     const numbered = details.map((detail, offset) => ({ ...detail, index: this.#details + offset }));
     this.#details += details.length;
     return this.#delta({ reasoning_details: numbered });

@@ -10,15 +10,18 @@ import type {
   Turn,
 } from "../../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { isDeeperThan, parseExactJsonText } from "../../json-bytes.ts";
+import { isDeeperThan, MAXIMUM_DEPTH, parseExactJsonText } from "../../json-bytes.ts";
 import type { Members } from "../../members.ts";
 import { readDataUrl } from "../../translation/data-url.ts";
+import { isPieceName } from "../reasoning-details.ts";
 import { wordOfRole } from "./ask-messages.ts";
 import { readReasoningHistory } from "./reasoning-history.ts";
 
 /** The body's messages as turns; tool messages that follow each other are one turn's results. */
 export function messagesToTurns(body: Members): readonly Turn[] {
   const turns: Turn[] = [];
+  /** Results of the turn that is last; `null` where another kind of turn is. */
+  let results: ToolResult[] | null = null;
   for (const message of body.objects("messages")) {
     const role = wordOfRole(message.take("role"));
     switch (role) {
@@ -37,15 +40,14 @@ export function messagesToTurns(body: Members): readonly Turn[] {
         turns.push({ role, name: message.text("name"), content: assistantPartsOf(message) });
         break;
       case "tool": {
-        const result = toolResultOf(message);
-        const previous = turns.at(-1);
-        if (previous?.role === "tool") turns[turns.length - 1] = { role, results: [...previous.results, result] };
-        else turns.push({ role, results: [result] });
+        if (results === null) turns.push({ role, results: (results = []) });
+        results.push(toolResultOf(message));
         break;
       }
       case null:
         message.refuse("role", "invalid_value", "must be developer, system, user, assistant or tool");
     }
+    if (role !== "tool") results = null;
     message.close();
   }
   return turns;
@@ -130,7 +132,7 @@ function assistantPartsOf(message: Members): readonly AssistantPart[] {
   const { parts: reasoning, isWhole } = readReasoningHistory(history);
   if (!isWhole) message.ledger.lose("unsigned_reasoning_dropped");
   const details = history["reasoning_details"];
-  if (Array.isArray(details) && details.some(isNumbered)) message.ledger.lose("item_id_dropped");
+  if (Array.isArray(details) && details.some(isNamed)) message.ledger.lose("item_id_dropped");
   if (message.list("annotations").length > 0) message.ledger.lose("citations_dropped");
   const parts: AssistantPart[] = [...reasoning, ...saidOf(message)];
   const refusal = message.text("refusal");
@@ -139,8 +141,11 @@ function assistantPartsOf(message: Members): readonly AssistantPart[] {
   return parts;
 }
 
-function isNumbered(detail: JsonValue): boolean {
-  return isJsonObject(detail) && (detail["index"] ?? null) !== null;
+function isNamed(detail: JsonValue): boolean {
+  if (!isJsonObject(detail)) return false;
+  const { index, id } = detail;
+  // Names of ours have told the pieces apart; others say nothing here.
+  return (index ?? null) !== null || ((id ?? null) !== null && !isPieceName(id));
 }
 
 /** Answers that only call tools come back with empty text; it says nothing. */
@@ -173,9 +178,6 @@ function toolCallOf(call: Members): ToolCallPart {
   call.close();
   return made;
 }
-
-/** Nested more deeply than this, arguments cannot be walked without risk of the stack. */
-const MAXIMUM_DEPTH = 500;
 
 /** Other protocols want an object where this one takes any text. */
 function argumentsOf(called: Members): string {

@@ -74,13 +74,15 @@ export class ChatAnswerReader {
     // Counts alone are no beginning of an answer, but they come before its end.
     this.#start(object);
     // Blocks made so far were told before the counts.
-    this.#events.push(...this.#blocks(), { type: "usage", usage });
+    this.#flush();
+    this.#events.push({ type: "usage", usage });
   }
 
   fail(failure: UpstreamFailure): void {
     if (this.#failure !== null) return;
     this.#failure = failure;
-    this.#events.push(...this.#blocks(), { type: "failure", failure });
+    this.#flush();
+    this.#events.push({ type: "failure", failure });
   }
 
   /** The answer is over. `closed`: the upstream said so beyond the finish reason (`[DONE]`, or the body is whole). */
@@ -100,7 +102,7 @@ export class ChatAnswerReader {
       return;
     }
     this.#sequencer.closeAll();
-    this.#events.push(...this.#blocks());
+    this.#flush();
     if (this.#finish === null) this.#events.push({ type: "loss", loss: "finish_synthesised" });
     this.#events.push({ type: "finish", reason: this.#reason(this.#finish ?? "stop"), stopSequence: null });
   }
@@ -123,11 +125,16 @@ export class ChatAnswerReader {
     return this.#places.place(this.#sequencer.drain());
   }
 
+  #flush(): void {
+    for (const event of this.#blocks()) this.#events.push(event);
+  }
+
   /** Tells once that a signature was left out. */
   #reportSignature(): void {
     if (!this.#reasoning.hasDropped || this.#lostSignature || this.#failure !== null) return;
     this.#lostSignature = true;
-    this.#events.push(...this.#blocks(), { type: "loss", loss: "signature_dropped" });
+    this.#flush();
+    this.#events.push({ type: "loss", loss: "signature_dropped" });
   }
 
   #readChoice(choice: JsonObject, whole: boolean): void {

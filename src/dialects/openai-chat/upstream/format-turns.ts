@@ -120,7 +120,7 @@ class TurnFormatter {
       else if (part.kind === "tool_call") calls.push(part);
       else said.push(part);
     }
-    const details = reasoning.flatMap((part) => reasoningDetails(part, part.signature));
+    const details = reasoning.flatMap((part) => reasoningDetails(part, part.signature, null));
     return {
       role: "assistant",
       ...named(name),

@@ -8,13 +8,12 @@ import type { ModelReasoning } from "../../../canon/table.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
 import { applyFlags } from "../deviations/apply-flags.ts";
 import type { EditableBody } from "../deviations/changes.ts";
+import { effortOfBudget } from "../../translation/reasoning-effort.ts";
+import { SERVICE_TIERS } from "../../translation/service-tiers.ts";
 import { formatTurns } from "./format-turns.ts";
 
 /** What to call a schema that came without a name, which this protocol demands. */
 const SCHEMA_NAME = "response";
-
-/** Service tiers of this protocol. */
-const TIERS: ReadonlySet<string> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
 
 /** Other protocols' words for one of them. */
 const OTHER_TIERS: ReadonlyMap<string, string> = new Map([["standard_only", "default"]]);
@@ -153,25 +152,16 @@ function effortOf(
   if (display !== null) losses.add("reasoning_display_dropped");
   if (budget !== null) losses.add("budget_as_effort");
   if (effort !== "unspecified") return effort;
-  if (budget !== null) return effortOfBudget(budget, model);
+  if (budget !== null) return effortOfBudget(budget, model, REASONING_EFFORTS) ?? "unspecified";
   // How much to think is the model's to decide here where nobody says.
   if (adaptive) losses.add("hint_dropped");
   return "unspecified";
 }
 
-function effortOfBudget(budget: number, model: ModelReasoning | null): ReasoningEffort {
-  const table = REASONING_EFFORTS.flatMap((effort) => {
-    const tokens = model?.budgets?.[effort];
-    const isTaken = model?.efforts?.includes(effort) ?? true;
-    return tokens === undefined || !isTaken ? [] : [{ effort, tokens }];
-  }).toSorted((left, right) => left.tokens - right.tokens);
-  return (table.findLast(({ tokens }) => tokens <= budget) ?? table[0])?.effort ?? "unspecified";
-}
-
 function writeHints(body: EditableBody, { hints }: GenerateRequest, losses: Set<Loss>): void {
   const { serviceTier, promptCacheKey, promptCacheRetention } = hints;
   if (serviceTier !== null) {
-    const tier = TIERS.has(serviceTier) ? serviceTier : OTHER_TIERS.get(serviceTier);
+    const tier = SERVICE_TIERS.has(serviceTier) ? serviceTier : OTHER_TIERS.get(serviceTier);
     if (tier !== serviceTier) losses.add("service_tier_changed");
     if (tier !== undefined) body["service_tier"] = tier;
   }

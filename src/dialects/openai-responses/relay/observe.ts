@@ -8,15 +8,12 @@ import type { AnswerContext, AnswerStream, Ending } from "../../dialect.ts";
 import { parseExactJsonText, parseJsonText } from "../../json-bytes.ts";
 import { readErrorFrame } from "../../openai-chat/read-error.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
-import { formatSseEvent, parseSseEvent, SseFramer } from "../../sse.ts";
+import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
 import { DONE, failureObject, printErrorEvent, printFailed } from "../render/failure.ts";
 import { terminalOf, terminalStatus } from "../terminal.ts";
 import { readUsage } from "../usage.ts";
 import { fillResource, isFullResource } from "./fill-resource.ts";
 import { PartialOutput } from "./partial-output.ts";
-
-/** The longest single event that is waited for; an upstream that sends more without an event's end is broken. 16 MiB. */
-const MAXIMUM_EVENT_BYTES = 16 * 1024 * 1024;
 
 const encoder = new TextEncoder();
 
@@ -141,7 +138,8 @@ class ResponsesStreamObserver implements AnswerStream {
     if (this.#held === null) {
       events.push(bytes);
     } else if (says) {
-      events.push(...this.#held, bytes);
+      for (const held of this.#held) events.push(held);
+      events.push(bytes);
       this.#held = null;
       this.#heldBytes = 0;
     } else {

@@ -124,7 +124,7 @@ class ResponsesRenderer implements EventRenderer {
     if (item === null || part === null || part === undefined) return;
     const printed = logprobs.map(printLogprob);
     part.text += text;
-    part.logprobs.push(...printed);
+    for (const logprob of printed) part.logprobs.push(logprob);
     this.#sayOfPart("response.output_text.delta", item, { delta: text, logprobs: printed });
   }
 

@@ -88,8 +88,12 @@ function functionNames(tools: JsonValue | undefined): ReadonlySet<string> {
 
 function askChoice(choice: JsonValue | undefined, names: ReadonlySet<string>, asked: Asked): void {
   if (choice === undefined || choice === null || choice === "auto" || choice === "none") return;
-  if (choice === "required") return asked.use("tool_choice_required", "tool_choice");
-  if (isNamedChoice(choice)) return asked.use("tool_choice_named", "tool_choice");
+  // A choice of a tool that the request does not bring is the provider's to judge.
+  if (choice === "required")
+    return asked.use(names.size > 0 ? "tool_choice_required" : "native_responses", "tool_choice");
+  if (isNamedChoice(choice)) {
+    return asked.use(names.has(choice.name) ? "tool_choice_named" : "native_responses", "tool_choice");
+  }
   if (!isJsonObject(choice) || choice["type"] !== "allowed_tools" || hasStranger(choice, ALLOWED_CHOICE_MEMBERS)) {
     return asked.use("native_responses", "tool_choice");
   }

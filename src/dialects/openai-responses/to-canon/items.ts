@@ -48,12 +48,12 @@ class TurnBuilder {
   message(parts: readonly AssistantPart[]): void {
     const last = this.#said.at(-1)?.kind;
     if (last === "text" || last === "refusal") this.end();
-    this.said(...parts);
+    this.said(parts);
   }
 
-  said(...parts: readonly AssistantPart[]): void {
+  said(parts: readonly AssistantPart[]): void {
     if (this.#results.length > 0) this.end();
-    this.#said.push(...parts);
+    for (const part of parts) this.#said.push(part);
   }
 
   result(result: ToolResult): void {
@@ -73,9 +73,9 @@ function readItem(item: Members, builder: TurnBuilder): void {
   const type = item.take("type") ?? "message";
   item.drop(["id", "status"], "item_id_dropped");
   if (type === "message") return readMessage(item, builder);
-  if (type === "reasoning") return builder.said(...readReasoning(item));
+  if (type === "reasoning") return builder.said(readReasoning(item));
   takeDirectCaller(item);
-  if (type === "function_call") return builder.said(readCall(item));
+  if (type === "function_call") return builder.said([readCall(item)]);
   if (type === "function_call_output") return builder.result(readResult(item));
   // Every other kind asks for this protocol, so no translation sees it; if one did, its members would be reported.
 }
@@ -112,10 +112,10 @@ function readReasoning(item: Members): readonly ReasoningPart[] {
   return [{ kind: "reasoning", text: summary, summary: true, signature: null, family: null }, full];
 }
 
-/** Texts of several parts, a paragraph each. */
 /** Kinds of parts that reasoning is made of; what is of another kind is not reasoning, and would not be read as such. */
 const REASONING_PARTS = ["summary_text", "reasoning_text", "text"] as const;
 
+/** Texts of several parts, a paragraph each. */
 function joinedTexts(item: Members, name: string): string {
   const texts = item.objects(name).map((part) => {
     part.word("type", REASONING_PARTS);

@@ -11,7 +11,11 @@ import type {
 } from "../../../canon/generate/message.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { printDataUrl } from "../../translation/data-url.ts";
-import { CallIds } from "./call-ids.ts";
+import { CallIds } from "../../translation/call-ids.ts";
+
+/** Ids of calls that the protocol takes, and the most characters that one may have. */
+const CALL_ID = /^[^]{1,64}$/;
+const LONGEST_CALL_ID = 64;
 
 /** The conversation as the protocol takes it. */
 export interface FormattedInput {
@@ -28,7 +32,7 @@ export interface FormattedInput {
 export function formatInput(turns: readonly Turn[], losses: Set<Loss>): FormattedInput {
   const instructions = leadingInstructions(turns);
   const rest = instructions === null ? turns : turns.slice(1);
-  const printer = new ItemPrinter(losses);
+  const printer = new ItemPrinter(turns, losses);
   const input = rest.flatMap((turn) => printer.turn(turn));
   return { instructions: instructions?.text ?? null, input, signed: printer.signed };
 }
@@ -46,9 +50,10 @@ class ItemPrinter {
   readonly #callIds: CallIds;
   signed = false;
 
-  constructor(losses: Set<Loss>) {
+  constructor(turns: readonly Turn[], losses: Set<Loss>) {
     this.#losses = losses;
-    this.#callIds = new CallIds(losses);
+    this.#callIds = new CallIds(turns, CALL_ID, LONGEST_CALL_ID);
+    if (this.#callIds.rewritten) losses.add("call_ids_rewritten");
   }
 
   turn(turn: Turn): readonly JsonObject[] {
@@ -80,7 +85,7 @@ class ItemPrinter {
       if (part.kind === "tool_call") {
         this.#mark(part.cache !== null);
         const { name, arguments: json } = part;
-        items.push({ type: "function_call", call_id: this.#callIds.of(part.id), name, arguments: json });
+        items.push({ type: "function_call", call_id: this.#callIds.sent(part.id), name, arguments: json });
       } else if (part.signature === null) {
         // Providers that keep nothing have no use for reasoning that they cannot verify.
         this.#losses.add("unsigned_reasoning_dropped");
@@ -101,7 +106,7 @@ class ItemPrinter {
   #result({ callId, content, isError, cache }: ToolResult): JsonObject {
     this.#mark(cache !== null);
     if (isError === true) this.#losses.add("tool_error_flag_dropped");
-    const item = { type: "function_call_output", call_id: this.#callIds.of(callId) };
+    const item = { type: "function_call_output", call_id: this.#callIds.sent(callId) };
     const [only] = content;
     if (only === undefined) return { ...item, output: "" };
     if (content.length > 1 || only.kind !== "text")

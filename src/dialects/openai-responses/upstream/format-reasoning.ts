@@ -3,6 +3,7 @@ import type { Loss } from "../../../canon/generate/loss.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { REASONING_EFFORTS, type ReasoningEffort } from "../../../canon/request.ts";
 import type { ModelRow } from "../../../canon/table.ts";
+import { effortOfBudget } from "../../translation/reasoning-effort.ts";
 
 /** `reasoning` as the protocol takes it: words. `null` where there is nothing to say. */
 export function formatReasoning(
@@ -20,21 +21,7 @@ export function formatReasoning(
 function effortWord({ effort, budget }: ReasoningRequest, model: ModelRow, losses: Set<Loss>): ReasoningEffort | null {
   if (budget !== null) losses.add("budget_as_effort");
   if (effort !== "unspecified") return effort;
-  return budget === null ? null : effortOfBudget(budget, model);
-}
-
-/** The effort of the largest budget in the model's table that is not above the asked one, or the smallest entry. */
-function effortOfBudget(budget: number, { reasoning }: ModelRow): ReasoningEffort | null {
-  const table = reasoning?.budgets ?? {};
-  let best: { readonly effort: ReasoningEffort; readonly tokens: number } | null = null;
-  for (const effort of REASONING_EFFORTS) {
-    const tokens = table[effort];
-    if (tokens === undefined) continue;
-    const isBetter =
-      best === null || (best.tokens > budget ? tokens < best.tokens : tokens <= budget && tokens > best.tokens);
-    if (isBetter) best = { effort, tokens };
-  }
-  return best?.effort ?? null;
+  return budget === null ? null : effortOfBudget(budget, model.reasoning, REASONING_EFFORTS);
 }
 
 /** Leaving reasoning out of the answer is what the protocol does unasked. */

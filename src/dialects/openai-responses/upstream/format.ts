@@ -5,11 +5,9 @@ import type { Tool, ToolChoice } from "../../../canon/generate/message.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
 import { ENCRYPTED_REASONING, MINIMUM_OUTPUT_TOKENS, OUTPUT_LOGPROBS } from "../fields.ts";
+import { SERVICE_TIERS } from "../../translation/service-tiers.ts";
 import { formatInput } from "./format-input.ts";
 import { formatReasoning } from "./format-reasoning.ts";
-
-/** Tiers that the protocol knows by these words (protocols.md §3.1). */
-const SERVICE_TIERS: ReadonlySet<string> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
 
 /**
  * Prints a request in canon as a provider of this protocol takes it. Nothing is kept there (`store: false`); reasoning is asked for sealed, so that clients

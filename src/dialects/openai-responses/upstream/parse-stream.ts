@@ -6,13 +6,10 @@ import type { EventParser } from "../../dialect.ts";
 import { parseJsonText } from "../../json-bytes.ts";
 import { readErrorFrame } from "../../openai-chat/read-error.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
-import { parseSseEvent, SseFramer } from "../../sse.ts";
+import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
 import { terminalOf, terminalStatus } from "../terminal.ts";
 import { readUsage } from "../usage.ts";
 import { ItemTeller, readLogprobs } from "./item-teller.ts";
-
-/** The longest single event that is waited for; an upstream that sends more without an event's end is broken. 16 MiB. */
-const MAXIMUM_EVENT_BYTES = 16 * 1024 * 1024;
 
 /** Makes events of a responses stream (protocols.md §3.3). Events of kinds that say nothing to other protocols are passed over. */
 class ResponsesStreamParser implements EventParser {
@@ -124,10 +121,14 @@ class ResponsesStreamParser implements EventParser {
 
   /** Gives what the sequencer has made, and ends the stream where it told what cannot be. */
   #settle(): void {
-    this.#events.push(...this.#sequencer.drain());
+    this.#flush();
     const { unexpected } = this.#teller;
     if (unexpected !== null) this.#fail("malformed", unexpected);
     else if (this.#sequencer.torn) this.#fail("malformed", "torn_tool_call");
+  }
+
+  #flush(): void {
+    for (const event of this.#sequencer.drain()) this.#events.push(event);
   }
 
   #start(response: JsonValue | undefined): void {
@@ -149,7 +150,7 @@ class ResponsesStreamParser implements EventParser {
     if (terminal.kind === "failure") return this.#close(terminal.failure);
     if (terminal.reason === "other") return this.#fail("malformed", "unknown_finish_reason");
     this.#sequencer.closeAll();
-    this.#events.push(...this.#sequencer.drain());
+    this.#flush();
     for (const loss of this.#teller.losses) this.#events.push({ type: "loss", loss });
     this.#events.push({ type: "finish", reason: terminal.reason, stopSequence: null });
     this.#ended = true;

@@ -119,8 +119,8 @@ function codePoints(text: string): number {
   return Array.from(text).length;
 }
 
-/** A signature without its tags: each surface that it crossed has put its own before it. */
+/** A signature without its tags and marks: each surface that it crossed has put its own before it. */
 function bare(signature: string): string {
   const { family, signature: inner } = readSignature(signature, "");
-  return family === "" ? inner : bare(inner);
+  return family === "" ? inner : bare(inner.replace(/^summary:/, ""));
 }
