@@ -114,7 +114,8 @@ export const model: Schema = object(
         description:
           "Effort → tokens. Only this table ever turns an effort into a budget or a budget into an effort, and only for translated requests.",
         propertyNames: { $ref: "#/$defs/effort" },
-        additionalProperties: { $ref: "#/$defs/tokens" },
+        // 0 switches thinking off where the provider lets it be.
+        additionalProperties: { type: "integer", minimum: 0, maximum: 1_000_000_000 },
       },
     }),
     refuses: list(
