@@ -22,11 +22,12 @@ export class SseFramer {
     const bytes = this.#length === 0 ? chunk : this.#appended(chunk);
     const events: Uint8Array[] = [];
     let start = 0;
-    let end = endOfEvent(bytes, this.#searched);
+    const ends = new LineEnds(bytes, this.#searched);
+    let end = endOfEvent(bytes, this.#searched, ends);
     while (end !== -1) {
       events.push(bytes.subarray(start, end));
       start = end;
-      end = endOfEvent(bytes, start);
+      end = endOfEvent(bytes, start, ends);
     }
     if (start === 0 && this.#length > 0) {
       this.#length = bytes.length;
@@ -111,12 +112,31 @@ export function formatSseEvent(data: string, event: string | null = null): Uint8
   return encoder.encode(event === null ? `data: ${data}\n\n` : `event: ${event}\ndata: ${data}\n\n`);
 }
 
+/** Finds line ends. Each kind is looked for once and remembered, so that a chunk of many events is not searched to its end for each of them. */
+class LineEnds {
+  readonly #bytes: Uint8Array;
+  #feed: number;
+  #carriage: number;
+
+  constructor(bytes: Uint8Array, from: number) {
+    this.#bytes = bytes;
+    this.#feed = bytes.indexOf(LF, from);
+    this.#carriage = bytes.indexOf(CR, from);
+  }
+
+  /** Index of the first LF or CR at or after `from`, or -1. `from` never goes back. */
+  next(from: number): number {
+    if (this.#feed !== -1 && this.#feed < from) this.#feed = this.#bytes.indexOf(LF, from);
+    if (this.#carriage !== -1 && this.#carriage < from) this.#carriage = this.#bytes.indexOf(CR, from);
+    if (this.#feed === -1 || this.#carriage === -1) return Math.max(this.#feed, this.#carriage);
+    return Math.min(this.#feed, this.#carriage);
+  }
+}
+
 /** Index after the blank line that ends the first event at or after `from`, or -1. */
-function endOfEvent(bytes: Uint8Array, from: number): number {
-  let feed = bytes.indexOf(LF, from);
-  let carriage = bytes.indexOf(CR, from);
-  while (feed !== -1 || carriage !== -1) {
-    const lineEnd = carriage === -1 || (feed !== -1 && feed < carriage) ? feed : carriage;
+function endOfEvent(bytes: Uint8Array, from: number, ends: LineEnds): number {
+  let lineEnd = ends.next(from);
+  while (lineEnd !== -1) {
     const next = afterLineEnd(bytes, lineEnd);
     if (next >= bytes.length) return -1;
     const second = bytes[next];
@@ -125,8 +145,7 @@ function endOfEvent(bytes: Uint8Array, from: number): number {
       // A CR in the last place may be half of a CRLF; the rest decides.
       return second === CR && end === bytes.length && bytes[end - 1] === CR && bytes[lineEnd + 1] === LF ? -1 : end;
     }
-    if (feed !== -1 && feed < next) feed = bytes.indexOf(LF, next);
-    if (carriage !== -1 && carriage < next) carriage = bytes.indexOf(CR, next);
+    lineEnd = ends.next(next);
   }
   return -1;
 }

@@ -23,6 +23,18 @@ const event = fc
   .map(([lines, eol]) => lines.join(eol) + eol + eol);
 
 describe("framing", () => {
+  it("takes a chunk of a million small events, and does not search it to its end for each", () => {
+    for (const [text, size] of [
+      ["data: x\n\n", 9],
+      ["data: x\r\r", 9],
+      ["data: x\r\n\r\n", 11],
+    ] as const) {
+      const events = new SseFramer().push(encoder.encode(text.repeat(300_000)));
+      expect(events.length).toBeGreaterThanOrEqual(299_999);
+      expect(events[0]).toHaveLength(size);
+    }
+  });
+
   it("takes one event in thousands of pieces, each looked at and copied about once", () => {
     // Eight megabytes in network-sized pieces: joining all that is pending with each of them would take a quarter of a minute.
     const framer = new SseFramer();

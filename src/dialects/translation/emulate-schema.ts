@@ -106,8 +106,9 @@ const BROKEN: InferenceEvent = {
 };
 
 function freeName(tools: readonly Tool[]): string {
+  const taken = new Set(tools.map((tool) => tool.name));
   for (let number = 1; ; number += 1) {
     const name = number === 1 ? NAME : `${NAME}_${number}`;
-    if (!tools.some((tool) => tool.name === name)) return name;
+    if (!taken.has(name)) return name;
   }
 }

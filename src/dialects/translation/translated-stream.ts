@@ -50,11 +50,12 @@ export class TranslatedStream implements AnswerStream {
       if (event.type === "usage") this.usage = mergeUsage(this.usage, event.usage);
       const bytes = this.#renderer.push(event);
       if (this.#held === null) {
-        printed.push(...bytes);
+        for (const one of bytes) printed.push(one);
       } else if (saysNothing(event)) {
-        this.#held.push(...bytes);
+        for (const one of bytes) this.#held.push(one);
       } else {
-        printed.push(...this.#held, ...bytes);
+        for (const one of this.#held) printed.push(one);
+        for (const one of bytes) printed.push(one);
         this.#held = null;
       }
       if (event.type === "finish") {
