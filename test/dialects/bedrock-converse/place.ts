@@ -1,3 +1,4 @@
+import { BEDROCK_CONVERSE } from "../../../src/dialects/facts/bedrock-converse.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
@@ -10,54 +11,7 @@ import { endpoint, model, provider } from "../../support/table.ts";
 import { encodeFrame } from "./wire.ts";
 
 /** What the protocol has (protocols.md §5, the column "bedrock converse"). */
-export const CONVERSE: DialectFacts = {
-  operations: ["generate"],
-  expresses: ["tools", "json_schema", "image_input", "audio_input", "file_input", "reasoning", "prefill"],
-  features: [
-    "conversation",
-    "sampling",
-    "effort_low",
-    "effort_medium",
-    "effort_high",
-    "tool_choice_required",
-    "tool_choice_allowed",
-    "signed_reasoning",
-    "constrained_schema",
-    "stop_sequences",
-    "stop_sequences_over_4",
-    "file_of_other_type",
-    "tool_result_files",
-  ],
-  optional: [
-    "count_tokens",
-    "top_k",
-    "stop_sequences_blank",
-    "effort_none",
-    "effort_minimal",
-    "effort_xhigh",
-    "effort_max",
-    "reasoning_budget",
-    "tool_strict",
-    "tool_choice_named",
-    "parallel_tool_calls_off",
-    "forced_tool_with_reasoning",
-  ],
-  takesBudgets: true,
-  takesBetas: false,
-  signs: true,
-  flags: {
-    reasoning_config_field: {
-      meaning:
-        "Sends the reasoning effort as `reasoningConfig.maxReasoningEffort` and `top_k` as `inferenceConfig.topK` in `additionalModelRequestFields`.",
-      withdraws: ["parallel_tool_calls_off"],
-    },
-    reasoning_effort_field: {
-      meaning: "Sends the reasoning effort as `reasoning_effort` in `additionalModelRequestFields`.",
-      withdraws: ["parallel_tool_calls_off"],
-    },
-  },
-  demandsOutputLimit: false,
-};
+export const CONVERSE: DialectFacts = BEDROCK_CONVERSE;
 
 /** A place that speaks the protocol; its model has everything that any model has. */
 export function targetWith(modelRow: Partial<ModelRow> = {}, providerRow: Partial<ProviderRow> = {}): Target {

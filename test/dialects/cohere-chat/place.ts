@@ -1,3 +1,4 @@
+import { COHERE_CHAT } from "../../../src/dialects/facts/cohere-chat.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { ModelRow } from "../../../src/canon/table.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
@@ -6,33 +7,7 @@ import type { DialectFacts } from "../../../src/dialects/facts/dialect-facts.ts"
 import { endpoint, model, provider } from "../../support/table.ts";
 
 /** What the protocol's row of `dialects/names.ts` says (protocols.md §5, column "cohere v2"). */
-export const FACTS: DialectFacts = {
-  operations: ["generate"],
-  expresses: ["tools", "json_schema", "json_object", "image_input", "reasoning", "logprobs"],
-  features: [
-    "conversation",
-    "sampling",
-    "top_k",
-    "penalties",
-    "seed",
-    "stop_sequences",
-    "token_logprobs",
-    "effort_none",
-    "reasoning_budget",
-    "mid_conversation_system",
-    "image_url",
-    "image_detail",
-    "tool_strict",
-    "tool_choice_required",
-    "tool_choice_allowed",
-  ],
-  optional: ["stop_sequences_blank", "forced_tool_with_reasoning", "constrained_schema"],
-  takesBudgets: true,
-  takesBetas: false,
-  signs: false,
-  flags: {},
-  demandsOutputLimit: false,
-};
+export const FACTS: DialectFacts = COHERE_CHAT;
 
 /** A place that speaks the protocol; its model has every capability that the protocol carries. */
 export function targetWith(more: Partial<ModelRow> = {}, capabilities = FACTS.expresses): Target {

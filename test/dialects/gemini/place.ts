@@ -1,3 +1,4 @@
+import { GEMINI as FACTS_OF_GEMINI } from "../../../src/dialects/facts/gemini.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { AssistantPart, ToolTurn, Turn, UserTurn } from "../../../src/canon/generate/message.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
@@ -9,61 +10,7 @@ import type { DialectFacts } from "../../../src/dialects/facts/dialect-facts.ts"
 import { endpoint, model, provider } from "../../support/table.ts";
 
 /** What the dialect's row says. */
-export const GEMINI: DialectFacts = {
-  operations: ["generate"],
-  expresses: [
-    "tools",
-    "json_schema",
-    "json_object",
-    "image_input",
-    "audio_input",
-    "file_input",
-    "reasoning",
-    "logprobs",
-    "prefill",
-  ],
-  features: [
-    "conversation",
-    "count_tokens",
-    "sampling",
-    "temperature_above_1",
-    "top_k",
-    "penalties",
-    "seed",
-    "stop_sequences",
-    "stop_sequences_over_4",
-    "token_logprobs",
-    "effort_minimal",
-    "effort_low",
-    "effort_medium",
-    "effort_high",
-    "reasoning_budget",
-    "signed_reasoning",
-    "image_detail",
-    "file_of_other_type",
-    "tool_strict",
-    "tool_choice_required",
-    "tool_choice_named",
-    "tool_choice_allowed",
-    "forced_tool_with_reasoning",
-    "constrained_schema",
-  ],
-  optional: ["effort_none", "tool_result_files"],
-  takesBudgets: true,
-  takesBetas: false,
-  signs: true,
-  flags: {
-    no_call_ids: {
-      meaning: "Leaves the ids of tool calls and their results out, for providers that refuse them.",
-      withdraws: [],
-    },
-    flat_count_tokens: {
-      meaning: "Asks for token counts with the request's members at the top of the body, as Vertex AI wants them.",
-      withdraws: [],
-    },
-  },
-  demandsOutputLimit: false,
-};
+export const GEMINI: DialectFacts = FACTS_OF_GEMINI;
 
 /** A place that speaks the dialect; what its endpoint can do follows from the rows, as the compiler does it. */
 export function targetWith(
