@@ -4,51 +4,26 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
 import type { EventParser } from "../../dialect.ts";
 import { parseAnswerBytes, parseJsonText } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
-import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
+import { SseEventParser } from "../../translation/sse-event-parser.ts";
 import { readErrorObject } from "../read-error.ts";
 import { MessageReader } from "./message-reader.ts";
 
 /** Reads a stream (protocols.md §4). Only `message-end` says that the answer is whole; the `[DONE]` after it adds nothing. */
-class CohereParser implements EventParser {
-  readonly #framer = new SseFramer();
-  readonly #reader: MessageReader;
-
-  constructor(reader: MessageReader) {
-    this.#reader = reader;
-  }
-
-  push(chunk: Uint8Array): readonly InferenceEvent[] {
-    if (this.#reader.over) return NONE;
-    for (const event of this.#framer.push(chunk)) this.#read(event);
-    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.#reader.fail(answerFailure("too_large"));
-    return this.#reader.drain();
-  }
-
-  end(): readonly InferenceEvent[] {
-    if (this.#reader.over) return NONE;
-    // A provider may leave the last blank line out.
-    this.#read(this.#framer.end());
-    this.#reader.fail(answerFailure("truncated"));
-    return this.#reader.drain();
-  }
-
-  #read(bytes: Uint8Array): void {
-    if (this.#reader.over) return;
-    const { event, data } = parseSseEvent(bytes);
-    if (data === null) return;
+class CohereParser extends SseEventParser<MessageReader> {
+  protected override take(data: string, event: string | null): void {
     // The end of a stream whose answer never ended.
-    if (data === "[DONE]") return this.#reader.fail(answerFailure("truncated"));
+    if (data === "[DONE]") return this.reader.fail(answerFailure("truncated"));
     const object = parseJsonText(data);
-    if (!isJsonObject(object)) return this.#reader.fail(answerFailure("malformed"));
+    if (!isJsonObject(object)) return this.reader.fail(answerFailure("malformed"));
     const { type } = object;
     // An error has a message and no type.
-    if (event === "error" || typeof type !== "string") return this.#reader.fail(failureOf(object));
-    this.#take(type, object);
+    if (event === "error" || typeof type !== "string") return this.reader.fail(failureOf(object));
+    this.#takeKind(type, object);
   }
 
   /** Events of other kinds (`debug`, whatever comes) are passed over. */
-  #take(type: string, event: JsonObject): void {
-    const reader = this.#reader;
+  #takeKind(type: string, event: JsonObject): void {
+    const reader = this.reader;
     const index = typeof event["index"] === "number" ? event["index"] : 0;
     const delta = memberOf(event, "delta");
     const message = memberOf(delta, "message");
@@ -75,7 +50,6 @@ class CohereParser implements EventParser {
   }
 }
 
-const NONE: readonly InferenceEvent[] = Object.freeze([]);
 const EMPTY: JsonObject = Object.freeze({});
 
 export function parseCohereStream(request: GenerateRequest): EventParser {
