@@ -55,7 +55,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 function send(pool: Pool, job: LoadJob): Promise<Sample> {
   return new Promise((resolve) => {
     const headers = { "content-type": "application/json", ...job.headers };
-    const options = { method: "POST", path: "/v1/chat/completions", headers, body: job.body } as const;
+    const options = { method: "POST", path: job.path, headers, body: job.body } as const;
     pool.dispatch(options, new Exchange(job.ending, resolve));
   });
 }

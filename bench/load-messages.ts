@@ -4,6 +4,7 @@ export interface LoadJob {
   readonly origin: string;
   /** Names and values of headers besides the content type. */
   readonly headers: Readonly<Record<string, string>>;
+  readonly path: string;
   readonly body: string;
   /** Text with which a complete answer ends. */
   readonly ending: string;

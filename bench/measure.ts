@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import { CONCURRENCY, requestBody, type Case } from "./cases.ts";
+import { CONCURRENCY, pathOf, requestBody, type Case } from "./cases.ts";
 import { isLoadResult, type LoadJob, type LoadResult } from "./load-messages.ts";
 import { cpuMicroseconds, residentMegabytes } from "./process-figures.ts";
 import type { Subject } from "./subjects.ts";
@@ -37,7 +37,8 @@ export async function measure(generator: ChildProcess, subject: Subject, testCas
     origin: subject.origin,
     headers: subject.headers,
     body: requestBody(testCase),
-    ending: testCase.stream ? "data: [DONE]\n\n" : "}",
+    path: pathOf(testCase),
+    ending: testCase.kind === "stream" ? "data: [DONE]\n\n" : "}",
     loop,
   });
   await run(generator, subject, job({ kind: "closed", requests: Math.ceil(requests / 5), concurrency: CONCURRENCY }));

@@ -3,7 +3,7 @@
  * it saves lets the subject be loaded more; `signalbox mock` would answer the same at three times the cost.
  */
 import { createServer, type Socket } from "node:net";
-import { CASES, CHUNKS, filler, type Case } from "./cases.ts";
+import { CASES, CHUNKS, DIMENSION, filler, isVectors, vectorCount, type Case } from "./cases.ts";
 
 interface Prepared {
   readonly model: string;
@@ -14,22 +14,48 @@ interface Prepared {
 const USAGE = { prompt_tokens: 250, completion_tokens: 100, total_tokens: 350 };
 
 function prepare(testCase: Case): Prepared {
-  return { model: `"${testCase.model}"`, pieces: testCase.stream ? streamPieces(testCase) : [wholeAnswer(testCase)] };
+  return { model: `"${testCase.model}"`, pieces: piecesOf(testCase) };
 }
 
-function wholeAnswer({ model, size }: Case): Buffer {
-  const message = { role: "assistant", content: filler(size), refusal: null };
-  const choices = [{ index: 0, message, logprobs: null, finish_reason: "stop" }];
-  const body = JSON.stringify({
-    id: "chatcmpl-bench",
-    object: "chat.completion",
-    created: 1_767_225_600,
-    model,
-    choices,
-    usage: USAGE,
+function piecesOf(testCase: Case): readonly Buffer[] {
+  if (testCase.kind === "stream") return streamPieces(testCase);
+  return [isVectors(testCase.kind) ? vectorsAnswer(testCase) : chatAnswer(testCase)];
+}
+
+function vectorsAnswer(testCase: Case): Buffer {
+  const data = Array.from({ length: vectorCount(testCase) }, (_, index) => {
+    const numbers = Float32Array.from(
+      { length: DIMENSION },
+      (_number, place) => Math.sin(index * DIMENSION + place) / 40,
+    );
+    const embedding =
+      testCase.kind === "vectors"
+        ? Array.from(numbers, (number) => Number(number.toFixed(9)))
+        : Buffer.from(numbers.buffer).toString("base64");
+    return { object: "embedding", index, embedding };
   });
+  const usage = { prompt_tokens: 800, total_tokens: 800 };
+  return framed(JSON.stringify({ object: "list", data, model: testCase.model, usage }));
+}
+
+function framed(body: string): Buffer {
   return Buffer.from(
     `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+}
+
+function chatAnswer({ model, size }: Case): Buffer {
+  const message = { role: "assistant", content: filler(size), refusal: null };
+  const choices = [{ index: 0, message, logprobs: null, finish_reason: "stop" }];
+  return framed(
+    JSON.stringify({
+      id: "chatcmpl-bench",
+      object: "chat.completion",
+      created: 1_767_225_600,
+      model,
+      choices,
+      usage: USAGE,
+    }),
   );
 }
 
@@ -51,9 +77,9 @@ function streamPieces({ model, size }: Case): readonly Buffer[] {
     chunk([], USAGE),
     "[DONE]",
   ].map((data) => `data: ${data}\n\n`);
-  const framed = events.map((event) => `${event.length.toString(16)}\r\n${event}\r\n`);
+  const chunks = events.map((event) => `${event.length.toString(16)}\r\n${event}\r\n`);
   const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-  return [head + (framed[0] ?? ""), ...framed.slice(1, -1), `${framed.at(-1) ?? ""}0\r\n\r\n`].map((piece) =>
+  return [head + (chunks[0] ?? ""), ...chunks.slice(1, -1), `${chunks.at(-1) ?? ""}0\r\n\r\n`].map((piece) =>
     Buffer.from(piece),
   );
 }

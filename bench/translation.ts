@@ -5,7 +5,7 @@ import type { InferenceRequest } from "../src/canon/request.ts";
 import type { EndpointRow, RouteRow } from "../src/canon/table.ts";
 import { messagesSurface } from "../src/dialects/anthropic-messages/dialect.ts";
 import type { AnswerContext, Surface, Target } from "../src/dialects/dialect.ts";
-import { DIALECTS, isDialectName, type DialectName } from "../src/dialects/names.ts";
+import { GENERATE_DIALECTS, isGenerateDialect, type GenerateDialect } from "../src/dialects/names.ts";
 import { chatSurface } from "../src/dialects/openai-chat/dialect.ts";
 import { completionsSurface } from "../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface } from "../src/dialects/openai-responses/dialect.ts";
@@ -27,7 +27,7 @@ const CHUNKS = 100;
 
 interface Pair {
   readonly surface: string;
-  readonly dialect: DialectName;
+  readonly dialect: GenerateDialect;
   readonly native: boolean;
   readonly request: () => void;
   readonly stream: () => void;
@@ -68,7 +68,7 @@ const ROUTE: RouteRow = {
   operations: ["generate"],
 };
 
-function target(dialect: DialectName): Target {
+function target(dialect: GenerateDialect): Target {
   const endpoint: EndpointRow = {
     id: "e",
     model: "m",
@@ -77,9 +77,10 @@ function target(dialect: DialectName): Target {
     dialect,
     upstreamModel: "upstream-model",
     price: null,
+    batch: { inputs: null, tokens: null },
     capabilities: [],
-    features: [...DIALECTS[dialect].features],
-    nativeFeatures: [...DIALECTS[dialect].features],
+    features: [...GENERATE_DIALECTS[dialect].features],
+    nativeFeatures: [...GENERATE_DIALECTS[dialect].features],
   };
   return {
     endpoint,
@@ -91,6 +92,8 @@ function target(dialect: DialectName): Target {
       defaultMaxOutputTokens: 1_000,
       capabilities: [],
       dimensions: [],
+      defaultDimensions: null,
+      moderationCategories: null,
       signatureFamily: null,
       reasoning: null,
       refuses: [],
@@ -114,7 +117,7 @@ function target(dialect: DialectName): Target {
 }
 
 /** A stream of text as a provider of the dialect sends it, a chunk an event. */
-function upstreamStream(dialect: DialectName): readonly Uint8Array[] {
+function upstreamStream(dialect: GenerateDialect): readonly Uint8Array[] {
   const foreign = UPSTREAM_STREAMS[dialect];
   if (foreign !== undefined) return foreign(CHUNKS);
   const own = Object.values(SURFACES).find(({ surface }) => surface.dialect === dialect);
@@ -141,7 +144,7 @@ function context(surface: Surface, body: JsonObject): AnswerContext {
   return { request: parsed(surface, body), requestId: "req_1", answerId: "1", model: "m", now: () => 1 };
 }
 
-function passage(surface: Surface, body: JsonObject, dialect: DialectName): Passage {
+function passage(surface: Surface, body: JsonObject, dialect: GenerateDialect): Passage {
   const request = parsed(surface, body);
   const native = surface.dialect === dialect;
   const canonical = native ? null : surface.translation.toCanon(request, "reject", NO_EDITS);
@@ -157,8 +160,8 @@ function passage(surface: Surface, body: JsonObject, dialect: DialectName): Pass
 
 function pairs(): readonly Pair[] {
   return Object.entries(SURFACES).flatMap(([name, { surface, body }]) =>
-    Object.keys(DIALECTS)
-      .filter(isDialectName)
+    Object.keys(GENERATE_DIALECTS)
+      .filter(isGenerateDialect)
       .map((dialect): Pair => {
         const chunks = upstreamStream(dialect);
         return {

@@ -22,6 +22,7 @@ export const FAILURE_KINDS = [
   "credentials_missing",
   "saturated",
   "client_closed",
+  "abandoned",
 ] as const;
 
 export type FailureKind = (typeof FAILURE_KINDS)[number];

@@ -29,16 +29,16 @@ export const MODEL_OPERATION_OF = {
   moderations: "moderate",
 } as const satisfies Record<Operation, ModelOperation>;
 
-/** The wire protocol that callers of an operation speak; an endpoint of the same one gets their requests as they are. */
-export const SURFACE_DIALECT_OF: Readonly<Record<Operation, string | null>> = {
+/** The wire protocol, or the family of protocols at one base URL, that callers of an operation speak; an endpoint of the same one gets their requests as they are. */
+export const SURFACE_DIALECT_OF: Readonly<Record<Operation, string>> = {
   "chat.completions": "openai-chat",
   completions: "openai-completions",
   responses: "openai-responses",
   messages: "anthropic-messages",
   "messages.count_tokens": "anthropic-messages",
-  embeddings: null,
-  rerank: null,
-  moderations: null,
+  embeddings: "openai-chat",
+  rerank: "cohere-chat",
+  moderations: "openai-chat",
 };
 
 export function isOperation(value: string): value is Operation {

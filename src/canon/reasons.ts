@@ -22,6 +22,13 @@ export const REASONS = {
     param: "model",
     sentence: "no route of this name is available to the workspace; GET /v1/models lists those that are",
   },
+  moderation_route_missing: {
+    status: 400,
+    kind: "invalid_request",
+    param: "model",
+    sentence:
+      "the request names no model and the workspace has no default_moderation_route in routes.yaml; name a route",
+  },
   operation_not_supported: {
     status: 400,
     kind: "invalid_request",
@@ -76,6 +83,12 @@ export const REASONS = {
     kind: "policy_denied",
     param: "dimensions",
     sentence: "the vector length is not approved for the workspace",
+  },
+  CONTEXT_NOT_APPROVED: {
+    status: 403,
+    kind: "policy_denied",
+    param: "model",
+    sentence: "the context window of the model of {failing} is not approved for embeddings of the workspace",
   },
   SIGNATURE_FAMILY_MISMATCH: {
     status: 403,

@@ -2,6 +2,7 @@ import type { Capability } from "./capability.ts";
 import type { Feature } from "./generate/feature.ts";
 import type { ModelOperation } from "./operation.ts";
 import type { ReasoningEffort } from "./request.ts";
+import type { CategoryMapping } from "./unary/moderate.ts";
 
 /**
  * The compiled routing table: deep-frozen plain JSON, made by `compile/` and read by everybody else. All maps have a null prototype, all
@@ -118,6 +119,10 @@ export interface ModelRow {
   readonly capabilities: readonly Capability[];
   /** Lengths of vectors that the model can make; empty for models that make none. Ascending. */
   readonly dimensions: readonly number[];
+  /** Length of the vectors of requests that name none; `null` for models that make none. */
+  readonly defaultDimensions: number | null;
+  /** What the model's own categories mean in those that callers know; `null` where it has the same. */
+  readonly moderationCategories: CategoryMapping | null;
   /** Who can read this model's signed reasoning; `null` where it signs none. */
   readonly signatureFamily: string | null;
   /** How much the model may think, as its providers want to be told; `null` where routes.yaml does not say. */
@@ -142,6 +147,13 @@ export interface Price {
   readonly request: number;
 }
 
+export interface BatchLimits {
+  /** Inputs; at least 1. `null`: any number. */
+  readonly inputs: number | null;
+  /** Tokens of all inputs together, estimated; `null`: any number. */
+  readonly tokens: number | null;
+}
+
 /** One model at one provider in one region. */
 export interface EndpointRow {
   readonly id: string;
@@ -153,6 +165,8 @@ export interface EndpointRow {
   /** What the provider calls the model. */
   readonly upstreamModel: string;
   readonly price: Price | null;
+  /** How much one call that embeds may hold; means nothing for endpoints that do not. */
+  readonly batch: BatchLimits;
   /** The model's capabilities as far as the dialect expresses them. Sorted. */
   readonly capabilities: readonly Capability[];
   /** What requests of other protocols may ask of this one here. Sorted. */
@@ -183,6 +197,8 @@ export interface Approvals {
   readonly providers: readonly string[];
   readonly capabilities: readonly Capability[];
   readonly dimensions: readonly number[];
+  /** The largest context window of a model that embeds, tokens; `null` approves none. */
+  readonly contextWindow: number | null;
 }
 
 export interface WorkspaceRow {

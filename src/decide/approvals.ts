@@ -88,7 +88,7 @@ function approvalsFor(
       subject: null,
       passes: ({ endpoint }) => approve.regions.includes(endpoint.region),
     },
-    ...dimensionApprovals(table, workspace, shape),
+    ...embeddingApprovals(table, workspace, shape),
     ...signatureApprovals(table, shape),
   ];
 }
@@ -139,13 +139,14 @@ function featureApprovals(shape: RequestShape): readonly Approval[] {
   }));
 }
 
-function dimensionApprovals(table: RoutingTable, workspace: WorkspaceRow, shape: RequestShape): readonly Approval[] {
+/** What vectors are made with: their length and the model's window must both be approved (specification, "Limits", 2). */
+function embeddingApprovals(table: RoutingTable, workspace: WorkspaceRow, shape: RequestShape): readonly Approval[] {
   if (shape.operation !== "embeddings") return [];
-  const asked = shape.dimensions;
+  const { dimensions, contextWindow: largest } = workspace.approve;
   const produced = ({ endpoint }: Candidate): number | null => {
-    const lengths = table.models[endpoint.model]?.dimensions ?? [];
-    // Without a length in the request a provider answers with its longest.
-    return asked === null ? (lengths.at(-1) ?? null) : lengths.includes(asked) ? asked : null;
+    const model = table.models[endpoint.model];
+    const asked = shape.dimensions ?? model?.defaultDimensions ?? null;
+    return asked !== null && model?.dimensions.includes(asked) === true ? asked : null;
   };
   return [
     {
@@ -154,7 +155,16 @@ function dimensionApprovals(table: RoutingTable, workspace: WorkspaceRow, shape:
       subject: null,
       passes: (candidate) => {
         const length = produced(candidate);
-        return length !== null && workspace.approve.dimensions.includes(length);
+        return length !== null && dimensions.includes(length);
+      },
+    },
+    {
+      constraint: "context_window_approved",
+      reason: "CONTEXT_NOT_APPROVED",
+      subject: null,
+      passes: ({ endpoint }) => {
+        const window = table.models[endpoint.model]?.contextWindow ?? null;
+        return window !== null && largest !== null && window <= largest;
       },
     },
   ];

@@ -41,7 +41,9 @@ export function decide(
   at: number,
 ): Decision {
   const workspace = ownRow(table.workspaces, identity.workspace);
-  const route = ownRow(table.routes, question.model);
+  const model = modelAsked(workspace, question);
+  if (model === null) return refusal(table, "", "route_named", "moderation_route_missing");
+  const route = ownRow(table.routes, model);
   if (workspace === null || route === null || !workspace.approve.routes.includes(route.id)) {
     // One answer for "unknown" and "not yours": a difference would tell which routes exist.
     return refusal(table, "", "route_known", "model_not_found");
@@ -50,6 +52,12 @@ export function decide(
     return refusal(table, route.id, "operation_supported", "operation_not_supported");
   }
   return decideRoute(table, policies, workspace, route, identity, question, at);
+}
+
+/** The route's name as the caller wrote it; moderations may leave it to the workspace. `null` where neither names one. */
+function modelAsked(workspace: WorkspaceRow | null, { model, shape }: Question): string | null {
+  if (model !== "" || shape.operation !== "moderations") return model;
+  return workspace?.defaultModerationRoute ?? null;
 }
 
 function decideRoute(

@@ -11,8 +11,8 @@ import type { InferenceRequest, ProtocolHeaders } from "../canon/request.ts";
 import type { EndpointRow, ModelRow, ProviderRow, UnknownFields } from "../canon/table.ts";
 import type { DialectName } from "./names.ts";
 
-/** How a product speaks to us. */
-export interface Surface {
+/** What every surface does with a body before anything is decided. */
+export interface RequestReader {
   /** The wire protocol that the surface speaks; an endpoint of the same one is relayed to, every other is translated for. */
   readonly dialect: DialectName;
   /**
@@ -23,10 +23,15 @@ export interface Surface {
   readonly parse: (body: JsonObject, bytes: number, headers: ProtocolHeaders) => InferenceRequest | ServiceError;
   /** The 400 for members that the route does not take; `null` where it takes all. */
   readonly refuseUnknown: (body: JsonObject, unknownFields: UnknownFields) => ServiceError | null;
-  readonly relay: Relay;
-  readonly translation: Translation;
   /** The body of an error answer. */
   readonly renderError: (error: ServiceError, requestId: string) => string;
+}
+
+/** How a product speaks to us where text is generated. */
+export interface Surface extends RequestReader {
+  readonly kind: "generate";
+  readonly relay: Relay;
+  readonly translation: Translation;
 }
 
 /** A request that a relay has edited, and what was changed on purpose. */

@@ -2,6 +2,7 @@ import { BEDROCK_CONVERSE } from "./facts/bedrock-converse.ts";
 import { COHERE_CHAT } from "./facts/cohere-chat.ts";
 import type { DialectFacts } from "./facts/dialect-facts.ts";
 import { GEMINI } from "./facts/gemini.ts";
+import { BEDROCK_NOVA_EMBED, BEDROCK_RERANK, BEDROCK_TITAN_EMBED, VOYAGE } from "./facts/unary.ts";
 import { CHAT_FLAGS, COMPLETIONS_FLAGS, RESPONSES_FLAGS } from "./facts/openai-flags.ts";
 
 const SAMPLING = [
@@ -29,10 +30,11 @@ const TOOL_CHOICES = [
   "tool_strict",
 ] as const;
 
-/** One row a wire protocol. Vendors are rows of routes.yaml, never of this table. */
-export const DIALECTS = {
+/** Wire protocols that generate, one row each. Some stand for their family: what the same providers speak at the same base URL. */
+export const GENERATE_DIALECTS = {
   "openai-chat": {
-    operations: ["generate"],
+    operations: ["generate", "embed", "rerank", "moderate"],
+    maxBatch: 2048,
     expresses: [
       "tools",
       "custom_tools",
@@ -70,6 +72,7 @@ export const DIALECTS = {
       "image_url",
       "image_detail",
       "file_of_other_type",
+      "token_inputs",
     ],
     optional: [],
     takesBudgets: false,
@@ -210,7 +213,23 @@ export const DIALECTS = {
   "cohere-chat": COHERE_CHAT,
 } as const satisfies Record<string, DialectFacts>;
 
+/** Wire protocols that answer one JSON request with one JSON document, and do not generate. */
+const UNARY_DIALECTS = {
+  voyage: VOYAGE,
+  "bedrock-titan-embed": BEDROCK_TITAN_EMBED,
+  "bedrock-nova-embed": BEDROCK_NOVA_EMBED,
+  "bedrock-rerank": BEDROCK_RERANK,
+} as const satisfies Record<string, DialectFacts>;
+
+/** One row a wire protocol. Vendors are rows of routes.yaml, never of this table. */
+export const DIALECTS = { ...GENERATE_DIALECTS, ...UNARY_DIALECTS };
+
+export type GenerateDialect = keyof typeof GENERATE_DIALECTS;
 export type DialectName = keyof typeof DIALECTS;
+
+export function isGenerateDialect(value: string): value is GenerateDialect {
+  return Object.hasOwn(GENERATE_DIALECTS, value);
+}
 
 export function isDialectName(value: string): value is DialectName {
   return Object.hasOwn(DIALECTS, value);

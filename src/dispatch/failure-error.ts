@@ -25,6 +25,7 @@ const SENTENCES: Readonly<Record<FailureKind, string>> = {
   credentials_missing: "the provider has no credentials on this server",
   saturated: "as many calls to the provider are under way as routes.yaml allows",
   client_closed: "the client went away",
+  abandoned: "the router gave the call up, because another part of the request had failed",
 };
 
 const TIMEOUTS: ReadonlySet<FailureKind> = new Set([

@@ -30,6 +30,7 @@ const STEPS: Readonly<Record<FailureKind, NextStep>> = {
   credentials_missing: "fall_back",
   saturated: "fall_back",
   client_closed: "stop",
+  abandoned: "stop",
 };
 
 /**

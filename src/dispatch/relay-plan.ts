@@ -39,8 +39,10 @@ export interface AttemptReport {
   readonly translated: boolean;
   readonly failure: UpstreamFailure | null;
   readonly status: number | null;
-  /** Milliseconds. */
+  /** Milliseconds; the longest where several calls are told of together. */
   readonly duration: number;
+  /** Calls that ended alike, where a request was sent in parts; one where absent. */
+  readonly calls?: number;
 }
 
 export interface RelayOutcome {

@@ -98,6 +98,8 @@ export interface AttemptRecord {
   readonly simulated: boolean;
   /** The endpoint spoke another protocol than the caller; absent in older records. */
   readonly translated?: boolean;
+  /** How many calls of a batch ended like this; one where absent. `duration` is that of the longest. */
+  readonly calls?: number;
 }
 
 /** Written after the answer has ended. */
@@ -114,6 +116,8 @@ export interface OutcomeRecord {
   readonly stripped: readonly Word[];
   /** What translations of request and answer left out or changed; absent in older records. */
   readonly losses?: readonly Loss[];
+  /** The request whose calls answered this one too, because both have one idempotency key. */
+  readonly joined?: Word;
   /** Tokens; `null` where the upstream did not say. */
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;

@@ -7,12 +7,14 @@ export interface Bounds {
   readonly deadline: number;
   /** Attempts at providers, 1 to 10. */
   readonly maxAttempts: number;
+  /** Most inputs in one call of a batch, at least 1; `null` where the caller does not say. */
+  readonly maxBatchSize: number | null;
 }
 
 const MAXIMUM_ATTEMPTS = 10;
 
 /**
- * Reads `x-request-timeout-ms` (milliseconds) or `x-stainless-timeout` (seconds, sent by official clients), and `x-max-attempts`. The
+ * Reads `x-request-timeout-ms` (milliseconds) or `x-stainless-timeout` (seconds, sent by official clients), `x-max-attempts`, and `x-max-batch-size`. The
  * operator's ceiling holds whatever they say.
  */
 export function readBounds(headers: IncomingHttpHeaders, ceiling: number): Bounds | ServiceError {
@@ -27,9 +29,14 @@ export function readBounds(headers: IncomingHttpHeaders, ceiling: number): Bound
   if (attempts === "invalid" || (attempts !== null && (!Number.isInteger(attempts) || attempts < 1))) {
     return invalidRequest("invalid_max_attempts", "x-max-attempts must be a whole number, at least 1");
   }
+  const batch = readNumber(headers["x-max-batch-size"]);
+  if (batch === "invalid" || (batch !== null && (!Number.isInteger(batch) || batch < 1))) {
+    return invalidRequest("invalid_max_batch_size", "x-max-batch-size must be a whole number, at least 1");
+  }
   return {
     deadline: performance.now() + Math.min(exact ?? hinted, ceiling),
     maxAttempts: Math.min(attempts ?? MAXIMUM_ATTEMPTS, MAXIMUM_ATTEMPTS),
+    maxBatchSize: batch,
   };
 }
 

@@ -3,8 +3,8 @@ import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import { denialError } from "../canon/reasons.ts";
 import type { InferenceRequest } from "../canon/request.ts";
-import type { EndpointRow, RouteRow } from "../canon/table.ts";
-import type { AnswerContext } from "../dialects/dialect.ts";
+import type { RouteRow } from "../canon/table.ts";
+import type { Surface } from "../dialects/dialect.ts";
 import { openPassage } from "../dialects/translation/passage.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
 import { admit } from "./authenticate.ts";
@@ -17,7 +17,8 @@ import type { Runtime, Snapshot } from "./runtime.ts";
 import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
 import type { BodyValidator } from "./contract/validate.ts";
 import { protocolHeaders } from "./protocol-headers.ts";
-import { prepareTranslations, targetOf, upstreamOf, type TranslatableDecision } from "./translation.ts";
+import { answerContext, prepareTranslations, targetOf, upstreamOf, type TranslatableDecision } from "./translation.ts";
+import { answerUnary } from "./unary/answer-unary.ts";
 
 /**
  * One inference request, from its first byte to its last: who calls, what is asked, where it may go, what came back, what is recorded.
@@ -62,7 +63,8 @@ export async function handleInference(
   }
 }
 
-interface Call {
+/** One inference request and everything it is handled with. */
+export interface InferenceCall {
   readonly runtime: Runtime;
   readonly endpoint: InferenceEndpoint;
   readonly validate: BodyValidator;
@@ -75,7 +77,7 @@ interface Call {
 }
 
 /** Gives the refusal to send, or `null` when the answer has been sent. */
-async function handle(call: Call): Promise<ServiceError | null> {
+async function handle(call: InferenceCall): Promise<ServiceError | null> {
   const { runtime, endpoint, incoming, snapshot, recorder } = call;
   const bounds = readBounds(incoming.headers, runtime.limits.requestTime);
   if ("code" in bounds) return recorder.refuse(snapshot, null, bounds);
@@ -91,11 +93,11 @@ async function handle(call: Call): Promise<ServiceError | null> {
   if (invalid !== null) return recorder.refuse(snapshot, identity, invalid);
   const request = endpoint.surface.parse(body.value, body.bytes, protocolHeaders(incoming.headers));
   if ("code" in request) return recorder.refuse(snapshot, identity, request);
-  return decideAndRelay(call, identity, request, bounds);
+  return decideAndAnswer(call, identity, request, bounds);
 }
 
-async function decideAndRelay(
-  call: Call,
+async function decideAndAnswer(
+  call: InferenceCall,
   identity: Identity,
   request: InferenceRequest,
   bounds: Bounds,
@@ -110,21 +112,24 @@ async function decideAndRelay(
   if (route === undefined) throw new Error("pipeline: a decision for a route that its table does not have");
   const unknown = endpoint.surface.refuseUnknown(request.body, route.unknownFields);
   if (unknown !== null) return recorder.refuse(snapshot, identity, unknown);
-  const { table } = snapshot.decider;
-  const prepared = prepareTranslations(table, endpoint.surface, request, route, decision);
+  const { surface } = endpoint;
+  if (surface.kind === "unary") return answerUnary(call, surface, identity, request, route, decision, bounds);
+  const prepared = prepareTranslations(snapshot.decider.table, surface, request, route, decision);
   if ("code" in prepared) return recorder.refuse(snapshot, identity, prepared);
-  return relay(call, request, prepared, route, bounds, recorder.decided(identity, request, prepared.decision));
+  const recorded = recorder.decided(identity, request, prepared.decision);
+  return relay(call, surface, request, prepared, route, bounds, recorded);
 }
 
 async function relay(
-  call: Call,
+  call: InferenceCall,
+  surface: Surface,
   request: InferenceRequest,
   { decision, prepared }: TranslatableDecision,
   route: RouteRow,
   bounds: Bounds,
   recorded: Promise<ServiceError | null>,
 ): Promise<ServiceError | null> {
-  const { endpoint, snapshot, recorder, requestId } = call;
+  const { snapshot, recorder, requestId } = call;
   const { table } = snapshot.decider;
   recorder.dispatched();
   const outcome = await relayPlan(
@@ -136,7 +141,7 @@ async function relay(
         const context = answerContext(request, requestId, candidate.endpoint);
         const translation = prepared.get(candidate.endpoint.id) ?? null;
         const options = {
-          surface: endpoint.surface,
+          surface,
           request,
           prepared: translation,
           route,
@@ -162,16 +167,6 @@ async function relay(
   if ("code" in outcome) return outcome;
   recorder.relayed(outcome);
   return outcome.error;
-}
-
-function answerContext(request: InferenceRequest, requestId: string, endpoint: EndpointRow): AnswerContext {
-  return {
-    request,
-    requestId,
-    answerId: requestId.replace(/^req_/, ""),
-    model: endpoint.upstreamModel,
-    now: () => Math.floor(Date.now() / 1000),
-  };
 }
 
 /** The decision could not be put on disk, so nothing may be answered (architecture.md, "Durability stance"). */

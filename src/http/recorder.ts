@@ -96,9 +96,10 @@ export class Recorder {
     this.#outcome = { ...this.#outcome, status: error.status, attempts: this.#attempts };
   }
 
-  relayed(outcome: RelayOutcome): void {
+  /** @param joined the request whose calls answered this one. */
+  relayed(outcome: RelayOutcome, joined: string | null = null): void {
     this.#attempts = outcome.attempts.map(
-      ({ candidate: { endpoint }, failure, status, duration, simulated, translated }) => ({
+      ({ candidate: { endpoint }, failure, status, duration, simulated, translated, calls }) => ({
         endpoint: asWord(endpoint.id),
         provider: asWord(endpoint.provider),
         region: asWord(endpoint.region),
@@ -107,6 +108,7 @@ export class Recorder {
         duration: rounded(duration),
         simulated,
         translated,
+        ...(calls === undefined ? {} : { calls }),
       }),
     );
     this.#outcome = {
@@ -117,6 +119,7 @@ export class Recorder {
       attempts: this.#attempts,
       stripped: outcome.stripped.map((name) => asWord(name)),
       losses: outcome.losses,
+      ...(joined === null ? {} : { joined: asWord(joined) }),
       inputTokens: outcome.usage?.input ?? null,
       outputTokens: outcome.usage?.output ?? null,
       cacheReadTokens: outcome.usage?.cacheRead ?? null,

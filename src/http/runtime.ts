@@ -2,6 +2,7 @@ import type { Identity } from "../canon/identity.ts";
 import type { Decider } from "../decide/decider.ts";
 import type { Connection } from "../dispatch/connections.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+import type { UnaryRequests } from "./unary/answer-unary.ts";
 
 /** Bounds of one server; all have defaults in `cli/serve.ts`. */
 export interface ServerLimits {
@@ -42,6 +43,8 @@ export interface Runtime {
     readonly decide: (record: DecisionRecord) => Promise<void>;
     readonly settle: (record: OutcomeRecord) => void;
   };
+  /** Requests that are under way and may be joined by others with the same idempotency key. */
+  readonly running: UnaryRequests;
   readonly newRequestId: () => string;
   readonly limits: ServerLimits;
   readonly build: BuildFacts;

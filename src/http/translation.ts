@@ -2,8 +2,8 @@ import type { Candidate, RouteDecision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { EndpointRow, RouteRow, RoutingTable } from "../canon/table.ts";
-import type { Surface, Target, Upstream } from "../dialects/dialect.ts";
-import { isDialectName } from "../dialects/names.ts";
+import type { AnswerContext, Surface, Target, Upstream } from "../dialects/dialect.ts";
+import { isGenerateDialect } from "../dialects/names.ts";
 import { UPSTREAMS } from "../dialects/table.ts";
 import { prepareTranslation, type PreparedTranslation } from "../dialects/translation/prepare.ts";
 
@@ -30,24 +30,36 @@ export function prepareTranslations(
   if (foreign.length === 0) return { decision, prepared: NONE };
   const canonical = surface.translation.toCanon(request, route.unknownFields, decision.edits);
   const prepared = new Map<string, PreparedTranslation>();
-  const failing = new Set<Candidate>();
-  let refusal: ServiceError | null = null;
-  for (const candidate of foreign) {
-    const { endpoint } = candidate;
+  const refusals = new Map<string, ServiceError>();
+  for (const { endpoint } of foreign) {
     const made =
       "code" in canonical
         ? canonical
         : prepareTranslation(canonical, route, request.shape, targetOf(table, endpoint), upstreamOf(endpoint));
-    if ("code" in made) {
-      refusal ??= made;
-      failing.add(candidate);
-    } else {
-      prepared.set(endpoint.id, made);
-    }
+    if ("code" in made) refusals.set(endpoint.id, made);
+    else prepared.set(endpoint.id, made);
   }
-  if (refusal === null) return { decision, prepared };
-  const [first, ...rest] = decision.plan.filter((candidate) => !failing.has(candidate));
-  const mayNarrow = route.onGap === "narrow" && [...failing].every(({ rank }) => rank === "fallback");
+  const narrowed = withoutRefusing(route, decision, refusals);
+  return "code" in narrowed ? narrowed : { decision: narrowed, prepared };
+}
+
+/**
+ * The decision without the places that cannot be told the request; the first of their refusals where the route does not leave fallbacks out
+ * for that (`on_gap: deny`), or where nothing else is left.
+ *
+ * @param refusals endpoint id → its 400, in the order of the plan.
+ */
+export function withoutRefusing(
+  route: RouteRow,
+  decision: RouteDecision,
+  refusals: ReadonlyMap<string, ServiceError>,
+): RouteDecision | ServiceError {
+  const [refusal] = refusals.values();
+  if (refusal === undefined) return decision;
+  const isFailing = ({ endpoint }: Candidate): boolean => refusals.has(endpoint.id);
+  const [first, ...rest] = decision.plan.filter((candidate) => !isFailing(candidate));
+  const failing = decision.plan.filter(isFailing);
+  const mayNarrow = route.onGap === "narrow" && failing.every(({ rank }) => rank === "fallback");
   if (first === undefined || !mayNarrow) return refusal;
   const entry = {
     policy: "approvals",
@@ -56,10 +68,10 @@ export function prepareTranslations(
     constraint: "request_translatable",
     verdict: "fail",
     reason: refusal.code,
-    failing: [...failing].map(({ endpoint }) => endpoint.id),
+    failing: failing.map(({ endpoint }) => endpoint.id),
     effect: "narrowed",
   } as const;
-  return { decision: { ...decision, plan: [first, ...rest], trace: [...decision.trace, entry] }, prepared };
+  return { ...decision, plan: [first, ...rest], trace: [...decision.trace, entry] };
 }
 
 const NONE: ReadonlyMap<string, PreparedTranslation> = new Map();
@@ -72,6 +84,18 @@ export function targetOf(table: RoutingTable, endpoint: EndpointRow): Target {
 }
 
 export function upstreamOf({ dialect }: EndpointRow): Upstream {
-  if (!isDialectName(dialect)) throw new Error("translation: the table names a dialect that does not exist");
+  if (!isGenerateDialect(dialect))
+    throw new Error("translation: an endpoint that generates in a dialect that does not");
   return UPSTREAMS[dialect];
+}
+
+/** What an answer is rendered with. */
+export function answerContext(request: InferenceRequest, requestId: string, endpoint: EndpointRow): AnswerContext {
+  return {
+    request,
+    requestId,
+    answerId: requestId.replace(/^req_/, ""),
+    model: endpoint.upstreamModel,
+    now: () => Math.floor(Date.now() / 1000),
+  };
 }

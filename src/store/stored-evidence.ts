@@ -88,6 +88,7 @@ const ATTEMPT = {
   duration: isNumber,
   simulated: isFlag,
   translated: (value) => value === undefined || isFlag(value),
+  calls: (value) => value === undefined || isNumber(value),
 } satisfies Record<keyof AttemptRecord, Check>;
 
 const OUTCOME = {
@@ -99,6 +100,7 @@ const OUTCOME = {
   attempts: isListOf(hasShape(ATTEMPT)),
   stripped: isListOf(isText),
   losses: (value) => value === undefined || isListOf(isOneOf(Object.keys(LOSSES)))(value),
+  joined: (value) => value === undefined || isText(value),
   inputTokens: isNumberOrNull,
   outputTokens: isNumberOrNull,
   cacheReadTokens: isNumberOrNull,

@@ -208,9 +208,9 @@ describe("approvals of the table", () => {
   it("approves the length of vectors, the longest one where the request names none", () => {
     const rows = (dimensions: readonly number[]) =>
       table({
-        models: [model("m", { operations: ["embed"], dimensions: [256, 1024] })],
+        models: [model("m", { operations: ["embed"], dimensions: [256, 1024], contextWindow: 8_000 })],
         routes: [route("r", "a", [], { operations: ["embed"] })],
-        workspaces: [workspace("w", { dimensions })],
+        workspaces: [workspace("w", { dimensions, contextWindow: 8_000 })],
       });
     const asked = (dimensions: number | null) => question({ shape: shape({ operation: "embeddings", dimensions }) });
     expect(plan(decide(rows([1024]), fakePolicies(), identity, asked(null), NOW))).toEqual(["a"]);
@@ -219,6 +219,56 @@ describe("approvals of the table", () => {
     expect(reason(decide(rows([256, 1024]), fakePolicies(), identity, asked(512), NOW))).toBe(
       "DIMENSIONS_NOT_APPROVED",
     );
+  });
+
+  it("approves the usual length of a model rather than its longest where they differ", () => {
+    const rows = (dimensions: readonly number[]) =>
+      table({
+        models: [
+          model("m", { operations: ["embed"], dimensions: [256, 1024], defaultDimensions: 256, contextWindow: 8_000 }),
+        ],
+        routes: [route("r", "a", [], { operations: ["embed"] })],
+        workspaces: [workspace("w", { dimensions, contextWindow: 8_000 })],
+      });
+    const asked = question({ shape: shape({ operation: "embeddings", dimensions: null }) });
+    expect(plan(decide(rows([256]), fakePolicies(), identity, asked, NOW))).toEqual(["a"]);
+    expect(reason(decide(rows([1024]), fakePolicies(), identity, asked, NOW))).toBe("DIMENSIONS_NOT_APPROVED");
+  });
+
+  it.each([
+    ["as large as approved", 8_000, 8_000, null],
+    ["smaller", 2_000, 8_000, null],
+    ["larger", 8_001, 8_000, "CONTEXT_NOT_APPROVED"],
+    ["unknown", null, 8_000, "CONTEXT_NOT_APPROVED"],
+    ["any, where none is approved", 2_000, null, "CONTEXT_NOT_APPROVED"],
+  ])("a model's context window for embeddings: %s", (_name, window, largest, expected) => {
+    const rows = table({
+      models: [model("m", { operations: ["embed"], dimensions: [256], contextWindow: window })],
+      routes: [route("r", "a", [], { operations: ["embed"] })],
+      workspaces: [workspace("w", { dimensions: [256], contextWindow: largest })],
+    });
+    const decision = decide(
+      rows,
+      fakePolicies(),
+      identity,
+      question({ shape: shape({ operation: "embeddings" }) }),
+      NOW,
+    );
+    expect(decision.outcome === "deny" ? reason(decision) : null).toBe(expected);
+  });
+
+  it("takes the workspace's moderation route where the request names none", () => {
+    const rows = (defaultModerationRoute: string | null) =>
+      table({
+        models: [model("m", { operations: ["moderate"] })],
+        routes: [route("r", "a", [], { operations: ["moderate"] })],
+        workspaces: [workspace("w", {}, { defaultModerationRoute })],
+      });
+    const asked = question({ model: "", shape: shape({ operation: "moderations" }) });
+    expect(plan(decide(rows("r"), fakePolicies(), identity, asked, NOW))).toEqual(["a"]);
+    expect(reason(decide(rows(null), fakePolicies(), identity, asked, NOW))).toBe("moderation_route_missing");
+    const chat = question({ model: "", shape: shape({ operation: "chat.completions" }) });
+    expect(reason(decide(rows("r"), fakePolicies(), identity, chat, NOW))).toBe("model_not_found");
   });
 });
 

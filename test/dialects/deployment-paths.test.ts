@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
 import type { ProviderRow } from "../../src/canon/table.ts";
 import type { Surface, Target } from "../../src/dialects/dialect.ts";
-import type { DialectName } from "../../src/dialects/names.ts";
+import type { GenerateDialect } from "../../src/dialects/names.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
@@ -17,13 +17,13 @@ const CHAT: JsonObject = { model: "r", messages: [{ role: "user", content: "hi" 
 const COMPLETION: JsonObject = { model: "r", prompt: "hi" };
 const RESPONSE: JsonObject = { model: "r", input: "hi" };
 
-function place(dialect: DialectName, more: Partial<ProviderRow>): Target {
+function place(dialect: GenerateDialect, more: Partial<ProviderRow>): Target {
   const target = targetOf(dialect);
   const endpoint = { ...target.endpoint, upstreamModel: "my dep/1" };
   return { ...target, endpoint, provider: { ...target.provider, ...more } };
 }
 
-function passage(surface: Surface, body: JsonObject, dialect: DialectName, more: Partial<ProviderRow>): Passage {
+function passage(surface: Surface, body: JsonObject, dialect: GenerateDialect, more: Partial<ProviderRow>): Passage {
   const request = surface.parse(body, 100, NO_HEADERS);
   if ("code" in request) throw new Error(request.message);
   const target = place(dialect, more);
@@ -40,7 +40,7 @@ const DEPLOYED = { flags: ["deployment_paths"], apiVersion: "2024-10-21" };
 const VERSIONED = { apiVersion: "2024-05-01-preview" };
 
 describe("Azure's addresses", () => {
-  it.each<[string, Surface, JsonObject, DialectName, Partial<ProviderRow>, string]>([
+  it.each<[string, Surface, JsonObject, GenerateDialect, Partial<ProviderRow>, string]>([
     [
       "chat, relayed",
       chatSurface,

@@ -3,7 +3,7 @@ import { parse } from "yaml";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import { compileTable } from "../../src/compile/compile-table.ts";
-import { DIALECTS, isDialectName } from "../../src/dialects/names.ts";
+import { GENERATE_DIALECTS, isGenerateDialect } from "../../src/dialects/names.ts";
 import { UPSTREAMS } from "../../src/dialects/table.ts";
 import { readSections, readText, type Section } from "../policy/documents/document.ts";
 
@@ -72,7 +72,7 @@ function destination({ endpoints, models, providers }: RoutingTable, id: string)
   const model = endpoint === undefined ? undefined : models[endpoint.model];
   const provider = endpoint === undefined ? undefined : providers[endpoint.provider];
   if (endpoint === undefined || model === undefined || provider === undefined) throw new Error(id);
-  if (!isDialectName(endpoint.dialect)) throw new Error(endpoint.dialect);
+  if (!isGenerateDialect(endpoint.dialect)) throw new Error(endpoint.dialect);
   const upstream = UPSTREAMS[endpoint.dialect];
   const target = { endpoint, model, provider };
   const formatted = upstream.format(REQUEST, target);
@@ -118,7 +118,7 @@ describe("docs/providers.md", () => {
 
   describe.each(sections.map((section) => [section.heading, section] as const))("%s", (_name, section) => {
     const { text, rows, needs } = rowsOf(section);
-    const isMissing = needs !== null && !Object.hasOwn(DIALECTS, needs);
+    const isMissing = needs !== null && !Object.hasOwn(GENERATE_DIALECTS, needs);
 
     it("says where it goes, what is not verified, and whence it knows", () => {
       for (const line of ["Goes to", "Not verified", "Source"]) expect(said(section, line), line).not.toBe("");
@@ -134,7 +134,7 @@ describe("docs/providers.md", () => {
         isJsonObject(row) ? row["dialect"] : null,
       );
       for (const dialect of dialects) {
-        if (needs === null) expect(Object.keys(DIALECTS)).toContain(dialect);
+        if (needs === null) expect(Object.keys(GENERATE_DIALECTS)).toContain(dialect);
         else expect(dialect).toBe(needs);
       }
     });

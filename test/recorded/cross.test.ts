@@ -4,7 +4,7 @@ import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import type { InferenceRequest } from "../../src/canon/request.ts";
 import type { AnswerContext, Surface } from "../../src/dialects/dialect.ts";
-import { DIALECTS, type DialectName } from "../../src/dialects/names.ts";
+import { GENERATE_DIALECTS, type GenerateDialect } from "../../src/dialects/names.ts";
 import { SseFramer } from "../../src/dialects/sse.ts";
 import { UPSTREAMS } from "../../src/dialects/table.ts";
 import { refusingEnds } from "../../src/dialects/translation/impossible-ends.ts";
@@ -30,10 +30,10 @@ type Fate =
   | { readonly kind: "mapped" | "lossy"; readonly line: string; readonly body: string }
   | { readonly kind: "refused"; readonly line: string };
 
-function fateOf(surface: SurfaceDialect, dialect: DialectName, body: JsonObject): Fate {
+function fateOf(surface: SurfaceDialect, dialect: GenerateDialect, body: JsonObject): Fate {
   const request = SURFACES[surface].parse(body, JSON.stringify(body).length, NO_HEADERS);
   if ("code" in request) return { kind: "refused", line: `${request.code} ${request.param ?? ""}` };
-  const facts = DIALECTS[dialect];
+  const facts = GENERATE_DIALECTS[dialect];
   const { needs, features } = request.shape;
   const need = needs.find((capability) => !facts.expresses.some((own) => own === capability));
   if (need !== undefined) return { kind: "refused", line: `capability ${need} ${request.paths.get(need) ?? "?"}` };
@@ -117,7 +117,7 @@ function patternOf({ path }: Leaf): string {
  * What disappeared: leaves that can be changed and taken out without any difference, neither in what is sent nor in what is recorded as
  * lost. A leaf that says a default only differs when it is changed; one that is lost on record when all of its kind are taken out.
  */
-function silentLeaves(surface: SurfaceDialect, dialect: DialectName, body: JsonObject, fate: Fate): readonly string[] {
+function silentLeaves(surface: SurfaceDialect, dialect: GenerateDialect, body: JsonObject, fate: Fate): readonly string[] {
   if (fate.kind === "refused") return [];
   const leaves = leavesOf(body).filter(({ path }) => !path.some((name) => OWNED.has(String(name))));
   const step = Math.max(1, Math.floor(leaves.length / 40));
@@ -172,7 +172,7 @@ if ("code" in canonical) throw new Error(canonical.message);
 const ASKED = canonical.request;
 
 function translate(
-  recorded: DialectName,
+  recorded: GenerateDialect,
   surface: SurfaceDialect,
   bytes: readonly Uint8Array[],
 ): {
@@ -280,7 +280,7 @@ describe.skipIf(!present)("recorded traffic crossed (skipped where ../shared/rec
 });
 
 /** What each protocol's providers say when an answer is whole. */
-const ENDS: Readonly<Record<DialectName, RegExp>> = {
+const ENDS: Readonly<Record<GenerateDialect, RegExp>> = {
   "openai-chat": /"finish_reason":\s*"\w|\[DONE\]/,
   "openai-completions": /"finish_reason":\s*"\w|\[DONE\]/,
   "openai-responses": /"type":\s*"response\.(completed|incomplete)"/,
@@ -290,12 +290,12 @@ const ENDS: Readonly<Record<DialectName, RegExp>> = {
   "bedrock-converse": /messageStop/,
 };
 
-function saidItsEnd(protocol: DialectName, bytes: readonly Uint8Array[]): boolean {
+function saidItsEnd(protocol: GenerateDialect, bytes: readonly Uint8Array[]): boolean {
   return ENDS[protocol].test(Buffer.concat(bytes).toString());
 }
 
 /** Where the streams of a protocol stand, if not in the file of its name. */
-const STREAM_FILES: Readonly<Partial<Record<DialectName, string>>> = { "bedrock-converse": "bedrock-converse-stream" };
+const STREAM_FILES: Readonly<Partial<Record<GenerateDialect, string>>> = { "bedrock-converse": "bedrock-converse-stream" };
 
 /** Frames begin with their length, 32 bits, most significant byte first. */
 function framesOf(bytes: Buffer): readonly Uint8Array[] {

@@ -1,13 +1,13 @@
 import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
 import type { AnswerContext, Surface, Target } from "../../src/dialects/dialect.ts";
 import type { InferenceRequest } from "../../src/canon/request.ts";
-import { DIALECTS, isDialectName, type DialectName } from "../../src/dialects/names.ts";
+import { GENERATE_DIALECTS, isGenerateDialect, type GenerateDialect } from "../../src/dialects/names.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
 import { endpoint, model, provider } from "./table.ts";
 
-export const DIALECT_NAMES: readonly DialectName[] = Object.keys(DIALECTS).filter(isDialectName);
+export const DIALECT_NAMES: readonly GenerateDialect[] = Object.keys(GENERATE_DIALECTS).filter(isGenerateDialect);
 
 /** The generation surface of each dialect that products speak too. */
 export const SURFACES = {
@@ -15,7 +15,7 @@ export const SURFACES = {
   "openai-completions": completionsSurface,
   "openai-responses": responsesSurface,
   "anthropic-messages": messagesSurface,
-} as const satisfies Partial<Record<DialectName, Surface>>;
+} as const satisfies Partial<Record<GenerateDialect, Surface>>;
 
 export type SurfaceDialect = keyof typeof SURFACES;
 
@@ -24,8 +24,8 @@ export const SURFACE_DIALECTS: readonly SurfaceDialect[] = DIALECT_NAMES.filter(
 );
 
 /** An endpoint of the dialect that has everything the dialect has. */
-export function targetOf(dialect: DialectName): Target {
-  const facts = DIALECTS[dialect];
+export function targetOf(dialect: GenerateDialect): Target {
+  const facts = GENERATE_DIALECTS[dialect];
   return {
     endpoint: endpoint("e", { dialect, upstreamModel: "upstream-model", capabilities: facts.expresses.toSorted() }),
     model: model("m", { defaultMaxOutputTokens: 4_096, signatureFamily: "family" }),

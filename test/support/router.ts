@@ -8,6 +8,7 @@ import { createDecider } from "../../src/decide/decider.ts";
 import { ConnectionPools } from "../../src/dispatch/connections.ts";
 import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
 import { SnapshotHolder, type Runtime } from "../../src/http/runtime.ts";
+import { RunningRequests } from "../../src/http/unary/joined.ts";
 import { createApp, listen } from "../../src/http/server.ts";
 import { endpoint, fakePolicies, identity, provider, route, table } from "./table.ts";
 
@@ -115,6 +116,7 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
       },
       settle: (record) => void outcomes.push(record),
     },
+    running: new RunningRequests(),
     newRequestId: () => `req_${(requests += 1)}`,
     limits: { bodyBytes: 1_000_000, answerBytes: 1_000_000, requestTime: 10_000, bodyTime: 500, writeTime: 2_000 },
     build: { id: "test", contractSha256: "c", contract: "{}", startedAt: performance.now() },

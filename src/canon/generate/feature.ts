@@ -45,6 +45,9 @@ export const FEATURES = {
   parallel_tool_calls_off: "parallel tool calls switched off",
   schema_with_tools: "a response format together with tools",
   constrained_schema: "a response schema together with reasoning or a forced tool",
+  token_inputs: "inputs given as tokens",
+  input_purpose: "input_type, which says what the vectors are for",
+  document_limit: "max_tokens_per_doc",
 } as const satisfies Record<string, string>;
 
 export type Feature = keyof typeof FEATURES;

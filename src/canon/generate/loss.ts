@@ -59,6 +59,8 @@ export const LOSSES = {
   text_parts_joined: "Several text parts of a message were sent as one text",
   reasoning_placeholder:
     "A message of the history that had no reasoning was sent with a space for it, because the provider demands some",
+  input_purpose_defaulted:
+    "Inputs without an `input_type` were sent as documents, because the protocol wants to know what they are for",
   finish_synthesised: "The provider ended its answer properly without saying why; `stop` was said",
 } as const satisfies Record<string, string>;
 

@@ -3,6 +3,7 @@ import type { Diagnostic } from "../../canon/diagnostic.ts";
 import { ConnectionPools } from "../../dispatch/connections.ts";
 import { contractSha256, openApiDocument } from "../../http/contract/openapi.ts";
 import { SnapshotHolder, type Runtime, type ServerLimits } from "../../http/runtime.ts";
+import { RunningRequests } from "../../http/unary/joined.ts";
 import { createApp, listen, type Listening } from "../../http/server.ts";
 import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
 import { startMock, type MockServer } from "../../mock/server.ts";
@@ -158,6 +159,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     verify: (token, now) => keys.verify(token, now),
     lookUp: keys.lookUp,
     evidence: { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
+    running: new RunningRequests(),
     newRequestId,
     limits: { ...DEFAULT_LIMITS, ...parts.limits },
     build: {

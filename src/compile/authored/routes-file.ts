@@ -1,3 +1,4 @@
+import type { CategoryMapping } from "../../canon/unary/moderate.ts";
 import type { Capability } from "../../canon/capability.ts";
 import type { Feature } from "../../canon/generate/feature.ts";
 import type { ModelOperation } from "../../canon/operation.ts";
@@ -79,6 +80,8 @@ export interface AuthoredModel {
   readonly default_max_output_tokens?: number;
   readonly capabilities?: readonly Capability[];
   readonly dimensions?: readonly number[];
+  readonly default_dimensions?: number;
+  readonly moderation_categories?: CategoryMapping;
   readonly signature_family?: string;
   readonly reasoning?: AuthoredReasoning;
   readonly refuses?: readonly Feature[];
@@ -99,6 +102,7 @@ export interface AuthoredEndpoint {
   readonly region?: string;
   readonly capabilities?: readonly Capability[];
   readonly price?: AuthoredPrice;
+  readonly batch?: { readonly inputs?: number; readonly tokens?: number };
 }
 
 export interface AuthoredPrice {
@@ -135,6 +139,7 @@ export interface AuthoredApprovals {
   readonly providers: readonly string[];
   readonly capabilities?: readonly Capability[];
   readonly dimensions?: readonly number[];
+  readonly context_window?: number;
 }
 
 export interface AuthoredLimits {

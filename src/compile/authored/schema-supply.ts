@@ -4,6 +4,7 @@ import {
   DEFAULT_TIMEOUTS,
   DEFAULT_TRAINS_ON_DATA,
 } from "../normalised/defaults.ts";
+import { MODERATION_CATEGORIES } from "../../canon/unary/moderate.ts";
 import { choose, list, object, ref, type Schema } from "./schema.ts";
 
 /** A row of `providers`. */
@@ -101,6 +102,25 @@ export const model: Schema = object(
       minimum: 1,
       maximum: 65_536,
     }),
+    default_dimensions: {
+      type: "integer",
+      minimum: 1,
+      maximum: 65_536,
+      description:
+        "Length of the vectors of requests that name none. The longest unless set; answers with vectors of another length are refused.",
+    },
+    moderation_categories: {
+      type: "object",
+      description:
+        "For models whose categories are not OpenAI's: each of their own → those of callers that it counts for. An empty list: callers are not told of it. An answer with a category that is not listed is refused.",
+      minProperties: 1,
+      propertyNames: {
+        type: "string",
+        pattern: "^[a-z][a-z0-9_/-]{0,63}$",
+        patternErrorMessage: "a category as the provider writes it, such as `violence_and_threats`",
+      },
+      additionalProperties: list("Categories of callers.", { enum: [...MODERATION_CATEGORIES] }),
+    },
     signature_family: ref(
       "word",
       "Models of one family can read each other's signed reasoning. Leave out where a model signs none.",
@@ -160,6 +180,20 @@ export const endpoint: Schema = object(
       },
       ["input", "output"],
     ),
+    batch: object("How much one call that embeds may hold. Larger batches are sent in parts, and come back whole.", {
+      inputs: {
+        type: "integer",
+        minimum: 1,
+        maximum: 100_000,
+        description: "Inputs. What the protocol allows unless set.",
+      },
+      tokens: {
+        type: "integer",
+        minimum: 1,
+        maximum: 100_000_000,
+        description: "Tokens of all inputs together, estimated at three bytes of text a token. Any number unless set.",
+      },
+    }),
   },
   ["id", "model", "provider", "upstream_model"],
 );

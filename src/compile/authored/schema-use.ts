@@ -78,6 +78,10 @@ export const workspace: Schema = object(
           minimum: 1,
           maximum: 65_536,
         }),
+        context_window: ref(
+          "tokens",
+          "Largest context window of a model that it may embed with. Without it, no model is approved for embeddings.",
+        ),
       },
       ["routes", "regions", "providers"],
     ),

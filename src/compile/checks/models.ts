@@ -1,7 +1,8 @@
+import type { ModelRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
-import { endpointOperations } from "../resolve/routes.ts";
 import type { Scene } from "../scene.ts";
+import { checkEmbeddingModel } from "./embeddings.ts";
 
 type Endpoints = ReadonlyMap<string, ResolvedEndpoint>;
 
@@ -10,7 +11,6 @@ export function checkModels(scene: Scene, endpoints: Endpoints): void {
   const { normalised, report } = scene;
   for (const model of normalised.models.values()) {
     const { maxOutputTokens: most, defaultMaxOutputTokens: usual } = model;
-    const embeds = model.operations.includes("embed");
     if (most !== null && usual !== null && usual > most) {
       const message = `the default of model ${quote(model.id)}, ${usual} tokens, is above its max_output_tokens, ${most}`;
       report.value(
@@ -20,26 +20,19 @@ export function checkModels(scene: Scene, endpoints: Endpoints): void {
         "lower the default",
       );
     }
-    if (embeds && model.dimensions.length === 0) {
-      report.key(
-        "DIMENSIONS_MISMATCH",
-        ["models", model.id],
-        `model ${quote(model.id)} embeds but lists no \`dimensions\``,
-        "add `dimensions: [1536]` with the lengths it makes",
-      );
-    }
-    if (!embeds && model.dimensions.length > 0) {
-      const message = `model ${quote(model.id)} lists \`dimensions\` but does not embed`;
-      report.key(
-        "DIMENSIONS_MISMATCH",
-        ["models", model.id, "dimensions"],
-        message,
-        "remove them, or add `embed` to its operations",
-      );
-    }
+    checkEmbeddingModel(scene, model);
+    checkCategories(scene, model);
     reportUnreachable(scene, model.id, endpoints);
   }
   for (const [id, endpoint] of endpoints) checkEndpoint(scene, id, endpoint);
+}
+
+/** Categories of a model that nobody asks to moderate are read by nobody. */
+function checkCategories({ report }: Scene, model: ModelRow): void {
+  if (model.moderationCategories === null || model.operations.includes("moderate")) return;
+  const message = `model ${quote(model.id)} has \`moderation_categories\` but does not moderate`;
+  const hint = "remove them, or add `moderate` to its operations";
+  report.key("CATEGORIES_UNUSED", ["models", model.id, "moderation_categories"], message, hint);
 }
 
 function reportUnreachable({ file, normalised, report }: Scene, id: string, endpoints: Endpoints): void {
@@ -62,7 +55,7 @@ function checkEndpoint(scene: Scene, id: string, endpoint: ResolvedEndpoint): vo
   const { normalised, report } = scene;
   const model = normalised.models.get(endpoint.row.model);
   if (model === undefined) return;
-  if (endpointOperations(scene, endpoint).length === 0) {
+  if (endpoint.operations.length === 0) {
     const message = `endpoint ${quote(id)} can do nothing: its dialect \`${endpoint.row.dialect}\` carries ${endpoint.facts.operations.join(", ")}, its model ${quote(model.id)} does ${model.operations.join(", ")}`;
     report.value(
       "ENDPOINT_OPERATIONS",

@@ -1,7 +1,7 @@
 import type { Capability } from "../../canon/capability.ts";
 import { CAPABILITIES } from "../../canon/capability.ts";
 import { quote } from "../authored/literal-secrets.ts";
-import { endpointOperations, type ResolvedFallback, type ResolvedRoute } from "../resolve/routes.ts";
+import type { ResolvedFallback, ResolvedRoute } from "../resolve/routes.ts";
 import type { Scene } from "../scene.ts";
 
 /** Routes against their own endpoints: what the primary can do, every fallback has to be able to do (decisions.md, rule 1). */
@@ -24,7 +24,7 @@ function subject(route: ResolvedRoute, fallback: ResolvedFallback): string {
 }
 
 function checkOperations(scene: Scene, route: ResolvedRoute, fallback: ResolvedFallback): void {
-  const able = endpointOperations(scene, fallback.endpoint);
+  const able = fallback.endpoint.operations;
   const missing = route.row.operations.filter((operation) => !able.includes(operation));
   if (missing.length > 0) {
     const hint = "use another fallback, or narrow the route's `operations`";

@@ -3,6 +3,7 @@ import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
 import type { ResolvedRoute } from "../resolve/routes.ts";
 import type { Scene } from "../scene.ts";
+import { checkApprovedLengths, checkEmbedding } from "./embeddings.ts";
 
 type Routes = ReadonlyMap<string, ResolvedRoute>;
 
@@ -20,17 +21,19 @@ export function checkWorkspaces(scene: Scene, routes: Routes): void {
     }
     for (const [index, id] of (scene.file.workspaces[workspace.id]?.approve.routes ?? []).entries()) {
       const route = routes.get(id);
-      if (route !== undefined)
-        checkApproval(scene, workspace, route, ["workspaces", workspace.id, "approve", "routes", index]);
+      if (route === undefined) continue;
+      const path = ["workspaces", workspace.id, "approve", "routes", index];
+      checkApproval(scene, workspace, route, path);
+      checkEmbedding(scene, workspace, route, path);
     }
-    checkDimensions(scene, workspace);
+    checkApprovedLengths(scene, workspace);
     checkModeration(scene, workspace, routes);
     checkLimits(scene, workspace, routes);
   }
 }
 
 function checkApproval(scene: Scene, workspace: WorkspaceRow, route: ResolvedRoute, path: Path): void {
-  const { report, normalised } = scene;
+  const { report } = scene;
   const approves = `workspace ${quote(workspace.id)} approves route ${quote(route.row.id)}`;
   const primary = missingApprovals(scene, workspace, route.primary.row);
   if (primary !== "") {
@@ -48,19 +51,6 @@ function checkApproval(scene: Scene, workspace: WorkspaceRow, route: ResolvedRou
       "approve it, withdraw the route, or set `on_gap: narrow` on the route",
     );
   }
-  const lengths = normalised.models.get(route.primary.row.model)?.dimensions ?? [];
-  if (
-    route.row.operations.includes("embed") &&
-    lengths.length > 0 &&
-    !lengths.some((length) => workspace.approve.dimensions.includes(length))
-  ) {
-    report.value(
-      "DIMENSIONS_NOT_APPROVED",
-      path,
-      `${approves} but none of its vector lengths: ${lengths.join(", ")}`,
-      "add one to `approve.dimensions`",
-    );
-  }
 }
 
 /** A provider or region that does not exist at all is another finding. */
@@ -70,19 +60,6 @@ function missingApprovals({ declared }: Scene, { approve }: WorkspaceRow, row: E
   if (declared.regions.has(row.region) && !approve.regions.includes(row.region))
     missing.push(`the region ${quote(row.region)}`);
   return missing.join(" and ");
-}
-
-function checkDimensions({ file, normalised, report }: Scene, { id }: WorkspaceRow): void {
-  const made = new Set([...normalised.models.values()].flatMap(({ dimensions }) => dimensions));
-  for (const [index, length] of (file.workspaces[id]?.approve.dimensions ?? []).entries()) {
-    if (made.has(length)) continue;
-    const message = `workspace ${quote(id)} approves vectors of length ${length}, which no model makes`;
-    const hint =
-      made.size === 0
-        ? "no model embeds: remove it"
-        : `models make: ${[...made].toSorted((left, right) => left - right).join(", ")}`;
-    report.value("UNKNOWN_DIMENSION", ["workspaces", id, "approve", "dimensions", index], message, hint);
-  }
 }
 
 function checkModeration({ report }: Scene, workspace: WorkspaceRow, routes: Routes): void {

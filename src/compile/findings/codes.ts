@@ -164,7 +164,15 @@ export const ROUTE_CODES = {
   ),
   DIMENSIONS_MISMATCH: error(
     "A model that makes vectors lists no lengths, or one that makes none lists some.",
-    "Set `dimensions` exactly on models whose operations contain `embed`.",
+    "Set `dimensions` exactly on models whose operations contain `embed`, and `default_dimensions` to one of them.",
+  ),
+  CONTEXT_WINDOW_MISSING: warning(
+    "A model that makes vectors has no context window, so no workspace can approve it for embeddings.",
+    "Add `context_window`: the tokens that one input may have.",
+  ),
+  CATEGORIES_UNUSED: warning(
+    "A model has `moderation_categories` and does not moderate.",
+    "Remove them, or add `moderate` to its operations.",
   ),
   CAPABILITY_UNREACHABLE: warning(
     "A model declares a capability that none of its endpoints' dialects can carry.",
@@ -238,6 +246,10 @@ export const ROUTE_CODES = {
   DIMENSIONS_NOT_APPROVED: warning(
     "A workspace approves an embedding route but none of the vector lengths of its model.",
     "Add a length to `approve.dimensions`.",
+  ),
+  CONTEXT_NOT_APPROVED: warning(
+    "A workspace approves an embedding route but not the context window of its model: every embedding would be denied.",
+    "Raise `approve.context_window`.",
   ),
   APPROVAL_EMPTY: warning(
     "A workspace approves no route, so its keys can do nothing.",

@@ -1,6 +1,7 @@
 import type { Capability } from "../../canon/capability.ts";
 import type { ModelOperation } from "../../canon/operation.ts";
 import type {
+  BatchLimits,
   ModelRow,
   PolicySettings,
   Price,
@@ -49,6 +50,8 @@ export interface NormalisedEndpoint {
   /** `null`: the model's. */
   readonly capabilities: readonly Capability[] | null;
   readonly price: Price | null;
+  /** `null`: what the dialect allows. */
+  readonly batch: BatchLimits;
 }
 
 export interface NormalisedRoute extends Omit<RouteRow, "fallbacks" | "operations"> {
@@ -113,6 +116,8 @@ function normaliseModel(id: string, row: AuthoredModel): ModelRow {
     defaultMaxOutputTokens: row.default_max_output_tokens ?? null,
     capabilities: sorted(row.capabilities ?? []),
     dimensions: (row.dimensions ?? []).toSorted(ascending),
+    defaultDimensions: row.default_dimensions ?? (row.dimensions ?? []).toSorted(ascending).at(-1) ?? null,
+    moderationCategories: row.moderation_categories ?? null,
     signatureFamily: row.signature_family ?? null,
     reasoning: normaliseReasoning(row),
     refuses: sorted(row.refuses ?? []),
@@ -138,6 +143,7 @@ function normaliseEndpoint(row: AuthoredEndpoint): NormalisedEndpoint {
       row.price === undefined
         ? null
         : { input: row.price.input, output: row.price.output, request: row.price.request ?? 0 },
+    batch: { inputs: row.batch?.inputs ?? null, tokens: row.batch?.tokens ?? null },
   };
 }
 
@@ -170,6 +176,7 @@ function normaliseWorkspace(
       providers: sorted(approve.providers),
       capabilities: sorted(approve.capabilities ?? []),
       dimensions: (approve.dimensions ?? []).toSorted(ascending),
+      contextWindow: approve.context_window ?? null,
     },
     defaultModerationRoute: row.default_moderation_route ?? null,
     limits: {

@@ -1,4 +1,5 @@
-import type { EndpointRow } from "../../canon/table.ts";
+import type { ModelOperation } from "../../canon/operation.ts";
+import type { EndpointRow, ModelRow, ProviderRow } from "../../canon/table.ts";
 import type { DialectFacts } from "../../dialects/facts/dialect-facts.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import { suggest } from "../findings/suggest.ts";
@@ -12,6 +13,8 @@ export interface ResolvedEndpoint {
   /** Place in the authored list. */
   readonly index: number;
   readonly facts: DialectFacts;
+  /** What it can do. */
+  readonly operations: readonly ModelOperation[];
 }
 
 /** Endpoints by id. A second endpoint with an id and an endpoint that points nowhere are reported and left out. */
@@ -54,13 +57,26 @@ function resolveEndpoint(scene: Scene, endpoint: NormalisedEndpoint, index: numb
     dialect: provider.dialect,
     upstreamModel: endpoint.upstreamModel,
     price: endpoint.price,
+    batch: { inputs: endpoint.batch.inputs ?? facts.maxBatch ?? null, tokens: endpoint.batch.tokens },
     capabilities: model.capabilities.filter(
       (capability) => allowed.includes(capability) && facts.expresses.includes(capability),
     ),
     features: features.translated,
     nativeFeatures: features.native,
   };
-  return { row, index, facts };
+  return { row, index, facts, operations: servedOperations(facts, model, provider) };
+}
+
+/** What an endpoint can do: its model's operations as far as its dialect carries them and its provider's flags leave them. */
+function servedOperations(
+  facts: DialectFacts,
+  { operations }: ModelRow,
+  { flags }: ProviderRow,
+): readonly ModelOperation[] {
+  const left = flags.flatMap((name) => (Object.hasOwn(facts.flags, name) ? (facts.flags[name]?.leaves ?? []) : []));
+  return operations.filter(
+    (operation) => facts.operations.includes(operation) && (left.length === 0 || left.includes(operation)),
+  );
 }
 
 function reportReferences({ declared, report }: Scene, endpoint: NormalisedEndpoint, index: number): void {

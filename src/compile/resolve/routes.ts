@@ -165,14 +165,8 @@ function expandFallbacks(
   return expanded;
 }
 
-/** What an endpoint can do: its model's operations as far as its dialect carries them. */
-export function endpointOperations(scene: Scene, endpoint: ResolvedEndpoint): readonly ModelOperation[] {
-  const model = scene.normalised.models.get(endpoint.row.model);
-  return model?.operations.filter((operation) => endpoint.facts.operations.includes(operation)) ?? [];
-}
-
 function routeOperations(scene: Scene, route: NormalisedRoute, primary: ResolvedEndpoint): readonly ModelOperation[] {
-  const able = endpointOperations(scene, primary);
+  const able = primary.operations;
   if (route.operations === null) return able;
   const unable = route.operations.filter((operation) => !able.includes(operation));
   if (unable.length > 0) {

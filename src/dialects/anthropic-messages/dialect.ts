@@ -18,6 +18,7 @@ import { parseMessagesStream } from "./upstream/parse-stream.ts";
 
 /** Messages as products speak them to us. */
 export const messagesSurface: Surface = {
+  kind: "generate",
   dialect: "anthropic-messages",
   parse: (body, bytes, headers) => parseMessagesRequest("messages", body, bytes, headers),
   refuseUnknown: (body, mode) => refuseUnknownFields(MESSAGES_FIELDS, body, mode, "messages"),
@@ -37,6 +38,7 @@ export const messagesSurface: Surface = {
 
 /** Counting a request's tokens. Nothing is generated and nothing streams, but the prompt goes to a provider like any other. */
 export const countTokensSurface: Surface = {
+  kind: "generate",
   dialect: "anthropic-messages",
   parse: (body, bytes, headers) => parseMessagesRequest("messages.count_tokens", body, bytes, headers),
   refuseUnknown: (body, mode) => refuseUnknownFields(COUNT_TOKENS_FIELDS, body, mode, "count_tokens"),

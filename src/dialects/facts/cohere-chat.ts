@@ -1,7 +1,8 @@
 import type { DialectFacts } from "./dialect-facts.ts";
 
 export const COHERE_CHAT = {
-  operations: ["generate"],
+  operations: ["generate", "embed", "rerank"],
+  maxBatch: 96,
   expresses: ["tools", "json_schema", "json_object", "image_input", "reasoning", "logprobs"],
   features: [
     "conversation",
@@ -19,11 +20,20 @@ export const COHERE_CHAT = {
     "tool_strict",
     "tool_choice_required",
     "tool_choice_allowed",
+    "input_purpose",
+    "document_limit",
   ],
   optional: ["stop_sequences_blank", "forced_tool_with_reasoning", "constrained_schema"],
   takesBudgets: true,
   takesBetas: false,
   signs: false,
-  flags: {},
+  flags: {
+    bedrock_invoke: {
+      meaning:
+        "Embeddings and rerank of Cohere's models on Amazon Bedrock, called with InvokeModel: `base_url` is the host of the Bedrock runtime and the model is sent in the path.",
+      withdraws: ["document_limit"],
+      leaves: ["embed", "rerank"],
+    },
+  },
   demandsOutputLimit: false,
 } as const satisfies DialectFacts;

@@ -21,6 +21,8 @@ export interface DialectFacts {
   readonly flags: Readonly<Record<string, FlagFacts>>;
   /** Whether providers may want `api_version` in the query of every call; not where absent. */
   readonly takesApiVersion?: boolean;
+  /** Most inputs in one call that embeds; any number where absent. An endpoint's row may say less or more. */
+  readonly maxBatch?: number;
   /** Whether a request without an output limit is refused by everybody who speaks the protocol. */
   readonly demandsOutputLimit: boolean;
 }
@@ -32,6 +34,8 @@ export interface FlagFacts {
   readonly withdraws: readonly Feature[];
   /** What translated requests to such a provider can say besides what the dialect can. */
   readonly grants?: readonly Feature[];
+  /** What of the dialect's operations such a provider serves; all where absent. */
+  readonly leaves?: readonly ModelOperation[];
   /** The provider's row must have `api_version`. */
   readonly demandsApiVersion?: boolean;
   /** Flags of the same dialect that contradict this one; no provider can have both. Said once for a pair. */

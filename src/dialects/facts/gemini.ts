@@ -2,7 +2,8 @@ import type { DialectFacts } from "./dialect-facts.ts";
 
 /** Models that take functions or an answer in JSON, and not both, refuse `schema_with_tools` in their rows. */
 export const GEMINI = {
-  operations: ["generate"],
+  operations: ["generate", "embed"],
+  maxBatch: 100,
   expresses: [
     "tools",
     "json_schema",
@@ -41,6 +42,7 @@ export const GEMINI = {
     "forced_tool_with_reasoning",
     "schema_with_tools",
     "constrained_schema",
+    "input_purpose",
   ],
   optional: ["effort_none", "tool_result_files", "stop_sequences_blank"],
   takesBudgets: true,
@@ -49,6 +51,10 @@ export const GEMINI = {
   flags: {
     no_call_ids: {
       meaning: "Leaves the ids of tool calls and their results out, for providers that refuse them.",
+      withdraws: [],
+    },
+    predict_embeddings: {
+      meaning: "Embeds with `:predict`, as Vertex AI wants it.",
       withdraws: [],
     },
     flat_count_tokens: {

@@ -30,6 +30,38 @@ export const COMPLETIONS_FLAGS = {
   deployment_paths: DEPLOYMENT_PATHS,
 } as const satisfies Record<string, FlagFacts>;
 
+/** Of embeddings, which the providers of chat completions serve beside them. */
+const EMBEDDINGS_FLAGS = {
+  output_dimension_field: {
+    meaning: "Sends the length of vectors as `output_dimension`, for providers that do not know `dimensions`.",
+    withdraws: [],
+  },
+  no_encoding_format: {
+    meaning:
+      "Leaves `encoding_format` out of requests that embed, for providers that refuse it; vectors are written in the encoding asked for by the router.",
+    withdraws: [],
+    excludes: ["float_vectors"],
+  },
+  float_vectors: {
+    meaning:
+      "Asks for vectors as numbers whatever the caller wants, for providers whose base64 is not of single-precision numbers; the router writes the base64.",
+    withdraws: [],
+  },
+  int8_vectors: {
+    meaning: "Vectors come as base64 of signed bytes; the router writes them as numbers, or as base64 of those.",
+    withdraws: [],
+  },
+  input_type_field: {
+    meaning: "Takes `input_type` with embeddings: `query` and `document`.",
+    withdraws: [],
+    grants: ["input_purpose"],
+  },
+  no_token_inputs: {
+    meaning: "Takes text only to embed: requests with tokens are refused.",
+    withdraws: ["token_inputs"],
+  },
+} as const satisfies Record<string, FlagFacts>;
+
 export const RESPONSES_FLAGS = {
   no_include: {
     meaning: "Does not ask for encrypted reasoning, for providers that refuse it in `include`.",
@@ -115,5 +147,6 @@ export const CHAT_FLAGS = {
   no_verbosity: { meaning: "Has no `verbosity`: requests that set it are refused.", withdraws: ["verbosity"] },
   no_service_tier: { meaning: "Leaves `service_tier` out.", withdraws: [] },
   no_prompt_cache_fields: { meaning: "Leaves the members `prompt_cache_…` out.", withdraws: [] },
+  ...EMBEDDINGS_FLAGS,
   deployment_paths: DEPLOYMENT_PATHS,
 } as const satisfies Record<string, FlagFacts>;

@@ -18,6 +18,7 @@ const PATH = "/chat/completions";
 
 /** Chat completions as products speak them to us. */
 export const chatSurface: Surface = {
+  kind: "generate",
   dialect: "openai-chat",
   parse: parseChatRequest,
   refuseUnknown: (body, mode) => refuseUnknownFields(CHAT_FIELDS, body, mode, "chat completions"),

@@ -14,6 +14,7 @@ import { completionsToCanon } from "./to-canon.ts";
 
 /** Legacy completions as products speak them to us (protocols.md §3.2). */
 export const completionsSurface: Surface = {
+  kind: "generate",
   dialect: "openai-completions",
   parse: parseCompletionsRequest,
   refuseUnknown: (body, mode) => refuseUnknownFields(COMPLETIONS_FIELDS, body, mode, "completions"),

@@ -17,6 +17,7 @@ import { parseResponsesStream } from "./upstream/parse-stream.ts";
 
 /** Responses as products speak them to us, and their relay to providers that speak them too. */
 export const responsesSurface: Surface = {
+  kind: "generate",
   dialect: "openai-responses",
   parse: parseResponsesRequest,
   refuseUnknown: (body, mode) => refuseUnknownFields(RESPONSES_FIELDS, body, mode, "responses"),

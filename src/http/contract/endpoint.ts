@@ -2,6 +2,7 @@ import type { Scope } from "../../canon/scope.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import type { Surface } from "../../dialects/dialect.ts";
+import type { UnarySurface } from "../../dialects/unary/surface.ts";
 
 export interface EndpointFacts {
   readonly method: "GET" | "POST";
@@ -16,6 +17,8 @@ export interface EndpointFacts {
   readonly body: JsonObject | null;
   /** Required query parameters by name. */
   readonly query: Readonly<Record<string, JsonObject>>;
+  /** Query parameters that may be left out, by name. None where absent. */
+  readonly optionalQuery?: Readonly<Record<string, JsonObject>>;
   /** JSON Schema of the 200 body. */
   readonly answer: JsonObject;
   readonly streams: boolean;
@@ -25,10 +28,20 @@ export interface EndpointFacts {
 export interface InferenceEndpoint extends EndpointFacts {
   readonly kind: "inference";
   readonly operation: Operation;
-  readonly surface: Surface;
+  readonly surface: Surface | UnarySurface;
 }
 
-export const CONTROL_HANDLERS = ["simulate", "models", "model", "status", "openapi", "livez", "readyz"] as const;
+export const CONTROL_HANDLERS = [
+  "simulate",
+  "models",
+  "model",
+  "anthropicModels",
+  "anthropicModel",
+  "status",
+  "openapi",
+  "livez",
+  "readyz",
+] as const;
 
 /** An endpoint that the router answers by itself. */
 export interface ControlEndpoint extends EndpointFacts {

@@ -6,7 +6,10 @@ import { completionsSurface } from "../../dialects/openai-completions/dialect.ts
 import { COMPLETIONS_SCHEMA } from "../../dialects/openai-completions/schema.ts";
 import { responsesSurface } from "../../dialects/openai-responses/dialect.ts";
 import { RESPONSES_SCHEMA } from "../../dialects/openai-responses/schema.ts";
+import { embeddingsSurface } from "../../dialects/unary/embed/surface.ts";
+import { EMBEDDINGS_SCHEMA } from "../../dialects/unary/embed/schema.ts";
 import { CHAT_COMPLETION, COMPLETION, MESSAGE, RESPONSE, TOKEN_COUNT } from "./answer-schemas.ts";
+import { EMBEDDING_LIST } from "./unary-answer-schemas.ts";
 import type { InferenceEndpoint } from "./endpoint.ts";
 
 const GENERATION = {
@@ -17,6 +20,8 @@ const GENERATION = {
   query: {},
   streams: true,
 } as const;
+
+const UNARY = { ...GENERATION, streams: false } as const;
 
 /** Every endpoint whose requests go to a model provider. */
 export const INFERENCE_ENDPOINTS: readonly InferenceEndpoint[] = [
@@ -70,5 +75,15 @@ export const INFERENCE_ENDPOINTS: readonly InferenceEndpoint[] = [
     body: COUNT_TOKENS_SCHEMA,
     answer: TOKEN_COUNT,
     streams: false,
+  },
+  {
+    ...UNARY,
+    path: "/v1/embeddings",
+    id: "createEmbeddings",
+    summary: "Vectors of texts or tokens: exactly one for each input, in their order, or an error",
+    operation: "embeddings",
+    surface: embeddingsSurface,
+    body: EMBEDDINGS_SCHEMA,
+    answer: EMBEDDING_LIST,
   },
 ];

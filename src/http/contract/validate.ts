@@ -12,8 +12,18 @@ const MAXIMUM_DEPTH = 100;
 
 export type BodyValidator = (body: JsonValue) => ServiceError | null;
 
-/** Compiles a schema into a check that gives the first thing wrong with a body. Made once per endpoint, at start. */
+const made = new WeakMap<JsonObject, BodyValidator>();
+
+/** A check that gives the first thing wrong with a body. Compiled once for each schema of the process: ajv takes tens of milliseconds for a large one. */
 export function bodyValidator(schema: JsonObject): BodyValidator {
+  const known = made.get(schema);
+  if (known !== undefined) return known;
+  const validator = compileValidator(schema);
+  made.set(schema, validator);
+  return validator;
+}
+
+function compileValidator(schema: JsonObject): BodyValidator {
   const ajv = new Ajv2020({
     allErrors: false,
     strict: true,

@@ -6,18 +6,19 @@ import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import { denialError } from "../../canon/reasons.ts";
-import type { Surface } from "../../dialects/dialect.ts";
+import type { InferenceEndpoint } from "../contract/endpoint.ts";
 import { parsePreferences } from "../../dialects/preferences.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import type { Decider } from "../../decide/decider.ts";
 import type { Question } from "../../decide/decide.ts";
 import type { BodyValidator } from "../contract/validate.ts";
 import { prepareTranslations } from "../translation.ts";
+import { openUnary } from "../unary/open-unary.ts";
 
 /** What simulation needs of the operation it simulates: the same reader and the same checks as a real call. */
 export interface SimulatedOperation {
   readonly operation: Operation;
-  readonly surface: Surface;
+  readonly surface: InferenceEndpoint["surface"];
   readonly validate: BodyValidator;
 }
 
@@ -60,7 +61,10 @@ export function simulatedDecision(
   if (request === null || decision.outcome === "deny" || route === undefined) return decision;
   const unknown = nested(surface.refuseUnknown(request.body, route.unknownFields));
   if (unknown !== null) return unknown;
-  const prepared = prepareTranslations(decider.table, surface, request, route, decision);
+  const prepared =
+    surface.kind === "unary"
+      ? openUnary(decider.table, surface, request, route, decision, null)
+      : prepareTranslations(decider.table, surface, request, route, decision);
   return "code" in prepared ? (nested(prepared) ?? prepared) : prepared.decision;
 }
 

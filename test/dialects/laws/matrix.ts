@@ -5,7 +5,7 @@ import type { ServiceError } from "../../../src/canon/error.ts";
 import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { ModelRow } from "../../../src/canon/table.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
-import { DIALECTS, type DialectName } from "../../../src/dialects/names.ts";
+import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/names.ts";
 import { UPSTREAMS } from "../../../src/dialects/table.ts";
 import { DIALECT_NAMES, lacking, MODEL, NO_EDITS, targetOf } from "./place.ts";
 import { ASPECTS, GLANCE } from "./glance.ts";
@@ -87,12 +87,16 @@ function refused(by: "surface" | "translation", { code, param }: ServiceError): 
 /** A model that takes all that some models of its dialect take, and whose row tells efforts from budgets. */
 const GENEROUS_BUDGETS = { low: 1_024, medium: 4_096, high: 16_384, max: 32_768 } as const;
 
-export function generousModel(dialect: DialectName): ModelRow {
-  return { ...MODEL, accepts: DIALECTS[dialect].optional, reasoning: { efforts: null, budgets: GENEROUS_BUDGETS } };
+export function generousModel(dialect: GenerateDialect): ModelRow {
+  return {
+    ...MODEL,
+    accepts: GENERATE_DIALECTS[dialect].optional,
+    reasoning: { efforts: null, budgets: GENEROUS_BUDGETS },
+  };
 }
 
 /** What one probe's cell says. `usual`: what even the smallest body loses on the way; it stands once, above the table. */
-function cell(spoken: Spoken, probe: Probe, dialect: DialectName, usual: ReadonlySet<string>): string {
+function cell(spoken: Spoken, probe: Probe, dialect: GenerateDialect, usual: ReadonlySet<string>): string {
   const full: Probe = { ...probe, body: { ...spoken.body, ...probe.body } };
   const plain = outcomeOf(spoken, full, targetOf(dialect));
   if (plain.kind === "refused" && plain.by === "decision") {
@@ -111,7 +115,7 @@ function sentCell({ stripped, losses }: Extract<Outcome, { kind: "sent" }>, usua
   return stripped.length > 0 ? "stripped" : "=";
 }
 
-function usualLosses(spoken: Spoken, dialect: DialectName): readonly Loss[] {
+function usualLosses(spoken: Spoken, dialect: GenerateDialect): readonly Loss[] {
   const outcome = outcomeOf(spoken, { body: spoken.body, headers: null }, targetOf(dialect));
   return outcome.kind === "sent" ? outcome.losses : [];
 }

@@ -4,7 +4,7 @@ import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/reque
 import type { EndpointRow, ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
 import type { AnswerContext, Target } from "../../../src/dialects/dialect.ts";
-import { DIALECTS, type DialectName } from "../../../src/dialects/names.ts";
+import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/names.ts";
 import type { DialectFacts } from "../../../src/dialects/facts/dialect-facts.ts";
 
 export const NO_HEADERS: ProtocolHeaders = { version: null, betas: [] };
@@ -12,8 +12,8 @@ export const NO_HEADERS: ProtocolHeaders = { version: null, betas: [] };
 export const NO_EDITS: RequestEdits = { maxOutputTokens: null, stripFields: [] };
 
 /** Every protocol of the table, in its order. */
-export const DIALECT_NAMES: readonly DialectName[] = Object.keys(DIALECTS).filter((name): name is DialectName =>
-  Object.hasOwn(DIALECTS, name),
+export const DIALECT_NAMES: readonly GenerateDialect[] = Object.keys(GENERATE_DIALECTS).filter(
+  (name): name is GenerateDialect => Object.hasOwn(GENERATE_DIALECTS, name),
 );
 
 export const MODEL: ModelRow = {
@@ -24,6 +24,8 @@ export const MODEL: ModelRow = {
   defaultMaxOutputTokens: 4_096,
   capabilities: [],
   dimensions: [],
+  defaultDimensions: null,
+  moderationCategories: null,
   signatureFamily: "family",
   reasoning: null,
   refuses: [],
@@ -31,8 +33,8 @@ export const MODEL: ModelRow = {
 };
 
 /** A place that speaks the dialect: its model has every capability that the dialect carries. */
-export function targetOf(dialect: DialectName, model: ModelRow = MODEL): Target {
-  const facts: DialectFacts = DIALECTS[dialect];
+export function targetOf(dialect: GenerateDialect, model: ModelRow = MODEL): Target {
+  const facts: DialectFacts = GENERATE_DIALECTS[dialect];
   const provider: ProviderRow = {
     id: "p",
     dialect,
@@ -56,6 +58,7 @@ export function targetOf(dialect: DialectName, model: ModelRow = MODEL): Target 
     dialect,
     upstreamModel: "upstream-model",
     price: null,
+    batch: { inputs: null, tokens: null },
     capabilities: facts.expresses.toSorted(),
     features: features.translated,
     nativeFeatures: features.native,

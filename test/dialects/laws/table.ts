@@ -5,7 +5,7 @@ import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/reque
 import { COUNT_TOKENS_FIELDS, MESSAGES_FIELDS } from "../../../src/dialects/anthropic-messages/fields.ts";
 import type { Surface, Target, Upstream } from "../../../src/dialects/dialect.ts";
 import type { FieldRegistry } from "../../../src/dialects/fields.ts";
-import type { DialectName } from "../../../src/dialects/names.ts";
+import type { GenerateDialect } from "../../../src/dialects/names.ts";
 import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/fields.ts";
 import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/fields.ts";
 import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/fields.ts";
@@ -41,28 +41,31 @@ export interface Spoken extends SurfaceFacts {
   readonly read: (body: JsonObject, headers?: ProtocolHeaders) => InferenceRequest | ServiceError;
 }
 
-/** Every surface of the contract. One without facts above breaks the laws' tests, so that none is forgotten. */
-export const SURFACES: readonly Spoken[] = INFERENCE_ENDPOINTS.map(({ operation, surface, body: schema }) => {
+/** Every surface of the contract that generates. One without facts above breaks the laws' tests, so that none is forgotten. */
+export const SURFACES: readonly Spoken[] = INFERENCE_ENDPOINTS.flatMap(({ operation, surface, body: schema }) => {
+  if (surface.kind === "unary") return [];
   const facts = FACTS[operation];
   if (facts === undefined) throw new Error(`test/dialects/laws/table.ts knows nothing of ${operation}`);
   if (schema === null) throw new Error(`${operation} takes any body`);
   const validate = bodyValidator(schema);
-  return {
-    operation,
-    surface,
-    ...facts,
-    read: (body: JsonObject, headers = NO_HEADERS) => {
-      // As JSON, which has no members without a value.
-      const parsed: JsonValue = JSON.parse(JSON.stringify(body));
-      const sound = validate(parsed) ?? surface.refuseUnknown(body, "reject");
-      return sound ?? surface.parse(body, 100, headers);
+  return [
+    {
+      operation,
+      surface,
+      ...facts,
+      read: (body: JsonObject, headers = NO_HEADERS) => {
+        // As JSON, which has no members without a value.
+        const parsed: JsonValue = JSON.parse(JSON.stringify(body));
+        const sound = validate(parsed) ?? surface.refuseUnknown(body, "reject");
+        return sound ?? surface.parse(body, 100, headers);
+      },
     },
-  };
+  ];
 });
 
 /** A wire protocol that is both a surface and an upstream: what one half says, the other reads. */
 export interface Protocol {
-  readonly name: DialectName;
+  readonly name: GenerateDialect;
   readonly spoken: Spoken;
   readonly upstream: Upstream;
   /** A place that speaks it; its model signs as the protocol's own family does. */
@@ -82,7 +85,7 @@ const EVERYTHING: Telling = {
 };
 
 /** A protocol that is a surface needs a row; one that is only an upstream has none. */
-const TELLINGS: Readonly<Partial<Record<DialectName, Telling>>> = {
+const TELLINGS: Readonly<Partial<Record<GenerateDialect, Telling>>> = {
   // `reasoning_content`, `content`, `refusal` and `tool_calls` stand side by side in one message.
   "openai-chat": { ...EVERYTHING, order: false, summaries: false },
   // One text, and why it ended.
@@ -93,7 +96,7 @@ const TELLINGS: Readonly<Partial<Record<DialectName, Telling>>> = {
 };
 
 /** Who reads untagged signatures in a protocol's history (issue 4: the surface's own native family). */
-const NATIVE_FAMILIES: Readonly<Partial<Record<DialectName, string>>> = {
+const NATIVE_FAMILIES: Readonly<Partial<Record<GenerateDialect, string>>> = {
   "openai-responses": "openai",
   "anthropic-messages": "anthropic",
 };

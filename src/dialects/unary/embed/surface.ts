@@ -1,0 +1,121 @@
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import type { UpstreamFailure } from "../../../canon/failure.ts";
+import type { InferenceRequest } from "../../../canon/request.ts";
+import type { EmbedRequest, EmbedResult } from "../../../canon/unary/embed.ts";
+import type { Vector, VectorEncoding } from "../../../canon/unary/vector.ts";
+import type { Target } from "../../dialect.ts";
+import { isDialectName, type DialectName } from "../../names.ts";
+import { renderOpenAiError } from "../../openai-errors.ts";
+import { refuseUnknownFields } from "../../unknown-fields.ts";
+import { faultyAnswer } from "../answer-codes.ts";
+import { callTo } from "../single-part.ts";
+import type { UnaryCall, UnaryOptions, UnaryPart, UnarySurface, UnaryTask } from "../surface.ts";
+import type { UnaryUpstream } from "../upstream.ts";
+import { renderEmbeddings } from "./answer.ts";
+import { EMBEDDERS } from "./embedders.ts";
+import { EMBEDDINGS_FIELDS } from "./fields.ts";
+import { parseEmbeddingsRequest } from "./parse-request.ts";
+import { readEmbeddingsRequest } from "./read-request.ts";
+import { splitBatch, type BatchBounds } from "./split.ts";
+import { asBase64Text, asFloatText } from "./vectors/encode.ts";
+
+/** Where members that nobody knows are forwarded to. */
+const OWN_DIALECT: DialectName = "openai-chat";
+
+/** Embeddings as products ask for them: OpenAI's request and answer (protocols.md §3.5). */
+export const embeddingsSurface: UnarySurface = {
+  kind: "unary",
+  dialect: OWN_DIALECT,
+  parse: parseEmbeddingsRequest,
+  refuseUnknown: (body, mode) => refuseUnknownFields(EMBEDDINGS_FIELDS, body, mode, "embeddings"),
+  open: openEmbeddings,
+  renderError: renderOpenAiError,
+};
+
+function openEmbeddings({ body }: InferenceRequest, options: UnaryOptions): UnaryTask | ServiceError {
+  const read = readEmbeddingsRequest(body, options.unknownFields, options.edits);
+  if ("code" in read) return read;
+  const { request, stripped, losses } = read;
+  const takesGaps = body["on_partial"] === "report";
+  const runs = splitBatch(request.inputs, boundsOf(options));
+  const parts = runs.map(({ first, count }): UnaryPart => {
+    const isWhole = count === request.inputs.length;
+    const asked = isWhole ? request : { ...request, inputs: request.inputs.slice(first, first + count) };
+    return { first, count, callTo: (target) => settled(embedCall(asked, target)) };
+  });
+  const refusals = refusalsOf(request, options.targets);
+  const answer: UnaryTask["answer"] = (ends, context) => renderEmbeddings(request, parts, ends, takesGaps, context);
+  return { parts, stripped, losses, refusals, takesGaps, answer };
+}
+
+/** The smallest of what the places of the plan take: a part that falls back must fit there too. */
+function boundsOf({ targets, maxBatchSize }: UnaryOptions): BatchBounds {
+  const limits = targets.map(({ endpoint }) => endpoint.batch);
+  return {
+    inputs: smallest([maxBatchSize, ...limits.map(({ inputs }) => inputs)]),
+    tokens: smallest(limits.map(({ tokens }) => tokens)),
+  };
+}
+
+function smallest(limits: readonly (number | null)[]): number | null {
+  const known = limits.filter((limit) => limit !== null);
+  return known.length === 0 ? null : Math.min(...known);
+}
+
+/** What one input cannot be told, none can: one call is printed for each place before anything is sent anywhere. */
+function refusalsOf(request: EmbedRequest, targets: readonly Target[]): ReadonlyMap<string, ServiceError> {
+  const refusals = new Map<string, ServiceError>();
+  for (const target of targets) {
+    const call = embedCall({ ...request, inputs: request.inputs.slice(0, 1) }, target);
+    if ("code" in call) refusals.set(target.endpoint.id, call);
+  }
+  return refusals;
+}
+
+function embedCall(request: EmbedRequest, target: Target): UnaryCall | ServiceError {
+  const [extra] = Object.keys(request.extras);
+  if (extra !== undefined && target.endpoint.dialect !== OWN_DIALECT) {
+    const shown = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(extra) ? extra : undefined;
+    const message = `${shown ?? "A member"} cannot be forwarded: an endpoint that may get the request speaks another protocol`;
+    return invalidRequest("unknown_field", message, shown);
+  }
+  const call = callTo(embedderOf(target), forModel(request, target), target);
+  if ("code" in call) return call;
+  const wanted = request.encoding ?? "float";
+  return { ...call, read: (bytes) => inEncoding(call.read(bytes), wanted) };
+}
+
+function settled(call: UnaryCall | ServiceError): UnaryCall {
+  if ("code" in call) throw new Error("embeddings: a call to an endpoint that cannot be told the request");
+  return call;
+}
+
+/** A model of one length is not asked for it: many of them refuse the member. */
+function forModel(request: EmbedRequest, { model }: Target): EmbedRequest {
+  const isOnly = model.dimensions.length === 1 && model.dimensions[0] === request.dimensions;
+  return isOnly ? { ...request, dimensions: null } : request;
+}
+
+function embedderOf({ endpoint: { dialect } }: Target): UnaryUpstream<EmbedRequest, EmbedResult> {
+  const upstream = isDialectName(dialect) ? EMBEDDERS[dialect] : undefined;
+  if (upstream === undefined) throw new Error("embeddings: an endpoint whose dialect does not embed");
+  return upstream;
+}
+
+function inEncoding(answer: ReturnType<UnaryCall["read"]>, wanted: VectorEncoding): ReturnType<UnaryCall["read"]> {
+  if ("kind" in answer || answer.operation !== "embed") return answer;
+  if (answer.vectors.every(({ encoding }) => encoding === wanted)) return answer;
+  const vectors: Vector[] = [];
+  for (const vector of answer.vectors) {
+    const written = inOtherEncoding(vector, wanted);
+    if ("kind" in written) return written;
+    vectors.push(written);
+  }
+  return { ...answer, vectors, isVerbatim: false };
+}
+
+function inOtherEncoding(vector: Vector, wanted: VectorEncoding): Vector | UpstreamFailure {
+  if (vector.encoding === wanted) return vector;
+  const written = wanted === "float" ? asFloatText(vector) : asBase64Text(vector);
+  return typeof written === "string" ? faultyAnswer(written) : written;
+}

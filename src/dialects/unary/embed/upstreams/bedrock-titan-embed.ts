@@ -1,0 +1,31 @@
+import type { ServiceError } from "../../../../canon/error.ts";
+import type { EmbedRequest, EmbedResult } from "../../../../canon/unary/embed.ts";
+import { readConverseError } from "../../../bedrock-converse/read-error.ts";
+import type { FormattedRequest, Target } from "../../../dialect.ts";
+import type { UnaryUpstream } from "../../upstream.ts";
+import { invokePath, withoutVectors } from "./bedrock.ts";
+import { countIn, readInOrder } from "./checks.ts";
+import { onlyText, purposeWord } from "./inputs.ts";
+
+/** Amazon's Titan text embeddings over Bedrock's InvokeModel: one text a call, never cut. */
+export const titanEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
+  format,
+  parseAnswer: (bytes, request, target) =>
+    readInOrder(bytes, request, target, (body) =>
+      body["embedding"] === undefined
+        ? withoutVectors(body)
+        : { places: [body["embedding"]], inputTokens: countIn(body, "inputTextTokenCount"), model: null },
+    ),
+  readError: readConverseError,
+};
+
+/** `normalize` is left out: the second version has it and does so by default, the first refuses every member but the text. */
+function format(request: EmbedRequest, target: Target): FormattedRequest | ServiceError {
+  const text = onlyText(request);
+  if (typeof text !== "string") return text;
+  const { purpose, dimensions } = request;
+  const word = purpose === null ? null : purposeWord(purpose, {});
+  if (word !== null && typeof word !== "string") return word;
+  const body = { inputText: text, ...(dimensions === null ? {} : { dimensions }) };
+  return { path: invokePath(target), body, headers: [], losses: [] };
+}

@@ -1,0 +1,34 @@
+import type { RequestEdits } from "../../canon/decision.ts";
+import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import type { UnknownFields } from "../../canon/table.ts";
+import { unknownFields, type FieldRegistry } from "../fields.ts";
+import type { Members } from "../members.ts";
+
+/**
+ * Takes out of a body what is not sent, and what is sent as it came: identity members and those that a policy takes out are recorded; members
+ * that nobody knows are given back where the route forwards them, for endpoints of the surface's own protocol.
+ */
+export function takeExtras(
+  members: Members,
+  body: JsonObject,
+  registry: FieldRegistry,
+  mode: UnknownFields,
+  edits: RequestEdits,
+): JsonObject {
+  for (const name of Object.keys(registry)) if (registry[name]?.class === "identity") strip(members, name);
+  for (const name of edits.stripFields) strip(members, name);
+  if (mode !== "forward") return NONE;
+  // Without a prototype: a member that is called `__proto__` must travel as a member, not become one.
+  const extras: Record<string, JsonValue | undefined> = Object.create(null);
+  for (const name of unknownFields(registry, body)) {
+    const value = members.take(name);
+    if (value !== undefined) extras[name] = value;
+  }
+  return extras;
+}
+
+function strip(members: Members, name: string): void {
+  if (members.take(name) !== undefined) members.ledger.strip(name);
+}
+
+const NONE: JsonObject = Object.freeze(Object.create(null));

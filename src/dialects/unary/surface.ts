@@ -1,0 +1,76 @@
+import type { RequestEdits } from "../../canon/decision.ts";
+import type { ServiceError } from "../../canon/error.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type { Loss } from "../../canon/generate/loss.ts";
+import type { InferenceRequest } from "../../canon/request.ts";
+import type { UnknownFields } from "../../canon/table.ts";
+import type { AnswerContext, RequestReader, Target } from "../dialect.ts";
+import type { UnaryResult } from "./upstream.ts";
+
+/** How a product asks for one JSON answer: embeddings, rerank, moderations. */
+export interface UnarySurface extends RequestReader {
+  readonly kind: "unary";
+  /** Takes every leaf of the body in, records it or refuses it by name, and cuts a batch into parts that every target takes. */
+  readonly open: (request: InferenceRequest, options: UnaryOptions) => UnaryTask | ServiceError;
+}
+
+export interface UnaryOptions {
+  readonly unknownFields: UnknownFields;
+  readonly edits: RequestEdits;
+  /** The places of the plan, in its order. */
+  readonly targets: readonly Target[];
+  /** Most inputs that the caller wants in one call; `null` where it does not say. */
+  readonly maxBatchSize: number | null;
+}
+
+/** One request, ready to be sent in parts and put together again. */
+export interface UnaryTask {
+  /** In the order of the request; at least one. */
+  readonly parts: readonly UnaryPart[];
+  /** Registered names of members that were taken out. */
+  readonly stripped: readonly string[];
+  readonly losses: readonly Loss[];
+  /** Endpoint id → the 400 of an endpoint that cannot be told the request. */
+  readonly refusals: ReadonlyMap<string, ServiceError>;
+  /** The caller takes an answer with gaps (`on_partial: report`). */
+  readonly takesGaps: boolean;
+  /** The whole answer, once every part has ended. A failed part stands here only where the caller takes gaps and another part has not failed. */
+  readonly answer: (ends: readonly PartEnd[], context: AnswerContext) => UnaryAnswer;
+}
+
+/** Inputs that go upstream together. */
+export interface UnaryPart {
+  /** Place of its first input in the request, from 0. */
+  readonly first: number;
+  /** How many inputs it has. */
+  readonly count: number;
+  readonly callTo: (target: Target) => UnaryCall;
+}
+
+/** One part in the words of one endpoint. */
+export interface UnaryCall {
+  /** Path after the provider's base URL. */
+  readonly path: string;
+  /** Headers of the protocol besides those of every call: names and values by turns. */
+  readonly headers: readonly string[];
+  readonly body: string;
+  readonly losses: readonly Loss[];
+  /** An answer with status 200, checked. */
+  readonly read: (bytes: Uint8Array) => UnaryResult | UpstreamFailure;
+  /** Makes a failure of an answer with an error status. */
+  readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
+}
+
+/** How a part ended. */
+export type PartEnd =
+  | { readonly result: UnaryResult; /** The endpoint's own answer, as it came. */ readonly bytes: Uint8Array }
+  | { readonly failure: ServiceError };
+
+export interface UnaryAnswer {
+  readonly bytes: Uint8Array;
+  readonly losses: readonly Loss[];
+  /** `null` where a provider did not count. */
+  readonly inputTokens: number | null;
+  /** Inputs that the answer says nothing about; 0 unless the caller takes gaps. */
+  readonly gaps: number;
+}

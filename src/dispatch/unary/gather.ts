@@ -1,0 +1,138 @@
+import type { Candidate } from "../../canon/decision.ts";
+import type { ServiceError } from "../../canon/error.ts";
+import type { Loss } from "../../canon/generate/loss.ts";
+import type { Target } from "../../dialects/dialect.ts";
+import type { PartEnd, UnaryTask } from "../../dialects/unary/surface.ts";
+import type { Connection } from "../connections.ts";
+import type { AttemptReport } from "../relay-plan.ts";
+import { AttemptTally } from "./attempt-tally.ts";
+import { Siblings } from "./siblings.ts";
+import { PartRun, type GivenUp } from "./part-run.ts";
+
+/** One request whose parts are to be answered, each by the first place of the plan that can. */
+export interface GatherJob {
+  readonly task: UnaryTask;
+  readonly plan: readonly Candidate[];
+  /** The wire protocol of the caller. */
+  readonly ownDialect: string;
+  readonly targetOf: (candidate: Candidate) => Target;
+  readonly connections: ReadonlyMap<string, Connection>;
+  /** On the clock of `performance.now()`. */
+  readonly deadline: number;
+  /** Calls for one part, at least 1. */
+  readonly maxAttempts: number;
+  /** Bytes of all answers together. */
+  readonly maxAnswerBytes: number;
+  /** From 0 to 1; spreads repetitions. */
+  readonly random: () => number;
+}
+
+export interface Gathered {
+  /** In the order of the parts; `null` where the request failed. */
+  readonly ends: readonly PartEnd[] | null;
+  /** What the caller is told where there is no answer; `null` too where the request was given up. */
+  readonly error: ServiceError | null;
+  /** One line for each endpoint and way to end. */
+  readonly attempts: readonly AttemptReport[];
+  /** How many calls were made. */
+  readonly calls: number;
+  /** Where the first part that has an answer got it. */
+  readonly answeredBy: Candidate | null;
+  readonly losses: readonly Loss[];
+}
+
+/** Parts of one request under way at once: enough to hide latency, too few to take a provider from everybody else. */
+const PARTS_AT_ONCE = 4;
+
+/**
+ * Gets the parts of one request, each by itself: a part that fails is tried again or elsewhere while the others keep what they have. All-or-nothing
+ * unless the caller takes gaps: the first part that has failed for good ends the others.
+ */
+export class Gathering {
+  readonly #job: GatherJob;
+  readonly #tally = new AttemptTally();
+  readonly #losses = new Set<Loss>();
+  readonly #ends: (PartEnd | undefined)[];
+  readonly #running = new Set<PartRun>();
+  readonly #siblings: Siblings;
+  #answeredBy: { readonly place: number; readonly candidate: Candidate } | null = null;
+  #next = 0;
+  #failure: { readonly place: number; readonly error: ServiceError } | null = null;
+  #cancelled = false;
+
+  constructor(job: GatherJob) {
+    this.#job = job;
+    this.#siblings = new Siblings(job.maxAnswerBytes);
+    this.#ends = job.task.parts.map(() => undefined);
+  }
+
+  /** Runs to the end. Rejects only for a bug of ours. */
+  async run(): Promise<Gathered> {
+    const workers = Math.min(PARTS_AT_ONCE, this.#ends.length);
+    await Promise.all(Array.from({ length: workers }, () => this.#work()));
+    const attempts = this.#tally.reports();
+    const common = {
+      attempts,
+      calls: this.#tally.calls,
+      losses: [...this.#losses],
+      answeredBy: this.#answeredBy?.candidate ?? null,
+    };
+    if (this.#cancelled) return { ...common, ends: null, error: null };
+    const ends = this.#ends.flatMap((end) => end ?? []);
+    const whole = ends.length === this.#ends.length && ends.some((end) => "result" in end);
+    if (whole && this.#failure === null) return { ...common, ends, error: null };
+    return { ...common, ends: null, error: this.#error() };
+  }
+
+  /** Nobody waits any more: every call is given up and its socket closed. */
+  cancel(): void {
+    this.#cancelled = true;
+    this.#stop("client_closed");
+  }
+
+  async #work(): Promise<void> {
+    while (this.#next < this.#ends.length && !this.#cancelled && this.#failure === null) {
+      const place = this.#next;
+      this.#next += 1;
+      await this.#runPart(place);
+    }
+  }
+
+  async #runPart(place: number): Promise<void> {
+    const part = this.#job.task.parts[place];
+    if (part === undefined) throw new Error("gather: no such part");
+    const run = new PartRun(this.#job, part, this.#tally, this.#siblings);
+    this.#running.add(run);
+    const end = await run.run().finally(() => this.#running.delete(run));
+    if (this.#cancelled) return;
+    if ("failure" in end) {
+      this.#ends[place] = { failure: end.failure };
+      if (this.#job.task.takesGaps || this.#failure !== null) return;
+      this.#failure = { place, error: end.failure };
+      return this.#stop("abandoned");
+    }
+    for (const loss of end.losses) this.#losses.add(loss);
+    this.#ends[place] = { result: end.result, bytes: end.bytes };
+    if (this.#answeredBy === null || place < this.#answeredBy.place) {
+      this.#answeredBy = { place, candidate: end.candidate };
+    }
+  }
+
+  #stop(why: GivenUp): void {
+    for (const run of this.#running) run.cancel(why);
+  }
+
+  /** The error of the part that failed first, with its inputs; where the caller took gaps, of the first part: all have failed. */
+  #error(): ServiceError {
+    const { parts } = this.#job.task;
+    const [first] = this.#ends;
+    const place = this.#failure?.place ?? 0;
+    const error = this.#failure?.error ?? (first !== undefined && "failure" in first ? first.failure : null);
+    const part = parts[place];
+    if (error === null || part === undefined) throw new Error("gather: a failure without an error");
+    if (parts.length === 1) return error;
+    const last = part.first + part.count - 1;
+    const inputs = part.count === 1 ? `Input ${part.first}` : `Inputs ${part.first} to ${last}`;
+    return { ...error, message: `${error.message} ${inputs} had no result, so none is given.` };
+  }
+}

@@ -1,0 +1,289 @@
+import { describe, expect, it } from "vitest";
+import type { EmbedRequest } from "../../../../src/canon/unary/embed.ts";
+import type { DialectName } from "../../../../src/dialects/names.ts";
+import { asking, base64Of, embedderOf, read, wire, type Place } from "./place.ts";
+
+const ONE = asking({ inputs: ["one"] });
+const BASE64 = asking({ encoding: "base64" });
+const flagged = (...flags: readonly string[]): Place => ({ provider: { flags } });
+const predicted = flagged("predict_embeddings");
+
+const openAi = (embeddings: readonly unknown[], more: object = {}): object => ({
+  object: "list",
+  data: embeddings.map((embedding, index) => ({ object: "embedding", index, embedding })),
+  model: "m-1",
+  usage: { prompt_tokens: 7, total_tokens: 7 },
+  ...more,
+});
+const FLOATS = openAi([
+  [1, 2],
+  [3, 4],
+]);
+const PACKED = openAi([base64Of([1, 2]), base64Of([3, 4])]);
+const float = (text: string) => ({ dimension: 2, encoding: "float", text });
+const VECTORS = [float("[1,2]"), float("[3,4]")];
+
+type Row = readonly [what: string, dialect: DialectName, answer: unknown, place: Place, expected: object];
+
+const ANSWERS: readonly Row[] = [
+  [
+    "Voyage's",
+    "voyage",
+    openAi(
+      [
+        [1, 2],
+        [3, 4],
+      ],
+      { usage: { total_tokens: 9 } },
+    ),
+    {},
+    { vectors: VECTORS, inputTokens: 9, model: "m-1" },
+  ],
+  [
+    "Cohere's",
+    "cohere-chat",
+    {
+      id: "x",
+      texts: ["one [1,2]", "two"],
+      embeddings: {
+        float: [
+          [1, 2],
+          [3, 4],
+        ],
+      },
+      meta: { billed_units: { input_tokens: 5 } },
+    },
+    {},
+    { vectors: VECTORS, inputTokens: 5, model: null },
+  ],
+  [
+    "Cohere's older one on Bedrock",
+    "cohere-chat",
+    {
+      embeddings: [
+        [1, 2],
+        [3, 4],
+      ],
+      response_type: "embeddings_floats",
+    },
+    flagged("bedrock_invoke"),
+    { vectors: VECTORS, inputTokens: null, model: null },
+  ],
+  [
+    "Gemini's",
+    "gemini",
+    { embeddings: [{ values: [1, 2] }, { values: [3, 4] }], usageMetadata: { promptTokenCount: 3 } },
+    {},
+    { vectors: VECTORS, inputTokens: 3, model: null },
+  ],
+  [
+    "Gemini's without counts",
+    "gemini",
+    { embeddings: [{ values: [1, 2] }, { values: [3, 4] }] },
+    {},
+    { vectors: VECTORS, inputTokens: null },
+  ],
+  [
+    "Vertex AI's",
+    "gemini",
+    {
+      predictions: [
+        { embeddings: { values: [1, 2], statistics: { token_count: 3, truncated: false } } },
+        { embeddings: { statistics: { token_count: 4 }, values: [3, 4] } },
+      ],
+    },
+    predicted,
+    { vectors: VECTORS, inputTokens: 7, model: null },
+  ],
+  [
+    "Vertex AI's with one count missing",
+    "gemini",
+    {
+      predictions: [
+        { embeddings: { values: [1, 2], statistics: { token_count: 3 } } },
+        { embeddings: { values: [3, 4] } },
+      ],
+    },
+    predicted,
+    { vectors: VECTORS, inputTokens: null },
+  ],
+];
+
+const SINGLE: readonly Row[] = [
+  [
+    "Titan's",
+    "bedrock-titan-embed",
+    { embedding: [1, 2], embeddingsByType: { float: [1, 2] }, inputTextTokenCount: 4 },
+    {},
+    { vectors: [float("[1,2]")], inputTokens: 4 },
+  ],
+  [
+    "Nova's",
+    "bedrock-nova-embed",
+    { embeddings: [{ embeddingType: "TEXT", embedding: [1, 2] }] },
+    {},
+    { vectors: [float("[1,2]")], inputTokens: null },
+  ],
+];
+
+describe("answers with embeddings", () => {
+  it.each(ANSWERS)("such as %s are understood (%s)", (_what, dialect, answer, place, expected) => {
+    expect(read(dialect, answer, asking(), place)).toMatchObject({
+      operation: "embed",
+      isVerbatim: false,
+      ...expected,
+    });
+  });
+
+  it.each(SINGLE)("such as %s are understood (%s)", (_what, dialect, answer, place, expected) => {
+    expect(read(dialect, answer, ONE, place)).toMatchObject({ operation: "embed", isVerbatim: false, ...expected });
+  });
+
+  it.each<[string, unknown, EmbedRequest, Place, boolean]>([
+    ["numbers where nothing was said", FLOATS, asking(), {}, true],
+    ["numbers where they were asked for", FLOATS, asking({ encoding: "float" }), {}, true],
+    ["numbers where base64 was asked for", FLOATS, BASE64, {}, false],
+    ["base64 where it was asked for", PACKED, BASE64, {}, true],
+    ["base64 where nothing was said", PACKED, asking(), {}, false],
+    ["bytes in base64 where base64 was asked for", openAi(["AQI=", "AwQ="]), BASE64, flagged("int8_vectors"), false],
+    ["bytes in base64 where nothing was said", openAi(["AQI=", "AwQ="]), asking(), flagged("int8_vectors"), false],
+    ["members beside ours", { ...FLOATS, id: "x", provider: "p" }, asking(), {}, true],
+    ["no object word", { ...FLOATS, object: undefined }, asking(), {}, false],
+    ["no usage", { ...FLOATS, usage: undefined }, asking(), {}, false],
+    ["half of the usage", { ...FLOATS, usage: { total_tokens: 1 } }, asking(), {}, false],
+    ["no total", { ...FLOATS, usage: { prompt_tokens: 1 } }, asking(), {}, false],
+    ["no model", { ...FLOATS, model: null }, asking(), {}, false],
+    [
+      "no object word of an item",
+      {
+        ...FLOATS,
+        data: [
+          { index: 0, embedding: [1, 2] },
+          { object: "embedding", index: 1, embedding: [3, 4] },
+        ],
+      },
+      asking(),
+      {},
+      false,
+    ],
+    [
+      "another order",
+      {
+        ...FLOATS,
+        data: [
+          { object: "embedding", index: 1, embedding: [3, 4] },
+          { object: "embedding", index: 0, embedding: [1, 2] },
+        ],
+      },
+      asking(),
+      {},
+      false,
+    ],
+  ])("of OpenAI's protocol with %s go on as they came, or not", (_what, answer, request, place, isVerbatim) => {
+    const result = read("openai-chat", answer, request, place);
+    expect(result).toMatchObject({ operation: "embed", isVerbatim });
+    if ("kind" in result) throw new Error("unreachable");
+    const numbers = result.vectors.map(({ encoding, text }): unknown =>
+      encoding === "float" ? JSON.parse(text) : text,
+    );
+    expect([
+      [
+        [1, 2],
+        [3, 4],
+      ],
+      [base64Of([1, 2]), base64Of([3, 4])],
+    ]).toContainEqual(numbers);
+  });
+
+  it("count tokens and name the model as OpenAI's protocol does", () => {
+    expect(read("openai-chat", FLOATS)).toMatchObject({ inputTokens: 7, model: "m-1" });
+    const silent = read("openai-chat", { ...FLOATS, usage: { prompt_tokens: "7" }, model: "" });
+    expect(silent).toMatchObject({ inputTokens: null, model: null });
+  });
+
+  it("in base64 of other numbers than single-precision ones are not taken for such", () => {
+    expect(read("openai-chat", PACKED, BASE64, flagged("float_vectors"))).toMatchObject({ code: "vector_malformed" });
+    expect(read("openai-chat", FLOATS, BASE64, flagged("float_vectors"))).toMatchObject({ vectors: VECTORS });
+  });
+
+  it.each<[string, Partial<EmbedRequest>, number | null, string | null]>([
+    ["the length asked for", { dimensions: 2 }, 3, null],
+    ["the model's own length", {}, 2, null],
+    ["any length where neither is known", {}, null, null],
+    ["another length than the one asked for", { dimensions: 3 }, 2, "dimension_wrong"],
+    ["another length than the model's own", {}, 3, "dimension_wrong"],
+  ])("with vectors of %s", (_what, request, defaultDimensions, code) => {
+    const result = read("openai-chat", FLOATS, asking(request), { model: { defaultDimensions } });
+    expect("kind" in result ? result.code : null).toBe(code);
+  });
+
+  it.each<[string, DialectName, unknown, Place, string | null]>([
+    [
+      "an error",
+      "openai-chat",
+      { error: { code: "context_length_exceeded", message: "secret" } },
+      {},
+      "context_length_exceeded",
+    ],
+    ["an older error", "openai-chat", { object: "error", message: "secret", code: 40_303 }, {}, null],
+    ["an error", "voyage", { error: { type: "model_not_found" } }, {}, "model_not_found"],
+    ["an error", "cohere-chat", { message: "too many tokens: secret" }, {}, "context_length_exceeded"],
+    [
+      "an error",
+      "gemini",
+      { error: { code: 400, status: "INVALID_ARGUMENT", message: "secret" } },
+      {},
+      "invalid_argument",
+    ],
+    ["an error", "gemini", { error: { status: "NOT_FOUND" } }, predicted, "model_not_found"],
+    [
+      "an error",
+      "bedrock-titan-embed",
+      { message: "secret", __type: "com.x#ValidationException" },
+      {},
+      "invalid_request",
+    ],
+    ["an error", "bedrock-nova-embed", { message: "Input is too long" }, {}, "context_length_exceeded"],
+  ])("that are %s say so (%s)", (_what, dialect, answer, place, code) => {
+    const result = read(dialect, answer, ONE, place);
+    expect(result).toEqual({ kind: "error_frame", status: null, retryAfter: null, code });
+    expect(JSON.stringify(result)).not.toContain("secret");
+  });
+
+  it.each<[DialectName, Place]>([
+    ["openai-chat", {}],
+    ["voyage", {}],
+    ["cohere-chat", {}],
+    ["gemini", {}],
+    ["gemini", predicted],
+    ["bedrock-titan-embed", {}],
+    ["bedrock-nova-embed", {}],
+  ])("that are none of %s are faults", (dialect, place) => {
+    for (const answer of ["", "[1,2]", "null", "{", "\u0000"]) {
+      expect(read(dialect, answer, ONE, place)).toMatchObject({ kind: "malformed", code: "not_json" });
+    }
+    expect(read(dialect, {}, ONE, place)).toMatchObject({ kind: "malformed", code: "missing_results" });
+    // A list of numbers in the place of the list of vectors.
+    for (const name of ["data", "embeddings", "predictions"]) {
+      expect(read(dialect, { [name]: [1] }, ONE, place)).toMatchObject({ kind: "malformed" });
+    }
+  });
+});
+
+describe("errors of providers that embed", () => {
+  it.each<[DialectName, number, unknown, object]>([
+    ["openai-chat", 404, { error: { code: "model_not_found" } }, { kind: "not_found", code: "model_not_found" }],
+    ["voyage", 400, { detail: "secret" }, { kind: "rejected", code: null }],
+    ["voyage", 429, { detail: "secret" }, { kind: "rate_limited", code: null }],
+    ["cohere-chat", 400, { message: "too many tokens: secret" }, { kind: "rejected", code: "context_length_exceeded" }],
+    ["cohere-chat", 424, { message: "secret" }, { kind: "server_error", code: null }],
+    ["cohere-chat", 400, { __type: "x#ValidationException" }, { kind: "rejected", code: "invalid_request" }],
+    ["gemini", 404, { error: { status: "NOT_FOUND" } }, { kind: "not_found", code: "model_not_found" }],
+    ["bedrock-titan-embed", 424, { message: "secret" }, { kind: "server_error", code: null }],
+    ["bedrock-nova-embed", 403, {}, { kind: "auth", code: null }],
+  ])("of %s with status %d are read in its family's way", (dialect, status, body, expected) => {
+    const failure = embedderOf(dialect).readError(status, wire(body));
+    expect(failure).toMatchObject({ status, ...expected });
+    expect(JSON.stringify(failure)).not.toContain("secret");
+  });
+});

@@ -1,0 +1,66 @@
+import type { UpstreamFailure } from "../../../../src/canon/failure.ts";
+import type { ModelRow, ProviderRow } from "../../../../src/canon/table.ts";
+import type { EmbedRequest, EmbedResult } from "../../../../src/canon/unary/embed.ts";
+import type { Target } from "../../../../src/dialects/dialect.ts";
+import type { DialectName } from "../../../../src/dialects/names.ts";
+import { EMBEDDERS } from "../../../../src/dialects/unary/embed/embedders.ts";
+import type { UnaryUpstream } from "../../../../src/dialects/unary/upstream.ts";
+import { endpoint, model, provider } from "../../../support/table.ts";
+
+export interface Place {
+  readonly upstreamModel?: string;
+  readonly provider?: Partial<ProviderRow>;
+  readonly model?: Partial<ModelRow>;
+}
+
+/** A place that embeds; its model makes vectors of any length unless a test says which. */
+export function targetFor(dialect: DialectName, more: Place = {}): Target {
+  return {
+    endpoint: endpoint("e", { dialect, upstreamModel: more.upstreamModel ?? "embedder" }),
+    model: model("m", { operations: ["embed"], ...more.model }),
+    provider: provider("p", { dialect, ...more.provider }),
+  };
+}
+
+export function embedderOf(dialect: DialectName): UnaryUpstream<EmbedRequest, EmbedResult> {
+  const upstream = EMBEDDERS[dialect];
+  if (upstream === undefined) throw new Error(`${dialect} does not embed`);
+  return upstream;
+}
+
+/** Two texts, and nothing said about them. */
+export function asking(more: Partial<EmbedRequest> = {}): EmbedRequest {
+  return {
+    inputs: ["one", "two"],
+    isScalar: false,
+    dimensions: null,
+    encoding: null,
+    purpose: null,
+    mayTruncate: false,
+    extras: {},
+    ...more,
+  };
+}
+
+const encoder = new TextEncoder();
+
+/** An answer on the wire; a string is sent as it is. */
+export function wire(answer: unknown): Uint8Array {
+  return encoder.encode(typeof answer === "string" ? answer : JSON.stringify(answer));
+}
+
+export function read(
+  dialect: DialectName,
+  answer: unknown,
+  request: EmbedRequest = asking(),
+  place: Place = {},
+): EmbedResult | UpstreamFailure {
+  return embedderOf(dialect).parseAnswer(wire(answer), request, targetFor(dialect, place));
+}
+
+export function base64Of(numbers: readonly number[]): string {
+  const bytes = new Uint8Array(numbers.length * 4);
+  const view = new DataView(bytes.buffer);
+  for (const [index, number] of numbers.entries()) view.setFloat32(index * 4, number, true);
+  return bytes.toBase64();
+}

@@ -1,0 +1,293 @@
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../../../src/canon/json.ts";
+import type { EmbedRequest } from "../../../../src/canon/unary/embed.ts";
+import { DIALECTS, isDialectName, type DialectName } from "../../../../src/dialects/names.ts";
+import { EMBEDDERS } from "../../../../src/dialects/unary/embed/embedders.ts";
+import { asking, embedderOf, targetFor, type Place } from "./place.ts";
+
+const ONE: Partial<EmbedRequest> = { inputs: ["one"], isScalar: true };
+const TOKENS: Partial<EmbedRequest> = { inputs: [[1, 2], [3]] };
+
+const flagged = (...flags: readonly string[]): Place => ({ provider: { flags } });
+const invoked: Place = { ...flagged("bedrock_invoke"), upstreamModel: "cohere.embed-v4:0" };
+const predicted: Place = flagged("predict_embeddings");
+const texts = ["one", "two"];
+
+type Row = readonly [
+  what: string,
+  dialect: DialectName,
+  request: Partial<EmbedRequest>,
+  place: Place,
+  body: JsonObject,
+];
+
+const BODIES: readonly Row[] = [
+  ["texts", "openai-chat", {}, {}, { model: "embedder", input: texts }],
+  ["one text without a list", "openai-chat", ONE, {}, { model: "embedder", input: "one" }],
+  ["one text in a list", "openai-chat", { inputs: ["one"] }, {}, { model: "embedder", input: ["one"] }],
+  ["tokens", "openai-chat", TOKENS, {}, { model: "embedder", input: [[1, 2], [3]] }],
+  [
+    "tokens without a list",
+    "openai-chat",
+    { inputs: [[1, 2]], isScalar: true },
+    {},
+    { model: "embedder", input: [1, 2] },
+  ],
+  ["a length", "openai-chat", { dimensions: 256 }, {}, { model: "embedder", input: texts, dimensions: 256 }],
+  [
+    "a length as another member",
+    "openai-chat",
+    { dimensions: 256 },
+    flagged("output_dimension_field"),
+    { model: "embedder", input: texts, output_dimension: 256 },
+  ],
+  ["base64", "openai-chat", { encoding: "base64" }, {}, { model: "embedder", input: texts, encoding_format: "base64" }],
+  ["numbers", "openai-chat", { encoding: "float" }, {}, { model: "embedder", input: texts, encoding_format: "float" }],
+  [
+    "no encoding",
+    "openai-chat",
+    { encoding: "base64" },
+    flagged("no_encoding_format"),
+    { model: "embedder", input: texts },
+  ],
+  [
+    "no encoding for bytes",
+    "openai-chat",
+    { encoding: "float" },
+    flagged("int8_vectors"),
+    { model: "embedder", input: texts },
+  ],
+  [
+    "numbers for base64",
+    "openai-chat",
+    { encoding: "base64" },
+    flagged("float_vectors"),
+    { model: "embedder", input: texts, encoding_format: "float" },
+  ],
+  [
+    "a purpose",
+    "openai-chat",
+    { purpose: "query" },
+    flagged("input_type_field"),
+    { model: "embedder", input: texts, input_type: "query" },
+  ],
+  [
+    "members that nobody knows, which never win over ours",
+    "openai-chat",
+    { extras: { late_chunking: true, model: "other" } },
+    {},
+    { late_chunking: true, model: "embedder", input: texts },
+  ],
+  [
+    "permission to cut, which the protocol has no word for",
+    "openai-chat",
+    { mayTruncate: true },
+    {},
+    { model: "embedder", input: texts },
+  ],
+  [
+    "texts without a purpose",
+    "cohere-chat",
+    {},
+    {},
+    { model: "embedder", texts, input_type: "search_document", embedding_types: ["float"], truncate: "NONE" },
+  ],
+  [
+    "everything",
+    "cohere-chat",
+    { ...ONE, purpose: "query", dimensions: 512, mayTruncate: true, encoding: "base64" },
+    {},
+    {
+      model: "embedder",
+      texts: ["one"],
+      input_type: "search_query",
+      embedding_types: ["float"],
+      truncate: "END",
+      output_dimension: 512,
+    },
+  ],
+  [
+    "everything without the model",
+    "cohere-chat",
+    { purpose: "clustering", dimensions: 512 },
+    invoked,
+    { texts, input_type: "clustering", embedding_types: ["float"], truncate: "NONE", output_dimension: 512 },
+  ],
+  [
+    "a request for each text",
+    "gemini",
+    {},
+    {},
+    {
+      requests: [
+        { model: "models/embedder", content: { parts: [{ text: "one" }] } },
+        { model: "models/embedder", content: { parts: [{ text: "two" }] } },
+      ],
+    },
+  ],
+  [
+    "everything",
+    "gemini",
+    { ...ONE, purpose: "classification", dimensions: 768 },
+    { upstreamModel: "tunedModels/x" },
+    {
+      requests: [
+        {
+          model: "tunedModels/x",
+          content: { parts: [{ text: "one" }] },
+          taskType: "CLASSIFICATION",
+          outputDimensionality: 768,
+        },
+      ],
+    },
+  ],
+  [
+    "instances",
+    "gemini",
+    {},
+    predicted,
+    { instances: [{ content: "one" }, { content: "two" }], parameters: { autoTruncate: false } },
+  ],
+  [
+    "instances with everything",
+    "gemini",
+    { ...ONE, purpose: "query", dimensions: 768, mayTruncate: true },
+    predicted,
+    {
+      instances: [{ content: "one", task_type: "RETRIEVAL_QUERY" }],
+      parameters: { autoTruncate: true, outputDimensionality: 768 },
+    },
+  ],
+  ["texts", "voyage", {}, {}, { model: "embedder", input: texts, truncation: false }],
+  [
+    "everything",
+    "voyage",
+    { ...ONE, purpose: "document", dimensions: 512, mayTruncate: true, encoding: "base64" },
+    {},
+    {
+      model: "embedder",
+      input: "one",
+      input_type: "document",
+      truncation: true,
+      output_dimension: 512,
+      encoding_format: "base64",
+    },
+  ],
+  [
+    "numbers, for which there is no word",
+    "voyage",
+    { encoding: "float" },
+    {},
+    { model: "embedder", input: texts, truncation: false },
+  ],
+  ["a text", "bedrock-titan-embed", ONE, {}, { inputText: "one" }],
+  [
+    "a text and a length",
+    "bedrock-titan-embed",
+    { ...ONE, dimensions: 256 },
+    {},
+    { inputText: "one", dimensions: 256 },
+  ],
+  [
+    "a text without a purpose",
+    "bedrock-nova-embed",
+    ONE,
+    {},
+    {
+      taskType: "SINGLE_EMBEDDING",
+      singleEmbeddingParams: { embeddingPurpose: "GENERIC_INDEX", text: { value: "one", truncationMode: "NONE" } },
+    },
+  ],
+  [
+    "everything",
+    "bedrock-nova-embed",
+    { ...ONE, purpose: "query", dimensions: 256, mayTruncate: true },
+    {},
+    {
+      taskType: "SINGLE_EMBEDDING",
+      singleEmbeddingParams: {
+        embeddingPurpose: "GENERIC_RETRIEVAL",
+        embeddingDimension: 256,
+        text: { value: "one", truncationMode: "END" },
+      },
+    },
+  ],
+];
+
+function formatted(dialect: DialectName, request: Partial<EmbedRequest>, place: Place) {
+  return embedderOf(dialect).format(asking(request), targetFor(dialect, place));
+}
+
+describe("requests for embeddings", () => {
+  it.each(BODIES)("say %s (%s)", (_what, dialect, request, place, body) => {
+    const printed = formatted(dialect, request, place);
+    if ("code" in printed) throw new Error(printed.message);
+    expect(JSON.parse(JSON.stringify(printed.body))).toEqual(body);
+    expect(printed.headers).toEqual([]);
+    const isDefaulted = ["cohere-chat", "bedrock-nova-embed"].includes(dialect) && (request.purpose ?? null) === null;
+    expect(printed.losses).toEqual(isDefaulted ? ["input_purpose_defaulted"] : []);
+  });
+
+  it.each<[DialectName, Place, string]>([
+    ["openai-chat", {}, "/embeddings"],
+    ["openai-chat", { provider: { apiVersion: "2024-10-21" } }, "/embeddings?api-version=2024-10-21"],
+    [
+      "openai-chat",
+      { upstreamModel: "my dep/1", provider: { flags: ["deployment_paths"], apiVersion: "2024-10-21" } },
+      "/deployments/my%20dep%2F1/embeddings?api-version=2024-10-21",
+    ],
+    ["cohere-chat", {}, "/v2/embed"],
+    ["cohere-chat", invoked, "/model/cohere.embed-v4%3A0/invoke"],
+    ["gemini", {}, "/models/embedder:batchEmbedContents"],
+    ["gemini", { upstreamModel: "tunedModels/x y" }, "/tunedModels/x%20y:batchEmbedContents"],
+    ["gemini", predicted, "/models/embedder:predict"],
+    ["voyage", {}, "/embeddings"],
+    [
+      "bedrock-titan-embed",
+      { upstreamModel: "amazon.titan-embed-text-v2:0" },
+      "/model/amazon.titan-embed-text-v2%3A0/invoke",
+    ],
+    ["bedrock-nova-embed", { upstreamModel: "arn:aws:x/y" }, "/model/arn%3Aaws%3Ax%2Fy/invoke"],
+  ])("of %s go where providers answer", (dialect, place, path) => {
+    const printed = formatted(dialect, ONE, place);
+    expect("code" in printed ? printed.message : printed.path).toBe(path);
+  });
+
+  it.each<[DialectName, Place]>([
+    ["openai-chat", flagged("no_token_inputs")],
+    ["cohere-chat", {}],
+    ["cohere-chat", invoked],
+    ["gemini", {}],
+    ["gemini", predicted],
+    ["voyage", {}],
+    ["bedrock-titan-embed", {}],
+    ["bedrock-nova-embed", {}],
+  ])("with tokens are refused by name at %s where it takes text only", (dialect, place) => {
+    for (const inputs of [[[1, 2]], ["text", [3]]]) {
+      const refused = formatted(dialect, { inputs }, place);
+      expect(refused).toMatchObject({ status: 400, code: "feature_not_supported", param: "input" });
+    }
+  });
+
+  it.each<[DialectName, Place, EmbedRequest["purpose"], string]>([
+    ["openai-chat", {}, "query", "must be left out"],
+    ["openai-chat", flagged("input_type_field"), "clustering", "must be document or query"],
+    ["voyage", {}, "classification", "must be document or query"],
+    ["bedrock-titan-embed", {}, "document", "must be left out"],
+  ])("of %s with a purpose that it has no word for are refused by name", (dialect, place, purpose, rule) => {
+    const refused = formatted(dialect, { ...ONE, purpose }, place);
+    expect(refused).toMatchObject({ status: 400, code: "feature_not_supported", param: "input_type" });
+    expect("message" in refused && refused.message).toContain(rule);
+  });
+
+  it.each<DialectName>(["bedrock-titan-embed", "bedrock-nova-embed"])("of %s have one text each", (dialect) => {
+    expect(formatted(dialect, {}, {})).toMatchObject({ status: 400, code: "feature_not_supported", param: "input" });
+  });
+
+  it("have a speaker for every protocol that says it embeds, and no other", () => {
+    const embeds = Object.keys(DIALECTS)
+      .filter(isDialectName)
+      .filter((name) => DIALECTS[name].operations.some((operation) => operation === "embed"));
+    expect(Object.keys(EMBEDDERS).toSorted()).toEqual(embeds.toSorted());
+  });
+});

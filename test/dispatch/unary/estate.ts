@@ -1,0 +1,163 @@
+import type { Dispatcher } from "undici";
+import type { Candidate } from "../../../src/canon/decision.ts";
+import type { UnaryPart, UnaryTask } from "../../../src/dialects/unary/surface.ts";
+import { faultyAnswer } from "../../../src/dialects/unary/answer-codes.ts";
+import { kindOfStatus } from "../../../src/dialects/translation/answer-failure.ts";
+import type { Connection, Gate } from "../../../src/dispatch/connections.ts";
+import type { GatherJob } from "../../../src/dispatch/unary/gather.ts";
+import { endpoint, model, provider } from "../../support/table.ts";
+
+/** How a stub provider answers one call. */
+export type Reply =
+  | { readonly kind: "ok" | "permuted" | "short" | "never" | "reset" }
+  | { readonly kind: "status"; readonly status: number; readonly retryAfter?: string };
+
+/** What the stub providers were asked, and how many calls were under way at most. */
+export interface Ledger {
+  readonly calls: { readonly endpoint: string; readonly inputs: readonly string[] }[];
+  running: number;
+  most: number;
+  aborted: number;
+}
+
+export function emptyLedger(): Ledger {
+  return { calls: [], running: 0, most: 0, aborted: 0 };
+}
+
+/** A provider in memory: the body of a call is the list of its inputs, and so is a right answer. */
+function stub(id: string, ledger: Ledger, replyTo: (inputs: readonly string[]) => Reply): Pick<Dispatcher, "dispatch"> {
+  return {
+    dispatch({ body }, handler) {
+      if (typeof body !== "string") throw new Error("a body that is no text");
+      const inputs: readonly string[] = JSON.parse(body);
+      ledger.calls.push({ endpoint: id, inputs });
+      ledger.running += 1;
+      ledger.most = Math.max(ledger.most, ledger.running);
+      let open = true;
+      const end = (): boolean => {
+        if (!open) return false;
+        open = false;
+        ledger.running -= 1;
+        return true;
+      };
+      const controller = {
+        aborted: false,
+        paused: false,
+        reason: null,
+        rawHeaders: null,
+        rawTrailers: null,
+        pause() {},
+        resume() {},
+        abort(error: Error) {
+          if (!end()) return;
+          ledger.aborted += 1;
+          handler.onResponseError?.(controller, error);
+        },
+      } as unknown as Dispatcher.DispatchController;
+      handler.onRequestStart?.(controller, {});
+      const reply = replyTo(inputs);
+      setImmediate(() => {
+        if (!open || reply.kind === "never") return;
+        if (reply.kind === "reset") {
+          end();
+          handler.onResponseError?.(controller, Object.assign(new Error("reset"), { code: "ECONNRESET" }));
+          return;
+        }
+        const status = reply.kind === "status" ? reply.status : 200;
+        const headers =
+          reply.kind === "status" && reply.retryAfter !== undefined ? { "retry-after": reply.retryAfter } : {};
+        handler.onResponseStart?.(controller, status, headers, "");
+        handler.onResponseData?.(controller, Buffer.from(JSON.stringify(answerOf(reply, inputs))));
+        end();
+        handler.onResponseEnd?.(controller, {});
+      });
+      return true;
+    },
+  };
+}
+
+function answerOf(reply: Reply, inputs: readonly string[]): unknown {
+  if (reply.kind === "permuted") return inputs.toReversed();
+  if (reply.kind === "short") return inputs.slice(1);
+  return reply.kind === "ok" ? inputs : { error: "a secret of the provider" };
+}
+
+/** A task whose inputs are the texts, in parts of `size`, and whose reader takes only the very list that was sent. */
+export function echoTask(inputs: readonly string[], size: number, takesGaps: boolean): UnaryTask {
+  const parts: UnaryPart[] = [];
+  for (let first = 0; first < inputs.length; first += size) {
+    const own = inputs.slice(first, first + size);
+    parts.push({
+      first,
+      count: own.length,
+      callTo: () => ({
+        path: "/echo",
+        headers: [],
+        body: JSON.stringify(own),
+        losses: [],
+        read: (bytes) => {
+          const said: unknown = JSON.parse(Buffer.from(bytes).toString());
+          if (JSON.stringify(said) !== JSON.stringify(own)) return faultyAnswer("result_count");
+          const vectors = own.map((text) => ({ dimension: 1, encoding: "base64", text }) as const);
+          return { operation: "embed", vectors, inputTokens: own.length, model: null, isVerbatim: false };
+        },
+        readError: (status) => ({ kind: kindOfStatus(status), status, retryAfter: null, code: null }),
+      }),
+    });
+  }
+  return {
+    parts,
+    stripped: [],
+    losses: [],
+    refusals: new Map(),
+    takesGaps,
+    answer: () => {
+      throw new Error("not asked here");
+    },
+  };
+}
+
+export interface Stubbed {
+  readonly id: string;
+  readonly maxConcurrency?: number;
+  readonly reply: (inputs: readonly string[]) => Reply;
+}
+
+export interface Estate {
+  readonly job: Pick<GatherJob, "plan" | "connections" | "targetOf" | "ownDialect">;
+  readonly gates: readonly Gate[];
+}
+
+/** A plan over stub providers, the first of them the primary. */
+export function estateOf(stubs: readonly Stubbed[], ledger: Ledger): Estate {
+  const plan = stubs.map(({ id }, index): Candidate => ({
+    endpoint: endpoint(id, { provider: id }),
+    rank: index === 0 ? "primary" : "fallback",
+  }));
+  const connections = new Map(
+    stubs.map(({ id, maxConcurrency, reply }): readonly [string, Connection] => [
+      id,
+      {
+        provider: provider(id, maxConcurrency === undefined ? {} : { maxConcurrency }),
+        dispatcher: stub(id, ledger, reply) as Dispatcher,
+        pathPrefix: "",
+        headers: [],
+        simulated: false,
+        gate: { inFlight: 0 },
+      },
+    ]),
+  );
+  return {
+    job: {
+      plan,
+      connections,
+      ownDialect: "openai-chat",
+      targetOf: (candidate) => ({
+        endpoint: candidate.endpoint,
+        model: model("m"),
+        provider: provider(candidate.endpoint.provider),
+      }),
+    },
+    gates: [...connections.values()].map(({ gate }) => gate),
+  };
+}

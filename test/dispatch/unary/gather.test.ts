@@ -1,0 +1,249 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Gathering, type Gathered, type GatherJob } from "../../../src/dispatch/unary/gather.ts";
+import { echoTask, emptyLedger, estateOf, type Ledger, type Reply, type Stubbed } from "./estate.ts";
+
+const TEXTS = Array.from({ length: 10 }, (_, index) => `t${index}`);
+
+function jobOf(stubs: readonly Stubbed[], ledger: Ledger, more: Partial<GatherJob> = {}): GatherJob {
+  return {
+    task: echoTask(TEXTS, 2, false),
+    deadline: performance.now() + 2_000,
+    maxAttempts: 10,
+    maxAnswerBytes: 1_000_000,
+    // No pauses: the rules of waiting are tested by themselves.
+    random: () => 0,
+    ...estateOf(stubs, ledger).job,
+    ...more,
+  };
+}
+
+function textsOf({ ends }: Gathered): readonly (readonly string[] | null)[] | null {
+  if (ends === null) return null;
+  return ends.map((end) =>
+    "result" in end && end.result.operation === "embed" ? end.result.vectors.map(({ text }) => text) : null,
+  );
+}
+
+const PARTS = [
+  ["t0", "t1"],
+  ["t2", "t3"],
+  ["t4", "t5"],
+  ["t6", "t7"],
+  ["t8", "t9"],
+];
+const ok: Reply = { kind: "ok" };
+const broken: Reply = { kind: "status", status: 500 };
+
+/** Fails each part `times` times in this way, then answers. */
+function failing(times: number, reply: Reply, only: (inputs: readonly string[]) => boolean = () => true) {
+  const seen = new Map<string, number>();
+  return (inputs: readonly string[]): Reply => {
+    const key = inputs.join();
+    const count = (seen.get(key) ?? 0) + 1;
+    seen.set(key, count);
+    return only(inputs) && count <= times ? reply : ok;
+  };
+}
+
+describe("gathering parts", () => {
+  it("asks for every part once, at most four at a time, and keeps their order", async () => {
+    const ledger = emptyLedger();
+    const gathered = await new Gathering(jobOf([{ id: "a", reply: () => ok }], ledger)).run();
+    expect(textsOf(gathered)).toEqual(PARTS);
+    expect(ledger.calls).toHaveLength(5);
+    expect(ledger.most).toBe(4);
+    expect(gathered.attempts).toMatchObject([{ candidate: { endpoint: { id: "a" } }, failure: null, calls: 5 }]);
+    expect(gathered.calls).toBe(5);
+  });
+
+  it("asks again for the missing part only", async () => {
+    const ledger = emptyLedger();
+    const reply = failing(1, broken, (inputs) => inputs.includes("t4"));
+    const gathered = await new Gathering(jobOf([{ id: "a", reply }], ledger)).run();
+    expect(textsOf(gathered)).toEqual(PARTS);
+    expect(ledger.calls.map(({ inputs }) => inputs.join()).toSorted()).toEqual([
+      "t0,t1",
+      "t2,t3",
+      "t4,t5",
+      "t4,t5",
+      "t6,t7",
+      "t8,t9",
+    ]);
+  });
+
+  it("goes on to the next place of the plan, for that part alone", async () => {
+    const ledger = emptyLedger();
+    const stubs = [
+      { id: "a", reply: failing(9, broken, (inputs) => inputs.includes("t4")) },
+      { id: "b", reply: () => ok },
+    ];
+    const gathered = await new Gathering(jobOf(stubs, ledger)).run();
+    expect(textsOf(gathered)).toEqual(PARTS);
+    expect(ledger.calls.filter(({ endpoint }) => endpoint === "b").map(({ inputs }) => inputs)).toEqual([["t4", "t5"]]);
+    expect(gathered.answeredBy?.endpoint.id).toBe("a");
+  });
+
+  it.each([
+    ["permuted", { kind: "permuted" }],
+    ["short", { kind: "short" }],
+    ["reset", { kind: "reset" }],
+    ["500", broken],
+    ["429", { kind: "status", status: 429 }],
+  ] as const)(
+    "an answer that stays %s fails the whole request after two rounds, and names the inputs",
+    async (_name, reply) => {
+      const ledger = emptyLedger();
+      const stubs = [{ id: "a", reply: failing(9, reply, (inputs) => inputs.includes("t4")) }];
+      const gathered = await new Gathering(jobOf(stubs, ledger)).run();
+      expect(gathered.ends).toBeNull();
+      expect(gathered.error?.status).toBe(502);
+      expect(gathered.error?.message).toContain("Inputs 4 to 5 had no result, so none is given.");
+      expect(gathered.error?.message).not.toMatch(/t4|secret/);
+      expect(ledger.calls.filter(({ inputs }) => inputs.includes("t4"))).toHaveLength(2);
+    },
+  );
+
+  it("stops at once where the caller is to blame: no other place, no second round, no further part", async () => {
+    const ledger = emptyLedger();
+    const refused: Reply = { kind: "status", status: 400 };
+    const stubs = [
+      {
+        id: "a",
+        reply: (inputs: readonly string[]) => (inputs.includes("t0") ? refused : ({ kind: "never" } as const)),
+      },
+      { id: "b", reply: () => ok },
+    ];
+    const gathered = await new Gathering(jobOf(stubs, ledger)).run();
+    expect(gathered.error).toMatchObject({ status: 400, kind: "invalid_request" });
+    expect(ledger.calls.map(({ endpoint }) => endpoint)).toEqual(["a", "a", "a", "a"]);
+    // The three others were under way: their calls are closed, and the evidence says why.
+    expect(ledger.aborted).toBe(3);
+    expect(gathered.attempts).toMatchObject([
+      { failure: { kind: "rejected" }, calls: 1 },
+      { failure: { kind: "abandoned" }, calls: 3 },
+    ]);
+  });
+
+  it.each([
+    [1, 1],
+    [2, 2],
+    [10, 4],
+  ])("with %i attempts allowed, a part of two places is asked for %i times", async (maxAttempts, expected) => {
+    const ledger = emptyLedger();
+    const stubs = [
+      { id: "a", reply: () => broken },
+      { id: "b", reply: () => broken },
+    ];
+    const task = echoTask(["x"], 1, false);
+    const gathered = await new Gathering(jobOf(stubs, ledger, { maxAttempts, task })).run();
+    expect(gathered.error?.status).toBe(502);
+    expect(ledger.calls).toHaveLength(expected);
+  });
+
+  it("gives what there is where the caller takes gaps, and an error where there is nothing", async () => {
+    const ledger = emptyLedger();
+    const task = echoTask(TEXTS, 2, true);
+    const some = [{ id: "a", reply: failing(9, broken, (inputs) => inputs.includes("t4")) }];
+    const gathered = await new Gathering(jobOf(some, ledger, { task })).run();
+    expect(textsOf(gathered)).toEqual(PARTS.map((part) => (part.includes("t4") ? null : part)));
+    const nothing = await new Gathering(jobOf([{ id: "a", reply: () => broken }], ledger, { task })).run();
+    expect(nothing.ends).toBeNull();
+    expect(nothing.error?.status).toBe(502);
+  });
+
+  it("waits for a call of its own to end where a provider takes fewer than it wants", async () => {
+    const ledger = emptyLedger();
+    const gathered = await new Gathering(jobOf([{ id: "a", maxConcurrency: 1, reply: () => ok }], ledger)).run();
+    expect(textsOf(gathered)).toEqual(PARTS);
+    expect(ledger.most).toBe(1);
+  });
+
+  it("says 503 where others have all calls of the provider", async () => {
+    const ledger = emptyLedger();
+    const { job, gates } = estateOf([{ id: "a", maxConcurrency: 1, reply: () => ok }], ledger);
+    for (const gate of gates) gate.inFlight = 1;
+    const gathered = await new Gathering(jobOf([], ledger, { ...job, task: echoTask(["x"], 1, false) })).run();
+    expect(gathered.error).toMatchObject({ status: 503, code: "saturated" });
+    expect(gates[0]?.inFlight).toBe(1);
+  });
+
+  it("ends at the deadline, with its calls closed", async () => {
+    const ledger = emptyLedger();
+    const job = jobOf([{ id: "a", reply: () => ({ kind: "never" }) }], ledger, { deadline: performance.now() + 50 });
+    const gathered = await new Gathering(job).run();
+    expect(gathered.error).toMatchObject({ status: 504, code: "upstream_timeout_total" });
+    expect(ledger.running).toBe(0);
+  });
+
+  it("gives everything up when nobody waits", async () => {
+    const ledger = emptyLedger();
+    const gathering = new Gathering(jobOf([{ id: "a", reply: () => ({ kind: "never" }) }], ledger));
+    const ended = gathering.run();
+    gathering.cancel();
+    expect(await ended).toMatchObject({ ends: null, error: null, attempts: [{ failure: { kind: "client_closed" } }] });
+    expect(ledger.running).toBe(0);
+  });
+
+  it("collects no more bytes than it may", async () => {
+    const gathered = await new Gathering(
+      jobOf([{ id: "a", reply: () => ok }], emptyLedger(), { maxAnswerBytes: 30 }),
+    ).run();
+    expect(gathered.error).toMatchObject({ status: 502, code: "upstream_too_large" });
+  });
+});
+
+describe("under any faults", () => {
+  const reply: fc.Arbitrary<Reply> = fc.oneof(
+    { weight: 4, arbitrary: fc.constant(ok) },
+    fc.constantFrom<Reply>(
+      { kind: "permuted" },
+      { kind: "short" },
+      { kind: "reset" },
+      { kind: "status", status: 400 },
+      { kind: "status", status: 401 },
+      { kind: "status", status: 429, retryAfter: "0" },
+      { kind: "status", status: 503 },
+    ),
+  );
+
+  it("every part comes back as it was asked for, or the request fails; nothing is left running", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 12 }),
+        fc.integer({ min: 1, max: 5 }),
+        fc.boolean(),
+        fc.array(fc.infiniteStream(reply), { minLength: 1, maxLength: 3 }),
+        fc.integer({ min: 1, max: 4 }),
+        async (count, size, takesGaps, streams, maxAttempts) => {
+          const ledger = emptyLedger();
+          const stubs = streams.map((stream, index) => ({
+            id: `p${index}`,
+            maxConcurrency: index + 1,
+            reply: (): Reply => stream.next().value ?? ok,
+          }));
+          const inputs = Array.from({ length: count }, (_, index) => `i${index}`);
+          const { job, gates } = estateOf(stubs, ledger);
+          const task = echoTask(inputs, size, takesGaps);
+          const gathered = await new Gathering(jobOf([], ledger, { ...job, task, maxAttempts })).run();
+          const texts = textsOf(gathered);
+          if (texts === null) expect(gathered.error).not.toBeNull();
+          else {
+            expect(texts).toHaveLength(task.parts.length);
+            for (const [place, part] of task.parts.entries()) {
+              const expected = inputs.slice(part.first, part.first + part.count);
+              if (texts[place] === null) expect(takesGaps).toBe(true);
+              else expect(texts[place]).toEqual(expected);
+            }
+          }
+          for (const part of task.parts) {
+            const asked = ledger.calls.filter((call) => call.inputs[0] === inputs[part.first]);
+            expect(asked.length).toBeLessThanOrEqual(maxAttempts);
+          }
+          expect(ledger.running).toBe(0);
+          expect(gates.map(({ inFlight }) => inFlight)).toEqual(gates.map(() => 0));
+        },
+      ),
+      { numRuns: 200 },
+    ));
+});

@@ -1,0 +1,360 @@
+import type { ServerResponse } from "node:http";
+import { describe, expect, it } from "vitest";
+import type { ProviderRow, RoutingTable } from "../../src/canon/table.ts";
+import {
+  answerJson,
+  errorOf,
+  startRouter,
+  startUpstream,
+  until,
+  type Router,
+  type Upstream,
+  type UpstreamCall,
+} from "../support/router.ts";
+import { endpoint, model, provider, route, table, workspace } from "../support/table.ts";
+
+/** A vector of three numbers that only this text has. */
+function vectorOf(text: string): readonly number[] {
+  let hash = 7;
+  for (const character of text) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) % 1_000_003;
+  return [hash / 1_000_003, -0.5, 0.25];
+}
+
+function base64Of(text: string): string {
+  return Buffer.from(Float32Array.from(vectorOf(text)).buffer).toString("base64");
+}
+
+interface Asked {
+  readonly input: string | readonly string[];
+  readonly encoding_format?: string;
+  readonly [name: string]: unknown;
+}
+
+function askedOf(call: UpstreamCall): Asked {
+  return JSON.parse(call.body);
+}
+
+function inputsOf(call: UpstreamCall): readonly string[] {
+  const { input } = askedOf(call);
+  return typeof input === "string" ? [input] : input;
+}
+
+/** What OpenAI would answer. */
+function embedded(call: UpstreamCall): object {
+  const base64 = askedOf(call).encoding_format === "base64";
+  const data = inputsOf(call).map((text, index) => ({
+    object: "embedding",
+    index,
+    embedding: base64 ? base64Of(text) : vectorOf(text),
+  }));
+  return {
+    object: "list",
+    data,
+    model: "vectors-1",
+    usage: { prompt_tokens: data.length * 2, total_tokens: data.length * 2 },
+  };
+}
+
+function answerVectors(response: ServerResponse, call: UpstreamCall): void {
+  answerJson(response, embedded(call));
+}
+
+function vectorTable(
+  upstreams: readonly Upstream[],
+  batch: number | null = null,
+  more: Partial<ProviderRow> = {},
+): RoutingTable {
+  const names = upstreams.map((_, index) => `p${index}`);
+  return table({
+    providers: upstreams.map(({ url }, index) => provider(`p${index}`, { baseUrl: `${url}/v1`, ...more })),
+    models: [model("m", { operations: ["embed"], dimensions: [3], contextWindow: 8_000, capabilities: [] })],
+    endpoints: names.map((name) => endpoint(`e-${name}`, { provider: name, batch: { inputs: batch, tokens: null } })),
+    routes: [
+      route(
+        "r",
+        "e-p0",
+        names.slice(1).map((name) => `e-${name}`),
+        { operations: ["embed"] },
+      ),
+    ],
+    workspaces: [workspace("w", { providers: names, dimensions: [3], contextWindow: 8_000 })],
+  });
+}
+
+function embed(router: Router, body: object, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(`${router.url}/v1/embeddings`, {
+    method: "POST",
+    headers: { authorization: "Bearer good", "content-type": "application/json", ...headers },
+    body: JSON.stringify({ model: "r", ...body }),
+  });
+}
+
+interface EmbeddingList {
+  readonly data: readonly { readonly index: number; readonly embedding: unknown }[];
+  readonly usage: object;
+  readonly errors?: readonly { readonly index: number; readonly code: string }[];
+}
+
+async function listOf(response: Response): Promise<EmbeddingList> {
+  expect(response.status).toBe(200);
+  return JSON.parse(await response.text());
+}
+
+const TEXTS = Array.from({ length: 25 }, (_, index) => `text ${index}`);
+
+describe("embeddings", () => {
+  it("go on byte for byte where the provider's answer is what was asked for", async () => {
+    const upstream = await startUpstream(answerVectors);
+    const router = await startRouter({ table: vectorTable([upstream]) });
+    const response = await embed(router, { input: ["a", "b"], user: "somebody" });
+    const [call] = upstream.calls;
+    if (call === undefined) throw new Error("no call");
+    expect(await response.text()).toBe(JSON.stringify(embedded(call)));
+    expect(call.path).toBe("/v1/embeddings");
+    expect(askedOf(call)).toEqual({ model: "upstream-e-p0", input: ["a", "b"] });
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "x-signalbox-route": "r; endpoint=e-p0; provider=p0; region=eu-west",
+      "x-signalbox-attempts": "1",
+      "content-type": "application/json",
+    });
+    await router.settled(1);
+    expect(router.decisions[0]).toMatchObject({ operation: "embeddings", outcome: "route", route: "r" });
+    expect(router.outcomes[0]).toMatchObject({
+      terminal: "completed",
+      status: 200,
+      inputTokens: 4,
+      outputTokens: null,
+      stripped: ["user"],
+      attempts: [{ endpoint: "e-p0", failure: null, status: 200, calls: 1, translated: false }],
+    });
+    expect(JSON.stringify([router.decisions, router.outcomes])).not.toContain("somebody");
+  });
+
+  it("of a batch that is sent in parts come back whole, in order, in both encodings", async () => {
+    const upstream = await startUpstream(async (response, call) => {
+      // Later parts answer first.
+      await new Promise((resolve) => {
+        setTimeout(resolve, 20 - Number(inputsOf(call)[0]?.split(" ")[1]) / 2);
+      });
+      answerVectors(response, call);
+    });
+    const router = await startRouter({ table: vectorTable([upstream], 4) });
+    const numbers = await listOf(await embed(router, { input: TEXTS }));
+    expect(upstream.calls.map((call) => inputsOf(call).length).toSorted((left, right) => left - right)).toEqual([
+      1, 4, 4, 4, 4, 4, 4,
+    ]);
+    expect(numbers.data).toEqual(
+      TEXTS.map((text, index) => ({ object: "embedding", index, embedding: vectorOf(text) })),
+    );
+    expect(numbers.usage).toEqual({ prompt_tokens: 50, total_tokens: 50 });
+    const base64 = await listOf(await embed(router, { input: TEXTS, encoding_format: "base64" }));
+    expect(base64.data.map(({ embedding }) => embedding)).toEqual(TEXTS.map(base64Of));
+  });
+
+  it("are cut by the caller's own bound too", async () => {
+    const upstream = await startUpstream(answerVectors);
+    const router = await startRouter({ table: vectorTable([upstream], 20) });
+    await listOf(await embed(router, { input: TEXTS }, { "x-max-batch-size": "10" }));
+    expect(upstream.calls.map((call) => inputsOf(call).length)).toEqual([10, 10, 5]);
+    const refused = await embed(router, { input: TEXTS }, { "x-max-batch-size": "0" });
+    expect(await errorOf(refused)).toMatchObject({ code: "invalid_max_batch_size" });
+  });
+
+  it("are put in the order of the request where the provider permutes them", async () => {
+    const upstream = await startUpstream((response, call) => {
+      const list = JSON.parse(JSON.stringify(embedded(call)));
+      answerJson(response, { ...list, data: list.data.toReversed() });
+    });
+    const router = await startRouter({ table: vectorTable([upstream]) });
+    const { data } = await listOf(await embed(router, { input: ["a", "b", "c"] }));
+    expect(data.map(({ index }) => index)).toEqual([0, 1, 2]);
+    expect(data.map(({ embedding }) => embedding)).toEqual(["a", "b", "c"].map(vectorOf));
+  });
+
+  it("fall back as parts: what the first place has answered is kept", async () => {
+    const first = await startUpstream((response, call) => {
+      if (inputsOf(call).includes("text 9")) answerJson(response, { error: { message: "down" } }, 500);
+      else answerVectors(response, call);
+    });
+    const second = await startUpstream(answerVectors);
+    const router = await startRouter({ table: vectorTable([first, second], 5) });
+    const { data } = await listOf(await embed(router, { input: TEXTS }));
+    expect(data.map(({ embedding }) => embedding)).toEqual(TEXTS.map(vectorOf));
+    expect(first.calls).toHaveLength(5);
+    expect(second.calls.map((call) => inputsOf(call))).toEqual([TEXTS.slice(5, 10)]);
+  });
+
+  it.each([
+    ["short", (data: object[]) => data.slice(1), "result_count"],
+    ["long", (data: object[]) => [...data, ...data], "result_count"],
+    ["with an index twice", (data: object[]) => data.map((item) => ({ ...item, index: 0 })), "index_repeated"],
+    [
+      "with an index out of range",
+      (data: object[]) => data.map((item, index) => ({ ...item, index: index + 1 })),
+      "index_invalid",
+    ],
+    ["with null in a vector", (data: object[]) => data.map((item) => ({ ...item, embedding: [1, null, 2] })), null],
+    ["of another length", (data: object[]) => data.map((item) => ({ ...item, embedding: [1, 2] })), "dimension_wrong"],
+  ])("never come from an answer that is %s", async (_name, damage, code) => {
+    const upstream = await startUpstream((response, call) => {
+      const list = JSON.parse(JSON.stringify(embedded(call)));
+      answerJson(response, { ...list, data: damage(list.data) });
+    });
+    const router = await startRouter({ table: vectorTable([upstream]) });
+    const response = await embed(router, { input: ["secret words", "b"] }, { "x-max-attempts": "1" });
+    expect(response.status).toBe(502);
+    const error = await errorOf(response);
+    if (code !== null) expect(error.code).toBe(code);
+    expect(error.message).not.toContain("secret words");
+    expect(response.headers.get("x-should-retry")).toBe("false");
+  });
+
+  it("name the inputs that have none, and no content", async () => {
+    const upstream = await startUpstream((response, call) => {
+      if (inputsOf(call).includes("text 9")) answerJson(response, { error: { message: "text 9 is bad" } }, 500);
+      else answerVectors(response, call);
+    });
+    const router = await startRouter({ table: vectorTable([upstream], 5) });
+    const error = await errorOf(await embed(router, { input: TEXTS }));
+    expect(error.message).toContain("Inputs 5 to 9 had no result");
+    expect(error.message).not.toContain("text 9");
+  });
+
+  it("with on_partial: report come with gaps that are named", async () => {
+    const upstream = await startUpstream((response, call) => {
+      if (inputsOf(call).includes("text 9")) answerJson(response, { error: { message: "text 9 is bad" } }, 500);
+      else answerVectors(response, call);
+    });
+    const router = await startRouter({ table: vectorTable([upstream], 5) });
+    const { data, errors } = await listOf(await embed(router, { input: TEXTS, on_partial: "report" }));
+    const present = TEXTS.map((_, index) => index).filter((index) => index < 5 || index > 9);
+    expect(data.map(({ index }) => index)).toEqual(present);
+    expect(data.map(({ embedding }) => embedding)).toEqual(present.map((index) => vectorOf(TEXTS[index] ?? "")));
+    expect(errors?.map(({ index, code }) => [index, code])).toEqual(
+      [5, 6, 7, 8, 9].map((index) => [index, "upstream_exhausted"]),
+    );
+    await router.settled(1);
+    expect(router.outcomes[0]).toMatchObject({ terminal: "incomplete", status: 200 });
+    const whole = await listOf(await embed(router, { input: ["x"], on_partial: "report" }));
+    expect(whole.errors).toEqual([]);
+  });
+
+  it("are asked for once by two requests of one idempotency key", async () => {
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const upstream = await startUpstream(async (response, call) => {
+      await held;
+      answerVectors(response, call);
+    });
+    const router = await startRouter({ table: vectorTable([upstream]) });
+    const key = { "idempotency-key": "k-1" };
+    const requests = [embed(router, { input: ["a"] }, key), embed(router, { input: ["a"] }, key)];
+    await until(() => upstream.calls.length === 1 && router.decisions.length === 2);
+    const other = await embed(router, { input: ["b"] }, key);
+    expect(other.status).toBe(400);
+    expect(await errorOf(other)).toMatchObject({ code: "idempotency_key_in_use" });
+    release();
+    const [first, second] = await Promise.all(requests);
+    expect(await first?.text()).toBe(await second?.text());
+    expect(upstream.calls).toHaveLength(1);
+    await router.settled(3);
+    const joined = router.outcomes.find((outcome) => outcome.joined !== undefined);
+    expect(joined).toMatchObject({ terminal: "completed", attempts: [] });
+    // The work is over: the same key is a new request now, and nothing was kept.
+    await listOf(await embed(router, { input: ["b"] }, key));
+    expect(upstream.calls).toHaveLength(2);
+  });
+
+  it("go on for whoever joined when the first client leaves, and end when the last one does", async () => {
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const upstream = await startUpstream(async (response, call) => {
+      await held;
+      answerVectors(response, call);
+    });
+    const router = await startRouter({ table: vectorTable([upstream]) });
+    const leaving = new AbortController();
+    const send = (signal: AbortSignal | null): Promise<Response> =>
+      fetch(`${router.url}/v1/embeddings`, {
+        method: "POST",
+        headers: { authorization: "Bearer good", "content-type": "application/json", "idempotency-key": "k" },
+        body: JSON.stringify({ model: "r", input: "a" }),
+        signal,
+      });
+    const first = send(leaving.signal).catch(() => "left");
+    await until(() => upstream.calls.length === 1);
+    const second = send(null);
+    await until(() => router.decisions.length === 2);
+    leaving.abort();
+    expect(await first).toBe("left");
+    await router.settled(1);
+    expect(router.outcomes[0]).toMatchObject({ terminal: "client_closed", status: 499 });
+    expect(upstream.calls[0]?.lostAt).toBeNull();
+    release();
+    await listOf(await second);
+  });
+
+  it("are given up when the client leaves: the provider's connection closes", async () => {
+    const upstream = await startUpstream(() => {});
+    const router = await startRouter({ table: vectorTable([upstream], 1) });
+    const leaving = new AbortController();
+    const sent = fetch(`${router.url}/v1/embeddings`, {
+      method: "POST",
+      headers: { authorization: "Bearer good", "content-type": "application/json" },
+      body: JSON.stringify({ model: "r", input: TEXTS }),
+      signal: leaving.signal,
+    }).catch(() => "left");
+    await until(() => upstream.calls.length === 4);
+    const leftAt = performance.now();
+    leaving.abort();
+    expect(await sent).toBe("left");
+    await until(() => upstream.calls.every(({ lostAt }) => lostAt !== null));
+    expect(performance.now() - leftAt).toBeLessThan(250);
+    await router.settled(1);
+    expect(router.outcomes[0]).toMatchObject({
+      terminal: "client_closed",
+      status: 499,
+      attempts: [{ failure: "client_closed", calls: 4 }],
+    });
+    expect(upstream.calls).toHaveLength(4);
+  });
+
+  it("end at the caller's deadline", async () => {
+    const upstream = await startUpstream(() => {});
+    const router = await startRouter({ table: vectorTable([upstream]) });
+    const response = await embed(router, { input: "a" }, { "x-request-timeout-ms": "80" });
+    expect(response.status).toBe(504);
+    expect(await errorOf(response)).toMatchObject({ code: "upstream_timeout_total" });
+  });
+
+  it.each([
+    [{ input: "" }, "input", "empty_input"],
+    [{ input: ["a", ""] }, "input[1]", "empty_input"],
+    [{ input: [] }, "input", "invalid_value"],
+    [{ input: "a", dimensions: 3, output_dimension: 4 }, "output_dimension", "invalid_value"],
+    [{ input: "a", encoding_format: "int8" }, "encoding_format", "invalid_value"],
+    [{ input: "a", output_dtype: "binary" }, "output_dtype", "invalid_value"],
+    [{ input: "a", input_type: "query" }, "input_type", "feature_not_supported"],
+    [{ input: "a", dimension: 3 }, "dimension", "unknown_field"],
+    [{ input: "a", stream: true }, "stream", "unknown_field"],
+  ])("refuse %j by name", async (body, param, code) => {
+    const upstream = await startUpstream(answerVectors);
+    const router = await startRouter({ table: vectorTable([upstream]) });
+    const response = await embed(router, body);
+    expect(response.status).toBe(400);
+    expect(await errorOf(response)).toMatchObject({ param, code });
+    expect(upstream.calls).toHaveLength(0);
+  });
+
+  it("of a length that nobody approved are denied", async () => {
+    const upstream = await startUpstream(answerVectors);
+    const router = await startRouter({ table: vectorTable([upstream]) });
+    const response = await embed(router, { input: "a", dimensions: 7 });
+    expect(response.status).toBe(403);
+    expect(await errorOf(response)).toMatchObject({ code: "DIMENSIONS_NOT_APPROVED", param: "dimensions" });
+  });
+});
