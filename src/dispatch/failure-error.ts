@@ -68,7 +68,8 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
   if (TIMEOUTS.has(failure.kind)) return serviceError(504, "timeout", `upstream_${failure.kind}`, message, retry);
   // What is wrong with an answer is a word of our parsers' closed lists, and says more than that something is.
   const said = failure.kind === "malformed" && failure.code !== null ? failure.code : `upstream_${failure.kind}`;
-  const code = attempts.length > 1 ? "upstream_exhausted" : said;
+  const places = new Set(attempts.map(({ endpoint }) => endpoint)).size;
+  const code = places > 1 ? "upstream_exhausted" : said;
   return serviceError(502, "upstream", code, message, retry);
 }
 

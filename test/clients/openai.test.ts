@@ -133,7 +133,11 @@ describe("the official openai client", () => {
       "chat-small-eu",
       "code-claude",
       "code-gpt",
+      "embed-small",
+      "embed-small-eu",
       "large-any",
+      "moderation",
+      "rerank",
     ]);
     expect((await openai.models.retrieve("chat-small-eu")).id).toBe("chat-small-eu");
     await expect(openai.models.retrieve("chat-secret")).rejects.toBeInstanceOf(NotFoundError);

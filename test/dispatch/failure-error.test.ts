@@ -35,6 +35,6 @@ describe("the next step", () => {
     const stops = FAILURE_KINDS.filter(
       (kind) => nextStep({ kind, status: null, retryAfter: null, code: null }, 1, 1) === "stop",
     );
-    expect(stops).toEqual(["timeout_total", "rejected", "client_closed"]);
+    expect(stops).toEqual(["timeout_total", "rejected", "client_closed", "abandoned"]);
   });
 });

@@ -231,7 +231,7 @@ describe("embeddings", () => {
     expect(data.map(({ index }) => index)).toEqual(present);
     expect(data.map(({ embedding }) => embedding)).toEqual(present.map((index) => vectorOf(TEXTS[index] ?? "")));
     expect(errors?.map(({ index, code }) => [index, code])).toEqual(
-      [5, 6, 7, 8, 9].map((index) => [index, "upstream_exhausted"]),
+      [5, 6, 7, 8, 9].map((index) => [index, "upstream_server_error"]),
     );
     await router.settled(1);
     expect(router.outcomes[0]).toMatchObject({ terminal: "incomplete", status: 200 });

@@ -117,7 +117,12 @@ function patternOf({ path }: Leaf): string {
  * What disappeared: leaves that can be changed and taken out without any difference, neither in what is sent nor in what is recorded as
  * lost. A leaf that says a default only differs when it is changed; one that is lost on record when all of its kind are taken out.
  */
-function silentLeaves(surface: SurfaceDialect, dialect: GenerateDialect, body: JsonObject, fate: Fate): readonly string[] {
+function silentLeaves(
+  surface: SurfaceDialect,
+  dialect: GenerateDialect,
+  body: JsonObject,
+  fate: Fate,
+): readonly string[] {
   if (fate.kind === "refused") return [];
   const leaves = leavesOf(body).filter(({ path }) => !path.some((name) => OWNED.has(String(name))));
   const step = Math.max(1, Math.floor(leaves.length / 40));
@@ -295,7 +300,9 @@ function saidItsEnd(protocol: GenerateDialect, bytes: readonly Uint8Array[]): bo
 }
 
 /** Where the streams of a protocol stand, if not in the file of its name. */
-const STREAM_FILES: Readonly<Partial<Record<GenerateDialect, string>>> = { "bedrock-converse": "bedrock-converse-stream" };
+const STREAM_FILES: Readonly<Partial<Record<GenerateDialect, string>>> = {
+  "bedrock-converse": "bedrock-converse-stream",
+};
 
 /** Frames begin with their length, 32 bits, most significant byte first. */
 function framesOf(bytes: Buffer): readonly Uint8Array[] {

@@ -170,6 +170,10 @@ export const ROUTE_CODES = {
     "A model that makes vectors has no context window, so no workspace can approve it for embeddings.",
     "Add `context_window`: the tokens that one input may have.",
   ),
+  BATCH_TOO_LARGE: error(
+    "An endpoint allows several inputs a call, and its protocol takes one at a time.",
+    "Remove `batch.inputs`.",
+  ),
   CATEGORIES_UNUSED: warning(
     "A model has `moderation_categories` and does not moderate.",
     "Remove them, or add `moderate` to its operations.",

@@ -57,7 +57,7 @@ function resolveEndpoint(scene: Scene, endpoint: NormalisedEndpoint, index: numb
     dialect: provider.dialect,
     upstreamModel: endpoint.upstreamModel,
     price: endpoint.price,
-    batch: { inputs: endpoint.batch.inputs ?? facts.maxBatch ?? null, tokens: endpoint.batch.tokens },
+    batch: { inputs: batchInputs(scene, endpoint, index, facts, provider), tokens: endpoint.batch.tokens },
     capabilities: model.capabilities.filter(
       (capability) => allowed.includes(capability) && facts.expresses.includes(capability),
     ),
@@ -65,6 +65,25 @@ function resolveEndpoint(scene: Scene, endpoint: NormalisedEndpoint, index: numb
     nativeFeatures: features.native,
   };
   return { row, index, facts, operations: servedOperations(facts, model, provider) };
+}
+
+/** Most inputs of one call. A protocol that takes one at a time has no way to say two; every other number is the provider's to judge. */
+function batchInputs(
+  { report }: Scene,
+  { id, batch }: NormalisedEndpoint,
+  index: number,
+  facts: DialectFacts,
+  { flags }: ProviderRow,
+): number | null {
+  const ofFlags = flags.flatMap((name) =>
+    Object.hasOwn(facts.flags, name) ? (facts.flags[name]?.maxBatch ?? []) : [],
+  );
+  const most = ofFlags[0] ?? facts.maxBatch ?? null;
+  if (most === 1 && (batch.inputs ?? 1) > 1) {
+    const message = `endpoint ${quote(id)} allows ${batch.inputs} inputs a call, and its protocol takes one`;
+    report.value("BATCH_TOO_LARGE", ["endpoints", index, "batch", "inputs"], message, "remove it");
+  }
+  return batch.inputs ?? most;
 }
 
 /** What an endpoint can do: its model's operations as far as its dialect carries them and its provider's flags leave them. */

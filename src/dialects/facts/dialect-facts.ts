@@ -36,6 +36,8 @@ export interface FlagFacts {
   readonly grants?: readonly Feature[];
   /** What of the dialect's operations such a provider serves; all where absent. */
   readonly leaves?: readonly ModelOperation[];
+  /** As `DialectFacts.maxBatch`, where the deviation allows fewer. */
+  readonly maxBatch?: number;
   /** The provider's row must have `api_version`. */
   readonly demandsApiVersion?: boolean;
   /** Flags of the same dialect that contradict this one; no provider can have both. Said once for a pair. */

@@ -54,8 +54,14 @@ export const GEMINI = {
       withdraws: [],
     },
     predict_embeddings: {
-      meaning: "Embeds with `:predict`, as Vertex AI wants it.",
+      meaning: "Embeds with `:predict`, as Vertex AI wants it of models up to `gemini-embedding-001`.",
       withdraws: [],
+      excludes: ["embed_content"],
+    },
+    embed_content: {
+      meaning: "Embeds with `:embedContent`, one input a call, as Vertex AI wants it of newer models.",
+      withdraws: [],
+      maxBatch: 1,
     },
     flat_count_tokens: {
       meaning: "Asks for token counts with the request's members at the top of the body, as Vertex AI wants them.",

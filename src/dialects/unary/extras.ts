@@ -20,7 +20,9 @@ export function takeExtras(
   if (mode !== "forward") return NONE;
   // Without a prototype: a member that is called `__proto__` must travel as a member, not become one.
   const extras: Record<string, JsonValue | undefined> = Object.create(null);
+  const stripFields: readonly string[] = edits.stripFields;
   for (const name of unknownFields(registry, body)) {
+    if (stripFields.includes(name)) continue;
     const value = members.take(name);
     if (value !== undefined) extras[name] = value;
   }

@@ -55,6 +55,8 @@ export interface UnaryCall {
   readonly headers: readonly string[];
   readonly body: string;
   readonly losses: readonly Loss[];
+  /** What the simulated upstream must know to answer as the model would; sent to nobody else. Names and values by turns. */
+  readonly simulated?: readonly string[];
   /** An answer with status 200, checked. */
   readonly read: (bytes: Uint8Array) => UnaryResult | UpstreamFailure;
   /** Makes a failure of an answer with an error status. */

@@ -43,7 +43,7 @@ export class UnaryAttempt implements ExchangeListener {
     this.#exchange = new Exchange(
       {
         path: `${connection.pathPrefix}${call.path}`,
-        headers: call.headers.length === 0 ? connection.headers : [...connection.headers, ...call.headers],
+        headers: [...connection.headers, ...call.headers, ...(connection.simulated ? (call.simulated ?? []) : [])],
         body: call.body,
         timeouts: connection.provider.timeouts,
         deadline,

@@ -70,21 +70,48 @@ export const TOKEN_COUNT = {
   properties: { input_tokens: { type: "integer", minimum: 0 } },
 } as const;
 
+/** What both lists of models say of a route. */
+const routeFacts = {
+  operations: { ...texts, description: "What requests of the workspace get through with." },
+  regions: { ...texts, description: "Of the endpoints that requests may go to." },
+  context_window: { ...nullableCount, description: "Tokens; `null` where an endpoint's is not declared." },
+  max_output_tokens: nullableCount,
+  dimensions: {
+    type: "array",
+    items: { type: "integer", minimum: 1 },
+    description: "Lengths of vectors that may be asked for.",
+  },
+  fallbacks: {
+    type: "array",
+    description: "What is tried after the first endpoint, in order.",
+    items: {
+      type: "object",
+      required: ["model", "provider", "region"],
+      additionalProperties: false,
+      properties: { model: text, provider: text, region: text },
+    },
+  },
+} as const;
+const routeFactNames = [
+  "capabilities",
+  "operations",
+  "regions",
+  "context_window",
+  "max_output_tokens",
+  "dimensions",
+  "fallbacks",
+] as const;
+
 export const MODEL = {
   type: "object",
-  required: ["id", "object", "created", "owned_by", "capabilities", "operations", "regions", "fallbacks"],
+  required: ["id", "object", "created", "owned_by", ...routeFactNames],
   properties: {
     id: text,
     object: { const: "model" },
     created: { type: "integer" },
     owned_by: text,
-    capabilities: { ...texts, description: "What every endpoint of the route has and the workspace approves." },
-    operations: texts,
-    regions: texts,
-    context_window: nullableCount,
-    max_output_tokens: nullableCount,
-    dimensions: { type: "array", items: { type: "integer", minimum: 1 } },
-    fallbacks: { type: "integer", minimum: 0, description: "How many fallbacks the route has." },
+    capabilities: { ...texts, description: "What requests may need: the route has it and the workspace approves it." },
+    ...routeFacts,
   },
 } as const;
 
@@ -92,6 +119,52 @@ export const MODEL_LIST = {
   type: "object",
   required: ["object", "data"],
   properties: { object: { const: "list" }, data: { type: "array", items: MODEL } },
+} as const;
+
+const supported = { type: "object", required: ["supported"], properties: { supported: { type: "boolean" } } } as const;
+
+export const ANTHROPIC_MODEL = {
+  type: "object",
+  required: [
+    "type",
+    "id",
+    "display_name",
+    "created_at",
+    "lifecycle",
+    "max_input_tokens",
+    "max_tokens",
+    ...routeFactNames,
+  ],
+  properties: {
+    type: { const: "model" },
+    id: text,
+    display_name: text,
+    created_at: { type: "string", description: "Always the epoch: a route has no date of creation." },
+    lifecycle: { const: "active" },
+    line: { type: "null" },
+    deprecated_at: { type: "null" },
+    retires_at: { type: "null" },
+    max_input_tokens: nullableCount,
+    max_tokens: nullableCount,
+    capabilities: {
+      type: "object",
+      description:
+        "The protocol's words, and every capability of the route under the name that it has in GET /v1/models.",
+      additionalProperties: supported,
+    },
+    ...routeFacts,
+  },
+} as const;
+
+export const ANTHROPIC_MODEL_PAGE = {
+  type: "object",
+  required: ["data", "has_more", "first_id", "last_id"],
+  properties: {
+    data: { type: "array", items: ANTHROPIC_MODEL },
+    has_more: { type: "boolean" },
+    first_id: nullableText,
+    last_id: nullableText,
+  },
 } as const;
 
 const verdict = {

@@ -1,4 +1,5 @@
-import { MODEL, MODEL_LIST, SIMULATION, STATUS } from "./answer-schemas.ts";
+import { PAGE_QUERY } from "../control/catalogue/page.ts";
+import { ANTHROPIC_MODEL, ANTHROPIC_MODEL_PAGE, MODEL, MODEL_LIST, SIMULATION, STATUS } from "./answer-schemas.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
 import { SIMULATE_SCHEMA } from "./simulate-schema.ts";
@@ -34,13 +35,36 @@ export const ENDPOINTS: readonly Endpoint[] = [
   {
     ...PUBLIC,
     kind: "control",
+    method: "GET",
+    path: "/api/v1/models",
+    id: "listAnthropicModels",
+    summary: "The same routes as the messages protocol lists models, in pages",
+    scope: "catalogue:read",
+    handler: "anthropicModels",
+    optionalQuery: PAGE_QUERY,
+    answer: ANTHROPIC_MODEL_PAGE,
+  },
+  {
+    ...PUBLIC,
+    kind: "control",
+    method: "GET",
+    path: "/api/v1/models/{id}",
+    id: "retrieveAnthropicModel",
+    summary: "One of them",
+    scope: "catalogue:read",
+    handler: "anthropicModel",
+    answer: ANTHROPIC_MODEL,
+  },
+  {
+    ...PUBLIC,
+    kind: "control",
     method: "POST",
     path: "/v1/route/simulate",
     id: "simulateRoute",
     summary: "The decision that a request would get, explained; calls no provider and reserves nothing",
     scope: "route:simulate",
     handler: "simulate",
-    query: { operation: { enum: INFERENCE_ENDPOINTS.map(({ operation }) => operation) } },
+    query: { operation: { enum: [...new Set(INFERENCE_ENDPOINTS.map(({ operation }) => operation))] } },
     body: SIMULATE_SCHEMA,
     answer: SIMULATION,
   },

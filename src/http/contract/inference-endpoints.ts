@@ -9,7 +9,11 @@ import { RESPONSES_SCHEMA } from "../../dialects/openai-responses/schema.ts";
 import { embeddingsSurface } from "../../dialects/unary/embed/surface.ts";
 import { EMBEDDINGS_SCHEMA } from "../../dialects/unary/embed/schema.ts";
 import { CHAT_COMPLETION, COMPLETION, MESSAGE, RESPONSE, TOKEN_COUNT } from "./answer-schemas.ts";
-import { EMBEDDING_LIST } from "./unary-answer-schemas.ts";
+import { moderationsSurface } from "../../dialects/unary/moderate/surface.ts";
+import { MODERATIONS_SCHEMA } from "../../dialects/unary/moderate/schema.ts";
+import { rerankSurface } from "../../dialects/unary/rerank/surface.ts";
+import { RERANK_SCHEMA } from "../../dialects/unary/rerank/schema.ts";
+import { EMBEDDING_LIST, MODERATION, RERANKING } from "./unary-answer-schemas.ts";
 import type { InferenceEndpoint } from "./endpoint.ts";
 
 const GENERATION = {
@@ -22,6 +26,14 @@ const GENERATION = {
 } as const;
 
 const UNARY = { ...GENERATION, streams: false } as const;
+
+const RERANK = {
+  ...UNARY,
+  operation: "rerank",
+  surface: rerankSurface,
+  body: RERANK_SCHEMA,
+  answer: RERANKING,
+} as const;
 
 /** Every endpoint whose requests go to a model provider. */
 export const INFERENCE_ENDPOINTS: readonly InferenceEndpoint[] = [
@@ -85,5 +97,27 @@ export const INFERENCE_ENDPOINTS: readonly InferenceEndpoint[] = [
     surface: embeddingsSurface,
     body: EMBEDDINGS_SCHEMA,
     answer: EMBEDDING_LIST,
+  },
+  {
+    ...RERANK,
+    path: "/v1/rerank",
+    id: "createRerank",
+    summary: "Documents of the request by their relevance to a query, best first; nothing of them is kept",
+  },
+  {
+    ...RERANK,
+    path: "/v2/rerank",
+    id: "createRerankV2",
+    summary: "The same, where clients of Cohere's second version ask",
+  },
+  {
+    ...UNARY,
+    path: "/v1/moderations",
+    id: "createModeration",
+    summary: "Whether texts or images are harmful, by an approved route: the one named, or the workspace's own",
+    operation: "moderations",
+    surface: moderationsSurface,
+    body: MODERATIONS_SCHEMA,
+    answer: MODERATION,
   },
 ];

@@ -79,13 +79,9 @@ function parameters(endpoint: Endpoint): JsonObject {
     required: true,
     schema: { type: "string" },
   }));
-  const inQuery = Object.entries(endpoint.query).map(([name, schema]) => ({
-    name,
-    in: "query",
-    required: true,
-    schema,
-  }));
-  const all = [...inPath, ...inQuery];
+  const inQuery = (schemas: Readonly<Record<string, JsonObject>>, required: boolean): readonly JsonObject[] =>
+    Object.entries(schemas).map(([name, schema]) => ({ name, in: "query", required, schema }));
+  const all = [...inPath, ...inQuery(endpoint.query, true), ...inQuery(endpoint.optionalQuery ?? {}, false)];
   return all.length === 0 ? {} : { parameters: all };
 }
 

@@ -41,3 +41,54 @@ export const EMBEDDING_LIST = {
     },
   },
 } as const;
+
+const ranked = {
+  type: "array",
+  description: "Best first, ties by index.",
+  items: {
+    type: "object",
+    required: ["index", "relevance_score"],
+    properties: {
+      index: { ...count, description: "Place of the document in the request." },
+      relevance_score: { type: "number" },
+      document: { description: "The caller's own document, where `return_documents` asked for it." },
+    },
+  },
+} as const;
+
+export const RERANKING = {
+  type: "object",
+  required: ["id", "model", "results", "meta"],
+  properties: {
+    id: text,
+    model: text,
+    results: ranked,
+    object: { const: "list" },
+    data: { ...ranked, description: "The same, as Voyage's clients read it; not where `top_n` was sent." },
+    meta: { type: "object" },
+    usage: { type: "object", properties: { total_tokens: count } },
+  },
+} as const;
+
+export const MODERATION = {
+  type: "object",
+  required: ["id", "model", "results"],
+  properties: {
+    id: text,
+    model: text,
+    results: {
+      type: "array",
+      description: "One for each text of the request, or one for all its parts together.",
+      items: {
+        type: "object",
+        required: ["flagged", "categories", "category_scores"],
+        properties: {
+          flagged: { type: "boolean" },
+          categories: { type: "object", additionalProperties: { type: ["boolean", "null"] } },
+          category_scores: { type: "object", additionalProperties: { type: ["number", "null"] } },
+          category_applied_input_types: { type: "object", additionalProperties: { type: "array", items: text } },
+        },
+      },
+    },
+  },
+} as const;

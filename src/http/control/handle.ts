@@ -16,6 +16,8 @@ const RECORDED_AS: Readonly<Record<ControlEndpoint["handler"], DecisionRecord["o
   simulate: "simulate",
   models: "models",
   model: "models",
+  anthropicModels: "models",
+  anthropicModel: "models",
   status: "control",
   openapi: "control",
   livez: "control",

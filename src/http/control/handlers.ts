@@ -1,8 +1,11 @@
 import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
-import type { JsonValue } from "../../canon/json.ts";
+import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
-import { catalogue } from "./catalogue.ts";
+import { anthropicModel } from "./catalogue/anthropic-model.ts";
+import { openAiModel } from "./catalogue/openai-model.ts";
+import { page } from "./catalogue/page.ts";
+import { usableRoute, usableRoutes, type UsableRoute } from "./catalogue/usable-routes.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
 import type { Body } from "../read-body.ts";
 import type { Runtime, Snapshot } from "../runtime.ts";
@@ -44,20 +47,13 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: Contro
     const isAvailable = (provider: string): boolean => snapshot.connections.has(provider);
     return { json: explain(snapshot.decider, identity, asked, decision, isAvailable) };
   },
-  models: ({ snapshot, identity, operations }) => {
-    const data = identity === null ? [] : catalogue(snapshot.decider.table, identity, servedOperations(operations));
-    return { json: { object: "list", data: data.map((entry) => ({ ...entry })) } };
+  models: (call) => ({ json: { object: "list", data: listed(call).map(openAiModel) } }),
+  model: (call) => oneOf(call, openAiModel),
+  anthropicModels: (call) => {
+    const items = listed(call).map((usable) => ({ id: usable.route.id, usable }));
+    return page(items, call.url.searchParams, ({ usable }) => anthropicModel(usable));
   },
-  model: ({ snapshot, identity, parameter, operations }) => {
-    const found =
-      identity === null
-        ? undefined
-        : catalogue(snapshot.decider.table, identity, servedOperations(operations)).find(({ id }) => id === parameter);
-    if (found !== undefined) return { json: { ...found } };
-    return serviceError(404, "not_found", "model_not_found", "No route of this name is available to the workspace.", {
-      param: "model",
-    });
-  },
+  anthropicModel: (call) => oneOf(call, anthropicModel),
   status: ({ runtime, snapshot }) => ({
     json: {
       build_id: runtime.build.id,
@@ -76,6 +72,23 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: Contro
     return serviceError(503, "unavailable", "not_ready", "The server is starting, draining, or cannot write evidence.");
   },
 };
+
+function listed({ snapshot, identity, operations }: ControlCall): readonly UsableRoute[] {
+  return identity === null ? [] : usableRoutes(snapshot.decider.table, identity, servedOperations(operations));
+}
+
+/** The entry that the path names. */
+function oneOf(call: ControlCall, print: (usable: UsableRoute) => JsonObject): ControlAnswer {
+  const { snapshot, identity, parameter, operations } = call;
+  const found =
+    identity === null || parameter === null
+      ? null
+      : usableRoute(snapshot.decider.table, identity, servedOperations(operations), parameter);
+  if (found !== null) return { json: print(found) };
+  return serviceError(404, "not_found", "model_not_found", "No route of this name is available to the workspace.", {
+    param: "model",
+  });
+}
 
 function servedOperations(operations: ControlCall["operations"]): readonly Operation[] {
   return [...operations.values()].map(({ operation }) => operation);

@@ -82,7 +82,12 @@ function embedCall(request: EmbedRequest, target: Target): UnaryCall | ServiceEr
   const call = callTo(embedderOf(target), forModel(request, target), target);
   if ("code" in call) return call;
   const wanted = request.encoding ?? "float";
-  return { ...call, read: (bytes) => inEncoding(call.read(bytes), wanted) };
+  return { ...call, simulated: simulatedLength(target), read: (bytes) => inEncoding(call.read(bytes), wanted) };
+}
+
+/** Tells a stand-in how long the model's vectors are (docs/mock.md). */
+function simulatedLength({ model }: Target): readonly string[] {
+  return model.defaultDimensions === null ? [] : ["x-mock", `dimensions=${model.defaultDimensions}`];
 }
 
 function settled(call: UnaryCall | ServiceError): UnaryCall {

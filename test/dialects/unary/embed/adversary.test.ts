@@ -186,7 +186,14 @@ describe.each(Object.entries(SHAPES))("an adversary that speaks %s", (_name, { d
     expect(whole).toBeGreaterThan(100);
     const indexed = isIndexed ? ["index_invalid", "index_repeated"] : [];
     expect([...faults].toSorted()).toEqual(
-      expect.arrayContaining(["dimension_mixed", "dimension_wrong", "result_count", "vector_malformed", ...indexed]),
+      expect.arrayContaining([
+        "dimension_mixed",
+        "dimension_wrong",
+        "result_count",
+        "vector_malformed",
+        "vector_not_finite",
+        ...indexed,
+      ]),
     );
   });
 });

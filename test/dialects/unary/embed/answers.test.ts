@@ -124,6 +124,13 @@ const SINGLE: readonly Row[] = [
     {},
     { vectors: [float("[1,2]")], inputTokens: null },
   ],
+  [
+    "Vertex AI's of one content",
+    "gemini",
+    { embedding: { values: [1, 2] }, usageMetadata: { promptTokenCount: 11 } },
+    flagged("embed_content"),
+    { vectors: [float("[1,2]")], inputTokens: 11 },
+  ],
 ];
 
 describe("answers with embeddings", () => {
@@ -215,6 +222,23 @@ describe("answers with embeddings", () => {
   ])("with vectors of %s", (_what, request, defaultDimensions, code) => {
     const result = read("openai-chat", FLOATS, asking(request), { model: { defaultDimensions } });
     expect("kind" in result ? result.code : null).toBe(code);
+  });
+
+  it.each<[string, readonly unknown[], string]>([
+    ["one result fewer", [0], "result_count"],
+    ["one result more", [0, 1, 1], "result_count"],
+    ["no results", [], "result_count"],
+    ["the same index twice", [1, 1], "index_repeated"],
+    ["an index beyond the request", [0, 2], "index_invalid"],
+    ["an index below zero", [0, -1], "index_invalid"],
+    ["an index between two places", [0, 0.5], "index_invalid"],
+    ["an index that is a text", [0, "1"], "index_invalid"],
+    ["no index", [0, undefined], "index_invalid"],
+  ])("with %s are faults, in every protocol with indices", (_what, indices, code) => {
+    const data = indices.map((index) => ({ object: "embedding", index, embedding: [1, 2] }));
+    for (const dialect of ["openai-chat", "voyage"] as const) {
+      expect(read(dialect, { ...FLOATS, data })).toMatchObject({ kind: "malformed", code });
+    }
   });
 
   it.each<[string, DialectName, unknown, Place, string | null]>([

@@ -11,6 +11,7 @@ const TOKENS: Partial<EmbedRequest> = { inputs: [[1, 2], [3]] };
 const flagged = (...flags: readonly string[]): Place => ({ provider: { flags } });
 const invoked: Place = { ...flagged("bedrock_invoke"), upstreamModel: "cohere.embed-v4:0" };
 const predicted: Place = flagged("predict_embeddings");
+const single: Place = flagged("embed_content");
 const texts = ["one", "two"];
 
 type Row = readonly [
@@ -158,6 +159,23 @@ const BODIES: readonly Row[] = [
       parameters: { autoTruncate: true, outputDimensionality: 768 },
     },
   ],
+  [
+    "one content",
+    "gemini",
+    ONE,
+    single,
+    { content: { parts: [{ text: "one" }] }, embedContentConfig: { autoTruncate: false } },
+  ],
+  [
+    "one content with everything",
+    "gemini",
+    { ...ONE, purpose: "query", dimensions: 768, mayTruncate: true },
+    single,
+    {
+      content: { parts: [{ text: "one" }] },
+      embedContentConfig: { autoTruncate: true, taskType: "RETRIEVAL_QUERY", outputDimensionality: 768 },
+    },
+  ],
   ["texts", "voyage", {}, {}, { model: "embedder", input: texts, truncation: false }],
   [
     "everything",
@@ -241,6 +259,7 @@ describe("requests for embeddings", () => {
     ["gemini", {}, "/models/embedder:batchEmbedContents"],
     ["gemini", { upstreamModel: "tunedModels/x y" }, "/tunedModels/x%20y:batchEmbedContents"],
     ["gemini", predicted, "/models/embedder:predict"],
+    ["gemini", single, "/models/embedder:embedContent"],
     ["voyage", {}, "/embeddings"],
     [
       "bedrock-titan-embed",

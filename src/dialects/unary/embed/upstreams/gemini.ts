@@ -11,13 +11,12 @@ import { countIn, listIn, memberIn, readInOrder, type FoundVectors } from "./che
 import { textsOf } from "./inputs.ts";
 
 /**
- * Google's embeddings in its two spellings: `batchEmbedContents` of the Gemini API, and `predict` of Vertex AI (flag `predict_embeddings`). Neither
- * answers with an index; vectors stand in the order of the inputs.
+ * Google's embeddings in their three spellings: `batchEmbedContents` of the Gemini API, `predict` of Vertex AI (flag `predict_embeddings`), and its
+ * `embedContent` (flag `embed_content`). None answers with an index; vectors stand in the order of the inputs.
  */
 export const geminiEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
   format,
-  parseAnswer: (bytes, request, target) =>
-    readInOrder(bytes, request, target, isPredicted(target) ? findPredicted : find),
+  parseAnswer: (bytes, request, target) => readInOrder(bytes, request, target, spellingOf(target).find),
   readError: readGeminiError,
 };
 
@@ -28,8 +27,16 @@ const TASKS: Readonly<Record<EmbedPurpose, string>> = {
   clustering: "CLUSTERING",
 };
 
-function isPredicted({ provider }: Target): boolean {
-  return provider.flags.includes("predict_embeddings");
+/** One of the ways in which Google's models are asked for vectors. */
+interface Spelling {
+  readonly verb: string;
+  readonly body: (texts: readonly string[], model: string, task: string | null, request: EmbedRequest) => JsonObject;
+  readonly find: (body: JsonObject) => FoundVectors | AnswerFault | UpstreamFailure;
+}
+
+function spellingOf({ provider: { flags } }: Target): Spelling {
+  if (flags.includes("predict_embeddings")) return PREDICT;
+  return flags.includes("embed_content") ? EMBED_CONTENT : BATCH;
 }
 
 function format(request: EmbedRequest, target: Target): FormattedRequest | ServiceError {
@@ -38,9 +45,8 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
   const name = resourceName(target.endpoint.upstreamModel);
   const task = request.purpose === null ? null : TASKS[request.purpose];
   const path = `/${name.split("/").map(encodeURIComponent).join("/")}`;
-  return isPredicted(target)
-    ? { path: `${path}:predict`, body: predictBody(texts, task, request), headers: [], losses: [] }
-    : { path: `${path}:batchEmbedContents`, body: batchBody(texts, name, task, request), headers: [], losses: [] };
+  const { verb, body } = spellingOf(target);
+  return { path: `${path}:${verb}`, body: body(texts, name, task, request), headers: [], losses: [] };
 }
 
 /** The protocol has no word about inputs that are too long. */
@@ -62,6 +68,7 @@ function batchBody(
 
 function predictBody(
   texts: readonly string[],
+  _model: string,
   task: string | null,
   { dimensions, mayTruncate }: EmbedRequest,
 ): JsonObject {
@@ -72,6 +79,33 @@ function predictBody(
       autoTruncate: mayTruncate,
       ...(dimensions === null ? {} : { outputDimensionality: dimensions }),
     },
+  };
+}
+
+/** The endpoint's row has batches of one: there is no place for a second text. */
+function contentBody(
+  texts: readonly string[],
+  _model: string,
+  taskType: string | null,
+  { dimensions, mayTruncate }: EmbedRequest,
+): JsonObject {
+  return {
+    content: { parts: texts.map((text) => ({ text })) },
+    embedContentConfig: {
+      autoTruncate: mayTruncate,
+      ...(taskType === null ? {} : { taskType }),
+      ...(dimensions === null ? {} : { outputDimensionality: dimensions }),
+    },
+  };
+}
+
+function findContent(body: JsonObject): FoundVectors | AnswerFault | UpstreamFailure {
+  const embedding = memberIn(body, "embedding");
+  if (embedding === undefined) return withoutVectors(body);
+  return {
+    places: [memberIn(embedding, "values")],
+    inputTokens: countIn(body["usageMetadata"], "promptTokenCount"),
+    model: null,
   };
 }
 
@@ -95,6 +129,10 @@ function findPredicted(body: JsonObject): FoundVectors | AnswerFault | UpstreamF
     model: null,
   };
 }
+
+const BATCH: Spelling = { verb: "batchEmbedContents", body: batchBody, find };
+const PREDICT: Spelling = { verb: "predict", body: predictBody, find: findPredicted };
+const EMBED_CONTENT: Spelling = { verb: "embedContent", body: contentBody, find: findContent };
 
 /** `null` where one of the inputs was not counted: a sum of the others would be wrong. */
 function sumOfTokens(embeddings: readonly (JsonValue | undefined)[]): number | null {

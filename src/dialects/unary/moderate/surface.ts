@@ -1,0 +1,53 @@
+import type { ServiceError } from "../../../canon/error.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import type { InferenceRequest } from "../../../canon/request.ts";
+import type { UnknownFields } from "../../../canon/table.ts";
+import type { ModerateRequest, ModerateResult } from "../../../canon/unary/moderate.ts";
+import type { Target } from "../../dialect.ts";
+import { isDialectName, type DialectName } from "../../names.ts";
+import { renderOpenAiError } from "../../openai-errors.ts";
+import { refuseUnknownFields } from "../../unknown-fields.ts";
+import { singlePartTask } from "../single-part.ts";
+import type { UnaryOptions, UnarySurface, UnaryTask } from "../surface.ts";
+import type { UnaryUpstream } from "../upstream.ts";
+import { MODERATIONS_FIELDS } from "./fields.ts";
+import { parseModerationsRequest } from "./parse-request.ts";
+import { strangePartError, strangePartMember } from "./parts.ts";
+import { readModerationsRequest } from "./read-request.ts";
+import { renderModerations } from "./render.ts";
+import { moderationsUpstream, verdictsOf } from "./upstream.ts";
+
+/** The dialects that moderate, as `names.ts` says. */
+export const MODERATORS: Readonly<Partial<Record<DialectName, UnaryUpstream<ModerateRequest, ModerateResult>>>> = {
+  "openai-chat": moderationsUpstream,
+};
+
+/** Moderations as products ask for them: OpenAI's request and answer (protocols.md §3.5). */
+export const moderationsSurface: UnarySurface = {
+  kind: "unary",
+  dialect: "openai-chat",
+  parse: parseModerationsRequest,
+  refuseUnknown,
+  open: openModerations,
+  renderError: renderOpenAiError,
+};
+
+function refuseUnknown(body: JsonObject, mode: UnknownFields): ServiceError | null {
+  const unknown = refuseUnknownFields(MODERATIONS_FIELDS, body, mode, "moderations");
+  if (unknown !== null || mode === "strip") return unknown;
+  const strange = strangePartMember(body["input"]);
+  return strange === null ? null : strangePartError(strange);
+}
+
+function openModerations({ body }: InferenceRequest, options: UnaryOptions): UnaryTask | ServiceError {
+  const read = readModerationsRequest(body, options.unknownFields, options.edits);
+  if ("code" in read) return read;
+  const inputs = verdictsOf(read.request.input);
+  return singlePartTask(read, inputs, options.targets, moderatorOf, renderModerations);
+}
+
+function moderatorOf({ endpoint: { dialect } }: Target): UnaryUpstream<ModerateRequest, ModerateResult> {
+  const upstream = isDialectName(dialect) ? MODERATORS[dialect] : undefined;
+  if (upstream === undefined) throw new Error("moderations: an endpoint whose dialect does not moderate");
+  return upstream;
+}

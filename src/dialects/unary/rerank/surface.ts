@@ -1,0 +1,47 @@
+import type { ServiceError } from "../../../canon/error.ts";
+import type { InferenceRequest } from "../../../canon/request.ts";
+import type { RerankRequest, RerankResult } from "../../../canon/unary/rerank.ts";
+import type { Target } from "../../dialect.ts";
+import { isDialectName } from "../../names.ts";
+import { renderOpenAiError } from "../../openai-errors.ts";
+import { refuseUnknownFields } from "../../unknown-fields.ts";
+import { singlePartTask } from "../single-part.ts";
+import type { PartEnd, UnaryOptions, UnarySurface, UnaryTask } from "../surface.ts";
+import type { UnaryUpstream } from "../upstream.ts";
+import { RERANK_FIELDS } from "./fields.ts";
+import { parseRerankRequest } from "./parse-request.ts";
+import { readRerankRequest } from "./read-request.ts";
+import { renderRerank } from "./render-answer.ts";
+import { RERANKERS } from "./rerankers.ts";
+
+/** Rerank as products ask for it: Cohere's request and answer, and the spellings of Jina and Voyage (protocols.md §3.5). */
+export const rerankSurface: UnarySurface = {
+  kind: "unary",
+  dialect: "cohere-chat",
+  parse: parseRerankRequest,
+  refuseUnknown: (body, mode) => refuseUnknownFields(RERANK_FIELDS, body, mode, "rerank"),
+  open: openRerank,
+  renderError: renderOpenAiError,
+};
+
+/** One part whatever its size: only documents that were ranked together can be put in one order. */
+function openRerank({ body }: InferenceRequest, options: UnaryOptions): UnaryTask | ServiceError {
+  const read = readRerankRequest(body, options.unknownFields, options.edits);
+  if ("code" in read) return read;
+  const { request, form } = read;
+  return singlePartTask(read, request.documents.length, options.targets, rerankerOf, (ends, context) =>
+    renderRerank(resultOf(ends), form, context),
+  );
+}
+
+function rerankerOf({ endpoint: { dialect } }: Target): UnaryUpstream<RerankRequest, RerankResult> {
+  const upstream = isDialectName(dialect) ? RERANKERS[dialect] : undefined;
+  if (upstream === undefined) throw new Error("rerank: an endpoint whose dialect does not rerank");
+  return upstream;
+}
+
+function resultOf([end]: readonly PartEnd[]): RerankResult {
+  if (end === undefined || "failure" in end) throw new Error("rerank: an answer without a result");
+  if (end.result.operation !== "rerank") throw new Error("rerank: the result of another operation");
+  return end.result;
+}

@@ -1,0 +1,34 @@
+import type { JsonObject } from "../../../canon/json.ts";
+import type { UsableRoute } from "./usable-routes.ts";
+
+/** An entry of GET /v1/models. */
+export function openAiModel(usable: UsableRoute): JsonObject {
+  return {
+    id: usable.route.id,
+    object: "model",
+    // Required by clients of this shape; a route has no date of creation.
+    created: 0,
+    owned_by: "signalbox",
+    capabilities: usable.capabilities,
+    ...routeFacts(usable),
+  };
+}
+
+/** What both shapes of the catalogue say besides their own members (decisions.md, "Endpoints"). */
+export function routeFacts({
+  operations,
+  places,
+  contextWindow,
+  maxOutputTokens,
+  dimensions,
+}: UsableRoute): JsonObject {
+  const [, ...fallbacks] = places;
+  return {
+    operations,
+    regions: [...new Set(places.map(({ endpoint }) => endpoint.region))].toSorted(),
+    context_window: contextWindow,
+    max_output_tokens: maxOutputTokens,
+    dimensions,
+    fallbacks: fallbacks.map(({ endpoint: { model, provider, region } }) => ({ model, provider, region })),
+  };
+}

@@ -1,0 +1,182 @@
+import { CAPABILITY_NAMES, type Capability } from "../../../canon/capability.ts";
+import type { Candidate } from "../../../canon/decision.ts";
+import type { Feature } from "../../../canon/generate/feature.ts";
+import type { Identity } from "../../../canon/identity.ts";
+import { MODEL_OPERATION_OF, type Operation } from "../../../canon/operation.ts";
+import type { PolicySet } from "../../../canon/policy.ts";
+import type { ProviderPreferences } from "../../../canon/preferences.ts";
+import type { RequestShape } from "../../../canon/request.ts";
+import type { ModelRow, RouteRow, RoutingTable, WorkspaceRow } from "../../../canon/table.ts";
+import { routeCandidates } from "../../../decide/candidates.ts";
+import { decide } from "../../../decide/decide.ts";
+
+/** A route as one workspace may use it. */
+export interface UsableRoute {
+  readonly route: RouteRow;
+  /** Of the operations served, those that the workspace's requests get through with; at least one. */
+  readonly operations: readonly Operation[];
+  /** What requests may need; in the order of `canon/capability.ts`. */
+  readonly capabilities: readonly Capability[];
+  /** Where requests go, in the order of trying. */
+  readonly places: readonly [Candidate, ...Candidate[]];
+  /** Tokens; the least of all places, `null` where one does not declare it. */
+  readonly contextWindow: number | null;
+  /** Tokens; the same. */
+  readonly maxOutputTokens: number | null;
+  /** Lengths of vectors that may be asked for. Ascending. */
+  readonly dimensions: readonly number[];
+  /** Whether a request of the operation that needs and uses these would be routed. */
+  readonly serves: (operation: Operation, needs: readonly Capability[], features: readonly Feature[]) => boolean;
+}
+
+/**
+ * Routes that the key's workspace may use, sorted by id. What may be used is asked of the decision itself, so that the catalogue offers what a call gets:
+ * places that are not approved count for nothing, and a route that is denied because of one is not listed. Policies are not asked; what they say
+ * depends on the request.
+ *
+ * @param served operations that this server has an endpoint for.
+ */
+export function usableRoutes(
+  table: RoutingTable,
+  identity: Identity,
+  served: readonly Operation[],
+): readonly UsableRoute[] {
+  const workspace = workspaceOf(table, identity);
+  if (workspace === undefined) return [];
+  let lists = LISTS.get(table);
+  if (lists === undefined) LISTS.set(table, (lists = new Map()));
+  const key = [workspace.id, ...served].join();
+  let list = lists.get(key);
+  if (list === undefined) {
+    list = workspace.approve.routes.toSorted().flatMap((id) => usableRoute(table, identity, served, id) ?? []);
+    lists.set(key, list);
+  }
+  return list;
+}
+
+/**
+ * Lists made before, by table: with a hundred routes one takes ten milliseconds, in which nobody else is served. There are no more than the table has
+ * workspaces, and they go with it.
+ */
+const LISTS = new WeakMap<RoutingTable, Map<string, readonly UsableRoute[]>>();
+
+/** One of them; `null` where there is no such route, or none that the workspace may use: a difference would tell which routes exist. */
+export function usableRoute(
+  table: RoutingTable,
+  identity: Identity,
+  served: readonly Operation[],
+  id: string,
+): UsableRoute | null {
+  const route = Object.hasOwn(table.routes, id) ? table.routes[id] : undefined;
+  if (route === undefined) return null;
+  for (const preferences of REFERENCE_PREFERENCES) {
+    const usable = usableWith(questioner(table, identity, route, preferences), table, route, served);
+    if (usable !== null) return usable;
+  }
+  return null;
+}
+
+/**
+ * What requests without wishes get. Where that is nothing because all providers may train on what they are sent, the route can still be used by those who
+ * say that they do not mind.
+ */
+const REFERENCE_PREFERENCES: readonly (ProviderPreferences | null)[] = [null, { data_collection: "allow" }];
+
+function workspaceOf(table: RoutingTable, { workspace }: Identity): WorkspaceRow | undefined {
+  return Object.hasOwn(table.workspaces, workspace) ? table.workspaces[workspace] : undefined;
+}
+
+const NO_POLICIES: PolicySet = {
+  policies: [],
+  readsTime: false,
+  evaluate: () => ({ verdicts: [], obligations: [] }),
+};
+
+/** What every request of an operation uses, whatever it says. */
+const ALWAYS_USED: Readonly<Partial<Record<Operation, readonly Feature[]>>> = {
+  "messages.count_tokens": ["count_tokens"],
+};
+
+type Asked = Partial<Pick<RequestShape, "needs" | "features" | "dimensions">>;
+
+/** Gives the plan of a request of the operation; empty where the request is denied. */
+type PlanOf = (operation: Operation, asked?: Asked) => readonly Candidate[];
+
+/** Asks the decision about requests that nobody has made. */
+function questioner(
+  table: RoutingTable,
+  identity: Identity,
+  route: RouteRow,
+  preferences: ProviderPreferences | null,
+): PlanOf {
+  return (operation, { needs = [], features = [], dimensions = null } = {}) => {
+    const shape: RequestShape = {
+      operation,
+      needs: needs.toSorted(),
+      features: [...features, ...(ALWAYS_USED[operation] ?? [])].toSorted(),
+      stream: false,
+      context: "unspecified",
+      maxOutput: "unspecified",
+      reasoningEffort: "unspecified",
+      signatureFamilies: [],
+      dimensions,
+    };
+    const decision = decide(table, NO_POLICIES, identity, { model: route.id, shape, preferences }, 0);
+    return decision.outcome === "route" ? decision.plan : [];
+  };
+}
+
+function usableWith(
+  planOf: PlanOf,
+  table: RoutingTable,
+  route: RouteRow,
+  served: readonly Operation[],
+): UsableRoute | null {
+  const offered = served.filter((operation) => route.operations.includes(MODEL_OPERATION_OF[operation]));
+  const candidates = routeCandidates(table, route);
+  const lengths = table.models[candidates[0]?.endpoint.model ?? ""]?.dimensions ?? [];
+  const dimensions = offered.includes("embeddings")
+    ? lengths.filter((length) => planOf("embeddings", { dimensions: length }).length > 0)
+    : [];
+  const planWith: PlanOf = (operation, asked = {}) =>
+    planOf(operation, operation === "embeddings" ? { ...asked, dimensions: dimensions[0] ?? null } : asked);
+  const plans = new Map(offered.map((operation) => [operation, planWith(operation)]));
+  const operations = offered.filter((operation) => plans.get(operation)?.length !== 0);
+  const planned = new Set([...plans.values()].flat().map(({ endpoint }) => endpoint.id));
+  const [first, ...rest] = candidates.filter(({ endpoint }) => planned.has(endpoint.id));
+  if (first === undefined) return null;
+  const models = [first, ...rest].flatMap(({ endpoint }) => table.models[endpoint.model] ?? []);
+  const answers = new Map<string, boolean>();
+  const serves: UsableRoute["serves"] = (operation, needs, features) => {
+    if (!operations.includes(operation)) return false;
+    const key = [operation, needs, features].join("|");
+    const known = answers.get(key);
+    if (known !== undefined) return known;
+    const made = planWith(operation, { needs, features }).length > 0;
+    answers.set(key, made);
+    return made;
+  };
+  return {
+    route,
+    operations,
+    capabilities: CAPABILITY_NAMES.filter((capability) =>
+      kindsOf(operations).some((kind) => serves(kind, [capability], [])),
+    ),
+    places: [first, ...rest],
+    contextWindow: smallest(models, (model) => model.contextWindow),
+    maxOutputTokens: smallest(models, (model) => model.maxOutputTokens),
+    dimensions,
+    serves,
+  };
+}
+
+/** One operation for each kind of work: what a model can do does not depend on the protocol it is asked in. */
+function kindsOf(operations: readonly Operation[]): readonly Operation[] {
+  const kinds = new Map(operations.toReversed().map((operation) => [MODEL_OPERATION_OF[operation], operation]));
+  return [...kinds.values()];
+}
+
+function smallest(models: readonly ModelRow[], read: (model: ModelRow) => number | null): number | null {
+  const values = models.map(read).filter((value) => value !== null);
+  return values.length === models.length && values.length > 0 ? Math.min(...values) : null;
+}

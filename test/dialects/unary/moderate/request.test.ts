@@ -1,0 +1,211 @@
+import { describe, expect, it } from "vitest";
+import { isJsonObject, type JsonObject } from "../../../../src/canon/json.ts";
+import { DIALECTS } from "../../../../src/dialects/names.ts";
+import { parseJsonBytes } from "../../../../src/dialects/json-bytes.ts";
+import type { DialectFacts } from "../../../../src/dialects/facts/dialect-facts.ts";
+import { MODERATORS, moderationsSurface } from "../../../../src/dialects/unary/moderate/surface.ts";
+import { MODERATIONS_SCHEMA } from "../../../../src/dialects/unary/moderate/schema.ts";
+import { bodyValidator } from "../../../../src/http/contract/validate.ts";
+import { NO_EDITS, NO_HEADERS } from "../../../support/dialects.ts";
+import { endpoint, provider } from "../../../support/table.ts";
+import { bytesOf, mappedTarget, opened, parsed, plainTarget, sent, tried } from "./place.ts";
+
+const validate = bodyValidator(MODERATIONS_SCHEMA);
+const text = { type: "text", text: "hello" };
+const image = { type: "image_url", image_url: { url: "https://example.org/a.png" } };
+const data = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
+
+describe("the schema of moderations", () => {
+  it.each<[string, JsonObject]>([
+    ["a text", { input: "hello" }],
+    ["texts", { input: ["a", "b"], model: "r" }],
+    ["parts", { input: [text, image] }],
+    ["null for a model", { input: "a", model: null, user: null }],
+  ])("takes %s", (_name, body) => {
+    expect(validate(body)).toBeNull();
+  });
+
+  it.each<[string, JsonObject, string, string]>([
+    ["no input", { model: "r" }, "missing_field", "input"],
+    ["an empty list", { input: [] }, "invalid_value", "input"],
+    ["texts and parts in one list", { input: ["a", text] }, "invalid_type", "input"],
+    ["a list of numbers", { input: [1] }, "invalid_type", "input[0]"],
+    ["a number", { input: 1 }, "invalid_type", "input"],
+    ["a part of another type", { input: [{ type: "input_audio", input_audio: {} }] }, "missing_field", "input[0]"],
+    [
+      "an image without its address",
+      { input: [{ type: "image_url", image_url: {} }] },
+      "missing_field",
+      "input[0].image_url",
+    ],
+    ["an empty model", { input: "a", model: "" }, "invalid_value", "model"],
+  ])("refuses %s", (_name, body, code, param) => {
+    const error = validate(body);
+    expect(error?.status).toBe(400);
+    expect(error?.code).toBe(code);
+    expect(error?.param).toContain(param);
+  });
+
+  it("refuses a number that a double cannot hold where text is wanted", () => {
+    const body = parseJsonBytes(new TextEncoder().encode('{"input":9007199254740993}'));
+    expect(validate(body ?? null)).toMatchObject({ code: "invalid_type", param: "input" });
+  });
+});
+
+describe("what a request asks", () => {
+  it.each<[string, JsonObject, readonly string[], readonly string[]]>([
+    ["a text", { input: "a" }, [], []],
+    ["parts of text", { input: [text] }, [], []],
+    ["an image by URL", { input: [text, image] }, ["image_input"], ["image_url"]],
+    ["an image as data", { input: [data] }, ["image_input"], []],
+    [
+      "an image as data, written large",
+      { input: [{ type: "image_url", image_url: { url: "DATA:image/png;base64,AA" } }] },
+      ["image_input"],
+      [],
+    ],
+  ])("%s", (_name, body, needs, features) => {
+    expect(parsed(body).shape).toMatchObject({ operation: "moderations", stream: false, needs, features });
+  });
+
+  it("names the member that asks", () => {
+    expect([...parsed({ input: [text, image] }).paths]).toEqual([
+      ["image_input", "input[1]"],
+      ["image_url", "input[1].image_url.url"],
+    ]);
+  });
+
+  it("leaves the model to the workspace where none is given", () => {
+    expect(parsed({ input: "a" }).model).toBe("");
+    expect(parsed({ input: "a", model: null }).model).toBe("");
+    expect(parsed({ input: "a", model: "r" }).model).toBe("r");
+  });
+
+  it.each(["file:///etc/passwd", "ftp://example.org/a.png", "a.png", ""])("refuses the address %s", (url) => {
+    const error = moderationsSurface.parse({ input: [{ type: "image_url", image_url: { url } }] }, 1, NO_HEADERS);
+    expect(error).toMatchObject({ status: 400, param: "input[0].image_url.url" });
+    if (url !== "") expect("message" in error ? error.message : "").not.toContain(url);
+  });
+
+  it("reads preferences", () => {
+    expect(parsed({ input: "a", provider: { only: ["p"] } }).preferences).toEqual({ only: ["p"] });
+  });
+});
+
+describe("what goes upstream", () => {
+  it.each<[string, JsonObject, number]>([
+    ["a text", { input: "a" }, 1],
+    ["a list of one text", { input: ["a"] }, 1],
+    ["texts", { input: ["a", "b", ""] }, 3],
+    ["parts", { input: [text, image, data] }, 1],
+  ])("%s, as it was written", (_name, body, count) => {
+    const task = opened(body);
+    expect(task.parts).toMatchObject([{ first: 0, count }]);
+    expect(task.takesGaps).toBe(false);
+    expect(sent(task)).toEqual({ path: "/moderations", body: { model: "upstream-model", input: body["input"] } });
+  });
+
+  it("leaves out and records who the user is", () => {
+    const task = opened({ input: "a", user: "u-1", provider: { only: ["p"] }, model: "r" });
+    expect(task.stripped).toEqual(["user"]);
+    expect(sent(task).body).toEqual({ model: "upstream-model", input: "a" });
+  });
+
+  it("leaves out what a policy takes out", () => {
+    const options = {
+      unknownFields: "forward",
+      edits: { ...NO_EDITS, stripFields: ["metadata"] },
+      targets: [plainTarget],
+      maxBatchSize: null,
+    } as const;
+    const task = moderationsSurface.open(parsed({ input: "a", metadata: { a: "b" } }), options);
+    if ("code" in task) throw new Error(task.message);
+    expect(task.stripped).toEqual(["metadata"]);
+    expect(sent(task).body).toEqual({ model: "upstream-model", input: "a" });
+  });
+
+  it("by the addresses of deployments, where the provider's flags say so", () => {
+    const target = {
+      ...plainTarget,
+      endpoint: endpoint("e", { upstreamModel: "dep/1" }),
+      provider: provider("p", { flags: ["deployment_paths"], apiVersion: "2024-10-21" }),
+    };
+    expect(sent(opened({ input: "a" }, target), target).path).toBe(
+      "/deployments/dep%2F1/moderations?api-version=2024-10-21",
+    );
+  });
+
+  it("every dialect that `names.ts` says moderates has an upstream, and no other", () => {
+    const moderating = Object.entries<DialectFacts>(DIALECTS)
+      .filter(([, { operations }]) => operations.includes("moderate"))
+      .map(([name]) => name);
+    expect(Object.keys(MODERATORS)).toEqual(moderating);
+  });
+});
+
+describe("members that nobody knows", () => {
+  const body = { input: "a", novel: { deep: [1] } };
+  const deep = { input: [{ ...text, novel: 1 }] };
+  const deeper = { input: [{ type: "image_url", image_url: { url: "data:,", detail: "high" } }] };
+
+  it.each<[JsonObject, string]>([
+    [body, "novel"],
+    [deep, "input[0].novel"],
+    [deeper, "input[0].image_url.detail"],
+    [{ input: [{ ...text, "two words": 1 }] }, "input[0].*"],
+  ])("are refused by name: %j", (asked, path) => {
+    if (path !== "input[0].*") expect(moderationsSurface.refuseUnknown(asked, "reject")?.param).toBe(path);
+    expect(tried(asked)).toMatchObject({ status: 400, code: "unknown_field", param: path });
+  });
+
+  it.each<JsonObject>([body, deep, deeper])("are stripped on record: %j", (asked) => {
+    expect(moderationsSurface.refuseUnknown(asked, "strip")).toBeNull();
+    const task = opened(asked, plainTarget, "strip");
+    expect(task.stripped).toEqual(["unknown_field"]);
+    expect(JSON.stringify(sent(task).body)).not.toMatch(/novel|detail/);
+  });
+
+  it("of the body are forwarded as they came", () => {
+    const bytes = bytesOf('{"input":"a","novel":{"count":9007199254740993},"__proto__":{"x":1}}');
+    const asked = parseJsonBytes(bytes);
+    if (!isJsonObject(asked)) throw new Error("no object");
+    const call = opened(asked, plainTarget, "forward").parts[0]?.callTo(plainTarget);
+    expect(call?.body).toBe(
+      '{"novel":{"count":9007199254740993},"__proto__":{"x":1},"model":"upstream-model","input":"a"}',
+    );
+  });
+
+  it("of parts are not forwarded: canon has no place for them", () => {
+    expect(moderationsSurface.refuseUnknown(deep, "forward")?.param).toBe("input[0].novel");
+    expect(tried(deep, plainTarget, "forward")).toMatchObject({ code: "unknown_field", param: "input[0].novel" });
+  });
+
+  it("count as absent where they are null", () => {
+    const asked = { input: [{ ...text, novel: null }], other: null };
+    expect(sent(opened(asked)).body).toEqual({ model: "upstream-model", input: [text] });
+  });
+});
+
+describe("a model with categories of its own", () => {
+  it.each<[string, JsonObject, unknown, readonly string[]]>([
+    ["a text", { input: "a" }, "a", []],
+    ["texts", { input: ["a", "b"] }, ["a", "b"], []],
+    ["one part", { input: [text] }, "hello", []],
+    [
+      "parts as one text, on record",
+      { input: [text, { type: "text", text: "you" }] },
+      "hello\nyou",
+      ["text_parts_joined"],
+    ],
+  ])("gets %s", (_name, body, input, losses) => {
+    const task = opened(body, mappedTarget);
+    expect(sent(task, mappedTarget).body).toEqual({ model: "upstream-model", input });
+    expect(task.parts[0]?.callTo(mappedTarget).losses).toEqual(losses);
+  });
+
+  it("gets no image", () => {
+    const task = opened({ input: [text, data] }, mappedTarget);
+    expect(task.refusals.get("e")).toMatchObject({ status: 400, code: "capability_not_supported", param: "input[1]" });
+    expect(() => task.parts[0]?.callTo(mappedTarget)).toThrow("cannot be told");
+  });
+});

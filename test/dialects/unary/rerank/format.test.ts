@@ -1,0 +1,93 @@
+import { describe, expect, it } from "vitest";
+import type { RerankRequest } from "../../../../src/canon/unary/rerank.ts";
+import type { FormattedRequest } from "../../../../src/dialects/dialect.ts";
+import { canon, placeOf, PLACE_NAMES, PLACES, rerankerOf, type PlaceName } from "./place.ts";
+
+function formatted(name: PlaceName, request: RerankRequest): FormattedRequest {
+  const made = rerankerOf(name).format(request, placeOf(name));
+  if ("code" in made) throw new Error(made.message);
+  return made;
+}
+
+const TEXTS = ["a", "b", "c"];
+
+describe("the requests of each protocol", () => {
+  const plain: Readonly<Record<PlaceName, readonly [string, object]>> = {
+    cohere: ["/v2/rerank", { model: "rerank-v3.5", query: "q", documents: TEXTS }],
+    invoke: ["/model/cohere.rerank-v3-5%3A0/invoke", { query: "q", documents: TEXTS, api_version: 2 }],
+    jina: ["/rerank", { model: "jina-reranker-v3", query: "q", documents: TEXTS, return_documents: false }],
+    voyage: [
+      "/rerank",
+      { model: "rerank-2.5", query: "q", documents: TEXTS, truncation: false, return_documents: false },
+    ],
+    bedrock: [
+      "/rerank",
+      {
+        queries: [{ type: "TEXT", textQuery: { text: "q" } }],
+        sources: TEXTS.map((text) => ({
+          type: "INLINE",
+          inlineDocumentSource: { type: "TEXT", textDocument: { text } },
+        })),
+        rerankingConfiguration: {
+          type: "BEDROCK_RERANKING_MODEL",
+          bedrockRerankingConfiguration: {
+            modelConfiguration: { modelArn: PLACES.bedrock.upstreamModel },
+            numberOfResults: 3,
+          },
+        },
+      },
+    ],
+  };
+  it.each(PLACE_NAMES)("%s", (name) => {
+    const [path, body] = plain[name];
+    expect(formatted(name, canon())).toEqual({ path, body, headers: [], losses: [] });
+  });
+
+  const limits: Readonly<Record<PlaceName, readonly string[]>> = {
+    cohere: ["top_n"],
+    invoke: ["top_n"],
+    jina: ["top_n"],
+    voyage: ["top_k"],
+    bedrock: ["rerankingConfiguration", "bedrockRerankingConfiguration", "numberOfResults"],
+  };
+  function limitOf(name: PlaceName, topN: number): unknown {
+    let value: unknown = formatted(name, canon({ topN })).body;
+    for (const member of limits[name]) value = Object(value)[member];
+    return value;
+  }
+  // Bedrock refuses to be asked for more results than there are documents.
+  it.each(PLACE_NAMES)("%s is asked for as many results as wanted, never for more than there are", (name) => {
+    expect([1, 2, 3, 4, 1_000].map((topN) => limitOf(name, topN))).toEqual([1, 2, 3, 3, 3]);
+  });
+
+  it("Cohere itself is told the limit of documents and the priority", () => {
+    const { body, losses } = formatted("cohere", canon({ maxTokensPerDocument: 64, priority: 0 }));
+    expect(body).toMatchObject({ max_tokens_per_doc: 64, priority: 0 });
+    expect(losses).toEqual([]);
+  });
+
+  it.each(PLACE_NAMES.slice(1))("%s cannot be told: the priority is lost and recorded, the limit refused", (name) => {
+    const { body, losses } = formatted(name, canon({ priority: 3 }));
+    expect(body).toEqual(formatted(name, canon()).body);
+    expect(losses).toEqual(["hint_dropped"]);
+    expect(rerankerOf(name).format(canon({ maxTokensPerDocument: 64 }), placeOf(name))).toMatchObject({
+      status: 400,
+      code: "feature_not_supported",
+      param: "max_tokens_per_doc",
+    });
+  });
+
+  it("Voyage is told whether it may cut, always", () => {
+    expect(formatted("voyage", canon({ mayTruncate: true })).body).toMatchObject({ truncation: true });
+  });
+
+  it("Jina's shape goes to a deployment where the provider has them, with the version of the interface", () => {
+    const deployed = placeOf("jina", "2026-01-01", ["deployment_paths"]);
+    expect(rerankerOf("jina").format(canon(), deployed)).toMatchObject({
+      path: "/deployments/jina-reranker-v3/rerank?api-version=2026-01-01",
+    });
+    expect(rerankerOf("jina").format(canon(), placeOf("jina", "v 1"))).toMatchObject({
+      path: "/rerank?api-version=v%201",
+    });
+  });
+});

@@ -1,0 +1,196 @@
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../../../src/canon/json.ts";
+import { bodyValidator } from "../../../../src/http/contract/validate.ts";
+import { parseJsonBytes } from "../../../../src/dialects/json-bytes.ts";
+import { MAXIMUM_DOCUMENTS, RERANK_SCHEMA } from "../../../../src/dialects/unary/rerank/schema.ts";
+import { rerankSurface } from "../../../../src/dialects/unary/rerank/surface.ts";
+import { accepted, bytesOf, opened, PLACE_NAMES, read, sent, task } from "./place.ts";
+
+const BODY: JsonObject = { model: "r", query: "what", documents: ["one", "two", "three"] };
+const validate = bodyValidator(RERANK_SCHEMA);
+
+/** Of a body as it comes over the wire: what the contract refuses, else what the surface does. */
+function refusal(more: object): { readonly code: string; readonly param: string | null } | null {
+  const body = parseJsonBytes(bytesOf({ ...BODY, ...more }));
+  if (body === undefined) throw new Error("not JSON");
+  const error = validate(body);
+  if (error !== null) return { code: error.code, param: error.param };
+  const outcome = read(body as JsonObject);
+  return "code" in outcome ? { code: outcome.code, param: outcome.param } : null;
+}
+
+describe("what rerank takes", () => {
+  it("reads the shape of a request", () => {
+    const request = accepted({ ...BODY, provider: { only: ["p"] } });
+    expect(request).toMatchObject({ model: "r", preferences: { only: ["p"] }, includeUsage: false });
+    expect(request.shape).toEqual({
+      operation: "rerank",
+      needs: [],
+      features: [],
+      stream: false,
+      context: "to_1k",
+      maxOutput: "unspecified",
+      reasoningEffort: "unspecified",
+      signatureFamilies: [],
+      dimensions: null,
+    });
+  });
+
+  it("estimates the size at four bytes a token", () => {
+    const context = (bytes: number): string => {
+      const request = rerankSurface.parse(BODY, bytes, { version: null, betas: [] });
+      if ("code" in request) throw new Error(request.message);
+      return request.shape.context;
+    };
+    expect([context(4_000), context(4_001), context(16_001)]).toEqual(["to_1k", "to_4k", "to_16k"]);
+  });
+
+  it("asks for a protocol with max_tokens_per_doc where the member has a value", () => {
+    const request = accepted({ ...BODY, max_tokens_per_doc: 100 });
+    expect(request.shape.features).toEqual(["document_limit"]);
+    expect(request.paths.get("document_limit")).toBe("max_tokens_per_doc");
+    expect(accepted({ ...BODY, max_tokens_per_doc: null }).shape.features).toEqual([]);
+  });
+
+  const good: readonly object[] = [
+    { documents: [{ text: "one", title: "t" }, "two"] },
+    { top_n: 1 },
+    { top_k: 1, top_n: 1 },
+    { top_n: null, top_k: null, truncation: null, max_chunks_per_doc: null, rank_fields: null, user: null },
+    { rank_fields: ["text"] },
+    { documents: [{ text: "one", image: null, content: "a note" }] },
+    { documents: Array.from({ length: MAXIMUM_DOCUMENTS }, () => "d") },
+    { priority: 0 },
+    { relevant_spans: { mode: "disabled" } },
+  ];
+  it.each(good)("%#: takes it", (more) => expect(refusal(more)).toBeNull());
+
+  const bad: readonly (readonly [object, string, string])[] = [
+    [{ query: "" }, "empty_input", "query"],
+    [{ query: 1 }, "invalid_type", "query"],
+    [{ documents: [] }, "invalid_value", "documents"],
+    [{ documents: "one" }, "invalid_type", "documents"],
+    [{ documents: ["one", "", "three"] }, "empty_input", "documents[1]"],
+    [{ documents: ["one", "two", { text: "" }] }, "empty_input", "documents[2].text"],
+    [{ documents: ["one", "two", "three", { title: "t" }] }, "missing_field", "documents[3].text"],
+    [{ documents: [{ text: null }] }, "invalid_type", "documents[0].text"],
+    [{ documents: [7] }, "invalid_type", "documents[0]"],
+    [{ documents: [null] }, "invalid_type", "documents[0]"],
+    [{ documents: [["one"]] }, "invalid_type", "documents[0]"],
+    [{ documents: ["one", { image: "https://x.example/i.png" }] }, "unsupported_value", "documents[1].image"],
+    [{ documents: [{ text: "one", image: "data:" }] }, "unsupported_value", "documents[0].image"],
+    [{ documents: [{ type: "image_url", image_url: { url: "" } }] }, "unsupported_value", "documents[0].image_url"],
+    [{ documents: [{ content: [{ type: "text", text: "a" }] }] }, "unsupported_value", "documents[0].content"],
+    [{ documents: Array.from({ length: MAXIMUM_DOCUMENTS + 1 }, () => "d") }, "invalid_value", "documents"],
+    [{ top_n: 0 }, "invalid_value", "top_n"],
+    [{ top_k: -1 }, "invalid_value", "top_k"],
+    [{ top_n: 1.5 }, "invalid_type", "top_n"],
+    [{ top_n: "1" }, "invalid_type", "top_n"],
+    [{ top_n: JSON.rawJSON("9007199254740993") }, "invalid_type", "top_n"],
+    [{ documents: [JSON.rawJSON("1e999")] }, "invalid_type", "documents[0]"],
+    [{ top_n: 1, top_k: 2 }, "conflicting_fields", "top_k"],
+    [{ rank_fields: ["title"] }, "unsupported_value", "rank_fields"],
+    [{ rank_fields: ["text", "title"] }, "unsupported_value", "rank_fields"],
+    [{ rank_fields: [] }, "unsupported_value", "rank_fields"],
+    [{ max_chunks_per_doc: 10 }, "unsupported_parameter", "max_chunks_per_doc"],
+    [{ relevant_spans: { mode: "enabled" } }, "unsupported_parameter", "relevant_spans"],
+    [{ relevant_spans: {} }, "unsupported_parameter", "relevant_spans"],
+    [{ max_tokens_per_doc: 0 }, "invalid_value", "max_tokens_per_doc"],
+    [{ truncation: "yes" }, "invalid_type", "truncation"],
+    [{ provider: { nobody: 1 } }, "unknown_field", "provider.nobody"],
+  ];
+  it.each(bad)("%#: refuses by name: %s", (more, code, param) => expect(refusal(more)).toEqual({ code, param }));
+
+  it("says no word of a document in a refusal", () => {
+    const secret = "s3cret-canary";
+    for (const documents of [[{ text: 1, title: secret }], [{ image: secret }], [{ [secret]: secret }]]) {
+      expect(JSON.stringify(read({ ...BODY, documents }))).not.toContain(secret);
+    }
+    expect(JSON.stringify(read({ ...BODY, rank_fields: [secret] }))).not.toContain(secret);
+  });
+});
+
+describe("members that nobody knows", () => {
+  const body = { ...BODY, return_document: true };
+
+  it("are refused with the name that was meant", () => {
+    expect(rerankSurface.refuseUnknown(body, "reject")).toMatchObject({
+      code: "unknown_field",
+      param: "return_document",
+    });
+    expect(rerankSurface.refuseUnknown(body, "reject")?.message).toContain("return_documents");
+    expect(rerankSurface.refuseUnknown(BODY, "reject")).toBeNull();
+    expect(opened(body, ["cohere"], "reject")).toMatchObject({ code: "unknown_field", param: "return_document" });
+  });
+
+  it("are taken out and recorded where the route strips them", () => {
+    const made = task(body, PLACE_NAMES, "strip");
+    expect(made.stripped).toEqual(["unknown_field"]);
+    expect(made.refusals.size).toBe(0);
+    for (const name of PLACE_NAMES) expect(JSON.stringify(sent(made, name).body)).not.toContain('"return_document"');
+  });
+
+  it("go on to endpoints of the surface's own protocol only where the route forwards them", () => {
+    const made = task({ ...body, user: "u" }, PLACE_NAMES, "forward");
+    for (const name of ["cohere", "invoke"] as const) {
+      expect(sent(made, name).body).toMatchObject({ return_document: true });
+      expect(sent(made, name).body).not.toHaveProperty("user");
+    }
+    expect([...made.refusals.keys()]).toEqual(["jina", "voyage", "bedrock"]);
+    expect(made.refusals.get("jina")).toMatchObject({ status: 400, code: "unknown_field", param: "return_document" });
+    expect(made.stripped).toEqual(["user"]);
+  });
+
+  it("cannot take the place of a member of ours", () => {
+    const forwarded = parseJsonBytes(
+      bytesOf('{"model":"r","query":"q","documents":["d"],"api_version":1,"__proto__":{"a":1}}'),
+    );
+    const { body: own } = sent(task(forwarded as JsonObject, ["invoke"], "forward"), "invoke");
+    expect(own).toMatchObject({ api_version: 2 });
+    expect(Object.keys(own as object)).toContain("__proto__");
+  });
+});
+
+describe("what a request becomes", () => {
+  it("takes identity members and those of a policy out, and records them", () => {
+    const made = task({ ...BODY, user: "someone" }, PLACE_NAMES, "reject", {
+      maxOutputTokens: null,
+      stripFields: ["metadata", "user"],
+    });
+    expect(made.stripped).toEqual(["user"]);
+    for (const name of PLACE_NAMES) expect(JSON.stringify(sent(made, name).body)).not.toContain("someone");
+  });
+
+  it("is one part that cannot have gaps", () => {
+    const made = task(BODY, PLACE_NAMES);
+    expect(made.parts.map(({ first, count }) => ({ first, count }))).toEqual([{ first: 0, count: 3 }]);
+    expect(made).toMatchObject({ takesGaps: false, stripped: [], losses: [] });
+  });
+
+  it("has only the texts of documents, whatever else they hold", () => {
+    const documents = [{ text: "one", secret: "s3cret" }, "two"];
+    const made = task({ ...BODY, documents, return_documents: true }, PLACE_NAMES);
+    for (const name of PLACE_NAMES) {
+      const { body } = sent(made, name);
+      expect(JSON.stringify(body)).not.toContain("s3cret");
+      expect(JSON.stringify(body)).not.toContain('"return_documents":true');
+    }
+    expect(sent(made, "cohere").body).toMatchObject({ documents: ["one", "two"] });
+  });
+
+  it.each([
+    ["top_n", { top_n: 2 }],
+    ["top_k", { top_k: 2 }],
+    ["both", { top_n: 2, top_k: 2 }],
+    ["one of them null", { top_n: null, top_k: 2 }],
+  ])("takes the limit from %s", (_name, more) => {
+    expect(sent(task({ ...BODY, ...more }, ["cohere"]), "cohere").body).toMatchObject({ top_n: 2 });
+  });
+
+  it("may be cut only where the caller says so", () => {
+    const truncation = (more: object): unknown => sent(task({ ...BODY, ...more }, ["voyage"]), "voyage").body;
+    expect(truncation({})).toMatchObject({ truncation: false });
+    expect(truncation({ truncation: null })).toMatchObject({ truncation: false });
+    expect(truncation({ truncation: true })).toMatchObject({ truncation: true });
+  });
+});
