@@ -58,6 +58,11 @@ export interface RequestShape {
   readonly dimensions: number | null;
 }
 
+/** What every request of an operation uses, whatever it says. */
+export const ALWAYS_USED: Readonly<Partial<Record<Operation, readonly Feature[]>>> = {
+  "messages.count_tokens": ["count_tokens"],
+};
+
 /** Headers that belong to the surface's protocol; all others stay at the door. */
 export interface ProtocolHeaders {
   /** `anthropic-version`; `null` where the request has none. */

@@ -51,7 +51,50 @@ export interface Behaviour {
   readonly lenient: boolean;
   /** Only the first so many requests for the model are answered like this; `null` for all of them. */
   readonly times: number | null;
+  /** Length of vectors where the request does not say. */
+  readonly dimensions: number | null;
+  /** Moderations in the categories of a provider that is not OpenAI. */
+  readonly categories: "other" | null;
+  /** Results in another order than they should have, each with its true index. */
+  readonly permute: boolean;
+  /** Results that are missing at the end of the list. */
+  readonly short: number;
+  /** The second result has the index of the first. */
+  readonly duplicateIndex: boolean;
+  /** The last result has an index that no input has. */
+  readonly indexOutOfRange: boolean;
+  readonly noIndex: boolean;
+  /** The last vector is one number shorter than the others. */
+  readonly wrongDimension: boolean;
+  /** The first result holds something that is no finite number. */
+  readonly nan: boolean;
+  /** Most inputs that a request may have; more get a 400. */
+  readonly failOver: number | null;
+  /** 400 to 599: the status of the answer to requests that hold {@link POISON}. */
+  readonly poison: number | null;
 }
+
+/**
+ * Members about lists of results: embeddings, rankings, moderations. An endpoint has no form for them but where it says so, because most
+ * endpoints answer in text.
+ */
+export const RESULT_MEMBERS = [
+  "dimensions",
+  "categories",
+  "permute",
+  "short",
+  "duplicateIndex",
+  "indexOutOfRange",
+  "noIndex",
+  "wrongDimension",
+  "nan",
+  "failOver",
+  "poison",
+] as const satisfies readonly (keyof Behaviour)[];
+export type ResultMember = (typeof RESULT_MEMBERS)[number];
+
+/** What fails the requests that hold it, where `poison` asks for that. */
+export const POISON = "simulated-poison";
 
 /** `unknown` is a word that no protocol has. A protocol that has no word for a reason refuses to end with it. */
 export const FINISH_REASONS = [
@@ -124,4 +167,20 @@ export const PLAIN: Behaviour = Object.freeze({
   requireAuth: false,
   lenient: false,
   times: null,
+  dimensions: null,
+  categories: null,
+  permute: false,
+  short: 0,
+  duplicateIndex: false,
+  indexOutOfRange: false,
+  noIndex: false,
+  wrongDimension: false,
+  nan: false,
+  failOver: null,
+  poison: null,
 });
+
+/** The behaviour once its `times` are used up. What kind of model it is does not change: vectors of two lengths could not be compared. */
+export function healed({ dimensions, categories }: Behaviour): Behaviour {
+  return dimensions === null && categories === null ? PLAIN : { ...PLAIN, dimensions, categories };
+}

@@ -99,6 +99,13 @@ export function listAt(object: JsonObject, name: string): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** The texts of the list that a member holds, empty ones too; what is no text is left out. */
+export function textsAt(object: JsonObject, name: string): readonly string[] {
+  return listAt(object, name)
+    .filter((item) => typeof item === "string")
+    .map(String);
+}
+
 /** The text that a member holds; empty where it holds none. */
 export function textAt(object: JsonObject, name: string): string {
   const value = object[name];

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { scriptOf, type JsonAnswer } from "./answer.ts";
-import { PLAIN, type Behaviour } from "./behaviour.ts";
-import { MOCK_ENDPOINTS, type MockEndpoint } from "./endpoints.ts";
+import { healed, PLAIN, type Behaviour } from "./behaviour.ts";
+import { MOCK_ENDPOINTS, protocolFor, type MockEndpoint } from "./endpoints.ts";
 import { refuseOpenai } from "./openai/error.ts";
 import { play } from "./playback.ts";
 import { invalid, unplayable, type Problem } from "./problem.ts";
@@ -89,10 +89,10 @@ async function serve(visit: Visit): Promise<void> {
   const endpoint = endpoints.find((candidate) => candidate.method === method);
   const text = await readBody(request);
   if (endpoint === undefined) return send(response, refusalFor(endpoints, record.id));
-  const { protocol } = endpoint;
+  const body = text === null ? undefined : parse(text);
+  const protocol = protocolFor(endpoint, body);
   const refuse = (problem: Problem): Promise<void> => send(response, protocol.refuse(problem, record.id));
   if (text === null) return refuse({ ...invalid(null, `The body is larger than ${LARGEST_BODY} bytes.`), status: 413 });
-  const body = parse(text);
   log.keepBody(record, body ?? null, text.length);
   const reply = protocol.answer({
     sequence: record.id,
@@ -183,7 +183,7 @@ function limitTimes(): Exchange["inForce"] {
     const count = (used.get(model) ?? 0) + 1;
     used.set(model, count);
     if (used.size > COUNTED_MODELS) used.delete(used.keys().next().value ?? "");
-    return count <= behaviour.times ? behaviour : PLAIN;
+    return count <= behaviour.times ? behaviour : healed(behaviour);
   };
 }
 

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
 import type { Answer, JsonAnswer } from "./answer.ts";
-import { PLAIN, type Behaviour, type FinishReason } from "./behaviour.ts";
+import { PLAIN, RESULT_MEMBERS, type Behaviour, type FinishReason, type ResultMember } from "./behaviour.ts";
 import { invalid, unplayable, type Problem } from "./problem.ts";
 import type { Exchange, Protocol, Reply } from "./protocol.ts";
 import { headerWords, modelWords, parseBehaviour, wordOf } from "./words.ts";
@@ -25,10 +25,12 @@ export interface Simulation extends Pick<Protocol, "refuse" | "failure"> {
   readonly finishes: ReadonlyMap<FinishReason, string>;
   /** Members of a behaviour that the endpoint has no form for. A test that asks for them would test nothing, so they are refused. */
   readonly lacks: readonly (keyof Behaviour)[];
+  /** Members about lists of results that the endpoint does have a form for; without the member, none. */
+  readonly results?: readonly ResultMember[];
   /** Machine codes of error answers. */
   readonly codes: ReadonlyMap<number, string>;
-  /** Where the path names the model and not the body: the model, as it is written in `Exchange.target`. */
-  readonly modelIn?: (target: string) => string;
+  /** Where the model is named, unless it is the body's `model`. `target` is {@link Exchange.target}. */
+  readonly modelIn?: (target: string, body: JsonObject) => string;
   /** The answer to a request without a key, where one is asked for; `null` where there is one. */
   unauthorised(exchange: Exchange): Problem | null;
   complete(call: Call): Answer | Problem;
@@ -36,8 +38,10 @@ export interface Simulation extends Pick<Protocol, "refuse" | "failure"> {
 
 /** An endpoint that does what the words of a request say, and else answers as the simulation does. */
 export function protocolOf(simulation: Simulation): Protocol {
-  const { refuse, failure } = simulation;
-  return { refuse, failure, answer: (exchange) => answer(simulation, exchange) };
+  const { refuse, failure, results = [] } = simulation;
+  const lacks = [...simulation.lacks, ...RESULT_MEMBERS.filter((member) => !results.includes(member))];
+  const complete = { ...simulation, lacks };
+  return { refuse, failure, answer: (exchange) => answer(complete, exchange) };
 }
 
 function answer(simulation: Simulation, exchange: Exchange): Reply {
@@ -45,7 +49,7 @@ function answer(simulation: Simulation, exchange: Exchange): Reply {
   // A refusal is played without faults: whoever made the mistake has to be able to read it.
   const refusal = (problem: Problem): Reply => ({ answer: simulation.refuse(problem, sequence), behaviour: PLAIN });
   if (!isJsonObject(body)) return refusal(invalid(null, "The body must be a JSON object."));
-  const named = simulation.modelIn === undefined ? body["model"] : simulation.modelIn(exchange.target);
+  const named = simulation.modelIn === undefined ? body["model"] : simulation.modelIn(exchange.target, body);
   const model = typeof named === "string" ? named : "";
   const { base, words } = modelWords(model);
   const parsed = parseBehaviour([...words, ...headerWords(exchange.header("x-mock"))]);
@@ -56,7 +60,8 @@ function answer(simulation: Simulation, exchange: Exchange): Reply {
   if (misfit !== null) return refusal(unplayable(misfit, place));
   const problem = behaviour.requireAuth ? simulation.unauthorised(exchange) : null;
   if (problem !== null) return refusal(problem);
-  if (behaviour.status !== null) return { answer: statusAnswer(simulation, behaviour, sequence), behaviour };
+  const { status, retryAfter } = behaviour;
+  if (status !== null) return { answer: statusAnswer(simulation, { status, retryAfter }, sequence), behaviour };
   const header = (name: string): string => exchange.header(name);
   const answered = simulation.complete({ sequence, target: exchange.target, body, base, model, behaviour, header });
   return "kind" in answered ? { answer: answered, behaviour } : refusal(answered);
@@ -71,20 +76,16 @@ function misfitOf(simulation: Simulation, behaviour: Behaviour): string | null {
   return `mock: no answer of this endpoint ends with "finish=${finish}"; it can end with ${[...simulation.finishes.keys()].join(", ")}`;
 }
 
-/** The answer to `status=N`. */
-function statusAnswer(simulation: Simulation, behaviour: Behaviour, sequence: number): JsonAnswer {
-  const status = behaviour.status ?? 500;
-  const made = simulation.refuse(
-    {
-      status,
-      message: `Simulated answer with status ${status}.`,
-      param: null,
-      code: simulation.codes.get(status) ?? null,
-    },
-    sequence,
-  );
+/** An answer with an error status that a test asks for. */
+export function statusAnswer(
+  { refuse, codes }: Pick<Simulation, "refuse" | "codes">,
+  { status, retryAfter }: { readonly status: number; readonly retryAfter: number | null },
+  sequence: number,
+): JsonAnswer {
+  const message = `Simulated answer with status ${status}.`;
+  const made = refuse({ status, message, param: null, code: codes.get(status) ?? null }, sequence);
   const headers: Record<string, string> = { ...made.headers };
-  if (behaviour.retryAfter !== null) headers["retry-after"] = String(behaviour.retryAfter);
+  if (retryAfter !== null) headers["retry-after"] = String(retryAfter);
   // A redirect that is followed shows as a second request, to a path that nothing else asks for.
   if (status < 400) headers["location"] = "/mock/redirected";
   return { ...made, headers };

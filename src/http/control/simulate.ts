@@ -4,7 +4,7 @@ import { invalidRequest, noHealthyEndpoint, type ServiceError } from "../../cano
 import type { Identity } from "../../canon/identity.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
-import type { InferenceRequest } from "../../canon/request.ts";
+import { ALWAYS_USED, type InferenceRequest } from "../../canon/request.ts";
 import { denialError } from "../../canon/reasons.ts";
 import type { InferenceEndpoint } from "../contract/endpoint.ts";
 import { parsePreferences } from "../../dialects/preferences.ts";
@@ -79,7 +79,7 @@ function plainQuestion(body: JsonObject, operation: Operation): Question {
         .filter((need): need is string => typeof need === "string")
         .filter(isCapability)
         .toSorted(),
-      features: [],
+      features: ALWAYS_USED[operation] ?? [],
       stream: body["stream"] === true,
       context: "unspecified",
       maxOutput: "unspecified",

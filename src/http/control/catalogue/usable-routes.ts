@@ -5,7 +5,7 @@ import type { Identity } from "../../../canon/identity.ts";
 import { MODEL_OPERATION_OF, type Operation } from "../../../canon/operation.ts";
 import type { PolicySet } from "../../../canon/policy.ts";
 import type { ProviderPreferences } from "../../../canon/preferences.ts";
-import type { RequestShape } from "../../../canon/request.ts";
+import { ALWAYS_USED, type RequestShape } from "../../../canon/request.ts";
 import type { ModelRow, RouteRow, RoutingTable, WorkspaceRow } from "../../../canon/table.ts";
 import { routeCandidates } from "../../../decide/candidates.ts";
 import { decide } from "../../../decide/decide.ts";
@@ -90,11 +90,6 @@ const NO_POLICIES: PolicySet = {
   policies: [],
   readsTime: false,
   evaluate: () => ({ verdicts: [], obligations: [] }),
-};
-
-/** What every request of an operation uses, whatever it says. */
-const ALWAYS_USED: Readonly<Partial<Record<Operation, readonly Feature[]>>> = {
-  "messages.count_tokens": ["count_tokens"],
 };
 
 type Asked = Partial<Pick<RequestShape, "needs" | "features" | "dimensions">>;

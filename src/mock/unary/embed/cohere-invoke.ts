@@ -1,0 +1,43 @@
+import { wordingAt } from "../../bedrock-converse/error.ts";
+import type { Problem } from "../../problem.ts";
+import type { Protocol } from "../../protocol.ts";
+import type { Call } from "../../simulate.ts";
+import { INVOKED, inputCount } from "../bedrock-invoke.ts";
+import { unaryProtocol, type Rendered } from "../protocol.ts";
+import { COHERE_EMBED, MOST_TEXTS, readCohereEmbed, renderByType, type CohereBatch } from "./cohere.ts";
+import { embed, VECTOR_MEMBERS } from "./embed.ts";
+
+/** The embedding models of Cohere over Bedrock's InvokeModel. */
+export const cohereEmbedInvoked: Protocol = unaryProtocol({
+  ...INVOKED,
+  results: VECTOR_MEMBERS,
+  reportsUsage: true,
+  list: "texts",
+  most: MOST_TEXTS,
+  read: ({ body, behaviour }) =>
+    readCohereEmbed(
+      body,
+      { table: COHERE_EMBED, required: ["texts", "input_type"], lenient: behaviour.lenient },
+      wordingAt(""),
+    ),
+  render,
+});
+
+function render(batch: CohereBatch, call: Call): Rendered | Problem {
+  const { behaviour, sequence } = call;
+  const headers = inputCount(batch.tokens, behaviour);
+  if (batch.types !== null || answersByType(call.base)) {
+    const rendered = renderByType(batch, call);
+    return "body" in rendered ? { ...rendered, headers } : rendered;
+  }
+  const vectors = embed(batch, behaviour);
+  if ("status" in vectors) return vectors;
+  const embeddings = vectors.map((vector) => vector.item);
+  const body = { id: `mock-${sequence}`, texts: batch.texts, embeddings, response_type: "embeddings_floats" };
+  return { body, headers };
+}
+
+/** The third generation answers with plain vectors where no types are asked for; later ones never do. */
+function answersByType(model: string): boolean {
+  return !/embed-\w+-v3/.test(model);
+}

@@ -1,0 +1,362 @@
+import fc from "fast-check";
+import OpenAI from "openai";
+import { describe, expect, test } from "vitest";
+import { base64Of, vectorOf } from "../../src/mock/unary/embed/vector.ts";
+import { mockForTest, postTo } from "./start.ts";
+import { ask, at, EMBED_WAYS, valuesIn } from "./unary-ways.ts";
+
+const TEXTS = ["first text", "second text", "third text"];
+const ways = EMBED_WAYS.map((way) => [way.name, way] as const);
+
+describe("vectors", () => {
+  test("of any text have unit length, and the same numbers in decimal text and in single precision", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.integer({ min: 1, max: 400 }), (text, length) => {
+        const vector = vectorOf(text, length);
+        expect(vector).toHaveLength(length);
+        expect(Math.hypot(...vector)).toBeCloseTo(1, 3);
+        expect(vectorOf(text, length)).toEqual(vector);
+        const bytes = Buffer.from(base64Of(vector), "base64");
+        expect(bytes).toHaveLength(length * 4);
+        for (const [place, value] of vector.entries()) {
+          const single = bytes.readFloatLE(place * 4);
+          expect(single).toBe(Math.fround(value));
+          // Six digits are enough to find the number again, and none of them is too much.
+          expect(Number(single.toPrecision(6))).toBe(value);
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("have no negative zero, which is another number in base64 than in decimal text", () => {
+    const numbers = ["a", "b", "c", "d", "e", "f", "g", "h"].flatMap((text) => vectorOf(text, 16_384));
+    expect(numbers.includes(0)).toBe(true);
+    expect(numbers.some((value) => Object.is(value, -0))).toBe(false);
+  });
+
+  test("of other texts are others; a short one points where the beginning of a long one does", () => {
+    const long = vectorOf("a", 1_536);
+    const other = vectorOf("b", 1_536);
+    const product = long.reduce((sum, value, place) => sum + value * (other[place] ?? 0), 0);
+    expect(Math.abs(product)).toBeLessThan(0.15);
+    const short = vectorOf("a", 256);
+    const norm = Math.hypot(...long.slice(0, 256));
+    for (const [place, value] of short.entries()) expect(value).toBeCloseTo((long[place] ?? 0) / norm, 4);
+  });
+});
+
+describe.each(ways)("%s", (_, way) => {
+  const texts = way.isSingle === true ? TEXTS.slice(0, 1) : TEXTS;
+
+  test("gives each text the vector that every protocol gives it", async () => {
+    const server = await mockForTest();
+    const usual = await (await ask(server, way, "m", texts)).json();
+    expect(valuesIn(way, usual)).toEqual(texts.map((text) => vectorOf(text, 1_536)));
+    const worded = await (await ask(server, way, "m+dimensions=12", texts)).json();
+    expect(valuesIn(way, worded)).toEqual(texts.map((text) => vectorOf(text, 12)));
+    const asked = await (await ask(server, way, "m+dimensions=12", texts, 8)).json();
+    expect(valuesIn(way, asked)).toEqual(texts.map((text) => vectorOf(text, 8)));
+  });
+});
+
+const shapes: [string, string, object, object][] = [
+  [
+    "openai",
+    "/v1/embeddings",
+    { model: "m", input: "word", dimensions: 2, encoding_format: null, user: "u" },
+    {
+      object: "list",
+      data: [{ object: "embedding", index: 0, embedding: vectorOf("word", 2) }],
+      model: "m",
+      usage: { prompt_tokens: 1, total_tokens: 1 },
+    },
+  ],
+  [
+    "openai, token numbers",
+    "/openai/deployments/d/embeddings?api-version=2024-10-21",
+    { model: "m", input: [[1, 2], [3]], dimensions: 1, encoding_format: "base64" },
+    {
+      data: [
+        { index: 0, embedding: expect.stringMatching(/^AACA[Pv]w==$/) },
+        { index: 1, embedding: expect.stringMatching(/^AACA[Pv]w==$/) },
+      ],
+      usage: { prompt_tokens: 3 },
+    },
+  ],
+  [
+    "voyage",
+    "/v1/embeddings",
+    {
+      model: "m",
+      input: ["word"],
+      input_type: "query",
+      output_dimension: 2,
+      output_dtype: null,
+      encoding_format: "base64",
+    },
+    {
+      object: "list",
+      data: [{ object: "embedding", embedding: base64Of(vectorOf("word", 2)), index: 0 }],
+      model: "m",
+      usage: { total_tokens: 1 },
+    },
+  ],
+  [
+    "cohere",
+    "/v2/embed",
+    {
+      model: "m",
+      texts: ["word"],
+      input_type: "clustering",
+      embedding_types: ["float", "base64"],
+      output_dimension: 2,
+    },
+    {
+      id: "mock-1",
+      texts: ["word"],
+      embeddings: { float: [vectorOf("word", 2)], base64: [base64Of(vectorOf("word", 2))] },
+      meta: { api_version: { version: "2" }, billed_units: { input_tokens: 1, image_tokens: 0 } },
+      response_type: "embeddings_by_type",
+    },
+  ],
+  [
+    "cohere's third generation at bedrock",
+    "/model/cohere.embed-english-v3/invoke",
+    { texts: ["word"], input_type: "search_query", output_dimension: 2 },
+    { id: "mock-1", texts: ["word"], embeddings: [vectorOf("word", 2)], response_type: "embeddings_floats" },
+  ],
+  [
+    "cohere's third generation at bedrock, by type",
+    "/model/cohere.embed-english-v3/invoke",
+    { texts: ["word"], input_type: "search_query", output_dimension: 2, embedding_types: ["float"] },
+    { embeddings: { float: [vectorOf("word", 2)] }, response_type: "embeddings_by_type" },
+  ],
+  [
+    "gemini",
+    "/v1beta/models/m:batchEmbedContents",
+    {
+      requests: [
+        {
+          model: "models/m",
+          content: { role: "user", parts: [{ text: "wo" }, { text: "rd" }] },
+          task_type: "RETRIEVAL_QUERY",
+          output_dimensionality: 2,
+        },
+      ],
+    },
+    {
+      embeddings: [{ values: vectorOf("word", 2) }],
+      usageMetadata: { promptTokenCount: 1, promptTokenDetails: [{ modality: "TEXT", tokenCount: 1 }] },
+    },
+  ],
+  [
+    "vertex",
+    "/v1/projects/p/locations/l/publishers/google/models/m:predict",
+    { instances: [{ content: "two words" }], parameters: { outputDimensionality: 2 } },
+    {
+      predictions: [
+        { embeddings: { statistics: { token_count: 3, truncated: false }, values: vectorOf("two words", 2) } },
+      ],
+      metadata: { billableCharacterCount: 8 },
+    },
+  ],
+  [
+    "titan",
+    "/model/amazon.titan-embed-text-v2%3A0/invoke",
+    { inputText: "word", dimensions: 2, normalize: true, embeddingTypes: ["float"] },
+    {
+      embedding: vectorOf("word", 2),
+      embeddingsByType: { float: vectorOf("word", 2) },
+      inputTextTokenCount: 1,
+    },
+  ],
+  [
+    "titan's first version",
+    "/model/amazon.titan-embed-text-v1%2Bdimensions=2/invoke",
+    { inputText: "word" },
+    { embedding: vectorOf("word", 2), inputTextTokenCount: 1 },
+  ],
+  [
+    "nova",
+    "/model/amazon.nova-2-multimodal-embeddings-v1:0/invoke",
+    {
+      schemaVersion: "nova-multimodal-embed-v1",
+      taskType: "SINGLE_EMBEDDING",
+      singleEmbeddingParams: {
+        embeddingPurpose: "CLUSTERING",
+        embeddingDimension: 2,
+        text: { truncationMode: "END", value: "word" },
+      },
+    },
+    { embeddings: [{ embeddingType: "TEXT", embedding: vectorOf("word", 2) }] },
+  ],
+];
+
+test.each(shapes)("the shape of %s", async (name, path, body, expected) => {
+  const response = await postTo(await mockForTest(), path, body);
+  const answer: unknown = await response.json();
+  expect(response.status).toBe(200);
+  if (name === "openai, token numbers") expect(answer).toMatchObject(expected);
+  else if (name.endsWith("by type")) expect(answer).toMatchObject(expected);
+  else expect(answer).toEqual(expected);
+});
+
+test("InvokeModel counts in a header, OpenAI names the request", async () => {
+  const server = await mockForTest();
+  const [titan] = ways.filter(([name]) => name === "titan");
+  const response = await ask(server, titan?.[1] ?? EMBED_WAYS[0]!, "m", ["eight ch"]);
+  expect(response.headers.get("x-amzn-bedrock-input-token-count")).toBe("2");
+  expect(response.headers.get("x-amzn-requestid")).toBe("mock-1");
+  const openai = await ask(server, EMBED_WAYS[0]!, "m", ["x"]);
+  expect(openai.headers.get("x-request-id")).toBe("req_mock_2");
+});
+
+test("token numbers have vectors of their own, one for each list", async () => {
+  const server = await mockForTest();
+  const embed = async (input: unknown): Promise<unknown> => {
+    const answer = await (await postTo(server, "/v1/embeddings", { model: "m", input, dimensions: 4 })).json();
+    return valuesIn(EMBED_WAYS[0]!, answer);
+  };
+  const [one, two] = (await embed([[1, 2], [12]])) as unknown[];
+  expect(one).not.toEqual(two);
+  expect(await embed([1, 2])).toEqual([one]);
+});
+
+test("the official client decodes what it asks for, in order", async () => {
+  const server = await mockForTest();
+  const client = new OpenAI({ apiKey: "not-a-key", baseURL: `${server.url}/v1`, maxRetries: 0 });
+  const { data, usage } = await client.embeddings.create({ model: "m", input: TEXTS, dimensions: 8 });
+  expect(server.requests[0]?.body).toMatchObject({ encoding_format: "base64" });
+  expect(data.map(({ index, embedding }) => [index, embedding])).toEqual(
+    TEXTS.map((text, index) => [index, vectorOf(text, 8).map(Math.fround)]),
+  );
+  expect(usage).toEqual({ prompt_tokens: 9, total_tokens: 9 });
+  const floats = await client.embeddings.create({ model: "m", input: "x", dimensions: 8, encoding_format: "float" });
+  expect(floats.data[0]?.embedding).toEqual(vectorOf("x", 8));
+});
+
+const OPENAI = { model: "m", input: "x" };
+const VOYAGE = { model: "m", input: "x", truncation: true };
+const COHERE = { model: "m", texts: ["x"], input_type: "search_query" };
+const NOVA = { embeddingPurpose: "CLUSTERING", text: { value: "x", truncationMode: "NONE" } };
+const many = (count: number): string[] => Array.from({ length: count }, () => "x");
+const gemini = (request: object): object => ({
+  requests: [{ model: "models/m", content: { parts: [{ text: "x" }] }, ...request }],
+});
+
+const OPENAI_PATH = "/v1/embeddings";
+const GEMINI_PATH = "/models/m:batchEmbedContents";
+const VERTEX_PATH = "/models/m:predict";
+const INVOKE_PATH = "/model/m/invoke";
+
+const refused: [string, string, object, RegExp][] = [
+  ["openai: no model", OPENAI_PATH, { input: "x" }, /'model'/],
+  ["openai: no input", OPENAI_PATH, { model: "m" }, /'input'/],
+  ["openai: an empty text", OPENAI_PATH, { ...OPENAI, input: ["x", ""] }, /'input'/],
+  ["openai: an empty list", OPENAI_PATH, { ...OPENAI, input: [] }, /'input'/],
+  ["openai: an empty list of tokens", OPENAI_PATH, { ...OPENAI, input: [[1], []] }, /'input'/],
+  ["openai: texts and tokens", OPENAI_PATH, { ...OPENAI, input: ["x", [1]] }, /'input'/],
+  ["openai: fractions", OPENAI_PATH, { ...OPENAI, input: [1.5] }, /'input'/],
+  ["openai: objects", OPENAI_PATH, { ...OPENAI, input: [{ text: "x" }] }, /'input'/],
+  ["openai: too many", OPENAI_PATH, { ...OPENAI, input: many(2_049) }, /At most 2048 .* 2049/],
+  ["openai: no length", OPENAI_PATH, { ...OPENAI, dimensions: 0 }, /'dimensions'/],
+  ["openai: another encoding", OPENAI_PATH, { ...OPENAI, encoding_format: "int8" }, /'encoding_format'/],
+  ["openai: a stranger", OPENAI_PATH, { ...OPENAI, provider: {} }, /provider/],
+  ["openai: a stream", OPENAI_PATH, { ...OPENAI, stream: false }, /stream/],
+  ["voyage: dimensions", OPENAI_PATH, { ...VOYAGE, dimensions: 8 }, /'dimensions'/],
+  ["voyage: a user", OPENAI_PATH, { ...VOYAGE, user: "u" }, /'user'/],
+  ["voyage: tokens", OPENAI_PATH, { ...VOYAGE, input: [1, 2] }, /'input'/],
+  ["voyage: the encoding of numbers", OPENAI_PATH, { ...VOYAGE, encoding_format: "float" }, /'encoding_format'/],
+  ["voyage: bytes", OPENAI_PATH, { ...OPENAI, output_dtype: "int8" }, /'output_dtype'/],
+  ["voyage: another purpose", OPENAI_PATH, { ...OPENAI, input_type: "clustering" }, /'input_type'/],
+  ["voyage: too many", OPENAI_PATH, { ...VOYAGE, input: many(1_001) }, /At most 1000 /],
+  ["cohere: no purpose", "/v2/embed", { model: "m", texts: ["x"] }, /^input_type: /],
+  ["cohere: no texts", "/v2/embed", { ...COHERE, texts: [] }, /^texts: /],
+  ["cohere: images", "/v2/embed", { ...COHERE, images: ["data:image/png;base64,AA=="] }, /^images: /],
+  ["cohere: another type", "/v2/embed", { ...COHERE, embedding_types: ["int8"] }, /^embedding_types: /],
+  ["cohere: OpenAI's member", "/v2/embed", { ...COHERE, dimensions: 8 }, /^dimensions: /],
+  ["cohere: too many", "/v2/embed", { ...COHERE, texts: many(97) }, /^texts: At most 96 .* 97/],
+  ["cohere at bedrock: a model", INVOKE_PATH, COHERE, /^model: /],
+  ["cohere at bedrock: too many", INVOKE_PATH, { texts: many(97), input_type: "search_query" }, /^texts: At most 96 /],
+  ["gemini: another model", GEMINI_PATH, gemini({ model: "models/other" }), /requests\[0\]\.model/],
+  ["gemini: no model", GEMINI_PATH, gemini({ model: undefined }), /requests\[0\]\.model/],
+  ["gemini: no requests", GEMINI_PATH, { requests: [] }, /requests/],
+  ["gemini: a bare request", GEMINI_PATH, { content: { parts: [{ text: "x" }] } }, /content/],
+  ["gemini: no text", GEMINI_PATH, gemini({ content: { parts: [] } }), /content is empty/],
+  ["gemini: a picture", GEMINI_PATH, gemini({ content: { parts: [{ inlineData: {} }] } }), /inlineData/],
+  ["gemini: another purpose", GEMINI_PATH, gemini({ taskType: "SEARCH" }), /taskType/],
+  [
+    "gemini: too many",
+    GEMINI_PATH,
+    { requests: many(101).map((text) => ({ model: "models/m", content: { parts: [{ text }] } })) },
+    /At most 100 /,
+  ],
+  [
+    "gemini: several lengths",
+    GEMINI_PATH,
+    {
+      requests: [8, 9].map((outputDimensionality) => ({
+        model: "models/m",
+        content: { parts: [{ text: "x" }] },
+        outputDimensionality,
+      })),
+    },
+    /one length/,
+  ],
+  ["vertex: no instances", VERTEX_PATH, { parameters: {} }, /instances/],
+  ["vertex: no content", VERTEX_PATH, { instances: [{ task_type: "CLUSTERING" }] }, /instances\[0\]\.content/],
+  ["vertex: a stranger", VERTEX_PATH, { instances: [{ content: "x" }], model: "m" }, /model/],
+  [
+    "vertex: a strange parameter",
+    VERTEX_PATH,
+    { instances: [{ content: "x" }], parameters: { dimensions: 8 } },
+    /parameters/,
+  ],
+  ["vertex: too many", VERTEX_PATH, { instances: many(251).map((content) => ({ content })) }, /At most 250 /],
+  ["titan: a list", INVOKE_PATH, { inputText: ["x"] }, /^inputText: /],
+  ["titan: a stranger", INVOKE_PATH, { inputText: "x", model: "m" }, /^model: /],
+  [
+    "titan's first version: a length",
+    "/model/amazon.titan-embed-text-v1/invoke",
+    { inputText: "x", dimensions: 8 },
+    /^dimensions: /,
+  ],
+  ["nova: another task", INVOKE_PATH, { taskType: "SEGMENTED_EMBEDDING", singleEmbeddingParams: NOVA }, /^taskType: /],
+  ["nova: no parameters", INVOKE_PATH, { taskType: "SINGLE_EMBEDDING" }, /^singleEmbeddingParams: /],
+  [
+    "nova: no purpose",
+    INVOKE_PATH,
+    { taskType: "SINGLE_EMBEDDING", singleEmbeddingParams: { ...NOVA, embeddingPurpose: null } },
+    /^singleEmbeddingParams\.embeddingPurpose: /,
+  ],
+  [
+    "nova: no mode",
+    INVOKE_PATH,
+    { taskType: "SINGLE_EMBEDDING", singleEmbeddingParams: { ...NOVA, text: { value: "x" } } },
+    /^singleEmbeddingParams\.text\.truncationMode: /,
+  ],
+];
+
+test.each(refused)("400 for %s", async (_, path, body, message) => {
+  const response = await postTo(await mockForTest(), path, body);
+  expect(response.status).toBe(400);
+  const answer: unknown = await response.json();
+  const text = ["error.message", "detail", "message"].map((place) => at(answer, place)).find(Boolean);
+  expect(text).toMatch(message);
+});
+
+test("what Anthropic's models are sent through InvokeModel is still theirs", async () => {
+  const body = { anthropic_version: "bedrock-2023-05-31", max_tokens: 9, messages: [{ role: "user", content: "x" }] };
+  const response = await postTo(await mockForTest(), INVOKE_PATH, body);
+  expect(await response.json()).toMatchObject({ type: "message", role: "assistant" });
+});
+
+test("strangers are taken where the provider is lenient", async () => {
+  const server = await mockForTest();
+  for (const way of EMBED_WAYS) {
+    const body = { ...way.body("m+lenient", ["x"]), stranger: 1 };
+    expect((await postTo(server, way.path("m+lenient"), body)).status, way.name).toBe(200);
+    expect((await postTo(server, way.path("m"), { ...way.body("m", ["x"]), stranger: 1 })).status, way.name).toBe(400);
+  }
+});
