@@ -31,7 +31,7 @@ export const COMPLETIONS_FLAGS = {
 } as const satisfies Record<string, FlagFacts>;
 
 /** Of embeddings, which the providers of chat completions serve beside them. */
-const EMBEDDINGS_FLAGS = {
+export const EMBEDDINGS_FLAGS = {
   output_dimension_field: {
     meaning: "Sends the length of vectors as `output_dimension`, for providers that do not know `dimensions`.",
     withdraws: [],

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Loss } from "../../../src/canon/generate/loss.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { DialectFacts } from "../../../src/dialects/facts/dialect-facts.ts";
+import { EMBEDDINGS_FLAGS } from "../../../src/dialects/facts/openai-flags.ts";
 import { DIALECTS } from "../../../src/dialects/names.ts";
 import { lacking } from "../laws/place.ts";
 import { parse, user } from "./bodies.ts";
@@ -164,7 +165,8 @@ describe("a flag means the same on a relay and on a translation", () => {
   it("every flag that edits a request has a row", () => {
     const facts: DialectFacts = DIALECTS["openai-chat"];
     const withdrawing = Object.keys(facts.flags).filter((flag) => (facts.flags[flag]?.withdraws.length ?? 0) > 0);
-    const elsewhere = ["no_store_field", "no_stream_options", "deployment_paths"];
+    // Those of embeddings have theirs in test/dialects/unary/embed/requests.test.ts.
+    const elsewhere = ["no_store_field", "no_stream_options", "deployment_paths", ...Object.keys(EMBEDDINGS_FLAGS)];
     const shown = new Set([...ROWS.map(({ flag }) => flag), ...withdrawing, ...elsewhere]);
     expect(Object.keys(facts.flags).filter((flag) => !shown.has(flag))).toEqual([]);
   });

@@ -1,11 +1,8 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
-import { tokenBucket, type InferenceRequest, type ProtocolHeaders } from "../../../canon/request.ts";
+import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
 import { Asked } from "../../asked.ts";
-import { parsePreferences } from "../../preferences.ts";
-
-/** Bytes of JSON per token, on average, in English text; only the context bucket is made from it. */
-const BYTES_PER_TOKEN = 4;
+import { unaryRequest } from "../unary-request.ts";
 
 /** Reads a validated embeddings body as far as the decision needs it: what is asked, for whom, how much. */
 export function parseEmbeddingsRequest(
@@ -22,25 +19,7 @@ export function parseEmbeddingsRequest(
   }
   if (typeof body["input_type"] === "string") asked.use("input_purpose", "input_type");
   const length = dimensions ?? outputDimension;
-  return {
-    model: typeof body["model"] === "string" ? body["model"] : "",
-    shape: {
-      operation: "embeddings",
-      needs: asked.needs,
-      features: asked.features,
-      stream: false,
-      context: tokenBucket(bytes / BYTES_PER_TOKEN),
-      maxOutput: "unspecified",
-      reasoningEffort: "unspecified",
-      signatureFamilies: [],
-      dimensions: typeof length === "number" ? length : null,
-    },
-    preferences: parsePreferences(body["provider"]),
-    paths: asked.paths,
-    headers,
-    body,
-    includeUsage: false,
-  };
+  return unaryRequest("embeddings", body, bytes, headers, asked, typeof length === "number" ? length : null);
 }
 
 /** Providers refuse an empty text among a thousand without saying which; some answer it with a vector of nothing. */

@@ -1,12 +1,9 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { tokenBucket, type InferenceRequest, type ProtocolHeaders } from "../../../canon/request.ts";
+import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
 import { Asked } from "../../asked.ts";
-import { parsePreferences } from "../../preferences.ts";
 import { isWebUrl } from "../../translation/data-url.ts";
-
-/** Bytes of JSON per token, on average, in English text; only the context bucket is made from it. */
-const BYTES_PER_TOKEN = 4;
+import { unaryRequest } from "../unary-request.ts";
 
 /** Reads a validated moderations body as far as the decision needs it. Without a model, the workspace's default route is meant. */
 export function parseModerationsRequest(
@@ -17,25 +14,7 @@ export function parseModerationsRequest(
   const asked = new Asked();
   const problem = askImages(body["input"], asked);
   if (problem !== null) return problem;
-  return {
-    model: typeof body["model"] === "string" ? body["model"] : "",
-    shape: {
-      operation: "moderations",
-      needs: asked.needs,
-      features: asked.features,
-      stream: false,
-      context: tokenBucket(bytes / BYTES_PER_TOKEN),
-      maxOutput: "unspecified",
-      reasoningEffort: "unspecified",
-      signatureFamilies: [],
-      dimensions: null,
-    },
-    preferences: parsePreferences(body["provider"]),
-    paths: asked.paths,
-    headers,
-    body,
-    includeUsage: false,
-  };
+  return unaryRequest("moderations", body, bytes, headers, asked, null);
 }
 
 function askImages(input: JsonValue | undefined, asked: Asked): ServiceError | null {
