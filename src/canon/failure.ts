@@ -5,6 +5,7 @@ export const FAILURE_KINDS = [
   "reset",
   "timeout_connect",
   "timeout_first_byte",
+  "timeout_first_token",
   "timeout_idle",
   "timeout_attempt",
   "timeout_total",

@@ -13,6 +13,7 @@ const STEPS: Readonly<Record<FailureKind, NextStep>> = {
   reset: "fall_back",
   timeout_connect: "fall_back",
   timeout_first_byte: "fall_back",
+  timeout_first_token: "fall_back",
   timeout_idle: "fall_back",
   timeout_attempt: "fall_back",
   timeout_total: "stop",

@@ -70,6 +70,7 @@ export interface AuthoredTimeouts {
   readonly connect?: string;
   readonly first_byte?: string;
   readonly idle?: string;
+  readonly first_token?: string;
   readonly total?: string;
 }
 

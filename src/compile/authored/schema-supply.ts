@@ -56,6 +56,9 @@ export const provider: Schema = object(
       idle: ref("duration", "Longest silence between two pieces of an answer.", {
         default: DEFAULT_TIMEOUTS.idle,
       }),
+      first_token: ref("duration", "From the request sent to the first output of a stream that says something.", {
+        default: DEFAULT_TIMEOUTS.first_token,
+      }),
       total: ref("duration", "The whole attempt.", { default: DEFAULT_TIMEOUTS.total }),
     }),
     max_concurrency: {

@@ -54,7 +54,7 @@ export interface NormalisedEndpoint {
   readonly batch: BatchLimits;
 }
 
-export interface NormalisedRoute extends Omit<RouteRow, "fallbacks" | "operations"> {
+export interface NormalisedRoute extends Omit<RouteRow, "fallbacks" | "operations" | "tiers"> {
   readonly fallbacks: readonly AuthoredFallback[];
   /** `null`: the primary's. */
   readonly operations: readonly ModelOperation[] | null;
@@ -93,6 +93,8 @@ function normaliseProvider(id: string, row: AuthoredProvider): ProviderRow {
     trainsOnData: row.trains_on_data ?? defaults.DEFAULT_TRAINS_ON_DATA,
     timeouts: normaliseTimeouts(row),
     maxConcurrency: row.max_concurrency ?? defaults.DEFAULT_MAX_CONCURRENCY,
+    queue: { size: defaults.DEFAULT_QUEUE.size, wait: milliseconds(defaults.DEFAULT_QUEUE.wait) },
+    health: normaliseHealth(),
     flags: sorted(row.flags ?? []),
     betas: sorted(row.beta_flags ?? []),
   };
@@ -102,8 +104,22 @@ function normaliseTimeouts({ timeouts }: AuthoredProvider): Timeouts {
   return {
     connect: milliseconds(timeouts?.connect ?? defaults.DEFAULT_TIMEOUTS.connect),
     firstByte: milliseconds(timeouts?.first_byte ?? defaults.DEFAULT_TIMEOUTS.first_byte),
+    firstToken: milliseconds(timeouts?.first_token ?? defaults.DEFAULT_TIMEOUTS.first_token),
     idle: milliseconds(timeouts?.idle ?? defaults.DEFAULT_TIMEOUTS.idle),
     total: milliseconds(timeouts?.total ?? defaults.DEFAULT_TIMEOUTS.total),
+  };
+}
+
+function normaliseHealth(): ProviderRow["health"] {
+  const health = defaults.DEFAULT_HEALTH;
+  return {
+    consecutiveFailures: health.consecutive_failures,
+    failureRatio: health.failure_ratio,
+    minimumCalls: health.minimum_calls,
+    window: milliseconds(health.window),
+    ejection: milliseconds(health.ejection),
+    longestEjection: milliseconds(health.longest_ejection),
+    probe: null,
   };
 }
 
@@ -153,6 +169,9 @@ function normaliseRoute(id: string, row: AuthoredRoute): NormalisedRoute {
     title: row.title ?? id,
     primary: row.primary,
     fallbacks: row.fallbacks ?? [],
+    maxAttempts: defaults.DEFAULT_MAX_ATTEMPTS,
+    maxEjectedShare: defaults.DEFAULT_MAX_EJECTED_SHARE,
+    hedgeAfter: null,
     onGap: row.on_gap ?? "deny",
     unknownFields: row.unknown_fields ?? "reject",
     emulateSchema: row.emulate_json_schema ?? false,

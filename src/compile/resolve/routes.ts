@@ -32,12 +32,20 @@ export function resolveRoutes(scene: Scene, endpoints: Endpoints): ReadonlyMap<s
     if (primary === undefined) continue;
     const fallbacks = expandFallbacks(scene, route, endpoints);
     const operations = routeOperations(scene, route, primary);
-    const { id, title, onGap, unknownFields, emulateSchema } = route;
+    const { id, title, maxAttempts, maxEjectedShare, hedgeAfter, onGap, unknownFields, emulateSchema } = route;
     const row = {
       id,
       title,
       primary: primary.row.id,
       fallbacks: fallbacks.map(({ endpoint }) => endpoint.row.id),
+      tiers: [primary, ...fallbacks.map(({ endpoint }) => endpoint)].map(({ row: { id: only } }) => ({
+        endpoints: [only],
+        balance: "order" as const,
+        weights: [1],
+      })),
+      maxAttempts,
+      maxEjectedShare,
+      hedgeAfter,
       onGap,
       unknownFields,
       emulateSchema,

@@ -6,6 +6,7 @@ const PASSING_KINDS: ReadonlySet<FailureKind> = new Set([
   "reset",
   "timeout_connect",
   "timeout_first_byte",
+  "timeout_first_token",
   "timeout_idle",
   "timeout_attempt",
   "rate_limited",

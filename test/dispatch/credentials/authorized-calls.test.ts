@@ -87,6 +87,9 @@ function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome>
   const plan = providers.map(({ id }, index): Candidate => ({
     endpoint: endpoint(`e${index}`, { provider: id }),
     rank: index === 0 ? "primary" : "fallback",
+    tier: index,
+    balance: "order",
+    weight: 1,
   }));
   const job = {
     request: { shape: shape({ stream: options.stream ?? false }) } as InferenceRequest,
@@ -177,7 +180,7 @@ describe("a call with credentials of its own", () => {
       // Any file that is there.
       AWS_WEB_IDENTITY_TOKEN_FILE: import.meta.filename,
     };
-    const timeouts = { connect: 150, firstByte: 2_000, idle: 2_000, total: 10_000 };
+    const timeouts = { connect: 150, firstByte: 2_000, idle: 2_000, firstToken: 10_000, total: 10_000 };
     const row = provider("p0", { auth, timeouts });
     const startedAt = performance.now();
     const outcome = await ask([
@@ -215,7 +218,7 @@ describe("a call with credentials of its own", () => {
         response.end("{}");
       }, 150);
     });
-    const timeouts = { connect: 1_000, firstByte: 220, idle: 1_000, total: 5_000 };
+    const timeouts = { connect: 1_000, firstByte: 220, idle: 1_000, firstToken: 10_000, total: 5_000 };
     const slow = made(async () => {
       await new Promise((resolve) => {
         setTimeout(resolve, 150);

@@ -133,6 +133,9 @@ export function estateOf(stubs: readonly Stubbed[], ledger: Ledger): Estate {
   const plan = stubs.map(({ id }, index): Candidate => ({
     endpoint: endpoint(id, { provider: id }),
     rank: index === 0 ? "primary" : "fallback",
+    tier: index,
+    balance: "order",
+    weight: 1,
   }));
   const connections = new Map(
     stubs.map(({ id, maxConcurrency, reply }): readonly [string, Connection] => [
