@@ -90,7 +90,10 @@ export interface IfPromoted {
 
 export interface RouteDecision extends DecisionEvidence {
   readonly outcome: "route";
+  /** Tiers are numbered without holes. */
   readonly plan: readonly [Candidate, ...Candidate[]];
+  /** How many places of the plan may be tried, whichever dispatch puts first: 1 where the caller wants no fallbacks; `null`: all. */
+  readonly maxPlaces: number | null;
   readonly edits: RequestEdits;
 }
 

@@ -236,8 +236,9 @@ export interface RouteRow {
   readonly id: string;
   readonly title: string;
   readonly primary: string;
+  /** Every endpoint but the primary, its peers included, in the order of the tiers. */
   readonly fallbacks: readonly string[];
-  /** The same endpoints by rank: the primary and its peers, then each fallback. */
+  /** The same endpoints by rank: the primary and its peers, then each fallback; another route's tiers where it is one. */
   readonly tiers: readonly TierRow[];
   /** Calls for one request, whatever the caller allows; at least 1. */
   readonly maxAttempts: number;

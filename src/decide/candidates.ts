@@ -1,7 +1,7 @@
 import type { Candidate } from "../canon/decision.ts";
-import type { RouteRow, RoutingTable } from "../canon/table.ts";
+import type { Balance, RouteRow, RoutingTable } from "../canon/table.ts";
 
-/** Every place a route may send a request, in table order: the primary, then its fallbacks. */
+/** Every place a route may send a request, in table order: the primary and its peers, then the fallbacks. */
 export function routeCandidates(table: RoutingTable, route: RouteRow): readonly Candidate[] {
   const candidates: Candidate[] = [];
   for (const [tier, { endpoints, balance, weights }] of route.tiers.entries()) {
@@ -14,6 +14,24 @@ export function routeCandidates(table: RoutingTable, route: RouteRow): readonly 
     }
   }
   return candidates;
+}
+
+/** The candidates of each tier, in the order of the plan. */
+export function tiersOf(candidates: readonly Candidate[]): readonly (readonly Candidate[])[] {
+  return [...Map.groupBy(candidates, ({ tier }) => tier).values()];
+}
+
+/**
+ * A plan of these tiers, numbered anew from 0 without holes; an empty one is none.
+ *
+ * @param balance how every tier is shared from now on; as its candidates say where absent.
+ */
+export function planOf(tiers: readonly (readonly Candidate[])[], balance?: Balance): readonly Candidate[] {
+  return tiers
+    .filter(({ length }) => length > 0)
+    .flatMap((candidates, tier) =>
+      candidates.map((candidate) => ({ ...candidate, tier, balance: balance ?? candidate.balance })),
+    );
 }
 
 export function endpointIds(candidates: readonly Candidate[]): readonly string[] {

@@ -10,6 +10,7 @@ import type { Connection } from "./connections.ts";
 import { decompressorFor, type Decompressor } from "./decompress.ts";
 import { Exchange, type ExchangeListener } from "./exchange.ts";
 import { failureError } from "./failure-error.ts";
+import { Outbox } from "./outbox.ts";
 import type { RelayJob } from "./relay-plan.ts";
 import { readRetryAfter } from "./retry-after.ts";
 
@@ -26,9 +27,6 @@ export interface AttemptResult {
 
 /** Most of an error answer that is read; only its machine code is wanted. */
 const MAXIMUM_ERROR_BYTES = 64 * 1024;
-
-/** Events that may wait for the decision to be on disk before the upstream is asked to pause, bytes. */
-const MAXIMUM_WAITING_BYTES = 256 * 1024;
 
 const EVENT_STREAM = ["content-type", "text/event-stream; charset=utf-8", "cache-control", "no-cache"];
 
@@ -49,9 +47,11 @@ export class RelayAttempt implements ExchangeListener {
   #retryAfter: number | null = null;
   #chunks: Uint8Array[] = [];
   #collected = 0;
-  /** Events that wait for the decision to be on disk. */
-  #waiting: Uint8Array[] = [];
-  #durable = false;
+  /** What of a stream is on its way to the client. */
+  readonly #outbox: Outbox;
+  readonly #startedAt = performance.now();
+  /** When a stream first said something. */
+  #firstOutputAt: number | null = null;
   #firstByteAt: number | null = null;
   #ended = false;
 
@@ -69,6 +69,7 @@ export class RelayAttempt implements ExchangeListener {
     this.#number = number;
     this.#client = client;
     this.#passage = passage;
+    this.#outbox = new Outbox(client, () => this.#commit(EVENT_STREAM));
     this.#exchange = new Exchange(
       {
         path: `${connection.pathPrefix}${passage.path}`,
@@ -76,6 +77,7 @@ export class RelayAttempt implements ExchangeListener {
         body: passage.body,
         timeouts: connection.provider.timeouts,
         deadline: job.deadline,
+        awaitsOutput: job.request.shape.stream,
       },
       this,
     );
@@ -200,7 +202,8 @@ export class RelayAttempt implements ExchangeListener {
   }
 
   #relayEvents(stream: AnswerStream, events: readonly Uint8Array[]): void {
-    if (events.length > 0) this.#send(events.length === 1 ? (events[0] ?? EMPTY) : Buffer.concat(events));
+    if (!this.#outbox.add(events, performance.now())) this.#exchange.pause();
+    if (stream.hasOutput) this.#outputBegins();
     if (stream.failure !== null) {
       this.#exchange.cancel();
       this.#failStream(stream.failure, stream.usage);
@@ -211,24 +214,18 @@ export class RelayAttempt implements ExchangeListener {
     }
   }
 
-  #send(bytes: Uint8Array): void {
-    if (!this.#durable) {
-      this.#waiting.push(bytes);
-      this.#collected += bytes.length;
-      if (this.#collected > MAXIMUM_WAITING_BYTES) this.#exchange.pause();
-      return;
-    }
-    if (this.#firstByteAt === null) this.#commit(EVENT_STREAM);
-    if (!this.#client.write(bytes)) this.#exchange.pause();
+  #outputBegins(): void {
+    if (this.#firstOutputAt !== null) return;
+    this.#firstOutputAt = performance.now();
+    this.#exchange.outputBegan();
+    if (!this.#outbox.release()) this.#exchange.pause();
   }
 
   #becomeDurable(): void {
-    this.#durable = true;
-    if (this.#ended || this.#waiting.length === 0) return;
-    const bytes = Buffer.concat(this.#waiting);
-    this.#waiting = [];
+    if (this.#ended) return;
+    // It may have been paused because too much was waiting.
     this.#exchange.resume();
-    this.#send(bytes);
+    if (!this.#outbox.becomeDurable()) this.#exchange.pause();
   }
 
   #endStream(stream: AnswerStream): void {
@@ -250,7 +247,8 @@ export class RelayAttempt implements ExchangeListener {
       return;
     }
     if (this.#ended) return;
-    for (const event of events) this.#send(event);
+    this.#outbox.add(events, performance.now());
+    this.#outbox.release();
     this.#client.end();
     this.#finish(null, ending.finish, ending.usage, ending.losses);
   }

@@ -135,7 +135,7 @@ async function relay(
   const outcome = await relayPlan(
     {
       request,
-      decision,
+      plan: decision.plan,
       passageTo: (candidate) => {
         const target = targetOf(table, candidate.endpoint);
         const context = answerContext(request, requestId, candidate.endpoint);
@@ -152,7 +152,8 @@ async function relay(
       },
       connections: snapshot.connections,
       deadline: bounds.deadline,
-      maxAttempts: bounds.maxAttempts,
+      maxAttempts: Math.min(bounds.maxAttempts, route.maxAttempts),
+      random: Math.random,
       maxAnswerBytes: call.runtime.limits.answerBytes,
       durable: recorded.then((error) => {
         if (error !== null) throw new NotRecorded(error);

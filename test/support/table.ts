@@ -95,7 +95,8 @@ export function route(
     primary,
     fallbacks,
     tiers: [primary, ...fallbacks].map((id) => ({ endpoints: [id], balance: "order", weights: [1] })),
-    maxAttempts: 4,
+    // Each place once: what is tried again is tested where it is meant.
+    maxAttempts: 1 + fallbacks.length,
     maxEjectedShare: 0.5,
     hedgeAfter: null,
     onGap: "deny",

@@ -19,6 +19,8 @@ export const DEFAULT_HEALTH = {
   ejection: "10s",
   longest_ejection: "5m",
 } as const;
+export const DEFAULT_PROBE_INTERVAL = "10s";
+export const DEFAULT_BALANCE = "order";
 export const DEFAULT_MAX_ATTEMPTS = 4;
 export const DEFAULT_MAX_EJECTED_SHARE = 0.5;
 export const DEFAULT_RETENTION = "unlimited";

@@ -5,9 +5,10 @@ import type { Loss } from "../../canon/generate/loss.ts";
 import type { UnaryPart } from "../../dialects/unary/surface.ts";
 import type { UnaryResult } from "../../dialects/unary/upstream.ts";
 import type { Connection } from "../connections.ts";
-import { failureError, wasAsked, type FailedAttempt } from "../failure-error.ts";
-import { nextStep } from "../next-step.ts";
-import { isPassing, pauseBeforeRound } from "./again.ts";
+import { failureError, type FailedAttempt } from "../failure-error.ts";
+import type { Leave } from "../gates/gate.ts";
+import { Itinerary, type Step } from "../itinerary.ts";
+import { Pause } from "../pause.ts";
 import type { AttemptTally } from "./attempt-tally.ts";
 import type { GatherJob } from "./gather.ts";
 import type { Siblings } from "./siblings.ts";
@@ -25,7 +26,7 @@ export type PartRunEnd =
 /** Why a part is not run to its end: nobody waits for it, or another part of the request has failed. */
 export type GivenUp = Extract<FailureKind, "client_closed" | "abandoned">;
 
-/** One part on its way through the plan: place after place, and once more from the start where the failures may have passed. */
+/** One part on its way through the plan (`itinerary.ts`). */
 export class PartRun {
   readonly #job: GatherJob;
   readonly #part: UnaryPart;
@@ -35,7 +36,9 @@ export class PartRun {
   #attempt: UnaryAttempt | null = null;
   /** What the last call left out of the request. */
   #losses: readonly Loss[] = [];
-  #wake: (() => void) | null = null;
+  readonly #pause = new Pause();
+  /** Ends a wait in a queue; made where there is one. */
+  #left: AbortController | null = null;
   #givenUp: GivenUp | null = null;
 
   constructor(job: GatherJob, part: UnaryPart, tally: AttemptTally, siblings: Siblings) {
@@ -46,65 +49,58 @@ export class PartRun {
   }
 
   async run(): Promise<PartRunEnd> {
-    for (let round = 1; ; round += 1) {
-      const before = this.#failed.length;
-      const answered = await this.#runRound();
-      if (answered !== null) return answered;
-      const pause = this.#pauseAfter(round, this.#failed.slice(before));
-      if (pause === null || this.#givenUp !== null) return { failure: failureError(this.#failed) };
-      await this.#sleep(pause);
+    const { plan, maxAttempts, deadline, random } = this.#job;
+    const itinerary = new Itinerary(plan.length, maxAttempts, deadline);
+    let step: Step | null = { place: 0, pause: 0 };
+    while (step !== null) {
+      if (step.pause > 0) await this.#pause.of(step.pause);
+      const candidate = plan[step.place];
+      if (candidate === undefined) throw new Error("part: no such place");
+      const end: AttemptEnd =
+        this.#givenUp === null
+          ? await this.#tryPlace(candidate, itinerary.hasFresh)
+          : { failure: failureOf(this.#givenUp), status: null };
+      if ("result" in end) return { result: end.result, bytes: end.bytes, candidate, losses: this.#losses };
+      this.#failed.push({ endpoint: candidate.endpoint.id, failure: end.failure });
+      step = itinerary.next(end.failure, performance.now(), random());
     }
+    return { failure: failureError(this.#failed) };
   }
 
   /** Gives the part up: its call is closed, its pause ends. */
   cancel(why: GivenUp): void {
     this.#givenUp = why;
+    this.#left?.abort();
     this.#attempt?.cancel();
-    this.#wake?.();
+    this.#pause.end();
   }
 
-  async #runRound(): Promise<PartRunEnd | null> {
-    const { plan, maxAttempts } = this.#job;
-    for (const [index, candidate] of plan.entries()) {
-      if (this.#givenUp !== null) {
-        this.#failed.push({ endpoint: candidate.endpoint.id, failure: failureOf(this.#givenUp) });
-        return null;
-      }
-      const end = await this.#tryPlace(candidate);
-      if ("result" in end) {
-        return { result: end.result, bytes: end.bytes, candidate, losses: this.#losses };
-      }
-      this.#failed.push({ endpoint: candidate.endpoint.id, failure: end.failure });
-      if (nextStep(end.failure, maxAttempts - this.#asked(), plan.length - index - 1) === "stop") return null;
-    }
-    return null;
-  }
-
-  /** @param failed how the places of the round failed. */
-  #pauseAfter(round: number, failed: readonly FailedAttempt[]): number | null {
-    const last = failed.at(-1)?.failure;
-    if (last === undefined || this.#asked() >= this.#job.maxAttempts) return null;
-    // The caller's own mistake and the deadline stop a plan before its end; nothing else does.
-    const isWholePlan = failed.length === this.#job.plan.length;
-    const passing = failed.findLast(({ failure }) => isPassing(failure.kind))?.failure;
-    if (!isWholePlan || passing === undefined) return null;
-    return pauseBeforeRound(passing, round, this.#job.deadline - performance.now(), this.#job.random());
-  }
-
-  #asked(): number {
-    return this.#failed.filter(({ failure }) => wasAsked(failure)).length;
-  }
-
-  async #tryPlace(candidate: Candidate): Promise<AttemptEnd> {
+  /** @param hasOther another place is fresh: then this one's queue is not waited in. */
+  async #tryPlace(candidate: Candidate, hasOther: boolean): Promise<AttemptEnd> {
     const connection = this.#job.connections.get(candidate.endpoint.provider);
     if (connection === undefined) return this.#notTried(candidate, "credentials_missing");
-    while (isFull(connection)) {
-      // Calls of this very request have the place: one of them will end in a moment. Those of others are not waited for.
-      const isOwn = this.#siblings.callsTo(connection.provider.id) > 0;
-      if (!isOwn || this.#givenUp !== null) return this.#notTried(candidate, "saturated");
+    const leave = await this.#enter(candidate, connection, hasOther);
+    if (leave === null) return this.#notTried(candidate, this.#givenUp ?? "saturated");
+    const provider = connection.provider.id;
+    this.#siblings.callBegins(provider);
+    return this.#call(candidate, connection).finally(() => {
+      leave();
+      this.#siblings.callEnds(provider);
+    });
+  }
+
+  /** Calls of this very request are waited for without a queue: one of them will end in a moment. For those of others there is the queue. */
+  async #enter(candidate: Candidate, connection: Connection, hasOther: boolean): Promise<Leave | null> {
+    const gate = connection.gateOf(candidate.endpoint);
+    for (;;) {
+      const leave = gate.tryEnter();
+      if (leave !== null || this.#givenUp !== null) return leave;
+      if (this.#siblings.callsTo(connection.provider.id) === 0) break;
       await this.#siblings.nextEnd();
     }
-    return this.#call(candidate, connection);
+    if (hasOther) return null;
+    this.#left ??= new AbortController();
+    return gate.enter(this.#job.deadline, this.#left.signal);
   }
 
   async #call(candidate: Candidate, connection: Connection): Promise<AttemptEnd> {
@@ -114,11 +110,7 @@ export class PartRun {
     const attempt = new UnaryAttempt(call, connection, deadline, this.#siblings);
     const startedAt = performance.now();
     this.#attempt = attempt;
-    connection.gate.inFlight += 1;
-    this.#siblings.callBegins(connection.provider.id);
     const ended = await attempt.run().finally(() => {
-      connection.gate.inFlight -= 1;
-      this.#siblings.callEnds(connection.provider.id);
       this.#attempt = null;
     });
     const end = this.#givenUp !== null && "failure" in ended ? { ...ended, failure: failureOf(this.#givenUp) } : ended;
@@ -134,21 +126,6 @@ export class PartRun {
     this.#tally.add(candidate, false, false, failure, null, 0);
     return { failure, status: null };
   }
-
-  #sleep(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#wake?.(), milliseconds);
-      this.#wake = () => {
-        clearTimeout(timer);
-        this.#wake = null;
-        resolve();
-      };
-    });
-  }
-}
-
-function isFull({ gate, provider }: Connection): boolean {
-  return gate.inFlight >= provider.maxConcurrency;
 }
 
 /** A place that was not asked, or a call that was given up. */

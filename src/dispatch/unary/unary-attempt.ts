@@ -47,6 +47,7 @@ export class UnaryAttempt implements ExchangeListener {
         body: call.body,
         timeouts: connection.provider.timeouts,
         deadline,
+        awaitsOutput: false,
       },
       this,
     );

@@ -65,7 +65,7 @@ async function settle(
   recorded: Promise<ServiceError | null>,
 ): Promise<ServiceError | null> {
   const { recorder, snapshot, requestId } = call;
-  const share = call.runtime.running.join(idempotent, requestId, () => begin(call, request, opened, bounds));
+  const share = call.runtime.running.join(idempotent, requestId, () => begin(call, request, opened, route, bounds));
   if ("code" in share) {
     await recorded;
     return share;
@@ -94,7 +94,13 @@ async function settle(
   return null;
 }
 
-function begin(call: InferenceCall, request: InferenceRequest, opened: OpenedUnary, bounds: Bounds): Work<UnaryWork> {
+function begin(
+  call: InferenceCall,
+  request: InferenceRequest,
+  opened: OpenedUnary,
+  route: RouteRow,
+  bounds: Bounds,
+): Work<UnaryWork> {
   const { runtime, snapshot, requestId } = call;
   const { decision, task } = opened;
   const gathering = new Gathering({
@@ -104,7 +110,7 @@ function begin(call: InferenceCall, request: InferenceRequest, opened: OpenedUna
     targetOf: ({ endpoint }) => targetOf(snapshot.decider.table, endpoint),
     connections: snapshot.connections,
     deadline: bounds.deadline,
-    maxAttempts: bounds.maxAttempts,
+    maxAttempts: Math.min(bounds.maxAttempts, route.maxAttempts),
     maxAnswerBytes: runtime.limits.answerBytes,
     random: Math.random,
   });

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { Candidate, RouteDecision } from "../../../src/canon/decision.ts";
+import type { Candidate } from "../../../src/canon/decision.ts";
 import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { AwsSigning, ProviderRow } from "../../../src/canon/table.ts";
 import type { AnswerStream } from "../../../src/dialects/dialect.ts";
@@ -93,11 +93,13 @@ function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome>
   }));
   const job = {
     request: { shape: shape({ stream: options.stream ?? false }) } as InferenceRequest,
-    decision: { plan } as unknown as RouteDecision,
+    plan,
     passageTo: () => options.passage ?? passage(),
     connections,
     deadline: performance.now() + 5_000,
-    maxAttempts: 3,
+    // Each place once: what is tried again is tested elsewhere.
+    maxAttempts: plan.length,
+    random: () => 0,
     maxAnswerBytes: 100_000,
     durable: Promise.resolve(),
     answerHeaders: () => [],
@@ -307,6 +309,7 @@ describe("the content type of a stream", () => {
   const stream = (): AnswerStream => ({
     push: (chunk) => [chunk],
     failure: null,
+    hasOutput: true,
     done: false,
     end: () => ({ ending: { failure: null, finish: "stop", usage: null, losses: [] }, events: [] }),
     usage: null,

@@ -3,7 +3,8 @@ import type { Candidate } from "../../../src/canon/decision.ts";
 import type { UnaryPart, UnaryTask } from "../../../src/dialects/unary/surface.ts";
 import { faultyAnswer } from "../../../src/dialects/unary/answer-codes.ts";
 import { kindOfStatus } from "../../../src/dialects/translation/answer-failure.ts";
-import type { Connection, Gate } from "../../../src/dispatch/connections.ts";
+import type { Connection } from "../../../src/dispatch/connections.ts";
+import { Gate } from "../../../src/dispatch/gates/gate.ts";
 import type { GatherJob } from "../../../src/dispatch/unary/gather.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 
@@ -138,17 +139,20 @@ export function estateOf(stubs: readonly Stubbed[], ledger: Ledger): Estate {
     weight: 1,
   }));
   const connections = new Map(
-    stubs.map(({ id, maxConcurrency, reply }): readonly [string, Connection] => [
-      id,
-      {
-        provider: provider(id, maxConcurrency === undefined ? {} : { maxConcurrency }),
+    stubs.map(({ id, maxConcurrency, reply }): readonly [string, Connection] => {
+      const row = provider(id, maxConcurrency === undefined ? {} : { maxConcurrency });
+      const gate = new Gate(row.maxConcurrency, row.queue);
+      const connection = {
+        provider: row,
         dispatcher: stub(id, ledger, reply) as Dispatcher,
         pathPrefix: "",
         headers: [],
         simulated: false,
-        gate: { inFlight: 0 },
-      },
-    ]),
+        gate,
+        gateOf: () => gate,
+      };
+      return [id, connection];
+    }),
   );
   return {
     job: {
