@@ -96,6 +96,8 @@ export class PartRun {
   }
 
   async #tryPlace(candidate: Candidate): Promise<AttemptEnd> {
+    // A part whose turn comes too late is not sent: that is no call, and no line of the evidence.
+    if (performance.now() >= this.#job.deadline) return { failure: failureOf("timeout_total"), status: null };
     const connection = this.#job.connections.get(candidate.endpoint.provider);
     if (connection === undefined) return this.#notTried(candidate, "credentials_missing");
     while (isFull(connection)) {
