@@ -37,3 +37,8 @@ export interface UpstreamFailure {
   /** A machine code from a closed list, such as `context_length_exceeded`; never the upstream's own text. */
   readonly code: string | null;
 }
+
+/** A failure of which nothing is known but its kind. */
+export function failureOf(kind: FailureKind): UpstreamFailure {
+  return { kind, status: null, retryAfter: null, code: null };
+}

@@ -8,7 +8,7 @@ const SENTENCES: Readonly<Record<FailureKind, string>> = {
   reset: "the provider closed the connection before it answered",
   timeout_connect: "connecting to the provider took too long",
   timeout_first_byte: "the provider did not begin to answer in time",
-  timeout_first_token: "the provider began to answer, and said nothing in time",
+  timeout_first_token: "the provider said nothing in time",
   timeout_idle: "the provider stopped sending in the middle of its answer",
   timeout_attempt: "the provider took longer than routes.yaml allows for one attempt",
   timeout_total: "the request's deadline passed",

@@ -1,5 +1,5 @@
 import type { Candidate } from "../canon/decision.ts";
-import type { UpstreamFailure } from "../canon/failure.ts";
+import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
 import type { FinishReason } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
@@ -23,6 +23,8 @@ export interface AttemptResult {
   /** What the answer lost on its way to the client. */
   readonly losses: readonly Loss[];
   readonly firstByteAt: number | null;
+  /** Milliseconds from the request sent to the first output of a stream; `null` where there was none. */
+  readonly firstToken: number | null;
 }
 
 /** Most of an error answer that is read; only its machine code is wanted. */
@@ -100,7 +102,7 @@ export class RelayAttempt implements ExchangeListener {
 
   cancel(): void {
     this.#exchange.cancel();
-    this.#finish(failed("client_closed"), null, this.#stream?.usage ?? null);
+    this.#finish(failureOf("client_closed"), null, this.#stream?.usage ?? null);
   }
 
   resume(): void {
@@ -162,7 +164,7 @@ export class RelayAttempt implements ExchangeListener {
 
   #break(kind: UpstreamFailure["kind"]): void {
     this.#exchange.cancel();
-    this.fail(failed(kind));
+    this.fail(failureOf(kind));
   }
 
   #collect(chunk: Uint8Array): void {
@@ -196,18 +198,20 @@ export class RelayAttempt implements ExchangeListener {
     try {
       return this.#passage.answer(received);
     } catch {
-      const ending = { failure: failed("malformed"), finish: null, usage: null, losses: [] };
+      const ending = { failure: failureOf("malformed"), finish: null, usage: null, losses: [] };
       return { ending, bytes: EMPTY };
     }
   }
 
   #relayEvents(stream: AnswerStream, events: readonly Uint8Array[]): void {
     if (!this.#outbox.add(events, performance.now())) this.#exchange.pause();
-    if (stream.hasOutput) this.#outputBegins();
+    // Before the output is let go: where both came at once, another place may still give the answer.
     if (stream.failure !== null) {
       this.#exchange.cancel();
-      this.#failStream(stream.failure, stream.usage);
-    } else if (stream.done) {
+      return this.#failStream(stream.failure, stream.usage);
+    }
+    if (stream.hasOutput) this.#outputBegins();
+    if (stream.done) {
       // The client need not wait for the upstream to hang up, and nothing that still comes is part of the answer.
       this.#exchange.drain();
       this.#endStream(stream);
@@ -217,6 +221,7 @@ export class RelayAttempt implements ExchangeListener {
   #outputBegins(): void {
     if (this.#firstOutputAt !== null) return;
     this.#firstOutputAt = performance.now();
+    this.#job.places.answering(this.#candidate.endpoint.id, this.#firstOutputAt);
     this.#exchange.outputBegan();
     if (!this.#outbox.release()) this.#exchange.pause();
   }
@@ -233,7 +238,7 @@ export class RelayAttempt implements ExchangeListener {
     try {
       closing = stream.end();
     } catch {
-      return this.#failStream(failed("malformed"), stream.usage);
+      return this.#failStream(failureOf("malformed"), stream.usage);
     }
     const { ending, events } = closing;
     if (ending.failure !== null) return this.#failStream(ending.failure, ending.usage);
@@ -255,7 +260,7 @@ export class RelayAttempt implements ExchangeListener {
 
   #giveUp(kind: UpstreamFailure["kind"]): void {
     this.#exchange.cancel();
-    this.#finish(failed(kind), null, null);
+    this.#finish(failureOf(kind), null, null);
   }
 
   /** After the first byte the failure is said in the stream's own grammar; before it the plan goes on. */
@@ -282,12 +287,17 @@ export class RelayAttempt implements ExchangeListener {
     if (this.#ended) return;
     this.#ended = true;
     this.#decompressor?.destroy();
-    this.#result.resolve({ failure, status: this.#status, finish, usage, losses, firstByteAt: this.#firstByteAt });
+    const firstToken = this.#firstOutputAt === null ? null : this.#firstOutputAt - this.#startedAt;
+    this.#result.resolve({
+      failure,
+      status: this.#status,
+      finish,
+      usage,
+      losses,
+      firstByteAt: this.#firstByteAt,
+      firstToken,
+    });
   }
 }
 
 const EMPTY = new Uint8Array(0);
-
-function failed(kind: UpstreamFailure["kind"]): UpstreamFailure {
-  return { kind, status: null, retryAfter: null, code: null };
-}

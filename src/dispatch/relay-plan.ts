@@ -1,6 +1,6 @@
 import type { Candidate } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
-import type { UpstreamFailure } from "../canon/failure.ts";
+import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
 import { INCOMPLETE_REASONS, type FinishReason } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
@@ -12,6 +12,7 @@ import { failureError } from "./failure-error.ts";
 import type { Leave } from "./gates/gate.ts";
 import { Itinerary, type Step } from "./itinerary.ts";
 import { Pause } from "./pause.ts";
+import type { CallOutcome, PlaceBook } from "./places/places.ts";
 import { RelayAttempt, type AttemptResult } from "./relay-attempt.ts";
 
 /** One request to be answered by the first candidate of its plan that can. */
@@ -28,6 +29,8 @@ export interface RelayJob {
   readonly maxAttempts: number;
   /** From 0 to 1; spreads repetitions. */
   readonly random: () => number;
+  /** Told how every call went. */
+  readonly places: PlaceBook;
   /** Largest answer that is collected, bytes. */
   readonly maxAnswerBytes: number;
   /** Resolves when the decision is on disk; nothing may be sent to the client before. */
@@ -155,15 +158,20 @@ class PlanRun {
     let translated = false;
     if (connection === undefined) {
       result = notTried("credentials_missing");
-    } else if (leave === null) {
-      result = notTried("saturated");
+    } else if (leave === null || this.#gone) {
+      leave?.();
+      result = notTried(this.#gone ? "client_closed" : "saturated");
     } else {
-      const passage = this.#job.passageTo(candidate);
-      ({ translated } = passage);
-      for (const name of passage.stripped) this.#stripped.add(name);
-      for (const loss of passage.losses) this.#losses.add(loss);
-      result = await this.#attempt(candidate, connection, passage).finally(leave);
-      for (const loss of result.losses) this.#losses.add(loss);
+      try {
+        const passage = this.#job.passageTo(candidate);
+        ({ translated } = passage);
+        for (const name of passage.stripped) this.#stripped.add(name);
+        for (const loss of passage.losses) this.#losses.add(loss);
+        result = await this.#attempt(candidate, connection, passage);
+        for (const loss of result.losses) this.#losses.add(loss);
+      } finally {
+        leave();
+      }
     }
     const { failure, status } = result;
     const duration = performance.now() - startedAt;
@@ -176,9 +184,19 @@ class PlanRun {
     const number = this.#attempts.length + 1;
     const attempt = new RelayAttempt(this.#job, candidate, connection, passage, number, this.#client);
     this.#current = attempt;
-    return attempt.run().finally(() => {
+    const { places } = this.#job;
+    const { id } = candidate.endpoint;
+    const startedAt = performance.now();
+    places.begin(id);
+    let outcome: CallOutcome = NOTHING_LEARNT;
+    try {
+      const result = await attempt.run();
+      outcome = learnt(result, performance.now() - startedAt);
+      return result;
+    } finally {
       this.#current = null;
-    });
+      places.end(id, outcome, performance.now());
+    }
   }
 
   /** A free place among the endpoint's calls, at once or by its queue; `null` where there is none. */
@@ -191,13 +209,29 @@ class PlanRun {
   }
 }
 
+/** What a call that the store has ended says of its place. */
+const NOTHING_LEARNT: CallOutcome = {
+  failure: failureOf("abandoned"),
+  firstToken: null,
+  tokensPerSecond: null,
+};
+
+/** @param duration milliseconds of the whole call. */
+function learnt({ failure, firstToken, usage }: AttemptResult, duration: number): CallOutcome {
+  const tokens = usage?.output ?? 0;
+  // A whole answer shows its tokens at once: its time is all that there is.
+  const span = duration - (firstToken ?? 0);
+  return { failure, firstToken, tokensPerSecond: tokens > 0 && span > 0 ? (tokens * 1000) / span : null };
+}
+
 function notTried(kind: UpstreamFailure["kind"]): AttemptResult {
   return {
-    failure: { kind, status: null, retryAfter: null, code: null },
+    failure: failureOf(kind),
     status: null,
     finish: null,
     usage: null,
     losses: [],
     firstByteAt: null,
+    firstToken: null,
   };
 }

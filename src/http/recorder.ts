@@ -154,7 +154,10 @@ export class Recorder {
       last === undefined ? "" : `; endpoint=${last.endpoint}; provider=${last.provider}; region=${last.region}`;
     return [
       ...(this.#route === "" ? [] : ["x-signalbox-route", `${this.#route}${place}`]),
-      ...this.#ownHeaders(snapshot, this.#attempts.length),
+      ...this.#ownHeaders(
+        snapshot,
+        this.#attempts.reduce((sum, { calls = 1 }) => sum + calls, 0),
+      ),
     ];
   }
 

@@ -21,11 +21,6 @@ const RELAYED: Readonly<Record<string, string>> = {
 
 export const KNOWN: readonly Known[] = [
   {
-    reason: "a relayed stream commits at its first event, and not at its first output (item 2 of issue 7)",
-    cells: ({ column, fault, hasFallback }) =>
-      hasFallback && isRelayed(column) && fault.withFallback === "whole" && fault.name.endsWith(" the first output"),
-  },
-  {
     reason: "a relayed response that failed is ended with a sequence number too many",
     cells: ({ column, fault }) =>
       isRelayed(column) && column.surface.name === "responses" && fault.words[0]?.startsWith("failed=") === true,

@@ -3,9 +3,11 @@ import { parse } from "yaml";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import { compileTable } from "../../src/compile/compile-table.ts";
-import { GENERATE_DIALECTS, isGenerateDialect } from "../../src/dialects/names.ts";
-import { UPSTREAMS } from "../../src/dialects/table.ts";
+import type { Target } from "../../src/dialects/dialect.ts";
+import { DIALECTS, isDialectName } from "../../src/dialects/names.ts";
+import { MODERATORS } from "../../src/dialects/unary/moderate/surface.ts";
 import { readSections, readText, type Section } from "../policy/documents/document.ts";
+import { MODERATE_REQUEST, PRINTERS, upstreamIn } from "./provider-requests.ts";
 
 const PAGE = "docs/providers.md";
 
@@ -40,8 +42,12 @@ function wholeFile({ text, rows }: { readonly text: string; readonly rows: JsonO
   const placed = [...Object.values(providers), ...endpoints].flatMap((row) =>
     isJsonObject(row) && typeof row["region"] === "string" ? [row["region"]] : [],
   );
-  const capabilities = Object.values(objectAt(rows, "models")).flatMap((model) =>
-    isJsonObject(model) && Array.isArray(model["capabilities"]) ? model["capabilities"] : [],
+  const models = Object.values(objectAt(rows, "models"));
+  const listed = (member: string): readonly JsonValue[] => [
+    ...new Set(models.flatMap((model) => (isJsonObject(model) && Array.isArray(model[member]) ? model[member] : []))),
+  ];
+  const windows = models.flatMap((model) =>
+    isJsonObject(model) && typeof model["context_window"] === "number" ? [model["context_window"]] : [],
   );
   const added = {
     routes: Object.fromEntries(ids.map((id) => [`route-${id}`, { primary: id }])),
@@ -52,7 +58,9 @@ function wholeFile({ text, rows }: { readonly text: string; readonly rows: JsonO
           routes: ids.map((id) => `route-${id}`),
           regions: [...new Set(placed)],
           providers: Object.keys(providers),
-          capabilities: [...new Set(capabilities)],
+          capabilities: listed("capabilities"),
+          dimensions: listed("dimensions"),
+          ...(windows.length === 0 ? {} : { context_window: Math.max(...windows) }),
         },
       },
     },
@@ -66,42 +74,59 @@ function said(section: Section, name: string): string {
   return new RegExp(`^- ${name}: (.+)$`, "m").exec(section.text)?.[1] ?? "";
 }
 
-/** Where a translated request goes that asks for nothing but text. */
-function destination({ endpoints, models, providers }: RoutingTable, id: string): string {
+/** The addresses that a section says its requests go to. */
+function saidAddresses(section: Section): readonly string[] {
+  return [...said(section, "Goes to").matchAll(/`([^`]+)`/g)].map(([, address = ""]) => address);
+}
+
+function targetOf({ endpoints, models, providers }: RoutingTable, id: string): Target {
   const endpoint = endpoints[id];
   const model = endpoint === undefined ? undefined : models[endpoint.model];
   const provider = endpoint === undefined ? undefined : providers[endpoint.provider];
   if (endpoint === undefined || model === undefined || provider === undefined) throw new Error(id);
-  if (!isGenerateDialect(endpoint.dialect)) throw new Error(endpoint.dialect);
-  const upstream = UPSTREAMS[endpoint.dialect];
-  const target = { endpoint, model, provider };
-  const formatted = upstream.format(REQUEST, target);
-  if ("code" in formatted) throw new Error(`${id}: ${formatted.message}`);
-  return provider.baseUrl + (upstream.host?.(formatted, target) ?? formatted).path;
+  return { endpoint, model, provider };
 }
 
-const REQUEST = {
-  purpose: "generate",
-  turns: [{ role: "user", name: null, content: [{ kind: "text", text: "hello", cache: null }] }],
-  tools: [],
-  toolChoice: null,
-  parallelToolCalls: null,
-  format: null,
-  maxOutputTokens: 100,
-  temperature: null,
-  topP: null,
-  topK: null,
-  frequencyPenalty: null,
-  presencePenalty: null,
-  logitBias: null,
-  seed: null,
-  stop: [],
-  logprobs: null,
-  reasoning: null,
-  verbosity: null,
-  hints: { serviceTier: null, promptCacheKey: null, promptCacheRetention: null },
-  stream: false,
-} as const;
+/** What an endpoint that embeds is sent of the most that a request can say, and whether it is sent tokens. */
+const EMBED_MEMBERS: Readonly<Record<string, readonly [members: string, takesTokens: boolean]>> = {
+  "embed-small-openai-eu": ["dimensions encoding_format input model", true],
+  "embed-small-azure-chat-eu": ["dimensions encoding_format input model", true],
+  "embed-small-azure-deployments-eu": ["dimensions encoding_format input model", true],
+  "embed-small-openrouter-europe": ["dimensions encoding_format input model", true],
+  "bge-m3-vllm": ["encoding_format input model", true],
+  // Refuses members that it does not know, the encoding among them.
+  "jina-embeddings-v3-jina": ["dimensions input model task", false],
+  "multilingual-e5-large-together": ["input model", false],
+  "cohere-embed-v3-english-azure-ai-eu": ["input model", false],
+  // Signed bytes are what it sends unasked.
+  "embed-perplexity": ["dimensions input model", false],
+  "codestral-embed-mistral-eu": ["encoding_format input model output_dimension", false],
+  "voyage-4-voyage": ["encoding_format input input_type model output_dimension truncation", false],
+  "cohere-embed-v4-cohere": ["embedding_types input_type model output_dimension texts truncate", false],
+  "cohere-embed-v4-bedrock-us": ["embedding_types input_type output_dimension texts truncate", false],
+  "titan-embed-v2-bedrock-us": ["dimensions inputText", false],
+  "nova-embed-bedrock-us": ["singleEmbeddingParams taskType", false],
+  "gemini-embedding-001-gemini-api": ["requests", false],
+  "gemini-embedding-2-gemini-api": ["requests", false],
+  "gemini-embedding-001-vertex-eu": ["instances parameters", false],
+  "gemini-embedding-2-vertex-global": ["content embedContentConfig", false],
+};
+
+/** A section's rows, compiled; with a workspace and routes that use all of them. */
+function compiled(section: Section): RoutingTable {
+  const { table } = compileTable({ path: PAGE, text: wholeFile(rowsOf(section)) });
+  if (table === null) throw new Error(`${section.heading} does not compile`);
+  return table;
+}
+
+/** Everything that embeds on the page. */
+function embedTargets(): readonly Target[] {
+  return sections.flatMap((section) => {
+    const table = compiled(section);
+    const targets = Object.keys(table.endpoints).map((id) => targetOf(table, id));
+    return targets.filter(({ model }) => model.operations.includes("embed"));
+  });
+}
 
 describe("docs/providers.md", () => {
   it("has rows for at least twenty providers, under names of their own", () => {
@@ -118,7 +143,7 @@ describe("docs/providers.md", () => {
 
   describe.each(sections.map((section) => [section.heading, section] as const))("%s", (_name, section) => {
     const { text, rows, needs } = rowsOf(section);
-    const isMissing = needs !== null && !Object.hasOwn(GENERATE_DIALECTS, needs);
+    const isMissing = needs !== null && !isDialectName(needs);
 
     it("says where it goes, what is not verified, and whence it knows", () => {
       for (const line of ["Goes to", "Not verified", "Source"]) expect(said(section, line), line).not.toBe("");
@@ -134,7 +159,7 @@ describe("docs/providers.md", () => {
         isJsonObject(row) ? row["dialect"] : null,
       );
       for (const dialect of dialects) {
-        if (needs === null) expect(Object.keys(GENERATE_DIALECTS)).toContain(dialect);
+        if (needs === null) expect(Object.keys(DIALECTS)).toContain(dialect);
         else expect(dialect).toBe(needs);
       }
     });
@@ -143,9 +168,73 @@ describe("docs/providers.md", () => {
       const { table, diagnostics } = compileTable({ path: PAGE, text: wholeFile({ text, rows }) });
       expect(diagnostics.map(({ code, line, message }) => `${code} ${line}: ${message}`)).toEqual([]);
       if (table === null) throw new Error("no table");
-      for (const id of Object.keys(table.endpoints)) {
-        expect(`\`${destination(table, id)}\``).toBe(said(section, "Goes to"));
+      const addresses = Object.keys(table.endpoints).flatMap((id) => {
+        const target = targetOf(table, id);
+        const served = table.routes[`route-${id}`]?.operations ?? [];
+        // A kind of work that the model's row claims and the endpoint's protocol does not have would be read as offered.
+        expect(served, id).toEqual(target.model.operations);
+        return served.map((operation) => target.provider.baseUrl + PRINTERS[operation](target).path);
+      });
+      expect([...new Set(addresses)].toSorted()).toEqual(saidAddresses(section).toSorted());
+    });
+  });
+
+  it("sends endpoints that embed what their vendors know, and nothing else", () => {
+    const sent = embedTargets().map((target) => {
+      const { id, features } = target.endpoint;
+      const members = Object.keys(PRINTERS.embed(target).body).toSorted().join(" ");
+      return [id, [members, features.includes("token_inputs")]];
+    });
+    expect(Object.fromEntries(sent)).toEqual(EMBED_MEMBERS);
+  });
+
+  it("tells of the purpose of vectors only where the model makes others for it", () => {
+    const told = embedTargets().filter(({ endpoint }) => endpoint.features.includes("input_purpose"));
+    expect(told.map(({ endpoint }) => endpoint.id).toSorted()).toEqual([
+      "cohere-embed-v4-bedrock-us",
+      "cohere-embed-v4-cohere",
+      "gemini-embedding-001-gemini-api",
+      "gemini-embedding-001-vertex-eu",
+      "jina-embeddings-v3-jina",
+      "nova-embed-bedrock-us",
+      "voyage-4-voyage",
+    ]);
+  });
+
+  it("describes a model that embeds the same way at every vendor, so that sections can be merged", () => {
+    const described = new Map<string, JsonValue>();
+    for (const section of sections) {
+      for (const [name, model] of Object.entries(objectAt(rowsOf(section).rows, "models"))) {
+        if (!isJsonObject(model) || model["dimensions"] === undefined) continue;
+        expect(model, name).toEqual(described.get(name) ?? model);
+        described.set(name, model);
       }
+    }
+    expect(described.size).toBeGreaterThan(10);
+  });
+
+  it("maps the categories of a vendor whose moderations are its own", () => {
+    const section = sections.find(({ heading }) => heading === "Mistral");
+    const mapping = section === undefined ? null : compiled(section).models["mistral-moderation"]?.moderationCategories;
+    if (section === undefined || mapping === null || mapping === undefined) throw new Error("no mapping");
+    const target = targetOf(compiled(section), "mistral-moderation-mistral-eu");
+    const categories = Object.fromEntries(Object.keys(mapping).map((name) => [name, name === "selfharm"]));
+    const category_scores = Object.fromEntries(Object.keys(mapping).map((name) => [name, 0.25]));
+    const result = { categories, category_scores };
+    const answer = { id: "1", model: "m", results: [result, result] };
+    const verdict = upstreamIn(MODERATORS, target).parseAnswer(
+      new TextEncoder().encode(JSON.stringify(answer)),
+      MODERATE_REQUEST,
+      target,
+    );
+    expect(verdict).toMatchObject({
+      verdicts: [
+        {
+          flagged: true,
+          categories: { "self-harm": { flagged: true, score: 0.25 }, violence: { flagged: false, score: 0.25 } },
+        },
+        { flagged: true },
+      ],
     });
   });
 

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
+import type { Decision } from "../../src/canon/decision.ts";
 import type { ProviderRow, RoutingTable } from "../../src/canon/table.ts";
 import {
   answerJson,
@@ -81,11 +82,28 @@ function vectorTable(
   });
 }
 
-function embed(router: Router, body: object, headers: Record<string, string> = {}): Promise<Response> {
+const KEY = { "idempotency-key": "k" };
+const leavers: AbortController[] = [];
+
+/** The same plan from its other end. */
+function reversed(decision: Decision): Decision {
+  if (decision.outcome === "deny") return decision;
+  const [first, ...rest] = decision.plan.toReversed();
+  if (first === undefined) throw new Error("no plan");
+  return { ...decision, plan: [first, ...rest] };
+}
+
+function embed(
+  router: Router,
+  body: object,
+  headers: Record<string, string> = {},
+  signal: AbortSignal | null = null,
+): Promise<Response> {
   return fetch(`${router.url}/v1/embeddings`, {
     method: "POST",
     headers: { authorization: "Bearer good", "content-type": "application/json", ...headers },
     body: JSON.stringify({ model: "r", ...body }),
+    signal,
   });
 }
 
@@ -296,6 +314,131 @@ describe("embeddings", () => {
     expect(upstream.calls[0]?.lostAt).toBeNull();
     release();
     await listOf(await second);
+  });
+
+  it("are told of once in the evidence, by whoever is there to tell it", async () => {
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const upstream = await startUpstream(async (response, call) => {
+      await held;
+      answerVectors(response, call);
+    });
+    const router = await startRouter({ table: vectorTable([upstream]) });
+    const leaving = new AbortController();
+    const first = embed(router, { input: "a" }, KEY, leaving.signal).catch(() => "left");
+    await until(() => upstream.calls.length === 1);
+    const others = [embed(router, { input: "a" }, KEY), embed(router, { input: "a" }, KEY)];
+    await until(() => router.decisions.length === 3);
+    leaving.abort();
+    await first;
+    await router.settled(1);
+    release();
+    const made = (await Promise.all(others)).map(({ headers }) => headers.get("x-signalbox-attempts"));
+    expect(made.toSorted()).toEqual(["0", "1"]);
+    await router.settled(3);
+    expect(router.outcomes.map(({ attempts }) => attempts.length).toSorted()).toEqual([0, 0, 1]);
+    expect(router.outcomes.map(({ inputTokens }) => inputTokens).filter((tokens) => tokens !== null)).toEqual([2]);
+  });
+
+  it("that all clients have left are told of by the last", async () => {
+    const upstream = await startUpstream(() => {});
+    const router = await startRouter({ table: vectorTable([upstream]) });
+    for (let client = 1; client <= 3; client += 1) {
+      const leaving = new AbortController();
+      leavers.push(leaving);
+      void embed(router, { input: "a" }, KEY, leaving.signal).catch(() => {});
+      await until(() => router.decisions.length === client);
+    }
+    for (const leaving of leavers.splice(0)) leaving.abort();
+    await router.settled(3);
+    await until(() => upstream.calls.every(({ lostAt }) => lostAt !== null));
+    expect(router.outcomes.map(({ terminal }) => terminal)).toEqual(Array(3).fill("client_closed"));
+    expect(router.outcomes.flatMap(({ attempts }) => attempts)).toMatchObject([{ failure: "client_closed", calls: 1 }]);
+  });
+
+  it("are asked for anew by a duplicate that is decided otherwise", async () => {
+    const waiting: (() => void)[] = [];
+    const held = async (response: ServerResponse, call: UpstreamCall): Promise<void> => {
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve);
+      });
+      answerVectors(response, call);
+    };
+    const upstreams = [await startUpstream(held), await startUpstream(held)];
+    const router = await startRouter({ table: vectorTable(upstreams) });
+    const first = embed(router, { input: "a" }, KEY);
+    await until(() => waiting.length === 1);
+    // The same body with another preference is another decision; a promotion between two requests is one too.
+    const { current } = router.snapshots;
+    const { decider } = current;
+    const turned = {
+      ...decider,
+      decide: (...asked: Parameters<typeof decider.decide>) => reversed(decider.decide(...asked)),
+    };
+    router.snapshots.swap({ ...current, decider: turned, release: () => Promise.resolve() });
+    const second = embed(router, { input: "a" }, KEY);
+    await until(() => waiting.length === 2);
+    for (const release of waiting) release();
+    expect((await first).headers.get("x-signalbox-route")).toContain("endpoint=e-p0");
+    expect((await second).headers.get("x-signalbox-route")).toContain("endpoint=e-p1");
+  });
+
+  it("keep each request's own deadline: a duplicate neither waits longer nor gives up sooner than it said", async () => {
+    let calls = 0;
+    const upstream = await startUpstream((response, call) => {
+      calls += 1;
+      if (calls > 1) answerVectors(response, call);
+    });
+    const router = await startRouter({ table: vectorTable([upstream]) });
+    const first = embed(router, { input: "a" }, { ...KEY, "x-request-timeout-ms": "400" });
+    await until(() => upstream.calls.length === 1);
+    const startedAt = performance.now();
+    const hasty = embed(router, { input: "a" }, { ...KEY, "x-request-timeout-ms": "60" });
+    const patient = embed(router, { input: "a" }, { ...KEY, "x-request-timeout-ms": "5000" });
+    expect((await hasty).status).toBe(504);
+    expect(performance.now() - startedAt).toBeLessThan(300);
+    expect((await first).status).toBe(504);
+    // What failed within the first one's time is asked for again within its own.
+    expect((await patient).status).toBe(200);
+    expect(upstream.calls).toHaveLength(2);
+    await router.settled(3);
+    expect(router.outcomes.map(({ joined }) => joined !== undefined).toSorted()).toEqual([false, false, true]);
+  });
+
+  it("are not given where the decision cannot be recorded", async () => {
+    const upstream = await startUpstream(answerVectors);
+    const router = await startRouter({
+      table: vectorTable([upstream]),
+      runtime: { evidence: { decide: () => Promise.reject(new Error("disk")), settle: () => {} } },
+    });
+    const response = await embed(router, { input: "a" });
+    expect(response.status).toBe(503);
+    expect(await errorOf(response)).toMatchObject({ code: "evidence_unavailable" });
+  });
+
+  it("that were paid for and not given are counted", async () => {
+    const upstream = await startUpstream((response, call) => {
+      if (inputsOf(call).includes("text 24")) answerJson(response, {}, 400);
+      else answerVectors(response, call);
+    });
+    const router = await startRouter({ table: vectorTable([upstream], 5) });
+    const response = await embed(router, { input: TEXTS });
+    expect(response.status).toBe(400);
+    expect(response.headers.get("x-signalbox-attempts")).toBe("5");
+    await router.settled(1);
+    expect(router.outcomes[0]).toMatchObject({ terminal: "failed", inputTokens: 40 });
+  });
+
+  it("whose turn never came are no calls", async () => {
+    const upstream = await startUpstream(() => {});
+    const router = await startRouter({ table: vectorTable([upstream], 1) });
+    const body = { input: TEXTS, on_partial: "report" };
+    expect((await embed(router, body, { "x-request-timeout-ms": "100" })).status).toBe(504);
+    await router.settled(1);
+    expect(upstream.calls).toHaveLength(4);
+    expect(router.outcomes[0]?.attempts).toMatchObject([{ failure: "timeout_total", calls: 4 }]);
   });
 
   it("are given up when the client leaves: the provider's connection closes", async () => {

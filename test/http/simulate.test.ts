@@ -13,7 +13,9 @@ import {
   type Router,
   type Upstream,
 } from "../support/router.ts";
-import { endpoint, fakePolicies, route, workspace } from "../support/table.ts";
+import { endpoint, fakePolicies, model, route, workspace } from "../support/table.ts";
+
+const modelRow = model("m");
 
 const PATH = "/v1/route/simulate?operation=chat.completions";
 
@@ -240,3 +242,35 @@ function isFeature(entry: unknown): boolean {
   const constraint = isJsonObject(entry) ? entry["constraint"] : null;
   return typeof constraint === "string" && constraint.startsWith("feature_expressed:");
 }
+
+describe("a simulated moderation", () => {
+  const moderating = (defaultModerationRoute: string | null): RoutingTable => {
+    const upstream = { url: "http://127.0.0.1:1", calls: [] };
+    const base = tableOver([upstream]);
+    return {
+      ...base,
+      models: { m: { ...modelRow, operations: ["moderate"] } },
+      routes: { r: route("r", "a", [], { operations: ["moderate"] }) },
+      workspaces: { w: workspace("w", { providers: ["p-a"] }, { defaultModerationRoute }) },
+    };
+  };
+  const path = "/v1/route/simulate?operation=moderations";
+
+  it("may leave the route to the workspace, as a real one may", async () => {
+    const router = await startRouter({ table: moderating("r") });
+    for (const body of [{ request: { input: "a" } }, {}]) {
+      const response = await simulate(router, body, path);
+      expect(response.status).toBe(200);
+      expect(await response.json()).toMatchObject({ outcome: "route", route: "r" });
+    }
+    const other = await simulate(router, {});
+    expect(other.status).toBe(400);
+    expect(await errorOf(other)).toMatchObject({ code: "missing_field", param: "model" });
+  });
+
+  it("says what a real one would be told where the workspace has none", async () => {
+    const router = await startRouter({ table: moderating(null) });
+    const response = await simulate(router, { request: { input: "a" } }, path);
+    expect(await response.json()).toMatchObject({ outcome: "deny", error: { code: "moderation_route_missing" } });
+  });
+});

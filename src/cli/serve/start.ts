@@ -2,7 +2,9 @@ import { randomUUID } from "node:crypto";
 import type { Diagnostic } from "../../canon/diagnostic.ts";
 import { ConnectionPools } from "../../dispatch/connections.ts";
 import { contractSha256, openApiDocument } from "../../http/contract/openapi.ts";
-import { SnapshotHolder, type Runtime, type ServerLimits } from "../../http/runtime.ts";
+import { healthSettingsOf, SnapshotHolder, type Runtime, type ServerLimits } from "../../http/runtime.ts";
+import { Places } from "../../dispatch/places/places.ts";
+import { stickyKeys } from "../../dispatch/places/sticky-key.ts";
 import { RunningRequests } from "../../http/unary/joined.ts";
 import { createApp, listen, type Listening } from "../../http/server.ts";
 import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
@@ -100,7 +102,10 @@ async function open(
   const reload = serialised(async () => {
     const next = await buildSnapshot(supply);
     state.reloadFailed = !next.ok;
-    if (next.ok) snapshots.swap(next.snapshot);
+    if (next.ok) {
+      snapshots.swap(next.snapshot);
+      runtime.places.retain(Object.keys(next.snapshot.decider.table.endpoints));
+    }
     return next;
   });
   const close = once(async () => {
@@ -160,6 +165,8 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     lookUp: keys.lookUp,
     evidence: { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
     running: new RunningRequests(),
+    places: new Places(healthSettingsOf(snapshots)),
+    stickyKeyOf: stickyKeys(),
     newRequestId,
     limits: { ...DEFAULT_LIMITS, ...parts.limits },
     build: {

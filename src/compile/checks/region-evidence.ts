@@ -9,7 +9,7 @@ const HOSTS: readonly Form[] = [
   { form: /^(?<place>us|eu|ae|au|in|jp)\.api\.openai\.com$/ },
   { form: /^api\.openai\.com$/, reveals: "open" },
   {
-    form: /^bedrock(?:-runtime|-mantle)?(?:-fips)?\.(?<place>[a-z]{2}(?:-[a-z]+)+-\d)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)$/,
+    form: /^bedrock(?:-runtime|-agent-runtime|-mantle)?(?:-fips)?\.(?<place>[a-z]{2}(?:-[a-z]+)+-\d)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)$/,
   },
   { form: /^(?<place>[a-z]+-[a-z]+\d+|us|eu)-aiplatform\.googleapis\.com$/ },
   { form: /^aiplatform\.(?<place>us|eu)\.rep\.googleapis\.com$/ },

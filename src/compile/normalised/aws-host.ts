@@ -16,6 +16,7 @@ const FORM =
 const SIGNED_AS: ReadonlyMap<string, string> = new Map([
   ["bedrock", "bedrock"],
   ["bedrock-runtime", "bedrock"],
+  ["bedrock-agent-runtime", "bedrock"],
 ]);
 
 /** `null` for a URL that is none and for hosts that are not AWS's own, such as a proxy's. */

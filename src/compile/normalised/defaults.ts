@@ -6,7 +6,8 @@ export const DEFAULT_TIMEOUTS = {
   connect: "2s",
   first_byte: "30s",
   idle: "20s",
-  first_token: "2m",
+  // As long as the whole: models that think in silence, and tools that run at the provider, say nothing for minutes.
+  first_token: "10m",
   total: "10m",
 } as const;
 export const DEFAULT_MAX_CONCURRENCY = 200;

@@ -79,7 +79,8 @@ function batchInputs(
   const ofFlags = flags.flatMap((name) =>
     Object.hasOwn(facts.flags, name) ? (facts.flags[name]?.maxBatch ?? []) : [],
   );
-  const most = ofFlags[0] ?? facts.maxBatch ?? null;
+  const limits = [...ofFlags, ...(facts.maxBatch === undefined ? [] : [facts.maxBatch])];
+  const most = limits.length === 0 ? null : Math.min(...limits);
   if (most === 1 && (batch.inputs ?? 1) > 1) {
     const message = `endpoint ${quote(id)} allows ${batch.inputs} inputs a call, and its protocol takes one`;
     report.value("BATCH_TOO_LARGE", ["endpoints", index, "batch", "inputs"], message, "remove it");

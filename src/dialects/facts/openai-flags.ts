@@ -56,6 +56,17 @@ export const EMBEDDINGS_FLAGS = {
     withdraws: [],
     grants: ["input_purpose"],
   },
+  task_field: {
+    meaning:
+      "Takes what vectors are for as `task`: `retrieval.query`, `retrieval.passage`, `classification`, `separation`.",
+    withdraws: [],
+    grants: ["input_purpose"],
+    excludes: ["input_type_field"],
+  },
+  no_return_documents: {
+    meaning: "Leaves `return_documents: false` out of rerank requests, for providers that do not know the member.",
+    withdraws: [],
+  },
   no_token_inputs: {
     meaning: "Takes text only to embed: requests with tokens are refused.",
     withdraws: ["token_inputs"],

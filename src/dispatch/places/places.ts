@@ -35,6 +35,9 @@ interface Place {
   isRetired: boolean;
 }
 
+/** Who is told how calls go. */
+export type PlaceBook = Pick<Places, "begin" | "answering" | "end">;
+
 /**
  * What this process knows of its endpoints, from their calls alone. It outlives tables: an endpoint whose id stays keeps what is known of it.
  *

@@ -4,6 +4,7 @@ import type { Loss } from "../../canon/generate/loss.ts";
 import type { Target } from "../../dialects/dialect.ts";
 import type { PartEnd, UnaryTask } from "../../dialects/unary/surface.ts";
 import type { Connection } from "../connections.ts";
+import type { PlaceBook } from "../places/places.ts";
 import type { AttemptReport } from "../relay-plan.ts";
 import { AttemptTally } from "./attempt-tally.ts";
 import { Siblings } from "./siblings.ts";
@@ -23,6 +24,8 @@ export interface GatherJob {
   readonly maxAttempts: number;
   /** Bytes of all answers together. */
   readonly maxAnswerBytes: number;
+  /** Told how every call went. */
+  readonly places: PlaceBook;
   /** From 0 to 1; spreads repetitions. */
   readonly random: () => number;
 }
@@ -39,6 +42,8 @@ export interface Gathered {
   /** Where the first part that has an answer got it. */
   readonly answeredBy: Candidate | null;
   readonly losses: readonly Loss[];
+  /** Tokens of the parts that were answered, kept or not; `null` where a provider did not count, or none was. */
+  readonly spentTokens: number | null;
 }
 
 /** Parts of one request under way at once: enough to hide latency, too few to take a provider from everybody else. */
@@ -76,6 +81,7 @@ export class Gathering {
       calls: this.#tally.calls,
       losses: [...this.#losses],
       answeredBy: this.#answeredBy?.candidate ?? null,
+      spentTokens: this.#spentTokens(),
     };
     if (this.#cancelled) return { ...common, ends: null, error: null };
     const ends = this.#ends.flatMap((end) => end ?? []);
@@ -129,10 +135,24 @@ export class Gathering {
     const place = this.#failure?.place ?? 0;
     const error = this.#failure?.error ?? (first !== undefined && "failure" in first ? first.failure : null);
     const part = parts[place];
-    if (error === null || part === undefined) throw new Error("gather: a failure without an error");
-    if (parts.length === 1) return error;
-    const last = part.first + part.count - 1;
-    const inputs = part.count === 1 ? `Input ${part.first}` : `Inputs ${part.first} to ${last}`;
+    const end = parts.at(-1);
+    if (error === null || part === undefined || end === undefined)
+      throw new Error("gather: a failure without an error");
+    const total = end.first + end.count;
+    if (total === 1) return error;
+    // Where gaps were allowed, nothing at all has come.
+    const [from, to] = this.#failure === null ? [0, total - 1] : [part.first, part.first + part.count - 1];
+    const inputs = from === to ? `Input ${from}` : `Inputs ${from} to ${to}`;
     return { ...error, message: `${error.message} ${inputs} had no result, so none is given.` };
+  }
+
+  #spentTokens(): number | null {
+    let sum: number | null = null;
+    for (const end of this.#ends) {
+      if (end === undefined || !("result" in end)) continue;
+      if (end.result.inputTokens === null) return null;
+      sum = (sum ?? 0) + end.result.inputTokens;
+    }
+    return sum;
   }
 }

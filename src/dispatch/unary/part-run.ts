@@ -1,6 +1,6 @@
 import type { Candidate } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
-import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
+import { failureOf, type FailureKind } from "../../canon/failure.ts";
 import type { Loss } from "../../canon/generate/loss.ts";
 import type { UnaryPart } from "../../dialects/unary/surface.ts";
 import type { UnaryResult } from "../../dialects/unary/upstream.ts";
@@ -77,30 +77,38 @@ export class PartRun {
 
   /** @param hasOther another place is fresh: then this one's queue is not waited in. */
   async #tryPlace(candidate: Candidate, hasOther: boolean): Promise<AttemptEnd> {
+    // A part whose turn comes too late is not sent: that is no call, and no line of the evidence.
+    if (performance.now() >= this.#job.deadline) return { failure: failureOf("timeout_total"), status: null };
     const connection = this.#job.connections.get(candidate.endpoint.provider);
     if (connection === undefined) return this.#notTried(candidate, "credentials_missing");
     const leave = await this.#enter(candidate, connection, hasOther);
     if (leave === null) return this.#notTried(candidate, this.#givenUp ?? "saturated");
-    const provider = connection.provider.id;
-    this.#siblings.callBegins(provider);
-    return this.#call(candidate, connection).finally(() => {
+    try {
+      // It may have been given up in the moment in which the place became free.
+      if (this.#givenUp !== null) return { failure: failureOf(this.#givenUp), status: null };
+      return await this.#call(candidate, connection);
+    } finally {
       leave();
-      this.#siblings.callEnds(provider);
-    });
+      this.#siblings.callEnds(connection.provider.id);
+    }
   }
 
   /** Calls of this very request are waited for without a queue: one of them will end in a moment. For those of others there is the queue. */
   async #enter(candidate: Candidate, connection: Connection, hasOther: boolean): Promise<Leave | null> {
     const gate = connection.gateOf(candidate.endpoint);
-    for (;;) {
-      const leave = gate.tryEnter();
-      if (leave !== null || this.#givenUp !== null) return leave;
-      if (this.#siblings.callsTo(connection.provider.id) === 0) break;
+    const provider = connection.provider.id;
+    let leave = gate.tryEnter();
+    while (leave === null && this.#givenUp === null && this.#siblings.callsTo(provider) > 0) {
       await this.#siblings.nextEnd();
+      leave = gate.tryEnter();
     }
-    if (hasOther) return null;
-    this.#left ??= new AbortController();
-    return gate.enter(this.#job.deadline, this.#left.signal);
+    if (leave === null && !hasOther && this.#givenUp === null) {
+      this.#left ??= new AbortController();
+      leave = await gate.enter(this.#job.deadline, this.#left.signal);
+    }
+    // In the turn in which the place is taken: siblings that find it taken must see by whom.
+    if (leave !== null) this.#siblings.callBegins(provider);
+    return leave;
   }
 
   async #call(candidate: Candidate, connection: Connection): Promise<AttemptEnd> {
@@ -109,14 +117,19 @@ export class PartRun {
     this.#losses = call.losses;
     const attempt = new UnaryAttempt(call, connection, deadline, this.#siblings);
     const startedAt = performance.now();
+    const { id } = candidate.endpoint;
     this.#attempt = attempt;
-    const ended = await attempt.run().finally(() => {
-      this.#attempt = null;
-    });
+    this.#job.places.begin(id);
+    const ended = await attempt.run();
+    this.#attempt = null;
     const end = this.#givenUp !== null && "failure" in ended ? { ...ended, failure: failureOf(this.#givenUp) } : ended;
     const failure = "failure" in end ? end.failure : null;
     const translated = candidate.endpoint.dialect !== ownDialect;
-    const duration = performance.now() - startedAt;
+    const now = performance.now();
+    const duration = now - startedAt;
+    // The whole answer is the first that there is to see.
+    const firstToken = failure === null ? duration : null;
+    this.#job.places.end(id, { failure, firstToken, tokensPerSecond: null }, now);
     this.#tally.add(candidate, connection.simulated, translated, failure, end.status, duration);
     return end;
   }
@@ -126,9 +139,4 @@ export class PartRun {
     this.#tally.add(candidate, false, false, failure, null, 0);
     return { failure, status: null };
   }
-}
-
-/** A place that was not asked, or a call that was given up. */
-function failureOf(kind: FailureKind): UpstreamFailure {
-  return { kind, status: null, retryAfter: null, code: null };
 }

@@ -1,4 +1,4 @@
-import type { UpstreamFailure } from "../../canon/failure.ts";
+import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
 import type { UnaryCall } from "../../dialects/unary/surface.ts";
 import type { UnaryResult } from "../../dialects/unary/upstream.ts";
 import type { Connection } from "../connections.ts";
@@ -117,7 +117,7 @@ export class UnaryAttempt implements ExchangeListener {
       read = this.#call.read(bytes);
     } catch {
       // Whatever an upstream can send that a reader of ours cannot bear must not end more than its own request.
-      return this.#finish({ failure: failed("malformed"), status: 200 });
+      return this.#finish({ failure: failureOf("malformed"), status: 200 });
     }
     this.#finish("kind" in read ? { failure: read, status: 200 } : { result: read, bytes, status: 200 });
   }
@@ -130,7 +130,7 @@ export class UnaryAttempt implements ExchangeListener {
 
   #giveUp(kind: UpstreamFailure["kind"]): void {
     this.#exchange.cancel();
-    this.#finish({ failure: failed(kind), status: this.#status });
+    this.#finish({ failure: failureOf(kind), status: this.#status });
   }
 
   #finish(end: AttemptEnd): void {
@@ -143,7 +143,3 @@ export class UnaryAttempt implements ExchangeListener {
 }
 
 const EMPTY = new Uint8Array(0);
-
-function failed(kind: UpstreamFailure["kind"]): UpstreamFailure {
-  return { kind, status: null, retryAfter: null, code: null };
-}

@@ -3,10 +3,14 @@ import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 /** JSON Schema of POST /v1/route/simulate: a model and preferences, and either a list of needs or a whole request of the operation. */
 export const SIMULATE_SCHEMA = {
   type: "object",
-  required: ["model"],
   additionalProperties: false,
   properties: {
-    model: { type: "string", minLength: 1, maxLength: 256 },
+    model: {
+      type: "string",
+      minLength: 1,
+      maxLength: 256,
+      description: "Required, but for moderations, which may leave it to the workspace.",
+    },
     provider: { $ref: "#/components/schemas/ProviderPreferences" },
     needs: { type: "array", items: { enum: CAPABILITY_NAMES }, uniqueItems: true },
     stream: { type: "boolean" },

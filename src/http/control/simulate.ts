@@ -33,10 +33,17 @@ export interface SimulatedQuestion {
  * shape is a plain request with the `needs` given.
  */
 export function simulationQuestion(body: JsonObject, operation: SimulatedOperation): SimulatedQuestion | ServiceError {
-  const { request } = body;
+  const { request, model } = body;
+  if (model === undefined && operation.operation !== "moderations" && !(isJsonObject(request) && "model" in request)) {
+    return invalidRequest("missing_field", "model is required", "model");
+  }
   if (!isJsonObject(request)) return { question: plainQuestion(body, operation.operation), request: null };
   const { provider } = body;
-  const whole: JsonObject = { ...request, model: body["model"], ...(provider === undefined ? {} : { provider }) };
+  const whole: JsonObject = {
+    ...request,
+    ...(model === undefined ? {} : { model }),
+    ...(provider === undefined ? {} : { provider }),
+  };
   const invalid = nested(operation.validate(whole));
   if (invalid !== null) return invalid;
   // The size that the call's body would have, not that of the simulation around it.

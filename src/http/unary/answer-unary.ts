@@ -6,6 +6,7 @@ import type { RouteRow } from "../../canon/table.ts";
 import type { UnaryAnswer, UnarySurface } from "../../dialects/unary/surface.ts";
 import type { RelayOutcome } from "../../dispatch/relay-plan.ts";
 import { Gathering, type Gathered } from "../../dispatch/unary/gather.ts";
+import { arrangedPlan } from "../arranged-plan.ts";
 import type { Bounds } from "../bounds.ts";
 import type { InferenceCall } from "../pipeline.ts";
 import { answerContext, targetOf } from "../translation.ts";
@@ -19,6 +20,7 @@ import {
   type Work,
 } from "./joined.ts";
 import { openUnary, type OpenedUnary } from "./open-unary.ts";
+import { waitFor, type Waited } from "./waiting.ts";
 
 /** What one piece of work gives to everybody who waits for it. */
 export interface UnaryWork {
@@ -49,115 +51,117 @@ export async function answerUnary(
   if ("code" in opened) return recorder.refuse(snapshot, identity, opened);
   const recorded = recorder.decided(identity, request, opened.decision);
   recorder.dispatched();
-  const scope = [endpoint.operation, route.id, opened.decision.tableRevision, String(bounds.maxBatchSize ?? "")];
   const idempotent =
-    idempotencyKey === null ? null : idempotentCall(identity.keyId, idempotencyKey, scope, request.body);
-  return settle(call, request, opened, route, bounds, idempotent, recorded);
+    idempotencyKey === null
+      ? null
+      : idempotentCall(identity.keyId, idempotencyKey, endpoint.operation, request.body, opened.decision);
+  return new UnaryCarrier(call, request, opened, route, bounds, idempotent, recorded).run();
 }
 
-async function settle(
-  call: InferenceCall,
-  request: InferenceRequest,
-  opened: OpenedUnary,
-  route: RouteRow,
-  bounds: Bounds,
-  idempotent: IdempotentCall | null,
-  recorded: Promise<ServiceError | null>,
-): Promise<ServiceError | null> {
-  const { recorder, snapshot, requestId } = call;
-  const share = call.runtime.running.join(idempotent, requestId, () => begin(call, request, opened, route, bounds));
-  if ("code" in share) {
-    await recorded;
-    return share;
+/** One opened request on its way to its answer: alone, or with others that ask the same. */
+class UnaryCarrier {
+  readonly #call: InferenceCall;
+  readonly #request: InferenceRequest;
+  readonly #opened: OpenedUnary;
+  readonly #route: RouteRow;
+  readonly #bounds: Bounds;
+  readonly #idempotent: IdempotentCall | null;
+  readonly #recorded: Promise<ServiceError | null>;
+  readonly #client: NodeAnswer;
+
+  constructor(
+    call: InferenceCall,
+    request: InferenceRequest,
+    opened: OpenedUnary,
+    route: RouteRow,
+    bounds: Bounds,
+    idempotent: IdempotentCall | null,
+    recorded: Promise<ServiceError | null>,
+  ) {
+    this.#call = call;
+    this.#request = request;
+    this.#opened = opened;
+    this.#route = route;
+    this.#bounds = bounds;
+    this.#idempotent = idempotent;
+    this.#recorded = recorded;
+    this.#client = new NodeAnswer(call.response, call.common);
   }
-  const client = new NodeAnswer(call.response, call.common);
-  const { end, work } = await waited(share, client, bounds.deadline);
-  const unrecorded = await recorded;
-  if (unrecorded !== null) return unrecorded;
-  if (end === "deadline") return outOfTime();
-  const terminal = end === "gone" ? "client_closed" : terminalOf(work);
-  const answer = end === "answered" ? (work?.answer ?? null) : null;
-  const outcome = outcomeOf(work, terminal, opened, answer === null ? null : performance.now());
-  recorder.relayed(share.joined === null ? outcome : { ...outcome, attempts: [] }, share.joined);
-  if (answer === null || work === null) return outcome.error;
-  const { answeredBy, calls } = work.gathered;
-  const [first] = opened.decision.plan;
-  const made = share.joined === null ? calls : 0;
-  client.start(200, [
-    "content-type",
-    "application/json",
-    "content-length",
-    String(answer.bytes.length),
-    ...recorder.answerHeaders(snapshot, route.id, answeredBy ?? first, made),
-  ]);
-  client.end(answer.bytes);
-  return null;
-}
 
-function begin(
-  call: InferenceCall,
-  request: InferenceRequest,
-  opened: OpenedUnary,
-  route: RouteRow,
-  bounds: Bounds,
-): Work<UnaryWork> {
-  const { runtime, snapshot, requestId } = call;
-  const { decision, task } = opened;
-  const gathering = new Gathering({
-    task,
-    plan: decision.plan,
-    ownDialect: call.endpoint.surface.dialect,
-    targetOf: ({ endpoint }) => targetOf(snapshot.decider.table, endpoint),
-    connections: snapshot.connections,
-    deadline: bounds.deadline,
-    maxAttempts: Math.min(bounds.maxAttempts, route.maxAttempts),
-    maxAnswerBytes: runtime.limits.answerBytes,
-    random: Math.random,
-  });
-  const result = gathering.run().then((gathered): UnaryWork => {
-    if (gathered.ends === null) return { gathered, answer: null };
-    const { endpoint } = gathered.answeredBy ?? decision.plan[0];
-    return { gathered, answer: task.answer(gathered.ends, answerContext(request, requestId, endpoint)) };
-  });
-  return { result, cancel: () => gathering.cancel() };
-}
+  async run(): Promise<ServiceError | null> {
+    for (;;) {
+      const share = this.#join();
+      if ("code" in share) {
+        await this.#recorded;
+        return share;
+      }
+      const waited = await waitFor(share, this.#client, this.#bounds.deadline);
+      if (!this.#mayTryAlone(share, waited)) return this.#settle(share, waited);
+    }
+  }
 
-interface Waited {
-  readonly end: "answered" | "gone" | "deadline";
-  /** `null` where it goes on for others. */
-  readonly work: UnaryWork | null;
-}
+  #join(): Share<UnaryWork> | ServiceError {
+    const { runtime, requestId } = this.#call;
+    return runtime.running.join(this.#idempotent, requestId, this.#bounds, () => this.#begin());
+  }
 
-/** The work's end, or that of the wait for it: work may go on for others when this client has gone or has no more time. */
-function waited({ result, leave }: Share<UnaryWork>, client: NodeAnswer, deadline: number): Promise<Waited> {
-  return new Promise((resolve, reject) => {
-    // Dispatch watches the deadline too; its own failure says more, so it goes first.
-    const timer = setTimeout(() => giveUp("deadline"), Math.max(deadline - performance.now(), 0) + GRACE);
-    let end: Waited["end"] = "answered";
-    const giveUp = (why: "gone" | "deadline"): void => {
-      clearTimeout(timer);
-      end = why;
-      // Work that ends with its last client ends at once, and says what its calls came to.
-      if (!leave()) resolve({ end, work: null });
-    };
-    client.onClose(() => giveUp("gone"));
-    result.then(
-      (work) => {
-        clearTimeout(timer);
-        leave();
-        resolve({ end, work });
-      },
-      (error: unknown) => {
-        clearTimeout(timer);
-        leave();
-        reject(error);
-      },
-    );
-  });
-}
+  /** Work that failed within the bounds of another request has not failed within this one's. */
+  #mayTryAlone({ joined, bounds }: Share<UnaryWork>, { end, work }: Waited<UnaryWork>): boolean {
+    if (joined === null || end !== "answered" || work?.answer !== null) return false;
+    const { deadline, maxAttempts } = this.#bounds;
+    return performance.now() < deadline && (deadline > bounds.deadline || maxAttempts > bounds.maxAttempts);
+  }
 
-/** Milliseconds that dispatch gets to say what went wrong. */
-const GRACE = 100;
+  async #settle(share: Share<UnaryWork>, { end, work }: Waited<UnaryWork>): Promise<ServiceError | null> {
+    const { recorder, snapshot } = this.#call;
+    const unrecorded = await this.#recorded;
+    if (unrecorded !== null) return unrecorded;
+    const isGone = end === "gone" || this.#client.closed;
+    const terminal = isGone ? "client_closed" : end === "deadline" ? "failed" : terminalOf(work);
+    const answer = isGone || end === "deadline" ? null : (work?.answer ?? null);
+    // What the calls came to is told once, by whoever is still there to tell it.
+    const claims = work !== null && share.claim();
+    const outcome = outcomeOf(work, claims, terminal, this.#opened, answer === null ? null : performance.now());
+    recorder.relayed(outcome, claims || share.joined === null ? null : share.joined);
+    if (isGone) return null;
+    if (end === "deadline") return outOfTime();
+    if (answer === null || work === null) return outcome.error;
+    const { answeredBy, calls } = work.gathered;
+    const [first] = this.#opened.decision.plan;
+    this.#client.start(200, [
+      "content-type",
+      "application/json",
+      "content-length",
+      String(answer.bytes.length),
+      ...recorder.answerHeaders(snapshot, this.#route.id, answeredBy ?? first, claims ? calls : 0),
+    ]);
+    this.#client.end(answer.bytes);
+    return null;
+  }
+
+  #begin(): Work<UnaryWork> {
+    const { runtime, snapshot, requestId, endpoint, incoming } = this.#call;
+    const { decision, task } = this.#opened;
+    const gathering = new Gathering({
+      task,
+      plan: arrangedPlan(runtime, decision, this.#route, this.#request, incoming.headers),
+      places: runtime.places,
+      ownDialect: endpoint.surface.dialect,
+      targetOf: (candidate) => targetOf(snapshot.decider.table, candidate.endpoint),
+      connections: snapshot.connections,
+      deadline: this.#bounds.deadline,
+      maxAttempts: Math.min(this.#bounds.maxAttempts, this.#route.maxAttempts),
+      maxAnswerBytes: runtime.limits.answerBytes,
+      random: Math.random,
+    });
+    const result = gathering.run().then((gathered): UnaryWork => {
+      if (gathered.ends === null) return { gathered, answer: null };
+      const place = (gathered.answeredBy ?? decision.plan[0]).endpoint;
+      return { gathered, answer: task.answer(gathered.ends, answerContext(this.#request, requestId, place)) };
+    });
+    return { result, cancel: () => gathering.cancel() };
+  }
+}
 
 function outOfTime(): ServiceError {
   return serviceError(504, "timeout", "upstream_timeout_total", "Upstream failure: the request's deadline passed.");
@@ -169,17 +173,19 @@ function terminalOf(work: UnaryWork | null): RelayOutcome["terminal"] {
   return work.answer.gaps > 0 ? "incomplete" : "completed";
 }
 
+/** @param claims whether this request tells what the calls came to. */
 function outcomeOf(
   work: UnaryWork | null,
+  claims: boolean,
   terminal: RelayOutcome["terminal"],
   { task }: OpenedUnary,
   firstByteAt: number | null,
 ): RelayOutcome {
-  const inputTokens = work?.answer?.inputTokens ?? null;
+  const inputTokens = claims ? (work?.answer?.inputTokens ?? work?.gathered.spentTokens ?? null) : null;
   return {
     terminal,
     error: work?.gathered.error ?? null,
-    attempts: work?.gathered.attempts ?? [],
+    attempts: claims ? (work?.gathered.attempts ?? []) : [],
     finish: null,
     usage:
       inputTokens === null

@@ -1,14 +1,18 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import type { RouteDecision } from "../../canon/decision.ts";
 import { canonicalJson, type JsonObject } from "../../canon/json.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { Bounds } from "../bounds.ts";
 
-/** What a caller's idempotency key stands for while its request runs: whose it is, and what is asked. */
+/** What a caller's idempotency key stands for while its request runs: whose it is, what is asked, and what was decided. */
 export interface IdempotentCall {
   /** Key id and idempotency key. */
   readonly key: string;
-  /** Everything that makes two requests the same one. */
-  readonly fingerprint: string;
+  /** Of the operation and the body. */
+  readonly asked: string;
+  /** Of everything that governs the answer: route, table, plan and edits. Another decision is another answer. */
+  readonly decided: string;
 }
 
 /** Reads `Idempotency-Key`; `null` where the request has none. */
@@ -19,18 +23,33 @@ export function readIdempotencyKey(headers: IncomingHttpHeaders): string | Servi
   return invalidRequest("invalid_idempotency_key", "Idempotency-Key must be 1 to 255 visible ASCII characters");
 }
 
-/** @param scope operation, route, table and plan: what the body does not say. */
 export function idempotentCall(
   keyId: string,
   idempotencyKey: string,
-  scope: readonly string[],
+  operation: string,
   body: JsonObject,
+  { route, tableRevision, plan, edits }: RouteDecision,
 ): IdempotentCall {
-  const fingerprint = createHash("sha256")
-    .update(canonicalJson([scope, body]))
-    .digest("hex");
-  return { key: `${keyId} ${idempotencyKey}`, fingerprint };
+  const decided = [
+    route,
+    tableRevision,
+    plan.map(({ endpoint }) => endpoint.id),
+    edits.maxOutputTokens,
+    edits.stripFields,
+  ];
+  return {
+    key: `${keyId} ${idempotencyKey}`,
+    asked: digest(canonicalJson([operation, body])),
+    decided: JSON.stringify(decided),
+  };
 }
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+/** What bounds a piece of work: those of the request that began it. */
+export type WorkBounds = Pick<Bounds, "deadline" | "maxAttempts">;
 
 /** Work that several requests may wait for. */
 export interface Work<Result> {
@@ -44,15 +63,20 @@ export interface Share<Result> {
   readonly result: Promise<Result>;
   /** The request that began the work; `null` where it is this one. */
   readonly joined: string | null;
+  readonly bounds: WorkBounds;
   /** This request waits no more; true where it was the last, so that the work ends. Later calls do nothing. */
   readonly leave: () => boolean;
+  /** True for the first that asks: what the work cost stands in exactly one request's evidence. */
+  readonly claim: () => boolean;
 }
 
 interface Running<Result> {
-  readonly fingerprint: string;
+  readonly call: IdempotentCall | null;
   readonly leader: string;
+  readonly bounds: WorkBounds;
   readonly work: Work<Result>;
   waiting: number;
+  claimed: boolean;
 }
 
 /**
@@ -62,36 +86,48 @@ interface Running<Result> {
 export class RunningRequests<Result> {
   readonly #running = new Map<string, Running<Result>>();
 
-  /** How many kinds of work are under way. */
+  /** How many kinds of work are under way that could be joined. */
   get size(): number {
     return this.#running.size;
   }
 
-  /** @param requestId names the request that begins the work to those that join it. */
-  join(call: IdempotentCall | null, requestId: string, begin: () => Work<Result>): Share<Result> | ServiceError {
+  /**
+   * The work for a call: that of an equal call which is under way, or new work. A request with the same key that was decided otherwise, after a
+   * promotion or a reload, gets work of its own.
+   *
+   * @param requestId names the request that begins the work to those that join it.
+   */
+  join(
+    call: IdempotentCall | null,
+    requestId: string,
+    bounds: WorkBounds,
+    begin: () => Work<Result>,
+  ): Share<Result> | ServiceError {
     const known = call === null ? undefined : this.#running.get(call.key);
-    if (known !== undefined && call !== null && known.fingerprint !== call.fingerprint) {
+    if (known !== undefined && known.call?.asked !== call?.asked) {
       return invalidRequest(
         "idempotency_key_in_use",
         "Another request with this Idempotency-Key is under way and asks for something else; use a key of its own for each request.",
       );
     }
-    if (known !== undefined) return this.#share(call, known, known.leader);
+    if (known !== undefined && known.call?.decided === call?.decided) return this.#share(known, known.leader);
     const running: Running<Result> = {
-      fingerprint: call?.fingerprint ?? "",
+      call,
       leader: requestId,
+      bounds,
       work: begin(),
       waiting: 0,
+      claimed: false,
     };
-    if (call !== null) {
+    if (call !== null && known === undefined) {
       this.#running.set(call.key, running);
-      const forget = (): void => this.#forget(call, running);
+      const forget = (): void => this.#forget(running);
       running.work.result.then(forget, forget);
     }
-    return this.#share(call, running, null);
+    return this.#share(running, null);
   }
 
-  #share(call: IdempotentCall | null, running: Running<Result>, joined: string | null): Share<Result> {
+  #share(running: Running<Result>, joined: string | null): Share<Result> {
     running.waiting += 1;
     let isIn = true;
     const leave = (): boolean => {
@@ -100,14 +136,20 @@ export class RunningRequests<Result> {
       running.waiting -= 1;
       if (running.waiting > 0) return false;
       // Before it is cancelled: whoever comes now must not join work that is being given up.
-      if (call !== null) this.#forget(call, running);
+      this.#forget(running);
       running.work.cancel();
       return true;
     };
-    return { result: running.work.result, joined, leave };
+    const claim = (): boolean => {
+      const isFirst = !running.claimed;
+      running.claimed = true;
+      return isFirst;
+    };
+    return { result: running.work.result, joined, bounds: running.bounds, leave, claim };
   }
 
-  #forget({ key }: IdempotentCall, running: Running<Result>): void {
-    if (this.#running.get(key) === running) this.#running.delete(key);
+  #forget(running: Running<Result>): void {
+    const { call } = running;
+    if (call !== null && this.#running.get(call.key) === running) this.#running.delete(call.key);
   }
 }

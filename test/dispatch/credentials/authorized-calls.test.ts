@@ -7,6 +7,7 @@ import type { Passage } from "../../../src/dialects/translation/passage.ts";
 import type { ClientAnswer } from "../../../src/dispatch/client-answer.ts";
 import { ConnectionPools, type Access } from "../../../src/dispatch/connections.ts";
 import { createAuthorize, type Authorize } from "../../../src/dispatch/credentials/authorize.ts";
+import { Places } from "../../../src/dispatch/places/places.ts";
 import { relayPlan, type RelayOutcome } from "../../../src/dispatch/relay-plan.ts";
 import { startUpstream, until, type Upstream } from "../../support/router.ts";
 import { endpoint, provider, shape, table } from "../../support/table.ts";
@@ -79,13 +80,14 @@ type Row = readonly [upstream: Upstream, more: Partial<ProviderRow>, access: Par
 /** Asks the rows in order, as a request does. */
 function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome> {
   const providers = rows.map(([{ url }, more], index) => provider(`p${index}`, { baseUrl: `${url}/base`, ...more }));
-  const { connections } = pools.acquire(table({ providers }), ({ id }) => ({
+  const endpoints = providers.map(({ id }, index) => endpoint(`e${index}`, { provider: id }));
+  const { connections } = pools.acquire(table({ providers, endpoints }), ({ id }) => ({
     secret: null,
     simulatedOrigin: null,
     ...rows[Number(id.slice(1))]?.[2],
   }));
-  const plan = providers.map(({ id }, index): Candidate => ({
-    endpoint: endpoint(`e${index}`, { provider: id }),
+  const plan = endpoints.map((row, index): Candidate => ({
+    endpoint: row,
     rank: index === 0 ? "primary" : "fallback",
     tier: index,
     balance: "order",
@@ -100,6 +102,7 @@ function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome>
     // Each place once: what is tried again is tested elsewhere.
     maxAttempts: plan.length,
     random: () => 0,
+    places: new Places(() => null),
     maxAnswerBytes: 100_000,
     durable: Promise.resolve(),
     answerHeaders: () => [],

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Gathering, type Gathered, type GatherJob } from "../../../src/dispatch/unary/gather.ts";
+import { Places } from "../../../src/dispatch/places/places.ts";
 import { echoTask, emptyLedger, estateOf, type Ledger, type Reply, type Stubbed } from "./estate.ts";
 
 const TEXTS = Array.from({ length: 10 }, (_, index) => `t${index}`);
@@ -10,6 +11,7 @@ function jobOf(stubs: readonly Stubbed[], ledger: Ledger, more: Partial<GatherJo
     task: echoTask(TEXTS, 2, false),
     deadline: performance.now() + 2_000,
     maxAttempts: 10,
+    places: new Places(() => null),
     maxAnswerBytes: 1_000_000,
     // No pauses: the rules of waiting are tested by themselves.
     random: () => 0,
@@ -162,7 +164,7 @@ describe("gathering parts", () => {
   it("says 503 where others have all calls of the provider", async () => {
     const ledger = emptyLedger();
     const { job, gates } = estateOf([{ id: "a", maxConcurrency: 1, reply: () => ok }], ledger);
-    for (const gate of gates) gate.inFlight = 1;
+    for (const gate of gates) gate.tryEnter();
     const gathered = await new Gathering(jobOf([], ledger, { ...job, task: echoTask(["x"], 1, false) })).run();
     expect(gathered.error).toMatchObject({ status: 503, code: "saturated" });
     expect(gates[0]?.inFlight).toBe(1);
@@ -180,6 +182,8 @@ describe("gathering parts", () => {
     const ledger = emptyLedger();
     const gathering = new Gathering(jobOf([{ id: "a", reply: () => ({ kind: "never" }) }], ledger));
     const ended = gathering.run();
+    await new Promise(setImmediate);
+    expect(ledger.running).toBe(4);
     gathering.cancel();
     expect(await ended).toMatchObject({ ends: null, error: null, attempts: [{ failure: { kind: "client_closed" } }] });
     expect(ledger.running).toBe(0);

@@ -43,7 +43,7 @@ function openEmbeddings({ body }: InferenceRequest, options: UnaryOptions): Unar
     const asked = isWhole ? request : { ...request, inputs: request.inputs.slice(first, first + count) };
     return { first, count, callTo: (target) => settled(embedCall(asked, target)) };
   });
-  const refusals = refusalsOf(request, options.targets);
+  const refusals = refusalsOf(request, runs[0]?.count ?? 1, options.targets);
   const answer: UnaryTask["answer"] = (ends, context) => renderEmbeddings(request, parts, ends, takesGaps, context);
   return { parts, stripped, losses, refusals, takesGaps, answer };
 }
@@ -62,11 +62,19 @@ function smallest(limits: readonly (number | null)[]): number | null {
   return known.length === 0 ? null : Math.min(...known);
 }
 
-/** What one input cannot be told, none can: one call is printed for each place before anything is sent anywhere. */
-function refusalsOf(request: EmbedRequest, targets: readonly Target[]): ReadonlyMap<string, ServiceError> {
+/**
+ * One call is printed for each place before anything is sent anywhere. Of a batch two inputs are enough: what cannot be said of two cannot be said of
+ * more.
+ */
+function refusalsOf(
+  request: EmbedRequest,
+  size: number,
+  targets: readonly Target[],
+): ReadonlyMap<string, ServiceError> {
   const refusals = new Map<string, ServiceError>();
+  const inputs = request.inputs.slice(0, Math.min(size, 2));
   for (const target of targets) {
-    const call = embedCall({ ...request, inputs: request.inputs.slice(0, 1) }, target);
+    const call = embedCall({ ...request, inputs }, target);
     if ("code" in call) refusals.set(target.endpoint.id, call);
   }
   return refusals;

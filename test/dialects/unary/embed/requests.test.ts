@@ -73,6 +73,13 @@ const BODIES: readonly Row[] = [
     { model: "embedder", input: texts, input_type: "query" },
   ],
   [
+    "a purpose as a task",
+    "openai-chat",
+    { purpose: "clustering" },
+    flagged("task_field"),
+    { model: "embedder", input: texts, task: "separation" },
+  ],
+  [
     "members that nobody knows, which never win over ours",
     "openai-chat",
     { extras: { late_chunking: true, model: "other" } },

@@ -81,6 +81,13 @@ describe("the requests of each protocol", () => {
     expect(formatted("voyage", canon({ mayTruncate: true })).body).toMatchObject({ truncation: true });
   });
 
+  it("Jina's shape says that documents are not to come back, where the provider knows the member", () => {
+    expect(formatted("jina", canon()).body).toMatchObject({ return_documents: false });
+    const formattedForStranger = rerankerOf("jina").format(canon(), placeOf("jina", null, ["no_return_documents"]));
+    if ("code" in formattedForStranger) throw new Error(formattedForStranger.message);
+    expect(formattedForStranger.body).not.toHaveProperty("return_documents");
+  });
+
   it("Jina's shape goes to a deployment where the provider has them, with the version of the interface", () => {
     const deployed = placeOf("jina", "2026-01-01", ["deployment_paths"]);
     expect(rerankerOf("jina").format(canon(), deployed)).toMatchObject({

@@ -33,7 +33,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     if ("code" in texts) return texts;
   }
   const { inputs, isScalar, dimensions, purpose } = request;
-  const words = has("input_type_field") ? INPUT_TYPES : {};
+  const words = has("input_type_field") ? INPUT_TYPES : has("task_field") ? TASKS : {};
   const inputType = purpose === null ? null : purposeWord(purpose, words);
   if (inputType !== null && typeof inputType !== "string") return inputType;
   const encoding = encodingToSend(request, target);
@@ -44,13 +44,21 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     input: isScalar && first !== undefined ? first : inputs,
     ...(dimensions === null ? {} : { [has("output_dimension_field") ? "output_dimension" : "dimensions"]: dimensions }),
     ...(encoding === null ? {} : { encoding_format: encoding }),
-    ...(inputType === null ? {} : { input_type: inputType }),
+    ...(inputType === null ? {} : { [has("task_field") ? "task" : "input_type"]: inputType }),
   };
   const plain = { path: PATH, body, headers: [] };
   return { ...plain, path: hosted(plain, target)?.path ?? PATH, losses: [] };
 }
 
 const INPUT_TYPES = { document: "document", query: "query" } as const;
+
+/** As Jina's models want it. */
+const TASKS = {
+  document: "retrieval.passage",
+  query: "retrieval.query",
+  classification: "classification",
+  clustering: "separation",
+} as const;
 
 /** Nothing where the caller named none: providers that do not know the member refuse it. */
 function encodingToSend({ encoding }: EmbedRequest, { provider: { flags } }: Target): VectorEncoding | null {

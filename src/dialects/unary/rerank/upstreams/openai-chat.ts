@@ -33,7 +33,7 @@ function formatJina(request: RerankRequest, target: Target): FormattedRequest | 
     documents,
     ...(topN === null ? {} : { top_n: wantedResults(request) }),
     // Documents come back unless told otherwise.
-    return_documents: false,
+    ...(target.provider.flags.includes("no_return_documents") ? {} : { return_documents: false }),
   };
   const plain = { path: PATH, body, headers: [] };
   return { ...plain, path: (hosted(plain, target) ?? plain).path, losses: priorityLosses(request) };

@@ -1,0 +1,92 @@
+import type { ServiceError } from "../../src/canon/error.ts";
+import type { ModelOperation } from "../../src/canon/operation.ts";
+import type { EmbedRequest } from "../../src/canon/unary/embed.ts";
+import type { ModerateRequest } from "../../src/canon/unary/moderate.ts";
+import type { RerankRequest } from "../../src/canon/unary/rerank.ts";
+import type { FormattedRequest, Target } from "../../src/dialects/dialect.ts";
+import { type DialectName, isDialectName, isGenerateDialect } from "../../src/dialects/names.ts";
+import { UPSTREAMS } from "../../src/dialects/table.ts";
+import { EMBEDDERS } from "../../src/dialects/unary/embed/embedders.ts";
+import { MODERATORS } from "../../src/dialects/unary/moderate/surface.ts";
+import { RERANKERS } from "../../src/dialects/unary/rerank/rerankers.ts";
+
+/** A request for each kind of work, in the words of an endpoint. */
+export const PRINTERS: Readonly<Record<ModelOperation, (target: Target) => FormattedRequest>> = {
+  generate: (target) => {
+    const { dialect } = target.endpoint;
+    if (!isGenerateDialect(dialect)) throw new Error(dialect);
+    const upstream = UPSTREAMS[dialect];
+    const formatted = printed(target, upstream.format(GENERATE_REQUEST, target));
+    return { ...formatted, path: (upstream.host?.(formatted, target) ?? formatted).path };
+  },
+  embed: (target) => printed(target, upstreamIn(EMBEDDERS, target).format(fullEmbedRequest(target), target)),
+  rerank: (target) => printed(target, upstreamIn(RERANKERS, target).format(RERANK_REQUEST, target)),
+  moderate: (target) => printed(target, upstreamIn(MODERATORS, target).format(MODERATE_REQUEST, target)),
+};
+
+/** How the provider of an endpoint is spoken to. */
+export function upstreamIn<Upstream>(
+  upstreams: Readonly<Partial<Record<DialectName, Upstream>>>,
+  { endpoint: { id, dialect } }: Target,
+): Upstream {
+  const upstream = isDialectName(dialect) ? upstreams[dialect] : undefined;
+  if (upstream === undefined) throw new Error(`${id}: no translator for ${dialect}`);
+  return upstream;
+}
+
+function printed({ endpoint: { id } }: Target, formatted: FormattedRequest | ServiceError): FormattedRequest {
+  if ("code" in formatted) throw new Error(`${id}: ${formatted.message}`);
+  return formatted;
+}
+
+/** All that a request which embeds can say to an endpoint. */
+function fullEmbedRequest({ endpoint, model }: Target): EmbedRequest {
+  const [shortest, ...longer] = model.dimensions;
+  return {
+    inputs: endpoint.batch.inputs === 1 ? ["one"] : ["one", "two"],
+    isScalar: false,
+    // As the surface does it: a model of one length is not asked for it.
+    dimensions: longer.length === 0 ? null : (shortest ?? null),
+    encoding: "base64",
+    purpose: endpoint.features.includes("input_purpose") ? "query" : null,
+    mayTruncate: false,
+    extras: {},
+  };
+}
+
+const RERANK_REQUEST: RerankRequest = {
+  query: "query",
+  documents: ["one", "two"],
+  topN: 1,
+  maxTokensPerDocument: null,
+  mayTruncate: false,
+  priority: null,
+  extras: {},
+};
+
+/** Two texts, which get a verdict each. */
+export const MODERATE_REQUEST: ModerateRequest = { input: { kind: "texts", texts: ["one", "two"] }, extras: {} };
+
+/** Asks for nothing but text. */
+const GENERATE_REQUEST = {
+  purpose: "generate",
+  turns: [{ role: "user", name: null, content: [{ kind: "text", text: "hello", cache: null }] }],
+  tools: [],
+  toolChoice: null,
+  parallelToolCalls: null,
+  format: null,
+  maxOutputTokens: 100,
+  temperature: null,
+  topP: null,
+  topK: null,
+  frequencyPenalty: null,
+  presencePenalty: null,
+  logitBias: null,
+  seed: null,
+  stop: [],
+  logprobs: null,
+  reasoning: null,
+  verbosity: null,
+  hints: { serviceTier: null, promptCacheKey: null, promptCacheRetention: null },
+  stream: false,
+} as const;
