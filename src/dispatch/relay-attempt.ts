@@ -5,6 +5,7 @@ import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { AnswerStream, Ending, WholeAnswer } from "../dialects/dialect.ts";
 import type { Passage } from "../dialects/translation/passage.ts";
+import type { AttemptResult } from "./attempt-result.ts";
 import type { ClientAnswer } from "./client-answer.ts";
 import type { Connection } from "./connections.ts";
 import { decompressorFor, type Decompressor } from "./decompress.ts";
@@ -13,19 +14,6 @@ import { failureError } from "./failure-error.ts";
 import { Outbox } from "./outbox.ts";
 import type { RelayJob } from "./relay-plan.ts";
 import { readRetryAfter } from "./retry-after.ts";
-
-/** How one attempt ended. `firstByteAt` tells whether the client has seen anything of it. */
-export interface AttemptResult {
-  readonly failure: UpstreamFailure | null;
-  readonly status: number | null;
-  readonly finish: FinishReason | null;
-  readonly usage: TokenUsage | null;
-  /** What the answer lost on its way to the client. */
-  readonly losses: readonly Loss[];
-  readonly firstByteAt: number | null;
-  /** Milliseconds from the request sent to the first output of a stream; `null` where there was none. */
-  readonly firstToken: number | null;
-}
 
 /** Most of an error answer that is read; only its machine code is wanted. */
 const MAXIMUM_ERROR_BYTES = 64 * 1024;
@@ -180,7 +168,7 @@ export class RelayAttempt implements ExchangeListener {
   }
 
   async #endAnswer(received: Uint8Array): Promise<void> {
-    const { ending, bytes } = this.#judged(received);
+    const { ending, bytes } = judged(this.#passage, received);
     if (ending.failure !== null) return this.#finish(ending.failure, null, ending.usage);
     try {
       await this.#job.durable;
@@ -191,16 +179,6 @@ export class RelayAttempt implements ExchangeListener {
     this.#commit(["content-type", "application/json", "content-length", String(bytes.length)]);
     this.#client.end(bytes);
     this.#finish(null, ending.finish, ending.usage, ending.losses);
-  }
-
-  /** The whole answer as the client gets it; one that cannot be read or printed (nested beyond the stack) is malformed. */
-  #judged(received: Uint8Array): WholeAnswer {
-    try {
-      return this.#passage.answer(received);
-    } catch {
-      const ending = { failure: failureOf("malformed"), finish: null, usage: null, losses: [] };
-      return { ending, bytes: EMPTY };
-    }
   }
 
   #relayEvents(stream: AnswerStream, events: readonly Uint8Array[]): void {
@@ -301,3 +279,15 @@ export class RelayAttempt implements ExchangeListener {
 }
 
 const EMPTY = new Uint8Array(0);
+
+/** The whole answer as the client gets it; one that cannot be read or printed (nested beyond the stack) is malformed. */
+function judged(passage: Passage, received: Uint8Array): WholeAnswer {
+  try {
+    return passage.answer(received);
+  } catch {
+    return {
+      ending: { failure: failureOf("malformed"), finish: null, usage: null, losses: [] },
+      bytes: EMPTY,
+    };
+  }
+}

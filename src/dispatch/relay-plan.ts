@@ -1,11 +1,12 @@
 import type { Candidate } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
-import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
+import type { UpstreamFailure } from "../canon/failure.ts";
 import { INCOMPLETE_REASONS, type FinishReason } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { Passage } from "../dialects/translation/passage.ts";
+import { learnt, NOTHING_LEARNT, notTried, type AttemptResult } from "./attempt-result.ts";
 import type { ClientAnswer } from "./client-answer.ts";
 import type { Connection } from "./connections.ts";
 import { failureError } from "./failure-error.ts";
@@ -13,7 +14,7 @@ import type { Leave } from "./gates/gate.ts";
 import { Itinerary, type Step } from "./itinerary.ts";
 import { Pause } from "./pause.ts";
 import type { CallOutcome, PlaceBook } from "./places/places.ts";
-import { RelayAttempt, type AttemptResult } from "./relay-attempt.ts";
+import { RelayAttempt } from "./relay-attempt.ts";
 
 /** One request to be answered by the first candidate of its plan that can. */
 export interface RelayJob {
@@ -207,31 +208,4 @@ class PlanRun {
     this.#left ??= new AbortController();
     return gate.enter(this.#job.deadline, this.#left.signal);
   }
-}
-
-/** What a call that the store has ended says of its place. */
-const NOTHING_LEARNT: CallOutcome = {
-  failure: failureOf("abandoned"),
-  firstToken: null,
-  tokensPerSecond: null,
-};
-
-/** @param duration milliseconds of the whole call. */
-function learnt({ failure, firstToken, usage }: AttemptResult, duration: number): CallOutcome {
-  const tokens = usage?.output ?? 0;
-  // A whole answer shows its tokens at once: its time is all that there is.
-  const span = duration - (firstToken ?? 0);
-  return { failure, firstToken, tokensPerSecond: tokens > 0 && span > 0 ? (tokens * 1000) / span : null };
-}
-
-function notTried(kind: UpstreamFailure["kind"]): AttemptResult {
-  return {
-    failure: failureOf(kind),
-    status: null,
-    finish: null,
-    usage: null,
-    losses: [],
-    firstByteAt: null,
-    firstToken: null,
-  };
 }

@@ -61,7 +61,13 @@ describe("the way through a plan", () => {
     ["no further than the attempts allowed", 3, 2, [again, again], [1, null]],
     ["one attempt is one", 3, 1, [again], [null]],
     ["nowhere after the caller's own mistake", 3, 10, [failure("rejected")], [null]],
-    ["places that were not asked cost no attempt", 3, 1, [failure("saturated"), failure("credentials_missing")], [1, 2]],
+    [
+      "places that were not asked cost no attempt",
+      3,
+      1,
+      [failure("saturated"), failure("credentials_missing")],
+      [1, 2],
+    ],
     ["nowhere after the deadline", 3, 10, [failure("timeout_total")], [null]],
   ])("%s", (_name, places, maxAttempts, failures, expected) => {
     expect(way(places, maxAttempts, failures)).toEqual(expected);
@@ -79,7 +85,8 @@ describe("the way through a plan", () => {
       const itinerary = new Itinerary(8, 100, FAR);
       let step: Step | null = null;
       for (let attempt = 0; attempt < attempts - 1; attempt += 1) itinerary.next(elsewhere, 0, 1);
-      for (let left = attempts - 1; left < 7; left += 1) step = itinerary.next(left === attempts - 1 ? again : elsewhere, 0, 1);
+      for (let left = attempts - 1; left < 7; left += 1)
+        step = itinerary.next(left === attempts - 1 ? again : elsewhere, 0, 1);
       return itinerary.next(elsewhere, 0, 1)?.pause ?? step?.pause;
     });
     expect(pauses).toEqual([250, 500, 1_000, 2_000, 4_000, 5_000, 5_000]);

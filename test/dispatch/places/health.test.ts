@@ -160,6 +160,16 @@ describe("a trial", () => {
     expect(health.outlook(SETTINGS, 9_999_999)).toEqual({ state: "healthy" });
   });
 
+  it("that succeeds leaves nothing of what the window held before", () => {
+    const settings = { ...SETTINGS, consecutiveFailures: 0 };
+    const health = new Health();
+    fail(health, 10, 0, settings);
+    expect(health.outlook(settings, 9_999).state).toBe("ejected");
+    health.end(null, settings, 10_000);
+    fail(health, 1, 10_001, settings);
+    expect(health.outlook(settings, 10_001)).toEqual({ state: "healthy" });
+  });
+
   it("goes back where the request never begins it", () => {
     const health = ejected();
     health.claimTrial(10_000);
