@@ -336,9 +336,11 @@ describe("embeddings", () => {
     await router.settled(1);
     release();
     const made = (await Promise.all(others)).map(({ headers }) => headers.get("x-signalbox-attempts"));
-    expect(made.toSorted()).toEqual(["0", "1"]);
+    expect(new Set(made)).toEqual(new Set(["0", "1"]));
     await router.settled(3);
-    expect(router.outcomes.map(({ attempts }) => attempts.length).toSorted()).toEqual([0, 0, 1]);
+    expect(router.outcomes.map(({ attempts }) => attempts.length).toSorted((left, right) => left - right)).toEqual([
+      0, 0, 1,
+    ]);
     expect(router.outcomes.map(({ inputTokens }) => inputTokens).filter((tokens) => tokens !== null)).toEqual([2]);
   });
 
@@ -404,7 +406,7 @@ describe("embeddings", () => {
     expect((await patient).status).toBe(200);
     expect(upstream.calls).toHaveLength(2);
     await router.settled(3);
-    expect(router.outcomes.map(({ joined }) => joined !== undefined).toSorted()).toEqual([false, false, true]);
+    expect(router.outcomes.filter(({ joined }) => joined !== undefined)).toHaveLength(1);
   });
 
   it("are not given where the decision cannot be recorded", async () => {

@@ -80,6 +80,7 @@ function readOpenAi(recording: Recording): Exchange {
   const flags = FLAGS.find(([pattern]) => pattern.test(host))?.[1] ?? [];
   const dimensions = number(memberOf(body, isVoyage ? "output_dimension" : "dimensions"));
   const encoding = textAt(body, "encoding_format");
+  const truncation = memberOf(body, "truncation");
   return {
     dialect: isVoyage ? "voyage" : "openai-chat",
     place: {
@@ -92,7 +93,7 @@ function readOpenAi(recording: Recording): Exchange {
       dimensions,
       encoding: encoding === "base64" || encoding === "float" ? encoding : null,
       purpose: purposeOf(textAt(body, "input_type")),
-      mayTruncate: memberOf(body, "truncation") === true,
+      mayTruncate: typeof truncation === "boolean" ? truncation : null,
     }),
     path: deployment === null ? "/embeddings" : `/deployments/${deployment[1]}${deployment[2]}`,
     vectors: listAt(response.body, "data").map((item) => memberOf(item, "embedding")),

@@ -61,6 +61,9 @@ export const LOSSES = {
     "A message of the history that had no reasoning was sent with a space for it, because the provider demands some",
   input_purpose_defaulted:
     "Inputs without an `input_type` were sent as documents, because the protocol wants to know what they are for",
+  truncation_unspoken: "Whether inputs may be cut could not be told to the provider, which does as it always does",
+  document_members_dropped: "Members of documents besides `text` were not sent",
+  categories_unjudged: "Categories that the model does not judge read as not flagged",
   finish_synthesised: "The provider ended its answer properly without saying why; `stop` was said",
 } as const satisfies Record<string, string>;
 

@@ -19,8 +19,8 @@ export interface EmbedRequest {
   /** `null`: the caller did not say; numbers are then meant. */
   readonly encoding: VectorEncoding | null;
   readonly purpose: EmbedPurpose | null;
-  /** Whether inputs beyond the model's window may be cut. Unless the caller says so, they may not. */
-  readonly mayTruncate: boolean;
+  /** Whether inputs beyond the model's window may be cut; `null`: the caller did not say, and they may not, where a provider can be told. */
+  readonly mayTruncate: boolean | null;
   /** Members that only an endpoint of the surface's own protocol is sent, as they came. */
   readonly extras: JsonObject;
 }

@@ -24,10 +24,14 @@ export type ModerationCategory = (typeof MODERATION_CATEGORIES)[number];
  */
 export type CategoryMapping = Readonly<Record<string, readonly ModerationCategory[]>>;
 
-export type ModerationPart =
+export type ModerationPart = (
   | { readonly type: "text"; readonly text: string }
   /** An address or a data URL, as the caller wrote it. */
-  | { readonly type: "image"; readonly url: string };
+  | { readonly type: "image"; readonly url: string }
+) & {
+  /** The part as it came, where it has members that only an endpoint of the surface's own protocol is sent; `null` where it has none. */
+  readonly forwarded: JsonObject | null;
+};
 
 /** What is judged together. */
 export type ModerationInput =
@@ -67,6 +71,8 @@ export interface ModerateResult {
   readonly id: string | null;
   readonly model: string | null;
   readonly inputTokens: number | null;
+  /** Some category of callers was not judged by the model, and reads as not flagged where the answer is printed anew. */
+  readonly hasUnjudged: boolean;
   /** The answer is already what the caller's protocol says, to the byte. */
   readonly isVerbatim: boolean;
 }

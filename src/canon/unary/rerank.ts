@@ -8,8 +8,8 @@ export interface RerankRequest {
   readonly topN: number | null;
   /** Longer documents are cut to this by the provider; `null` where the caller did not say. */
   readonly maxTokensPerDocument: number | null;
-  /** Whether the provider may cut what is too long for the model. Unless the caller says so, it may not, where it can be told. */
-  readonly mayTruncate: boolean;
+  /** Whether the provider may cut what is too long for the model; `null`: the caller did not say, and it may not, where it can be told. */
+  readonly mayTruncate: boolean | null;
   /** How early a provider should handle the request, from 0, the first; `null` where the caller did not say. Only helps. */
   readonly priority: number | null;
   /** Members that only an endpoint of the surface's own protocol is sent, as they came. */

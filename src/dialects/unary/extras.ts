@@ -1,8 +1,9 @@
 import type { RequestEdits } from "../../canon/decision.ts";
+import type { ServiceError } from "../../canon/error.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import type { UnknownFields } from "../../canon/table.ts";
 import { unknownFields, type FieldRegistry } from "../fields.ts";
-import type { Members } from "../members.ts";
+import { Ledger, Members } from "../members.ts";
 
 /**
  * Takes out of a body what is not sent, and what is sent as it came: identity members and those that a policy takes out are recorded; members
@@ -27,6 +28,13 @@ export function takeExtras(
     if (value !== undefined) extras[name] = value;
   }
   return extras;
+}
+
+/** The 400 of an endpoint of another protocol for members that are forwarded; `null` where there are none. */
+export function refuseExtras(extras: JsonObject): ServiceError | null {
+  const ledger = new Ledger();
+  new Members(extras, "", ledger).close();
+  return ledger.result("forward");
 }
 
 function strip(members: Members, name: string): void {

@@ -3,6 +3,7 @@ import { canonicalJson, type JsonObject } from "../../canon/json.ts";
 import { SCOPES } from "../../canon/scope.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { ENDPOINTS } from "./endpoints.ts";
+import { REQUEST_HEADERS } from "./request-headers.ts";
 import { COMPONENT_SCHEMAS } from "./validate.ts";
 
 /** The contract as deployed (OpenAPI 3.1), made from the same rows that the server runs on. */
@@ -40,8 +41,7 @@ export function contractSha256(document: JsonObject): string {
 }
 
 function operation(endpoint: Endpoint): JsonObject {
-  const errors =
-    endpoint.scope === null ? ["503"] : ["400", "401", "403", "404", "413", "415", "429", "502", "503", "504"];
+  const errors = Object.keys(ERRORS).filter((status) => isAnsweredBy(endpoint, status));
   return {
     operationId: endpoint.id,
     summary: endpoint.summary,
@@ -72,6 +72,11 @@ function operation(endpoint: Endpoint): JsonObject {
   };
 }
 
+function isAnsweredBy(endpoint: Endpoint, status: string): boolean {
+  if (status === "408") return endpoint.body !== null;
+  return endpoint.scope !== null || status === "503";
+}
+
 function parameters(endpoint: Endpoint): JsonObject {
   const inPath = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name: name ?? "",
@@ -81,8 +86,11 @@ function parameters(endpoint: Endpoint): JsonObject {
   }));
   const inQuery = (schemas: Readonly<Record<string, JsonObject>>, required: boolean): readonly JsonObject[] =>
     Object.entries(schemas).map(([name, schema]) => ({ name, in: "query", required, schema }));
-  const all = [...inPath, ...inQuery(endpoint.query, true), ...inQuery(endpoint.optionalQuery ?? {}, false)];
-  return all.length === 0 ? {} : { parameters: all };
+  const inHeaders = REQUEST_HEADERS.filter(({ isReadBy }) => isReadBy(endpoint)).map(
+    ({ name, description, schema }) => ({ name, in: "header", required: false, description, schema }),
+  );
+  const { query, optionalQuery = {} } = endpoint;
+  return { parameters: [...inPath, ...inQuery(query, true), ...inQuery(optionalQuery, false), ...inHeaders] };
 }
 
 const ERRORS: Readonly<Record<string, string>> = {
@@ -90,6 +98,7 @@ const ERRORS: Readonly<Record<string, string>> = {
   "401": "No service key, or one that is mistyped, expired or revoked",
   "403": "Denied by a policy, by an approval, or for want of a scope; never worth a retry",
   "404": "No such route for this workspace",
+  "408": "The body did not arrive in time",
   "413": "The body is too large",
   "415": "The body is not application/json",
   "429": "A limit or budget of the workspace is exhausted",

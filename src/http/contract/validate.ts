@@ -29,6 +29,8 @@ function compileValidator(schema: JsonObject): BodyValidator {
     strict: true,
     strictTypes: false,
     strictRequired: false,
+    // A list whose first item tells what the others are has more items than the one that is looked at.
+    strictTuples: false,
     verbose: false,
   });
   ajv.addVocabulary(["components"]);
@@ -72,9 +74,11 @@ function describe(errors: readonly ErrorObject[]): ServiceError {
     case "not": {
       return invalidRequest("invalid_value", `${where} holds members that exclude each other`, path || undefined);
     }
+    case "type": {
+      return invalidRequest("invalid_type", `${where} must be ${typesOf(error).join(" or ")}`, path || undefined);
+    }
     default: {
-      const code = error.keyword === "type" ? "invalid_type" : "invalid_value";
-      return invalidRequest(code, `${where} ${error.message ?? "is not valid"}`, path || undefined);
+      return invalidRequest("invalid_value", `${where} ${error.message ?? "is not valid"}`, path || undefined);
     }
   }
 }
@@ -95,8 +99,14 @@ function mostSpecific(errors: readonly ErrorObject[]): ErrorObject | undefined {
 function alternatives(errors: readonly ErrorObject[], outer: ErrorObject): string {
   const types = errors
     .filter((error) => error.keyword === "type" && error.instancePath === outer.instancePath)
-    .map((error) => String((error.params as Readonly<Record<string, unknown>>)["type"]));
+    .flatMap(typesOf);
   return types.length === 0 ? "of another type" : [...new Set(types)].join(" or ");
+}
+
+/** The types that a value may have. */
+function typesOf({ params }: ErrorObject): readonly string[] {
+  const types: unknown = (params as Readonly<Record<string, unknown>>)["type"];
+  return Array.isArray(types) ? types.map(String) : [String(types)];
 }
 
 /** `/messages/0/content` → `messages[0].content`. Names that do not look like one are not repeated. */

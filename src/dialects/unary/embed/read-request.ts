@@ -29,7 +29,7 @@ export function readEmbeddingsRequest(
     dimensions: members.number("dimensions") ?? outputDimension,
     encoding: members.word("encoding_format", VECTOR_ENCODINGS),
     purpose: purpose === null ? null : (purposeOf(purpose) ?? null),
-    mayTruncate: members.flag("truncation") ?? false,
+    mayTruncate: members.flag("truncation"),
     extras,
   };
   members.close();

@@ -1,11 +1,11 @@
 import { EMBED_PURPOSES } from "../../../canon/unary/embed.ts";
 import { VECTOR_ENCODINGS } from "../../../canon/unary/vector.ts";
+import { itemsByFirst } from "../items-by-first.ts";
 
 const token = { type: "integer", minimum: 0, maximum: 4_294_967_295 } as const;
 
 /** OpenAI's limit for a list of inputs; clients cut their batches by it. Providers with smaller ones get the batch in parts. */
 export const MAXIMUM_INPUTS = 2048;
-const list = { type: "array", minItems: 1, maxItems: MAXIMUM_INPUTS } as const;
 const length = { type: ["integer", "null"], minimum: 1, maximum: 65_536 } as const;
 
 /** Names of purposes as Cohere's clients write them. */
@@ -22,12 +22,14 @@ export const EMBEDDINGS_SCHEMA = {
     model: { type: "string", minLength: 1, maxLength: 256 },
     input: {
       description: `A text, a list of texts, a list of tokens, or a list of lists of tokens; at most ${MAXIMUM_INPUTS} inputs, each at least one character or token.`,
-      anyOf: [
-        { type: "string" },
-        { ...list, items: { type: "string" } },
-        { ...list, items: token },
-        { ...list, items: { type: "array", minItems: 1, items: token } },
-      ],
+      type: ["string", "array"],
+      minItems: 1,
+      maxItems: MAXIMUM_INPUTS,
+      ...itemsByFirst([
+        { type: "string", items: { type: "string" } },
+        { type: "number", items: token },
+        { type: "array", items: { type: "array", minItems: 1, items: token } },
+      ]),
     },
     dimensions: { ...length, description: "Length of the vectors." },
     output_dimension: { ...length, description: "The same, as Voyage's clients write it." },
@@ -41,7 +43,8 @@ export const EMBEDDINGS_SCHEMA = {
     },
     truncation: {
       type: ["boolean", "null"],
-      description: "Whether inputs that are too long for the model may be cut; `false` unless said.",
+      description:
+        "Whether inputs that are too long for the model may be cut; `false` unless said. Where a protocol has no word for it, the evidence says so.",
     },
     output_dtype: { enum: ["float", null], description: "Vectors of other kinds of numbers are not offered." },
     on_partial: {

@@ -1,4 +1,4 @@
-import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import type { ServiceError } from "../../../canon/error.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { InferenceRequest } from "../../../canon/request.ts";
 import type { EmbedRequest, EmbedResult } from "../../../canon/unary/embed.ts";
@@ -8,6 +8,7 @@ import { isDialectName, type DialectName } from "../../names.ts";
 import { renderOpenAiError } from "../../openai-errors.ts";
 import { refuseUnknownFields } from "../../unknown-fields.ts";
 import { faultyAnswer } from "../answer-codes.ts";
+import { refuseExtras } from "../extras.ts";
 import { callTo } from "../single-part.ts";
 import type { UnaryCall, UnaryOptions, UnaryPart, UnarySurface, UnaryTask } from "../surface.ts";
 import type { UnaryUpstream } from "../upstream.ts";
@@ -81,12 +82,8 @@ function refusalsOf(
 }
 
 function embedCall(request: EmbedRequest, target: Target): UnaryCall | ServiceError {
-  const [extra] = Object.keys(request.extras);
-  if (extra !== undefined && target.endpoint.dialect !== OWN_DIALECT) {
-    const shown = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(extra) ? extra : undefined;
-    const message = `${shown ?? "A member"} cannot be forwarded: an endpoint that may get the request speaks another protocol`;
-    return invalidRequest("unknown_field", message, shown);
-  }
+  const refusal = target.endpoint.dialect === OWN_DIALECT ? null : refuseExtras(request.extras);
+  if (refusal !== null) return refusal;
   const call = callTo(embedderOf(target), forModel(request, target), target);
   if ("code" in call) return call;
   const wanted = request.encoding ?? "float";

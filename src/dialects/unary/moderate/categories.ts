@@ -26,11 +26,3 @@ export function categoryRecord<Value>(
 export function scoreOf(value: JsonValue | undefined): number | null {
   return typeof value === "number" && value >= 0 && value <= 1 ? value : null;
 }
-
-/** The member that the object itself has; never one of its prototype. */
-export function ownMember(
-  object: Readonly<Record<string, JsonValue | undefined>>,
-  name: string,
-): JsonValue | undefined {
-  return Object.hasOwn(object, name) ? object[name] : undefined;
-}

@@ -1,7 +1,13 @@
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
-import type { CategoryMapping, CategoryVerdict, ModerationCategory } from "../../../canon/unary/moderate.ts";
+import {
+  MODERATION_CATEGORIES,
+  type CategoryMapping,
+  type CategoryVerdict,
+  type ModerationCategory,
+} from "../../../canon/unary/moderate.ts";
 import type { AnswerFault } from "../answer-codes.ts";
-import { categoryRecord, ownMember, scoreOf } from "./categories.ts";
+import { memberIn } from "../answer-members.ts";
+import { categoryRecord, scoreOf } from "./categories.ts";
 import type { ReadVerdict } from "./own-verdict.ts";
 
 interface Judged {
@@ -22,8 +28,8 @@ export function readMappedVerdict(result: JsonObject, mapping: CategoryMapping):
   if (named.some((name) => !Object.hasOwn(mapping, name))) return "category_unknown";
   const judged = new Map<ModerationCategory, Judged>();
   for (const [name, counted] of Object.entries(mapping)) {
-    const flagged = ownMember(categories, name);
-    const score = scoreOf(ownMember(scores, name));
+    const flagged = memberIn(categories, name);
+    const score = scoreOf(memberIn(scores, name));
     if (flagged === undefined || flagged === null) return "category_missing";
     if (typeof flagged !== "boolean") return "verdict_invalid";
     if (score === null) return "score_invalid";
@@ -40,7 +46,8 @@ export function readMappedVerdict(result: JsonObject, mapping: CategoryMapping):
     return found === undefined ? UNMAPPED : { ...found, appliedTo: TEXT };
   });
   const flagged = [...judged.values()].some((verdict) => verdict.flagged);
-  return { verdict: { flagged, categories: verdicts }, isWhole: false, hasMore: false };
+  const hasUnjudged = judged.size < MODERATION_CATEGORIES.length;
+  return { verdict: { flagged, categories: verdicts }, isWhole: false, hasMore: false, hasUnjudged };
 }
 
 const TEXT = Object.freeze(["text"] as const);

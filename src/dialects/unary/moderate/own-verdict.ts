@@ -6,7 +6,8 @@ import {
   type ModerationVerdict,
 } from "../../../canon/unary/moderate.ts";
 import type { AnswerFault } from "../answer-codes.ts";
-import { categoryRecord, ownMember, scoreOf } from "./categories.ts";
+import { memberIn } from "../answer-members.ts";
+import { categoryRecord, scoreOf } from "./categories.ts";
 
 /** One result of an answer, checked. */
 export interface ReadVerdict {
@@ -15,6 +16,8 @@ export interface ReadVerdict {
   readonly isWhole: boolean;
   /** It has a category that canon has no place for. */
   readonly hasMore: boolean;
+  /** It lacks a verdict of some category of callers. */
+  readonly hasUnjudged: boolean;
 }
 
 /** Older models do not judge these: `null`, or no member at all (protocols.md §3.5). */
@@ -40,7 +43,12 @@ export function readOwnVerdict(result: JsonObject, withImages: boolean): ReadVer
   // A caller who looks at `flagged` alone would let through what a category says is flagged.
   if (!flagged && reader.anyFlagged) return "verdict_invalid";
   if (withImages && !reader.imagesJudged) return "input_unjudged";
-  return { verdict: { flagged, categories: verdict }, isWhole: reader.isWhole, hasMore: more.length > 0 };
+  return {
+    verdict: { flagged, categories: verdict },
+    isWhole: reader.isWhole,
+    hasMore: more.length > 0,
+    hasUnjudged: MODERATION_CATEGORIES.some((name) => verdict[name].flagged === null),
+  };
 }
 
 const UNJUDGED: CategoryVerdict = Object.freeze({ flagged: null, score: null, appliedTo: [] });
@@ -63,8 +71,8 @@ class CategoryReader {
   }
 
   read(name: string): CategoryVerdict {
-    const flagged = ownMember(this.#flags, name);
-    const score = ownMember(this.#scores, name);
+    const flagged = memberIn(this.#flags, name);
+    const score = memberIn(this.#scores, name);
     const appliedTo = this.#appliedTo(name, flagged);
     const known = KNOWN.has(name);
     // Clients demand a number, and the member, where the verdict may be null.
@@ -86,7 +94,7 @@ class CategoryReader {
   }
 
   #appliedTo(name: string, flagged: JsonValue | undefined): CategoryVerdict["appliedTo"] {
-    const types = this.#applied === null ? undefined : ownMember(this.#applied, name);
+    const types = this.#applied === null ? undefined : memberIn(this.#applied, name);
     if (types === undefined || types === null) {
       if (KNOWN.has(name)) this.isWhole = false;
       // Older models leave it out. They judge text; whether an image was judged has to be said.

@@ -28,7 +28,7 @@ function askImages(input: JsonValue | undefined, asked: Asked): ServiceError | n
     const { url } = image;
     if (typeof url === "string" && isDataUrl(url)) continue;
     if (typeof url !== "string" || !isWebUrl(url)) {
-      return invalidRequest("invalid_value", `${path} must be a data URL or begin with https://`, path);
+      return invalidRequest("invalid_value", `${path} must be a data URL or begin with http:// or https://`, path);
     }
     asked.use("image_url", path);
   }

@@ -13,16 +13,23 @@ export function strangePartMember(input: JsonValue | undefined): string | null {
   if (!Array.isArray(input)) return null;
   const items: readonly JsonValue[] = input;
   for (const [index, item] of items.entries()) {
-    if (!isJsonObject(item)) continue;
-    const path = `input[${index}]`;
-    const isText = item["type"] === "text";
-    const image = item["image_url"];
-    const found =
-      strangeMember(item, isText ? MEMBERS.text : MEMBERS.image_url, path) ??
-      (isJsonObject(image) ? strangeMember(image, MEMBERS.image, `${path}.image_url`) : null);
+    const found = isJsonObject(item) ? strangeMemberOfPart(item, `input[${index}]`) : null;
     if (found !== null) return found;
   }
   return null;
+}
+
+/**
+ * The same for one part.
+ *
+ * @param path where it stands in the body.
+ */
+export function strangeMemberOfPart(part: JsonObject, path: string): string | null {
+  const { type, image_url: image } = part;
+  return (
+    strangeMember(part, type === "text" ? MEMBERS.text : MEMBERS.image_url, path) ??
+    (isJsonObject(image) ? strangeMember(image, MEMBERS.image, `${path}.image_url`) : null)
+  );
 }
 
 function strangeMember(object: JsonObject, known: ReadonlySet<string>, path: string): string | null {
@@ -33,7 +40,7 @@ function strangeMember(object: JsonObject, known: ReadonlySet<string>, path: str
   return null;
 }
 
-/** The 400 for such a member, where the route does not strip what it does not know. Only members of the body itself are ever forwarded. */
+/** The 400 for such a member, where the route refuses what it does not know. */
 export function strangePartError(path: string): ServiceError {
   return invalidRequest(
     "unknown_field",

@@ -7,7 +7,7 @@ import { Ledger, Members } from "../../members.ts";
 import { takeExtras } from "../extras.ts";
 import type { ReadRequest } from "../single-part.ts";
 import { MODERATIONS_FIELDS } from "./fields.ts";
-import { strangePartError, strangePartMember } from "./parts.ts";
+import { strangeMemberOfPart, strangePartError, strangePartMember } from "./parts.ts";
 
 /** A moderations body in canon, every leaf of it. */
 export function readModerationsRequest(
@@ -19,24 +19,22 @@ export function readModerationsRequest(
   const members = new Members(body, "", ledger);
   const extras = takeExtras(members, body, MODERATIONS_FIELDS, mode, edits);
   for (const name of ["model", "provider"]) members.take(name);
-  const input = readInput(members);
+  const input = readInput(members, mode === "forward");
   const strange = strangePartMember(body["input"]);
-  if (strange !== null) {
-    if (mode === "strip") ledger.strip("unknown_field");
-    else ledger.refuse(strangePartError(strange));
-  }
+  if (strange !== null && mode === "strip") ledger.strip("unknown_field");
+  if (strange !== null && mode === "reject") ledger.refuse(strangePartError(strange));
   members.close();
   const refusal = ledger.result(mode);
   if (refusal !== null) return refusal;
   return { request: { input, extras }, stripped: [...ledger.stripped], losses: [...ledger.losses] };
 }
 
-function readInput(members: Members): ModerationInput {
+function readInput(members: Members, forwards: boolean): ModerationInput {
   const input = members.take("input");
   if (typeof input === "string") return { kind: "text", text: input, isScalar: true };
   const items: readonly JsonValue[] = Array.isArray(input) ? input : [];
   const texts = items.filter((item) => typeof item === "string");
-  const parts = items.map(readPart).filter((part) => part !== null);
+  const parts = items.map((item) => readPart(item, forwards)).filter((part) => part !== null);
   // The schema has seen to it that a list is of texts or of parts; one that is neither must not be judged in part.
   if (items.length > 0 && texts.length === items.length) return { kind: "texts", texts };
   if (items.length === 0 || parts.length !== items.length) {
@@ -45,10 +43,11 @@ function readInput(members: Members): ModerationInput {
   return { kind: "parts", parts };
 }
 
-function readPart(item: JsonValue): ModerationPart | null {
+function readPart(item: JsonValue, forwards: boolean): ModerationPart | null {
   if (!isJsonObject(item)) return null;
+  const forwarded = forwards && strangeMemberOfPart(item, "") !== null ? item : null;
   const { type, text, image_url: image } = item;
-  if (type === "text") return typeof text === "string" ? { type, text } : null;
+  if (type === "text") return typeof text === "string" ? { type, text, forwarded } : null;
   const url = type === "image_url" && isJsonObject(image) ? image["url"] : undefined;
-  return typeof url === "string" ? { type: "image", url } : null;
+  return typeof url === "string" ? { type: "image", url, forwarded } : null;
 }

@@ -14,7 +14,7 @@ export function renderModerations(ends: readonly PartEnd[], context: AnswerConte
   if (result.operation !== "moderate") throw new Error("moderations: the result of another operation");
   return {
     bytes: result.isVerbatim ? bytes : encoder.encode(JSON.stringify(printAnswer(result, context))),
-    losses: [],
+    losses: result.hasUnjudged && !result.isVerbatim ? ["categories_unjudged"] : [],
     inputTokens: result.inputTokens,
     gaps: 0,
   };

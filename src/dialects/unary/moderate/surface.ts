@@ -34,7 +34,7 @@ export const moderationsSurface: UnarySurface = {
 
 function refuseUnknown(body: JsonObject, mode: UnknownFields): ServiceError | null {
   const unknown = refuseUnknownFields(MODERATIONS_FIELDS, body, mode, "moderations");
-  if (unknown !== null || mode === "strip") return unknown;
+  if (unknown !== null || mode !== "reject") return unknown;
   const strange = strangePartMember(body["input"]);
   return strange === null ? null : strangePartError(strange);
 }

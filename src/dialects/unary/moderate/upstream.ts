@@ -14,6 +14,8 @@ import { deploymentHost } from "../../openai-chat/deployment-paths.ts";
 import { errorIn, readChatError, readErrorFrame } from "../../openai-chat/read-error.ts";
 import { readUsage } from "../../openai-chat/usage.ts";
 import { faultyAnswer, type AnswerFault } from "../answer-codes.ts";
+import { textIn } from "../answer-members.ts";
+import { hasOneMeaning } from "../one-meaning.ts";
 import type { UnaryUpstream } from "../upstream.ts";
 import { readMappedVerdict } from "./mapped-verdict.ts";
 import { readOwnVerdict, type ReadVerdict } from "./own-verdict.ts";
@@ -21,6 +23,8 @@ import { readOwnVerdict, type ReadVerdict } from "./own-verdict.ts";
 const PATH = "/moderations";
 
 const host = deploymentHost(readChatError);
+
+const decoder = new TextDecoder();
 
 /** Moderations as providers serve them beside chat completions: OpenAI's request; OpenAI's answer, or one with categories of the model's own. */
 export const moderationsUpstream: UnaryUpstream<ModerateRequest, ModerateResult> = {
@@ -32,7 +36,7 @@ export const moderationsUpstream: UnaryUpstream<ModerateRequest, ModerateResult>
 function formatModerations({ input, extras }: ModerateRequest, target: Target): FormattedRequest | ServiceError {
   const losses: Loss[] = [];
   const mapped = target.model.moderationCategories !== null;
-  const refusal = mapped ? refuseImages(input) : null;
+  const refusal = mapped ? (refuseImages(input) ?? refuseForwarded(input)) : null;
   if (refusal !== null) return refusal;
   const printed = mapped ? printTexts(input, losses) : printInput(input);
   const body: JsonObject = { ...extras, model: target.endpoint.upstreamModel, input: printed };
@@ -55,6 +59,7 @@ function printInput(input: ModerationInput): Printed {
 }
 
 function printPart(part: ModerationPart): JsonObject {
+  if (part.forwarded !== null) return part.forwarded;
   return part.type === "text" ? { type: "text", text: part.text } : { type: "image_url", image_url: { url: part.url } };
 }
 
@@ -65,6 +70,15 @@ function refuseImages(input: ModerationInput): ServiceError | null {
   const path = `input[${image}]`;
   const message = `${path} is an image, and an endpoint that may get the request judges text only`;
   return invalidRequest("capability_not_supported", message, path);
+}
+
+/** Of parts that become one text nothing but their texts is left. */
+function refuseForwarded(input: ModerationInput): ServiceError | null {
+  const part = input.kind === "parts" ? input.parts.findIndex(({ forwarded }) => forwarded !== null) : -1;
+  if (part === -1) return null;
+  const path = `input[${part}]`;
+  const message = `${path} has members that cannot be forwarded: an endpoint that may get the request is sent its text only`;
+  return invalidRequest("unknown_field", message, path);
 }
 
 /** Parts are judged together, so they go as one text: a list would be judged one by one. */
@@ -85,9 +99,10 @@ function parseModerations(
   if (error !== null) return readErrorFrame(error);
   const verdicts = readVerdicts(answer["results"], input, model.moderationCategories);
   if (typeof verdicts === "string") return faultyAnswer(verdicts);
-  const id = textOf(answer["id"]);
-  const name = textOf(answer["model"]);
-  const isVerbatim = id !== null && name !== null && verdicts.every(({ isWhole }) => isWhole);
+  const id = textIn(answer, "id");
+  const name = textIn(answer, "model");
+  const isWhole = id !== null && name !== null && verdicts.every((verdict) => verdict.isWhole);
+  const isVerbatim = isWhole && hasOneMeaning(decoder.decode(bytes));
   // Printed anew, an answer has the categories of canon only; another one must not get lost on the way.
   if (!isVerbatim && verdicts.some(({ hasMore }) => hasMore)) return faultyAnswer("category_unknown");
   return {
@@ -96,6 +111,7 @@ function parseModerations(
     id,
     model: name,
     inputTokens: readUsage(answer)?.input ?? null,
+    hasUnjudged: verdicts.some(({ hasUnjudged }) => hasUnjudged),
     isVerbatim,
   };
 }
@@ -124,8 +140,4 @@ const NOTHING: JsonObject = Object.freeze({});
 /** One for each text, one for all parts together. */
 export function verdictsOf(input: ModerationInput): number {
   return input.kind === "texts" ? input.texts.length : 1;
-}
-
-function textOf(value: JsonValue | undefined): string | null {
-  return typeof value === "string" && value !== "" ? value : null;
 }

@@ -1,11 +1,15 @@
 import { invalidRequest } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import { hasStranger } from "../../fields.ts";
 import type { Ledger } from "../../members.ts";
+import { memberIn } from "../answer-members.ts";
 
 /**
  * Members with which protocols give documents that are no text. Beside a text they are not passed over: whoever sends one wants it ranked.
  */
 const IMAGES: readonly string[] = ["image", "image_url", "image_base64"];
+
+const SENT: ReadonlySet<string> = new Set(["text"]);
 
 /**
  * The text of each document, in their order. What has none is refused with its place: a document that is left out would shift the indices of
@@ -31,8 +35,11 @@ function readDocument(document: JsonValue, path: string, ledger: Ledger): string
     ledger.refuse(invalidRequest("unsupported_value", message, where));
     return "";
   }
-  const text = ownMember(document, "text");
-  if (typeof text === "string") return readText(text, `${path}.text`, ledger);
+  const text = memberIn(document, "text");
+  if (typeof text === "string") {
+    if (hasStranger(document, SENT)) ledger.lose("document_members_dropped");
+    return readText(text, `${path}.text`, ledger);
+  }
   ledger.refuse(invalidRequest("missing_field", `${path}.text is required and must be a text`, `${path}.text`));
   return "";
 }
@@ -44,10 +51,6 @@ function readText(text: string, path: string, ledger: Ledger): string {
 
 /** The member that has a document's image; a list of content parts is how some write one. */
 function imageIn(document: JsonObject): string | null {
-  const image = IMAGES.find((name) => (ownMember(document, name) ?? null) !== null);
-  return image ?? (Array.isArray(ownMember(document, "content")) ? "content" : null);
-}
-
-function ownMember(document: JsonObject, name: string): JsonValue | undefined {
-  return Object.hasOwn(document, name) ? document[name] : undefined;
+  const image = IMAGES.find((name) => (memberIn(document, name) ?? null) !== null);
+  return image ?? (Array.isArray(memberIn(document, "content")) ? "content" : null);
 }

@@ -44,7 +44,7 @@ export function readRerankRequest(
     documents: texts,
     topN: resultLimit(members),
     maxTokensPerDocument: members.number("max_tokens_per_doc"),
-    mayTruncate: members.flag("truncation") ?? false,
+    mayTruncate: members.flag("truncation"),
     priority: members.number("priority"),
     extras,
   };

@@ -40,7 +40,7 @@ export const RERANK_SCHEMA = {
     truncation: {
       type: ["boolean", "null"],
       description:
-        "Whether a query or documents that are too long for the model may be cut; `false` unless said, where a provider can be told.",
+        "Whether a query or documents that are too long for the model may be cut; `false` unless said. Few protocols have a word for it; where one has none, the evidence says so.",
     },
     rank_fields: {
       anyOf: [{ type: "array", items: { type: "string" } }, { type: "null" }],

@@ -28,8 +28,9 @@ export const rerankSurface: UnarySurface = {
 function openRerank({ body }: InferenceRequest, options: UnaryOptions): UnaryTask | ServiceError {
   const read = readRerankRequest(body, options.unknownFields, options.edits);
   if ("code" in read) return read;
-  const { request, form } = read;
-  return singlePartTask(read, request.documents.length, options.targets, rerankerOf, (ends, context) =>
+  const { form } = read;
+  // All documents are one input: only together have they an answer.
+  return singlePartTask(read, 1, options.targets, rerankerOf, (ends, context) =>
     renderRerank(resultOf(ends), form, context),
   );
 }

@@ -202,6 +202,42 @@ describe("answers with embeddings", () => {
     ]).toContainEqual(numbers);
   });
 
+  const verbatimText = (printed: string): unknown => {
+    const result = read("openai-chat", printed);
+    return "kind" in result ? result.code : [result.isVerbatim, result.vectors.map(({ text }) => text)];
+  };
+  const printed = JSON.stringify(FLOATS);
+
+  it.each([
+    ["as one line", printed],
+    ["with lines and spaces", JSON.stringify(FLOATS, null, 2)],
+    ["with spaces around everything", printed.replaceAll(/[:,{}[\]]/g, " \r\n\t$& ")],
+    ["with an escape in a name", printed.replaceAll('"index"', String.raw`"\u0069ndex"`)],
+    ["with texts that look like names", printed.replace('"m-1"', String.raw`"\"index\":1.0,\"index\":\\"`)],
+    ["with the same name in objects within each other", printed.replace(/}$/, ',"meta":{"data":{"data":1}}}')],
+  ])("of OpenAI's protocol, printed %s, go on as they came", (_what, text) => {
+    expect(verbatimText(text)).toMatchObject([true, { length: 2 }]);
+  });
+
+  it.each<[string, string, string, string[]]>([
+    ["two indices", '"index":1,', '"index":0,"index":1,', ["[1,2]", "[3,4]"]],
+    ["two indices, one with an escape", '"index":1,', String.raw`"\u0069ndex":0,"index":1,`, ["[1,2]", "[3,4]"]],
+    ["two vectors", '"embedding":[3,4]', '"embedding":[5,6],"embedding":[3,4]', ["[1,2]", "[3,4]"]],
+    ["two lists", '"data":', '"data":[],"data":', ["[1,2]", "[3,4]"]],
+    ["two names of the model", '"model":', '"model":"m-2","model":', ["[1,2]", "[3,4]"]],
+    ["two counts", '"prompt_tokens":7', '"prompt_tokens":8,"prompt_tokens" : 7', ["[1,2]", "[3,4]"]],
+    ["a repeated name of nobody's", '"object":"list"', '"object":"list","x":{"a":1,"b":{},"a":1}', ["[1,2]", "[3,4]"]],
+    ["an index of 1.0", '"index":1,', '"index":1.0,', ["[1,2]", "[3,4]"]],
+    ["an index of 1e0", '"index":1,', '"index": 1e0 ,', ["[1,2]", "[3,4]"]],
+    ["an index of 10E-1", '"index":1,', '"index":10E-1,', ["[1,2]", "[3,4]"]],
+    ["an index of -0", '"index":0,', '"index":-0,', ["[1,2]", "[3,4]"]],
+    ["an index that a double rounds", '"index":1,', '"index":1.0000000000000000001,', ["[1,2]", "[3,4]"]],
+    ["an index of 1.0 by an escaped name", '"index":1,', String.raw`"inde\u0078":1.0,`, ["[1,2]", "[3,4]"]],
+  ])("of OpenAI's protocol with %s do not go on as they came, but as we read them", (_what, from, to, vectors) => {
+    expect(printed).toContain(from);
+    expect(verbatimText(printed.replace(from, to))).toEqual([false, vectors]);
+  });
+
   it("count tokens and name the model as OpenAI's protocol does", () => {
     expect(read("openai-chat", FLOATS)).toMatchObject({ inputTokens: 7, model: "m-1" });
     const silent = read("openai-chat", { ...FLOATS, usage: { prompt_tokens: "7" }, model: "" });
@@ -252,6 +288,7 @@ describe("answers with embeddings", () => {
     ["an older error", "openai-chat", { object: "error", message: "secret", code: 40_303 }, {}, null],
     ["an error", "voyage", { error: { type: "model_not_found" } }, {}, "model_not_found"],
     ["an error", "cohere-chat", { message: "too many tokens: secret" }, {}, "context_length_exceeded"],
+    ["an error", "cohere-chat", { message: "secret", __type: "x#ThrottlingException" }, {}, "rate_limited"],
     [
       "an error",
       "gemini",
@@ -302,6 +339,18 @@ describe("errors of providers that embed", () => {
     ["cohere-chat", 400, { message: "too many tokens: secret" }, { kind: "rejected", code: "context_length_exceeded" }],
     ["cohere-chat", 424, { message: "secret" }, { kind: "server_error", code: null }],
     ["cohere-chat", 400, { __type: "x#ValidationException" }, { kind: "rejected", code: "invalid_request" }],
+    [
+      "cohere-chat",
+      424,
+      { message: "too many tokens: secret" },
+      { kind: "server_error", code: "context_length_exceeded" },
+    ],
+    [
+      "cohere-chat",
+      400,
+      { message: "too many tokens: secret", __type: "ValidationException" },
+      { kind: "rejected", code: "context_length_exceeded" },
+    ],
     ["gemini", 404, { error: { status: "NOT_FOUND" } }, { kind: "not_found", code: "model_not_found" }],
     ["bedrock-titan-embed", 424, { message: "secret" }, { kind: "server_error", code: null }],
     ["bedrock-nova-embed", 403, {}, { kind: "auth", code: null }],

@@ -36,7 +36,7 @@ export function asking(more: Partial<EmbedRequest> = {}): EmbedRequest {
     dimensions: null,
     encoding: null,
     purpose: null,
-    mayTruncate: false,
+    mayTruncate: null,
     extras: {},
     ...more,
   };

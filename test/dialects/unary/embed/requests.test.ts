@@ -3,6 +3,8 @@ import type { JsonObject } from "../../../../src/canon/json.ts";
 import type { EmbedRequest } from "../../../../src/canon/unary/embed.ts";
 import { DIALECTS, isDialectName, type DialectName } from "../../../../src/dialects/names.ts";
 import { EMBEDDERS } from "../../../../src/dialects/unary/embed/embedders.ts";
+import { readEmbeddingsRequest } from "../../../../src/dialects/unary/embed/read-request.ts";
+import { NO_EDITS } from "../../../support/dialects.ts";
 import { asking, embedderOf, targetFor, type Place } from "./place.ts";
 
 const ONE: Partial<EmbedRequest> = { inputs: ["one"], isScalar: true };
@@ -85,13 +87,6 @@ const BODIES: readonly Row[] = [
     { extras: { late_chunking: true, model: "other" } },
     {},
     { late_chunking: true, model: "embedder", input: texts },
-  ],
-  [
-    "permission to cut, which the protocol has no word for",
-    "openai-chat",
-    { mayTruncate: true },
-    {},
-    { model: "embedder", input: texts },
   ],
   [
     "texts without a purpose",
@@ -253,6 +248,37 @@ describe("requests for embeddings", () => {
     expect(printed.losses).toEqual(isDefaulted ? ["input_purpose_defaulted"] : []);
   });
 
+  it.each<[DialectName, Place]>([
+    ["openai-chat", {}],
+    ["gemini", {}],
+    ["bedrock-titan-embed", {}],
+  ])("of %s cannot say whether texts may be cut, and what the caller said of it is recorded", (dialect, place) => {
+    const unsaid = formatted(dialect, ONE, place);
+    if ("code" in unsaid) throw new Error(unsaid.message);
+    expect(unsaid.losses).toEqual([]);
+    for (const mayTruncate of [true, false]) {
+      expect(formatted(dialect, { ...ONE, mayTruncate }, place)).toEqual({
+        ...unsaid,
+        losses: ["truncation_unspoken"],
+      });
+    }
+  });
+
+  it.each<[DialectName, Place]>([
+    ["cohere-chat", {}],
+    ["cohere-chat", invoked],
+    ["gemini", predicted],
+    ["gemini", single],
+    ["voyage", {}],
+    ["bedrock-nova-embed", {}],
+  ])("of %s say that texts must not be cut where the caller does not say, as where it says no", (dialect, place) => {
+    const asked = { ...ONE, purpose: "query" } as const;
+    const unsaid = formatted(dialect, asked, place);
+    expect(unsaid).toMatchObject({ losses: [] });
+    expect(formatted(dialect, { ...asked, mayTruncate: false }, place)).toEqual(unsaid);
+    expect(formatted(dialect, { ...asked, mayTruncate: true }, place)).not.toEqual(unsaid);
+  });
+
   it.each<[DialectName, Place, string]>([
     ["openai-chat", {}, "/embeddings"],
     ["openai-chat", { provider: { apiVersion: "2024-10-21" } }, "/embeddings?api-version=2024-10-21"],
@@ -308,6 +334,19 @@ describe("requests for embeddings", () => {
 
   it.each<DialectName>(["bedrock-titan-embed", "bedrock-nova-embed"])("of %s have one text each", (dialect) => {
     expect(formatted(dialect, {}, {})).toMatchObject({ status: 400, code: "feature_not_supported", param: "input" });
+  });
+
+  it("keep what the caller says about cutting, and that it says nothing", () => {
+    const permission = (more: object): unknown => {
+      const read = readEmbeddingsRequest({ model: "r", input: "a", ...more }, "reject", NO_EDITS);
+      return "code" in read ? read : read.request.mayTruncate;
+    };
+    expect([{}, { truncation: null }, { truncation: false }, { truncation: true }].map(permission)).toEqual([
+      null,
+      null,
+      false,
+      true,
+    ]);
   });
 
   it("have a speaker for every protocol that says it embeds, and no other", () => {

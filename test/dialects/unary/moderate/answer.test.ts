@@ -40,6 +40,17 @@ describe("an answer in OpenAI's shape", () => {
     expect(textOf(answered(one, text))).toBe(text);
   });
 
+  it.each<[string, string, string]>([
+    ["two verdicts", '"flagged":false', '"flagged":true,"flagged":false'],
+    ["two verdicts, one with an escape", '"flagged":false', String.raw`"fl\u0061gged":true,"flagged":false`],
+    ["two verdicts of a category", '"hate":false', '"hate":true,"hate":false'],
+    ["two lists of results", '"results":', '"results":[],"results":'],
+  ])("that says two things, %s, is printed anew as we read it", (_what, from, to) => {
+    const text = JSON.stringify(ownAnswer(ownResult()));
+    expect(text).toContain(from);
+    expect(textOf(answered(one, text.replace(from, to)))).toBe(text);
+  });
+
   it("says of each text what the provider said, in order", () => {
     const flagged = ownResult((result) => void (result["categories"] = { ...result["categories"], hate: true }), true);
     const result = read({ input: ["a", "b", "c"] }, ownAnswer(ownResult(), flagged, ownResult()));
@@ -209,6 +220,14 @@ describe("an answer of an older model", () => {
     }
   });
 
+  it("leaves a record where a number had to be made of nothing, and none where it goes on as it came", () => {
+    expect(answered(one, ownAnswer(ownResult(older))).losses).toEqual(["categories_unjudged"]);
+    const silent = ownResult((result) => void (result["categories"] = { ...result["categories"], illicit: null }));
+    expect(answered(one, ownAnswer(silent)).losses).toEqual([]);
+    expect(answered(one, { ...ownAnswer(ownResult()), id: null }).losses).toEqual([]);
+    expect(answered(one, { ...ownAnswer(silent), id: null }).losses).toEqual(["categories_unjudged"]);
+  });
+
   it("gets an id and a model where it has none", () => {
     const { results } = ownAnswer(ownResult());
     expect(jsonOf(answered(one, { results }))).toEqual({ id: "modr-1", model: "upstream-model", results });
@@ -313,6 +332,14 @@ describe("an answer in a model's own categories", () => {
         },
       },
     ]);
+  });
+
+  it("records that categories which nothing maps to read as not flagged", () => {
+    expect(answered(one, mapped(mappedResult()), mappedTarget).losses).toEqual(["categories_unjudged"]);
+    const everything = { hate: MODERATION_CATEGORIES };
+    const whole = { ...mappedTarget, model: { ...mappedTarget.model, moderationCategories: everything } };
+    const answer = mapped({ categories: { hate: false }, category_scores: { hate: 0.5 } });
+    expect(answered(one, answer, whole).losses).toEqual([]);
   });
 
   it("tells callers nothing of categories that count for nothing", () => {

@@ -28,22 +28,40 @@ describe("the schema of moderations", () => {
   it.each<[string, JsonObject, string, string]>([
     ["no input", { model: "r" }, "missing_field", "input"],
     ["an empty list", { input: [] }, "invalid_value", "input"],
-    ["texts and parts in one list", { input: ["a", text] }, "invalid_type", "input"],
-    ["a list of numbers", { input: [1] }, "invalid_type", "input[0]"],
-    ["a number", { input: 1 }, "invalid_type", "input"],
-    ["a part of another type", { input: [{ type: "input_audio", input_audio: {} }] }, "missing_field", "input[0]"],
+    ["a part among texts", { input: ["a", "b", text] }, "invalid_type", "input[2] must be string"],
+    ["a text among parts", { input: [text, "a"] }, "invalid_type", "input[1] must be object"],
+    ["a list of numbers", { input: [1] }, "invalid_type", "input[0] must be string or object"],
+    ["null among texts", { input: ["a", null] }, "invalid_type", "input[1] must be string"],
+    ["a number", { input: 1 }, "invalid_type", "input must be string or array"],
+    [
+      "a part of another type",
+      { input: [{ type: "input_audio", input_audio: {} }] },
+      "invalid_value",
+      "input[0].type must be one of text, image_url",
+    ],
+    ["a part without a type", { input: [text, { text: "a" }] }, "missing_field", "input[1].type is required"],
+    ["a part without its text", { input: [{ type: "text" }] }, "missing_field", "input[0].text is required"],
+    ["a text that is none", { input: [{ type: "text", text: 1 }] }, "invalid_type", "input[0].text must be string"],
+    ["an image without one", { input: [{ type: "image_url" }] }, "missing_field", "input[0].image_url is required"],
+    [
+      "an image as text",
+      { input: [{ type: "image_url", image_url: "data:," }] },
+      "invalid_type",
+      "input[0].image_url must be object",
+    ],
     [
       "an image without its address",
       { input: [{ type: "image_url", image_url: {} }] },
       "missing_field",
-      "input[0].image_url",
+      "input[0].image_url.url is required",
     ],
     ["an empty model", { input: "a", model: "" }, "invalid_value", "model"],
-  ])("refuses %s", (_name, body, code, param) => {
+  ])("refuses %s", (_name, body, code, message) => {
     const error = validate(body);
     expect(error?.status).toBe(400);
     expect(error?.code).toBe(code);
-    expect(error?.param).toContain(param);
+    expect(error?.message).toContain(message);
+    expect(error?.param).toBe(message.split(" ")[0]);
   });
 
   it("refuses a number that a double cannot hold where text is wanted", () => {
@@ -84,6 +102,7 @@ describe("what a request asks", () => {
   it.each(["file:///etc/passwd", "ftp://example.org/a.png", "a.png", ""])("refuses the address %s", (url) => {
     const error = moderationsSurface.parse({ input: [{ type: "image_url", image_url: { url } }] }, 1, NO_HEADERS);
     expect(error).toMatchObject({ status: 400, param: "input[0].image_url.url" });
+    expect(error).toHaveProperty("message", expect.stringContaining("data URL or begin with http:// or https://"));
     if (url !== "") expect("message" in error ? error.message : "").not.toContain(url);
   });
 
@@ -175,9 +194,16 @@ describe("members that nobody knows", () => {
     );
   });
 
-  it("of parts are not forwarded: canon has no place for them", () => {
-    expect(moderationsSurface.refuseUnknown(deep, "forward")?.param).toBe("input[0].novel");
-    expect(tried(deep, plainTarget, "forward")).toMatchObject({ code: "unknown_field", param: "input[0].novel" });
+  it.each<JsonObject>([deep, deeper])("of parts are forwarded as they came: %j", (asked) => {
+    expect(moderationsSurface.refuseUnknown(asked, "forward")).toBeNull();
+    const task = opened(asked, plainTarget, "forward");
+    expect(task).toMatchObject({ stripped: [], losses: [] });
+    expect(sent(task).body).toEqual({ model: "upstream-model", ...asked });
+  });
+
+  it("of parts are refused by an endpoint that is sent one text", () => {
+    const task = opened({ input: [text, { ...text, novel: 1 }] }, mappedTarget, "forward");
+    expect(task.refusals.get("e")).toMatchObject({ status: 400, code: "unknown_field", param: "input[1]" });
   });
 
   it("count as absent where they are null", () => {

@@ -65,6 +65,7 @@ describe("errors", () => {
   it.each([
     ["cohere", { message: secret }, null],
     ["cohere", { message: `too many tokens: ${secret}` }, "context_length_exceeded"],
+    ["invoke", { message: secret, __type: "x#ThrottlingException" }, "rate_limited"],
     ["jina", { error: { message: secret, code: "model_not_found" } }, "model_not_found"],
     ["jina", { object: "error", message: secret, code: 404 }, null],
     ["voyage", { error: { message: secret } }, null],
@@ -80,6 +81,14 @@ describe("errors", () => {
     ["cohere", 429, { message: secret }, "rate_limited", null],
     ["invoke", 400, { message: secret, __type: "a#ValidationException" }, "rejected", "invalid_request"],
     ["invoke", 424, { message: secret }, "server_error", null],
+    ["invoke", 424, { message: `too many tokens: ${secret}` }, "server_error", "context_length_exceeded"],
+    [
+      "invoke",
+      400,
+      { message: `too many tokens: ${secret}`, __type: "ValidationException" },
+      "rejected",
+      "context_length_exceeded",
+    ],
     ["jina", 422, { detail: secret }, "rejected", null],
     ["voyage", 400, { detail: secret }, "rejected", null],
     ["voyage", 401, { detail: secret }, "auth", null],

@@ -78,8 +78,24 @@ describe("the requests of each protocol", () => {
   });
 
   it("Voyage is told whether it may cut, always", () => {
-    expect(formatted("voyage", canon({ mayTruncate: true })).body).toMatchObject({ truncation: true });
+    for (const [mayTruncate, truncation] of [
+      [null, false],
+      [false, false],
+      [true, true],
+    ] as const) {
+      expect(formatted("voyage", canon({ mayTruncate }))).toMatchObject({ body: { truncation }, losses: [] });
+    }
   });
+
+  it.each(PLACE_NAMES.filter((name) => name !== "voyage"))(
+    "%s cannot be told whether it may cut: what the caller said of it is recorded",
+    (name) => {
+      const { body } = formatted(name, canon());
+      for (const mayTruncate of [true, false]) {
+        expect(formatted(name, canon({ mayTruncate }))).toMatchObject({ body, losses: ["truncation_unspoken"] });
+      }
+    },
+  );
 
   it("Jina's shape says that documents are not to come back, where the provider knows the member", () => {
     expect(formatted("jina", canon()).body).toMatchObject({ return_documents: false });

@@ -49,7 +49,7 @@ export function canon(more: Partial<RerankRequest> = {}): RerankRequest {
     documents: ["a", "b", "c"],
     topN: null,
     maxTokensPerDocument: null,
-    mayTruncate: false,
+    mayTruncate: null,
     priority: null,
     extras: {},
     ...more,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../../../src/canon/json.ts";
+import type { JsonObject, JsonValue } from "../../../../src/canon/json.ts";
 import { bodyValidator } from "../../../../src/http/contract/validate.ts";
 import { parseJsonBytes } from "../../../../src/dialects/json-bytes.ts";
 import { MAXIMUM_DOCUMENTS, RERANK_SCHEMA } from "../../../../src/dialects/unary/rerank/schema.ts";
@@ -161,9 +161,10 @@ describe("what a request becomes", () => {
     for (const name of PLACE_NAMES) expect(JSON.stringify(sent(made, name).body)).not.toContain("someone");
   });
 
+  // A ranking is one input: only all documents together have an answer.
   it("is one part that cannot have gaps", () => {
     const made = task(BODY, PLACE_NAMES);
-    expect(made.parts.map(({ first, count }) => ({ first, count }))).toEqual([{ first: 0, count: 3 }]);
+    expect(made.parts.map(({ first, count }) => ({ first, count }))).toEqual([{ first: 0, count: 1 }]);
     expect(made).toMatchObject({ takesGaps: false, stripped: [], losses: [] });
   });
 
@@ -176,6 +177,16 @@ describe("what a request becomes", () => {
       expect(JSON.stringify(body)).not.toContain('"return_documents":true');
     }
     expect(sent(made, "cohere").body).toMatchObject({ documents: ["one", "two"] });
+    expect(made.losses).toEqual(["document_members_dropped"]);
+  });
+
+  it.each<[string, readonly JsonValue[], readonly string[]]>([
+    ["texts", ["one"], []],
+    ["objects with a text only", [{ text: "one" }, { text: "two", title: null }], []],
+    ["objects with more", ["one", { text: "two", title: "t" }, { text: "three", id: 3 }], ["document_members_dropped"]],
+    ["a member of a prototype's name", [JSON.parse('{"text":"one","__proto__":"x"}')], ["document_members_dropped"]],
+  ])("records that members of documents are not sent: %s", (_what, documents, losses) => {
+    expect(task({ ...BODY, documents }, PLACE_NAMES).losses).toEqual(losses);
   });
 
   it.each([

@@ -5,9 +5,10 @@ import type { EmbedPurpose, EmbedRequest, EmbedResult } from "../../../../canon/
 import { readConverseError } from "../../../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../../../dialect.ts";
 import type { AnswerFault } from "../../answer-codes.ts";
+import { listIn, memberIn } from "../../answer-members.ts";
+import { bedrockErrorIn, invokePath } from "../../bedrock.ts";
 import type { UnaryUpstream } from "../../upstream.ts";
-import { invokePath, withoutVectors } from "./bedrock.ts";
-import { listIn, memberIn, readInOrder, type FoundVectors } from "./checks.ts";
+import { readInOrder, type FoundVectors } from "./checks.ts";
 import { onlyText } from "./inputs.ts";
 
 /** Amazon's Nova embeddings over Bedrock's InvokeModel: one text a call. Tokens are counted in a header, which answers do not show us. */
@@ -32,7 +33,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
   const singleEmbeddingParams = {
     embeddingPurpose: PURPOSES[purpose ?? "document"],
     ...(dimensions === null ? {} : { embeddingDimension: dimensions }),
-    text: { value: text, truncationMode: mayTruncate ? "END" : "NONE" },
+    text: { value: text, truncationMode: mayTruncate === true ? "END" : "NONE" },
   };
   return {
     path: invokePath(target),
@@ -44,6 +45,6 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
 
 function find(body: JsonObject): FoundVectors | AnswerFault | UpstreamFailure {
   const embeddings = listIn(body, "embeddings");
-  if (embeddings === null) return withoutVectors(body);
+  if (embeddings === null) return bedrockErrorIn(body) ?? "missing_results";
   return { places: embeddings.map((item) => memberIn(item, "embedding")), inputTokens: null, model: null };
 }

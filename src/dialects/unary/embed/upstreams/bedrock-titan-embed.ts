@@ -2,9 +2,11 @@ import type { ServiceError } from "../../../../canon/error.ts";
 import type { EmbedRequest, EmbedResult } from "../../../../canon/unary/embed.ts";
 import { readConverseError } from "../../../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../../../dialect.ts";
+import { countIn } from "../../answer-members.ts";
+import { bedrockErrorIn, invokePath } from "../../bedrock.ts";
+import { truncationLosses } from "../../truncation.ts";
 import type { UnaryUpstream } from "../../upstream.ts";
-import { invokePath, withoutVectors } from "./bedrock.ts";
-import { countIn, readInOrder } from "./checks.ts";
+import { readInOrder } from "./checks.ts";
 import { onlyText, purposeWord } from "./inputs.ts";
 
 /** Amazon's Titan text embeddings over Bedrock's InvokeModel: one text a call, never cut. */
@@ -13,7 +15,7 @@ export const titanEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
   parseAnswer: (bytes, request, target) =>
     readInOrder(bytes, request, target, (body) =>
       body["embedding"] === undefined
-        ? withoutVectors(body)
+        ? (bedrockErrorIn(body) ?? "missing_results")
         : { places: [body["embedding"]], inputTokens: countIn(body, "inputTextTokenCount"), model: null },
     ),
   readError: readConverseError,
@@ -27,5 +29,5 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
   const word = purpose === null ? null : purposeWord(purpose, {});
   if (word !== null && typeof word !== "string") return word;
   const body = { inputText: text, ...(dimensions === null ? {} : { dimensions }) };
-  return { path: invokePath(target), body, headers: [], losses: [] };
+  return { path: invokePath(target), body, headers: [], losses: truncationLosses(request) };
 }

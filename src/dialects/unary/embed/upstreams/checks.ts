@@ -9,6 +9,7 @@ import { cutVectors, type CutAnswer } from "../vectors/cut-vectors.ts";
 /** An answer that is a JSON object, its vectors cut out. */
 export interface ObjectAnswer {
   readonly body: JsonObject;
+  readonly skeleton: CutAnswer["skeleton"];
   readonly vectorAt: CutAnswer["vectorAt"];
 }
 
@@ -24,7 +25,7 @@ export interface FoundVectors {
 export function readObject(bytes: Uint8Array): ObjectAnswer | null {
   const answer = cutVectors(bytes);
   if (answer === null || !isJsonObject(answer.body)) return null;
-  return { body: answer.body, vectorAt: answer.vectorAt };
+  return { ...answer, body: answer.body };
 }
 
 /**
@@ -95,27 +96,4 @@ export function orderedByIndex(list: readonly JsonValue[], count: number): Order
     cameInOrder &&= index === place;
   }
   return { items: items.filter((item) => item !== undefined), cameInOrder };
-}
-
-/** A list of an answer; `null` where it is none. */
-export function listIn(value: JsonValue | undefined, name: string): readonly JsonValue[] | null {
-  const list = memberIn(value, name);
-  return Array.isArray(list) ? list : null;
-}
-
-/** A member of a member; `undefined` where an answer does not have it. */
-export function memberIn(value: JsonValue | undefined, name: string): JsonValue | undefined {
-  return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-}
-
-/** A count of tokens; `null` where it is none. */
-export function countIn(value: JsonValue | undefined, name: string): number | null {
-  const count = memberIn(value, name);
-  return typeof count === "number" && Number.isSafeInteger(count) && count >= 0 ? count : null;
-}
-
-/** A text of an answer; `null` where it is none or empty. */
-export function textIn(value: JsonValue | undefined, name: string): string | null {
-  const text = memberIn(value, name);
-  return typeof text === "string" && text !== "" ? text : null;
 }

@@ -6,8 +6,10 @@ import type { FormattedRequest, Target } from "../../../dialect.ts";
 import { resourceName } from "../../../gemini/paths.ts";
 import { errorOf, readErrorFrame, readGeminiError } from "../../../gemini/read-error.ts";
 import type { AnswerFault } from "../../answer-codes.ts";
+import { countIn, listIn, memberIn } from "../../answer-members.ts";
+import { truncationLosses } from "../../truncation.ts";
 import type { UnaryUpstream } from "../../upstream.ts";
-import { countIn, listIn, memberIn, readInOrder, type FoundVectors } from "./checks.ts";
+import { readInOrder, type FoundVectors } from "./checks.ts";
 import { textsOf } from "./inputs.ts";
 
 /**
@@ -30,6 +32,8 @@ const TASKS: Readonly<Record<EmbedPurpose, string>> = {
 /** One of the ways in which Google's models are asked for vectors. */
 interface Spelling {
   readonly verb: string;
+  /** It has a word for whether texts may be cut. */
+  readonly saysTruncation: boolean;
   readonly body: (texts: readonly string[], model: string, task: string | null, request: EmbedRequest) => JsonObject;
   readonly find: (body: JsonObject) => FoundVectors | AnswerFault | UpstreamFailure;
 }
@@ -45,11 +49,11 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
   const name = resourceName(target.endpoint.upstreamModel);
   const task = request.purpose === null ? null : TASKS[request.purpose];
   const path = `/${name.split("/").map(encodeURIComponent).join("/")}`;
-  const { verb, body } = spellingOf(target);
-  return { path: `${path}:${verb}`, body: body(texts, name, task, request), headers: [], losses: [] };
+  const { verb, saysTruncation, body } = spellingOf(target);
+  const losses = saysTruncation ? [] : truncationLosses(request);
+  return { path: `${path}:${verb}`, body: body(texts, name, task, request), headers: [], losses };
 }
 
-/** The protocol has no word about inputs that are too long. */
 function batchBody(
   texts: readonly string[],
   model: string,
@@ -76,7 +80,7 @@ function predictBody(
     instances: texts.map((content) => ({ content, ...(task === null ? {} : { task_type: task }) })),
     parameters: {
       // The provider cuts what is too long unless told not to.
-      autoTruncate: mayTruncate,
+      autoTruncate: mayTruncate ?? false,
       ...(dimensions === null ? {} : { outputDimensionality: dimensions }),
     },
   };
@@ -92,7 +96,7 @@ function contentBody(
   return {
     content: { parts: texts.map((text) => ({ text })) },
     embedContentConfig: {
-      autoTruncate: mayTruncate,
+      autoTruncate: mayTruncate ?? false,
       ...(taskType === null ? {} : { taskType }),
       ...(dimensions === null ? {} : { outputDimensionality: dimensions }),
     },
@@ -130,9 +134,9 @@ function findPredicted(body: JsonObject): FoundVectors | AnswerFault | UpstreamF
   };
 }
 
-const BATCH: Spelling = { verb: "batchEmbedContents", body: batchBody, find };
-const PREDICT: Spelling = { verb: "predict", body: predictBody, find: findPredicted };
-const EMBED_CONTENT: Spelling = { verb: "embedContent", body: contentBody, find: findContent };
+const BATCH: Spelling = { verb: "batchEmbedContents", saysTruncation: false, body: batchBody, find };
+const PREDICT: Spelling = { verb: "predict", saysTruncation: true, body: predictBody, find: findPredicted };
+const EMBED_CONTENT: Spelling = { verb: "embedContent", saysTruncation: true, body: contentBody, find: findContent };
 
 /** `null` where one of the inputs was not counted: a sum of the others would be wrong. */
 function sumOfTokens(embeddings: readonly (JsonValue | undefined)[]): number | null {

@@ -19,6 +19,9 @@ export function onlyText(request: EmbedRequest): string | ServiceError {
     : notSupported("input must be one text: an endpoint that may get the request embeds one a call", "input");
 }
 
+/** The purposes that Voyage's protocol has, and those who took its member over. */
+export const INPUT_TYPES = { document: "document", query: "query" } as const;
+
 /**
  * The protocol's word for what the vectors are for.
  *

@@ -7,10 +7,12 @@ import type { FormattedRequest, Target } from "../../../dialect.ts";
 import { deploymentHost } from "../../../openai-chat/deployment-paths.ts";
 import { readChatError } from "../../../openai-chat/read-error.ts";
 import type { AnswerFault } from "../../answer-codes.ts";
+import { countIn, textIn } from "../../answer-members.ts";
+import { hasOneMeaning } from "../../one-meaning.ts";
+import { truncationLosses } from "../../truncation.ts";
 import type { UnaryUpstream } from "../../upstream.ts";
 import { vectorFromBase64 } from "../vectors/encode.ts";
-import { countIn, textIn } from "./checks.ts";
-import { purposeWord, textsOf } from "./inputs.ts";
+import { INPUT_TYPES, purposeWord, textsOf } from "./inputs.ts";
 import { readOpenAiList, type OpenAiList } from "./openai-list.ts";
 
 /** Where providers answer, after their base URL. */
@@ -47,10 +49,8 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     ...(inputType === null ? {} : { [has("task_field") ? "task" : "input_type"]: inputType }),
   };
   const plain = { path: PATH, body, headers: [] };
-  return { ...plain, path: hosted(plain, target)?.path ?? PATH, losses: [] };
+  return { ...plain, path: hosted(plain, target)?.path ?? PATH, losses: truncationLosses(request) };
 }
-
-const INPUT_TYPES = { document: "document", query: "query" } as const;
 
 /** As Jina's models want it. */
 const TASKS = {
@@ -92,7 +92,7 @@ function fromBase64(text: string, { provider: { flags } }: Target): Vector | Ans
  * Whether official clients can read the answer as it is: every member that they read, where they look for it. Signed bytes in base64 are in
  * neither encoding.
  */
-function isVerbatim({ body, items, vectors, cameInOrder }: OpenAiList, wanted: VectorEncoding): boolean {
+function isVerbatim({ body, skeleton, items, vectors, cameInOrder }: OpenAiList, wanted: VectorEncoding): boolean {
   const { object, usage } = body;
   return (
     cameInOrder &&
@@ -101,7 +101,8 @@ function isVerbatim({ body, items, vectors, cameInOrder }: OpenAiList, wanted: V
     vectors.every(({ encoding }) => encoding === wanted) &&
     textIn(body, "model") !== null &&
     countIn(usage, "prompt_tokens") !== null &&
-    countIn(usage, "total_tokens") !== null
+    countIn(usage, "total_tokens") !== null &&
+    hasOneMeaning(skeleton)
   );
 }
 

@@ -5,12 +5,14 @@ import type { Vector } from "../../../../canon/unary/vector.ts";
 import type { Target } from "../../../dialect.ts";
 import { errorIn, readErrorFrame } from "../../../openai-chat/read-error.ts";
 import { faultyAnswer, type AnswerFault } from "../../answer-codes.ts";
+import { listIn } from "../../answer-members.ts";
 import type { CutAnswer } from "../vectors/cut-vectors.ts";
-import { checkedVectors, listIn, orderedByIndex, readObject, type OrderedItems } from "./checks.ts";
+import { checkedVectors, orderedByIndex, readObject, type OrderedItems } from "./checks.ts";
 
 /** OpenAI's list of embeddings, checked against the request. */
 export interface OpenAiList extends OrderedItems {
   readonly body: JsonObject;
+  readonly skeleton: CutAnswer["skeleton"];
   readonly vectors: readonly Vector[];
 }
 
@@ -27,7 +29,7 @@ export function readOpenAiList(
 ): OpenAiList | UpstreamFailure {
   const answer = readObject(bytes);
   if (answer === null) return faultyAnswer("not_json");
-  const { body, vectorAt } = answer;
+  const { body, skeleton, vectorAt } = answer;
   const error = errorIn(body, null);
   if (error !== null) return readErrorFrame(error);
   const data = listIn(body, "data");
@@ -36,5 +38,5 @@ export function readOpenAiList(
   if (typeof ordered === "string") return faultyAnswer(ordered);
   const places = ordered.items.map((item) => item["embedding"]);
   const vectors = checkedVectors(places, (value) => read(value, vectorAt), request, target);
-  return typeof vectors === "string" ? faultyAnswer(vectors) : { ...ordered, body, vectors };
+  return typeof vectors === "string" ? faultyAnswer(vectors) : { ...ordered, body, skeleton, vectors };
 }

@@ -3,10 +3,10 @@ import type { UpstreamFailure } from "../../../../canon/failure.ts";
 import type { EmbedRequest, EmbedResult } from "../../../../canon/unary/embed.ts";
 import type { FormattedRequest, Target } from "../../../dialect.ts";
 import { readChatError } from "../../../openai-chat/read-error.ts";
+import { countIn, textIn } from "../../answer-members.ts";
 import type { UnaryUpstream } from "../../upstream.ts";
 import { vectorFromBase64 } from "../vectors/encode.ts";
-import { countIn, textIn } from "./checks.ts";
-import { purposeWord, textsOf } from "./inputs.ts";
+import { INPUT_TYPES, purposeWord, textsOf } from "./inputs.ts";
 import { readOpenAiList } from "./openai-list.ts";
 
 /** Where Voyage answers, after its base URL. */
@@ -18,8 +18,6 @@ export const voyageEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
   parseAnswer,
   readError: readChatError,
 };
-
-const INPUT_TYPES = { document: "document", query: "query" } as const;
 
 function format(request: EmbedRequest, target: Target): FormattedRequest | ServiceError {
   const texts = textsOf(request);
@@ -33,7 +31,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     input: isScalar && first !== undefined ? first : texts,
     ...(inputType === null ? {} : { input_type: inputType }),
     // The provider cuts what is too long unless told not to.
-    truncation: mayTruncate,
+    truncation: mayTruncate ?? false,
     ...(dimensions === null ? {} : { output_dimension: dimensions }),
     // The word for numbers is to say nothing.
     ...(encoding === "base64" ? { encoding_format: "base64" } : {}),

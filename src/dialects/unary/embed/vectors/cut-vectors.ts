@@ -11,6 +11,8 @@ const OPEN = 0x5b;
 /** A JSON answer whose arrays of numbers have been cut out as text. Where one stood, `body` has a mark that only `vectorAt` can read. */
 export interface CutAnswer {
   readonly body: JsonValue;
+  /** The text that `body` was made of: the answer's own, but for its arrays of numbers. */
+  readonly skeleton: string;
   /** The vector at a place of `body` that should hold an array of numbers. */
   readonly vectorAt: (value: JsonValue | undefined) => Vector | AnswerFault;
 }
@@ -26,19 +28,21 @@ export interface CutAnswer {
  */
 export function cutVectors(bytes: Uint8Array): CutAnswer | null {
   const vectors: Vector[] = [];
-  const body = parsed(bytes, vectors);
-  if (body === undefined) return null;
-  return { body, vectorAt: (value) => markedVector(vectors, value) ?? faultOf(value) };
+  const skeleton = skeletonIn(bytes, vectors);
+  const body = skeleton === null ? undefined : parseJsonText(skeleton);
+  if (skeleton === null || body === undefined) return null;
+  return { body, skeleton, vectorAt: (value) => markedVector(vectors, value) ?? faultOf(value) };
 }
 
 /** Unlike most decoders it keeps a byte order mark, so that one between two pieces of an answer makes it no JSON. */
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-function parsed(bytes: Uint8Array, vectors: Vector[]): JsonValue | undefined {
+/** `null` where the bytes are not UTF-8. */
+function skeletonIn(bytes: Uint8Array, vectors: Vector[]): string | null {
   try {
-    return parseJsonText(skeletonOf(bytes, vectors));
+    return skeletonOf(bytes, vectors);
   } catch {
-    return undefined;
+    return null;
   }
 }
 

@@ -2,10 +2,12 @@ import type { ServiceError } from "../../../../canon/error.ts";
 import type { UpstreamFailure } from "../../../../canon/failure.ts";
 import { isJsonObject } from "../../../../canon/json.ts";
 import type { RerankRequest, RerankResult } from "../../../../canon/unary/rerank.ts";
-import { readConverseError, readException } from "../../../bedrock-converse/read-error.ts";
+import { readConverseError } from "../../../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../../../dialect.ts";
 import { parseAnswerBytes } from "../../../json-bytes.ts";
 import { faultyAnswer } from "../../answer-codes.ts";
+import { bedrockErrorIn } from "../../bedrock.ts";
+import { truncationLosses } from "../../truncation.ts";
 import type { UnaryUpstream } from "../../upstream.ts";
 import { readRanking, wantedResults } from "./ranking.ts";
 import { foreignRefusal, priorityLosses } from "./refusals.ts";
@@ -38,17 +40,15 @@ function formatBedrock(request: RerankRequest, { endpoint }: Target): FormattedR
       },
     },
   };
-  return { path: PATH, body, headers: [], losses: priorityLosses(request) };
+  return { path: PATH, body, headers: [], losses: [...priorityLosses(request), ...truncationLosses(request)] };
 }
 
 function parseAnswer(bytes: Uint8Array, request: RerankRequest): RerankResult | UpstreamFailure {
   const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) return faultyAnswer("not_json");
-  const { results, message, __type: type, nextToken } = answer;
-  // An error has a message and no results.
-  if (results === undefined && typeof message === "string") {
-    return readException(typeof type === "string" ? type : undefined, answer);
-  }
+  const { results, nextToken } = answer;
+  const error = results === undefined ? bedrockErrorIn(answer) : null;
+  if (error !== null) return error;
   // There is a next page, and better results may stand on it.
   if (nextToken !== undefined && nextToken !== null) return faultyAnswer("result_count");
   return readRanking(results, "relevanceScore", request, { inputTokens: null, searchUnits: null, model: null });

@@ -2,13 +2,15 @@ import type { ServiceError } from "../../../../canon/error.ts";
 import type { UpstreamFailure } from "../../../../canon/failure.ts";
 import { isJsonObject } from "../../../../canon/json.ts";
 import type { RerankRequest, RerankResult } from "../../../../canon/unary/rerank.ts";
-import { readConverseError } from "../../../bedrock-converse/read-error.ts";
-import { readCohereError, readErrorObject } from "../../../cohere-chat/read-error.ts";
 import type { FormattedRequest, Target } from "../../../dialect.ts";
 import { parseAnswerBytes } from "../../../json-bytes.ts";
 import { faultyAnswer } from "../../answer-codes.ts";
+import { countIn, textIn } from "../../answer-members.ts";
+import { invokePath } from "../../bedrock.ts";
+import { cohereErrorIn, readCohereModelError } from "../../cohere-errors.ts";
+import { truncationLosses } from "../../truncation.ts";
 import type { UnaryUpstream } from "../../upstream.ts";
-import { countIn, modelIn, readRanking, wantedResults } from "./ranking.ts";
+import { readRanking, wantedResults } from "./ranking.ts";
 import { documentLimitRefusal, priorityLosses } from "./refusals.ts";
 
 /** Where providers answer, after their base URL. */
@@ -22,7 +24,7 @@ export const cohereReranker: UnaryUpstream<RerankRequest, RerankResult> = {
   format: (request, target) =>
     target.provider.flags.includes("bedrock_invoke") ? formatInvoke(request, target) : formatOwn(request, target),
   parseAnswer,
-  readError,
+  readError: readCohereModelError,
 };
 
 function formatOwn(request: RerankRequest, { endpoint }: Target): FormattedRequest {
@@ -36,10 +38,10 @@ function formatOwn(request: RerankRequest, { endpoint }: Target): FormattedReque
     ...(maxTokensPerDocument === null ? {} : { max_tokens_per_doc: maxTokensPerDocument }),
     ...(priority === null ? {} : { priority }),
   };
-  return { path: PATH, body, headers: [], losses: [] };
+  return { path: PATH, body, headers: [], losses: truncationLosses(request) };
 }
 
-function formatInvoke(request: RerankRequest, { endpoint }: Target): FormattedRequest | ServiceError {
+function formatInvoke(request: RerankRequest, target: Target): FormattedRequest | ServiceError {
   const refusal = documentLimitRefusal(request);
   if (refusal !== null) return refusal;
   const { query, documents, topN, extras } = request;
@@ -50,26 +52,20 @@ function formatInvoke(request: RerankRequest, { endpoint }: Target): FormattedRe
     ...(topN === null ? {} : { top_n: wantedResults(request) }),
     api_version: INVOKE_VERSION,
   };
-  const path = `/model/${encodeURIComponent(endpoint.upstreamModel)}/invoke`;
-  return { path, body, headers: [], losses: priorityLosses(request) };
+  const losses = [...priorityLosses(request), ...truncationLosses(request)];
+  return { path: invokePath(target), body, headers: [], losses };
 }
 
 function parseAnswer(bytes: Uint8Array, request: RerankRequest): RerankResult | UpstreamFailure {
   const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) return faultyAnswer("not_json");
-  const { results, message, meta } = answer;
-  // An error has a message and no results.
-  if (results === undefined && typeof message === "string") return readErrorObject(answer);
+  const { results, meta } = answer;
+  const error = results === undefined ? cohereErrorIn(answer) : null;
+  if (error !== null) return error;
   const counts = isJsonObject(meta) ? meta : {};
   return readRanking(results, "relevance_score", request, {
     inputTokens: countIn(counts["tokens"], "input_tokens"),
     searchUnits: countIn(counts["billed_units"], "search_units"),
-    model: modelIn(answer),
+    model: textIn(answer, "model"),
   });
-}
-
-/** Bedrock's errors have a status and codes of their own; Cohere has none of these. */
-function readError(status: number, bytes: Uint8Array): UpstreamFailure {
-  const failure = readCohereError(status, bytes);
-  return failure.code === null ? readConverseError(status, bytes) : failure;
 }

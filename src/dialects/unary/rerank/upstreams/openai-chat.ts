@@ -7,8 +7,10 @@ import { parseAnswerBytes } from "../../../json-bytes.ts";
 import { deploymentHost } from "../../../openai-chat/deployment-paths.ts";
 import { errorIn, readChatError, readErrorFrame } from "../../../openai-chat/read-error.ts";
 import { faultyAnswer } from "../../answer-codes.ts";
+import { countIn, textIn } from "../../answer-members.ts";
+import { truncationLosses } from "../../truncation.ts";
 import type { UnaryUpstream } from "../../upstream.ts";
-import { countIn, modelIn, readRanking, wantedResults } from "./ranking.ts";
+import { readRanking, wantedResults } from "./ranking.ts";
 import { foreignRefusal, priorityLosses } from "./refusals.ts";
 
 /** Where providers answer, after their base URL. */
@@ -36,7 +38,11 @@ function formatJina(request: RerankRequest, target: Target): FormattedRequest | 
     ...(target.provider.flags.includes("no_return_documents") ? {} : { return_documents: false }),
   };
   const plain = { path: PATH, body, headers: [] };
-  return { ...plain, path: (hosted(plain, target) ?? plain).path, losses: priorityLosses(request) };
+  return {
+    ...plain,
+    path: (hosted(plain, target) ?? plain).path,
+    losses: [...priorityLosses(request), ...truncationLosses(request)],
+  };
 }
 
 function parseAnswer(bytes: Uint8Array, request: RerankRequest): RerankResult | UpstreamFailure {
@@ -49,6 +55,6 @@ function parseAnswer(bytes: Uint8Array, request: RerankRequest): RerankResult | 
     // The model makes no text, so the total is what it read.
     inputTokens: countIn(usage, "prompt_tokens") ?? countIn(usage, "total_tokens"),
     searchUnits: countIn(usage, "search_units"),
-    model: modelIn(answer),
+    model: textIn(answer, "model"),
   });
 }

@@ -1,5 +1,5 @@
 import type { UpstreamFailure } from "../../../../canon/failure.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../../canon/json.ts";
+import { isJsonObject, type JsonValue } from "../../../../canon/json.ts";
 import type { RankedDocument, RerankRequest, RerankResult } from "../../../../canon/unary/rerank.ts";
 import { faultyAnswer } from "../../answer-codes.ts";
 
@@ -51,15 +51,4 @@ function isPlace(index: JsonValue | undefined, documents: number): index is numb
 /** Best first; equals as they stood in the request, so that the same scores give the same order. */
 function byScore(left: RankedDocument, right: RankedDocument): number {
   return right.score - left.score || left.index - right.index;
-}
-
-/** A count of an answer; `null` where there is none, or a number that counts nothing: Bedrock says -1 for what it does not know. */
-export function countIn(object: JsonValue | undefined, name: string): number | null {
-  const value = isJsonObject(object) ? object[name] : null;
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
-}
-
-/** What an answer calls the model; `null` where it does not say. */
-export function modelIn({ model }: JsonObject): string | null {
-  return typeof model === "string" && model !== "" ? model : null;
 }

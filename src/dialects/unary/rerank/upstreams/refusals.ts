@@ -1,13 +1,11 @@
 import { invalidRequest, type ServiceError } from "../../../../canon/error.ts";
 import type { Loss } from "../../../../canon/generate/loss.ts";
 import type { RerankRequest } from "../../../../canon/unary/rerank.ts";
-import { Ledger, Members } from "../../../members.ts";
+import { refuseExtras } from "../../extras.ts";
 
 /** The 400 for what only the surface's own protocol can be told; `null` where a request says nothing of the kind. */
 export function foreignRefusal(request: RerankRequest): ServiceError | null {
-  const ledger = new Ledger();
-  new Members(request.extras, "", ledger).close();
-  return ledger.result("forward") ?? documentLimitRefusal(request);
+  return refuseExtras(request.extras) ?? documentLimitRefusal(request);
 }
 
 /** The decision keeps such requests away; one that gets here all the same must not lose what it says. */

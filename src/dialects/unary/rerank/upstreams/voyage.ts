@@ -6,8 +6,9 @@ import type { FormattedRequest, Target } from "../../../dialect.ts";
 import { parseAnswerBytes } from "../../../json-bytes.ts";
 import { errorIn, readChatError, readErrorFrame } from "../../../openai-chat/read-error.ts";
 import { faultyAnswer } from "../../answer-codes.ts";
+import { countIn, textIn } from "../../answer-members.ts";
 import type { UnaryUpstream } from "../../upstream.ts";
-import { countIn, modelIn, readRanking, wantedResults } from "./ranking.ts";
+import { readRanking, wantedResults } from "./ranking.ts";
 import { foreignRefusal, priorityLosses } from "./refusals.ts";
 
 /** Where providers answer, after their base URL. */
@@ -31,7 +32,7 @@ function formatVoyage(request: RerankRequest, { endpoint }: Target): FormattedRe
     documents,
     ...(topN === null ? {} : { top_k: wantedResults(request) }),
     // Texts that are too long are cut in silence unless told otherwise.
-    truncation: mayTruncate,
+    truncation: mayTruncate ?? false,
     return_documents: false,
   };
   return { path: PATH, body, headers: [], losses: priorityLosses(request) };
@@ -45,6 +46,6 @@ function parseAnswer(bytes: Uint8Array, request: RerankRequest): RerankResult | 
   return readRanking(answer["data"], "relevance_score", request, {
     inputTokens: countIn(answer["usage"], "total_tokens"),
     searchUnits: null,
-    model: modelIn(answer),
+    model: textIn(answer, "model"),
   });
 }

@@ -1,0 +1,85 @@
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+const COLON = 0x3a;
+
+/**
+ * Whether all readers of JSON understand an answer alike, so that what we checked is what the caller reads. Where an object has a name twice some take
+ * the first value and some the last; an `index` that is not written as digits (`1.0`, `-0`) is a whole number to some, a fraction or an error to others.
+ * White space and the way of escaping mean nothing.
+ *
+ * Strings are passed over at the engine's speed; everything else is looked at once.
+ *
+ * @param json text that is known to be JSON.
+ */
+export function hasOneMeaning(json: string): boolean {
+  const names: Set<string>[] = [];
+  let place = 0;
+  while (place < json.length) {
+    const unit = json.charCodeAt(place);
+    if (unit !== QUOTE) {
+      if (unit === OPEN) names.push(new Set());
+      else if (unit === CLOSE) names.pop();
+      place += 1;
+      continue;
+    }
+    const end = afterString(json, place);
+    const next = afterSpace(json, end);
+    // Only a name has a colon after it.
+    if (json.charCodeAt(next) === COLON) {
+      const name = nameOf(json.slice(place, end));
+      const known = names.at(-1);
+      if (known === undefined || known.has(name)) return false;
+      known.add(name);
+      if (name === "index" && !isPlain(json, afterSpace(json, next + 1))) return false;
+    }
+    place = end;
+  }
+  return true;
+}
+
+function nameOf(quoted: string): string {
+  if (!quoted.includes("\\")) return quoted.slice(1, -1);
+  const name: string = JSON.parse(quoted);
+  return name;
+}
+
+/** Whether the value that begins at `start` is a whole number in digits alone, or no number at all. */
+function isPlain(json: string, start: number): boolean {
+  let place = start;
+  while (isDigit(json.charCodeAt(place))) place += 1;
+  const next = json.charAt(place);
+  return place === start ? next !== "-" : next !== "." && next !== "e" && next !== "E";
+}
+
+function isDigit(unit: number): boolean {
+  return unit >= 0x30 && unit <= 0x39;
+}
+
+/** Place after the string that begins at `open`. */
+function afterString(json: string, open: number): number {
+  let quote = open;
+  do {
+    quote = json.indexOf('"', quote + 1);
+    if (quote === -1) return json.length;
+  } while (isEscaped(json, quote));
+  return quote + 1;
+}
+
+/** Whether an odd number of backslashes stands before a quote inside a string. The string's own quote ends the count. */
+function isEscaped(json: string, quote: number): boolean {
+  let place = quote - 1;
+  while (json.charCodeAt(place) === BACKSLASH) place -= 1;
+  return (quote - place) % 2 === 0;
+}
+
+/** The four characters that JSON allows between its tokens. */
+function afterSpace(json: string, start: number): number {
+  let place = start;
+  for (;;) {
+    const unit = json.charCodeAt(place);
+    if (unit !== 0x20 && unit !== 0x0a && unit !== 0x0d && unit !== 0x09) return place;
+    place += 1;
+  }
+}

@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../src/canon/json.ts";
+import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
+import { openApiDocument } from "../../src/http/contract/openapi.ts";
+
+interface Described {
+  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required: boolean }[];
+  readonly responses: Readonly<Record<string, JsonObject>>;
+}
+
+const { paths } = openApiDocument("0.0.0") as unknown as {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+};
+
+function described(path: string): Described {
+  const [operation] = Object.values(paths[path] ?? {});
+  if (operation === undefined) throw new Error(`${path} is not described`);
+  return operation;
+}
+
+function headersOf(path: string): readonly string[] {
+  return (described(path).parameters ?? []).filter((parameter) => parameter.in === "header").map(({ name }) => name);
+}
+
+const EVERYWHERE = ["x-client-request-id"];
+const INFERENCE = [...EVERYWHERE, "x-request-timeout-ms", "x-max-attempts"];
+const UNARY = [...INFERENCE, "Idempotency-Key"];
+
+describe("/openapi.json", () => {
+  it.each<[string, readonly string[]]>([
+    ["/v1/chat/completions", INFERENCE],
+    ["/api/v1/messages/count_tokens", INFERENCE],
+    ["/v1/embeddings", [...UNARY, "x-max-batch-size"]],
+    ["/v1/rerank", UNARY],
+    ["/v2/rerank", UNARY],
+    ["/v1/moderations", UNARY],
+    ["/v1/models", EVERYWHERE],
+    ["/v1/models/{id}", EVERYWHERE],
+    ["/v1/route/simulate", EVERYWHERE],
+    ["/status", EVERYWHERE],
+  ])("names the headers that %s reads", (path, headers) => {
+    expect(headersOf(path)).toEqual(headers);
+    for (const parameter of described(path).parameters ?? []) {
+      if (parameter.in === "header") expect(parameter).toMatchObject({ required: false, description: /\w/ });
+    }
+  });
+
+  it("names 408 where a body is read", () => {
+    for (const { path, body } of ENDPOINTS) {
+      const { responses } = described(path);
+      expect(Object.keys(responses).includes("408"), path).toBe(body !== null);
+      if (body !== null) expect(responses["408"]).toHaveProperty("description", expect.stringMatching(/in time/));
+    }
+  });
+});
