@@ -10,6 +10,8 @@ import { Shared } from "./shared.ts";
 export interface Connection {
   readonly provider: ProviderRow;
   readonly dispatcher: Dispatcher;
+  /** Scheme and host that are called. */
+  readonly origin: string;
   /** Path of the base URL, without a slash at the end. */
   readonly pathPrefix: string;
   /** Names and values by turns, credentials included; never logged. */
@@ -76,6 +78,7 @@ export class ConnectionPools {
     const authorize = this.#authorize(provider, way, taken);
     return {
       provider,
+      origin: target,
       dispatcher: this.#pools.take(pool, () => openPool(target, provider)),
       gate,
       gateOf: this.#gateOf(gate, provider, endpoints, taken),

@@ -96,6 +96,18 @@ export class Itinerary {
     return this.#places.some(({ tries, closed }, place) => place !== this.#at && tries === 0 && !closed);
   }
 
+  /** Takes the next fresh place for a call beside the one that is under way; it is not tried again. `null` where there is none to spare. */
+  takeFresh(): number | null {
+    if (this.#attempts + 1 >= this.#maxAttempts) return null;
+    const place = this.#places.findIndex(({ tries, closed }, index) => index !== this.#at && tries === 0 && !closed);
+    const taken = this.#places[place];
+    if (taken === undefined) return null;
+    taken.tries = 1;
+    taken.closed = true;
+    this.#attempts += 1;
+    return place;
+  }
+
   /**
    * What follows the failure of the place that was last given; the first place is 0. `null`: the request has failed.
    *

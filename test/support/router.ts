@@ -146,10 +146,11 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
 }
 
 /** Waits for something that is about to be; fails loudly after two seconds. */
-export async function until(holds: () => boolean): Promise<void> {
-  const end = performance.now() + 2_000;
+/** @param limit milliseconds. */
+export async function until(holds: () => boolean, limit = 2_000): Promise<void> {
+  const end = performance.now() + limit;
   while (!holds()) {
-    if (performance.now() > end) throw new Error("waited two seconds in vain");
+    if (performance.now() > end) throw new Error(`waited ${limit} ms in vain`);
     await new Promise((resolve) => {
       setTimeout(resolve, 2);
     });

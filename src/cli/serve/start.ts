@@ -3,6 +3,7 @@ import type { Diagnostic } from "../../canon/diagnostic.ts";
 import { ConnectionPools } from "../../dispatch/connections.ts";
 import { contractSha256, openApiDocument } from "../../http/contract/openapi.ts";
 import { healthSettingsOf, SnapshotHolder, type Runtime, type ServerLimits } from "../../http/runtime.ts";
+import { startProber } from "../../dispatch/probes/prober.ts";
 import { Places } from "../../dispatch/places/places.ts";
 import { stickyKeys } from "../../dispatch/places/sticky-key.ts";
 import { RunningRequests } from "../../http/unary/joined.ts";
@@ -94,6 +95,11 @@ async function open(
   const snapshots = new SnapshotHolder(built.snapshot);
   const state = { accepting: true, reloadFailed: false };
   const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, limits });
+  const stopProbes = startProber(runtime.places, () => {
+    const { decider, connections } = snapshots.current;
+    return { table: decider.table, connections };
+  });
+  opened.add(() => Promise.resolve(stopProbes()));
   // The admin listener is opened first, so that it is closed last: /readyz answers while the public one drains.
   const admin = await listenOn(runtime, "admin", options.adminHost, options.adminPort);
   opened.add(() => admin.close(0));

@@ -22,6 +22,8 @@ export interface GatherJob {
   readonly deadline: number;
   /** Calls for one part, at least 1. */
   readonly maxAttempts: number;
+  /** Milliseconds after which a part without an answer is asked for at a second place too; `null`: never. */
+  readonly hedgeAfter: number | null;
   /** Bytes of all answers together. */
   readonly maxAnswerBytes: number;
   /** Told how every call went. */

@@ -1,6 +1,6 @@
 import type { Candidate } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
-import { failureOf, type FailureKind } from "../../canon/failure.ts";
+import { failureOf, type FailureKind, type UpstreamFailure } from "../../canon/failure.ts";
 import type { Loss } from "../../canon/generate/loss.ts";
 import type { UnaryPart } from "../../dialects/unary/surface.ts";
 import type { UnaryResult } from "../../dialects/unary/upstream.ts";
@@ -12,16 +12,20 @@ import { Pause } from "../pause.ts";
 import type { AttemptTally } from "./attempt-tally.ts";
 import type { GatherJob } from "./gather.ts";
 import type { Siblings } from "./siblings.ts";
-import { UnaryAttempt, type AttemptEnd } from "./unary-attempt.ts";
+import { UnaryAttempt } from "./unary-attempt.ts";
 
-export type PartRunEnd =
-  | {
-      readonly result: UnaryResult;
-      readonly bytes: Uint8Array;
-      readonly candidate: Candidate;
-      readonly losses: readonly Loss[];
-    }
-  | { readonly failure: ServiceError };
+/** A part's answer, and where it came from. */
+interface PartResult {
+  readonly result: UnaryResult;
+  readonly bytes: Uint8Array;
+  readonly candidate: Candidate;
+  readonly losses: readonly Loss[];
+}
+
+/** How one place fared. */
+type PlaceEnd = PartResult | { readonly failure: UpstreamFailure };
+
+export type PartRunEnd = PartResult | { readonly failure: ServiceError };
 
 /** Why a part is not run to its end: nobody waits for it, or another part of the request has failed. */
 export type GivenUp = Extract<FailureKind, "client_closed" | "abandoned">;
@@ -33,9 +37,10 @@ export class PartRun {
   readonly #tally: AttemptTally;
   readonly #siblings: Siblings;
   readonly #failed: FailedAttempt[] = [];
-  #attempt: UnaryAttempt | null = null;
-  /** What the last call left out of the request. */
-  #losses: readonly Loss[] = [];
+  /** Under way: one, or two where the second is a hedge. */
+  readonly #attempts = new Set<UnaryAttempt>();
+  /** Calls that another place has answered sooner. */
+  readonly #abandoned = new WeakSet<UnaryAttempt>();
   readonly #pause = new Pause();
   /** Ends a wait in a queue; made where there is one. */
   #left: AbortController | null = null;
@@ -56,11 +61,8 @@ export class PartRun {
       if (step.pause > 0) await this.#pause.of(step.pause);
       const candidate = plan[step.place];
       if (candidate === undefined) throw new Error("part: no such place");
-      const end: AttemptEnd =
-        this.#givenUp === null
-          ? await this.#tryPlace(candidate, itinerary.hasFresh)
-          : { failure: failureOf(this.#givenUp), status: null };
-      if ("result" in end) return { result: end.result, bytes: end.bytes, candidate, losses: this.#losses };
+      const end = await this.#hedged(candidate, itinerary);
+      if ("result" in end) return end;
       this.#failed.push({ endpoint: candidate.endpoint.id, failure: end.failure });
       step = itinerary.next(end.failure, performance.now(), random());
     }
@@ -71,21 +73,50 @@ export class PartRun {
   cancel(why: GivenUp): void {
     this.#givenUp = why;
     this.#left?.abort();
-    this.#attempt?.cancel();
+    for (const attempt of this.#attempts) attempt.cancel();
     this.#pause.end();
   }
 
+  /** The first answer of two places, where the first is slow and the route allows a second call; otherwise the one place's. */
+  async #hedged(candidate: Candidate, itinerary: Itinerary): Promise<PlaceEnd> {
+    const { hedgeAfter, plan } = this.#job;
+    const first = this.#tryPlace(candidate, itinerary.hasFresh);
+    if (hedgeAfter === null || !itinerary.hasFresh) return first;
+    const patience = new Pause();
+    const early = await Promise.race([first, patience.of(hedgeAfter)]);
+    patience.end();
+    if (early !== undefined) return early;
+    const place = this.#givenUp === null ? itinerary.takeFresh() : null;
+    const other = place === null ? undefined : plan[place];
+    if (other === undefined) return first;
+    const second = this.#tryPlace(other, true);
+    const winner = await firstResult(first, second);
+    // Whoever is slower is given up; it ends at once, and its line of the evidence says why.
+    for (const attempt of this.#attempts) this.#abandon(attempt);
+    const [firstEnd, secondEnd] = await Promise.all([first, second]);
+    if ("failure" in secondEnd && winner === null) {
+      this.#failed.push({ endpoint: other.endpoint.id, failure: secondEnd.failure });
+    }
+    return winner ?? firstEnd;
+  }
+
+  #abandon(attempt: UnaryAttempt): void {
+    this.#abandoned.add(attempt);
+    attempt.cancel();
+  }
+
   /** @param hasOther another place is fresh: then this one's queue is not waited in. */
-  async #tryPlace(candidate: Candidate, hasOther: boolean): Promise<AttemptEnd> {
+  async #tryPlace(candidate: Candidate, hasOther: boolean): Promise<PlaceEnd> {
+    if (this.#givenUp !== null) return { failure: failureOf(this.#givenUp) };
     // A part whose turn comes too late is not sent: that is no call, and no line of the evidence.
-    if (performance.now() >= this.#job.deadline) return { failure: failureOf("timeout_total"), status: null };
+    if (performance.now() >= this.#job.deadline) return { failure: failureOf("timeout_total") };
     const connection = this.#job.connections.get(candidate.endpoint.provider);
     if (connection === undefined) return this.#notTried(candidate, "credentials_missing");
     const leave = await this.#enter(candidate, connection, hasOther);
     if (leave === null) return this.#notTried(candidate, this.#givenUp ?? "saturated");
     try {
       // It may have been given up in the moment in which the place became free.
-      if (this.#givenUp !== null) return { failure: failureOf(this.#givenUp), status: null };
+      if (this.#givenUp !== null) return { failure: failureOf(this.#givenUp) };
       return await this.#call(candidate, connection);
     } finally {
       leave();
@@ -111,32 +142,38 @@ export class PartRun {
     return leave;
   }
 
-  async #call(candidate: Candidate, connection: Connection): Promise<AttemptEnd> {
-    const { deadline, ownDialect } = this.#job;
-    const call = this.#part.callTo(this.#job.targetOf(candidate));
-    this.#losses = call.losses;
+  async #call(candidate: Candidate, connection: Connection): Promise<PlaceEnd> {
+    const { deadline, ownDialect, places, targetOf } = this.#job;
+    const { id, dialect } = candidate.endpoint;
+    const call = this.#part.callTo(targetOf(candidate));
     const attempt = new UnaryAttempt(call, connection, deadline, this.#siblings);
     const startedAt = performance.now();
-    const { id } = candidate.endpoint;
-    this.#attempt = attempt;
-    this.#job.places.begin(id);
+    this.#attempts.add(attempt);
+    places.begin(id);
     const ended = await attempt.run();
-    this.#attempt = null;
-    const end = this.#givenUp !== null && "failure" in ended ? { ...ended, failure: failureOf(this.#givenUp) } : ended;
-    const failure = "failure" in end ? end.failure : null;
-    const translated = candidate.endpoint.dialect !== ownDialect;
+    this.#attempts.delete(attempt);
+    const why = this.#givenUp ?? (this.#abandoned.has(attempt) ? "abandoned" : null);
+    const failure = "failure" in ended ? (why === null ? ended.failure : failureOf(why)) : null;
     const now = performance.now();
     const duration = now - startedAt;
     // The whole answer is the first that there is to see.
-    const firstToken = failure === null ? duration : null;
-    this.#job.places.end(id, { failure, firstToken, tokensPerSecond: null }, now);
-    this.#tally.add(candidate, connection.simulated, translated, failure, end.status, duration);
-    return end;
+    places.end(id, { failure, firstToken: failure === null ? duration : null, tokensPerSecond: null }, now);
+    this.#tally.add(candidate, connection.simulated, dialect !== ownDialect, failure, ended.status, duration);
+    if ("result" in ended) return { result: ended.result, bytes: ended.bytes, candidate, losses: call.losses };
+    return { failure: failure ?? ended.failure };
   }
 
-  #notTried(candidate: Candidate, kind: FailureKind): AttemptEnd {
+  #notTried(candidate: Candidate, kind: FailureKind): PlaceEnd {
     const failure = failureOf(kind);
     this.#tally.add(candidate, false, false, failure, null, 0);
-    return { failure, status: null };
+    return { failure };
   }
+}
+
+/** The first of two that has a result; `null` where neither has. */
+async function firstResult(left: Promise<PlaceEnd>, right: Promise<PlaceEnd>): Promise<PartResult | null> {
+  const either = await Promise.race([left, right]);
+  if ("result" in either) return either;
+  const [leftEnd, rightEnd] = await Promise.all([left, right]);
+  return "result" in leftEnd ? leftEnd : "result" in rightEnd ? rightEnd : null;
 }

@@ -152,6 +152,7 @@ class UnaryCarrier {
       deadline: this.#bounds.deadline,
       maxAttempts: Math.min(this.#bounds.maxAttempts, this.#route.maxAttempts),
       maxAnswerBytes: runtime.limits.answerBytes,
+      hedgeAfter: this.#route.hedgeAfter,
       random: Math.random,
     });
     const result = gathering.run().then((gathered): UnaryWork => {

@@ -11,6 +11,8 @@ import { endpoint, model, provider } from "../../support/table.ts";
 /** How a stub provider answers one call. */
 export type Reply =
   | { readonly kind: "ok" | "permuted" | "short" | "never" | "reset" }
+  /** After a while. */
+  | { readonly kind: "slow"; readonly status: number }
   | { readonly kind: "status"; readonly status: number; readonly retryAfter?: string };
 
 /** What the stub providers were asked, and how many calls were under way at most. */
@@ -57,21 +59,23 @@ function stub(id: string, ledger: Ledger, replyTo: (inputs: readonly string[]) =
       } as unknown as Dispatcher.DispatchController;
       handler.onRequestStart?.(controller, {});
       const reply = replyTo(inputs);
-      setImmediate(() => {
+      const answer = (): void => {
         if (!open || reply.kind === "never") return;
         if (reply.kind === "reset") {
           end();
           handler.onResponseError?.(controller, Object.assign(new Error("reset"), { code: "ECONNRESET" }));
           return;
         }
-        const status = reply.kind === "status" ? reply.status : 200;
+        const status = "status" in reply ? reply.status : 200;
         const headers =
           reply.kind === "status" && reply.retryAfter !== undefined ? { "retry-after": reply.retryAfter } : {};
         handler.onResponseStart?.(controller, status, headers, "");
         handler.onResponseData?.(controller, Buffer.from(JSON.stringify(answerOf(reply, inputs))));
         end();
         handler.onResponseEnd?.(controller, {});
-      });
+      };
+      if (reply.kind === "slow") setTimeout(answer, 30);
+      else setImmediate(answer);
       return true;
     },
   };
@@ -145,6 +149,7 @@ export function estateOf(stubs: readonly Stubbed[], ledger: Ledger): Estate {
       const connection = {
         provider: row,
         dispatcher: stub(id, ledger, reply) as Dispatcher,
+        origin: "http://stub.invalid",
         pathPrefix: "",
         headers: [],
         simulated: false,
