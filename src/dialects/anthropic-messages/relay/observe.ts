@@ -41,6 +41,9 @@ const SAID_IN_BLOCK = [
   "citations",
 ] as const;
 
+/** Events that cannot follow themselves. */
+const ONCE: ReadonlySet<unknown> = new Set(["content_block_start", "content_block_stop", "message_delta"]);
+
 /**
  * Watches a relayed messages stream (protocols.md §3.4). Whole events go through as they are, unknown ones too. `message_stop` alone says that
  * the answer is whole; an error event, text that is not JSON, or an end without it is a failure.
@@ -53,6 +56,7 @@ class MessagesObserver implements AnswerStream {
   #begun = false;
   /** Something has followed the beginning. */
   #continued = false;
+  #lastData = "";
   #finish: FinishReason | null = null;
   failure: UpstreamFailure | null = null;
   hasOutput = false;
@@ -104,6 +108,7 @@ class MessagesObserver implements AnswerStream {
       this.failure = readErrorFrame(event["error"]);
       return false;
     }
+    if (this.#isRepeated(type, data)) return false;
     const isContent = CONTENT_EVENTS.has(type);
     // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be another answer.
     if (type === "message_start" ? this.#continued : isContent && !this.#begun) return this.#refuse("malformed");
@@ -117,6 +122,13 @@ class MessagesObserver implements AnswerStream {
     }
     this.hasOutput ||= this.done || this.#says(type, event);
     return true;
+  }
+
+  /** A block begins and ends once, and what has been said of the message is said: the same again, word for word, is the same event. */
+  #isRepeated(type: unknown, data: string): boolean {
+    const isRepeated = ONCE.has(type) && data === this.#lastData;
+    this.#lastData = data;
+    return isRepeated;
   }
 
   /** A reason that is told at the beginning ends nothing yet. */

@@ -76,6 +76,7 @@ class ResponsesStreamObserver implements AnswerStream {
   /** The resource of the last lifecycle event. */
   #response: JsonObject | null = null;
   #nextSequence = 0;
+  #lastData = "";
   #finish: FinishReason | null = null;
   usage: TokenUsage | null = null;
   failure: UpstreamFailure | null = null;
@@ -141,9 +142,10 @@ class ResponsesStreamObserver implements AnswerStream {
       return;
     }
     if (type === null) return this.#fail("malformed");
-    this.#count(value);
+    if (this.#isRepeated(value, data)) return;
     const isPrelude = PRELUDE.has(type);
     if (!isPrelude && !TERMINALS.has(type)) {
+      this.#count(value);
       this.#output.take(type, value);
       this.hasOutput ||= saysOutput(type, value);
       this.#begun = true;
@@ -153,7 +155,9 @@ class ResponsesStreamObserver implements AnswerStream {
     const { response } = value;
     if (!isJsonObject(response)) return this.#fail("malformed");
     this.#takeResource(type, response, isPrelude);
+    // What ends the client's stream in its place has its number.
     if (this.failure !== null) return;
+    this.#count(value);
     events.push(isFullResource(response) ? bytes : this.#filled(type, data));
     this.#begun = true;
     this.done = !isPrelude;
@@ -177,6 +181,13 @@ class ResponsesStreamObserver implements AnswerStream {
     const { response } = event;
     const filled = fillResource(isJsonObject(response) ? response : {}, this.#context);
     return formatSseEvent(JSON.stringify({ ...event, response: filled }), type);
+  }
+
+  /** The number says which event it is: the same one again, word for word, is not a second one. */
+  #isRepeated(event: JsonObject, data: string): boolean {
+    const isRepeated = typeof event["sequence_number"] === "number" && data === this.#lastData;
+    this.#lastData = data;
+    return isRepeated;
   }
 
   #count(event: JsonObject): void {
