@@ -94,7 +94,7 @@ export function route(
     title: "",
     primary,
     fallbacks,
-    tiers: [primary, ...fallbacks].map((id) => ({ endpoints: [id], balance: "order", weights: [1] })),
+    tiers: [primary, ...fallbacks].map((place) => ({ endpoints: [place], balance: "order", weights: [1] })),
     // Each place once: what is tried again is tested where it is meant.
     maxAttempts: 1 + fallbacks.length,
     maxEjectedShare: 0.5,
