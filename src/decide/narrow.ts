@@ -1,5 +1,5 @@
 import type { Candidate } from "../canon/decision.ts";
-import type { ProviderPreferences, SortKey } from "../canon/preferences.ts";
+import type { ProviderPreferences, SortKey, SortPreference } from "../canon/preferences.ts";
 import type { Balance, RoutingTable } from "../canon/table.ts";
 import { planOf, tiersOf } from "./candidates.ts";
 import type { Trace } from "./trace.ts";
@@ -159,10 +159,15 @@ function reorder({ order, sort }: ProviderPreferences, candidates: readonly Cand
     return planOf(tiers, balance);
   }
   if (order === undefined && sort === undefined) return candidates;
-  const sorted =
-    sort?.by === "price" ? candidates.toSorted((left, right) => totalPrice(left) - totalPrice(right)) : candidates;
+  const sorted = sort === undefined ? candidates : byPrice(sort, candidates);
   const single = placesIn(order, sorted).flatMap((group) => group.map((candidate) => [candidate]));
   return planOf(single, "order");
+}
+
+/** The cheapest first; of every model its own, models in the order of their first candidate, unless the caller compares them too. */
+function byPrice({ partition }: SortPreference, candidates: readonly Candidate[]): readonly Candidate[] {
+  const groups = partition === "none" ? [candidates] : byModel(candidates);
+  return groups.flatMap((group) => group.toSorted((left, right) => totalPrice(left) - totalPrice(right)));
 }
 
 /** How a tier is shared whose order is measured; a sort by price is none. */

@@ -17,10 +17,10 @@ export interface AttemptResult {
   readonly firstToken: number | null;
 }
 
-/** Of a place that was not asked. */
-export function notTried(kind: FailureKind): AttemptResult {
+/** Of a place that was not asked. @param code see `UpstreamFailure`. */
+export function notTried(kind: FailureKind, code: string | null = null): AttemptResult {
   return {
-    failure: failureOf(kind),
+    failure: { ...failureOf(kind), code },
     status: null,
     finish: null,
     usage: null,

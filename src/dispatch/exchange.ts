@@ -44,7 +44,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** When the stream must have said something; `Infinity` where nothing is waited for. */
   #outputDue: number;
   /** When the provider's own time for one attempt has passed. The request's deadline may come before. */
-  readonly #attemptEnds: number;
+  #attemptEnds: number;
   /** Since when the client does not read: the provider's silence is not its fault. `null` while it does. */
   #pausedAt: number | null = null;
 
@@ -123,9 +123,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const now = performance.now();
     this.#silenceEnds = now + this.#request.timeouts.idle;
     this.#outputDue += now - this.#pausedAt;
+    this.#attemptEnds += now - this.#pausedAt;
     this.#pausedAt = null;
     // The timer has not looked at it while the client did not read.
-    if (this.#outputDue !== Infinity) this.#rearm(now);
+    this.#rearm(now);
     this.#controller?.resume();
   }
 
@@ -167,8 +168,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   /** The first moment at which something has taken too long. */
   #due(): number {
-    const quiet = this.#pausedAt === null ? Math.min(this.#silenceEnds, this.#outputDue) : Infinity;
-    return Math.min(quiet, this.#attemptEnds, this.#request.deadline);
+    // While the client does not read, nothing that takes long is the provider's fault.
+    if (this.#pausedAt !== null) return this.#request.deadline;
+    return Math.min(this.#silenceEnds, this.#outputDue, this.#attemptEnds, this.#request.deadline);
   }
 
   #rearm(now: number): void {

@@ -33,14 +33,18 @@ const REMEDIES: Readonly<Record<FailureKind, Remedy>> = {
   error_frame: "again",
   too_large: "elsewhere",
   credentials_missing: "elsewhere",
-  // Whoever could wait has waited in the queue.
+  // Whoever could wait has waited in the queue; those who could not are told apart by `NOT_WAITED`.
   saturated: "elsewhere",
   client_closed: "stop",
   abandoned: "stop",
 };
 
+/** Code of a place that was passed over because its calls were taken and another place was fresh: nobody has waited there yet. */
+export const NOT_WAITED = "not_waited";
+
 /** A timeout that the provider itself has told of (408) was quick. */
-export function remedyFor({ kind, status }: UpstreamFailure): Remedy {
+export function remedyFor({ kind, status, code }: UpstreamFailure): Remedy {
+  if (kind === "saturated" && code === NOT_WAITED) return "again";
   return kind === "timeout_first_byte" && status !== null ? "again" : REMEDIES[kind];
 }
 
@@ -91,15 +95,19 @@ export class Itinerary {
     this.#deadline = deadline;
   }
 
-  /** Whether another place has not been tried yet: nobody waits in a queue while there is one. */
-  get hasFresh(): boolean {
-    return this.#places.some(({ tries, closed }, place) => place !== this.#at && tries === 0 && !closed);
+  /** Whether a place that is worth trying has not been tried yet: nobody waits in a queue while there is one. */
+  hasFresh(isWorthTrying: (place: number) => boolean): boolean {
+    return this.#places.some(
+      ({ tries, closed }, place) => place !== this.#at && tries === 0 && !closed && isWorthTrying(place),
+    );
   }
 
   /** Takes the next fresh place for a call beside the one that is under way; it is not tried again. `null` where there is none to spare. */
-  takeFresh(): number | null {
+  takeFresh(isWorthTrying: (place: number) => boolean): number | null {
     if (this.#attempts + 1 >= this.#maxAttempts) return null;
-    const place = this.#places.findIndex(({ tries, closed }, index) => index !== this.#at && tries === 0 && !closed);
+    const place = this.#places.findIndex(
+      ({ tries, closed }, index) => index !== this.#at && tries === 0 && !closed && isWorthTrying(index),
+    );
     const taken = this.#places[place];
     if (taken === undefined) return null;
     taken.tries = 1;
@@ -121,7 +129,9 @@ export class Itinerary {
     const remedy = remedyFor(failure);
     if (remedy === "stop" || this.#attempts >= this.#maxAttempts) return null;
     failed.closed = remedy === "elsewhere" || failed.tries >= TRIES;
-    failed.readyAt = now + (failure.retryAfter ?? random * this.#longestPause());
+    // There is a queue to wait in, which knows better than any pause when a place is free.
+    const pause = failure.kind === "saturated" ? 0 : (failure.retryAfter ?? random * this.#longestPause());
+    failed.readyAt = now + pause;
     const fresh = this.#places.findIndex(({ tries, closed }) => tries === 0 && !closed);
     return this.#go(fresh === -1 ? this.#readiest() : fresh, now);
   }

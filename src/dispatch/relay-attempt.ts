@@ -3,6 +3,7 @@ import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
 import type { FinishReason } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
+import type { Timeouts } from "../canon/table.ts";
 import type { AnswerStream, Ending, WholeAnswer } from "../dialects/dialect.ts";
 import type { Passage } from "../dialects/translation/passage.ts";
 import type { AttemptResult } from "./attempt-result.ts";
@@ -12,6 +13,7 @@ import { decompressorFor, type Decompressor } from "./decompress.ts";
 import { Exchange, type ExchangeListener } from "./exchange.ts";
 import { failureError } from "./failure-error.ts";
 import { Outbox } from "./outbox.ts";
+import { toldFailure } from "./places/told-failure.ts";
 import type { RelayJob } from "./relay-plan.ts";
 import { readRetryAfter } from "./retry-after.ts";
 
@@ -65,7 +67,7 @@ export class RelayAttempt implements ExchangeListener {
         path: `${connection.pathPrefix}${passage.path}`,
         headers: passage.headers.length === 0 ? connection.headers : [...connection.headers, ...passage.headers],
         body: passage.body,
-        timeouts: connection.provider.timeouts,
+        timeouts: timeoutsFor(connection.provider.timeouts, job.request.shape.stream),
         deadline: job.deadline,
         awaitsOutput: job.request.shape.stream,
       },
@@ -169,7 +171,7 @@ export class RelayAttempt implements ExchangeListener {
 
   async #endAnswer(received: Uint8Array): Promise<void> {
     const { ending, bytes } = judged(this.#passage, received);
-    if (ending.failure !== null) return this.#finish(ending.failure, null, ending.usage);
+    if (ending.failure !== null) return this.#finish(toldFailure(ending.failure), null, ending.usage);
     try {
       await this.#job.durable;
     } catch {
@@ -242,8 +244,9 @@ export class RelayAttempt implements ExchangeListener {
   }
 
   /** After the first byte the failure is said in the stream's own grammar; before it the plan goes on. */
-  #failStream(failure: UpstreamFailure, usage: TokenUsage | null): void {
+  #failStream(said: UpstreamFailure, usage: TokenUsage | null): void {
     if (this.#ended) return;
+    const failure = toldFailure(said);
     if (this.#firstByteAt !== null && this.#stream !== null) {
       const error = failureError([{ endpoint: this.#candidate.endpoint.id, failure }]);
       this.#client.end(this.#stream.fail(error));
@@ -280,14 +283,17 @@ export class RelayAttempt implements ExchangeListener {
 
 const EMPTY = new Uint8Array(0);
 
+/** A whole answer begins when it is finished: only its whole time says that it takes too long. */
+function timeoutsFor(timeouts: Timeouts, isStream: boolean): Timeouts {
+  return isStream ? timeouts : { ...timeouts, firstByte: timeouts.total };
+}
+
 /** The whole answer as the client gets it; one that cannot be read or printed (nested beyond the stack) is malformed. */
 function judged(passage: Passage, received: Uint8Array): WholeAnswer {
   try {
     return passage.answer(received);
   } catch {
-    return {
-      ending: { failure: failureOf("malformed"), finish: null, usage: null, losses: [] },
-      bytes: EMPTY,
-    };
+    const ending = { failure: failureOf("malformed"), finish: null, usage: null, losses: [] };
+    return { ending, bytes: EMPTY };
   }
 }

@@ -9,9 +9,9 @@ import type { Passage } from "../dialects/translation/passage.ts";
 import { learnt, NOTHING_LEARNT, notTried, type AttemptResult } from "./attempt-result.ts";
 import type { ClientAnswer } from "./client-answer.ts";
 import type { Connection } from "./connections.ts";
-import { failureError } from "./failure-error.ts";
+import { failureError, wasAsked } from "./failure-error.ts";
 import type { Leave } from "./gates/gate.ts";
-import { Itinerary, type Step } from "./itinerary.ts";
+import { Itinerary, NOT_WAITED, type Step } from "./itinerary.ts";
 import { Pause } from "./pause.ts";
 import type { CallOutcome, PlaceBook } from "./places/places.ts";
 import { RelayAttempt } from "./relay-attempt.ts";
@@ -21,6 +21,8 @@ export interface RelayJob {
   readonly request: InferenceRequest;
   /** In the order to try them; at least one. */
   readonly plan: readonly Candidate[];
+  /** How many of them, from the first, are in service: those behind are out for their health, and tried last. */
+  readonly inService: number;
   /** The way to a candidate. */
   readonly passageTo: (candidate: Candidate) => Passage;
   readonly connections: ReadonlyMap<string, Connection>;
@@ -116,7 +118,7 @@ class PlanRun {
       if (this.#gone) break;
       const candidate = plan[step.place];
       if (candidate === undefined) throw new Error("relay: no such place");
-      const result = await this.#tryPlace(candidate, itinerary.hasFresh);
+      const result = await this.#tryPlace(candidate, itinerary.hasFresh(this.#isWorthTrying));
       const { finish, usage, firstByteAt, failure } = result;
       const known = { ...this.#known(), finish, usage, firstByteAt };
       if (this.#gone) return { ...known, terminal: "client_closed", error: null };
@@ -129,6 +131,13 @@ class PlanRun {
     }
     return this.#failed();
   }
+
+  /** Nobody passes a queue by for a place that is out, or that cannot be called at all. */
+  readonly #isWorthTrying = (place: number): boolean => {
+    const { plan, inService, connections } = this.#job;
+    const candidate = plan[place];
+    return candidate !== undefined && place < inService && connections.has(candidate.endpoint.provider);
+  };
 
   async #failed(): Promise<RelayOutcome> {
     // An error is an answer too.
@@ -159,9 +168,12 @@ class PlanRun {
     let translated = false;
     if (connection === undefined) {
       result = notTried("credentials_missing");
-    } else if (leave === null || this.#gone) {
+    } else if (this.#gone) {
+      // In a queue, or in the moment in which a place became free: nobody was called.
       leave?.();
-      result = notTried(this.#gone ? "client_closed" : "saturated");
+      return notTried("client_closed");
+    } else if (leave === null) {
+      result = notTried("saturated", hasOther ? NOT_WAITED : null);
     } else {
       try {
         const passage = this.#job.passageTo(candidate);
@@ -182,13 +194,14 @@ class PlanRun {
   }
 
   async #attempt(candidate: Candidate, connection: Connection, passage: Passage): Promise<AttemptResult> {
-    const number = this.#attempts.length + 1;
+    // Places that were not asked are no attempts.
+    const number = 1 + this.#attempts.filter(({ failure }) => failure === null || wasAsked(failure)).length;
     const attempt = new RelayAttempt(this.#job, candidate, connection, passage, number, this.#client);
     this.#current = attempt;
     const { places } = this.#job;
     const { id } = candidate.endpoint;
     const startedAt = performance.now();
-    places.begin(id);
+    places.begin(id, startedAt);
     let outcome: CallOutcome = NOTHING_LEARNT;
     try {
       const result = await attempt.run();

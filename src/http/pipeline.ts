@@ -136,7 +136,7 @@ async function relay(
   const outcome = await relayPlan(
     {
       request,
-      plan: arrangedPlan(call.runtime, decision, route, request, call.incoming.headers),
+      ...arrangedPlan(call.runtime, decision, route, request, call.incoming.headers),
       places: call.runtime.places,
       passageTo: (candidate) => {
         const target = targetOf(table, candidate.endpoint);

@@ -122,6 +122,35 @@ describe("a failure that may pass", () => {
     expect(response.headers.get("retry-after")).toBe("20");
   });
 
+  it("is not the caller's own, said in an answer that had begun with 200", async () => {
+    const frame = { error: { message: "secret", code: "context_length_exceeded" } };
+    const strict = await startUpstream((response, call) => {
+      if (!call.body.includes('"stream":true')) return answerJson(response, frame);
+      startSse(response);
+      response.end(sse(frame));
+    });
+    const other = await startUpstream((response) => answerJson(response));
+    const router = await startRouter({ table: tableOver([strict, other], { health: HEALTH }) });
+    for (const body of [hello, streamed, hello]) {
+      const response = await post(router, body);
+      expect(response.status).toBe(400);
+      expect(await errorOf(response)).toMatchObject({ code: "context_length_exceeded" });
+    }
+    expect(other.calls).toHaveLength(0);
+    expect(await statusOf(router)).toEqual({});
+  });
+
+  it("is not waited for because of a date that is none", async () => {
+    for (const value of ["-1", "+5", "1,2", "foo 5", "tomorrow"]) {
+      const limited = await startUpstream(failing(429, { "retry-after": value }));
+      const well = await startUpstream((response) => answerJson(response));
+      const router = await startRouter({ table: tableOver([limited, well]) });
+      for (let count = 0; count < 2; count += 1) expect(placeOf(await post(router, hello))).toBe("b");
+      // Nothing usable was said: the usual time out holds.
+      expect(limited.calls, value).toHaveLength(1);
+    }
+  });
+
   it("is never the caller's own: 400 goes nowhere else and not again", async () => {
     const upstreams = [await startUpstream(failing(400)), await startUpstream((response) => answerJson(response))];
     const router = await startRouter({ table: routed(upstreams, { maxAttempts: 4 }) });
@@ -248,6 +277,33 @@ describe("health", () => {
     expect(limited.calls).toHaveLength(2);
   });
 
+  it("is believed of the last one standing once its calls go well, before its time is over", async () => {
+    let isIll = true;
+    const upstream = await startUpstream((response) => (isIll ? failing(500)(response) : answerJson(response)));
+    const health = { ...HEALTH, ejection: 60_000, longestEjection: 60_000 };
+    const router = await startRouter({ table: tableOver([upstream], { health }) });
+    for (let count = 0; count < 2; count += 1) await post(router, hello);
+    expect(await statusOf(router)).toMatchObject({ a: { state: "ejected" } });
+    isIll = false;
+    for (let count = 0; count < 3; count += 1) expect((await post(router, hello)).status).toBe(200);
+    expect(await statusOf(router)).toEqual({});
+  });
+
+  it("is not judged by clients that do not read", async () => {
+    const large = await startUpstream((response) => {
+      startSse(response);
+      response.write(sse(delta("x".repeat(60_000))).repeat(400));
+    });
+    const timeouts = { connect: 1_000, firstByte: 2_000, firstToken: 2_000, idle: 2_000, total: 300 };
+    const router = await startRouter({ table: tableOver([large], { timeouts, health: HEALTH }) });
+    const readers = await Promise.all([post(router, streamed), post(router, streamed)]);
+    await pause(600);
+    expect(await statusOf(router)).toEqual({});
+    for (const reader of readers) await reader.body?.cancel();
+    await router.settled(2);
+    expect(router.outcomes.map(({ terminal }) => terminal)).toEqual(["client_closed", "client_closed"]);
+  });
+
   it("is not touched by what callers do wrong", async () => {
     const strict = await startUpstream(failing(400));
     const router = await startRouter({ table: tableOver([strict], { health: HEALTH }) });
@@ -293,7 +349,7 @@ describe("health", () => {
     const places = new Places(healthSettingsOf(router.snapshots));
     const failure = { kind: "server_error", status: 500, retryAfter: null, code: null } as const;
     for (let count = 0; count < 2; count += 1) {
-      places.begin("a");
+      places.begin("a", performance.now());
       places.end("a", { failure, firstToken: null, tokensPerSecond: null }, performance.now());
     }
     const { decider, connections } = router.snapshots.current;
@@ -442,6 +498,30 @@ describe("a provider whose calls are all taken", () => {
     await first;
   });
 
+  it.each(["out for its health", "without credentials"])("is waited for where the other place is %s", async (why) => {
+    const { upstream, waiting } = await held();
+    const ill = await startUpstream(failing(500));
+    const health = { ...HEALTH, ejection: 60_000, longestEjection: 60_000 };
+    const queue = { size: 5, wait: 5_000 };
+    const router = await startRouter({
+      table: tableOver([upstream, ill], { maxConcurrency: 1, queue, health }),
+      ...(why === "without credentials" ? { disabled: ["p-b"] } : {}),
+    });
+    if (why === "out for its health") {
+      for (let count = 0; count < 2; count += 1) await post(router, { ...hello, provider: { only: ["p-b"] } });
+    }
+    const before = ill.calls.length;
+    const first = post(router, hello);
+    await until(() => waiting.length === 1);
+    const second = post(router, hello);
+    await pause(50);
+    waiting[0]?.();
+    await until(() => waiting.length === 2);
+    waiting[1]?.();
+    expect([(await first).status, (await second).status]).toEqual([200, 200]);
+    expect(ill.calls).toHaveLength(before);
+  });
+
   it("is not waited for by a client that has gone", async () => {
     const { upstream, waiting } = await held();
     const router = await startRouter({
@@ -461,7 +541,8 @@ describe("a provider whose calls are all taken", () => {
     leaving.abort();
     expect(await second).toBe("left");
     await router.settled(1);
-    expect(router.outcomes[0]).toMatchObject({ terminal: "client_closed" });
+    // Nobody was called, so there is nothing to tell of.
+    expect(router.outcomes[0]).toMatchObject({ terminal: "client_closed", attempts: [] });
     waiting[0]?.();
     await first;
     await pause(30);

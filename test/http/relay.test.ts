@@ -175,10 +175,15 @@ describe("fallback before the first byte", () => {
     ],
   ] as const)("after %s", async (_, answer, failure) => {
     const silent = await startUpstream((response) => answer(response));
-    const good = await startUpstream((response) => answerJson(response));
+    const good = await startUpstream((response, call) => {
+      if (!call.body.includes('"stream":true')) return answerJson(response);
+      startSse(response);
+      response.end(sse(delta("hi", "stop")) + sse("[DONE]"));
+    });
     const timeouts = { connect: 500, firstByte: 60, idle: 60, firstToken: 10_000, total: 5_000 };
     const router = await startRouter({ table: tableOver([silent, good], { timeouts }) });
-    const response = await post(router, hello);
+    // A whole answer begins when it is finished: only a stream has a first byte to wait for.
+    const response = await post(router, failure === "timeout_first_byte" ? streamed : hello);
     expect(response.status).toBe(200);
     await response.text();
     await router.settled(1);

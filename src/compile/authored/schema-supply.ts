@@ -100,9 +100,13 @@ export const provider: Schema = object(
       connect: ref("duration", "Until the connection stands.", {
         default: DEFAULT_TIMEOUTS.connect,
       }),
-      first_byte: ref("duration", "From the request sent to the answer's headers.", {
-        default: DEFAULT_TIMEOUTS.first_byte,
-      }),
+      first_byte: ref(
+        "duration",
+        "From the request sent to the answer's headers. A chat answer that is not streamed begins when it is finished, so only `total` watches it.",
+        {
+          default: DEFAULT_TIMEOUTS.first_byte,
+        },
+      ),
       idle: ref("duration", "Longest silence between two pieces of an answer.", {
         default: DEFAULT_TIMEOUTS.idle,
       }),

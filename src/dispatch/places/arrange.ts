@@ -10,6 +10,8 @@ export interface Circumstances extends TierCircumstances {
   /** Largest share of the plan that may be put last for its health, 0 to 1; one candidate never is. */
   readonly maxEjectedShare: number;
   readonly preferences: ProviderPreferences | null;
+  /** A policy or the caller has said which places come first: what the caller prefers acts inside the tiers only. */
+  readonly isOrdered: boolean;
 }
 
 /** A candidate that was put last. */
@@ -35,8 +37,11 @@ export interface Arrangement {
  */
 export function arrange(plan: readonly Candidate[], circumstances: Circumstances): Arrangement {
   if (plan.length < 2) return { order: plan, out: [], trial: null };
-  const balanced = tiersOf(plan).flatMap((tier) => orderTier(tier, circumstances));
-  return byHealth(byPreferredSpeed(balanced, circumstances), circumstances);
+  const tiers = tiersOf(plan).map((tier) => orderTier(tier, circumstances));
+  const quickFirst = circumstances.isOrdered
+    ? tiers.flatMap((tier) => byPreferredSpeed(tier, circumstances))
+    : byPreferredSpeed(tiers.flat(), circumstances);
+  return byHealth(quickFirst, circumstances);
 }
 
 function tiersOf(plan: readonly Candidate[]): readonly (readonly Candidate[])[] {
@@ -49,7 +54,7 @@ function tiersOf(plan: readonly Candidate[]): readonly (readonly Candidate[])[] 
   return tiers;
 }
 
-/** Behind all others whatever their tier: the caller would rather have a fallback that is quick than a primary that is not. */
+/** Behind all others given: where nobody has ordered them, the caller would rather have a fallback that is quick than a primary that is not. */
 function byPreferredSpeed(plan: readonly Candidate[], circumstances: Circumstances): readonly Candidate[] {
   const { preferred_max_latency: latency, preferred_min_throughput: throughput } = circumstances.preferences ?? {};
   if (latency === undefined && throughput === undefined) return plan;
@@ -91,8 +96,8 @@ function isLess(tokensPerSecond: number, asked: number): boolean {
 }
 
 /**
- * A half-open endpoint is tried by a request that would go there first anyway: behind another candidate the trial would be kept for a request that mostly
- * never gets there.
+ * A half-open endpoint keeps its place: the request that goes there first has its trial. Behind another candidate the trial is kept for nobody, and taken by
+ * whoever gets there.
  */
 function byHealth(plan: readonly Candidate[], { outlookOf, maxEjectedShare }: Circumstances): Arrangement {
   const outlooks = new Map(plan.map((candidate) => [candidate, outlookOf(candidate.endpoint.id)]));
@@ -103,14 +108,7 @@ function byHealth(plan: readonly Candidate[], { outlookOf, maxEjectedShare }: Ci
   for (const candidate of plan) {
     const outlook = outlooks.get(candidate);
     if (aside.has(candidate)) continue;
-    if (outlook?.state === "half_open" && !outlook.isTaken) {
-      if (inPlace.length === 0) {
-        trial = candidate;
-      } else if (aside.size < limit) {
-        aside.set(candidate, { candidate, why: "ejected", until: outlook.until });
-        continue;
-      }
-    }
+    if (outlook?.state === "half_open" && !outlook.isTaken && inPlace.length === 0) trial = candidate;
     inPlace.push(candidate);
   }
   const out = plan
@@ -137,5 +135,9 @@ function longestOut(
     return outlook.isTaken ? [{ candidate, why: "ejected", until: outlook.until }] : [];
   });
   const longest = out.toReversed().toSorted((left, right) => right.until - left.until);
-  return new Map(longest.slice(0, limit).map((entry) => [entry.candidate, entry]));
+  // A provider that has asked to be left alone is; only what is ill is bounded by the share.
+  const limited = longest.filter(({ why }) => why === "rate_limited").slice(0, plan.length - 1);
+  const ill = longest.filter(({ why }) => why === "ejected");
+  const left = Math.min(limit, plan.length - 1 - limited.length);
+  return new Map([...limited, ...ill.slice(0, Math.max(left, 0))].map((entry) => [entry.candidate, entry]));
 }

@@ -52,6 +52,9 @@ export const DEFAULT_RATE_LIMIT = 5_000;
 /** How long a trial is kept for a request that has not begun it, milliseconds: a request may end before it gets there. */
 export const TRIAL_CLAIM = 5_000;
 
+/** Good calls in a row that take an endpoint back before its time. */
+const SUCCESSES_TO_READMIT = 3;
+
 /** Beyond so many ejections in a row a longer one is always the longest; the power of two stays a finite number. */
 const MOST_DOUBLINGS = 30;
 
@@ -73,6 +76,7 @@ export class Health {
   /** Until then the trial is somebody's; without end once it has begun. */
   #trialUntil = 0;
   #probedAt = -Infinity;
+  #successesWhileOut = 0;
 
   get failuresInARow(): number {
     return this.#failuresInARow;
@@ -92,9 +96,9 @@ export class Health {
     this.#trialUntil = now + TRIAL_CLAIM;
   }
 
-  /** A call begins. A trial that was claimed is under way from now on, for as long as it takes. */
-  begin(): void {
-    if (this.#trialUntil > 0) this.#trialUntil = Infinity;
+  /** A call begins. To an endpoint whose time out is over it is the trial, for as long as it takes. */
+  begin(now: number): void {
+    if (this.#isHalfOpen(now)) this.#trialUntil = Infinity;
   }
 
   /** A call has brought output: enough to readmit the endpoint, though the answer may go on for minutes. */
@@ -108,8 +112,10 @@ export class Health {
     switch (bearing) {
       case "well":
         this.#failuresInARow = 0;
-        if (this.#isHalfOpen(now)) this.#readmit(now);
-        else if (this.#ejectedUntil === null) this.#windowFor(settings).add(false, now);
+        if (this.#ejectedUntil === null) return this.#windowFor(settings).add(false, now);
+        this.#successesWhileOut += 1;
+        // It is asked although it is out where nothing else is left; what began before it was ejected cannot be told from that, a few together can.
+        if (this.#isHalfOpen(now) || this.#successesWhileOut >= SUCCESSES_TO_READMIT) this.#readmit(now);
         return;
       case "ill":
         return this.#fail(settings, now);
@@ -142,6 +148,7 @@ export class Health {
 
   #fail(settings: HealthSettings, now: number): void {
     this.#failuresInARow += 1;
+    this.#successesWhileOut = 0;
     if (this.#isHalfOpen(now)) return this.#eject(settings, now);
     if (this.#ejectedUntil !== null) return;
     const window = this.#windowFor(settings);
@@ -155,6 +162,7 @@ export class Health {
     this.#ejectedUntil = now + Math.min(doubled, settings.longestEjection);
     this.#ejections += 1;
     this.#trialUntil = 0;
+    this.#successesWhileOut = 0;
   }
 
   /** One ejection is forgotten for each of the longest that the endpoint has been well: who falls ill every minute stays out longer each time. */

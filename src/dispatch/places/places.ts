@@ -2,7 +2,7 @@ import type { Candidate } from "../../canon/decision.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import type { HealthSettings, RouteRow } from "../../canon/table.ts";
-import { arrange, type Arrangement } from "./arrange.ts";
+import { arrange, type Arrangement, type Circumstances } from "./arrange.ts";
 import { Health, HEALTHY, type Outlook } from "./health.ts";
 import { Measures, PERCENTILES } from "./measures.ts";
 
@@ -61,7 +61,7 @@ export class Places {
    */
   arrange(
     plan: readonly Candidate[],
-    route: Pick<RouteRow, "maxEjectedShare">,
+    route: Pick<RouteRow, "maxEjectedShare"> & Pick<Circumstances, "isOrdered">,
     preferences: ProviderPreferences | null,
     stickyKey: string | null,
     now: number,
@@ -71,6 +71,7 @@ export class Places {
       measuresOf: (endpointId) => this.#places.get(endpointId)?.measures ?? null,
       outlookOf: (endpointId) => this.#outlookOf(endpointId, now),
       maxEjectedShare: route.maxEjectedShare,
+      isOrdered: route.isOrdered,
       preferences,
       stickyKey,
       now,
@@ -82,10 +83,10 @@ export class Places {
   }
 
   /** A call begins. `end` follows, once, whatever becomes of it. */
-  begin(endpointId: string): void {
+  begin(endpointId: string, now: number): void {
     const place = this.#placeOf(endpointId);
     place.measures.begin();
-    place.health.begin();
+    place.health.begin(now);
   }
 
   /** A call has brought its first output; an endpoint on trial is readmitted without waiting for the end of a long answer. */

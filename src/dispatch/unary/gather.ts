@@ -14,6 +14,8 @@ import { PartRun, type GivenUp } from "./part-run.ts";
 export interface GatherJob {
   readonly task: UnaryTask;
   readonly plan: readonly Candidate[];
+  /** How many of them, from the first, are in service; the others are out for their health. */
+  readonly inService: number;
   /** The wire protocol of the caller. */
   readonly ownDialect: string;
   readonly targetOf: (candidate: Candidate) => Target;

@@ -7,7 +7,7 @@ import type { UnaryResult } from "../../dialects/unary/upstream.ts";
 import type { Connection } from "../connections.ts";
 import { failureError, type FailedAttempt } from "../failure-error.ts";
 import type { Leave } from "../gates/gate.ts";
-import { Itinerary, type Step } from "../itinerary.ts";
+import { Itinerary, NOT_WAITED, remedyFor, type Step } from "../itinerary.ts";
 import { Pause } from "../pause.ts";
 import type { AttemptTally } from "./attempt-tally.ts";
 import type { GatherJob } from "./gather.ts";
@@ -39,8 +39,7 @@ export class PartRun {
   readonly #failed: FailedAttempt[] = [];
   /** Under way: one, or two where the second is a hedge. */
   readonly #attempts = new Set<UnaryAttempt>();
-  /** Calls that another place has answered sooner. */
-  readonly #abandoned = new WeakSet<UnaryAttempt>();
+  readonly #calls = new Set<Promise<PlaceEnd>>();
   readonly #pause = new Pause();
   /** Ends a wait in a queue; made where there is one. */
   #left: AbortController | null = null;
@@ -80,44 +79,52 @@ export class PartRun {
   /** The first answer of two places, where the first is slow and the route allows a second call; otherwise the one place's. */
   async #hedged(candidate: Candidate, itinerary: Itinerary): Promise<PlaceEnd> {
     const { hedgeAfter, plan } = this.#job;
-    const first = this.#tryPlace(candidate, itinerary.hasFresh);
-    if (hedgeAfter === null || !itinerary.hasFresh) return first;
+    const hasOther = itinerary.hasFresh(this.#isWorthTrying);
+    if (hedgeAfter === null || !hasOther) return this.#tryPlace(candidate, hasOther, new Chance());
+    const chances = [new Chance(), new Chance()] as const;
+    const first = this.#tryPlace(candidate, true, chances[0]);
     const patience = new Pause();
     const early = await Promise.race([first, patience.of(hedgeAfter)]);
     patience.end();
     if (early !== undefined) return early;
-    const place = this.#givenUp === null ? itinerary.takeFresh() : null;
+    const place = this.#givenUp === null ? itinerary.takeFresh(this.#isWorthTrying) : null;
     const other = place === null ? undefined : plan[place];
     if (other === undefined) return first;
-    const second = this.#tryPlace(other, true);
-    const winner = await firstResult(first, second);
-    // Whoever is slower is given up; it ends at once, and its line of the evidence says why.
-    for (const attempt of this.#attempts) this.#abandon(attempt);
-    const [firstEnd, secondEnd] = await Promise.all([first, second]);
-    if ("failure" in secondEnd && winner === null) {
-      this.#failed.push({ endpoint: other.endpoint.id, failure: secondEnd.failure });
-    }
-    return winner ?? firstEnd;
+    const second = this.#tryPlace(other, true, chances[1]);
+    const { end, failed } = await settledEnd(first, second);
+    // Whoever is slower is given up; its call ends at once, and its line of the evidence says why.
+    for (const chance of chances) chance.end();
+    await Promise.all(this.#calls);
+    if (failed !== null) this.#failed.push({ endpoint: other.endpoint.id, failure: failed });
+    return end;
   }
 
-  #abandon(attempt: UnaryAttempt): void {
-    this.#abandoned.add(attempt);
-    attempt.cancel();
-  }
+  /** Nobody passes a queue by for a place that is out, or that cannot be called at all. */
+  readonly #isWorthTrying = (place: number): boolean => {
+    const { plan, inService, connections } = this.#job;
+    const candidate = plan[place];
+    return candidate !== undefined && place < inService && connections.has(candidate.endpoint.provider);
+  };
 
   /** @param hasOther another place is fresh: then this one's queue is not waited in. */
-  async #tryPlace(candidate: Candidate, hasOther: boolean): Promise<PlaceEnd> {
+  async #tryPlace(candidate: Candidate, hasOther: boolean, chance: Chance): Promise<PlaceEnd> {
     if (this.#givenUp !== null) return { failure: failureOf(this.#givenUp) };
     // A part whose turn comes too late is not sent: that is no call, and no line of the evidence.
     if (performance.now() >= this.#job.deadline) return { failure: failureOf("timeout_total") };
     const connection = this.#job.connections.get(candidate.endpoint.provider);
-    if (connection === undefined) return this.#notTried(candidate, "credentials_missing");
-    const leave = await this.#enter(candidate, connection, hasOther);
-    if (leave === null) return this.#notTried(candidate, this.#givenUp ?? "saturated");
+    if (connection === undefined) return this.#notTried(candidate, failureOf("credentials_missing"));
+    const leave = await this.#enter(candidate, connection, hasOther, chance);
+    const why = this.#givenUp ?? (chance.isOver ? "abandoned" : null);
+    if (leave === null) {
+      if (why !== null) return { failure: failureOf(why) };
+      return this.#notTried(candidate, { ...failureOf("saturated"), code: hasOther ? NOT_WAITED : null });
+    }
     try {
-      // It may have been given up in the moment in which the place became free.
-      if (this.#givenUp !== null) return { failure: failureOf(this.#givenUp) };
-      return await this.#call(candidate, connection);
+      // It may have been given up in the moment in which the place became free: nobody was called.
+      if (why !== null) return { failure: failureOf(why) };
+      const call = this.#call(candidate, connection, chance);
+      this.#calls.add(call);
+      return await call.finally(() => this.#calls.delete(call));
     } finally {
       leave();
       this.#siblings.callEnds(connection.provider.id);
@@ -125,11 +132,11 @@ export class PartRun {
   }
 
   /** Calls of this very request are waited for without a queue: one of them will end in a moment. For those of others there is the queue. */
-  async #enter(candidate: Candidate, connection: Connection, hasOther: boolean): Promise<Leave | null> {
+  async #enter(candidate: Candidate, connection: Connection, hasOther: boolean, chance: Chance): Promise<Leave | null> {
     const gate = connection.gateOf(candidate.endpoint);
     const provider = connection.provider.id;
     let leave = gate.tryEnter();
-    while (leave === null && this.#givenUp === null && this.#siblings.callsTo(provider) > 0) {
+    while (leave === null && this.#givenUp === null && !chance.isOver && this.#siblings.callsTo(provider) > 0) {
       await this.#siblings.nextEnd();
       leave = gate.tryEnter();
     }
@@ -142,38 +149,62 @@ export class PartRun {
     return leave;
   }
 
-  async #call(candidate: Candidate, connection: Connection): Promise<PlaceEnd> {
+  async #call(candidate: Candidate, connection: Connection, chance: Chance): Promise<PlaceEnd> {
     const { deadline, ownDialect, places, targetOf } = this.#job;
     const { id, dialect } = candidate.endpoint;
     const call = this.#part.callTo(targetOf(candidate));
     const attempt = new UnaryAttempt(call, connection, deadline, this.#siblings);
     const startedAt = performance.now();
     this.#attempts.add(attempt);
-    places.begin(id);
+    chance.onEnd = () => attempt.cancel();
+    places.begin(id, startedAt);
     const ended = await attempt.run();
     this.#attempts.delete(attempt);
-    const why = this.#givenUp ?? (this.#abandoned.has(attempt) ? "abandoned" : null);
+    const why = this.#givenUp ?? (chance.isOver ? "abandoned" : null);
     const failure = "failure" in ended ? (why === null ? ended.failure : failureOf(why)) : null;
     const now = performance.now();
     const duration = now - startedAt;
-    // The whole answer is the first that there is to see.
-    places.end(id, { failure, firstToken: failure === null ? duration : null, tokensPerSecond: null }, now);
+    // The whole answer is the first that there is to see; a call that was given up for a quicker one took at least so long.
+    const isTimed = failure === null || failure.kind === "abandoned";
+    places.end(id, { failure, firstToken: isTimed ? duration : null, tokensPerSecond: null }, now);
     this.#tally.add(candidate, connection.simulated, dialect !== ownDialect, failure, ended.status, duration);
     if ("result" in ended) return { result: ended.result, bytes: ended.bytes, candidate, losses: call.losses };
     return { failure: failure ?? ended.failure };
   }
 
-  #notTried(candidate: Candidate, kind: FailureKind): PlaceEnd {
-    const failure = failureOf(kind);
+  #notTried(candidate: Candidate, failure: UpstreamFailure): PlaceEnd {
     this.#tally.add(candidate, false, false, failure, null, 0);
     return { failure };
   }
 }
 
-/** The first of two that has a result; `null` where neither has. */
-async function firstResult(left: Promise<PlaceEnd>, right: Promise<PlaceEnd>): Promise<PartResult | null> {
-  const either = await Promise.race([left, right]);
-  if ("result" in either) return either;
-  const [leftEnd, rightEnd] = await Promise.all([left, right]);
-  return "result" in leftEnd ? leftEnd : "result" in rightEnd ? rightEnd : null;
+/** A place's turn, which another place may end by answering sooner. */
+class Chance {
+  isOver = false;
+  /** Ends the call that is under way. */
+  onEnd: (() => void) | null = null;
+
+  end(): void {
+    this.isOver = true;
+    this.onEnd?.();
+  }
+}
+
+/**
+ * The first of two that settles the matter: a result, or a failure after which nothing helps; otherwise the first one's. `failed`: how the second went
+ * wrong, where it did.
+ */
+async function settledEnd(
+  first: Promise<PlaceEnd>,
+  second: Promise<PlaceEnd>,
+): Promise<{ readonly end: PlaceEnd; readonly failed: UpstreamFailure | null }> {
+  const isSettled = (end: PlaceEnd): boolean => "result" in end || remedyFor(end.failure) === "stop";
+  const winner = await Promise.race([
+    first.then((end) => ({ end, failed: null })),
+    second.then((end) => ({ end, failed: "failure" in end ? end.failure : null })),
+  ]);
+  if (isSettled(winner.end)) return winner;
+  const [firstEnd, secondEnd] = await Promise.all([first, second]);
+  const failed = "failure" in secondEnd ? secondEnd.failure : null;
+  return { end: isSettled(secondEnd) ? secondEnd : firstEnd, failed };
 }

@@ -4,6 +4,7 @@ import type { UnaryResult } from "../../dialects/unary/upstream.ts";
 import type { Connection } from "../connections.ts";
 import { decompressorFor, type Decompressor } from "../decompress.ts";
 import { Exchange, type ExchangeListener } from "../exchange.ts";
+import { toldFailure } from "../places/told-failure.ts";
 import { readRetryAfter } from "../retry-after.ts";
 import type { Siblings } from "./siblings.ts";
 
@@ -119,7 +120,7 @@ export class UnaryAttempt implements ExchangeListener {
       // Whatever an upstream can send that a reader of ours cannot bear must not end more than its own request.
       return this.#finish({ failure: failureOf("malformed"), status: 200 });
     }
-    this.#finish("kind" in read ? { failure: read, status: 200 } : { result: read, bytes, status: 200 });
+    this.#finish("kind" in read ? { failure: toldFailure(read), status: 200 } : { result: read, bytes, status: 200 });
   }
 
   #refuse(bytes: Uint8Array): void {

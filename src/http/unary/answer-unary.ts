@@ -144,7 +144,7 @@ class UnaryCarrier {
     const { decision, task } = this.#opened;
     const gathering = new Gathering({
       task,
-      plan: arrangedPlan(runtime, decision, this.#route, this.#request, incoming.headers),
+      ...arrangedPlan(runtime, decision, this.#route, this.#request, incoming.headers),
       places: runtime.places,
       ownDialect: endpoint.surface.dialect,
       targetOf: (candidate) => targetOf(snapshot.decider.table, candidate.endpoint),

@@ -96,6 +96,7 @@ function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome>
   const job = {
     request: { shape: shape({ stream: options.stream ?? false }) } as InferenceRequest,
     plan,
+    inService: plan.length,
     passageTo: () => options.passage ?? passage(),
     connections,
     deadline: performance.now() + 5_000,

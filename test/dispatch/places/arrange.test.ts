@@ -22,6 +22,7 @@ function circumstances(
     outlookOf: (id) => outlooks[id] ?? HEALTHY,
     maxEjectedShare,
     preferences: null,
+    isOrdered: false,
     stickyKey: null,
     now: 0,
     random: seeded(1),
@@ -48,9 +49,19 @@ describe("what is out for its health", () => {
     ["never the only one", "a", { a: ejected(9) }, 1, "a", "", null],
     ["half-open and first: this request's trial", "abc", { a: half(false) }, 0.5, "abc", "", "a"],
     ["half-open and another's trial", "abc", { a: half(true) }, 0.5, "bca", "a", null],
-    ["half-open behind a healthy one", "abc", { b: half(false) }, 0.5, "acb", "b", null],
+    ["half-open behind a healthy one", "abc", { b: half(false) }, 0.5, "abc", "", null],
     ["half-open once those before it are out", "abcd", { a: ejected(9), b: half(false) }, 0.5, "bcda", "a", "b"],
-    ["one trial for one request", "abcd", { a: half(false, -1), b: half(false, -2) }, 0.5, "acdb", "b", "a"],
+    ["one trial for one request", "abcd", { a: half(false, -1), b: half(false, -2) }, 0.5, "abcd", "", "a"],
+    [
+      "limited ones, whatever the share",
+      "abcd",
+      { a: limited(9), b: limited(8), c: limited(7) },
+      0.25,
+      "dcba",
+      "cba",
+      null,
+    ],
+    ["ill ones within what limited ones leave", "abc", { a: limited(9), b: ejected(8) }, 0.34, "cba", "ba", null],
     ["half-open, and no more may be out", "abc", { b: half(false), c: ejected(9) }, 0.34, "abc", "c", null],
   ])("%s", (_, ids, outlooks, share, order, out, trial) => {
     const arrangement = arrange(plan(ids), circumstances(outlooks, share));
@@ -169,7 +180,8 @@ describe("every arrangement", () => {
         expect(new Set(order)).toEqual(new Set(candidates));
         expect(order).toHaveLength(candidates.length);
         expect(out.length).toBeLessThan(candidates.length);
-        expect(out.length).toBeLessThanOrEqual(share * candidates.length + 1e-6);
+        const ill = out.filter(({ why }) => why === "ejected");
+        expect(ill.length).toBeLessThanOrEqual(share * candidates.length + 1e-6);
         expect(order.slice(order.length - out.length)).toEqual(out.map((aside) => aside.candidate));
         const untils = out.map(({ until }) => until);
         expect(untils).toEqual(untils.toSorted((left, right) => left - right));

@@ -151,7 +151,7 @@ describe("a trial", () => {
     expect(health.outlook(SETTINGS, 10_000)).toEqual({ state: "half_open", until: 10_000, isTaken: false });
     health.claimTrial(10_000);
     expect(health.outlook(SETTINGS, 10_000)).toEqual({ state: "half_open", until: 10_000, isTaken: true });
-    health.begin();
+    health.begin(10_000);
     expect(health.outlook(SETTINGS, 9_999_999)).toMatchObject({ isTaken: true });
     health.end(null, SETTINGS, 9_999_999);
     expect(health.outlook(SETTINGS, 9_999_999)).toEqual({ state: "healthy" });
@@ -180,7 +180,7 @@ describe("a trial", () => {
   it.each(FAILURE_KINDS.filter((kind) => BEARINGS[kind] === "nothing"))("goes back after %s", (kind) => {
     const health = ejected();
     health.claimTrial(10_000);
-    health.begin();
+    health.begin(10_000);
     health.end(failure(kind), SETTINGS, 11_000);
     expect(health.outlook(SETTINGS, 11_000)).toEqual({ state: "half_open", until: 10_000, isTaken: false });
   });
@@ -188,7 +188,7 @@ describe("a trial", () => {
   it("goes back after a rate limit, when that is over", () => {
     const health = ejected();
     health.claimTrial(10_000);
-    health.begin();
+    health.begin(10_000);
     health.end(failure("rate_limited", 3_000), SETTINGS, 11_000);
     expect(health.outlook(SETTINGS, 11_000)).toEqual({ state: "rate_limited", until: 14_000 });
     expect(health.outlook(SETTINGS, 14_000)).toEqual({ state: "half_open", until: 10_000, isTaken: false });
@@ -197,7 +197,7 @@ describe("a trial", () => {
   it("is won by the first output: others need not wait for the end of a long answer", () => {
     const health = ejected();
     health.claimTrial(10_000);
-    health.begin();
+    health.begin(10_000);
     health.answering(11_000);
     expect(health.outlook(SETTINGS, 11_000)).toEqual({ state: "healthy" });
   });
@@ -205,7 +205,7 @@ describe("a trial", () => {
   it("is free again after a longer ejection", () => {
     const health = ejected();
     health.claimTrial(10_000);
-    health.begin();
+    health.begin(10_000);
     fail(health, 1, 11_000);
     expect(health.outlook(SETTINGS, 30_999).state).toBe("ejected");
     expect(health.outlook(SETTINGS, 31_000)).toEqual({ state: "half_open", until: 31_000, isTaken: false });

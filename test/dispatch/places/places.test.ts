@@ -10,7 +10,7 @@ import { failure, idsOf, ILL, PROBED, seeded, SETTINGS, tier, WELL } from "./est
 const PLAN = tier(["a", "b", "c"]);
 
 function arranged(places: Places, now: number, share = 0.5): Arrangement {
-  return places.arrange(PLAN, { maxEjectedShare: share }, null, null, now, seeded(1));
+  return places.arrange(PLAN, { maxEjectedShare: share, isOrdered: false }, null, null, now, seeded(1));
 }
 
 function orderOf(places: Places, now: number): string {
@@ -18,7 +18,7 @@ function orderOf(places: Places, now: number): string {
 }
 
 function call(places: Places, id: string, outcome: typeof ILL, now: number): void {
-  places.begin(id);
+  places.begin(id, now);
   places.end(id, outcome, now);
 }
 
@@ -37,7 +37,7 @@ describe("an endpoint that fails", () => {
     const orders = Array.from({ length: 50 }, () => orderOf(places, 10_000));
     expect(orders.filter((order) => order === "abc")).toHaveLength(1);
     expect(orders[0]).toBe("abc");
-    places.begin("a");
+    places.begin("a", 10_000);
     expect(orderOf(places, 60_000)).toBe("bca");
     places.end("a", WELL, 61_000);
     expect(orderOf(places, 61_000)).toBe("abc");
@@ -69,7 +69,7 @@ describe("an endpoint that fails", () => {
             if (trial === null) continue;
             expect(trial.endpoint.id).toBe("a");
             expect(onTrial).toBe(false);
-            places.begin("a");
+            places.begin("a", 10_000);
             onTrial = true;
           } else if (onTrial) {
             const outcome = { well: WELL, ill: ILL, nothing: { ...WELL, failure: failure("client_closed") } }[what];
@@ -88,7 +88,7 @@ describe("an endpoint that fails", () => {
   it("is readmitted by the first output of its trial", () => {
     const places = withoutA();
     orderOf(places, 10_000);
-    places.begin("a");
+    places.begin("a", 10_000);
     places.answering("a", 11_000);
     expect(orderOf(places, 11_000)).toBe("abc");
     places.end("a", WELL, 99_000);
@@ -107,7 +107,7 @@ describe("an endpoint that fails", () => {
 
   it("has no trial for a plan that is only it, and is asked all the same", () => {
     const places = withoutA();
-    const only = places.arrange(tier(["a"]), { maxEjectedShare: 1 }, null, null, 0, seeded(1));
+    const only = places.arrange(tier(["a"]), { maxEjectedShare: 1, isOrdered: false }, null, null, 0, seeded(1));
     expect(idsOf(only.order)).toEqual(["a"]);
     expect(only.out).toEqual([]);
   });
@@ -139,7 +139,7 @@ describe("how an endpoint stands", () => {
     const places = new Places(() => SETTINGS);
     for (const ms of [100, 200, 300]) call(places, "a", { failure: null, firstToken: ms, tokensPerSecond: ms / 10 }, 0);
     call(places, "a", ILL, 0);
-    places.begin("a");
+    places.begin("a", 10_000);
     expect(places.standing("a", 0)).toEqual({
       ...unknown,
       consecutive_failures: 1,
@@ -176,10 +176,10 @@ describe("a reload", () => {
 
   it("keeps calls under way apart from those of a later namesake", () => {
     const places = new Places(() => SETTINGS);
-    places.begin("a");
+    places.begin("a", 10_000);
     places.retain([]);
     expect(places.standing("a", 0).in_flight).toBe(1);
-    places.begin("a");
+    places.begin("a", 10_000);
     places.end("a", ILL, 0);
     expect(places.standing("a", 0)).toMatchObject({ in_flight: 1, consecutive_failures: 1 });
     places.end("a", ILL, 0);
@@ -190,7 +190,7 @@ describe("a reload", () => {
 
   it("that brings an endpoint back while its calls are under way keeps it", () => {
     const places = new Places(() => SETTINGS);
-    places.begin("a");
+    places.begin("a", 10_000);
     places.retain([]);
     places.retain(["a"]);
     places.end("a", ILL, 0);
@@ -227,7 +227,7 @@ describe("memory", () => {
       for (let one = 0; one < calls; one += 1) {
         const now = from + one * 3;
         const [first = ""] = idsOf(arranged(places, now).order);
-        places.begin(first);
+        places.begin(first, now);
         const kind = random() < 0.3 ? "reset" : null;
         const outcome = {
           failure: kind === null ? null : failure(kind),

@@ -129,7 +129,7 @@ export interface Stubbed {
 }
 
 export interface Estate {
-  readonly job: Pick<GatherJob, "plan" | "connections" | "targetOf" | "ownDialect">;
+  readonly job: Pick<GatherJob, "plan" | "inService" | "connections" | "targetOf" | "ownDialect">;
   readonly gates: readonly Gate[];
 }
 
@@ -162,6 +162,7 @@ export function estateOf(stubs: readonly Stubbed[], ledger: Ledger): Estate {
   return {
     job: {
       plan,
+      inService: plan.length,
       connections,
       ownDialect: "openai-chat",
       targetOf: (candidate) => ({

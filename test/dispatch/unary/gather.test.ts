@@ -235,6 +235,24 @@ describe("gathering parts", () => {
     }
   });
 
+  it("does not wait for a call that has not begun, and stops where the second place says that the request is wrong", async () => {
+    const ledger = emptyLedger();
+    const task = echoTask(["x", "y"], 1, false);
+    const slow = { id: "a", maxConcurrency: 1, reply: (): Reply => ({ kind: "never" }) };
+    const bounds = { hedgeAfter: 5, task, deadline: performance.now() + 5_000 };
+    const startedAt = performance.now();
+    const gathered = await new Gathering(jobOf([slow, { id: "b", reply: () => ok }], ledger, bounds)).run();
+    expect(textsOf(gathered)).toEqual([["x"], ["y"]]);
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    const refused = await new Gathering(
+      jobOf([slow, { id: "b", reply: () => ({ kind: "status", status: 400 }) }], emptyLedger(), {
+        ...bounds,
+        task: echoTask(["x"], 1, false),
+      }),
+    ).run();
+    expect(refused.error?.status).toBe(400);
+  });
+
   it("goes on where both of two calls fail", async () => {
     const ledger = emptyLedger();
     let asked = 0;
