@@ -1,11 +1,17 @@
 import type { ObligationKind, PolicySlot, StrippableField, Verdict } from "./policy.ts";
-import type { EndpointRow } from "./table.ts";
+import type { Balance, EndpointRow } from "./table.ts";
 
 /** One place a request may go, in the order of trying. */
 export interface Candidate {
   readonly endpoint: EndpointRow;
   /** `primary` is the route's first choice even where a preference put another one in front. */
   readonly rank: "primary" | "fallback";
+  /** Candidates of one tier are equals, and stand together in the plan: dispatch orders them by what it measures. Ascending from 0. */
+  readonly tier: number;
+  /** How the tier is shared; the same for all its candidates. */
+  readonly balance: Balance;
+  /** The candidate's share where the tier is weighted. */
+  readonly weight: number;
 }
 
 /** What one constraint said; approvals of the table and constraints of policies alike. */
@@ -84,7 +90,10 @@ export interface IfPromoted {
 
 export interface RouteDecision extends DecisionEvidence {
   readonly outcome: "route";
+  /** Tiers are numbered without holes. */
   readonly plan: readonly [Candidate, ...Candidate[]];
+  /** How many places of the plan may be tried, whichever dispatch puts first: 1 where the caller wants no fallbacks; `null`: all. */
+  readonly maxPlaces: number | null;
   readonly edits: RequestEdits;
 }
 

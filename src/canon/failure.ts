@@ -5,6 +5,7 @@ export const FAILURE_KINDS = [
   "reset",
   "timeout_connect",
   "timeout_first_byte",
+  "timeout_first_token",
   "timeout_idle",
   "timeout_attempt",
   "timeout_total",
@@ -35,4 +36,9 @@ export interface UpstreamFailure {
   readonly retryAfter: number | null;
   /** A machine code from a closed list, such as `context_length_exceeded`; never the upstream's own text. */
   readonly code: string | null;
+}
+
+/** A failure of which nothing is known but its kind. */
+export function failureOf(kind: FailureKind): UpstreamFailure {
+  return { kind, status: null, retryAfter: null, code: null };
 }

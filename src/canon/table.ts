@@ -79,7 +79,41 @@ export interface Timeouts {
   readonly firstByte: number;
   /** Longest silence between two pieces of an answer. */
   readonly idle: number;
+  /** From the request sent to the first output of a stream that says something; silence before it is not the client's to wait for. */
+  readonly firstToken: number;
   readonly total: number;
+}
+
+/** When an endpoint of a provider is left out for a while because its calls fail. Times in milliseconds. */
+export interface HealthSettings {
+  /** Failures in a row that take an endpoint out; 0: never for that. */
+  readonly consecutiveFailures: number;
+  /** Share of failed calls in the window that takes it out, 0 to 1; 0: never for that. */
+  readonly failureRatio: number;
+  /** Calls that the window must hold before the share means anything. */
+  readonly minimumCalls: number;
+  readonly window: number;
+  /** How long it is left out the first time; doubled each time in a row, up to `longestEjection`. */
+  readonly ejection: number;
+  readonly longestEjection: number;
+  /** Asked while the endpoint is out, and only then; `null`: the next request probes it. */
+  readonly probe: HealthProbe | null;
+}
+
+/** A request that says whether a provider is there. Its answer's body is not read. */
+export interface HealthProbe {
+  /** Path after the base URL, such as `/models`. */
+  readonly path: string;
+  /** Between two probes. */
+  readonly interval: number;
+}
+
+/** Calls that wait because the limits of a provider or endpoint are reached. */
+export interface QueueSettings {
+  /** Calls that may wait at once; 0: none does. */
+  readonly size: number;
+  /** Longest wait, milliseconds. */
+  readonly wait: number;
 }
 
 /** How long a provider keeps what it is sent: not at all, a stated time, or without a stated end. */
@@ -101,6 +135,8 @@ export interface ProviderRow {
   readonly trainsOnData: boolean;
   readonly timeouts: Timeouts;
   readonly maxConcurrency: number;
+  readonly queue: QueueSettings;
+  readonly health: HealthSettings;
   /** Named, validated deviations from the dialect. Sorted. */
   readonly flags: readonly string[];
   /** Beta flags of the protocol that may be sent to the provider. Sorted. */
@@ -165,6 +201,8 @@ export interface EndpointRow {
   /** What the provider calls the model. */
   readonly upstreamModel: string;
   readonly price: Price | null;
+  /** Calls under way at once; `null`: only the provider's limit holds. */
+  readonly maxConcurrency: number | null;
   /** How much one call that embeds may hold; means nothing for endpoints that do not. */
   readonly batch: BatchLimits;
   /** The model's capabilities as far as the dialect expresses them. Sorted. */
@@ -177,11 +215,37 @@ export interface EndpointRow {
 
 export type UnknownFields = "reject" | "strip" | "forward";
 
+/**
+ * How requests are shared among the endpoints of one tier. `order`: the first that can; `weighted`: by `weights`, at random; `price`: the cheapest first; `latency`: by time to
+ * the first token, the better of two at random; `throughput`: the most tokens a second first; `least_in_flight`; `sticky`: the same caller or conversation
+ * to the same endpoint, for the sake of prompt caches.
+ */
+export const BALANCES = ["order", "weighted", "price", "latency", "throughput", "least_in_flight", "sticky"] as const;
+export type Balance = (typeof BALANCES)[number];
+
+/** Endpoints of one rank. */
+export interface TierRow {
+  /** In the order of the file; at least one. */
+  readonly endpoints: readonly string[];
+  readonly balance: Balance;
+  /** As many as endpoints, in their order, each at least 0 and not all 0; 1 each unless the route says otherwise. */
+  readonly weights: readonly number[];
+}
+
 export interface RouteRow {
   readonly id: string;
   readonly title: string;
   readonly primary: string;
+  /** Every endpoint but the primary, its peers included, in the order of the tiers. */
   readonly fallbacks: readonly string[];
+  /** The same endpoints by rank: the primary and its peers, then each fallback; another route's tiers where it is one. */
+  readonly tiers: readonly TierRow[];
+  /** Calls for one request, whatever the caller allows; at least 1. */
+  readonly maxAttempts: number;
+  /** Largest share of the route's endpoints that may be left out for their health, 0 to 1; one is always left. */
+  readonly maxEjectedShare: number;
+  /** Milliseconds after which a second call is made for a request that has no answer yet; `null`: none. Embeddings and rerank only. */
+  readonly hedgeAfter: number | null;
   /** What happens when a fallback lacks what a request needs: the request is denied, or the fallback is left out. */
   readonly onGap: "deny" | "narrow";
   readonly unknownFields: UnknownFields;

@@ -13,6 +13,7 @@ import { checkProviders } from "./checks/providers.ts";
 import { checkSigning } from "./checks/signing.ts";
 import { checkRegions } from "./checks/regions.ts";
 import { checkRoutes } from "./checks/routes.ts";
+import { checkTimes } from "./checks/times.ts";
 import { checkUsage } from "./checks/usage.ts";
 import { checkWorkspaces } from "./checks/workspaces.ts";
 import type { RouteCode } from "./findings/codes.ts";
@@ -65,6 +66,7 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
   const endpoints = resolveEndpoints(scene);
   const routes = resolveRoutes(scene, endpoints);
   checkProviders(scene);
+  checkTimes(scene);
   checkSigning(scene);
   checkRegions(scene, endpoints);
   checkModels(scene, endpoints);

@@ -1,18 +1,37 @@
 import type { Candidate } from "../canon/decision.ts";
-import type { RouteRow, RoutingTable } from "../canon/table.ts";
+import type { Balance, RouteRow, RoutingTable } from "../canon/table.ts";
 
-/** Every place a route may send a request, in table order: the primary, then its fallbacks. */
+/** Every place a route may send a request, in table order: the primary and its peers, then the fallbacks. */
 export function routeCandidates(table: RoutingTable, route: RouteRow): readonly Candidate[] {
   const candidates: Candidate[] = [];
-  const add = (endpointId: string, rank: Candidate["rank"]): void => {
-    const endpoint = table.endpoints[endpointId];
-    // The compiler resolves every reference; a table without the row is a bug that must not become an empty plan.
-    if (endpoint === undefined) throw new Error(`routing table: route ${route.id} names no endpoint ${endpointId}`);
-    candidates.push({ endpoint, rank });
-  };
-  add(route.primary, "primary");
-  for (const fallback of route.fallbacks) add(fallback, "fallback");
+  for (const [tier, { endpoints, balance, weights }] of route.tiers.entries()) {
+    for (const [place, id] of endpoints.entries()) {
+      const endpoint = table.endpoints[id];
+      // The compiler resolves every reference; a table without the row is a bug that must not become an empty plan.
+      if (endpoint === undefined) throw new Error(`routing table: route ${route.id} names no endpoint ${id}`);
+      const rank = id === route.primary ? "primary" : "fallback";
+      candidates.push({ endpoint, rank, tier, balance, weight: weights[place] ?? 1 });
+    }
+  }
   return candidates;
+}
+
+/** The candidates of each tier, in the order of the plan. */
+export function tiersOf(candidates: readonly Candidate[]): readonly (readonly Candidate[])[] {
+  return [...Map.groupBy(candidates, ({ tier }) => tier).values()];
+}
+
+/**
+ * A plan of these tiers, numbered anew from 0 without holes; an empty one is none.
+ *
+ * @param balance how every tier is shared from now on; as its candidates say where absent.
+ */
+export function planOf(tiers: readonly (readonly Candidate[])[], balance?: Balance): readonly Candidate[] {
+  return tiers
+    .filter(({ length }) => length > 0)
+    .flatMap((candidates, tier) =>
+      candidates.map((candidate) => ({ ...candidate, tier, balance: balance ?? candidate.balance })),
+    );
 }
 
 export function endpointIds(candidates: readonly Candidate[]): readonly string[] {

@@ -97,7 +97,8 @@ function decideRoute(
   if (denial !== null) return deepFreeze({ ...common, outcome: "deny", denial });
   // Filters that leave nothing deny above, and no other step empties the list.
   if (first === undefined) throw new Error("decide: an empty plan without a denial");
-  return deepFreeze({ ...common, outcome: "route", plan: [first, ...rest], edits: applied.edits });
+  const maxPlaces = preferences?.allow_fallbacks === false ? 1 : null;
+  return deepFreeze({ ...common, outcome: "route", plan: [first, ...rest], maxPlaces, edits: applied.edits });
 }
 
 interface AppliedEvaluation extends Obliged {
@@ -136,16 +137,24 @@ function evaluationIfPromoted(policies: PolicySet, { verdicts, obligations }: Po
 
 function ifPromoted(earlier: Denial | null, now: AppliedEvaluation, then: AppliedEvaluation): IfPromoted | null {
   if (earlier !== null) return null;
-  const nowPlan = now.denial === null ? endpointIds(now.candidates) : [];
-  const thenPlan = then.denial === null ? endpointIds(then.candidates) : [];
+  const nowPlan = now.denial === null ? now.candidates : [];
+  const thenPlan = then.denial === null ? then.candidates : [];
   const same =
     sameDenial(now.denial, then.denial) &&
-    nowPlan.length === thenPlan.length &&
-    nowPlan.every((id, index) => id === thenPlan[index]) &&
+    samePlan(nowPlan, thenPlan) &&
     (now.denial !== null || sameEdits(now.edits, then.edits));
   if (same) return null;
   const edits = then.denial === null ? then.edits : null;
-  return { outcome: then.denial === null ? "route" : "deny", plan: thenPlan, denial: then.denial, edits };
+  return { outcome: then.denial === null ? "route" : "deny", plan: endpointIds(thenPlan), denial: then.denial, edits };
+}
+
+/** Equals that would be equals no more are a difference, even in the same order. */
+function samePlan(left: readonly Candidate[], right: readonly Candidate[]): boolean {
+  if (left.length !== right.length) return false;
+  return left.every(({ endpoint, tier }, index) => {
+    const other = right[index];
+    return other !== undefined && endpoint.id === other.endpoint.id && tier === other.tier;
+  });
 }
 
 function sameDenial(left: Denial | null, right: Denial | null): boolean {

@@ -1,6 +1,7 @@
 import type { Candidate } from "../canon/decision.ts";
-import type { ProviderPreferences } from "../canon/preferences.ts";
-import type { RoutingTable } from "../canon/table.ts";
+import type { ProviderPreferences, SortKey, SortPreference } from "../canon/preferences.ts";
+import type { Balance, RoutingTable } from "../canon/table.ts";
+import { planOf, tiersOf } from "./candidates.ts";
 import type { Trace } from "./trace.ts";
 
 type Filter = (candidate: Candidate) => boolean;
@@ -41,17 +42,17 @@ export function applyPreferences(
     }
     remaining = kept;
   }
-  for (const member of UNMEASURED) recordUnmeasured(table, preferences, member, trace);
+  for (const member of MEASURED) recordMeasured(table, preferences, member, trace);
   return remaining;
 }
 
-const UNMEASURED = ["sort", "preferred_max_latency", "preferred_min_throughput"] as const;
+const MEASURED = ["sort", "preferred_max_latency", "preferred_min_throughput"] as const;
 
-/** What needs measurements that nobody takes yet leaves the order as it is; the decision says so instead of passing it over. */
-function recordUnmeasured(
+/** What needs measurements cannot be seen in a plan, which knows none; the decision says where it takes effect instead of passing it over. */
+function recordMeasured(
   table: RoutingTable,
   preferences: ProviderPreferences | null,
-  member: (typeof UNMEASURED)[number],
+  member: (typeof MEASURED)[number],
   trace: Trace,
 ): void {
   if (preferences?.[member] === undefined || (member === "sort" && preferences.sort?.by === "price")) return;
@@ -61,7 +62,7 @@ function recordUnmeasured(
     slot: "enforced",
     constraint: member,
     verdict: "pass",
-    reason: "NOT_MEASURED",
+    reason: "ORDERED_AT_DISPATCH",
     failing: [],
     effect: "none",
   });
@@ -133,23 +134,58 @@ export function regionsNamed(table: RoutingTable, name: string): readonly string
   return known ? [name] : null;
 }
 
-/** The order of trying: the caller's `order` first, then `sort`, otherwise the table's order. Stable. */
+/**
+ * The order of trying: the caller's `order` first, then `sort`, otherwise the table's order. Stable; no candidate comes or goes unless the caller wants a
+ * single place: then the first tier is left, of which dispatch tries one.
+ *
+ * `order` and a sort by price leave nothing to choose, so each candidate is a tier of its own. What a sort by latency or throughput chooses
+ * among is a tier: within the caller's `order` all candidates, or (`partition: model`) those of one model.
+ */
 export function orderCandidates(
   preferences: ProviderPreferences | null,
   candidates: readonly Candidate[],
 ): readonly Candidate[] {
   if (preferences === null) return candidates;
-  const { order, sort } = preferences;
-  let ordered = [...candidates];
-  if (sort?.by === "price") ordered = ordered.toSorted((left, right) => totalPrice(left) - totalPrice(right));
-  if (order !== undefined) {
-    const position = ({ endpoint }: Candidate): number => {
-      const index = order.indexOf(endpoint.provider);
-      return index === -1 ? order.length : index;
-    };
-    ordered = ordered.toSorted((left, right) => position(left) - position(right));
+  const ordered = reorder(preferences, candidates);
+  return preferences.allow_fallbacks === false ? (tiersOf(ordered)[0] ?? []) : ordered;
+}
+
+function reorder({ order, sort }: ProviderPreferences, candidates: readonly Candidate[]): readonly Candidate[] {
+  const balance = sort === undefined ? undefined : MEASURED_BALANCE[sort.by];
+  if (sort !== undefined && balance !== undefined) {
+    const tiers = placesIn(order, candidates).flatMap((group) =>
+      sort.partition === "none" ? [group] : byModel(group),
+    );
+    return planOf(tiers, balance);
   }
-  return preferences.allow_fallbacks === false ? ordered.slice(0, 1) : ordered;
+  if (order === undefined && sort === undefined) return candidates;
+  const sorted = sort === undefined ? candidates : byPrice(sort, candidates);
+  const single = placesIn(order, sorted).flatMap((group) => group.map((candidate) => [candidate]));
+  return planOf(single, "order");
+}
+
+/** The cheapest first; of every model its own, models in the order of their first candidate, unless the caller compares them too. */
+function byPrice({ partition }: SortPreference, candidates: readonly Candidate[]): readonly Candidate[] {
+  const groups = partition === "none" ? [candidates] : byModel(candidates);
+  return groups.flatMap((group) => group.toSorted((left, right) => totalPrice(left) - totalPrice(right)));
+}
+
+/** How a tier is shared whose order is measured; a sort by price is none. */
+const MEASURED_BALANCE: Readonly<Partial<Record<SortKey, Balance>>> = { latency: "latency", throughput: "throughput" };
+
+/** The candidates of each provider of `order`, then all others; all together where there is no order. */
+function placesIn(
+  order: readonly string[] | undefined,
+  candidates: readonly Candidate[],
+): readonly (readonly Candidate[])[] {
+  if (order === undefined) return [candidates];
+  const listed = order.filter((provider, index) => order.indexOf(provider) === index);
+  const named = listed.map((provider) => candidates.filter(({ endpoint }) => endpoint.provider === provider));
+  return [...named, candidates.filter(({ endpoint }) => !order.includes(endpoint.provider))];
+}
+
+function byModel(candidates: readonly Candidate[]): readonly (readonly Candidate[])[] {
+  return [...Map.groupBy(candidates, ({ endpoint }) => endpoint.model).values()];
 }
 
 /** Prices of input and output together, as a shop window shows them; unknown prices last. */

@@ -1,6 +1,7 @@
 import type { Candidate, ObligationTrace, RequestEdits } from "../canon/decision.ts";
 import type { PolicyObligation, StrippableField } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
+import { planOf, tiersOf } from "./candidates.ts";
 import { regionsNamed } from "./narrow.ts";
 import { revisionText } from "./verdicts.ts";
 
@@ -12,7 +13,7 @@ export interface Obliged {
 
 /**
  * Of several limits the smallest wins, of several regions the one of the policy that comes first. A preferred region goes
- * before the order that the caller asked for, which still holds within the region and outside of it.
+ * before the order that the caller asked for, which still holds within the region and outside of it. Tiers come back numbered without holes.
  */
 export function applyObligations(
   table: RoutingTable,
@@ -36,21 +37,22 @@ export function applyObligations(
     }
   }
   return {
-    candidates: preferred.length === 0 ? candidates : preferringRegions(candidates, preferred),
+    candidates: planOf(preferringRegions(tiersOf(candidates), preferred)),
     edits: { maxOutputTokens, stripFields: [...stripFields].toSorted() },
   };
 }
 
-/** Stable. */
+/** Stable. Equals of which only some are in the region are equals no more: dispatch would mix them again. */
 function preferringRegions(
-  candidates: readonly Candidate[],
+  tiers: readonly (readonly Candidate[])[],
   preferred: readonly (readonly string[])[],
-): readonly Candidate[] {
+): readonly (readonly Candidate[])[] {
   const place = ({ endpoint }: Candidate): number => {
     const index = preferred.findIndex((regions) => regions.includes(endpoint.region));
     return index === -1 ? preferred.length : index;
   };
-  return candidates.toSorted((left, right) => place(left) - place(right));
+  const places = [...preferred.keys(), preferred.length];
+  return places.flatMap((index) => tiers.map((tier) => tier.filter((candidate) => place(candidate) === index)));
 }
 
 /**

@@ -59,8 +59,14 @@ export interface Ending {
  * Makes the client's stream of the upstream's. A machine: synchronous, pure, exactly one ending (architecture.md, "Streams in the core").
  */
 export interface AnswerStream {
-  /** Takes bytes as they arrive; gives the whole events to send, the first of them with data. An empty list: wait for more. */
+  /** Takes bytes as they arrive; gives the whole events to send. An empty list: wait for more. */
   push(chunk: Uint8Array): readonly Uint8Array[];
+  /**
+   * Set as soon as the provider has said something: a character of text or reasoning, a call's name or arguments, a citation, data, or why the
+   * answer ended. Pings, comments and bare beginnings say nothing: a provider that fails before this can be replaced, as long as the events given
+   * so far have not been sent. What a surface cannot print counts too, so this may be set while there is nothing to send.
+   */
+  readonly hasOutput: boolean;
   /** Set as soon as the stream is known to have gone wrong; nothing after that is sent. */
   readonly failure: UpstreamFailure | null;
   /** Set as soon as the upstream has said that nothing more follows; what it sends after that is not part of the answer. */
@@ -69,7 +75,10 @@ export interface AnswerStream {
   end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] };
   /** What is known of tokens so far, for a stream that is given up. */
   readonly usage: TokenUsage | null;
-  /** What ends a stream that has begun and cannot be finished: never a normal end (protocols.md §2.4, §3). Last call. */
+  /**
+   * What ends a stream that has begun and cannot be finished: never a normal end (protocols.md §2.4, §3). It goes on from the events given so far,
+   * so it is for a client that has got them. Last call.
+   */
   fail(error: ServiceError): Uint8Array;
 }
 

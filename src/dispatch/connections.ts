@@ -1,13 +1,17 @@
 import { Pool, type Dispatcher } from "undici";
 import { canonicalJson } from "../canon/json.ts";
-import type { ProviderRow, RoutingTable } from "../canon/table.ts";
+import type { EndpointRow, ProviderRow, QueueSettings, RoutingTable } from "../canon/table.ts";
 import type { Authorize } from "./credentials/authorize.ts";
+import { Gate } from "./gates/gate.ts";
+import { placeGate, type PlaceGate } from "./gates/gates.ts";
 import { Shared } from "./shared.ts";
 
 /** Everything that a call to one provider needs and that does not change from call to call. */
 export interface Connection {
   readonly provider: ProviderRow;
   readonly dispatcher: Dispatcher;
+  /** Scheme and host that are called. */
+  readonly origin: string;
   /** Path of the base URL, without a slash at the end. */
   readonly pathPrefix: string;
   /** Names and values by turns, credentials included; never logged. */
@@ -16,13 +20,14 @@ export interface Connection {
   readonly authorize?: Authorize;
   /** The simulated upstream answers for this provider. */
   readonly simulated: boolean;
-  /** Shared by every connection to the provider, so that a reload does not double its limit. */
+  /** Shared by every connection to the provider, so that a reload does not double its limit; the limits are those of the table that came last. */
   readonly gate: Gate;
-}
-
-/** A provider's calls under way; one more than `maxConcurrency` is not queued but tried elsewhere. */
-export interface Gate {
-  inFlight: number;
+  /**
+   * What admits calls to an endpoint of the provider: the endpoint's own limit, shared alike, and the provider's.
+   *
+   * @throws {Error} for a row that is none of this table's and provider's; that is a bug of the caller.
+   */
+  readonly gateOf: (endpoint: EndpointRow) => PlaceGate;
 }
 
 /** How a provider is reached: its own host with its secret, or the simulated upstream; `null` leaves it out. */
@@ -40,7 +45,10 @@ export interface Access {
  */
 export class ConnectionPools {
   readonly #pools = new Shared<Pool>();
+  /** By provider id. */
   readonly #gates = new Shared<Gate>();
+  /** By endpoint id; only endpoints with a limit of their own have one. */
+  readonly #endpointGates = new Shared<Gate>();
   /** Shared too, so that a reload neither asks for tokens anew nor loses good ones while their issuer is down. */
   readonly #authorizers = new Shared<Authorize | null>();
 
@@ -50,30 +58,54 @@ export class ConnectionPools {
     access: (provider: ProviderRow) => Access | null,
   ): { readonly connections: ReadonlyMap<string, Connection>; readonly release: () => Promise<void> } {
     const connections = new Map<string, Connection>();
-    const taken: Taken = { pools: [], gates: [], authorizers: [] };
+    const taken: Taken = { pools: [], gates: [], endpointGates: [], authorizers: [] };
+    const endpoints = Map.groupBy(Object.values(table.endpoints), (endpoint) => endpoint.provider);
     for (const provider of Object.values(table.providers)) {
       const way = access(provider);
-      if (way !== null) connections.set(provider.id, this.#connect(provider, way, taken));
+      if (way === null) continue;
+      connections.set(provider.id, this.#connect(provider, endpoints.get(provider.id) ?? [], way, taken));
     }
     return { connections, release: () => this.#release(taken) };
   }
 
-  #connect(provider: ProviderRow, way: Access, taken: Taken): Connection {
+  #connect(provider: ProviderRow, endpoints: readonly EndpointRow[], way: Access, taken: Taken): Connection {
     const { origin, pathname } = new URL(provider.baseUrl);
     const target = way.simulatedOrigin === null ? origin : new URL(way.simulatedOrigin).origin;
     const pool = `${provider.id}|${target}|${provider.maxConcurrency}|${provider.timeouts.connect}`;
     taken.pools.push(pool);
     taken.gates.push(provider.id);
+    const gate = takeGate(this.#gates, provider.id, provider.maxConcurrency, provider.queue);
     const authorize = this.#authorize(provider, way, taken);
     return {
       provider,
+      origin: target,
       dispatcher: this.#pools.take(pool, () => openPool(target, provider)),
-      gate: this.#gates.take(provider.id, () => ({ inFlight: 0 })),
+      gate,
+      gateOf: this.#gateOf(gate, provider, endpoints, taken),
       // The simulated upstream takes any prefix, so that what is tested is what will be called.
       pathPrefix: pathname.replace(/\/$/, ""),
       headers: staticHeaders(provider, way),
       ...(authorize === null ? {} : { authorize }),
       simulated: way.simulatedOrigin !== null,
+    };
+  }
+
+  /** Endpoints wait as their provider's row says: they have no queue of their own in it. */
+  #gateOf(gate: Gate, provider: ProviderRow, endpoints: readonly EndpointRow[], taken: Taken): Connection["gateOf"] {
+    const gates = new Map<string, PlaceGate>();
+    for (const { id, maxConcurrency } of endpoints) {
+      let own: Gate | null = null;
+      if (maxConcurrency !== null) {
+        taken.endpointGates.push(id);
+        own = takeGate(this.#endpointGates, id, maxConcurrency, provider.queue);
+      }
+      gates.set(id, placeGate(gate, own));
+    }
+    return ({ id }) => {
+      const found = gates.get(id);
+      // Let through as one without a limit, it would go unnoticed.
+      if (found === undefined) throw new Error("connections: an endpoint of another table or provider");
+      return found;
     };
   }
 
@@ -87,6 +119,7 @@ export class ConnectionPools {
 
   async #release(taken: Taken): Promise<void> {
     for (const key of taken.gates) this.#gates.release(key);
+    for (const key of taken.endpointGates) this.#endpointGates.release(key);
     for (const key of taken.authorizers) this.#authorizers.release(key);
     const unused = taken.pools.flatMap((key) => this.#pools.release(key) ?? []);
     await Promise.all(unused.map((pool) => pool.close()));
@@ -103,7 +136,15 @@ export class ConnectionPools {
 interface Taken {
   readonly pools: string[];
   readonly gates: string[];
+  readonly endpointGates: string[];
   readonly authorizers: string[];
+}
+
+/** The gate under the id with these limits, whoever uses it already with others. */
+function takeGate(gates: Shared<Gate>, id: string, limit: number, queue: QueueSettings): Gate {
+  const gate = gates.take(id, () => new Gate(limit, queue));
+  gate.setLimits(limit, queue);
+  return gate;
 }
 
 function openPool(origin: string, provider: ProviderRow): Pool {

@@ -22,6 +22,8 @@ export interface ExchangeRequest {
   readonly timeouts: Timeouts;
   /** When the whole request must have ended, on the clock of `performance.now()`. */
   readonly deadline: number;
+  /** The answer is a stream that must say something in time (`Timeouts.firstToken`); the listener calls `outputBegan` when it has. */
+  readonly awaitsOutput: boolean;
 }
 
 /** How long an answer whose last event has been read may take to end before its connection is given up, milliseconds. */
@@ -39,16 +41,19 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #ended = false;
   /** The next moment at which silence becomes a failure. Moved by every chunk; the timer only looks at it. */
   #silenceEnds: number;
+  /** When the stream must have said something; `Infinity` where nothing is waited for. */
+  #outputDue: number;
   /** When the provider's own time for one attempt has passed. The request's deadline may come before. */
-  readonly #attemptEnds: number;
-  /** While the client does not read, the provider's silence is not its fault. */
-  #paused = false;
+  #attemptEnds: number;
+  /** Since when the client does not read: the provider's silence is not its fault. `null` while it does. */
+  #pausedAt: number | null = null;
 
   constructor(request: ExchangeRequest, listener: ExchangeListener) {
     this.#request = request;
     this.#listener = listener;
     const now = performance.now();
     this.#silenceEnds = now + request.timeouts.firstByte;
+    this.#outputDue = request.awaitsOutput ? now + request.timeouts.firstToken : Infinity;
     this.#attemptEnds = now + request.timeouts.total;
   }
 
@@ -69,7 +74,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
     if (this.#ended) return;
     // The provider has not been asked yet; its time begins now.
-    this.#silenceEnds = performance.now() + this.#request.timeouts.firstByte;
+    const now = performance.now();
+    this.#silenceEnds = now + this.#request.timeouts.firstByte;
+    if (this.#request.awaitsOutput) this.#outputDue = now + this.#request.timeouts.firstToken;
     this.#dispatch(connection, [...headers, ...credentials]);
   }
 
@@ -98,18 +105,28 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#ended) return;
     this.#finish();
     this.#timer = setTimeout(() => this.cancel(), DRAIN_TIME);
-    if (this.#paused) this.#controller?.resume();
+    if (this.#pausedAt !== null) this.#controller?.resume();
+  }
+
+  /** The stream has said something: from here on only its silence and its whole time are watched. */
+  outputBegan(): void {
+    this.#outputDue = Infinity;
   }
 
   pause(): void {
-    this.#paused = true;
+    this.#pausedAt ??= performance.now();
     this.#controller?.pause();
   }
 
   resume(): void {
-    if (!this.#paused) return;
-    this.#paused = false;
-    this.#silenceEnds = performance.now() + this.#request.timeouts.idle;
+    if (this.#pausedAt === null) return;
+    const now = performance.now();
+    this.#silenceEnds = now + this.#request.timeouts.idle;
+    this.#outputDue += now - this.#pausedAt;
+    this.#attemptEnds += now - this.#pausedAt;
+    this.#pausedAt = null;
+    // The timer has not looked at it while the client did not read.
+    this.#rearm(now);
     this.#controller?.resume();
   }
 
@@ -145,12 +162,24 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   #watch(): void {
     const now = performance.now();
-    const due = Math.min(this.#paused ? Infinity : this.#silenceEnds, this.#attemptEnds, this.#request.deadline);
-    if (now >= due) {
-      this.#expire(now);
-      return;
-    }
-    this.#timer = setTimeout(() => this.#watch(), Math.max(Math.min(due - now, this.#request.timeouts.idle), 1));
+    if (now >= this.#due()) this.#expire(now);
+    else this.#rearm(now);
+  }
+
+  /** The first moment at which something has taken too long. */
+  #due(): number {
+    // While the client does not read, nothing that takes long is the provider's fault.
+    if (this.#pausedAt !== null) return this.#request.deadline;
+    return Math.min(this.#silenceEnds, this.#outputDue, this.#attemptEnds, this.#request.deadline);
+  }
+
+  #rearm(now: number): void {
+    if (this.#ended) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = setTimeout(
+      () => this.#watch(),
+      Math.max(Math.min(this.#due() - now, this.#request.timeouts.idle), 1),
+    );
   }
 
   #expire(now: number): void {
@@ -164,6 +193,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #expiredKind(now: number): FailureKind {
     if (now >= this.#request.deadline) return "timeout_total";
     if (now >= this.#attemptEnds) return "timeout_attempt";
+    if (this.#outputDue < this.#silenceEnds) return "timeout_first_token";
     return this.#sawHeaders ? "timeout_idle" : "timeout_first_byte";
   }
 

@@ -8,6 +8,7 @@ const SENTENCES: Readonly<Record<FailureKind, string>> = {
   reset: "the provider closed the connection before it answered",
   timeout_connect: "connecting to the provider took too long",
   timeout_first_byte: "the provider did not begin to answer in time",
+  timeout_first_token: "the provider said nothing in time",
   timeout_idle: "the provider stopped sending in the middle of its answer",
   timeout_attempt: "the provider took longer than routes.yaml allows for one attempt",
   timeout_total: "the request's deadline passed",
@@ -31,6 +32,7 @@ const SENTENCES: Readonly<Record<FailureKind, string>> = {
 const TIMEOUTS: ReadonlySet<FailureKind> = new Set([
   "timeout_connect",
   "timeout_first_byte",
+  "timeout_first_token",
   "timeout_idle",
   "timeout_attempt",
   "timeout_total",

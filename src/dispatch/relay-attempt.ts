@@ -1,34 +1,24 @@
 import type { Candidate } from "../canon/decision.ts";
-import type { UpstreamFailure } from "../canon/failure.ts";
+import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
 import type { FinishReason } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
+import type { Timeouts } from "../canon/table.ts";
 import type { AnswerStream, Ending, WholeAnswer } from "../dialects/dialect.ts";
 import type { Passage } from "../dialects/translation/passage.ts";
+import type { AttemptResult } from "./attempt-result.ts";
 import type { ClientAnswer } from "./client-answer.ts";
 import type { Connection } from "./connections.ts";
 import { decompressorFor, type Decompressor } from "./decompress.ts";
 import { Exchange, type ExchangeListener } from "./exchange.ts";
 import { failureError } from "./failure-error.ts";
+import { Outbox } from "./outbox.ts";
+import { toldFailure } from "./places/told-failure.ts";
 import type { RelayJob } from "./relay-plan.ts";
 import { readRetryAfter } from "./retry-after.ts";
 
-/** How one attempt ended. `firstByteAt` tells whether the client has seen anything of it. */
-export interface AttemptResult {
-  readonly failure: UpstreamFailure | null;
-  readonly status: number | null;
-  readonly finish: FinishReason | null;
-  readonly usage: TokenUsage | null;
-  /** What the answer lost on its way to the client. */
-  readonly losses: readonly Loss[];
-  readonly firstByteAt: number | null;
-}
-
 /** Most of an error answer that is read; only its machine code is wanted. */
 const MAXIMUM_ERROR_BYTES = 64 * 1024;
-
-/** Events that may wait for the decision to be on disk before the upstream is asked to pause, bytes. */
-const MAXIMUM_WAITING_BYTES = 256 * 1024;
 
 const EVENT_STREAM = ["content-type", "text/event-stream; charset=utf-8", "cache-control", "no-cache"];
 
@@ -49,9 +39,11 @@ export class RelayAttempt implements ExchangeListener {
   #retryAfter: number | null = null;
   #chunks: Uint8Array[] = [];
   #collected = 0;
-  /** Events that wait for the decision to be on disk. */
-  #waiting: Uint8Array[] = [];
-  #durable = false;
+  /** What of a stream is on its way to the client. */
+  readonly #outbox: Outbox;
+  readonly #startedAt = performance.now();
+  /** When a stream first said something. */
+  #firstOutputAt: number | null = null;
   #firstByteAt: number | null = null;
   #ended = false;
 
@@ -69,13 +61,15 @@ export class RelayAttempt implements ExchangeListener {
     this.#number = number;
     this.#client = client;
     this.#passage = passage;
+    this.#outbox = new Outbox(client, () => this.#commit(EVENT_STREAM));
     this.#exchange = new Exchange(
       {
         path: `${connection.pathPrefix}${passage.path}`,
         headers: passage.headers.length === 0 ? connection.headers : [...connection.headers, ...passage.headers],
         body: passage.body,
-        timeouts: connection.provider.timeouts,
+        timeouts: timeoutsFor(connection.provider.timeouts, job.request.shape.stream),
         deadline: job.deadline,
+        awaitsOutput: job.request.shape.stream,
       },
       this,
     );
@@ -98,7 +92,7 @@ export class RelayAttempt implements ExchangeListener {
 
   cancel(): void {
     this.#exchange.cancel();
-    this.#finish(failed("client_closed"), null, this.#stream?.usage ?? null);
+    this.#finish(failureOf("client_closed"), null, this.#stream?.usage ?? null);
   }
 
   resume(): void {
@@ -160,7 +154,7 @@ export class RelayAttempt implements ExchangeListener {
 
   #break(kind: UpstreamFailure["kind"]): void {
     this.#exchange.cancel();
-    this.fail(failed(kind));
+    this.fail(failureOf(kind));
   }
 
   #collect(chunk: Uint8Array): void {
@@ -176,8 +170,8 @@ export class RelayAttempt implements ExchangeListener {
   }
 
   async #endAnswer(received: Uint8Array): Promise<void> {
-    const { ending, bytes } = this.#judged(received);
-    if (ending.failure !== null) return this.#finish(ending.failure, null, ending.usage);
+    const { ending, bytes } = judged(this.#passage, received);
+    if (ending.failure !== null) return this.#finish(toldFailure(ending.failure), null, ending.usage);
     try {
       await this.#job.durable;
     } catch {
@@ -189,46 +183,34 @@ export class RelayAttempt implements ExchangeListener {
     this.#finish(null, ending.finish, ending.usage, ending.losses);
   }
 
-  /** The whole answer as the client gets it; one that cannot be read or printed (nested beyond the stack) is malformed. */
-  #judged(received: Uint8Array): WholeAnswer {
-    try {
-      return this.#passage.answer(received);
-    } catch {
-      const ending = { failure: failed("malformed"), finish: null, usage: null, losses: [] };
-      return { ending, bytes: EMPTY };
-    }
-  }
-
   #relayEvents(stream: AnswerStream, events: readonly Uint8Array[]): void {
-    if (events.length > 0) this.#send(events.length === 1 ? (events[0] ?? EMPTY) : Buffer.concat(events));
+    if (!this.#outbox.add(events, performance.now())) this.#exchange.pause();
+    // Before the output is let go: where both came at once, another place may still give the answer.
     if (stream.failure !== null) {
       this.#exchange.cancel();
-      this.#failStream(stream.failure, stream.usage);
-    } else if (stream.done) {
+      return this.#failStream(stream.failure, stream.usage);
+    }
+    if (stream.hasOutput) this.#outputBegins();
+    if (stream.done) {
       // The client need not wait for the upstream to hang up, and nothing that still comes is part of the answer.
       this.#exchange.drain();
       this.#endStream(stream);
     }
   }
 
-  #send(bytes: Uint8Array): void {
-    if (!this.#durable) {
-      this.#waiting.push(bytes);
-      this.#collected += bytes.length;
-      if (this.#collected > MAXIMUM_WAITING_BYTES) this.#exchange.pause();
-      return;
-    }
-    if (this.#firstByteAt === null) this.#commit(EVENT_STREAM);
-    if (!this.#client.write(bytes)) this.#exchange.pause();
+  #outputBegins(): void {
+    if (this.#firstOutputAt !== null) return;
+    this.#firstOutputAt = performance.now();
+    this.#job.places.answering(this.#candidate.endpoint.id, this.#firstOutputAt);
+    this.#exchange.outputBegan();
+    if (!this.#outbox.release()) this.#exchange.pause();
   }
 
   #becomeDurable(): void {
-    this.#durable = true;
-    if (this.#ended || this.#waiting.length === 0) return;
-    const bytes = Buffer.concat(this.#waiting);
-    this.#waiting = [];
+    if (this.#ended) return;
+    // It may have been paused because too much was waiting.
     this.#exchange.resume();
-    this.#send(bytes);
+    if (!this.#outbox.becomeDurable()) this.#exchange.pause();
   }
 
   #endStream(stream: AnswerStream): void {
@@ -236,7 +218,7 @@ export class RelayAttempt implements ExchangeListener {
     try {
       closing = stream.end();
     } catch {
-      return this.#failStream(failed("malformed"), stream.usage);
+      return this.#failStream(failureOf("malformed"), stream.usage);
     }
     const { ending, events } = closing;
     if (ending.failure !== null) return this.#failStream(ending.failure, ending.usage);
@@ -250,19 +232,21 @@ export class RelayAttempt implements ExchangeListener {
       return;
     }
     if (this.#ended) return;
-    for (const event of events) this.#send(event);
+    this.#outbox.add(events, performance.now());
+    this.#outbox.release();
     this.#client.end();
     this.#finish(null, ending.finish, ending.usage, ending.losses);
   }
 
   #giveUp(kind: UpstreamFailure["kind"]): void {
     this.#exchange.cancel();
-    this.#finish(failed(kind), null, null);
+    this.#finish(failureOf(kind), null, null);
   }
 
   /** After the first byte the failure is said in the stream's own grammar; before it the plan goes on. */
-  #failStream(failure: UpstreamFailure, usage: TokenUsage | null): void {
+  #failStream(said: UpstreamFailure, usage: TokenUsage | null): void {
     if (this.#ended) return;
+    const failure = toldFailure(said);
     if (this.#firstByteAt !== null && this.#stream !== null) {
       const error = failureError([{ endpoint: this.#candidate.endpoint.id, failure }]);
       this.#client.end(this.#stream.fail(error));
@@ -284,12 +268,32 @@ export class RelayAttempt implements ExchangeListener {
     if (this.#ended) return;
     this.#ended = true;
     this.#decompressor?.destroy();
-    this.#result.resolve({ failure, status: this.#status, finish, usage, losses, firstByteAt: this.#firstByteAt });
+    const firstToken = this.#firstOutputAt === null ? null : this.#firstOutputAt - this.#startedAt;
+    this.#result.resolve({
+      failure,
+      status: this.#status,
+      finish,
+      usage,
+      losses,
+      firstByteAt: this.#firstByteAt,
+      firstToken,
+    });
   }
 }
 
 const EMPTY = new Uint8Array(0);
 
-function failed(kind: UpstreamFailure["kind"]): UpstreamFailure {
-  return { kind, status: null, retryAfter: null, code: null };
+/** A whole answer begins when it is finished: only its whole time says that it takes too long. */
+function timeoutsFor(timeouts: Timeouts, isStream: boolean): Timeouts {
+  return isStream ? timeouts : { ...timeouts, firstByte: timeouts.total };
+}
+
+/** The whole answer as the client gets it; one that cannot be read or printed (nested beyond the stack) is malformed. */
+function judged(passage: Passage, received: Uint8Array): WholeAnswer {
+  try {
+    return passage.answer(received);
+  } catch {
+    const ending = { failure: failureOf("malformed"), finish: null, usage: null, losses: [] };
+    return { ending, bytes: EMPTY };
+  }
 }

@@ -1,4 +1,4 @@
-import type { Candidate, RouteDecision } from "../canon/decision.ts";
+import type { Candidate } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
 import { INCOMPLETE_REASONS, type FinishReason } from "../canon/generate/event.ts";
@@ -6,23 +6,34 @@ import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { Passage } from "../dialects/translation/passage.ts";
+import { learnt, NOTHING_LEARNT, notTried, type AttemptResult } from "./attempt-result.ts";
 import type { ClientAnswer } from "./client-answer.ts";
 import type { Connection } from "./connections.ts";
 import { failureError, wasAsked } from "./failure-error.ts";
-import { nextStep } from "./next-step.ts";
-import { RelayAttempt, type AttemptResult } from "./relay-attempt.ts";
+import type { Leave } from "./gates/gate.ts";
+import { Itinerary, NOT_WAITED, type Step } from "./itinerary.ts";
+import { Pause } from "./pause.ts";
+import type { CallOutcome, PlaceBook } from "./places/places.ts";
+import { RelayAttempt } from "./relay-attempt.ts";
 
 /** One request to be answered by the first candidate of its plan that can. */
 export interface RelayJob {
   readonly request: InferenceRequest;
-  readonly decision: RouteDecision;
+  /** In the order to try them; at least one. */
+  readonly plan: readonly Candidate[];
+  /** How many of them, from the first, are in service: those behind are out for their health, and tried last. */
+  readonly inService: number;
   /** The way to a candidate. */
   readonly passageTo: (candidate: Candidate) => Passage;
   readonly connections: ReadonlyMap<string, Connection>;
   /** On the clock of `performance.now()`. */
   readonly deadline: number;
-  /** At least 1. */
+  /** Calls that reach a provider, at least 1. */
   readonly maxAttempts: number;
+  /** From 0 to 1; spreads repetitions. */
+  readonly random: () => number;
+  /** Told how every call went. */
+  readonly places: PlaceBook;
   /** Largest answer that is collected, bytes. */
   readonly maxAnswerBytes: number;
   /** Resolves when the decision is on disk; nothing may be sent to the client before. */
@@ -61,91 +72,153 @@ export interface RelayOutcome {
 }
 
 /**
- * Tries the candidates in order until one commits (architecture.md, "Dispatch"). Before the first byte to the client a failure may
- * fall back; after it there is only an honest end.
+ * Tries the places of the plan until one commits (architecture.md, "Dispatch"). Before the first byte to the client a failure may
+ * be tried elsewhere or again; after it there is only an honest end.
  *
  * @throws what `job.durable` rejects with, before anything has been sent.
  */
 export async function relayPlan(job: RelayJob, client: ClientAnswer): Promise<RelayOutcome> {
-  // Whoever awaits it hears of a failure; a plan whose candidates cannot be tried must not make it an unhandled one.
-  job.durable.catch(() => {});
-  const attempts: AttemptReport[] = [];
-  const stripped = new Set<string>();
-  const losses = new Set<Loss>();
-  let current: RelayAttempt | null = null;
-  let gone = client.closed;
-  client.onClose(() => {
-    gone = true;
-    current?.cancel();
-  });
-  client.onDrain(() => current?.resume());
-  for (const [index, candidate] of job.decision.plan.entries()) {
-    if (gone) break;
+  return new PlanRun(job, client).run();
+}
+
+/** One request on its way through its plan (`itinerary.ts`). */
+class PlanRun {
+  readonly #job: RelayJob;
+  readonly #client: ClientAnswer;
+  readonly #attempts: AttemptReport[] = [];
+  readonly #stripped = new Set<string>();
+  readonly #losses = new Set<Loss>();
+  #current: RelayAttempt | null = null;
+  #gone: boolean;
+  /** Ends a wait in a queue; made where there is one. */
+  #left: AbortController | null = null;
+  readonly #pause = new Pause();
+
+  constructor(job: RelayJob, client: ClientAnswer) {
+    this.#job = job;
+    this.#client = client;
+    this.#gone = client.closed;
+    // Whoever awaits it hears of a failure; a plan whose candidates cannot be tried must not make it an unhandled one.
+    job.durable.catch(() => {});
+    client.onClose(() => {
+      this.#gone = true;
+      this.#left?.abort();
+      this.#current?.cancel();
+      this.#pause.end();
+    });
+    client.onDrain(() => this.#current?.resume());
+  }
+
+  async run(): Promise<RelayOutcome> {
+    const { plan, maxAttempts, deadline, random } = this.#job;
+    const itinerary = new Itinerary(plan.length, maxAttempts, deadline);
+    let step: Step | null = { place: 0, pause: 0 };
+    while (step !== null && !this.#gone) {
+      if (step.pause > 0) await this.#pause.of(step.pause);
+      if (this.#gone) break;
+      const candidate = plan[step.place];
+      if (candidate === undefined) throw new Error("relay: no such place");
+      const result = await this.#tryPlace(candidate, itinerary.hasFresh(this.#isWorthTrying));
+      const { finish, usage, firstByteAt, failure } = result;
+      const known = { ...this.#known(), finish, usage, firstByteAt };
+      if (this.#gone) return { ...known, terminal: "client_closed", error: null };
+      if (failure === null) {
+        const incomplete = finish !== null && INCOMPLETE_REASONS.has(finish);
+        return { ...known, terminal: incomplete ? "incomplete" : "completed", error: null };
+      }
+      if (firstByteAt !== null) return { ...known, terminal: "failed", error: null };
+      step = itinerary.next(failure, performance.now(), random());
+    }
+    return this.#failed();
+  }
+
+  /** Nobody passes a queue by for a place that is out, or that cannot be called at all. */
+  readonly #isWorthTrying = (place: number): boolean => {
+    const { plan, inService, connections } = this.#job;
+    const candidate = plan[place];
+    return candidate !== undefined && place < inService && connections.has(candidate.endpoint.provider);
+  };
+
+  async #failed(): Promise<RelayOutcome> {
+    // An error is an answer too.
+    if (!this.#gone) await this.#job.durable;
+    const failed = this.#attempts.flatMap(({ candidate, failure }) =>
+      failure === null ? [] : [{ endpoint: candidate.endpoint.id, failure }],
+    );
+    return {
+      ...this.#known(),
+      terminal: this.#gone ? "client_closed" : "failed",
+      error: this.#gone ? null : failureError(failed),
+      finish: null,
+      usage: null,
+      firstByteAt: null,
+    };
+  }
+
+  #known(): Pick<RelayOutcome, "attempts" | "stripped" | "losses"> {
+    return { attempts: this.#attempts, stripped: [...this.#stripped], losses: [...this.#losses] };
+  }
+
+  /** @param hasOther another place is fresh: then this one's queue is not waited in. */
+  async #tryPlace(candidate: Candidate, hasOther: boolean): Promise<AttemptResult> {
     const startedAt = performance.now();
-    const connection = job.connections.get(candidate.endpoint.provider);
+    const connection = this.#job.connections.get(candidate.endpoint.provider);
+    const leave = connection === undefined ? null : await this.#enter(candidate, connection, hasOther);
     let result: AttemptResult;
     let translated = false;
     if (connection === undefined) {
       result = notTried("credentials_missing");
-    } else if (connection.gate.inFlight >= connection.provider.maxConcurrency) {
-      result = notTried("saturated");
+    } else if (this.#gone) {
+      // In a queue, or in the moment in which a place became free: nobody was called.
+      leave?.();
+      return notTried("client_closed");
+    } else if (leave === null) {
+      result = notTried("saturated", hasOther ? NOT_WAITED : null);
     } else {
-      const passage = job.passageTo(candidate);
-      ({ translated } = passage);
-      for (const name of passage.stripped) stripped.add(name);
-      for (const loss of passage.losses) losses.add(loss);
-      current = new RelayAttempt(job, candidate, connection, passage, index + 1, client);
-      connection.gate.inFlight += 1;
-      result = await current.run().finally(() => {
-        connection.gate.inFlight -= 1;
-      });
-      for (const loss of result.losses) losses.add(loss);
+      try {
+        const passage = this.#job.passageTo(candidate);
+        ({ translated } = passage);
+        for (const name of passage.stripped) this.#stripped.add(name);
+        for (const loss of passage.losses) this.#losses.add(loss);
+        result = await this.#attempt(candidate, connection, passage);
+        for (const loss of result.losses) this.#losses.add(loss);
+      } finally {
+        leave();
+      }
     }
+    const { failure, status } = result;
     const duration = performance.now() - startedAt;
-    attempts.push({
-      candidate,
-      simulated: connection?.simulated === true,
-      translated,
-      failure: result.failure,
-      status: result.status,
-      duration,
-    });
-    const { finish, usage, firstByteAt } = result;
-    const known = { attempts, stripped: [...stripped], losses: [...losses], finish, usage, firstByteAt };
-    if (gone) return { ...known, terminal: "client_closed", error: null };
-    if (result.failure === null) {
-      const incomplete = finish !== null && INCOMPLETE_REASONS.has(finish);
-      return { ...known, terminal: incomplete ? "incomplete" : "completed", error: null };
-    }
-    if (firstByteAt !== null) return { ...known, terminal: "failed", error: null };
-    const made = attempts.filter(({ failure }) => failure !== null && wasAsked(failure)).length;
-    const step = nextStep(result.failure, job.maxAttempts - made, job.decision.plan.length - index - 1);
-    if (step === "stop") break;
+    const simulated = connection?.simulated === true;
+    this.#attempts.push({ candidate, simulated, translated, failure, status, duration });
+    return result;
   }
-  // An error is an answer too.
-  if (!gone) await job.durable;
-  const failed = attempts.flatMap(({ candidate, failure }) =>
-    failure === null ? [] : [{ endpoint: candidate.endpoint.id, failure }],
-  );
-  return {
-    terminal: gone ? "client_closed" : "failed",
-    error: gone ? null : failureError(failed),
-    attempts,
-    finish: null,
-    usage: null,
-    firstByteAt: null,
-    stripped: [...stripped],
-    losses: [...losses],
-  };
-}
 
-function notTried(kind: UpstreamFailure["kind"]): AttemptResult {
-  return {
-    failure: { kind, status: null, retryAfter: null, code: null },
-    status: null,
-    finish: null,
-    usage: null,
-    losses: [],
-    firstByteAt: null,
-  };
+  async #attempt(candidate: Candidate, connection: Connection, passage: Passage): Promise<AttemptResult> {
+    // Places that were not asked are no attempts.
+    const number = 1 + this.#attempts.filter(({ failure }) => failure === null || wasAsked(failure)).length;
+    const attempt = new RelayAttempt(this.#job, candidate, connection, passage, number, this.#client);
+    this.#current = attempt;
+    const { places } = this.#job;
+    const { id } = candidate.endpoint;
+    const startedAt = performance.now();
+    places.begin(id, startedAt);
+    let outcome: CallOutcome = NOTHING_LEARNT;
+    try {
+      const result = await attempt.run();
+      outcome = learnt(result, performance.now() - startedAt);
+      return result;
+    } finally {
+      this.#current = null;
+      places.end(id, outcome, performance.now());
+    }
+  }
+
+  /** A free place among the endpoint's calls, at once or by its queue; `null` where there is none. */
+  async #enter(candidate: Candidate, connection: Connection, hasOther: boolean): Promise<Leave | null> {
+    const gate = connection.gateOf(candidate.endpoint);
+    const leave = gate.tryEnter();
+    if (leave !== null || hasOther) return leave;
+    this.#left ??= new AbortController();
+    return gate.enter(this.#job.deadline, this.#left.signal);
+  }
 }

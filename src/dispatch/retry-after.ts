@@ -15,9 +15,16 @@ export function readRetryAfter(
   if (value === null) return null;
   const seconds = numberOf(value);
   if (seconds !== null) return bounded(seconds * 1000);
-  const date = Date.parse(value);
+  // The engine reads nearly anything as a date, `-1` among it.
+  if (!HTTP_DATE.test(value)) return null;
+  // The oldest form names no zone, and means this one.
+  const date = Date.parse(value.endsWith("GMT") ? value : `${value} GMT`);
   return Number.isNaN(date) ? null : bounded(date - now);
 }
+
+/** The form that servers send, and the two obsolete ones (RFC 9110 §5.6.7). */
+const HTTP_DATE =
+  /^(?:[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]+day, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4})$/;
 
 function first(value: string | readonly string[] | undefined): string | null {
   const single = typeof value === "string" ? value : value?.[0];

@@ -46,7 +46,7 @@ export interface DecisionRecord {
   /** `answer`: the router answered by itself, without a provider. */
   readonly outcome: "route" | "deny" | "refuse" | "answer";
   readonly tableRevision: Word;
-  /** Endpoint ids in the order to try. */
+  /** Endpoint ids in the order that was decided; where a request went first, by balance and health, its `attempts` say. */
   readonly plan: readonly Word[];
   readonly policy: Word | null;
   readonly policyRevision: Word | null;

@@ -7,6 +7,7 @@ import type { RouteRow } from "../canon/table.ts";
 import type { Surface } from "../dialects/dialect.ts";
 import { openPassage } from "../dialects/translation/passage.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
+import { arrangedPlan } from "./arranged-plan.ts";
 import { admit } from "./authenticate.ts";
 import { readBounds, type Bounds } from "./bounds.ts";
 import type { InferenceEndpoint } from "./contract/endpoint.ts";
@@ -135,7 +136,8 @@ async function relay(
   const outcome = await relayPlan(
     {
       request,
-      decision,
+      ...arrangedPlan(call.runtime, decision, route, request, call.incoming.headers),
+      places: call.runtime.places,
       passageTo: (candidate) => {
         const target = targetOf(table, candidate.endpoint);
         const context = answerContext(request, requestId, candidate.endpoint);
@@ -152,7 +154,8 @@ async function relay(
       },
       connections: snapshot.connections,
       deadline: bounds.deadline,
-      maxAttempts: bounds.maxAttempts,
+      maxAttempts: Math.min(bounds.maxAttempts, route.maxAttempts),
+      random: Math.random,
       maxAnswerBytes: call.runtime.limits.answerBytes,
       durable: recorded.then((error) => {
         if (error !== null) throw new NotRecorded(error);

@@ -1,6 +1,9 @@
 import type { Identity } from "../canon/identity.ts";
+import type { HealthSettings } from "../canon/table.ts";
 import type { Decider } from "../decide/decider.ts";
 import type { Connection } from "../dispatch/connections.ts";
+import type { Places } from "../dispatch/places/places.ts";
+import type { StickyKeyOf } from "../dispatch/places/sticky-key.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { UnaryRequests } from "./unary/answer-unary.ts";
 
@@ -45,6 +48,9 @@ export interface Runtime {
   };
   /** Requests that are under way and may be joined by others with the same idempotency key. */
   readonly running: UnaryRequests;
+  /** What is known of endpoints from their calls. */
+  readonly places: Places;
+  readonly stickyKeyOf: StickyKeyOf;
   readonly newRequestId: () => string;
   readonly limits: ServerLimits;
   readonly build: BuildFacts;
@@ -104,4 +110,13 @@ interface Counted {
   readonly snapshot: Snapshot;
   users: number;
   retired: boolean;
+}
+
+/** The settings by which an endpoint's health is judged now; `null` where the table has no such endpoint. */
+export function healthSettingsOf(snapshots: SnapshotHolder): (endpointId: string) => HealthSettings | null {
+  return (endpointId) => {
+    const { endpoints, providers } = snapshots.current.decider.table;
+    const endpoint = endpoints[endpointId];
+    return endpoint === undefined ? null : (providers[endpoint.provider]?.health ?? null);
+  };
 }

@@ -2,6 +2,7 @@ import type { Candidate, RouteDecision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { EndpointRow, RouteRow, RoutingTable } from "../canon/table.ts";
+import { planOf, tiersOf } from "../decide/candidates.ts";
 import type { AnswerContext, Surface, Target, Upstream } from "../dialects/dialect.ts";
 import { isGenerateDialect } from "../dialects/names.ts";
 import { UPSTREAMS } from "../dialects/table.ts";
@@ -57,7 +58,8 @@ export function withoutRefusing(
   const [refusal] = refusals.values();
   if (refusal === undefined) return decision;
   const isFailing = ({ endpoint }: Candidate): boolean => refusals.has(endpoint.id);
-  const [first, ...rest] = decision.plan.filter((candidate) => !isFailing(candidate));
+  const left = decision.plan.filter((candidate) => !isFailing(candidate));
+  const [first, ...rest] = planOf(tiersOf(left));
   const failing = decision.plan.filter(isFailing);
   const mayNarrow = route.onGap === "narrow" && failing.every(({ rank }) => rank === "fallback");
   if (first === undefined || !mayNarrow) return refusal;

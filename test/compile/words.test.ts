@@ -124,6 +124,10 @@ describe("credentials in messages", () => {
     ["  api_key: hunter2", "  api_key: *******"],
     ["  auth: hunter2", "  auth: *******"],
     ["    auth: { bearer: { env: OPENAI_API_KEY } }", "    auth: { bearer: { env: OPENAI_API_KEY } }"],
+    ["    timeouts: { first_token: 30s, idle: 5s }", "    timeouts: { first_token: 30s, idle: 5s }"],
+    ["    timeouts: { first_token: hunter2 }", "    timeouts: { first_token: ******* }"],
+    ["    timeouts: { first_token: 30sk }", "    timeouts: { first_token: **** }"],
+    ["    other_first_token: 30s", "    other_first_token: ***"],
     [`  x: ${random}`, `  x: ${"*".repeat(random.length)}`],
     ["  region: eu-west", "  region: eu-west"],
   ])("the line %j is shown as %j", (line, shown) => {

@@ -317,12 +317,19 @@ describe("preferences", () => {
   it.each([
     [{ sort: { by: "latency", partition: "model" } }, "sort"],
     [{ preferred_min_throughput: { p50: 10 } }, "preferred_min_throughput"],
-  ] as const)("says when a preference changes nothing for want of measurements: %j", (preferences, constraint) => {
+    [{ preferred_max_latency: { p90: 2 } }, "preferred_max_latency"],
+  ] as const)("says that dispatch orders by what it measures: %j", (preferences, constraint) => {
     const decision = decide(table(), fakePolicies(), identity, question({ preferences }), NOW);
-    expect(decision.trace).toContainEqual(
-      expect.objectContaining({ constraint, reason: "NOT_MEASURED", effect: "none" }),
-    );
+    expect(decision.trace.filter(({ policy }) => policy === "preferences")).toEqual([
+      expect.objectContaining({ constraint, verdict: "pass", reason: "ORDERED_AT_DISPATCH", effect: "none" }),
+    ]);
     expect(plan(decision)).toEqual(["a", "b"]);
+  });
+
+  it("a sort by price is in the plan, so that nothing is left for dispatch to say", () => {
+    const preferences = { sort: { by: "price", partition: "none" } } as const;
+    const decision = decide(table(), fakePolicies(), identity, question({ preferences }), NOW);
+    expect(decision.trace.filter(({ policy }) => policy === "preferences")).toEqual([]);
   });
 
   it("leaves out providers that train on data unless the caller allows it", () => {

@@ -4,6 +4,7 @@ import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import type { EventParser, EventRenderer } from "../../src/dialects/dialect.ts";
 import { emulateSchema } from "../../src/dialects/translation/emulate-schema.ts";
+import { refusingEnds } from "../../src/dialects/translation/impossible-ends.ts";
 import { TranslatedStream } from "../../src/dialects/translation/translated-stream.ts";
 
 const encoder = new TextEncoder();
@@ -30,22 +31,58 @@ const finish: InferenceEvent = { type: "finish", reason: "stop", stopSequence: n
 const failure = { kind: "error_frame", status: null, retryAfter: null, code: null } as const;
 
 describe("a translated stream", () => {
-  it("commits to a provider only when it has said something", () => {
-    const stream = new TranslatedStream(parserOf([[start, { type: "usage", usage }], [open]], []), renderer);
-    expect(text(stream.push(new Uint8Array()))).toBe("");
-    expect(text(stream.push(new Uint8Array()))).toBe("start;usage;open;");
+  const lost: InferenceEvent = { type: "loss", loss: "citations_dropped" };
+  const citation = { url: null, title: null, start: null, end: null };
+  const thinking: InferenceEvent = { type: "open", index: 0, block: { kind: "reasoning", summary: false } };
+  it.each<[string, InferenceEvent, boolean]>([
+    ["the beginning", start, false],
+    ["counts", { type: "usage", usage }, false],
+    ["a loss", lost, false],
+    ["a block of text that opens", open, false],
+    ["a block of reasoning that opens", thinking, false],
+    ["no text", { type: "text", index: 0, text: "", logprobs: [] }, false],
+    ["no refusal", { type: "refusal", index: 0, text: "" }, false],
+    ["no reasoning", { type: "reasoning", index: 0, text: "" }, false],
+    ["no arguments", { type: "arguments", index: 0, json: "" }, false],
+    ["a block that closes", { type: "close", index: 0 }, false],
+    ["a failure", { type: "failure", failure }, false],
+    ["text", { type: "text", index: 0, text: " ", logprobs: [] }, true],
+    ["a refusal", { type: "refusal", index: 0, text: "n" }, true],
+    ["reasoning", { type: "reasoning", index: 0, text: "h" }, true],
+    ["a signature", { type: "signature", index: 0, signature: "s", family: "f" }, true],
+    ["a call", { type: "open", index: 0, block: { kind: "tool_call", id: "c", name: "f" } }, true],
+    ["arguments", { type: "arguments", index: 0, json: "{" }, true],
+    ["a citation", { type: "citation", index: 0, citation }, true],
+    ["an end", finish, true],
+  ])("%s: %#", (_, event, isOutput) => {
+    const stream = new TranslatedStream(parserOf([[event], []], []), renderer);
+    stream.push(new Uint8Array());
+    expect(stream.hasOutput).toBe(isOutput);
+    stream.push(new Uint8Array());
+    stream.end();
+    expect(stream.hasOutput).toBe(isOutput);
   });
 
-  it("gives nothing where the provider fails before it has said anything", () => {
-    const stream = new TranslatedStream(parserOf([[start], [{ type: "failure", failure }]], []), renderer);
-    stream.push(new Uint8Array());
+  it("gives events as they are made, and has no output where the provider fails before it has said anything", () => {
+    const chunks = [
+      [start, open],
+      [{ type: "failure", failure } as const, finish],
+    ];
+    const stream = new TranslatedStream(parserOf(chunks, []), renderer);
+    expect(text(stream.push(new Uint8Array()))).toBe("start;open;");
     expect(text(stream.push(new Uint8Array()))).toBe("");
     expect(stream.failure).toEqual(failure);
     expect(stream.end().ending.failure).toEqual(failure);
+    expect(stream.hasOutput).toBe(false);
+  });
+
+  it("has no output where its only output is an end that the surface cannot have", () => {
+    const stream = new TranslatedStream(refusingEnds(parserOf([[start, finish]], []), ["stop"]), renderer);
+    stream.push(new Uint8Array());
+    expect(stream).toMatchObject({ hasOutput: false, failure: { kind: "malformed" } });
   });
 
   it("is done at its finish, says what was lost on both sides, and takes nothing after it", () => {
-    const lost: InferenceEvent = { type: "loss", loss: "citations_dropped" };
     const stream = new TranslatedStream(
       parserOf([[start, lost, { type: "usage", usage }, finish, open], [open]], []),
       renderer,
@@ -137,6 +174,17 @@ describe("a response schema asked for as a tool", () => {
   ])("is a failure where the answer is not one document: %s", (_, events) => {
     const answer = collectAnswer(emulateSchema(request, ENDPOINT).map([start, ...events, calls]));
     expect(answer).toMatchObject({ finish: null, failure: { kind: "malformed" } });
+  });
+
+  it("has output with the answer's first character, not with the call that we asked for", () => {
+    const [opened, said] = call(0, "json_response", "{}");
+    if (opened === undefined || said === undefined) throw new Error("no call");
+    const parser = emulateSchema(request, ENDPOINT).wrap(parserOf([[start, opened], [said]], []));
+    const stream = new TranslatedStream(parser, renderer);
+    stream.push(new Uint8Array());
+    expect(stream.hasOutput).toBe(false);
+    stream.push(new Uint8Array());
+    expect(stream.hasOutput).toBe(true);
   });
 
   it("streams as it answers", () => {

@@ -1,6 +1,9 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { EndpointRow, ProviderRow } from "../../src/canon/table.ts";
 import { ConnectionPools } from "../../src/dispatch/connections.ts";
-import { provider, table } from "../support/table.ts";
+import type { Leave } from "../../src/dispatch/gates/gate.ts";
+import type { PlaceGate } from "../../src/dispatch/gates/gates.ts";
+import { endpoint, provider, table } from "../support/table.ts";
 
 const pools = new ConnectionPools();
 afterEach(() => pools.destroy());
@@ -37,5 +40,80 @@ describe("the gate of a provider", () => {
   it("keeps connections warm where a reload changes nothing", () => {
     const [before, after] = [acquire([{}]), acquire([{}])];
     expect(after.connections.get("p0")?.dispatcher).toBe(before.connections.get("p0")?.dispatcher);
+  });
+});
+
+describe("the gates of a table's endpoints", () => {
+  let own = new ConnectionPools();
+  beforeEach(() => {
+    own = new ConnectionPools();
+  });
+  afterEach(() => own.destroy());
+
+  const acquireWith = (providers: readonly ProviderRow[], endpoints: readonly EndpointRow[]) =>
+    own.acquire(table({ providers, endpoints }), () => ({ secret: null, simulatedOrigin: null }));
+
+  const gateTo = ({ connections }: ReturnType<typeof acquireWith>, row: EndpointRow): PlaceGate => {
+    const connection = connections.get(row.provider);
+    if (connection === undefined) throw new Error("no connection");
+    return connection.gateOf(row);
+  };
+
+  const fill = (gate: PlaceGate): readonly Leave[] => {
+    const leaves: Leave[] = [];
+    for (let leave = gate.tryEnter(); leave !== null; leave = gate.tryEnter()) leaves.push(leave);
+    return leaves;
+  };
+
+  it("hold both limits: each endpoint's own, and the provider's over all of its endpoints", () => {
+    const rows = [endpoint("a", { maxConcurrency: 2 }), endpoint("b", { maxConcurrency: 4 }), endpoint("c")] as const;
+    const acquired = acquireWith([provider("p", { maxConcurrency: 5 })], rows);
+    const [a, b, c] = rows.map((row) => gateTo(acquired, row));
+    const leaves = a === undefined ? [] : fill(a);
+    expect(leaves).toHaveLength(2);
+    expect(b === undefined ? [] : fill(b)).toHaveLength(3);
+    expect(c?.tryEnter()).toBeNull();
+    for (const leave of leaves) leave();
+    expect(c === undefined ? [] : fill(c)).toHaveLength(2);
+  });
+
+  it("are one with those of the table before, with the limits of the new one", async () => {
+    const before = endpoint("a", { maxConcurrency: 2 });
+    const after = endpoint("a", { maxConcurrency: 4 });
+    const first = acquireWith([provider("p", { maxConcurrency: 3, queue: { size: 9, wait: 60_000 } })], [before]);
+    const gate = gateTo(first, before);
+    const leaves = fill(gate);
+    expect(leaves).toHaveLength(2);
+    const waiting = [gate.enter(Infinity), gate.enter(Infinity), gate.enter(Infinity)];
+    const second = acquireWith([provider("p", { maxConcurrency: 4, queue: { size: 0, wait: 60_000 } })], [after]);
+    expect(await Promise.all(waiting.slice(0, 2))).not.toContain(null);
+    expect(await gateTo(second, after).enter(Infinity)).toBeNull();
+    leaves[0]?.();
+    expect(await waiting[2]).not.toBeNull();
+    expect(gateTo(second, after).tryEnter()).toBeNull();
+    await first.release();
+    const third = acquireWith([provider("p", { maxConcurrency: 4 })], [after]);
+    expect(gateTo(third, after).tryEnter()).toBeNull();
+  });
+
+  it.each([
+    ["the provider's", 1, null],
+    ["the endpoint's", 9, 1],
+  ])("are forgotten when nobody uses them any more: %s", async (_, limit, maxConcurrency) => {
+    const row = endpoint("a", { maxConcurrency });
+    const rows = [provider("p", { maxConcurrency: limit })];
+    const [first, second] = [acquireWith(rows, [row]), acquireWith(rows, [row])];
+    expect(gateTo(first, row).tryEnter()).not.toBeNull();
+    await first.release();
+    const third = acquireWith(rows, [row]);
+    expect(gateTo(third, row).tryEnter()).toBeNull();
+    await Promise.all([second.release(), third.release()]);
+    expect(gateTo(acquireWith(rows, [row]), row).tryEnter()).not.toBeNull();
+  });
+
+  it("are none for an endpoint that the table or the provider does not have", () => {
+    const acquired = acquireWith([provider("p"), provider("q")], [endpoint("a"), endpoint("b", { provider: "q" })]);
+    expect(() => gateTo(acquired, endpoint("b", { provider: "p" }))).toThrow("another table or provider");
+    expect(() => gateTo(acquired, endpoint("constructor"))).toThrow("another table or provider");
   });
 });

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { FAILURE_KINDS, type FailureKind } from "../../src/canon/failure.ts";
+import type { FailureKind } from "../../src/canon/failure.ts";
 import { failureError } from "../../src/dispatch/failure-error.ts";
-import { nextStep } from "../../src/dispatch/next-step.ts";
 
 const attempts = (kinds: readonly FailureKind[]) =>
   kinds.map((kind, index) => ({
@@ -27,14 +26,5 @@ describe("an answer that makes no sense", () => {
   it("says what is wrong with it, where a parser has found out", () => {
     const failure = { kind: "malformed", status: null, retryAfter: null, code: "unknown_finish_reason" } as const;
     expect(failureError([{ endpoint: "e", failure }])).toMatchObject({ status: 502, code: "unknown_finish_reason" });
-  });
-});
-
-describe("the next step", () => {
-  it("stops for the caller's own mistake, its deadline and its leaving, and for nothing else", () => {
-    const stops = FAILURE_KINDS.filter(
-      (kind) => nextStep({ kind, status: null, retryAfter: null, code: null }, 1, 1) === "stop",
-    );
-    expect(stops).toEqual(["timeout_total", "rejected", "client_closed", "abandoned"]);
   });
 });

@@ -175,10 +175,15 @@ describe("fallback before the first byte", () => {
     ],
   ] as const)("after %s", async (_, answer, failure) => {
     const silent = await startUpstream((response) => answer(response));
-    const good = await startUpstream((response) => answerJson(response));
-    const timeouts = { connect: 500, firstByte: 60, idle: 60, total: 5_000 };
+    const good = await startUpstream((response, call) => {
+      if (!call.body.includes('"stream":true')) return answerJson(response);
+      startSse(response);
+      response.end(sse(delta("hi", "stop")) + sse("[DONE]"));
+    });
+    const timeouts = { connect: 500, firstByte: 60, idle: 60, firstToken: 10_000, total: 5_000 };
     const router = await startRouter({ table: tableOver([silent, good], { timeouts }) });
-    const response = await post(router, hello);
+    // A whole answer begins when it is finished: only a stream has a first byte to wait for.
+    const response = await post(router, failure === "timeout_first_byte" ? streamed : hello);
     expect(response.status).toBe(200);
     await response.text();
     await router.settled(1);
@@ -307,7 +312,7 @@ describe("fallback before the first byte", () => {
       response.on("close", () => clearInterval(timer));
     });
     const good = await startUpstream((response) => answerJson(response));
-    const timeouts = { connect: 500, firstByte: 500, idle: 500, total: 80 };
+    const timeouts = { connect: 500, firstByte: 500, idle: 500, firstToken: 10_000, total: 80 };
     const router = await startRouter({ table: tableOver([dawdling, good], { timeouts }) });
     expect((await post(router, hello)).status).toBe(200);
     await router.settled(1);
@@ -416,7 +421,7 @@ describe("streams", () => {
       cut[name as keyof typeof cut](response);
     });
     const good = await startUpstream((response) => answerJson(response));
-    const timeouts = { connect: 500, firstByte: 500, idle: 100, total: 5_000 };
+    const timeouts = { connect: 500, firstByte: 500, idle: 100, firstToken: 10_000, total: 5_000 };
     const router = await startRouter({ table: tableOver([bad, good], { timeouts }) });
     const body = await (await post(router, streamed)).text();
     const [first, failure, done, rest] = body.split("\n\n");

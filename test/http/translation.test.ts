@@ -237,11 +237,15 @@ describe("what only an endpoint's printer can see", () => {
 });
 
 it("says the stream's own failure in the caller's grammar, and no word of the provider's", async () => {
-  const upstream = await startUpstream((response) => {
+  const upstream = await startUpstream(async (response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(
       sse({ id: "c", choices: [{ index: 0, delta: { role: "assistant", content: "hi" }, finish_reason: null }] }),
     );
+    // What comes with the first output, in one piece, could still be answered by somebody else.
+    await new Promise((resolve) => {
+      setTimeout(resolve, 50);
+    });
     response.end(sse({ error: { message: "CANARY", code: "CANARY" } }));
   });
   const router = await startRouter({ table: routeOver([upstream], [{ dialect: "openai-chat" }]) });

@@ -30,7 +30,10 @@ async function explained(
   const set = await createPolicySet({ modules: await buildModules(policies, toolchain) }, states, policyData(rows));
   const decider = createDecider(rows, set, () => at);
   const question = { model: "r", shape: shape(), preferences: null };
-  return explain(decider, identity, { question, request: null }, decider.decide(identity, question), () => true);
+  return explain(decider, identity, { question, request: null }, decider.decide(identity, question), {
+    isAvailable: () => true,
+    standingOf: () => ({}),
+  });
 }
 
 const listed = { listed: "{effect: require_all, reasons: [NOT_LISTED, FAR_AWAY]}" };

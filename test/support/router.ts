@@ -7,7 +7,9 @@ import type { RoutingTable } from "../../src/canon/table.ts";
 import { createDecider } from "../../src/decide/decider.ts";
 import { ConnectionPools } from "../../src/dispatch/connections.ts";
 import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
-import { SnapshotHolder, type Runtime } from "../../src/http/runtime.ts";
+import { Places } from "../../src/dispatch/places/places.ts";
+import { stickyKeys } from "../../src/dispatch/places/sticky-key.ts";
+import { healthSettingsOf, SnapshotHolder, type Runtime } from "../../src/http/runtime.ts";
 import { RunningRequests } from "../../src/http/unary/joined.ts";
 import { createApp, listen } from "../../src/http/server.ts";
 import { endpoint, fakePolicies, identity, provider, route, table } from "./table.ts";
@@ -117,6 +119,8 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
       settle: (record) => void outcomes.push(record),
     },
     running: new RunningRequests(),
+    places: new Places(healthSettingsOf(snapshots)),
+    stickyKeyOf: stickyKeys(),
     newRequestId: () => `req_${(requests += 1)}`,
     limits: { bodyBytes: 1_000_000, answerBytes: 1_000_000, requestTime: 10_000, bodyTime: 500, writeTime: 2_000 },
     build: { id: "test", contractSha256: "c", contract: "{}", startedAt: performance.now() },
@@ -142,10 +146,11 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
 }
 
 /** Waits for something that is about to be; fails loudly after two seconds. */
-export async function until(holds: () => boolean): Promise<void> {
-  const end = performance.now() + 2_000;
+/** @param limit milliseconds. */
+export async function until(holds: () => boolean, limit = 2_000): Promise<void> {
+  const end = performance.now() + limit;
   while (!holds()) {
-    if (performance.now() > end) throw new Error("waited two seconds in vain");
+    if (performance.now() > end) throw new Error(`waited ${limit} ms in vain`);
     await new Promise((resolve) => {
       setTimeout(resolve, 2);
     });

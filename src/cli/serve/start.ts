@@ -2,7 +2,10 @@ import { randomUUID } from "node:crypto";
 import type { Diagnostic } from "../../canon/diagnostic.ts";
 import { ConnectionPools } from "../../dispatch/connections.ts";
 import { contractSha256, openApiDocument } from "../../http/contract/openapi.ts";
-import { SnapshotHolder, type Runtime, type ServerLimits } from "../../http/runtime.ts";
+import { healthSettingsOf, SnapshotHolder, type Runtime, type ServerLimits } from "../../http/runtime.ts";
+import { startProber } from "../../dispatch/probes/prober.ts";
+import { Places } from "../../dispatch/places/places.ts";
+import { stickyKeys } from "../../dispatch/places/sticky-key.ts";
 import { RunningRequests } from "../../http/unary/joined.ts";
 import { createApp, listen, type Listening } from "../../http/server.ts";
 import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
@@ -92,6 +95,11 @@ async function open(
   const snapshots = new SnapshotHolder(built.snapshot);
   const state = { accepting: true, reloadFailed: false };
   const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, limits });
+  const stopProbes = startProber(runtime.places, () => {
+    const { decider, connections } = snapshots.current;
+    return { table: decider.table, connections };
+  });
+  opened.add(() => Promise.resolve(stopProbes()));
   // The admin listener is opened first, so that it is closed last: /readyz answers while the public one drains.
   const admin = await listenOn(runtime, "admin", options.adminHost, options.adminPort);
   opened.add(() => admin.close(0));
@@ -100,7 +108,10 @@ async function open(
   const reload = serialised(async () => {
     const next = await buildSnapshot(supply);
     state.reloadFailed = !next.ok;
-    if (next.ok) snapshots.swap(next.snapshot);
+    if (next.ok) {
+      snapshots.swap(next.snapshot);
+      runtime.places.retain(Object.keys(next.snapshot.decider.table.endpoints));
+    }
     return next;
   });
   const close = once(async () => {
@@ -160,6 +171,8 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     lookUp: keys.lookUp,
     evidence: { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
     running: new RunningRequests(),
+    places: new Places(healthSettingsOf(snapshots)),
+    stickyKeyOf: stickyKeys(),
     newRequestId,
     limits: { ...DEFAULT_LIMITS, ...parts.limits },
     build: {

@@ -23,7 +23,7 @@ const ISSUED = [
 const SECRET_KEY =
   /^(?:.*[_-])?(?:secret|token|password|passwd|passphrase|api[_-]?key|apikey|access[_-]?key|credentials?|bearer)$/i;
 /** Keys of ours that end like a secret's and hold none. */
-const HARMLESS_KEYS: ReadonlySet<string> = new Set(["on_missing_secret"]);
+const HARMLESS_KEYS: ReadonlySet<string> = new Set(["on_missing_secret", "first_token"]);
 
 const SOURCE_WORD = /^[a-z_]{0,20}$/;
 
@@ -59,7 +59,7 @@ export function redactLine(line: string): string {
   let shown = line;
   for (const form of ISSUED) shown = shown.replaceAll(new RegExp(form, "g"), (found) => "*".repeat(found.length));
   shown = shown.replaceAll(
-    /\b((?:[\w-]*[_-])?(?:secret|token|password|passwd|passphrase|api[_-]?key|access[_-]?key|credentials?|bearer|auth)["']?\s*:\s*)([^\s{[&*|>#][^,}\]#]*?)(?=\s*(?:[,}\]#]|$))/gi,
+    /\b(?!first_token["']?\s*:\s*["']?\d+(?:ms|s|m|h)\b)((?:[\w-]*[_-])?(?:secret|token|password|passwd|passphrase|api[_-]?key|access[_-]?key|credentials?|bearer|auth)["']?\s*:\s*)([^\s{[&*|>#][^,}\]#]*?)(?=\s*(?:[,}\]#]|$))/gi,
     (_, key: string, value: string) => key + "*".repeat(value.length),
   );
   return shown.replaceAll(RUN, (run) => (looksRandom(run) ? "*".repeat(run.length) : run));

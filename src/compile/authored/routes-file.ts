@@ -5,6 +5,7 @@ import type { ModelOperation } from "../../canon/operation.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";
 import type {
   AwsCredentialSource,
+  Balance,
   GoogleCredentialSource,
   OnMissingSecret,
   Retention,
@@ -38,6 +39,8 @@ export interface AuthoredProvider {
   readonly trains_on_data?: boolean;
   readonly timeouts?: AuthoredTimeouts;
   readonly max_concurrency?: number;
+  readonly queue?: AuthoredQueue;
+  readonly health?: AuthoredHealth;
   readonly flags?: readonly string[];
   readonly beta_flags?: readonly string[];
 }
@@ -70,7 +73,25 @@ export interface AuthoredTimeouts {
   readonly connect?: string;
   readonly first_byte?: string;
   readonly idle?: string;
+  readonly first_token?: string;
   readonly total?: string;
+}
+
+/** `wait` is a duration. */
+export interface AuthoredQueue {
+  readonly size?: number;
+  readonly wait?: string;
+}
+
+/** Times are durations. */
+export interface AuthoredHealth {
+  readonly consecutive_failures?: number;
+  readonly failure_ratio?: number;
+  readonly minimum_calls?: number;
+  readonly window?: string;
+  readonly ejection?: string;
+  readonly longest_ejection?: string;
+  readonly probe?: { readonly path: string; readonly interval?: string };
 }
 
 export interface AuthoredModel {
@@ -102,6 +123,7 @@ export interface AuthoredEndpoint {
   readonly region?: string;
   readonly capabilities?: readonly Capability[];
   readonly price?: AuthoredPrice;
+  readonly max_concurrency?: number;
   readonly batch?: { readonly inputs?: number; readonly tokens?: number };
 }
 
@@ -117,7 +139,15 @@ export type AuthoredFallback = string | { readonly route: string };
 export interface AuthoredRoute {
   readonly title?: string;
   readonly primary: string;
+  readonly peers?: readonly string[];
+  readonly balance?: Balance;
+  /** Endpoint id → share. */
+  readonly weights?: Readonly<Record<string, number>>;
   readonly fallbacks?: readonly AuthoredFallback[];
+  readonly max_attempts?: number;
+  readonly max_ejected_share?: number;
+  /** A duration. */
+  readonly hedge_after?: string;
   readonly on_gap?: "deny" | "narrow";
   readonly unknown_fields?: UnknownFields;
   readonly emulate_json_schema?: boolean;

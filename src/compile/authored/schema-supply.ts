@@ -1,11 +1,61 @@
 import {
+  DEFAULT_HEALTH,
   DEFAULT_MAX_CONCURRENCY,
+  DEFAULT_PROBE_INTERVAL,
+  DEFAULT_QUEUE,
   DEFAULT_RETENTION,
   DEFAULT_TIMEOUTS,
   DEFAULT_TRAINS_ON_DATA,
 } from "../normalised/defaults.ts";
 import { MODERATION_CATEGORIES } from "../../canon/unary/moderate.ts";
 import { choose, list, object, ref, type Schema } from "./schema.ts";
+
+const health = object(
+  "When an endpoint is left out for a while because its calls fail. Counted for each endpoint by itself; when the time is over, one request tries it.",
+  {
+    consecutive_failures: {
+      type: "integer",
+      minimum: 0,
+      maximum: 10_000,
+      default: DEFAULT_HEALTH.consecutive_failures,
+      description: "Failures in a row that take an endpoint out. 0: never for that.",
+    },
+    failure_ratio: {
+      type: "number",
+      minimum: 0,
+      maximum: 1,
+      default: DEFAULT_HEALTH.failure_ratio,
+      description: "Share of failed calls within `window` that takes an endpoint out. 0: never for that.",
+    },
+    minimum_calls: {
+      type: "integer",
+      minimum: 1,
+      maximum: 1_000_000,
+      default: DEFAULT_HEALTH.minimum_calls,
+      description: "Calls that `window` must hold before `failure_ratio` means anything.",
+    },
+    window: ref("duration", "How far back `failure_ratio` looks.", { default: DEFAULT_HEALTH.window }),
+    ejection: ref("duration", "How long an endpoint is left out the first time; doubled each time in a row.", {
+      default: DEFAULT_HEALTH.ejection,
+    }),
+    longest_ejection: ref("duration", "What the doubling ends at. Bounds a provider's Retry-After too.", {
+      default: DEFAULT_HEALTH.longest_ejection,
+    }),
+    probe: object(
+      "A request that says whether the provider is there, made while an endpoint is out, and only then. Without it, the next request tries the endpoint.",
+      {
+        path: {
+          type: "string",
+          pattern: "^/(?!/)[A-Za-z0-9._~!$&'()*+,;=:@%/-]{0,254}$",
+          patternErrorMessage: "a path that begins with one `/`, without a query",
+          description: "Path after the base URL, such as `/models`.",
+        },
+        interval: ref("duration", "Between two probes.", { default: DEFAULT_PROBE_INTERVAL }),
+      },
+      ["path"],
+    ),
+  },
+);
 
 /** A row of `providers`. */
 export const provider: Schema = object(
@@ -50,11 +100,18 @@ export const provider: Schema = object(
       connect: ref("duration", "Until the connection stands.", {
         default: DEFAULT_TIMEOUTS.connect,
       }),
-      first_byte: ref("duration", "From the request sent to the answer's headers.", {
-        default: DEFAULT_TIMEOUTS.first_byte,
-      }),
+      first_byte: ref(
+        "duration",
+        "From the request sent to the answer's headers. A chat answer that is not streamed begins when it is finished, so only `total` watches it.",
+        {
+          default: DEFAULT_TIMEOUTS.first_byte,
+        },
+      ),
       idle: ref("duration", "Longest silence between two pieces of an answer.", {
         default: DEFAULT_TIMEOUTS.idle,
+      }),
+      first_token: ref("duration", "From the request sent to the first output of a stream that says something.", {
+        default: DEFAULT_TIMEOUTS.first_token,
       }),
       total: ref("duration", "The whole attempt.", { default: DEFAULT_TIMEOUTS.total }),
     }),
@@ -65,6 +122,17 @@ export const provider: Schema = object(
       default: DEFAULT_MAX_CONCURRENCY,
       description: "Most requests at once to this provider, from one process.",
     },
+    queue: object("Calls that wait because `max_concurrency` of the provider or of the endpoint is reached.", {
+      size: {
+        type: "integer",
+        minimum: 0,
+        maximum: 100_000,
+        default: DEFAULT_QUEUE.size,
+        description: "Calls that may wait at once. 0: none waits; the next endpoint is tried.",
+      },
+      wait: ref("duration", "Longest wait. The next endpoint is tried after it.", { default: DEFAULT_QUEUE.wait }),
+    }),
+    health,
     flags: list("Named deviations from the dialect; listed under Flags in docs/configuration.md.", {
       $ref: "#/$defs/word",
     }),
@@ -180,6 +248,13 @@ export const endpoint: Schema = object(
       },
       ["input", "output"],
     ),
+    max_concurrency: {
+      type: "integer",
+      minimum: 1,
+      maximum: 100_000,
+      description:
+        "Most requests at once to this endpoint, from one process. Only the provider's limit unless set; that one holds in any case.",
+    },
     batch: object("How much one call that embeds may hold. Larger batches are sent in parts, and come back whole.", {
       inputs: {
         type: "integer",

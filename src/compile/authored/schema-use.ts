@@ -1,4 +1,11 @@
-import { DEFAULT_ENVIRONMENTS, DEFAULT_POLICY_DIRECTORY } from "../normalised/defaults.ts";
+import { BALANCES } from "../../canon/table.ts";
+import {
+  DEFAULT_BALANCE,
+  DEFAULT_ENVIRONMENTS,
+  DEFAULT_MAX_ATTEMPTS,
+  DEFAULT_MAX_EJECTED_SHARE,
+  DEFAULT_POLICY_DIRECTORY,
+} from "../normalised/defaults.ts";
 import { choose, list, object, ref, type Schema } from "./schema.ts";
 
 /** A row of `routes`. */
@@ -11,11 +18,27 @@ export const route: Schema = object(
       patternErrorMessage: "one line of at most 120 characters",
       description: "Name shown to people. The id unless set.",
     },
-    primary: ref("name", "Endpoint that is tried first."),
+    primary: ref("name", "Endpoint that is tried first, alone or among its `peers`."),
+    peers: list("Endpoints of the same rank as the primary: `balance` says which of them gets a request.", {
+      $ref: "#/$defs/name",
+    }),
+    balance: {
+      enum: [...BALANCES],
+      default: DEFAULT_BALANCE,
+      description:
+        "How the primary and its peers share requests. `order`: the first that can. `weighted`: at random, by `weights`. `price`: the cheapest first. `latency`: by the time to the first token, the better of two at random. `throughput`: the most tokens a second first. `least_in_flight`: the one with the fewest calls under way. `sticky`: the same conversation to the same endpoint, for the sake of prompt caches, shared by `weights`. Whatever comes first, the others are tried after it.",
+    },
+    weights: {
+      type: "object",
+      description:
+        "Endpoint → its share, for `balance: weighted` and `sticky`. 1 for those that are not named; 0: only when the others have failed.",
+      propertyNames: { $ref: "#/$defs/name" },
+      additionalProperties: { type: "number", minimum: 0, maximum: 1_000_000 },
+    },
     fallbacks: {
       type: "array",
       description:
-        "Endpoints tried after the primary, in this order. `{route: id}` stands for all endpoints of another route; an endpoint that comes up twice that way is tried once.",
+        "Endpoints tried after the primary and its peers, in this order. `{route: id}` stands for all endpoints of another route, its peers still peers and balanced as there; an endpoint that comes up twice that way is tried once, where it comes up first.",
       items: choose(
         "object",
         object("The endpoints of another route.", { route: ref("name", "Id under `routes`.") }, ["route"]),
@@ -24,11 +47,30 @@ export const route: Schema = object(
         },
       ),
     },
+    max_attempts: {
+      type: "integer",
+      minimum: 1,
+      maximum: 10,
+      default: DEFAULT_MAX_ATTEMPTS,
+      description: "Most calls for one request, retries included. The header `x-max-attempts` can only lower it.",
+    },
+    max_ejected_share: {
+      type: "number",
+      minimum: 0,
+      maximum: 1,
+      default: DEFAULT_MAX_EJECTED_SHARE,
+      description:
+        "Largest share of the route's endpoints that may be left out at once because their calls fail. One is always left.",
+    },
+    hedge_after: ref(
+      "duration",
+      "After this long without an answer, a second endpoint is asked too, and the first answer counts; both calls may cost. Never unless set. For routes that embed or rerank.",
+    ),
     on_gap: {
       enum: ["deny", "narrow"],
       default: "deny",
       description:
-        "What happens when a fallback lacks what a request needs or is not approved for the workspace: the request is denied, or the fallback is left out and the decision says so.",
+        "What happens when a peer or fallback lacks what a request needs or is not approved for the workspace: the request is denied, or that endpoint is left out and the decision says so.",
     },
     unknown_fields: {
       enum: ["reject", "strip", "forward"],

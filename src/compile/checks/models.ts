@@ -1,4 +1,4 @@
-import type { ModelRow } from "../../canon/table.ts";
+import type { ModelRow, ProviderRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
 import type { Scene } from "../scene.ts";
@@ -54,7 +54,9 @@ function reportUnreachable({ file, normalised, report }: Scene, id: string, endp
 function checkEndpoint(scene: Scene, id: string, endpoint: ResolvedEndpoint): void {
   const { normalised, report } = scene;
   const model = normalised.models.get(endpoint.row.model);
-  if (model === undefined) return;
+  const provider = normalised.providers.get(endpoint.row.provider);
+  if (model === undefined || provider === undefined) return;
+  checkConcurrency(scene, endpoint, provider);
   if (endpoint.operations.length === 0) {
     const message = `endpoint ${quote(id)} can do nothing: its dialect \`${endpoint.row.dialect}\` carries ${endpoint.facts.operations.join(", ")}, its model ${quote(model.id)} does ${model.operations.join(", ")}`;
     report.value(
@@ -77,4 +79,14 @@ function checkEndpoint(scene: Scene, id: string, endpoint: ResolvedEndpoint): vo
       "set `default_max_output_tokens` on the model",
     );
   }
+}
+
+function checkConcurrency({ report }: Scene, { row, index }: ResolvedEndpoint, provider: ProviderRow): void {
+  if (row.maxConcurrency === null || row.maxConcurrency <= provider.maxConcurrency) return;
+  report.value(
+    "CONCURRENCY_ORDER",
+    ["endpoints", index, "max_concurrency"],
+    `endpoint ${quote(row.id)} allows ${row.maxConcurrency} requests at once, its provider ${quote(provider.id)} only ${provider.maxConcurrency}`,
+    "lower it, or raise the provider's `max_concurrency`",
+  );
 }

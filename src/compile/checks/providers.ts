@@ -1,5 +1,4 @@
-import { describeSafely, quote } from "../authored/literal-secrets.ts";
-import { LONGEST_DURATION, milliseconds } from "../normalised/durations.ts";
+import { quote } from "../authored/literal-secrets.ts";
 import type { Scene } from "../scene.ts";
 
 /** Headers that HTTP or the router sets itself; a secret there would be overwritten, or break the request's framing. */
@@ -22,7 +21,7 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   "user-agent",
 ]);
 
-/** Addresses, headers and timeouts of the providers. */
+/** Addresses and headers of the providers. */
 export function checkProviders(scene: Scene): void {
   for (const provider of scene.normalised.providers.values()) {
     checkBaseUrl(scene, provider.id, provider.baseUrl);
@@ -35,7 +34,6 @@ export function checkProviders(scene: Scene): void {
         "use the header that the provider documents for its key",
       );
     }
-    checkTimeouts(scene, provider.id);
   }
 }
 
@@ -67,23 +65,4 @@ function checkBaseUrl({ report }: Scene, id: string, baseUrl: string): void {
 /** `URL` writes every spelling of an IPv4 address as four decimal numbers, so that no other form can pass here. */
 function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
-}
-
-function checkTimeouts({ file, normalised, report }: Scene, id: string): void {
-  const authored = file.providers[id]?.timeouts ?? {};
-  const total = normalised.providers.get(id)?.timeouts.total ?? 0;
-  for (const [name, duration] of Object.entries(authored)) {
-    const path = ["providers", id, "timeouts", name];
-    const length = milliseconds(duration);
-    if (length > LONGEST_DURATION) {
-      report.value("WRONG_VALUE", path, `${describeSafely(path)} must be at most 24h`);
-    } else if (name !== "total" && length > total) {
-      report.value(
-        "TIMEOUT_ORDER",
-        path,
-        `\`${name}\` of provider ${quote(id)} is longer than its \`total\``,
-        "shorten it, or lengthen `total`",
-      );
-    }
-  }
 }

@@ -1,10 +1,13 @@
 import type { Capability } from "../../canon/capability.ts";
 import { CAPABILITIES } from "../../canon/capability.ts";
 import { quote } from "../authored/literal-secrets.ts";
-import type { ResolvedFallback, ResolvedRoute } from "../resolve/routes.ts";
+import type { NormalisedRoute } from "../normalised/normalise.ts";
+import type { ResolvedRoute } from "../resolve/routes.ts";
+import type { ResolvedPlace } from "../resolve/tiers.ts";
 import type { Scene } from "../scene.ts";
+import { checkDuration } from "./times.ts";
 
-/** Routes against their own endpoints: what the primary can do, every fallback has to be able to do (decisions.md, rule 1). */
+/** Routes against their own endpoints: what the primary can do, every peer and fallback has to be able to do (decisions.md, rule 1). */
 export function checkRoutes(scene: Scene, routes: ReadonlyMap<string, ResolvedRoute>): void {
   for (const route of routes.values()) {
     for (const fallback of route.fallbacks) {
@@ -12,22 +15,26 @@ export function checkRoutes(scene: Scene, routes: ReadonlyMap<string, ResolvedRo
       if (route.row.onGap === "deny") reportGaps(scene, route, fallback);
     }
     checkPrices(scene, route);
+    const normalised = scene.normalised.routes.get(route.row.id);
+    if (normalised === undefined) continue;
+    checkBalance(scene, normalised);
+    checkHedging(scene, route);
   }
 }
 
-function itemPath(route: ResolvedRoute, fallback: ResolvedFallback) {
-  return ["routes", route.row.id, "fallbacks", fallback.index];
+function itemPath(route: ResolvedRoute, { rank, index }: ResolvedPlace) {
+  return ["routes", route.row.id, rank === "peer" ? "peers" : "fallbacks", index];
 }
 
-function subject(route: ResolvedRoute, fallback: ResolvedFallback): string {
-  return `fallback ${quote(fallback.endpoint.row.id)} of route ${quote(route.row.id)}`;
+function subject(route: ResolvedRoute, fallback: ResolvedPlace): string {
+  return `${fallback.rank} ${quote(fallback.endpoint.row.id)} of route ${quote(route.row.id)}`;
 }
 
-function checkOperations(scene: Scene, route: ResolvedRoute, fallback: ResolvedFallback): void {
+function checkOperations(scene: Scene, route: ResolvedRoute, fallback: ResolvedPlace): void {
   const able = fallback.endpoint.operations;
   const missing = route.row.operations.filter((operation) => !able.includes(operation));
   if (missing.length > 0) {
-    const hint = "use another fallback, or narrow the route's `operations`";
+    const hint = `use another ${fallback.rank}, or narrow the route's \`operations\``;
     scene.report.value(
       "FALLBACK_OPERATIONS",
       itemPath(route, fallback),
@@ -42,13 +49,13 @@ function checkOperations(scene: Scene, route: ResolvedRoute, fallback: ResolvedF
       "FALLBACK_EMBED_MODEL",
       itemPath(route, fallback),
       message,
-      "vectors of two models cannot be compared: fall back to endpoints of the same model",
+      `vectors of two models cannot be compared: a ${fallback.rank} has to be an endpoint of the same model`,
     );
   }
 }
 
 /** Only with `on_gap: deny`: a route that narrows has said what is to happen, and its decisions say it again. */
-function reportGaps(scene: Scene, route: ResolvedRoute, fallback: ResolvedFallback): void {
+function reportGaps(scene: Scene, route: ResolvedRoute, fallback: ResolvedPlace): void {
   const { normalised, report } = scene;
   const approving = [...normalised.workspaces.values()].filter(({ approve }) => approve.routes.includes(route.row.id));
   const lacking = route.primary.row.capabilities.filter(
@@ -66,7 +73,7 @@ function reportGaps(scene: Scene, route: ResolvedRoute, fallback: ResolvedFallba
       "FALLBACK_CAPABILITY_GAP",
       itemPath(route, fallback),
       message,
-      "choose an equal fallback, approve less, or set `on_gap: narrow` on the route",
+      `choose an equal ${fallback.rank}, approve less, or set \`on_gap: narrow\` on the route`,
     );
   }
   const signs = normalised.models.get(route.primary.row.model)?.signatureFamily ?? null;
@@ -77,7 +84,7 @@ function reportGaps(scene: Scene, route: ResolvedRoute, fallback: ResolvedFallba
       "FALLBACK_SIGNATURE_GAP",
       itemPath(route, fallback),
       message,
-      "choose a fallback of the same `signature_family`; otherwise it is passed over in turns that give reasoning back",
+      `choose a ${fallback.rank} of the same \`signature_family\`; otherwise it is passed over in turns that give reasoning back`,
     );
   }
 }
@@ -98,4 +105,27 @@ function checkPrices(scene: Scene, route: ResolvedRoute): void {
     message,
     "add the missing prices; cost and price preferences are wrong otherwise",
   );
+}
+
+/** Words about balance that change nothing: their author believes that requests are shared. */
+function checkBalance({ file, report }: Scene, { id, peers, balance, weights }: NormalisedRoute): void {
+  const path = ["routes", id];
+  if (peers.length === 0 && balance !== "order") {
+    const message = `route ${quote(id)} has no peers, so its balance \`${balance}\` has nothing to choose from`;
+    report.value("BALANCE_UNUSED", [...path, "balance"], message, "add `peers`, or remove it");
+  }
+  const uses = balance === "weighted" || balance === "sticky";
+  if (file.routes[id]?.weights === undefined || weights.size === 0 || uses) return;
+  const message = `route ${quote(id)} has weights, which its balance \`${balance}\` does not read`;
+  report.key("WEIGHTS_UNUSED", [...path, "weights"], message, "write `balance: weighted`, or remove them");
+}
+
+/** Answers that are generated are never asked for twice: the second would cost as much as the first. */
+function checkHedging({ file, report }: Scene, { row }: ResolvedRoute): void {
+  const duration = file.routes[row.id]?.hedge_after;
+  const path = ["routes", row.id, "hedge_after"];
+  if (duration === undefined || !checkDuration(report, path, duration)) return;
+  if (row.operations.includes("embed") || row.operations.includes("rerank")) return;
+  const message = `route ${quote(row.id)} has \`hedge_after\`, but neither embeds nor reranks`;
+  report.key("HEDGE_OPERATIONS", path, message, "remove it");
 }

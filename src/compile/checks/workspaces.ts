@@ -40,10 +40,10 @@ function checkApproval(scene: Scene, workspace: WorkspaceRow, route: ResolvedRou
     const message = `${approves} but not ${primary} of its primary ${quote(route.primary.row.id)}: every request would be denied`;
     report.value("PRIMARY_NOT_APPROVED", path, message, "approve it, or withdraw the route");
   }
-  for (const { endpoint } of route.row.onGap === "deny" ? route.fallbacks : []) {
+  for (const { endpoint, rank } of route.row.onGap === "deny" ? route.fallbacks : []) {
     const missing = missingApprovals(scene, workspace, endpoint.row);
     if (missing === "") continue;
-    const message = `${approves} but not ${missing} of its fallback ${quote(endpoint.row.id)}: every request would be denied`;
+    const message = `${approves} but not ${missing} of its ${rank} ${quote(endpoint.row.id)}: every request would be denied`;
     report.value(
       "FALLBACK_NOT_APPROVED",
       path,

@@ -1,68 +1,12 @@
-import type { Severity } from "../../canon/diagnostic.ts";
-
-interface CodeFacts {
-  readonly severity: Severity;
-  /** What has been found, for somebody who meets the code in a report. */
-  readonly meaning: string;
-  readonly fix: string;
-}
-
-const error = (meaning: string, fix: string) => ({ severity: "error", meaning, fix }) as const satisfies CodeFacts;
-const warning = (meaning: string, fix: string) => ({ severity: "warning", meaning, fix }) as const satisfies CodeFacts;
+import { error, warning, type CodeFacts } from "./code-facts.ts";
+import { TEXT_CODES } from "./text-codes.ts";
 
 /**
  * Every finding that the compiler of routes.yaml can make. `docs/diagnostics.md` and the rules of a SARIF report are
  * written from this table, so a code without a meaning and a fix cannot exist.
  */
 export const ROUTE_CODES = {
-  SOURCE_UNREADABLE: error(
-    "The file cannot be read, or is not UTF-8 text.",
-    "Check the path, its permissions and the file's encoding.",
-  ),
-  SOURCE_TOO_LARGE: error(
-    "The file is larger than one megabyte.",
-    "Split the estate into several routers; no table of this size can be reviewed.",
-  ),
-  YAML_SYNTAX: error(
-    "The text is not valid YAML 1.2.",
-    "Correct the place named; most often an indentation, a quote or a bracket.",
-  ),
-  YAML_DUPLICATE_KEY: error("A mapping holds the same key twice; one of the two would be lost.", "Keep one of them."),
-  YAML_MULTIPLE_DOCUMENTS: error(
-    "The file holds more than one YAML document; all but the first would be lost.",
-    "Remove the `---` between them and merge the documents.",
-  ),
-  YAML_ALIAS: error(
-    "An alias names no anchor, contains itself, or expands to far more than the file holds.",
-    "Write the value out.",
-  ),
-  YAML_MERGE_KEY: error(
-    "`<<` merges mappings, which YAML 1.2 does not have and which hides what a row really says.",
-    "Write the members out, or use an alias for a whole value.",
-  ),
-  YAML_TAG: error("A tag (`!something`) asks for a type that this file does not use.", "Remove the tag."),
-  YAML_KEY: error("A key is a list or a mapping instead of a name.", "Use a plain name as key."),
-  RESERVED_NAME: error("A name that JavaScript objects use themselves, such as `constructor`.", "Choose another name."),
-  UNKNOWN_KEY: error(
-    "A key that this place does not know. Signalbox ignores nothing in silence.",
-    "Correct its spelling or remove it; `docs/configuration.md` lists all keys.",
-  ),
-  MISSING_KEY: error("A required key is absent.", "Add it."),
-  WRONG_TYPE: error("A value has another type than its place demands.", "Write the value in the type named."),
-  WRONG_VALUE: error(
-    "A value has the right type but is out of range, misspelt or of the wrong form.",
-    "Use one of the values named.",
-  ),
-  DUPLICATE_ITEM: error("A list that names things names one of them twice.", "Remove the repetition."),
-  DUPLICATE_ID: error("Two endpoints have the same id.", "Give one of them another id."),
-  VERSION_UNSUPPORTED: error(
-    "The file is written for another version of the format.",
-    "Write `version: 1`, or run the release of Signalbox that knows the version.",
-  ),
-  LITERAL_SECRET: error(
-    "A credential, or something that looks like one, stands in the file. The value is never repeated in a message.",
-    "Revoke the credential if it was committed, then refer to it: `{env: NAME}` or `{file: path}`.",
-  ),
+  ...TEXT_CODES,
   AUTH_INCOMPLETE: error(
     "`auth` is neither `none`, nor `bearer`, nor `header` with `secret`, nor `aws_sigv4`, nor `google_oauth`, or is several of them.",
     "Write `auth: none`, `auth: {bearer: {env: NAME}}`, `auth: {header: x-api-key, secret: {env: NAME}}`, `auth: {aws_sigv4: {service: bedrock, credentials: env}}` or `auth: {google_oauth: {credentials: adc}}`.",
@@ -151,8 +95,16 @@ export const ROUTE_CODES = {
     "List the region in a group named after its area, such as `eu` or `us`.",
   ),
   TIMEOUT_ORDER: warning(
-    "A single timeout is longer than `timeouts.total`, so it can never be reached.",
-    "Shorten it, or lengthen `total`.",
+    "Two times of a provider contradict each other: a timeout or the wait in its queue is longer than `timeouts.total`, or `first_token` is shorter than `connect`.",
+    "Shorten the longer one, or lengthen the other.",
+  ),
+  EJECTION_ORDER: error(
+    "`health.ejection` is longer than `health.longest_ejection`.",
+    "Shorten the first, or lengthen the second.",
+  ),
+  CONCURRENCY_ORDER: warning(
+    "An endpoint's `max_concurrency` is above its provider's, so it can never be reached.",
+    "Lower it, or raise the provider's.",
   ),
   OUTPUT_LIMIT_ORDER: error(
     "`default_max_output_tokens` is above `max_output_tokens`; every request without a limit would be refused upstream.",
@@ -202,34 +154,59 @@ export const ROUTE_CODES = {
     "The provider's dialect carries none of the model's operations, so the endpoint can serve nothing.",
     "Serve the model over a dialect that carries one of its operations.",
   ),
+  PEER_IS_PRIMARY: error("A route names its primary among its peers.", "Remove the peer."),
+  WEIGHT_UNKNOWN: error(
+    "A weight is given to an endpoint that is neither the route's primary nor one of its peers.",
+    "Correct the name, add the endpoint to `peers`, or remove the weight.",
+  ),
+  WEIGHTS_ZERO: error(
+    "All weights of a route are 0, so that no endpoint has a share of its requests.",
+    "Give at least one of them a weight above 0.",
+  ),
+  WEIGHTS_UNUSED: warning(
+    "A route has weights, but its `balance` reads none.",
+    "Write `balance: weighted`, or remove them.",
+  ),
+  BALANCE_UNUSED: warning(
+    "A route without peers has a `balance`, which has nothing to choose from.",
+    "Add `peers`, or remove it.",
+  ),
+  HEDGE_OPERATIONS: error(
+    "A route has `hedge_after` but neither embeds nor reranks; nothing else is asked for twice.",
+    "Remove it.",
+  ),
   FALLBACK_REPEATED: error("A route lists the same fallback twice.", "Remove the second."),
   FALLBACK_IS_PRIMARY: error(
     "A route falls back to its own primary.",
     "Remove the fallback; retries of the primary are the dispatcher's work.",
+  ),
+  FALLBACK_IS_PEER: error(
+    "A route has an endpoint among its peers and among its fallbacks.",
+    "Keep it in one of the two; peers are tried as well when one of them fails.",
   ),
   FALLBACK_CYCLE: error(
     "Routes name each other as fallbacks in a circle.",
     "Break the circle at one of the routes named.",
   ),
   FALLBACK_OPERATIONS: error(
-    "A fallback cannot do an operation that the route serves.",
-    "Use another fallback, or narrow the route's `operations`.",
+    "A peer or fallback cannot do an operation that the route serves.",
+    "Use another endpoint, or narrow the route's `operations`.",
   ),
   ROUTE_OPERATIONS: error(
     "A route lists an operation that its primary cannot do.",
     "Remove it, or choose another primary.",
   ),
   FALLBACK_EMBED_MODEL: error(
-    "An embedding route falls back to another model; vectors of two models cannot be compared.",
-    "Fall back to endpoints of the same model only.",
+    "An embedding route has a peer or fallback of another model; vectors of two models cannot be compared.",
+    "Use endpoints of the same model only.",
   ),
   FALLBACK_CAPABILITY_GAP: warning(
-    "A fallback lacks a capability that the primary has and a workspace approves; with `on_gap: deny` every request that needs it is denied.",
-    "Choose an equal fallback, approve less, or set `on_gap: narrow`.",
+    "A peer or fallback lacks a capability that the primary has and a workspace approves; with `on_gap: deny` every request that needs it is denied.",
+    "Choose an equal endpoint, approve less, or set `on_gap: narrow`.",
   ),
   FALLBACK_SIGNATURE_GAP: warning(
-    "A fallback cannot read the signed reasoning of the primary; with `on_gap: deny` every conversation that carries some is denied.",
-    "Choose a fallback of the same signature family, or set `on_gap: narrow`.",
+    "A peer or fallback cannot read the signed reasoning of the primary; with `on_gap: deny` every conversation that carries some is denied.",
+    "Choose an endpoint of the same signature family, or set `on_gap: narrow`.",
   ),
   PRICE_GAP: warning(
     "Some endpoints of a route have a price and others have none, so cost and price preferences are wrong for part of its traffic.",
@@ -244,7 +221,7 @@ export const ROUTE_CODES = {
     "Approve provider and region, or withdraw the route.",
   ),
   FALLBACK_NOT_APPROVED: error(
-    "A workspace approves a route with `on_gap: deny` but not the provider or region of a fallback: every request would be denied.",
+    "A workspace approves a route with `on_gap: deny` but not the provider or region of a peer or fallback: every request would be denied.",
     "Approve provider and region, withdraw the route, or set `on_gap: narrow`.",
   ),
   DIMENSIONS_NOT_APPROVED: warning(

@@ -19,9 +19,9 @@ Written by \`npm run schema\` from \`src/compile/findings/codes.ts\`; do not edi
 \`signalbox check\` and every start report all findings of a file at once, sorted by place. An error keeps the table from
 being used: at start the process ends, at a reload the old table stays. A warning does not; \`--strict\` makes it fail a check.
 
-Two rules decide what a gap between a primary and a fallback is. A provider or region that a workspace does not approve is
+Two rules decide what a gap between a primary and a peer or fallback is. A provider or region that a workspace does not approve is
 an error under \`on_gap: deny\`, because then every request is denied; a missing capability or signature family is a warning,
-because only requests that need it are. Under \`on_gap: narrow\` neither is reported: the route says that such fallbacks are to
+because only requests that need it are. Under \`on_gap: narrow\` neither is reported: the route says that such endpoints are to
 be left out, and every decision that leaves one out says so. A primary that is not approved is an error under both.
 
 Rows that nothing uses are reported only for files without errors, so that one misspelt name is one finding.
@@ -41,7 +41,7 @@ Written by \`npm run schema\` from \`src/compile/routes-schema.ts\`; do not edit
 
 The file is YAML 1.2. Anchors and aliases are read; merge keys (\`<<\`), tags and a second document are refused. Unknown keys
 are errors, at any depth. Names such as \`constructor\` are refused. The order of rows and of lists means nothing, except
-that of \`fallbacks\`. \`signalbox check\` reports every mistake with its place; \`diagnostics.md\` explains each code.
+that of \`fallbacks\`, and of \`peers\` under \`balance: order\`. \`signalbox check\` reports every mistake with its place; \`diagnostics.md\` explains each code.
 
 Credentials never stand in the file: \`secret\` and \`bearer\` take \`{env: NAME}\` or \`{file: path}\`, and text in their
 place is an error.

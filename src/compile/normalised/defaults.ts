@@ -6,9 +6,24 @@ export const DEFAULT_TIMEOUTS = {
   connect: "2s",
   first_byte: "30s",
   idle: "20s",
+  // As long as the whole: models that think in silence, and tools that run at the provider, say nothing for minutes.
+  first_token: "10m",
   total: "10m",
 } as const;
 export const DEFAULT_MAX_CONCURRENCY = 200;
+export const DEFAULT_QUEUE = { size: 0, wait: "1s" } as const;
+export const DEFAULT_HEALTH = {
+  consecutive_failures: 5,
+  failure_ratio: 0.5,
+  minimum_calls: 20,
+  window: "30s",
+  ejection: "10s",
+  longest_ejection: "5m",
+} as const;
+export const DEFAULT_PROBE_INTERVAL = "10s";
+export const DEFAULT_BALANCE = "order";
+export const DEFAULT_MAX_ATTEMPTS = 4;
+export const DEFAULT_MAX_EJECTED_SHARE = 0.5;
 export const DEFAULT_RETENTION = "unlimited";
 export const DEFAULT_TRAINS_ON_DATA = true;
 export const DEFAULT_AWS_PROFILE = "default";

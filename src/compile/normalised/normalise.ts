@@ -1,11 +1,14 @@
 import type { Capability } from "../../canon/capability.ts";
 import type { ModelOperation } from "../../canon/operation.ts";
 import type {
+  Balance,
   BatchLimits,
+  HealthSettings,
   ModelRow,
   PolicySettings,
   Price,
   ProviderRow,
+  QueueSettings,
   RouteRow,
   Timeouts,
   Vocabulary,
@@ -50,11 +53,17 @@ export interface NormalisedEndpoint {
   /** `null`: the model's. */
   readonly capabilities: readonly Capability[] | null;
   readonly price: Price | null;
+  readonly maxConcurrency: number | null;
   /** `null`: what the dialect allows. */
   readonly batch: BatchLimits;
 }
 
-export interface NormalisedRoute extends Omit<RouteRow, "fallbacks" | "operations"> {
+export interface NormalisedRoute extends Omit<RouteRow, "fallbacks" | "operations" | "tiers"> {
+  /** In the order of the file, which means something under `balance: order`. */
+  readonly peers: readonly string[];
+  readonly balance: Balance;
+  /** By endpoint, as far as the file names them; all others have 1. */
+  readonly weights: ReadonlyMap<string, number>;
   readonly fallbacks: readonly AuthoredFallback[];
   /** `null`: the primary's. */
   readonly operations: readonly ModelOperation[] | null;
@@ -93,6 +102,8 @@ function normaliseProvider(id: string, row: AuthoredProvider): ProviderRow {
     trainsOnData: row.trains_on_data ?? defaults.DEFAULT_TRAINS_ON_DATA,
     timeouts: normaliseTimeouts(row),
     maxConcurrency: row.max_concurrency ?? defaults.DEFAULT_MAX_CONCURRENCY,
+    queue: normaliseQueue(row),
+    health: normaliseHealth(row),
     flags: sorted(row.flags ?? []),
     betas: sorted(row.beta_flags ?? []),
   };
@@ -102,8 +113,30 @@ function normaliseTimeouts({ timeouts }: AuthoredProvider): Timeouts {
   return {
     connect: milliseconds(timeouts?.connect ?? defaults.DEFAULT_TIMEOUTS.connect),
     firstByte: milliseconds(timeouts?.first_byte ?? defaults.DEFAULT_TIMEOUTS.first_byte),
+    firstToken: milliseconds(timeouts?.first_token ?? defaults.DEFAULT_TIMEOUTS.first_token),
     idle: milliseconds(timeouts?.idle ?? defaults.DEFAULT_TIMEOUTS.idle),
     total: milliseconds(timeouts?.total ?? defaults.DEFAULT_TIMEOUTS.total),
+  };
+}
+
+function normaliseQueue({ queue }: AuthoredProvider): QueueSettings {
+  const { size, wait } = { ...defaults.DEFAULT_QUEUE, ...queue };
+  return { size, wait: milliseconds(wait) };
+}
+
+function normaliseHealth(row: AuthoredProvider): HealthSettings {
+  const { probe, ...health } = { probe: undefined, ...defaults.DEFAULT_HEALTH, ...row.health };
+  return {
+    consecutiveFailures: health.consecutive_failures,
+    failureRatio: health.failure_ratio,
+    minimumCalls: health.minimum_calls,
+    window: milliseconds(health.window),
+    ejection: milliseconds(health.ejection),
+    longestEjection: milliseconds(health.longest_ejection),
+    probe:
+      probe === undefined
+        ? null
+        : { path: probe.path, interval: milliseconds(probe.interval ?? defaults.DEFAULT_PROBE_INTERVAL) },
   };
 }
 
@@ -143,6 +176,7 @@ function normaliseEndpoint(row: AuthoredEndpoint): NormalisedEndpoint {
       row.price === undefined
         ? null
         : { input: row.price.input, output: row.price.output, request: row.price.request ?? 0 },
+    maxConcurrency: row.max_concurrency ?? null,
     batch: { inputs: row.batch?.inputs ?? null, tokens: row.batch?.tokens ?? null },
   };
 }
@@ -152,7 +186,13 @@ function normaliseRoute(id: string, row: AuthoredRoute): NormalisedRoute {
     id,
     title: row.title ?? id,
     primary: row.primary,
+    peers: row.peers ?? [],
+    balance: row.balance ?? defaults.DEFAULT_BALANCE,
+    weights: new Map(Object.entries(row.weights ?? {})),
     fallbacks: row.fallbacks ?? [],
+    maxAttempts: row.max_attempts ?? defaults.DEFAULT_MAX_ATTEMPTS,
+    maxEjectedShare: row.max_ejected_share ?? defaults.DEFAULT_MAX_EJECTED_SHARE,
+    hedgeAfter: row.hedge_after === undefined ? null : milliseconds(row.hedge_after),
     onGap: row.on_gap ?? "deny",
     unknownFields: row.unknown_fields ?? "reject",
     emulateSchema: row.emulate_json_schema ?? false,

@@ -57,6 +57,7 @@ function resolveEndpoint(scene: Scene, endpoint: NormalisedEndpoint, index: numb
     dialect: provider.dialect,
     upstreamModel: endpoint.upstreamModel,
     price: endpoint.price,
+    maxConcurrency: endpoint.maxConcurrency,
     batch: { inputs: batchInputs(scene, endpoint, index, facts, provider), tokens: endpoint.batch.tokens },
     capabilities: model.capabilities.filter(
       (capability) => allowed.includes(capability) && facts.expresses.includes(capability),

@@ -4,93 +4,49 @@ import type { AuthoredFallback } from "../authored/routes-file.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { NormalisedRoute } from "../normalised/normalise.ts";
 import type { Scene } from "../scene.ts";
-import { suggest } from "../findings/suggest.ts";
 import type { ResolvedEndpoint } from "./endpoints.ts";
+import { reportRouteReferences } from "./route-references.ts";
+import { resolveTiers, type ResolvedPlace } from "./tiers.ts";
 
-/** A route whose primary exists. Fallbacks that point nowhere have been reported and left out. */
+/** A route whose primary exists. Peers and fallbacks that point nowhere have been reported and left out. */
 export interface ResolvedRoute {
   readonly row: RouteRow;
   readonly primary: ResolvedEndpoint;
-  readonly fallbacks: readonly ResolvedFallback[];
+  /** Every endpoint but the primary, in the order of the tiers. */
+  readonly fallbacks: readonly ResolvedPlace[];
 }
-
-export interface ResolvedFallback {
-  readonly endpoint: ResolvedEndpoint;
-  /** Place in the authored list: the item that brought this endpoint in. */
-  readonly index: number;
-}
-
-type Endpoints = ReadonlyMap<string, ResolvedEndpoint>;
 
 /** Routes by id, with the routes among their fallbacks written out. */
-export function resolveRoutes(scene: Scene, endpoints: Endpoints): ReadonlyMap<string, ResolvedRoute> {
-  for (const route of scene.normalised.routes.values()) reportReferences(scene, route);
+export function resolveRoutes(
+  scene: Scene,
+  endpoints: ReadonlyMap<string, ResolvedEndpoint>,
+): ReadonlyMap<string, ResolvedRoute> {
+  for (const route of scene.normalised.routes.values()) reportRouteReferences(scene, route);
   reportCycles(scene);
   const resolved = new Map<string, ResolvedRoute>();
   for (const route of scene.normalised.routes.values()) {
     const primary = endpoints.get(route.primary);
     if (primary === undefined) continue;
-    const fallbacks = expandFallbacks(scene, route, endpoints);
-    const operations = routeOperations(scene, route, primary);
-    const { id, title, onGap, unknownFields, emulateSchema } = route;
+    const tiers = resolveTiers(scene, route, endpoints);
+    const fallbacks = tiers.flatMap(({ places }) => places.filter(({ rank }) => rank !== "primary"));
+    const { id, title, maxAttempts, maxEjectedShare, hedgeAfter, onGap, unknownFields, emulateSchema } = route;
     const row = {
       id,
       title,
       primary: primary.row.id,
       fallbacks: fallbacks.map(({ endpoint }) => endpoint.row.id),
+      tiers: tiers.map((tier) => tier.row),
+      maxAttempts,
+      maxEjectedShare,
+      hedgeAfter,
       onGap,
       unknownFields,
       emulateSchema,
-      operations,
+      operations: routeOperations(scene, route, primary),
     };
     resolved.set(id, { row, primary, fallbacks });
   }
   return resolved;
-}
-
-function reportReferences({ declared, report }: Scene, route: NormalisedRoute): void {
-  const where = `route ${quote(route.id)}`;
-  if (!declared.endpoints.has(route.primary)) {
-    const hint = endpointHint(route.primary, declared);
-    report.value(
-      "UNKNOWN_ENDPOINT",
-      ["routes", route.id, "primary"],
-      `${where} names the endpoint ${quote(route.primary)}, which does not exist`,
-      hint,
-    );
-  }
-  const seen = new Set<string>();
-  for (const [index, fallback] of route.fallbacks.entries()) {
-    const path = ["routes", route.id, "fallbacks", index];
-    const name = typeof fallback === "string" ? fallback : fallback.route;
-    const key = typeof fallback === "string" ? name : `route ${name}`;
-    if (fallback === route.primary) {
-      report.value("FALLBACK_IS_PRIMARY", path, `${where} falls back to its own primary ${quote(name)}`, "remove it");
-    } else if (seen.has(key)) {
-      report.value("FALLBACK_REPEATED", path, `${where} lists the fallback ${quote(name)} twice`, "remove one of them");
-    } else if (typeof fallback === "string" && !declared.endpoints.has(name)) {
-      report.value(
-        "UNKNOWN_ENDPOINT",
-        path,
-        `${where} names the endpoint ${quote(name)}, which does not exist`,
-        endpointHint(name, declared),
-      );
-    } else if (typeof fallback !== "string" && !declared.routes.has(name)) {
-      report.value(
-        "UNKNOWN_ROUTE",
-        [...path, "route"],
-        `${where} names the route ${quote(name)}, which does not exist`,
-        suggest(name, declared.routes),
-      );
-    }
-    seen.add(key);
-  }
-}
-
-function endpointHint(name: string, declared: Scene["declared"]): string {
-  if (declared.routes.has(name)) return `${quote(name)} is a route; as a fallback write \`{route: …}\``;
-  if (declared.models.has(name)) return `${quote(name)} is a model; name one of its endpoints`;
-  return suggest(name, declared.endpoints);
 }
 
 /** Reports circles, each once, at the item of its alphabetically first route that leads into it. */
@@ -136,33 +92,6 @@ function rotateToSmallest(circle: readonly string[]): readonly string[] {
   const smallest = [...circle].toSorted()[0] ?? "";
   const start = circle.indexOf(smallest);
   return [...circle.slice(start), ...circle.slice(0, start)];
-}
-
-/** The endpoints behind a route's fallbacks, each once, none of them the primary. Ends in a circle as well. */
-function expandFallbacks(
-  { normalised }: Scene,
-  route: NormalisedRoute,
-  endpoints: Endpoints,
-): readonly ResolvedFallback[] {
-  const taken = new Set([route.primary]);
-  const expanded: ResolvedFallback[] = [];
-  const opened = new Set([route.id]);
-  const take = (id: string, index: number): void => {
-    const endpoint = endpoints.get(id);
-    if (endpoint === undefined || taken.has(id)) return;
-    taken.add(id);
-    expanded.push({ endpoint, index });
-  };
-  const add = (fallback: AuthoredFallback, index: number): void => {
-    if (typeof fallback === "string") return take(fallback, index);
-    const other = normalised.routes.get(fallback.route);
-    if (other === undefined || opened.has(other.id)) return;
-    opened.add(other.id);
-    take(other.primary, index);
-    for (const next of other.fallbacks) add(next, index);
-  };
-  for (const [index, fallback] of route.fallbacks.entries()) add(fallback, index);
-  return expanded;
 }
 
 function routeOperations(scene: Scene, route: NormalisedRoute, primary: ResolvedEndpoint): readonly ModelOperation[] {

@@ -9,12 +9,11 @@ import type { AnswerStream, Ending, EventParser, EventRenderer } from "../dialec
 export class TranslatedStream implements AnswerStream {
   readonly #parser: EventParser;
   readonly #renderer: EventRenderer;
-  /** What was printed before the answer has said anything. It is not sent yet: a provider that fails now can still be replaced. */
-  #held: Uint8Array[] | null = [];
   readonly #losses = new Set<Loss>();
   #finish: FinishReason | null = null;
   usage: TokenUsage | null = null;
   failure: UpstreamFailure | null = null;
+  hasOutput = false;
   done = false;
 
   constructor(parser: EventParser, renderer: EventRenderer) {
@@ -48,16 +47,8 @@ export class TranslatedStream implements AnswerStream {
       }
       if (event.type === "loss") this.#losses.add(event.loss);
       if (event.type === "usage") this.usage = mergeUsage(this.usage, event.usage);
-      const bytes = this.#renderer.push(event);
-      if (this.#held === null) {
-        for (const one of bytes) printed.push(one);
-      } else if (saysNothing(event)) {
-        for (const one of bytes) this.#held.push(one);
-      } else {
-        for (const one of this.#held) printed.push(one);
-        for (const one of bytes) printed.push(one);
-        this.#held = null;
-      }
+      for (const bytes of this.#renderer.push(event)) printed.push(bytes);
+      this.hasOutput ||= isOutput(event);
       if (event.type === "finish") {
         this.#finish = event.reason;
         this.done = true;
@@ -68,8 +59,28 @@ export class TranslatedStream implements AnswerStream {
   }
 }
 
-function saysNothing({ type }: InferenceEvent): boolean {
-  return type === "start" || type === "usage" || type === "loss";
+/** A block that opens says nothing, but for a call, which has its name from the beginning. */
+function isOutput(event: InferenceEvent): boolean {
+  switch (event.type) {
+    case "open":
+      return event.block.kind === "tool_call";
+    case "text":
+    case "refusal":
+    case "reasoning":
+      return event.text !== "";
+    case "arguments":
+      return event.json !== "";
+    case "signature":
+    case "citation":
+    case "finish":
+      return true;
+    case "start":
+    case "close":
+    case "usage":
+    case "loss":
+    case "failure":
+      return false;
+  }
 }
 
 const NONE: readonly Uint8Array[] = Object.freeze([]);

@@ -4,6 +4,7 @@ import type { Loss } from "../../canon/generate/loss.ts";
 import type { Target } from "../../dialects/dialect.ts";
 import type { PartEnd, UnaryTask } from "../../dialects/unary/surface.ts";
 import type { Connection } from "../connections.ts";
+import type { PlaceBook } from "../places/places.ts";
 import type { AttemptReport } from "../relay-plan.ts";
 import { AttemptTally } from "./attempt-tally.ts";
 import { Siblings } from "./siblings.ts";
@@ -13,6 +14,8 @@ import { PartRun, type GivenUp } from "./part-run.ts";
 export interface GatherJob {
   readonly task: UnaryTask;
   readonly plan: readonly Candidate[];
+  /** How many of them, from the first, are in service; the others are out for their health. */
+  readonly inService: number;
   /** The wire protocol of the caller. */
   readonly ownDialect: string;
   readonly targetOf: (candidate: Candidate) => Target;
@@ -21,8 +24,12 @@ export interface GatherJob {
   readonly deadline: number;
   /** Calls for one part, at least 1. */
   readonly maxAttempts: number;
+  /** Milliseconds after which a part without an answer is asked for at a second place too; `null`: never. */
+  readonly hedgeAfter: number | null;
   /** Bytes of all answers together. */
   readonly maxAnswerBytes: number;
+  /** Told how every call went. */
+  readonly places: PlaceBook;
   /** From 0 to 1; spreads repetitions. */
   readonly random: () => number;
 }

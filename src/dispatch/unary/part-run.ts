@@ -1,41 +1,48 @@
 import type { Candidate } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
-import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
+import { failureOf, type FailureKind, type UpstreamFailure } from "../../canon/failure.ts";
 import type { Loss } from "../../canon/generate/loss.ts";
 import type { UnaryPart } from "../../dialects/unary/surface.ts";
 import type { UnaryResult } from "../../dialects/unary/upstream.ts";
 import type { Connection } from "../connections.ts";
-import { failureError, wasAsked, type FailedAttempt } from "../failure-error.ts";
-import { nextStep } from "../next-step.ts";
-import { isPassing, pauseBeforeRound } from "./again.ts";
+import { failureError, type FailedAttempt } from "../failure-error.ts";
+import type { Leave } from "../gates/gate.ts";
+import { Itinerary, NOT_WAITED, remedyFor, type Step } from "../itinerary.ts";
+import { Pause } from "../pause.ts";
 import type { AttemptTally } from "./attempt-tally.ts";
 import type { GatherJob } from "./gather.ts";
 import type { Siblings } from "./siblings.ts";
-import { UnaryAttempt, type AttemptEnd } from "./unary-attempt.ts";
+import { UnaryAttempt } from "./unary-attempt.ts";
 
-export type PartRunEnd =
-  | {
-      readonly result: UnaryResult;
-      readonly bytes: Uint8Array;
-      readonly candidate: Candidate;
-      readonly losses: readonly Loss[];
-    }
-  | { readonly failure: ServiceError };
+/** A part's answer, and where it came from. */
+interface PartResult {
+  readonly result: UnaryResult;
+  readonly bytes: Uint8Array;
+  readonly candidate: Candidate;
+  readonly losses: readonly Loss[];
+}
+
+/** How one place fared. */
+type PlaceEnd = PartResult | { readonly failure: UpstreamFailure };
+
+export type PartRunEnd = PartResult | { readonly failure: ServiceError };
 
 /** Why a part is not run to its end: nobody waits for it, or another part of the request has failed. */
 export type GivenUp = Extract<FailureKind, "client_closed" | "abandoned">;
 
-/** One part on its way through the plan: place after place, and once more from the start where the failures may have passed. */
+/** One part on its way through the plan (`itinerary.ts`). */
 export class PartRun {
   readonly #job: GatherJob;
   readonly #part: UnaryPart;
   readonly #tally: AttemptTally;
   readonly #siblings: Siblings;
   readonly #failed: FailedAttempt[] = [];
-  #attempt: UnaryAttempt | null = null;
-  /** What the last call left out of the request. */
-  #losses: readonly Loss[] = [];
-  #wake: (() => void) | null = null;
+  /** Under way: one, or two where the second is a hedge. */
+  readonly #attempts = new Set<UnaryAttempt>();
+  readonly #calls = new Set<Promise<PlaceEnd>>();
+  readonly #pause = new Pause();
+  /** Ends a wait in a queue; made where there is one. */
+  #left: AbortController | null = null;
   #givenUp: GivenUp | null = null;
 
   constructor(job: GatherJob, part: UnaryPart, tally: AttemptTally, siblings: Siblings) {
@@ -46,114 +53,158 @@ export class PartRun {
   }
 
   async run(): Promise<PartRunEnd> {
-    for (let round = 1; ; round += 1) {
-      const before = this.#failed.length;
-      const answered = await this.#runRound();
-      if (answered !== null) return answered;
-      const pause = this.#pauseAfter(round, this.#failed.slice(before));
-      if (pause === null || this.#givenUp !== null) return { failure: failureError(this.#failed) };
-      await this.#sleep(pause);
+    const { plan, maxAttempts, deadline, random } = this.#job;
+    const itinerary = new Itinerary(plan.length, maxAttempts, deadline);
+    let step: Step | null = { place: 0, pause: 0 };
+    while (step !== null) {
+      if (step.pause > 0) await this.#pause.of(step.pause);
+      const candidate = plan[step.place];
+      if (candidate === undefined) throw new Error("part: no such place");
+      const end = await this.#hedged(candidate, itinerary);
+      if ("result" in end) return end;
+      this.#failed.push({ endpoint: candidate.endpoint.id, failure: end.failure });
+      step = itinerary.next(end.failure, performance.now(), random());
     }
+    return { failure: failureError(this.#failed) };
   }
 
   /** Gives the part up: its call is closed, its pause ends. */
   cancel(why: GivenUp): void {
     this.#givenUp = why;
-    this.#attempt?.cancel();
-    this.#wake?.();
+    this.#left?.abort();
+    for (const attempt of this.#attempts) attempt.cancel();
+    this.#pause.end();
   }
 
-  async #runRound(): Promise<PartRunEnd | null> {
-    const { plan, maxAttempts } = this.#job;
-    for (const [index, candidate] of plan.entries()) {
-      if (this.#givenUp !== null) {
-        this.#failed.push({ endpoint: candidate.endpoint.id, failure: failureOf(this.#givenUp) });
-        return null;
-      }
-      const end = await this.#tryPlace(candidate);
-      if ("result" in end) {
-        return { result: end.result, bytes: end.bytes, candidate, losses: this.#losses };
-      }
-      this.#failed.push({ endpoint: candidate.endpoint.id, failure: end.failure });
-      if (nextStep(end.failure, maxAttempts - this.#asked(), plan.length - index - 1) === "stop") return null;
-    }
-    return null;
-  }
-
-  /** @param failed how the places of the round failed. */
-  #pauseAfter(round: number, failed: readonly FailedAttempt[]): number | null {
-    const last = failed.at(-1)?.failure;
-    if (last === undefined || this.#asked() >= this.#job.maxAttempts) return null;
-    // The caller's own mistake and the deadline stop a plan before its end; nothing else does.
-    const isWholePlan = failed.length === this.#job.plan.length;
-    const passing = failed.findLast(({ failure }) => isPassing(failure.kind))?.failure;
-    if (!isWholePlan || passing === undefined) return null;
-    return pauseBeforeRound(passing, round, this.#job.deadline - performance.now(), this.#job.random());
-  }
-
-  #asked(): number {
-    return this.#failed.filter(({ failure }) => wasAsked(failure)).length;
-  }
-
-  async #tryPlace(candidate: Candidate): Promise<AttemptEnd> {
-    // A part whose turn comes too late is not sent: that is no call, and no line of the evidence.
-    if (performance.now() >= this.#job.deadline) return { failure: failureOf("timeout_total"), status: null };
-    const connection = this.#job.connections.get(candidate.endpoint.provider);
-    if (connection === undefined) return this.#notTried(candidate, "credentials_missing");
-    while (isFull(connection)) {
-      // Calls of this very request have the place: one of them will end in a moment. Those of others are not waited for.
-      const isOwn = this.#siblings.callsTo(connection.provider.id) > 0;
-      if (!isOwn || this.#givenUp !== null) return this.#notTried(candidate, "saturated");
-      await this.#siblings.nextEnd();
-    }
-    return this.#call(candidate, connection);
-  }
-
-  async #call(candidate: Candidate, connection: Connection): Promise<AttemptEnd> {
-    const { deadline, ownDialect } = this.#job;
-    const call = this.#part.callTo(this.#job.targetOf(candidate));
-    this.#losses = call.losses;
-    const attempt = new UnaryAttempt(call, connection, deadline, this.#siblings);
-    const startedAt = performance.now();
-    this.#attempt = attempt;
-    connection.gate.inFlight += 1;
-    this.#siblings.callBegins(connection.provider.id);
-    const ended = await attempt.run().finally(() => {
-      connection.gate.inFlight -= 1;
-      this.#siblings.callEnds(connection.provider.id);
-      this.#attempt = null;
-    });
-    const end = this.#givenUp !== null && "failure" in ended ? { ...ended, failure: failureOf(this.#givenUp) } : ended;
-    const failure = "failure" in end ? end.failure : null;
-    const translated = candidate.endpoint.dialect !== ownDialect;
-    const duration = performance.now() - startedAt;
-    this.#tally.add(candidate, connection.simulated, translated, failure, end.status, duration);
+  /** The first answer of two places, where the first is slow and the route allows a second call; otherwise the one place's. */
+  async #hedged(candidate: Candidate, itinerary: Itinerary): Promise<PlaceEnd> {
+    const { hedgeAfter, plan } = this.#job;
+    const hasOther = itinerary.hasFresh(this.#isWorthTrying);
+    if (hedgeAfter === null || !hasOther) return this.#tryPlace(candidate, hasOther, new Chance());
+    const chances = [new Chance(), new Chance()] as const;
+    const first = this.#tryPlace(candidate, true, chances[0]);
+    const patience = new Pause();
+    const early = await Promise.race([first, patience.of(hedgeAfter)]);
+    patience.end();
+    if (early !== undefined) return early;
+    const place = this.#givenUp === null ? itinerary.takeFresh(this.#isWorthTrying) : null;
+    const other = place === null ? undefined : plan[place];
+    if (other === undefined) return first;
+    const second = this.#tryPlace(other, true, chances[1]);
+    const { end, failed } = await settledEnd(first, second);
+    // Whoever is slower is given up; its call ends at once, and its line of the evidence says why.
+    for (const chance of chances) chance.end();
+    await Promise.all(this.#calls);
+    if (failed !== null) this.#failed.push({ endpoint: other.endpoint.id, failure: failed });
     return end;
   }
 
-  #notTried(candidate: Candidate, kind: FailureKind): AttemptEnd {
-    const failure = failureOf(kind);
+  /** Nobody passes a queue by for a place that is out, or that cannot be called at all. */
+  readonly #isWorthTrying = (place: number): boolean => {
+    const { plan, inService, connections } = this.#job;
+    const candidate = plan[place];
+    return candidate !== undefined && place < inService && connections.has(candidate.endpoint.provider);
+  };
+
+  /** @param hasOther another place is fresh: then this one's queue is not waited in. */
+  async #tryPlace(candidate: Candidate, hasOther: boolean, chance: Chance): Promise<PlaceEnd> {
+    if (this.#givenUp !== null) return { failure: failureOf(this.#givenUp) };
+    // A part whose turn comes too late is not sent: that is no call, and no line of the evidence.
+    if (performance.now() >= this.#job.deadline) return { failure: failureOf("timeout_total") };
+    const connection = this.#job.connections.get(candidate.endpoint.provider);
+    if (connection === undefined) return this.#notTried(candidate, failureOf("credentials_missing"));
+    const leave = await this.#enter(candidate, connection, hasOther, chance);
+    const why = this.#givenUp ?? (chance.isOver ? "abandoned" : null);
+    if (leave === null) {
+      if (why !== null) return { failure: failureOf(why) };
+      return this.#notTried(candidate, { ...failureOf("saturated"), code: hasOther ? NOT_WAITED : null });
+    }
+    try {
+      // It may have been given up in the moment in which the place became free: nobody was called.
+      if (why !== null) return { failure: failureOf(why) };
+      const call = this.#call(candidate, connection, chance);
+      this.#calls.add(call);
+      return await call.finally(() => this.#calls.delete(call));
+    } finally {
+      leave();
+      this.#siblings.callEnds(connection.provider.id);
+    }
+  }
+
+  /** Calls of this very request are waited for without a queue: one of them will end in a moment. For those of others there is the queue. */
+  async #enter(candidate: Candidate, connection: Connection, hasOther: boolean, chance: Chance): Promise<Leave | null> {
+    const gate = connection.gateOf(candidate.endpoint);
+    const provider = connection.provider.id;
+    let leave = gate.tryEnter();
+    while (leave === null && this.#givenUp === null && !chance.isOver && this.#siblings.callsTo(provider) > 0) {
+      await this.#siblings.nextEnd();
+      leave = gate.tryEnter();
+    }
+    if (leave === null && !hasOther && this.#givenUp === null) {
+      this.#left ??= new AbortController();
+      leave = await gate.enter(this.#job.deadline, this.#left.signal);
+    }
+    // In the turn in which the place is taken: siblings that find it taken must see by whom.
+    if (leave !== null) this.#siblings.callBegins(provider);
+    return leave;
+  }
+
+  async #call(candidate: Candidate, connection: Connection, chance: Chance): Promise<PlaceEnd> {
+    const { deadline, ownDialect, places, targetOf } = this.#job;
+    const { id, dialect } = candidate.endpoint;
+    const call = this.#part.callTo(targetOf(candidate));
+    const attempt = new UnaryAttempt(call, connection, deadline, this.#siblings);
+    const startedAt = performance.now();
+    this.#attempts.add(attempt);
+    chance.onEnd = () => attempt.cancel();
+    places.begin(id, startedAt);
+    const ended = await attempt.run();
+    this.#attempts.delete(attempt);
+    const why = this.#givenUp ?? (chance.isOver ? "abandoned" : null);
+    const failure = "failure" in ended ? (why === null ? ended.failure : failureOf(why)) : null;
+    const now = performance.now();
+    const duration = now - startedAt;
+    // The whole answer is the first that there is to see; a call that was given up for a quicker one took at least so long.
+    const isTimed = failure === null || failure.kind === "abandoned";
+    places.end(id, { failure, firstToken: isTimed ? duration : null, tokensPerSecond: null }, now);
+    this.#tally.add(candidate, connection.simulated, dialect !== ownDialect, failure, ended.status, duration);
+    if ("result" in ended) return { result: ended.result, bytes: ended.bytes, candidate, losses: call.losses };
+    return { failure: failure ?? ended.failure };
+  }
+
+  #notTried(candidate: Candidate, failure: UpstreamFailure): PlaceEnd {
     this.#tally.add(candidate, false, false, failure, null, 0);
-    return { failure, status: null };
-  }
-
-  #sleep(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#wake?.(), milliseconds);
-      this.#wake = () => {
-        clearTimeout(timer);
-        this.#wake = null;
-        resolve();
-      };
-    });
+    return { failure };
   }
 }
 
-function isFull({ gate, provider }: Connection): boolean {
-  return gate.inFlight >= provider.maxConcurrency;
+/** A place's turn, which another place may end by answering sooner. */
+class Chance {
+  isOver = false;
+  /** Ends the call that is under way. */
+  onEnd: (() => void) | null = null;
+
+  end(): void {
+    this.isOver = true;
+    this.onEnd?.();
+  }
 }
 
-/** A place that was not asked, or a call that was given up. */
-function failureOf(kind: FailureKind): UpstreamFailure {
-  return { kind, status: null, retryAfter: null, code: null };
+/**
+ * The first of two that settles the matter: a result, or a failure after which nothing helps; otherwise the first one's. `failed`: how the second went
+ * wrong, where it did.
+ */
+async function settledEnd(
+  first: Promise<PlaceEnd>,
+  second: Promise<PlaceEnd>,
+): Promise<{ readonly end: PlaceEnd; readonly failed: UpstreamFailure | null }> {
+  const isSettled = (end: PlaceEnd): boolean => "result" in end || remedyFor(end.failure) === "stop";
+  const winner = await Promise.race([
+    first.then((end) => ({ end, failed: null })),
+    second.then((end) => ({ end, failed: "failure" in end ? end.failure : null })),
+  ]);
+  if (isSettled(winner.end)) return winner;
+  const [firstEnd, secondEnd] = await Promise.all([first, second]);
+  const failed = "failure" in secondEnd ? secondEnd.failure : null;
+  return { end: isSettled(secondEnd) ? secondEnd : firstEnd, failed };
 }

@@ -1,9 +1,10 @@
-import type { UpstreamFailure } from "../../canon/failure.ts";
+import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
 import type { UnaryCall } from "../../dialects/unary/surface.ts";
 import type { UnaryResult } from "../../dialects/unary/upstream.ts";
 import type { Connection } from "../connections.ts";
 import { decompressorFor, type Decompressor } from "../decompress.ts";
 import { Exchange, type ExchangeListener } from "../exchange.ts";
+import { toldFailure } from "../places/told-failure.ts";
 import { readRetryAfter } from "../retry-after.ts";
 import type { Siblings } from "./siblings.ts";
 
@@ -47,6 +48,7 @@ export class UnaryAttempt implements ExchangeListener {
         body: call.body,
         timeouts: connection.provider.timeouts,
         deadline,
+        awaitsOutput: false,
       },
       this,
     );
@@ -116,9 +118,9 @@ export class UnaryAttempt implements ExchangeListener {
       read = this.#call.read(bytes);
     } catch {
       // Whatever an upstream can send that a reader of ours cannot bear must not end more than its own request.
-      return this.#finish({ failure: failed("malformed"), status: 200 });
+      return this.#finish({ failure: failureOf("malformed"), status: 200 });
     }
-    this.#finish("kind" in read ? { failure: read, status: 200 } : { result: read, bytes, status: 200 });
+    this.#finish("kind" in read ? { failure: toldFailure(read), status: 200 } : { result: read, bytes, status: 200 });
   }
 
   #refuse(bytes: Uint8Array): void {
@@ -129,7 +131,7 @@ export class UnaryAttempt implements ExchangeListener {
 
   #giveUp(kind: UpstreamFailure["kind"]): void {
     this.#exchange.cancel();
-    this.#finish({ failure: failed(kind), status: this.#status });
+    this.#finish({ failure: failureOf(kind), status: this.#status });
   }
 
   #finish(end: AttemptEnd): void {
@@ -142,7 +144,3 @@ export class UnaryAttempt implements ExchangeListener {
 }
 
 const EMPTY = new Uint8Array(0);
-
-function failed(kind: UpstreamFailure["kind"]): UpstreamFailure {
-  return { kind, status: null, retryAfter: null, code: null };
-}

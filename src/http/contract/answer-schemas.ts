@@ -223,5 +223,9 @@ export const STATUS = {
     policy_revisions: { type: "object" },
     uptime_seconds: { type: "number", minimum: 0 },
     degraded: texts,
+    endpoints: {
+      type: "object",
+      description: "Endpoints that are out or on trial for their health, as this process sees them.",
+    },
   },
 } as const;

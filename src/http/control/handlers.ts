@@ -9,6 +9,7 @@ import { usableRoute, usableRoutes, type UsableRoute } from "./catalogue/usable-
 import type { ControlEndpoint } from "../contract/endpoint.ts";
 import type { Body } from "../read-body.ts";
 import type { Runtime, Snapshot } from "../runtime.ts";
+import { standingFacts, unhealthy } from "./standings.ts";
 import {
   explain,
   policyRevisions,
@@ -32,7 +33,7 @@ export interface ControlCall {
 export type ControlAnswer = { readonly json: JsonValue } | { readonly text: string } | ServiceError;
 
 export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: ControlCall) => ControlAnswer>> = {
-  simulate: ({ snapshot, identity, body, url, operations }) => {
+  simulate: ({ runtime, snapshot, identity, body, url, operations }) => {
     const operation = operations.get(url.searchParams.get("operation") ?? "");
     if (operation === undefined) {
       const known = [...operations.keys()].join(", ");
@@ -45,7 +46,8 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: Contro
     const decision = simulatedDecision(asked.request, operation, snapshot.decider, decided);
     if ("code" in decision) return decision;
     const isAvailable = (provider: string): boolean => snapshot.connections.has(provider);
-    return { json: explain(snapshot.decider, identity, asked, decision, isAvailable) };
+    const standingOf = (endpointId: string): JsonObject => standingFacts(runtime.places, endpointId);
+    return { json: explain(snapshot.decider, identity, asked, decision, { isAvailable, standingOf }) };
   },
   models: (call) => ({ json: { object: "list", data: listed(call).map(openAiModel) } }),
   model: (call) => oneOf(call, openAiModel),
@@ -62,6 +64,7 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: Contro
       policy_revisions: policyRevisions(snapshot.decider),
       uptime_seconds: Math.floor((performance.now() - runtime.build.startedAt) / 1000),
       degraded: runtime.degraded(),
+      endpoints: unhealthy(runtime.places, snapshot.decider.table),
     },
   }),
   openapi: ({ runtime }) => ({ text: runtime.build.contract }),

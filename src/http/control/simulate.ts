@@ -104,17 +104,21 @@ function nested(error: ServiceError | null): ServiceError | null {
   return invalidRequest(error.code, error.message, param);
 }
 
-/**
- * A decision as a reader wants it: the plan, and every candidate with every constraint's verdict.
- *
- * @param isAvailable whether this server can reach a provider now; the decision does not depend on it, a call does.
- */
+/** How things stand now; the decision does not depend on it, a call does. */
+export interface AsOfNow {
+  /** Whether this server can reach a provider. */
+  readonly isAvailable: (provider: string) => boolean;
+  /** What is known of an endpoint from its calls. */
+  readonly standingOf: (endpointId: string) => JsonObject;
+}
+
+/** A decision as a reader wants it: the plan, and every candidate with every constraint's verdict. */
 export function explain(
   decider: Decider,
   identity: Identity,
   { question, request }: SimulatedQuestion,
   decision: Decision,
-  isAvailable: (provider: string) => boolean,
+  now: AsOfNow,
 ): JsonObject {
   const route = decision.route === "" ? undefined : decider.table.routes[decision.route];
   const candidates = route === undefined ? [] : routeCandidates(decider.table, route);
@@ -127,9 +131,10 @@ export function explain(
     workspace: identity.workspace,
     outcome: decision.outcome,
     route: decision.route === "" ? null : decision.route,
-    plan: decision.outcome === "route" ? decision.plan.map((candidate) => placeFacts(candidate, isAvailable)) : [],
+    plan: decision.outcome === "route" ? decision.plan.map((candidate) => placeFacts(candidate, now)) : [],
+    max_places: decision.outcome === "route" ? decision.maxPlaces : null,
     denial: denial === null ? null : denialFacts(denial),
-    error: denial === null ? unreachable(decision, isAvailable) : errorFacts(denialError(denial, request?.paths)),
+    error: denial === null ? unreachable(decision, now) : errorFacts(denialError(denial, request?.paths)),
     candidates: candidates.map((candidate) => ({
       ...candidateFacts(candidate),
       in_plan: planned.includes(candidate.endpoint.id),
@@ -172,12 +177,20 @@ function editFacts({ maxOutputTokens, stripFields }: RequestEdits): JsonObject {
 }
 
 /** A place of the plan, and whether this server can reach it now. */
-function placeFacts(candidate: Candidate, isAvailable: (provider: string) => boolean): JsonObject {
-  return { ...candidateFacts(candidate), available: isAvailable(candidate.endpoint.provider) };
+function placeFacts(candidate: Candidate, { isAvailable, standingOf }: AsOfNow): JsonObject {
+  const { endpoint, tier, balance, weight } = candidate;
+  return {
+    ...candidateFacts(candidate),
+    tier,
+    balance,
+    weight,
+    available: isAvailable(endpoint.provider),
+    standing: standingOf(endpoint.id),
+  };
 }
 
 /** What a call would get where the plan is right and nothing of it can be reached. */
-function unreachable(decision: Decision, isAvailable: (provider: string) => boolean): JsonObject | null {
+function unreachable(decision: Decision, { isAvailable }: AsOfNow): JsonObject | null {
   const plan = decision.outcome === "route" ? decision.plan : [];
   return plan.some(({ endpoint }) => isAvailable(endpoint.provider)) || plan.length === 0
     ? null

@@ -6,6 +6,7 @@ import type { RouteRow } from "../../canon/table.ts";
 import type { UnaryAnswer, UnarySurface } from "../../dialects/unary/surface.ts";
 import type { RelayOutcome } from "../../dispatch/relay-plan.ts";
 import { Gathering, type Gathered } from "../../dispatch/unary/gather.ts";
+import { arrangedPlan } from "../arranged-plan.ts";
 import type { Bounds } from "../bounds.ts";
 import type { InferenceCall } from "../pipeline.ts";
 import { answerContext, targetOf } from "../translation.ts";
@@ -139,17 +140,19 @@ class UnaryCarrier {
   }
 
   #begin(): Work<UnaryWork> {
-    const { runtime, snapshot, requestId, endpoint } = this.#call;
+    const { runtime, snapshot, requestId, endpoint, incoming } = this.#call;
     const { decision, task } = this.#opened;
     const gathering = new Gathering({
       task,
-      plan: decision.plan,
+      ...arrangedPlan(runtime, decision, this.#route, this.#request, incoming.headers),
+      places: runtime.places,
       ownDialect: endpoint.surface.dialect,
       targetOf: (candidate) => targetOf(snapshot.decider.table, candidate.endpoint),
       connections: snapshot.connections,
       deadline: this.#bounds.deadline,
-      maxAttempts: this.#bounds.maxAttempts,
+      maxAttempts: Math.min(this.#bounds.maxAttempts, this.#route.maxAttempts),
       maxAnswerBytes: runtime.limits.answerBytes,
+      hedgeAfter: this.#route.hedgeAfter,
       random: Math.random,
     });
     const result = gathering.run().then((gathered): UnaryWork => {

@@ -260,11 +260,12 @@ describe("a stream of Bedrock's InvokeModel", () => {
     });
   });
 
-  it("an exception before anything was said leaves the client without a byte, so that another provider may answer", () => {
-    expect(play(streaming, [...chunks(start), exception("throttlingException")])).toMatchObject({
-      text: "",
-      failure: { code: "rate_limited" },
-    });
+  it("an exception before anything was said leaves the stream without output, so that another provider may answer", () => {
+    const stream = streaming.stream();
+    for (const bytes of [...chunks(start, open), exception("throttlingException")]) stream.push(bytes);
+    expect(stream).toMatchObject({ hasOutput: false, failure: { code: "rate_limited" } });
+    stream.end();
+    expect(stream.hasOutput).toBe(false);
   });
 
   it("an error of the model's server inside a frame is one too", () => {

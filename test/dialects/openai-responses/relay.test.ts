@@ -164,10 +164,14 @@ describe("a relayed stream", () => {
     );
   });
 
-  it("lets go of nothing before the answer says something", () => {
+  it("has output as soon as the answer says something, and not before", () => {
     const observer = relay.observe(context);
-    expect(observer.push(encoder.encode(wire(created)))).toEqual([]);
-    expect(textOf(observer.push(encoder.encode(wire(added(message)))))).toBe(wire(created, added(message)));
+    for (const event of [created, added(message)]) {
+      expect(textOf(observer.push(encoder.encode(wire(event))))).toBe(wire(event));
+      expect(observer.hasOutput).toBe(false);
+    }
+    observer.push(encoder.encode(wire(delta("h"))));
+    expect(observer.hasOutput).toBe(true);
   });
 
   it("fills resources and nothing else, exactly", () => {
@@ -325,9 +329,22 @@ describe("a relayed stream", () => {
     ]);
   });
 
-  it("says error where nothing was sent", () => {
+  it("says error where no answer has begun", () => {
+    for (const stream of [
+      ": hello\n\n",
+      `: hello\n\n${wire(terminal("failed", { error: { code: "server_error" } }))}`,
+    ]) {
+      const { text, observer } = observe(stream);
+      expect(text).toBe(": hello\n\n");
+      expect(read(textOf([observer.fail(FAILURE)])).events).toMatchObject([{ type: "error" }]);
+    }
+  });
+
+  it("fails the answer that has only begun", () => {
     const { observer } = observe(wire(created));
-    expect(read(textOf([observer.fail(FAILURE)])).events).toMatchObject([{ type: "error", sequence_number: 0 }]);
+    expect(read(textOf([observer.fail(FAILURE)])).events).toMatchObject([
+      { type: "response.failed", sequence_number: 1, response: { id: "resp_u", status: "failed", output: [] } },
+    ]);
   });
 });
 

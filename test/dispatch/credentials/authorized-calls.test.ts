@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { Candidate, RouteDecision } from "../../../src/canon/decision.ts";
+import type { Candidate } from "../../../src/canon/decision.ts";
 import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { AwsSigning, ProviderRow } from "../../../src/canon/table.ts";
 import type { AnswerStream } from "../../../src/dialects/dialect.ts";
@@ -7,6 +7,7 @@ import type { Passage } from "../../../src/dialects/translation/passage.ts";
 import type { ClientAnswer } from "../../../src/dispatch/client-answer.ts";
 import { ConnectionPools, type Access } from "../../../src/dispatch/connections.ts";
 import { createAuthorize, type Authorize } from "../../../src/dispatch/credentials/authorize.ts";
+import { Places } from "../../../src/dispatch/places/places.ts";
 import { relayPlan, type RelayOutcome } from "../../../src/dispatch/relay-plan.ts";
 import { startUpstream, until, type Upstream } from "../../support/router.ts";
 import { endpoint, provider, shape, table } from "../../support/table.ts";
@@ -79,22 +80,30 @@ type Row = readonly [upstream: Upstream, more: Partial<ProviderRow>, access: Par
 /** Asks the rows in order, as a request does. */
 function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome> {
   const providers = rows.map(([{ url }, more], index) => provider(`p${index}`, { baseUrl: `${url}/base`, ...more }));
-  const { connections } = pools.acquire(table({ providers }), ({ id }) => ({
+  const endpoints = providers.map(({ id }, index) => endpoint(`e${index}`, { provider: id }));
+  const { connections } = pools.acquire(table({ providers, endpoints }), ({ id }) => ({
     secret: null,
     simulatedOrigin: null,
     ...rows[Number(id.slice(1))]?.[2],
   }));
-  const plan = providers.map(({ id }, index): Candidate => ({
-    endpoint: endpoint(`e${index}`, { provider: id }),
+  const plan = endpoints.map((row, index): Candidate => ({
+    endpoint: row,
     rank: index === 0 ? "primary" : "fallback",
+    tier: index,
+    balance: "order",
+    weight: 1,
   }));
   const job = {
     request: { shape: shape({ stream: options.stream ?? false }) } as InferenceRequest,
-    decision: { plan } as unknown as RouteDecision,
+    plan,
+    inService: plan.length,
     passageTo: () => options.passage ?? passage(),
     connections,
     deadline: performance.now() + 5_000,
-    maxAttempts: 3,
+    // Each place once: what is tried again is tested elsewhere.
+    maxAttempts: plan.length,
+    random: () => 0,
+    places: new Places(() => null),
     maxAnswerBytes: 100_000,
     durable: Promise.resolve(),
     answerHeaders: () => [],
@@ -177,7 +186,7 @@ describe("a call with credentials of its own", () => {
       // Any file that is there.
       AWS_WEB_IDENTITY_TOKEN_FILE: import.meta.filename,
     };
-    const timeouts = { connect: 150, firstByte: 2_000, idle: 2_000, total: 10_000 };
+    const timeouts = { connect: 150, firstByte: 2_000, idle: 2_000, firstToken: 10_000, total: 10_000 };
     const row = provider("p0", { auth, timeouts });
     const startedAt = performance.now();
     const outcome = await ask([
@@ -215,7 +224,7 @@ describe("a call with credentials of its own", () => {
         response.end("{}");
       }, 150);
     });
-    const timeouts = { connect: 1_000, firstByte: 220, idle: 1_000, total: 5_000 };
+    const timeouts = { connect: 1_000, firstByte: 220, idle: 1_000, firstToken: 10_000, total: 5_000 };
     const slow = made(async () => {
       await new Promise((resolve) => {
         setTimeout(resolve, 150);
@@ -304,6 +313,7 @@ describe("the content type of a stream", () => {
   const stream = (): AnswerStream => ({
     push: (chunk) => [chunk],
     failure: null,
+    hasOutput: true,
     done: false,
     end: () => ({ ending: { failure: null, finish: "stop", usage: null, losses: [] }, events: [] }),
     usage: null,

@@ -3,13 +3,16 @@ import type { Candidate } from "../../../src/canon/decision.ts";
 import type { UnaryPart, UnaryTask } from "../../../src/dialects/unary/surface.ts";
 import { faultyAnswer } from "../../../src/dialects/unary/answer-codes.ts";
 import { kindOfStatus } from "../../../src/dialects/translation/answer-failure.ts";
-import type { Connection, Gate } from "../../../src/dispatch/connections.ts";
+import type { Connection } from "../../../src/dispatch/connections.ts";
+import { Gate } from "../../../src/dispatch/gates/gate.ts";
 import type { GatherJob } from "../../../src/dispatch/unary/gather.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 
 /** How a stub provider answers one call. */
 export type Reply =
   | { readonly kind: "ok" | "permuted" | "short" | "never" | "reset" }
+  /** After a while. */
+  | { readonly kind: "slow"; readonly status: number }
   | { readonly kind: "status"; readonly status: number; readonly retryAfter?: string };
 
 /** What the stub providers were asked, and how many calls were under way at most. */
@@ -56,21 +59,23 @@ function stub(id: string, ledger: Ledger, replyTo: (inputs: readonly string[]) =
       } as unknown as Dispatcher.DispatchController;
       handler.onRequestStart?.(controller, {});
       const reply = replyTo(inputs);
-      setImmediate(() => {
+      const answer = (): void => {
         if (!open || reply.kind === "never") return;
         if (reply.kind === "reset") {
           end();
           handler.onResponseError?.(controller, Object.assign(new Error("reset"), { code: "ECONNRESET" }));
           return;
         }
-        const status = reply.kind === "status" ? reply.status : 200;
+        const status = "status" in reply ? reply.status : 200;
         const headers =
           reply.kind === "status" && reply.retryAfter !== undefined ? { "retry-after": reply.retryAfter } : {};
         handler.onResponseStart?.(controller, status, headers, "");
         handler.onResponseData?.(controller, Buffer.from(JSON.stringify(answerOf(reply, inputs))));
         end();
         handler.onResponseEnd?.(controller, {});
-      });
+      };
+      if (reply.kind === "slow") setTimeout(answer, 30);
+      else setImmediate(answer);
       return true;
     },
   };
@@ -124,7 +129,7 @@ export interface Stubbed {
 }
 
 export interface Estate {
-  readonly job: Pick<GatherJob, "plan" | "connections" | "targetOf" | "ownDialect">;
+  readonly job: Pick<GatherJob, "plan" | "inService" | "connections" | "targetOf" | "ownDialect">;
   readonly gates: readonly Gate[];
 }
 
@@ -133,23 +138,31 @@ export function estateOf(stubs: readonly Stubbed[], ledger: Ledger): Estate {
   const plan = stubs.map(({ id }, index): Candidate => ({
     endpoint: endpoint(id, { provider: id }),
     rank: index === 0 ? "primary" : "fallback",
+    tier: index,
+    balance: "order",
+    weight: 1,
   }));
   const connections = new Map(
-    stubs.map(({ id, maxConcurrency, reply }): readonly [string, Connection] => [
-      id,
-      {
-        provider: provider(id, maxConcurrency === undefined ? {} : { maxConcurrency }),
+    stubs.map(({ id, maxConcurrency, reply }): readonly [string, Connection] => {
+      const row = provider(id, maxConcurrency === undefined ? {} : { maxConcurrency });
+      const gate = new Gate(row.maxConcurrency, row.queue);
+      const connection = {
+        provider: row,
         dispatcher: stub(id, ledger, reply) as Dispatcher,
+        origin: "http://stub.invalid",
         pathPrefix: "",
         headers: [],
         simulated: false,
-        gate: { inFlight: 0 },
-      },
-    ]),
+        gate,
+        gateOf: () => gate,
+      };
+      return [id, connection];
+    }),
   );
   return {
     job: {
       plan,
+      inService: plan.length,
       connections,
       ownDialect: "openai-chat",
       targetOf: (candidate) => ({

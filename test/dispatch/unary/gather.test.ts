@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Gathering, type Gathered, type GatherJob } from "../../../src/dispatch/unary/gather.ts";
+import { Places } from "../../../src/dispatch/places/places.ts";
 import { echoTask, emptyLedger, estateOf, type Ledger, type Reply, type Stubbed } from "./estate.ts";
 
 const TEXTS = Array.from({ length: 10 }, (_, index) => `t${index}`);
@@ -10,6 +11,8 @@ function jobOf(stubs: readonly Stubbed[], ledger: Ledger, more: Partial<GatherJo
     task: echoTask(TEXTS, 2, false),
     deadline: performance.now() + 2_000,
     maxAttempts: 10,
+    hedgeAfter: null,
+    places: new Places(() => null),
     maxAnswerBytes: 1_000_000,
     // No pauses: the rules of waiting are tested by themselves.
     random: () => 0,
@@ -162,7 +165,7 @@ describe("gathering parts", () => {
   it("says 503 where others have all calls of the provider", async () => {
     const ledger = emptyLedger();
     const { job, gates } = estateOf([{ id: "a", maxConcurrency: 1, reply: () => ok }], ledger);
-    for (const gate of gates) gate.inFlight = 1;
+    for (const gate of gates) gate.tryEnter();
     const gathered = await new Gathering(jobOf([], ledger, { ...job, task: echoTask(["x"], 1, false) })).run();
     expect(gathered.error).toMatchObject({ status: 503, code: "saturated" });
     expect(gates[0]?.inFlight).toBe(1);
@@ -180,9 +183,88 @@ describe("gathering parts", () => {
     const ledger = emptyLedger();
     const gathering = new Gathering(jobOf([{ id: "a", reply: () => ({ kind: "never" }) }], ledger));
     const ended = gathering.run();
+    await new Promise(setImmediate);
+    expect(ledger.running).toBe(4);
     gathering.cancel();
     expect(await ended).toMatchObject({ ends: null, error: null, attempts: [{ failure: { kind: "client_closed" } }] });
     expect(ledger.running).toBe(0);
+  });
+
+  it("asks a second place too where the first is slow, and takes the first answer", async () => {
+    const ledger = emptyLedger();
+    const stubs = [
+      { id: "a", reply: (inputs: readonly string[]) => (inputs.includes("t4") ? ({ kind: "never" } as const) : ok) },
+      { id: "b", reply: () => ok },
+    ];
+    const gathered = await new Gathering(jobOf(stubs, ledger, { hedgeAfter: 20 })).run();
+    expect(textsOf(gathered)).toEqual(PARTS);
+    expect(ledger.calls.filter(({ endpoint }) => endpoint === "b").map(({ inputs }) => inputs)).toEqual([["t4", "t5"]]);
+    // The slow call is closed, and its line says that it was not the provider's fault.
+    expect(ledger.running).toBe(0);
+    expect(gathered.attempts).toMatchObject([
+      { candidate: { endpoint: { id: "a" } }, failure: null, calls: 4 },
+      { candidate: { endpoint: { id: "b" } }, failure: null, calls: 1 },
+      { candidate: { endpoint: { id: "a" } }, failure: { kind: "abandoned" }, calls: 1 },
+    ]);
+  });
+
+  it("makes no second call where the first is quick, where there is no other place, or beyond the attempts allowed", async () => {
+    const quick = emptyLedger();
+    const two = [
+      { id: "a", reply: () => ok },
+      { id: "b", reply: () => ok },
+    ];
+    await new Gathering(jobOf(two, quick, { hedgeAfter: 1_000 })).run();
+    expect(new Set(quick.calls.map(({ endpoint }) => endpoint))).toEqual(new Set(["a"]));
+    for (const [stubs, maxAttempts] of [
+      [[{ id: "a", reply: () => ({ kind: "never" }) as const }], 10],
+      [
+        [
+          { id: "a", reply: () => ({ kind: "never" }) as const },
+          { id: "b", reply: () => ok },
+        ],
+        1,
+      ],
+    ] as const) {
+      const ledger = emptyLedger();
+      const task = echoTask(["x"], 1, false);
+      const bounds = { hedgeAfter: 5, maxAttempts, task, deadline: performance.now() + 60 };
+      const gathered = await new Gathering(jobOf(stubs, ledger, bounds)).run();
+      expect(gathered.error).toMatchObject({ status: 504 });
+      expect(ledger.calls).toHaveLength(1);
+    }
+  });
+
+  it("does not wait for a call that has not begun, and stops where the second place says that the request is wrong", async () => {
+    const ledger = emptyLedger();
+    const task = echoTask(["x", "y"], 1, false);
+    const slow = { id: "a", maxConcurrency: 1, reply: (): Reply => ({ kind: "never" }) };
+    const bounds = { hedgeAfter: 5, task, deadline: performance.now() + 5_000 };
+    const startedAt = performance.now();
+    const gathered = await new Gathering(jobOf([slow, { id: "b", reply: () => ok }], ledger, bounds)).run();
+    expect(textsOf(gathered)).toEqual([["x"], ["y"]]);
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    const refused = await new Gathering(
+      jobOf([slow, { id: "b", reply: () => ({ kind: "status", status: 400 }) }], emptyLedger(), {
+        ...bounds,
+        task: echoTask(["x"], 1, false),
+      }),
+    ).run();
+    expect(refused.error?.status).toBe(400);
+  });
+
+  it("goes on where both of two calls fail", async () => {
+    const ledger = emptyLedger();
+    let asked = 0;
+    const slowFailure = (): Reply => ((asked += 1) === 1 ? { kind: "slow", status: 500 } : ok);
+    const stubs = [
+      { id: "a", reply: slowFailure },
+      { id: "b", reply: () => broken },
+    ];
+    const task = echoTask(["x"], 1, false);
+    const gathered = await new Gathering(jobOf(stubs, ledger, { hedgeAfter: 5, task })).run();
+    expect(textsOf(gathered)).toEqual([["x"]]);
+    expect(ledger.calls.map(({ endpoint }) => endpoint)).toEqual(["a", "b", "a"]);
   });
 
   it("collects no more bytes than it may", async () => {

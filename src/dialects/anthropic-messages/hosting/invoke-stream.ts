@@ -38,6 +38,10 @@ export class InvokeStream implements AnswerStream {
     return this.#failure ?? this.#inner.failure;
   }
 
+  get hasOutput(): boolean {
+    return this.#inner.hasOutput;
+  }
+
   get done(): boolean {
     return this.#inner.done;
   }

@@ -6,6 +6,7 @@ import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import { renderAnthropicError } from "../../anthropic-errors.ts";
 import type { AnswerContext, AnswerStream, Ending } from "../../dialect.ts";
 import { parseJsonText } from "../../json-bytes.ts";
+import { saysSomething } from "../../relay/says-something.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
 import { asksNothing, readStopReason } from "../finish.ts";
@@ -24,6 +25,25 @@ const CONTENT_EVENTS: ReadonlySet<unknown> = new Set([
   "message_stop",
 ]);
 
+/** Members of a message that begins in which something is said. */
+const SAID_IN_MESSAGE = ["content"] as const;
+
+/** Members of a block that begins, or of a piece of one. Other members tell of the model or the transport. */
+const SAID_IN_BLOCK = [
+  "text",
+  "thinking",
+  "signature",
+  "data",
+  "name",
+  "partial_json",
+  "content",
+  "citation",
+  "citations",
+] as const;
+
+/** Events that cannot follow themselves. */
+const ONCE: ReadonlySet<unknown> = new Set(["content_block_start", "content_block_stop", "message_delta"]);
+
 /**
  * Watches a relayed messages stream (protocols.md §3.4). Whole events go through as they are, unknown ones too. `message_stop` alone says that
  * the answer is whole; an error event, text that is not JSON, or an end without it is a failure.
@@ -33,14 +53,13 @@ class MessagesObserver implements AnswerStream {
   readonly #asksNothing: boolean;
   readonly #framer = new SseFramer();
   readonly #tally = new UsageTally();
-  /** Events that have not been sent: neither a ping nor the bare beginning is an answer, so a provider that fails now can still be replaced. */
-  #held: Uint8Array[] | null = [];
-  #heldBytes = 0;
   #begun = false;
   /** Something has followed the beginning. */
   #continued = false;
+  #lastData = "";
   #finish: FinishReason | null = null;
   failure: UpstreamFailure | null = null;
+  hasOutput = false;
   done = false;
 
   constructor({ requestId, request }: AnswerContext) {
@@ -54,8 +73,8 @@ class MessagesObserver implements AnswerStream {
 
   push(chunk: Uint8Array): readonly Uint8Array[] {
     if (this.failure !== null || this.done) return [];
-    const events = this.#framer.push(chunk).flatMap((event) => this.#relayed(event));
-    if (this.#framer.pendingBytes + this.#heldBytes > MAXIMUM_EVENT_BYTES) this.#refuse("too_large");
+    const events = this.#framer.push(chunk).filter((event) => this.#isRelayed(event));
+    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.#refuse("too_large");
     return events;
   }
 
@@ -63,9 +82,7 @@ class MessagesObserver implements AnswerStream {
     const rest = this.#framer.end();
     const events: Uint8Array[] = [];
     if (parseSseEvent(rest).data !== null) {
-      const last = this.#relayed(rest);
-      for (const event of last) events.push(event);
-      if (last.length > 0) events.push(BLANK_LINE);
+      if (this.#isRelayed(rest)) events.push(rest, BLANK_LINE);
     }
     if (!this.done) this.#refuse("truncated");
     return { ending: { failure: this.failure, finish: this.#finish, usage: this.usage, losses: [] }, events };
@@ -75,20 +92,11 @@ class MessagesObserver implements AnswerStream {
     return formatSseEvent(renderAnthropicError(error, this.#requestId), "error");
   }
 
-  /** What goes to the client because of one event: nothing, the event, or the event after those that waited for it. */
-  #relayed(bytes: Uint8Array): readonly Uint8Array[] {
-    if (this.failure !== null || this.done) return [];
-    const begun = this.#begun;
+  /** Reads one event; says whether it goes to the client. */
+  #isRelayed(bytes: Uint8Array): boolean {
+    if (this.failure !== null || this.done) return false;
     const { event, data } = parseSseEvent(bytes);
-    if (data !== null && !this.#take(event, data)) return [];
-    const held = this.#held;
-    if (held === null) return [bytes];
-    held.push(bytes);
-    this.#heldBytes += bytes.length;
-    if (!begun || data === null) return [];
-    this.#held = null;
-    this.#heldBytes = 0;
-    return held;
+    return data === null || this.#take(event, data);
   }
 
   /** Reads one event with data; says whether it is relayed. */
@@ -100,6 +108,7 @@ class MessagesObserver implements AnswerStream {
       this.failure = readErrorFrame(event["error"]);
       return false;
     }
+    if (this.#isRepeated(type, data)) return false;
     const isContent = CONTENT_EVENTS.has(type);
     // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be another answer.
     if (type === "message_start" ? this.#continued : isContent && !this.#begun) return this.#refuse("malformed");
@@ -111,7 +120,31 @@ class MessagesObserver implements AnswerStream {
       if (this.#finish === null && !this.#asksNothing) return this.#refuse("malformed");
       this.done = true;
     }
+    this.hasOutput ||= this.done || this.#says(type, event);
     return true;
+  }
+
+  /** A block begins and ends once, and what has been said of the message is said: the same again, word for word, is the same event. */
+  #isRepeated(type: unknown, data: string): boolean {
+    const isRepeated = ONCE.has(type) && data === this.#lastData;
+    this.#lastData = data;
+    return isRepeated;
+  }
+
+  /** A reason that is told at the beginning ends nothing yet. */
+  #says(type: unknown, event: JsonObject): boolean {
+    switch (type) {
+      case "message_start":
+        return saysSomething(event["message"], SAID_IN_MESSAGE);
+      case "content_block_start":
+        return saysSomething(event["content_block"], SAID_IN_BLOCK);
+      case "content_block_delta":
+        return saysSomething(event["delta"], SAID_IN_BLOCK);
+      case "message_delta":
+        return isJsonObject(event["delta"]) && readStopReason(event["delta"]["stop_reason"]) !== null;
+      default:
+        return false;
+    }
   }
 
   #begin({ message }: JsonObject): void {

@@ -5,6 +5,7 @@ import type { TokenUsage } from "../../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { AnswerContext, AnswerStream, Ending, WholeAnswer } from "../../dialect.ts";
 import { parseAnswerBytes, parseJsonText } from "../../json-bytes.ts";
+import { saysSomething } from "../../relay/says-something.ts";
 import { renderOpenAiStreamFailure } from "../../openai-errors.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
 import { finishFailure, finishReason } from "../finish.ts";
@@ -13,6 +14,24 @@ import { answerFailure } from "../../translation/answer-failure.ts";
 import { readUsage } from "../usage.ts";
 
 const DONE = formatSseEvent("[DONE]");
+
+/** Members of a delta in which providers say something. Others tell of the model or the transport. */
+const SAID = [
+  "content",
+  "refusal",
+  "reasoning_content",
+  "reasoning",
+  "reasoning_details",
+  "tool_calls",
+  "function_call",
+  "executed_tools",
+  "audio",
+  "images",
+  "annotations",
+] as const;
+
+/** Where legacy completions have their text. */
+const COMPLETION = ["text"] as const;
 
 /** Ends an event whose provider left the blank line out. */
 const BLANK_LINE = new TextEncoder().encode("\n\n");
@@ -29,12 +48,10 @@ class RelayedChatStream implements AnswerStream {
   readonly #hideUsageChunk: boolean;
   /** Choice index → whether it had its finish reason. */
   readonly #choices = new Map<number, boolean>();
-  /** Events without data that came before the first one with data: a keep-alive is not an answer, so it must not commit to one. */
-  #held: Uint8Array[] | null = [];
-  #heldBytes = 0;
   #finish: FinishReason | null = null;
   usage: TokenUsage | null = null;
   failure: UpstreamFailure | null = null;
+  hasOutput = false;
   done = false;
 
   constructor({ request, requestId }: AnswerContext, expectedChoices: number) {
@@ -45,8 +62,8 @@ class RelayedChatStream implements AnswerStream {
 
   push(chunk: Uint8Array): readonly Uint8Array[] {
     if (this.failure !== null || this.done) return [];
-    const events = this.#framer.push(chunk).flatMap((event) => this.#relayed(event));
-    if (this.#framer.pendingBytes + this.#heldBytes > MAXIMUM_EVENT_BYTES) this.failure ??= answerFailure("too_large");
+    const events = this.#framer.push(chunk).filter((event) => this.#isRelayed(event));
+    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.failure ??= answerFailure("too_large");
     return events;
   }
 
@@ -54,9 +71,7 @@ class RelayedChatStream implements AnswerStream {
     const rest = this.#framer.end();
     const events: Uint8Array[] = [];
     if (parseSseEvent(rest).data !== null) {
-      const last = this.#relayed(rest);
-      for (const event of last) events.push(event);
-      if (last.length > 0) events.push(BLANK_LINE);
+      if (this.#isRelayed(rest)) events.push(rest, BLANK_LINE);
     }
     if (this.failure === null && !this.#isWhole()) this.failure = answerFailure("truncated");
     if (this.failure === null && !this.done) events.push(DONE);
@@ -72,21 +87,11 @@ class RelayedChatStream implements AnswerStream {
     return this.#choices.size >= this.#expectedChoices && ![...this.#choices.values()].includes(false);
   }
 
-  /** What goes to the client because of one event: nothing, the event, or the event after those that waited for it. */
-  #relayed(bytes: Uint8Array): readonly Uint8Array[] {
-    if (this.failure !== null || this.done) return [];
+  /** Reads one event; says whether it goes to the client. */
+  #isRelayed(bytes: Uint8Array): boolean {
+    if (this.failure !== null || this.done) return false;
     const { event, data } = parseSseEvent(bytes);
-    if (data === null) {
-      if (this.#held === null) return [bytes];
-      this.#held.push(bytes);
-      this.#heldBytes += bytes.length;
-      return [];
-    }
-    if (!this.#take(event, data)) return [];
-    const events = this.#held === null ? [bytes] : [...this.#held, bytes];
-    this.#held = null;
-    this.#heldBytes = 0;
-    return events;
+    return data === null || this.#take(event, data);
   }
 
   /** Reads one event with data; says whether it is relayed. */
@@ -95,6 +100,7 @@ class RelayedChatStream implements AnswerStream {
       // An end without a beginning: there is no choice that could have been finished.
       if (this.#choices.size === 0) this.failure = answerFailure("truncated");
       else this.done = true;
+      this.hasOutput ||= this.done;
       return this.done;
     }
     const chunk = parseJsonText(data);
@@ -110,7 +116,9 @@ class RelayedChatStream implements AnswerStream {
     const usage = readUsage(chunk);
     if (usage !== null) this.usage = usage;
     const choices = this.#readChoices(chunk);
-    return this.failure === null && !(this.#hideUsageChunk && usage !== null && choices === 0);
+    if (this.failure !== null) return false;
+    this.hasOutput ||= this.#finish !== null || saysOutput(chunk["choices"]);
+    return !(this.#hideUsageChunk && usage !== null && choices === 0);
   }
 
   #readChoices(chunk: JsonObject): number {
@@ -130,6 +138,17 @@ class RelayedChatStream implements AnswerStream {
     }
     return choices.length;
   }
+}
+
+function saysOutput(choices: JsonValue | undefined): boolean {
+  return Array.isArray(choices) && choices.some((choice) => isJsonObject(choice) && saysInChoice(choice));
+}
+
+/** Some providers send the message so far, beside the delta or in its place. */
+function saysInChoice(choice: JsonObject): boolean {
+  return (
+    saysSomething(choice["delta"], SAID) || saysSomething(choice["message"], SAID) || saysSomething(choice, COMPLETION)
+  );
 }
 
 /** @param expectedChoices how many answers the request asks for; each must end before the stream is whole. */

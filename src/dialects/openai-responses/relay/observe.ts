@@ -6,6 +6,7 @@ import { mergeUsage, type TokenUsage } from "../../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext, AnswerStream, Ending } from "../../dialect.ts";
 import { parseExactJsonText, parseJsonText } from "../../json-bytes.ts";
+import { saysSomething } from "../../relay/says-something.ts";
 import { readErrorFrame } from "../../openai-chat/read-error.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
@@ -20,9 +21,46 @@ const encoder = new TextEncoder();
 /** Ends an event whose provider left the blank line out. */
 const BLANK_LINE = encoder.encode("\n\n");
 
-/** Events that say that an answer is being made, and nothing of it. A provider that fails after them can still be replaced. */
+/** Events that say that an answer is being made, and nothing of it. */
 const PRELUDE: ReadonlySet<string> = new Set(["response.created", "response.queued", "response.in_progress"]);
 const TERMINALS: ReadonlySet<string> = new Set(["response.completed", "response.incomplete", "response.failed"]);
+
+/** Members of an event in which something is said, beside its item. */
+const SAID = [
+  "delta",
+  "text",
+  "refusal",
+  "arguments",
+  "input",
+  "code",
+  "command",
+  "diff",
+  "output",
+  "part",
+  "annotation",
+  "partial_image_b64",
+] as const;
+
+/** The same for an item that begins. Reasoning begins with a seal that says nothing yet. */
+const SAID_AT_FIRST = [
+  "content",
+  "summary",
+  "name",
+  "arguments",
+  "input",
+  "code",
+  "action",
+  "operation",
+  "queries",
+  "results",
+  "result",
+  "output",
+  "outputs",
+  "tools",
+] as const;
+
+/** The same for an item that is done. */
+const SAID_AT_LAST = [...SAID_AT_FIRST, "encrypted_content"] as const;
 
 /**
  * Watches a relayed responses stream (protocols.md §3.3). Events go through byte for byte, but for the resources in lifecycle events that
@@ -33,15 +71,16 @@ class ResponsesStreamObserver implements AnswerStream {
   readonly #context: AnswerContext;
   readonly #framer = new SseFramer();
   readonly #output = new PartialOutput();
-  /** What came before the first event that says something; `null` after it. */
-  #held: Uint8Array[] | null = [];
-  #heldBytes = 0;
+  /** An event of the answer has been given: what ends it must be one too. */
+  #begun = false;
   /** The resource of the last lifecycle event. */
   #response: JsonObject | null = null;
   #nextSequence = 0;
+  #lastData = "";
   #finish: FinishReason | null = null;
   usage: TokenUsage | null = null;
   failure: UpstreamFailure | null = null;
+  hasOutput = false;
   done = false;
 
   constructor(context: AnswerContext) {
@@ -52,7 +91,7 @@ class ResponsesStreamObserver implements AnswerStream {
     if (this.failure !== null || this.done) return NONE;
     const events: Uint8Array[] = [];
     for (const event of this.#framer.push(chunk)) this.#relay(event, events);
-    if (this.#framer.pendingBytes + this.#heldBytes > MAXIMUM_EVENT_BYTES) this.#fail("too_large");
+    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.#fail("too_large");
     return events;
   }
 
@@ -73,7 +112,7 @@ class ResponsesStreamObserver implements AnswerStream {
 
   fail(error: ServiceError): Uint8Array {
     const { requestId } = this.#context;
-    if (this.#held !== null || this.#response === null) return printErrorEvent(error, requestId);
+    if (!this.#begun || this.#response === null) return printErrorEvent(error, requestId);
     const response = {
       ...fillResource(this.#response, this.#context),
       status: "failed",
@@ -89,7 +128,10 @@ class ResponsesStreamObserver implements AnswerStream {
   #relay(bytes: Uint8Array, events: Uint8Array[]): void {
     if (this.failure !== null || this.done) return;
     const { event, data } = parseSseEvent(bytes);
-    if (data === null) return this.#pass(bytes, false, events);
+    if (data === null) {
+      events.push(bytes);
+      return;
+    }
     // The end of the transport before the end of the answer.
     if (data === "[DONE]") return this.#fail("truncated");
     const value = parseJsonText(data);
@@ -100,18 +142,26 @@ class ResponsesStreamObserver implements AnswerStream {
       return;
     }
     if (type === null) return this.#fail("malformed");
-    this.#count(value);
+    if (this.#isRepeated(value, data)) return;
     const isPrelude = PRELUDE.has(type);
     if (!isPrelude && !TERMINALS.has(type)) {
+      this.#count(value);
       this.#output.take(type, value);
-      return this.#pass(bytes, true, events);
+      this.hasOutput ||= saysOutput(type, value);
+      this.#begun = true;
+      events.push(bytes);
+      return;
     }
     const { response } = value;
     if (!isJsonObject(response)) return this.#fail("malformed");
     this.#takeResource(type, response, isPrelude);
+    // What ends the client's stream in its place has its number.
     if (this.failure !== null) return;
-    this.#pass(isFullResource(response) ? bytes : this.#filled(type, data), !isPrelude, events);
+    this.#count(value);
+    events.push(isFullResource(response) ? bytes : this.#filled(type, data));
+    this.#begun = true;
     this.done = !isPrelude;
+    this.hasOutput ||= this.done;
   }
 
   #takeResource(type: string, response: JsonObject, isPrelude: boolean): void {
@@ -133,19 +183,11 @@ class ResponsesStreamObserver implements AnswerStream {
     return formatSseEvent(JSON.stringify({ ...event, response: filled }), type);
   }
 
-  /** @param says whether the event is part of an answer, and so commits to its provider. */
-  #pass(bytes: Uint8Array, says: boolean, events: Uint8Array[]): void {
-    if (this.#held === null) {
-      events.push(bytes);
-    } else if (says) {
-      for (const held of this.#held) events.push(held);
-      events.push(bytes);
-      this.#held = null;
-      this.#heldBytes = 0;
-    } else {
-      this.#held.push(bytes);
-      this.#heldBytes += bytes.length;
-    }
+  /** The number says which event it is: the same one again, word for word, is not a second one. */
+  #isRepeated(event: JsonObject, data: string): boolean {
+    const isRepeated = typeof event["sequence_number"] === "number" && data === this.#lastData;
+    this.#lastData = data;
+    return isRepeated;
   }
 
   #count(event: JsonObject): void {
@@ -156,6 +198,13 @@ class ResponsesStreamObserver implements AnswerStream {
   #fail(kind: FailureKind): void {
     this.failure ??= answerFailure(kind);
   }
+}
+
+/** Whether an event of an item says something. Events of other families (keep-alives, rate limits) are not part of an answer. */
+function saysOutput(type: string, event: JsonObject): boolean {
+  if (!type.startsWith("response.")) return false;
+  const inItem = type === "response.output_item.added" ? SAID_AT_FIRST : SAID_AT_LAST;
+  return saysSomething(event, SAID) || saysSomething(event["item"], inItem);
 }
 
 const NONE: readonly Uint8Array[] = Object.freeze([]);

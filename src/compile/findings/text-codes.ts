@@ -1,0 +1,53 @@
+import { error, type CodeFacts } from "./code-facts.ts";
+
+/** Findings about the text of routes.yaml and the shape of its values, whatever they mean. */
+export const TEXT_CODES = {
+  SOURCE_UNREADABLE: error(
+    "The file cannot be read, or is not UTF-8 text.",
+    "Check the path, its permissions and the file's encoding.",
+  ),
+  SOURCE_TOO_LARGE: error(
+    "The file is larger than one megabyte.",
+    "Split the estate into several routers; no table of this size can be reviewed.",
+  ),
+  YAML_SYNTAX: error(
+    "The text is not valid YAML 1.2.",
+    "Correct the place named; most often an indentation, a quote or a bracket.",
+  ),
+  YAML_DUPLICATE_KEY: error("A mapping holds the same key twice; one of the two would be lost.", "Keep one of them."),
+  YAML_MULTIPLE_DOCUMENTS: error(
+    "The file holds more than one YAML document; all but the first would be lost.",
+    "Remove the `---` between them and merge the documents.",
+  ),
+  YAML_ALIAS: error(
+    "An alias names no anchor, contains itself, or expands to far more than the file holds.",
+    "Write the value out.",
+  ),
+  YAML_MERGE_KEY: error(
+    "`<<` merges mappings, which YAML 1.2 does not have and which hides what a row really says.",
+    "Write the members out, or use an alias for a whole value.",
+  ),
+  YAML_TAG: error("A tag (`!something`) asks for a type that this file does not use.", "Remove the tag."),
+  YAML_KEY: error("A key is a list or a mapping instead of a name.", "Use a plain name as key."),
+  RESERVED_NAME: error("A name that JavaScript objects use themselves, such as `constructor`.", "Choose another name."),
+  UNKNOWN_KEY: error(
+    "A key that this place does not know. Signalbox ignores nothing in silence.",
+    "Correct its spelling or remove it; `docs/configuration.md` lists all keys.",
+  ),
+  MISSING_KEY: error("A required key is absent.", "Add it."),
+  WRONG_TYPE: error("A value has another type than its place demands.", "Write the value in the type named."),
+  WRONG_VALUE: error(
+    "A value has the right type but is out of range, misspelt or of the wrong form.",
+    "Use one of the values named.",
+  ),
+  DUPLICATE_ITEM: error("A list that names things names one of them twice.", "Remove the repetition."),
+  DUPLICATE_ID: error("Two endpoints have the same id.", "Give one of them another id."),
+  VERSION_UNSUPPORTED: error(
+    "The file is written for another version of the format.",
+    "Write `version: 1`, or run the release of Signalbox that knows the version.",
+  ),
+  LITERAL_SECRET: error(
+    "A credential, or something that looks like one, stands in the file. The value is never repeated in a message.",
+    "Revoke the credential if it was committed, then refer to it: `{env: NAME}` or `{file: path}`.",
+  ),
+} as const satisfies Record<string, CodeFacts>;

@@ -1,0 +1,46 @@
+import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/failure.ts";
+import type { FinishReason } from "../canon/generate/event.ts";
+import type { Loss } from "../canon/generate/loss.ts";
+import type { TokenUsage } from "../canon/generate/usage.ts";
+import type { CallOutcome } from "./places/places.ts";
+
+/** How one attempt ended. `firstByteAt` tells whether the client has seen anything of it. */
+export interface AttemptResult {
+  readonly failure: UpstreamFailure | null;
+  readonly status: number | null;
+  readonly finish: FinishReason | null;
+  readonly usage: TokenUsage | null;
+  /** What the answer lost on its way to the client. */
+  readonly losses: readonly Loss[];
+  readonly firstByteAt: number | null;
+  /** Milliseconds from the request sent to the first output of a stream; `null` where there was none. */
+  readonly firstToken: number | null;
+}
+
+/** Of a place that was not asked. @param code see `UpstreamFailure`. */
+export function notTried(kind: FailureKind, code: string | null = null): AttemptResult {
+  return {
+    failure: { ...failureOf(kind), code },
+    status: null,
+    finish: null,
+    usage: null,
+    losses: [],
+    firstByteAt: null,
+    firstToken: null,
+  };
+}
+
+/** What a call says of its place that was ended from here. */
+export const NOTHING_LEARNT: CallOutcome = {
+  failure: failureOf("abandoned"),
+  firstToken: null,
+  tokensPerSecond: null,
+};
+
+/** What a call says of its place. @param duration milliseconds of the whole call. */
+export function learnt({ failure, firstToken, usage }: AttemptResult, duration: number): CallOutcome {
+  const tokens = usage?.output ?? 0;
+  // A whole answer shows its tokens at once: its time is all that there is.
+  const span = duration - (firstToken ?? 0);
+  return { failure, firstToken, tokensPerSecond: tokens > 0 && span > 0 ? (tokens * 1000) / span : null };
+}

@@ -1,0 +1,160 @@
+import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
+import { wasAsked } from "./failure-error.ts";
+
+/**
+ * What may help after a failure while nothing has been sent to the client. `again`: another place, and later the same one; `elsewhere`: another place only;
+ * `stop`: nothing.
+ */
+export type Remedy = "again" | "elsewhere" | "stop";
+
+/**
+ * Whose fault a failure is decides what helps. The caller's own mistake is the same mistake at every provider: a fallback would hide it and
+ * bill it twice (lessons.md, C16). What an operator must mend does not mend itself in a second. A call that was too slow once would take as long again.
+ */
+const REMEDIES: Readonly<Record<FailureKind, Remedy>> = {
+  connect: "again",
+  tls: "elsewhere",
+  reset: "again",
+  timeout_connect: "again",
+  timeout_first_byte: "elsewhere",
+  timeout_first_token: "elsewhere",
+  timeout_idle: "elsewhere",
+  timeout_attempt: "elsewhere",
+  timeout_total: "stop",
+  rate_limited: "again",
+  overloaded: "again",
+  server_error: "again",
+  auth: "elsewhere",
+  not_found: "elsewhere",
+  rejected: "stop",
+  redirect: "elsewhere",
+  malformed: "again",
+  truncated: "again",
+  error_frame: "again",
+  too_large: "elsewhere",
+  credentials_missing: "elsewhere",
+  // Whoever could wait has waited in the queue; those who could not are told apart by `NOT_WAITED`.
+  saturated: "elsewhere",
+  client_closed: "stop",
+  abandoned: "stop",
+};
+
+/** Code of a place that was passed over because its calls were taken and another place was fresh: nobody has waited there yet. */
+export const NOT_WAITED = "not_waited";
+
+/** A timeout that the provider itself has told of (408) was quick. */
+export function remedyFor({ kind, status, code }: UpstreamFailure): Remedy {
+  if (kind === "saturated" && code === NOT_WAITED) return "again";
+  return kind === "timeout_first_byte" && status !== null ? "again" : REMEDIES[kind];
+}
+
+/** Where to go next, and after how many milliseconds. */
+export interface Step {
+  /** Index in the plan. */
+  readonly place: number;
+  readonly pause: number;
+}
+
+/** How often one place is asked for one request. */
+const TRIES = 2;
+
+/** Full jitter between nothing and this, doubled with every attempt: milliseconds. */
+const FIRST_PAUSE = 250;
+const LONGEST_PAUSE = 5_000;
+
+/** A provider that wants to be left alone for longer is not waited for: the caller is told when to come back. Milliseconds. */
+const LONGEST_WAIT = 30_000;
+
+interface Place {
+  tries: number;
+  /** Nothing of this request goes there any more. */
+  closed: boolean;
+  /** Not before this, on the caller's clock. */
+  readyAt: number;
+}
+
+/**
+ * The way of one request, or of one part of a batch, through its plan: every place once, in order; then once more those whose failures may
+ * have passed, the one that is ready first before the others. A machine: no clock, no timer, no randomness of its own.
+ */
+export class Itinerary {
+  readonly #places: readonly Place[];
+  readonly #maxAttempts: number;
+  readonly #deadline: number;
+  #at = 0;
+  #attempts = 0;
+
+  /**
+   * @param places how many the plan has, at least 1.
+   * @param maxAttempts calls that reach a provider, at least 1.
+   * @param deadline when the request must have ended, on the clock of `next`.
+   */
+  constructor(places: number, maxAttempts: number, deadline: number) {
+    this.#places = Array.from({ length: places }, () => ({ tries: 0, closed: false, readyAt: 0 }));
+    this.#maxAttempts = maxAttempts;
+    this.#deadline = deadline;
+  }
+
+  /** Whether a place that is worth trying has not been tried yet: nobody waits in a queue while there is one. */
+  hasFresh(isWorthTrying: (place: number) => boolean): boolean {
+    return this.#places.some(
+      ({ tries, closed }, place) => place !== this.#at && tries === 0 && !closed && isWorthTrying(place),
+    );
+  }
+
+  /** Takes the next fresh place for a call beside the one that is under way; it is not tried again. `null` where there is none to spare. */
+  takeFresh(isWorthTrying: (place: number) => boolean): number | null {
+    if (this.#attempts + 1 >= this.#maxAttempts) return null;
+    const place = this.#places.findIndex(
+      ({ tries, closed }, index) => index !== this.#at && tries === 0 && !closed && isWorthTrying(index),
+    );
+    const taken = this.#places[place];
+    if (taken === undefined) return null;
+    taken.tries = 1;
+    taken.closed = true;
+    this.#attempts += 1;
+    return place;
+  }
+
+  /**
+   * What follows the failure of the place that was last given; the first place is 0. `null`: the request has failed.
+   *
+   * @param now milliseconds. @param random from 0 to 1.
+   */
+  next(failure: UpstreamFailure, now: number, random: number): Step | null {
+    const failed = this.#places[this.#at];
+    if (failed === undefined) throw new Error("itinerary: no such place");
+    failed.tries += 1;
+    if (wasAsked(failure)) this.#attempts += 1;
+    const remedy = remedyFor(failure);
+    if (remedy === "stop" || this.#attempts >= this.#maxAttempts) return null;
+    failed.closed = remedy === "elsewhere" || failed.tries >= TRIES;
+    // There is a queue to wait in, which knows better than any pause when a place is free.
+    const pause = failure.kind === "saturated" ? 0 : (failure.retryAfter ?? random * this.#longestPause());
+    failed.readyAt = now + pause;
+    const fresh = this.#places.findIndex(({ tries, closed }) => tries === 0 && !closed);
+    return this.#go(fresh === -1 ? this.#readiest() : fresh, now);
+  }
+
+  #go(place: number | null, now: number): Step | null {
+    const chosen = place === null ? undefined : this.#places[place];
+    if (place === null || chosen === undefined) return null;
+    const pause = chosen.tries === 0 ? 0 : Math.max(chosen.readyAt - now, 0);
+    // Whoever would be told of the deadline is better told at once what went wrong.
+    if (pause > LONGEST_WAIT || (pause > 0 && now + pause >= this.#deadline)) return null;
+    this.#at = place;
+    return { place, pause };
+  }
+
+  #readiest(): number | null {
+    let best: number | null = null;
+    for (const [index, { closed, readyAt }] of this.#places.entries()) {
+      if (!closed && (best === null || readyAt < (this.#places[best]?.readyAt ?? 0))) best = index;
+    }
+    return best;
+  }
+
+  #longestPause(): number {
+    return Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.max(this.#attempts - 1, 0));
+  }
+}

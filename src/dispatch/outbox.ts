@@ -1,0 +1,90 @@
+import type { ClientAnswer } from "./client-answer.ts";
+
+/** Events that may wait for the decision to be on disk before the upstream is asked to pause, bytes. */
+const MAXIMUM_WAITING_BYTES = 256 * 1024;
+
+/** Events without output that may wait for the first that has some; beyond them the answer has begun, whatever it says. Bytes. */
+const MAXIMUM_HELD_BYTES = 64 * 1024;
+
+/** How long events without output are held while more of them arrive: a client behind a proxy needs the keep-alives. Milliseconds. */
+const LONGEST_HOLD = 10_000;
+
+/**
+ * What goes to the client of one streamed attempt. The commit point is here: nothing is sent before the decision is on disk and the stream has said
+ * something, so that a stream which dies at once can still be replaced (lessons.md, B15).
+ */
+export class Outbox {
+  readonly #client: ClientAnswer;
+  readonly #commit: () => void;
+  #held: Uint8Array[] = [];
+  #heldBytes = 0;
+  #heldSince: number | null = null;
+  #durable = false;
+  #released = false;
+  #committed = false;
+
+  /** @param commit sends status and headers; called once, before the first byte. */
+  constructor(client: ClientAnswer, commit: () => void) {
+    this.#client = client;
+    this.#commit = commit;
+  }
+
+  /** The client has seen something of this attempt. */
+  get committed(): boolean {
+    return this.#committed;
+  }
+
+  /**
+   * Takes events in their order.
+   *
+   * @param now milliseconds. @returns false where the upstream should pause until `onDrain`, or until the decision is on disk.
+   */
+  add(events: readonly Uint8Array[], now: number): boolean {
+    if (events.length === 0) return true;
+    if (this.#isOpen) return this.#write(events.length === 1 ? (events[0] ?? EMPTY) : Buffer.concat(events));
+    this.#heldSince ??= now;
+    for (const event of events) {
+      this.#held.push(event);
+      this.#heldBytes += event.length;
+    }
+    const isLong = this.#heldBytes > MAXIMUM_HELD_BYTES || now - this.#heldSince > LONGEST_HOLD;
+    if (isLong && !this.#released) return this.release();
+    return this.#heldBytes <= MAXIMUM_WAITING_BYTES;
+  }
+
+  /** The stream has said something, or has ended properly. As `add`, says whether to go on. */
+  release(): boolean {
+    if (this.#released) return true;
+    this.#released = true;
+    return this.#flush();
+  }
+
+  /** The decision is on disk. As `add`, says whether to go on. */
+  becomeDurable(): boolean {
+    this.#durable = true;
+    return this.#flush();
+  }
+
+  get #isOpen(): boolean {
+    return this.#durable && this.#released;
+  }
+
+  #flush(): boolean {
+    if (!this.#isOpen) return this.#heldBytes <= MAXIMUM_WAITING_BYTES;
+    if (this.#held.length === 0) return true;
+    const bytes = Buffer.concat(this.#held);
+    this.#held = [];
+    this.#heldBytes = 0;
+    return this.#write(bytes);
+  }
+
+  #write(bytes: Uint8Array): boolean {
+    if (!this.#committed) {
+      this.#committed = true;
+      this.#commit();
+    }
+    return this.#client.write(bytes);
+  }
+}
+
+const EMPTY = new Uint8Array(0);

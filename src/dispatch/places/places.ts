@@ -1,0 +1,168 @@
+import type { Candidate } from "../../canon/decision.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type { ProviderPreferences } from "../../canon/preferences.ts";
+import type { HealthSettings, RouteRow } from "../../canon/table.ts";
+import { arrange, type Arrangement, type Circumstances } from "./arrange.ts";
+import { Health, HEALTHY, type Outlook } from "./health.ts";
+import { Measures, PERCENTILES } from "./measures.ts";
+
+/** What a call has shown of the place where it went. */
+export interface CallOutcome {
+  readonly failure: UpstreamFailure | null;
+  /** Milliseconds from the request sent to the first output; `null` where there was none to measure. */
+  readonly firstToken: number | null;
+  /** Output tokens a second; `null` where nobody counted. */
+  readonly tokensPerSecond: number | null;
+}
+
+/** How an endpoint stands, for people to read. Measures are `null` where there are none. */
+export interface Standing {
+  readonly state: Outlook["state"];
+  /** When the state ends by itself, on the caller's clock; `null` where it does not. */
+  readonly until: number | null;
+  readonly consecutive_failures: number;
+  /** Time to the first token, milliseconds. */
+  readonly latency: { readonly p50: number | null; readonly p90: number | null };
+  /** Tokens a second. */
+  readonly throughput: { readonly p50: number | null };
+  readonly in_flight: number;
+}
+
+interface Place {
+  readonly health: Health;
+  readonly measures: Measures;
+  /** The table has it no longer: it goes with its last call. */
+  isRetired: boolean;
+}
+
+/** Who is told how calls go. */
+export type PlaceBook = Pick<Places, "begin" | "answering" | "end">;
+
+/**
+ * What this process knows of its endpoints, from their calls alone. It outlives tables: an endpoint whose id stays keeps what is known of it.
+ *
+ * All times are milliseconds on one clock that never goes back (`performance.now()`), given with every call.
+ */
+export class Places {
+  readonly #places = new Map<string, Place>();
+  readonly #settingsOf: (endpointId: string) => HealthSettings | null;
+
+  /** @param settingsOf the settings in force now; `null` for endpoints that the table no longer has, whose health then means nothing. */
+  constructor(settingsOf: (endpointId: string) => HealthSettings | null) {
+    this.#settingsOf = settingsOf;
+  }
+
+  /**
+   * The order in which one request tries its plan now. Where it is to find out whether an endpoint has recovered, other requests leave that endpoint out
+   * meanwhile: do not call this for a request that will not be made.
+   *
+   * @param stickyKey see `sticky-key.ts`; means nothing where no tier is sticky.
+   * @param random from 0 up to, and without, 1.
+   */
+  arrange(
+    plan: readonly Candidate[],
+    route: Pick<RouteRow, "maxEjectedShare"> & Pick<Circumstances, "isOrdered">,
+    preferences: ProviderPreferences | null,
+    stickyKey: string | null,
+    now: number,
+    random: () => number,
+  ): Arrangement {
+    const arrangement = arrange(plan, {
+      measuresOf: (endpointId) => this.#places.get(endpointId)?.measures ?? null,
+      outlookOf: (endpointId) => this.#outlookOf(endpointId, now),
+      maxEjectedShare: route.maxEjectedShare,
+      isOrdered: route.isOrdered,
+      preferences,
+      stickyKey,
+      now,
+      random,
+    });
+    const { trial } = arrangement;
+    if (trial !== null) this.#places.get(trial.endpoint.id)?.health.claimTrial(now);
+    return arrangement;
+  }
+
+  /** A call begins. `end` follows, once, whatever becomes of it. */
+  begin(endpointId: string, now: number): void {
+    const place = this.#placeOf(endpointId);
+    place.measures.begin();
+    place.health.begin(now);
+  }
+
+  /** A call has brought its first output; an endpoint on trial is readmitted without waiting for the end of a long answer. */
+  answering(endpointId: string, now: number): void {
+    this.#places.get(endpointId)?.health.answering(now);
+  }
+
+  /** A call has ended. */
+  end(endpointId: string, outcome: CallOutcome, now: number): void {
+    const place = this.#places.get(endpointId);
+    if (place === undefined) return;
+    place.measures.end(outcome.firstToken, outcome.tokensPerSecond, now);
+    const settings = this.#settingsOf(endpointId);
+    if (settings !== null) place.health.end(outcome.failure, settings, now);
+    this.#dropIfDone(endpointId, place);
+  }
+
+  standing(endpointId: string, now: number): Standing {
+    const place = this.#places.get(endpointId);
+    const outlook = this.#outlookOf(endpointId, now);
+    const isOut = outlook.state === "ejected" || outlook.state === "rate_limited";
+    return {
+      state: outlook.state,
+      until: isOut ? outlook.until : null,
+      consecutive_failures: place?.health.failuresInARow ?? 0,
+      latency: {
+        p50: place?.measures.firstToken(PERCENTILES.p50, now) ?? null,
+        p90: place?.measures.firstToken(PERCENTILES.p90, now) ?? null,
+      },
+      throughput: { p50: place?.measures.throughput(PERCENTILES.p50, now) ?? null },
+      in_flight: place?.measures.inFlight ?? 0,
+    };
+  }
+
+  /**
+   * The endpoints whose active probe is due now. Each is reported with `probed` however its probe ends: until then nobody else tries it, and it is not due.
+   */
+  takeProbes(now: number): readonly string[] {
+    const due: string[] = [];
+    for (const [endpointId, { health }] of this.#places) {
+      const settings = this.#settingsOf(endpointId);
+      if (settings !== null && health.takeProbe(settings, now)) due.push(endpointId);
+    }
+    return due;
+  }
+
+  probed(endpointId: string, isThere: boolean, now: number): void {
+    const settings = this.#settingsOf(endpointId);
+    if (settings !== null) this.#places.get(endpointId)?.health.probed(isThere, settings, now);
+  }
+
+  /** Forgets every endpoint but these; one with calls under way once they have ended, so that they are not counted to a namesake. */
+  retain(endpointIds: Iterable<string>): void {
+    const kept = new Set(endpointIds);
+    for (const [endpointId, place] of this.#places) {
+      place.isRetired = !kept.has(endpointId);
+      this.#dropIfDone(endpointId, place);
+    }
+  }
+
+  #outlookOf(endpointId: string, now: number): Outlook {
+    const place = this.#places.get(endpointId);
+    if (place === undefined) return HEALTHY;
+    const settings = this.#settingsOf(endpointId);
+    return settings === null ? HEALTHY : place.health.outlook(settings, now);
+  }
+
+  #placeOf(endpointId: string): Place {
+    const known = this.#places.get(endpointId);
+    if (known !== undefined) return known;
+    const place: Place = { health: new Health(), measures: new Measures(), isRetired: false };
+    this.#places.set(endpointId, place);
+    return place;
+  }
+
+  #dropIfDone(endpointId: string, place: Place): void {
+    if (place.isRetired && place.measures.inFlight === 0) this.#places.delete(endpointId);
+  }
+}

@@ -1,0 +1,73 @@
+import { ofetch } from "ofetch";
+import type { EndpointRow, ProviderRow, RoutingTable } from "../../canon/table.ts";
+import type { Connection } from "../connections.ts";
+import type { Places } from "../places/places.ts";
+
+/** What probes are made with: the table and the connections in force now. */
+export interface ProbeGround {
+  readonly table: RoutingTable;
+  readonly connections: ReadonlyMap<string, Connection>;
+}
+
+/** How often it is looked which probes are due, milliseconds: the finest interval that a row can ask for. */
+const LOOK = 1_000;
+
+/** Longest time that a probe may take, milliseconds. */
+const PROBE_TIME = 5_000;
+
+/**
+ * Asks providers whether they are back, for endpoints that are out and whose provider has a `health.probe`. Any answer below 500 says that somebody is
+ * there; its body is not read.
+ *
+ * @param ground gives what is in force now. @returns stops the probes.
+ */
+export function startProber(places: Places, ground: () => ProbeGround): () => void {
+  const timer = setInterval(() => {
+    for (const endpointId of places.takeProbes(performance.now())) {
+      void probe(ground(), endpointId).then((isThere) => places.probed(endpointId, isThere, performance.now()));
+    }
+  }, LOOK);
+  // A process that has nothing else to do may end.
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+/** Never rejects: whatever goes wrong, nobody was there. */
+async function probe({ table, connections }: ProbeGround, endpointId: string): Promise<boolean> {
+  const endpoint: EndpointRow | undefined = table.endpoints[endpointId];
+  const provider: ProviderRow | undefined = endpoint === undefined ? undefined : table.providers[endpoint.provider];
+  const path = provider?.health.probe?.path;
+  const connection = provider === undefined ? undefined : connections.get(provider.id);
+  if (provider === undefined || path === undefined || connection === undefined) return false;
+  try {
+    const { status } = await ofetch.raw(`${connection.origin}${connection.pathPrefix}${path}`, {
+      headers: await credentials(connection, path),
+      retry: 0,
+      timeout: PROBE_TIME,
+      redirect: "manual",
+      // Neither read nor parsed: it may be anything, and of any size.
+      responseType: "stream",
+      ignoreResponseError: true,
+      onResponse: ({ response }) => void response.body?.cancel().catch(() => {}),
+    });
+    return status < 500;
+  } catch {
+    return false;
+  }
+}
+
+async function credentials(connection: Connection, path: string): Promise<[string, string][]> {
+  const own = pairs(connection.headers).filter(([name]) => !UNSENT.has(name));
+  if (connection.authorize === undefined) return own;
+  const request = { method: "GET", path: `${connection.pathPrefix}${path}`, headers: [], body: "" } as const;
+  return [...own, ...pairs(await connection.authorize(request))];
+}
+
+/** What belongs to a request with a body. */
+const UNSENT: ReadonlySet<string> = new Set(["content-type", "accept-encoding"]);
+
+function pairs(flat: readonly string[]): [string, string][] {
+  const made: [string, string][] = [];
+  for (let index = 0; index + 1 < flat.length; index += 2) made.push([flat[index] ?? "", flat[index + 1] ?? ""]);
+  return made;
+}

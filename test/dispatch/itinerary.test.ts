@@ -1,0 +1,147 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { FAILURE_KINDS, type FailureKind, type UpstreamFailure } from "../../src/canon/failure.ts";
+import { wasAsked } from "../../src/dispatch/failure-error.ts";
+import { Itinerary, remedyFor, type Step } from "../../src/dispatch/itinerary.ts";
+
+function failure(kind: FailureKind, more: Partial<UpstreamFailure> = {}): UpstreamFailure {
+  return { kind, status: null, retryAfter: null, code: null, ...more };
+}
+
+const FAR = 1_000_000;
+
+/** The places that follow, for failures in this order. */
+function way(places: number, maxAttempts: number, failures: readonly UpstreamFailure[]): readonly (number | null)[] {
+  const itinerary = new Itinerary(places, maxAttempts, FAR);
+  return failures.map((one) => itinerary.next(one, 0, 0)?.place ?? null);
+}
+
+const again = failure("server_error");
+const elsewhere = failure("auth");
+
+describe("what may help", () => {
+  it("is said for every failure", () => {
+    const of = (remedy: string) => FAILURE_KINDS.filter((kind) => remedyFor(failure(kind)) === remedy);
+    expect(of("stop")).toEqual(["timeout_total", "rejected", "client_closed", "abandoned"]);
+    expect(of("elsewhere")).toEqual([
+      "tls",
+      "timeout_first_byte",
+      "timeout_first_token",
+      "timeout_idle",
+      "timeout_attempt",
+      "auth",
+      "not_found",
+      "redirect",
+      "too_large",
+      "credentials_missing",
+      "saturated",
+    ]);
+    expect(of("again")).toEqual([
+      "connect",
+      "reset",
+      "timeout_connect",
+      "rate_limited",
+      "overloaded",
+      "server_error",
+      "malformed",
+      "truncated",
+      "error_frame",
+    ]);
+    // 408: the provider was quick to say that something was too slow.
+    expect(remedyFor(failure("timeout_first_byte", { status: 408 }))).toBe("again");
+  });
+});
+
+describe("the way through a plan", () => {
+  it.each<[string, number, number, readonly UpstreamFailure[], readonly (number | null)[]]>([
+    ["every place once, then once more", 2, 10, [again, again, again, again], [1, 0, 1, null]],
+    ["one place twice", 1, 10, [again, again], [0, null]],
+    ["no second time where it would not help", 1, 10, [elsewhere], [null]],
+    ["not back to a place that would not help", 2, 10, [elsewhere, again, again], [1, 1, null]],
+    ["no further than the attempts allowed", 3, 2, [again, again], [1, null]],
+    ["one attempt is one", 3, 1, [again], [null]],
+    ["nowhere after the caller's own mistake", 3, 10, [failure("rejected")], [null]],
+    [
+      "places that were not asked cost no attempt",
+      3,
+      1,
+      [failure("saturated"), failure("credentials_missing")],
+      [1, 2],
+    ],
+    ["nowhere after the deadline", 3, 10, [failure("timeout_total")], [null]],
+  ])("%s", (_name, places, maxAttempts, failures, expected) => {
+    expect(way(places, maxAttempts, failures)).toEqual(expected);
+  });
+
+  it("waits before a place that has failed, and never before one that is fresh", () => {
+    const itinerary = new Itinerary(2, 10, FAR);
+    expect(itinerary.next(again, 1_000, 0.5)).toEqual({ place: 1, pause: 0 });
+    // Half of 250 ms after the first failure, of which none has passed.
+    expect(itinerary.next(again, 1_000, 1)).toEqual({ place: 0, pause: 125 });
+  });
+
+  it("doubles the pause with every attempt, up to five seconds", () => {
+    const pauses = [1, 2, 3, 4, 5, 6, 7].map((attempts) => {
+      const itinerary = new Itinerary(8, 100, FAR);
+      let step: Step | null = null;
+      for (let attempt = 0; attempt < attempts - 1; attempt += 1) itinerary.next(elsewhere, 0, 1);
+      for (let left = attempts - 1; left < 7; left += 1)
+        step = itinerary.next(left === attempts - 1 ? again : elsewhere, 0, 1);
+      return itinerary.next(elsewhere, 0, 1)?.pause ?? step?.pause;
+    });
+    expect(pauses).toEqual([250, 500, 1_000, 2_000, 4_000, 5_000, 5_000]);
+  });
+
+  it("keeps to what the provider asked for, within the deadline and half a minute", () => {
+    const asked = (retryAfter: number, deadline = FAR): Step | null =>
+      new Itinerary(1, 10, deadline).next(failure("rate_limited", { retryAfter }), 0, 0.5);
+    expect(asked(700)).toEqual({ place: 0, pause: 700 });
+    expect(asked(700, 700)).toBeNull();
+    expect(asked(700, 701)).toEqual({ place: 0, pause: 700 });
+    expect(asked(30_000)).toEqual({ place: 0, pause: 30_000 });
+    expect(asked(30_001)).toBeNull();
+  });
+
+  it("goes first to the place that is ready first", () => {
+    const itinerary = new Itinerary(2, 10, FAR);
+    itinerary.next(failure("rate_limited", { retryAfter: 5_000 }), 0, 0);
+    expect(itinerary.next(failure("overloaded", { retryAfter: 1_000 }), 0, 0)).toEqual({ place: 1, pause: 1_000 });
+  });
+
+  it("under any failures: bounded, no place more than twice, none that is closed, no pause beyond the deadline", () => {
+    const anything = fc
+      .tuple(fc.constantFrom(...FAILURE_KINDS), fc.option(fc.integer({ min: 0, max: 60_000 })))
+      .map(([kind, retryAfter]) => failure(kind, { retryAfter }));
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 5 }),
+        fc.integer({ min: 1, max: 8 }),
+        fc.array(anything, { minLength: 40, maxLength: 40 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (places, maxAttempts, failures, random) => {
+          const deadline = 20_000;
+          const itinerary = new Itinerary(places, maxAttempts, deadline);
+          const visits: { readonly place: number; readonly failure: UpstreamFailure }[] = [];
+          let now = 0;
+          let step: Step | null = { place: 0, pause: 0 };
+          for (const one of failures) {
+            if (step === null) break;
+            now += step.pause;
+            expect(now).toBeLessThan(deadline);
+            visits.push({ place: step.place, failure: one });
+            step = itinerary.next(one, now, random);
+          }
+          expect(step).toBeNull();
+          expect(visits.filter((visit) => wasAsked(visit.failure)).length).toBeLessThanOrEqual(maxAttempts);
+          for (let place = 0; place < places; place += 1) {
+            const own = visits.filter((visit) => visit.place === place);
+            expect(own.length).toBeLessThanOrEqual(2);
+            if (own.length === 2) expect(remedyFor(own[0]?.failure ?? elsewhere)).toBe("again");
+          }
+          const stopped = visits.findIndex((visit) => remedyFor(visit.failure) === "stop");
+          if (stopped !== -1) expect(stopped).toBe(visits.length - 1);
+        },
+      ),
+    );
+  });
+});
