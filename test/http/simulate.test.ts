@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
@@ -5,13 +6,16 @@ import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import {
   answerJson,
+  delta,
   errorOf,
   post,
+  sse,
   startRouter,
   startUpstream,
   tableOver,
   type Router,
   type Upstream,
+  type UpstreamCall,
 } from "../support/router.ts";
 import { endpoint, fakePolicies, model, route, workspace } from "../support/table.ts";
 
@@ -34,11 +38,15 @@ async function explained(router: Router, body: unknown): Promise<JsonObject> {
   return value;
 }
 
+/** Well in both ways of answering: a document where a stream was asked for is a failure, and would be tried again. */
 async function twoUpstreams(): Promise<readonly [Upstream, Upstream]> {
-  return [
-    await startUpstream((response) => answerJson(response)),
-    await startUpstream((response) => answerJson(response)),
-  ];
+  const answer = (response: ServerResponse, { body }: UpstreamCall): void => {
+    const asked: JsonObject = JSON.parse(body);
+    if (asked["stream"] !== true) return answerJson(response);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(sse(delta("hi", "stop")) + sse("[DONE]"));
+  };
+  return [await startUpstream(answer), await startUpstream(answer)];
 }
 
 /** Rows of two endpoints, with everything that may differ from table to table. */
