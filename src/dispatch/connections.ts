@@ -22,6 +22,8 @@ export interface Connection {
   readonly simulated: boolean;
   /** Shared by every connection to the provider, so that a reload does not double its limit; the limits are those of the table that came last. */
   readonly gate: Gate;
+  /** Limits of the provider's endpoints that have one of their own, by endpoint id. */
+  readonly endpointGates: ReadonlyMap<string, Gate>;
   /**
    * What admits calls to an endpoint of the provider: the endpoint's own limit, shared alike, and the provider's.
    *
@@ -75,13 +77,15 @@ export class ConnectionPools {
     taken.pools.push(pool);
     taken.gates.push(provider.id);
     const gate = takeGate(this.#gates, provider.id, provider.maxConcurrency, provider.queue);
+    const endpointGates = this.#takeEndpointGates(provider, endpoints, taken);
     const authorize = this.#authorize(provider, way, taken);
     return {
       provider,
       origin: target,
       dispatcher: this.#pools.take(pool, () => openPool(target, provider)),
       gate,
-      gateOf: this.#gateOf(gate, provider, endpoints, taken),
+      endpointGates,
+      gateOf: gateOf(gate, endpointGates, endpoints),
       // The simulated upstream takes any prefix, so that what is tested is what will be called.
       pathPrefix: pathname.replace(/\/$/, ""),
       headers: staticHeaders(provider, way),
@@ -91,22 +95,18 @@ export class ConnectionPools {
   }
 
   /** Endpoints wait as their provider's row says: they have no queue of their own in it. */
-  #gateOf(gate: Gate, provider: ProviderRow, endpoints: readonly EndpointRow[], taken: Taken): Connection["gateOf"] {
-    const gates = new Map<string, PlaceGate>();
+  #takeEndpointGates(
+    provider: ProviderRow,
+    endpoints: readonly EndpointRow[],
+    taken: Taken,
+  ): ReadonlyMap<string, Gate> {
+    const gates = new Map<string, Gate>();
     for (const { id, maxConcurrency } of endpoints) {
-      let own: Gate | null = null;
-      if (maxConcurrency !== null) {
-        taken.endpointGates.push(id);
-        own = takeGate(this.#endpointGates, id, maxConcurrency, provider.queue);
-      }
-      gates.set(id, placeGate(gate, own));
+      if (maxConcurrency === null) continue;
+      taken.endpointGates.push(id);
+      gates.set(id, takeGate(this.#endpointGates, id, maxConcurrency, provider.queue));
     }
-    return ({ id }) => {
-      const found = gates.get(id);
-      // Let through as one without a limit, it would go unnoticed.
-      if (found === undefined) throw new Error("connections: an endpoint of another table or provider");
-      return found;
-    };
+    return gates;
   }
 
   /** A stand-in gets no credentials: they are not its to see. */
@@ -138,6 +138,20 @@ interface Taken {
   readonly gates: string[];
   readonly endpointGates: string[];
   readonly authorizers: string[];
+}
+
+function gateOf(
+  provider: Gate,
+  own: ReadonlyMap<string, Gate>,
+  endpoints: readonly EndpointRow[],
+): Connection["gateOf"] {
+  const gates = new Map(endpoints.map(({ id }): [string, PlaceGate] => [id, placeGate(provider, own.get(id) ?? null)]));
+  return ({ id }) => {
+    const found = gates.get(id);
+    // Let through as one without a limit, it would go unnoticed.
+    if (found === undefined) throw new Error("connections: an endpoint of another table or provider");
+    return found;
+  };
 }
 
 /** The gate under the id with these limits, whoever uses it already with others. */

@@ -36,7 +36,7 @@ export async function handleInference(
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
   const common = commonHeaders(requestId, clientRequestId);
-  const recorder = new Recorder(runtime.evidence, endpoint.operation, requestId, clientRequestId, incoming.headers);
+  const recorder = new Recorder(runtime, endpoint.operation, requestId, clientRequestId, incoming.headers);
   try {
     const refusal = await handle({
       runtime,

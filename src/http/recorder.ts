@@ -5,6 +5,7 @@ import { invalidRequest, serviceError, type ServiceError } from "../canon/error.
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { RelayOutcome } from "../dispatch/relay-plan.ts";
+import type { RequestObserver } from "../evidence/observer.ts";
 import { asWord, type DecisionRecord, type OutcomeRecord, type Terminal } from "../evidence/record.ts";
 import { decisionId } from "../dialects/openai-errors.ts";
 import { answerRecord, decisionRecord, refusalRecord, type RecordHead } from "./records.ts";
@@ -13,22 +14,25 @@ import type { Runtime, Snapshot } from "./runtime.ts";
 /** Writes the two records of one request: its decision before the answer, its outcome after. Each exactly once. */
 export class Recorder {
   readonly #evidence: Runtime["evidence"];
+  readonly #observer: RequestObserver | undefined;
   readonly #head: RecordHead;
   readonly #arrivedAt = performance.now();
   #dispatchedAt: number | null = null;
-  #recorded = false;
+  #decision: DecisionRecord | null = null;
   #route = "";
   #outcome: Omit<OutcomeRecord, "requestId" | "at" | "total" | "router"> | null = null;
   #attempts: OutcomeRecord["attempts"] = [];
 
   constructor(
-    evidence: Runtime["evidence"],
+    { evidence, observer }: Pick<Runtime, "evidence" | "observer">,
     operation: DecisionRecord["operation"],
     requestId: string,
     clientRequestId: string | null,
     headers: IncomingHttpHeaders,
   ) {
     this.#evidence = evidence;
+    this.#observer = observer;
+    observer?.began(operation);
     this.#head = {
       requestId: asWord(requestId),
       at: Date.now(),
@@ -40,9 +44,9 @@ export class Recorder {
 
   /** A request that never reached a decision. Its record is written, but the answer does not wait for the disk: nothing was allowed. */
   refuse(snapshot: Snapshot, identity: Identity | null, error: ServiceError): ServiceError {
-    if (!this.#recorded) {
-      this.#recorded = true;
-      this.#evidence.decide(refusalRecord(this.#head, snapshot, identity, error)).catch(() => {});
+    if (this.#decision === null) {
+      this.#decision = refusalRecord(this.#head, snapshot, identity, error);
+      this.#evidence.decide(this.#decision).catch(() => {});
     }
     this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: "refused" };
     return error;
@@ -67,7 +71,7 @@ export class Recorder {
   }
 
   async #record(record: DecisionRecord): Promise<ServiceError | null> {
-    this.#recorded = true;
+    this.#decision = record;
     try {
       await this.#evidence.decide(record);
       return null;
@@ -130,15 +134,18 @@ export class Recorder {
 
   /** Writes the outcome. A handler that threw has none: that is a failure of ours. */
   close(): void {
-    if (!this.#recorded) return;
+    const decision = this.#decision;
+    if (decision === null) return this.#observer?.ended(this.#head.operation, null);
     const total = performance.now() - this.#arrivedAt;
-    this.#evidence.settle({
+    const outcome: OutcomeRecord = {
       requestId: this.#head.requestId,
       at: Date.now(),
       ...(this.#outcome ?? { ...EMPTY_OUTCOME, status: 500, terminal: "failed" }),
       total: rounded(total),
       router: rounded((this.#dispatchedAt ?? performance.now()) - this.#arrivedAt),
-    });
+    };
+    this.#evidence.settle(outcome);
+    this.#observer?.ended(decision.operation, { decision, outcome });
   }
 
   /** An exception of ours. The id that the client is told is the id of the record. */

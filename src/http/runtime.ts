@@ -4,6 +4,7 @@ import type { Decider } from "../decide/decider.ts";
 import type { Connection } from "../dispatch/connections.ts";
 import type { Places } from "../dispatch/places/places.ts";
 import type { StickyKeyOf } from "../dispatch/places/sticky-key.ts";
+import type { RequestObserver } from "../evidence/observer.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { UnaryRequests } from "./unary/answer-unary.ts";
 
@@ -46,6 +47,10 @@ export interface Runtime {
     readonly decide: (record: DecisionRecord) => Promise<void>;
     readonly settle: (record: OutcomeRecord) => void;
   };
+  /** Told of every request with what its evidence says. */
+  readonly observer?: RequestObserver;
+  /** The page of `GET /metrics`. @param accept the request's header of that name. */
+  readonly metrics: (accept: string | undefined) => MetricsPage;
   /** Requests that are under way and may be joined by others with the same idempotency key. */
   readonly running: UnaryRequests;
   /** What is known of endpoints from their calls. */
@@ -58,6 +63,11 @@ export interface Runtime {
   readonly degraded: () => readonly string[];
   /** False while the process drains. */
   readonly accepting: () => boolean;
+}
+
+export interface MetricsPage {
+  readonly contentType: string;
+  readonly text: string;
 }
 
 export interface BuildFacts {

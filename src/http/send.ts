@@ -44,10 +44,16 @@ export function sendJson(response: ServerResponse, status: number, value: unknow
   sendText(response, status, JSON.stringify(value), headers);
 }
 
-export function sendText(response: ServerResponse, status: number, json: string, headers: readonly string[]): void {
+export function sendText(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  headers: readonly string[],
+  contentType = "application/json",
+): void {
   if (response.destroyed || response.headersSent) return;
-  const bytes = Buffer.from(json);
-  const all = [...headers, "content-type", "application/json", "content-length", String(bytes.length)];
+  const bytes = Buffer.from(text);
+  const all = [...headers, "content-type", contentType, "content-length", String(bytes.length)];
   if (!leavesBody(response.req, status)) {
     response.writeHead(status, all);
     response.end(bytes);

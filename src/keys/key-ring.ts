@@ -86,6 +86,11 @@ export class KeyRing {
     return entry.accepted;
   }
 
+  /** Keys that it knows, whatever their state. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
   has(publicId: string): boolean {
     return this.#entries.has(publicId);
   }
@@ -111,6 +116,8 @@ export interface OpenKeyRing {
    * nothing has changed then. Never rejects.
    */
   readonly lookUp: (keyText: string) => Promise<boolean>;
+  /** Keys that the ring knows, whatever their state. */
+  readonly size: () => number;
   /** Stops following and writes the last uses. */
   readonly close: () => Promise<void>;
 }
@@ -126,6 +133,7 @@ export async function openKeyRing(keys: KeyStore): Promise<OpenKeyRing> {
   return {
     verify: (keyText, now) => ring.verify(keyText, now),
     lookUp: lookUpIn(ring, keys),
+    size: () => ring.size,
     async close() {
       clearInterval(sweep);
       unwatch();

@@ -125,6 +125,7 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
     limits: { bodyBytes: 1_000_000, answerBytes: 1_000_000, requestTime: 10_000, bodyTime: 500, writeTime: 2_000 },
     build: { id: "test", contractSha256: "c", contract: "{}", startedAt: performance.now() },
     degraded: () => [],
+    metrics: () => ({ contentType: "text/plain", text: "" }),
     accepting: () => true,
     ...options.runtime,
   };

@@ -28,7 +28,7 @@ Serves the routes and policies of a folder.
   --database FILE     SQLite file (default: $SIGNALBOX_DATABASE or .signalbox/signalbox.db)
   --host HOST         address of the public listener (default: 127.0.0.1)
   --port PORT         its port; 0 takes a free one (default: $PORT or 8080)
-  --admin-host HOST   address of the admin listener: /livez, /readyz (default: 127.0.0.1)
+  --admin-host HOST   address of the admin listener: /livez, /readyz, /metrics (default: 127.0.0.1)
   --admin-port PORT   its port; 0 takes a free one (default: the public port + 1, or 0)
   --drain SECONDS     longest wait for requests in flight when stopped (default: 30)
   --cache DIRECTORY   compiled policies (default: .signalbox/cache)

@@ -15,6 +15,7 @@ import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { listenFailure, type AddressFlags } from "../terminal/listening.ts";
 import type { ServeOptions } from "./options.ts";
+import { ServerMetrics } from "./server-metrics.ts";
 import { buildSnapshot, type BuiltSnapshot } from "./snapshots.ts";
 
 /** A running server: what `signalbox serve` starts, and what tests start in their own process. */
@@ -94,7 +95,10 @@ async function open(
   opened.add(keys.close);
   const snapshots = new SnapshotHolder(built.snapshot);
   const state = { accepting: true, reloadFailed: false };
-  const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, limits });
+  const metrics = new ServerMetrics();
+  const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, limits, metrics });
+  const stopMetrics = metrics.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version });
+  opened.add(() => Promise.resolve(stopMetrics()));
   const stopProbes = startProber(runtime.places, () => {
     const { decider, connections } = snapshots.current;
     return { table: decider.table, connections };
@@ -160,6 +164,7 @@ interface RuntimeParts {
   readonly snapshots: SnapshotHolder;
   readonly state: { readonly accepting: boolean; readonly reloadFailed: boolean };
   readonly limits: Partial<ServerLimits>;
+  readonly metrics: ServerMetrics;
 }
 
 function makeRuntime(parts: RuntimeParts): Runtime {
@@ -170,6 +175,8 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     verify: (token, now) => keys.verify(token, now),
     lookUp: keys.lookUp,
     evidence: { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
+    observer: parts.metrics.requests,
+    metrics: parts.metrics.page,
     running: new RunningRequests(),
     places: new Places(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),

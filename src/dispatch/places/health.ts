@@ -72,6 +72,7 @@ export class Health {
   #rateLimitedUntil = 0;
   /** Ejections in a row; a long healthy time takes them back one by one. */
   #ejections = 0;
+  #timesEjected = 0;
   #readmittedAt = 0;
   /** Until then the trial is somebody's; without end once it has begun. */
   #trialUntil = 0;
@@ -80,6 +81,11 @@ export class Health {
 
   get failuresInARow(): number {
     return this.#failuresInARow;
+  }
+
+  /** Ejections since the beginning. */
+  get timesEjected(): number {
+    return this.#timesEjected;
   }
 
   outlook(settings: HealthSettings, now: number): Outlook {
@@ -161,6 +167,7 @@ export class Health {
     const doubled = settings.ejection * 2 ** Math.min(this.#ejections, MOST_DOUBLINGS);
     this.#ejectedUntil = now + Math.min(doubled, settings.longestEjection);
     this.#ejections += 1;
+    this.#timesEjected += 1;
     this.#trialUntil = 0;
     this.#successesWhileOut = 0;
   }

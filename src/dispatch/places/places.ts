@@ -121,6 +121,11 @@ export class Places {
     };
   }
 
+  /** Times that the endpoint was ejected since this process knows it. */
+  ejections(endpointId: string): number {
+    return this.#places.get(endpointId)?.health.timesEjected ?? 0;
+  }
+
   /**
    * The endpoints whose active probe is due now. Each is reported with `probed` however its probe ends: until then nobody else tries it, and it is not due.
    */

@@ -21,6 +21,8 @@ export interface EndpointFacts {
   readonly optionalQuery?: Readonly<Record<string, JsonObject>>;
   /** JSON Schema of the 200 body. */
   readonly answer: JsonObject;
+  /** Media type of the 200 body; JSON where absent. */
+  readonly answerType?: string;
   readonly streams: boolean;
 }
 
@@ -41,6 +43,7 @@ export const CONTROL_HANDLERS = [
   "openapi",
   "livez",
   "readyz",
+  "metrics",
 ] as const;
 
 /** An endpoint that the router answers by itself. */

@@ -114,4 +114,17 @@ export const ENDPOINTS: readonly Endpoint[] = [
     handler: "readyz",
     answer: PLAIN,
   },
+  {
+    ...PUBLIC,
+    kind: "control",
+    method: "GET",
+    path: "/metrics",
+    id: "getMetrics",
+    summary: "Metrics in Prometheus' text format, or OpenMetrics where Accept names it",
+    listener: "admin",
+    scope: null,
+    handler: "metrics",
+    answer: { type: "string" },
+    answerType: "text/plain",
+  },
 ];

@@ -55,7 +55,7 @@ function operation(endpoint: Endpoint): JsonObject {
       "200": {
         description: "Success",
         content: {
-          "application/json": { schema: endpoint.answer },
+          [endpoint.answerType ?? "application/json"]: { schema: endpoint.answer },
           ...(endpoint.streams ? { "text/event-stream": { schema: { type: "string" } } } : {}),
         },
       },

@@ -22,6 +22,7 @@ const RECORDED_AS: Readonly<Record<ControlEndpoint["handler"], DecisionRecord["o
   openapi: "control",
   livez: "control",
   readyz: "control",
+  metrics: "control",
 };
 
 interface ControlVisit {
@@ -46,7 +47,7 @@ export async function handleControl(
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
   const operation = RECORDED_AS[endpoint.handler];
-  const recorder = new Recorder(runtime.evidence, operation, requestId, clientRequestId, incoming.headers);
+  const recorder = new Recorder(runtime, operation, requestId, clientRequestId, incoming.headers);
   const common = commonHeaders(requestId, clientRequestId);
   const headers = (): readonly string[] => [...common, ...recorder.headers(snapshot)];
   try {
@@ -54,6 +55,7 @@ export async function handleControl(
     const answer = endpoint.scope === null ? await answerVisit(visit, null) : await answerKey(visit, recorder);
     if (answer === "aborted") return;
     if ("code" in answer) sendError(response, endpoint.path, answer, requestId, headers());
+    else if ("page" in answer) sendText(response, 200, answer.page.text, headers(), answer.page.contentType);
     else if ("text" in answer) sendText(response, 200, answer.text, headers());
     else sendJson(response, 200, answer.json, headers());
   } catch {
@@ -91,7 +93,8 @@ async function answerVisit(visit: ControlVisit, identity: Identity | null): Prom
   }
   const url = new URL(incoming.url ?? "/", "http://signalbox.invalid");
   const parameter = endpoint.path.includes("{") ? lastSegment(url.pathname) : null;
-  return HANDLERS[endpoint.handler]({ runtime, snapshot, identity, body, url, parameter, operations });
+  const { accept } = incoming.headers;
+  return HANDLERS[endpoint.handler]({ runtime, snapshot, identity, body, url, parameter, accept, operations });
 }
 
 function lastSegment(pathname: string): string | null {

@@ -8,7 +8,7 @@ import { page } from "./catalogue/page.ts";
 import { usableRoute, usableRoutes, type UsableRoute } from "./catalogue/usable-routes.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
 import type { Body } from "../read-body.ts";
-import type { Runtime, Snapshot } from "../runtime.ts";
+import type { MetricsPage, Runtime, Snapshot } from "../runtime.ts";
 import { standingFacts, unhealthy } from "./standings.ts";
 import {
   explain,
@@ -26,11 +26,17 @@ export interface ControlCall {
   readonly body: Body | null;
   readonly url: URL;
   readonly parameter: string | null;
+  /** The request's header of that name. */
+  readonly accept: string | undefined;
   readonly operations: ReadonlyMap<string, SimulatedOperation>;
 }
 
-/** A JSON value to answer, text that is JSON already, or an error. */
-export type ControlAnswer = { readonly json: JsonValue } | { readonly text: string } | ServiceError;
+/** A JSON value to answer, text that is JSON already, a page of another kind, or an error. */
+export type ControlAnswer =
+  | { readonly json: JsonValue }
+  | { readonly text: string }
+  | { readonly page: MetricsPage }
+  | ServiceError;
 
 export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: ControlCall) => ControlAnswer>> = {
   simulate: ({ runtime, snapshot, identity, body, url, operations }) => {
@@ -68,6 +74,7 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: Contro
     },
   }),
   openapi: ({ runtime }) => ({ text: runtime.build.contract }),
+  metrics: ({ runtime, accept }) => ({ page: runtime.metrics(accept) }),
   livez: () => ({ json: { status: "live" } }),
   readyz: ({ runtime }) => {
     if (runtime.accepting() && runtime.degraded().every((part) => part !== "evidence"))

@@ -154,6 +154,7 @@ export function estateOf(stubs: readonly Stubbed[], ledger: Ledger): Estate {
         headers: [],
         simulated: false,
         gate,
+        endpointGates: new Map(),
         gateOf: () => gate,
       };
       return [id, connection];

@@ -1,0 +1,17 @@
+import type { DecisionRecord, OutcomeRecord } from "./record.ts";
+
+/** What has become of one request: the two records, exactly as they were handed to the evidence. */
+export interface EndedRequest {
+  readonly decision: DecisionRecord;
+  readonly outcome: OutcomeRecord;
+}
+
+/**
+ * Who is told of every request besides the evidence: metrics, logs, traces. They are made from the same records, so that they cannot say anything else.
+ * Called on the way of a request: does not wait, and does not throw.
+ */
+export interface RequestObserver {
+  began(operation: DecisionRecord["operation"]): void;
+  /** Once for each `began`. @param request `null` where there is no record: nobody asked for a key. */
+  ended(operation: DecisionRecord["operation"], request: EndedRequest | null): void;
+}

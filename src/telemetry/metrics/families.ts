@@ -1,0 +1,178 @@
+/** What a metric is called and means; the exposition and docs/observability.md are made from it. */
+export interface FamilyFacts<Labels extends readonly string[] = readonly string[]> {
+  /** Without the `_total` of a counter; with its unit at the end. */
+  readonly name: string;
+  /** One sentence without a line break. */
+  readonly help: string;
+  readonly labels: Labels;
+  /** Base unit, where the value has one; the name ends with it. */
+  readonly unit?: "seconds" | "bytes" | "ratio";
+}
+
+export type MetricKind = "counter" | "gauge" | "histogram";
+
+/** A value for each label, in the order in which the family names them. */
+export type LabelValues<Labels extends readonly string[]> = { readonly [Place in keyof Labels]: string };
+
+/** One line of an exposition. */
+export interface Sample {
+  /** What is put after the family's name: `_total`, `_bucket`, `_sum`, `_count` or nothing. */
+  readonly suffix: string;
+  readonly labels: readonly (readonly [name: string, value: string])[];
+  readonly value: number;
+}
+
+export interface Family {
+  readonly facts: FamilyFacts;
+  readonly kind: MetricKind;
+  samples(): Iterable<Sample>;
+}
+
+/**
+ * Series that one family holds at most. Every label is an id of the table, of a policy or of an enum, so a sane configuration stays far below it; the bound
+ * keeps a thousand reloads of ever new tables from filling the memory.
+ */
+export const MOST_SERIES = 20_000;
+
+/** Series by their label values. What would exceed the bound is left out and counted. */
+class SeriesMap<Value> {
+  readonly #series = new Map<string, { readonly labels: readonly string[]; readonly value: Value }>();
+  readonly #make: () => Value;
+  readonly #most: number;
+  leftOut = 0;
+
+  constructor(make: () => Value, most: number) {
+    this.#make = make;
+    this.#most = most;
+  }
+
+  take(labels: readonly string[]): Value | null {
+    // No id holds a line break.
+    const key = labels.length === 1 ? (labels[0] ?? "") : labels.join("\n");
+    const known = this.#series.get(key);
+    if (known !== undefined) return known.value;
+    if (this.#series.size >= this.#most) {
+      this.leftOut += 1;
+      return null;
+    }
+    const value = this.#make();
+    this.#series.set(key, { labels, value });
+    return value;
+  }
+
+  all(): Iterable<{ readonly labels: readonly string[]; readonly value: Value }> {
+    return this.#series.values();
+  }
+}
+
+/** Only rises; starts at nothing. */
+export class Counter<const Labels extends readonly string[]> implements Family {
+  readonly kind = "counter";
+  readonly facts: FamilyFacts<Labels>;
+  readonly #series: SeriesMap<{ total: number }>;
+
+  constructor(facts: FamilyFacts<Labels>, most = MOST_SERIES) {
+    this.facts = facts;
+    this.#series = new SeriesMap(() => ({ total: 0 }), most);
+  }
+
+  get leftOut(): number {
+    return this.#series.leftOut;
+  }
+
+  /** @param by zero or more; anything else is left out, for a counter that falls reads as a restart. */
+  add(by: number, ...labels: LabelValues<Labels>): void {
+    if (!(by >= 0)) return;
+    const series = this.#series.take(labels);
+    if (series !== null) series.total += by;
+  }
+
+  *samples(): Iterable<Sample> {
+    for (const { labels, value } of this.#series.all()) {
+      yield { suffix: "_total", labels: named(this.facts.labels, labels), value: value.total };
+    }
+  }
+}
+
+interface Distribution {
+  /** Observations by the first bound that is not below them; the last is beyond every bound. */
+  readonly counts: Float64Array;
+  sum: number;
+}
+
+/** How many values lay below each of some bounds. */
+export class Histogram<const Labels extends readonly string[]> implements Family {
+  readonly kind = "histogram";
+  readonly facts: FamilyFacts<Labels>;
+  readonly #bounds: readonly number[];
+  readonly #series: SeriesMap<Distribution>;
+
+  /** @param bounds rising; the one of infinity comes by itself. */
+  constructor(facts: FamilyFacts<Labels>, bounds: readonly number[], most = MOST_SERIES) {
+    this.facts = facts;
+    this.#bounds = bounds;
+    this.#series = new SeriesMap(() => ({ counts: new Float64Array(bounds.length + 1), sum: 0 }), most);
+  }
+
+  get leftOut(): number {
+    return this.#series.leftOut;
+  }
+
+  observe(value: number, ...labels: LabelValues<Labels>): void {
+    if (!Number.isFinite(value)) return;
+    const series = this.#series.take(labels);
+    if (series === null) return;
+    let place = 0;
+    while (place < this.#bounds.length && value > (this.#bounds[place] ?? 0)) place += 1;
+    series.counts[place] = (series.counts[place] ?? 0) + 1;
+    series.sum += value;
+  }
+
+  *samples(): Iterable<Sample> {
+    for (const { labels, value } of this.#series.all()) {
+      const own = named(this.facts.labels, labels);
+      let below = 0;
+      for (const [place, count] of value.counts.entries()) {
+        below += count;
+        const bound = this.#bounds[place] ?? Infinity;
+        yield { suffix: "_bucket", labels: [...own, ["le", boundText(bound)]], value: below };
+      }
+      yield { suffix: "_sum", labels: own, value: value.sum };
+      yield { suffix: "_count", labels: own, value: below };
+    }
+  }
+}
+
+/** What is known elsewhere and read when somebody asks. */
+export class Reading<const Labels extends readonly string[]> implements Family {
+  readonly facts: FamilyFacts<Labels>;
+  readonly kind: "counter" | "gauge";
+  readonly #read: () => Iterable<readonly [value: number, ...labels: LabelValues<Labels>]>;
+
+  constructor(
+    kind: "counter" | "gauge",
+    facts: FamilyFacts<Labels>,
+    read: () => Iterable<readonly [value: number, ...labels: LabelValues<Labels>]>,
+  ) {
+    this.kind = kind;
+    this.facts = facts;
+    this.#read = read;
+  }
+
+  *samples(): Iterable<Sample> {
+    for (const [value, ...labels] of this.#read()) {
+      const suffix = this.kind === "counter" ? "_total" : "";
+      yield { suffix, labels: named(this.facts.labels, labels), value };
+    }
+  }
+}
+
+function named(names: readonly string[], values: readonly string[]): readonly (readonly [string, string])[] {
+  return names.map((name, place) => [name, values[place] ?? ""] as const);
+}
+
+/** As OpenMetrics wants numbers in labels: always with a point, so that a bound is one series under both formats. */
+function boundText(bound: number): string {
+  if (bound === Infinity) return "+Inf";
+  return Number.isInteger(bound) ? `${bound}.0` : String(bound);
+}

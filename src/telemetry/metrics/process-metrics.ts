@@ -1,0 +1,89 @@
+import { monitorEventLoopDelay, performance } from "node:perf_hooks";
+import { Reading, type Family } from "./families.ts";
+
+const NANOSECONDS = 1e9;
+const MICROSECONDS = 1e6;
+
+/** How often the event loop's lag is measured, milliseconds. */
+const LAG_RESOLUTION = 20;
+
+/** What the process uses. `stop` ends the measuring of the event loop. */
+export function processMetrics(): { readonly families: readonly Family[]; readonly stop: () => void } {
+  const lag = monitorEventLoopDelay({ resolution: LAG_RESOLUTION });
+  lag.enable();
+  let utilization = performance.eventLoopUtilization();
+  const families = [
+    one(
+      "gauge",
+      "process_start_time_seconds",
+      "When the process began, since the epoch.",
+      "seconds",
+      () => Math.round(performance.timeOrigin) / 1_000,
+    ),
+    one("counter", "process_cpu_seconds", "Processor time of the process, user and system.", "seconds", () => {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / MICROSECONDS;
+    }),
+    one("gauge", "process_resident_memory_bytes", "Resident memory of the process.", "bytes", () =>
+      process.memoryUsage.rss(),
+    ),
+    one("gauge", "nodejs_heap_used_bytes", "Used heap of JavaScript.", "bytes", () => process.memoryUsage().heapUsed),
+    one("gauge", "nodejs_heap_total_bytes", "Heap of JavaScript.", "bytes", () => process.memoryUsage().heapTotal),
+    one(
+      "gauge",
+      "nodejs_external_memory_bytes",
+      "Memory of buffers and the like.",
+      "bytes",
+      () => process.memoryUsage().external,
+    ),
+    new Reading(
+      "gauge",
+      {
+        name: "nodejs_eventloop_lag_seconds",
+        help: "How late the event loop was since the last scrape, by percentile; max under 1.0.",
+        labels: ["quantile"],
+        unit: "seconds",
+      },
+      () => {
+        const read = (
+          [
+            ["0.5", lag.percentile(50)],
+            ["0.99", lag.percentile(99)],
+            ["1.0", lag.max],
+          ] as const
+        ).map(([quantile, value]) => [lateness(value), quantile] as const);
+        lag.reset();
+        return read;
+      },
+    ),
+    one(
+      "gauge",
+      "nodejs_eventloop_utilization_ratio",
+      "Share of time that the event loop worked since the last scrape.",
+      "ratio",
+      () => {
+        const now = performance.eventLoopUtilization();
+        const since = performance.eventLoopUtilization(now, utilization);
+        utilization = now;
+        return since.utilization;
+      },
+    ),
+  ];
+  return { families, stop: () => void lag.disable() };
+}
+
+/** The histogram holds intervals between two turns, of which the asked one is no lag. */
+function lateness(nanoseconds: number): number {
+  const seconds = nanoseconds / NANOSECONDS - LAG_RESOLUTION / 1_000;
+  return Number.isFinite(seconds) ? Math.max(seconds, 0) : 0;
+}
+
+function one(
+  kind: "counter" | "gauge",
+  name: string,
+  help: string,
+  unit: "seconds" | "bytes" | "ratio",
+  read: () => number,
+): Family {
+  return new Reading(kind, { name, help, labels: [], unit }, () => [[read()] as const]);
+}

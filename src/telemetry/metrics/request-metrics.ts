@@ -1,0 +1,220 @@
+import type { EndedRequest, RequestObserver } from "../../evidence/observer.ts";
+import type { AttemptRecord, DecisionRecord, OutcomeRecord } from "../../evidence/record.ts";
+import { Counter, Histogram, Reading, type Family } from "./families.ts";
+
+/** Seconds. An answer of a model takes from milliseconds (a refusal) to minutes (reasoning). */
+const DURATIONS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320];
+
+/** Seconds of the router's own: a millisecond is much. */
+const OWN_TIMES = [0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
+
+const MILLISECONDS = 1_000;
+
+type Operation = DecisionRecord["operation"];
+
+/** Counts requests by what their evidence says. Labels are ids of table and policies, and enums: never a key, never a word of a client. */
+export class RequestMetrics implements RequestObserver {
+  readonly #inFlight = new Map<Operation, number>();
+
+  readonly #requests = new Counter({
+    name: "signalbox_requests",
+    help: "Requests that have ended, by how. A route of none: the request named none that its workspace may see.",
+    labels: ["operation", "route", "terminal", "status_class"],
+  });
+  readonly #workspaceRequests = new Counter({
+    name: "signalbox_workspace_requests",
+    help: "Requests that have ended, by workspace. No workspace: no key was accepted.",
+    labels: ["workspace", "terminal"],
+  });
+  readonly #decisions = new Counter({
+    name: "signalbox_decisions",
+    help: "Decisions: route, deny, refuse (before any decision) or answer (by the router itself).",
+    labels: ["operation", "outcome"],
+  });
+  readonly #denials = new Counter({
+    name: "signalbox_denials",
+    help: "Requests that were denied, by the constraint that failed first and its reason.",
+    labels: ["policy", "constraint", "reason"],
+  });
+  readonly #refusals = new Counter({
+    name: "signalbox_refusals",
+    help: "Requests that were refused before a decision, by error code.",
+    labels: ["operation", "code"],
+  });
+  readonly #wouldDeny = new Counter({
+    name: "signalbox_shadow_would_deny",
+    help: "Times that a constraint of a shadow slot would have denied or narrowed; signalbox_decisions_total is the denominator.",
+    labels: ["policy", "constraint", "reason", "verdict"],
+  });
+  readonly #obligations = new Counter({
+    name: "signalbox_obligations",
+    help: "Obligations that acted, or would have in a shadow slot.",
+    labels: ["policy", "obligation", "effect"],
+  });
+  readonly #attempts = new Counter({
+    name: "signalbox_attempts",
+    help: "Attempts at endpoints, by kind of failure; empty for those that went well.",
+    labels: ["provider", "endpoint", "failure"],
+  });
+  readonly #shed = new Counter({
+    name: "signalbox_shed",
+    help: "Attempts that found the limit reached and the queue full, or waited there in vain.",
+    labels: ["provider", "endpoint"],
+  });
+  readonly #fallbacks = new Counter({
+    name: "signalbox_fallbacks",
+    help: "Failed attempts that were followed by one at another endpoint, by the endpoint that failed.",
+    labels: ["route", "endpoint", "failure"],
+  });
+  readonly #tokens = new Counter({
+    name: "signalbox_tokens",
+    help: "Tokens as providers counted them. cache_read is a part of input, reasoning one of output.",
+    labels: ["route", "provider", "type"],
+  });
+  readonly #workspaceTokens = new Counter({
+    name: "signalbox_workspace_tokens",
+    help: "The same tokens by workspace.",
+    labels: ["workspace", "type"],
+  });
+  readonly #total = new Histogram(
+    {
+      name: "signalbox_request_duration_seconds",
+      help: "From a request's arrival to its end.",
+      labels: ["operation", "terminal"],
+      unit: "seconds",
+    },
+    DURATIONS,
+  );
+  readonly #firstByte = new Histogram(
+    {
+      name: "signalbox_first_byte_seconds",
+      help: "From a request's arrival to the first byte of its answer, where a provider gave one.",
+      labels: ["operation", "route"],
+      unit: "seconds",
+    },
+    DURATIONS,
+  );
+  readonly #router = new Histogram(
+    {
+      name: "signalbox_router_seconds",
+      help: "The router's own time before a request goes to a provider, or until it is answered without one.",
+      labels: ["operation"],
+      unit: "seconds",
+    },
+    OWN_TIMES,
+  );
+  readonly #attemptTime = new Histogram(
+    {
+      name: "signalbox_attempt_duration_seconds",
+      help: "From an attempt's start to its end; the longest where calls of a batch are told of together.",
+      labels: ["provider", "endpoint"],
+      unit: "seconds",
+    },
+    DURATIONS,
+  );
+
+  readonly #leftOut = new Reading(
+    "counter",
+    {
+      name: "signalbox_metrics_left_out",
+      help: "Observations that would have begun one series too many of their metric.",
+      labels: [],
+    },
+    () => [[this.#bounded.reduce((sum, { leftOut }) => sum + leftOut, 0)] as const],
+  );
+
+  readonly #bounded = [
+    this.#requests,
+    this.#workspaceRequests,
+    this.#decisions,
+    this.#denials,
+    this.#refusals,
+    this.#wouldDeny,
+    this.#obligations,
+    this.#attempts,
+    this.#shed,
+    this.#fallbacks,
+    this.#tokens,
+    this.#workspaceTokens,
+    this.#total,
+    this.#firstByte,
+    this.#router,
+    this.#attemptTime,
+  ];
+
+  readonly families: readonly Family[] = [
+    ...this.#bounded,
+    new Reading(
+      "gauge",
+      { name: "signalbox_requests_in_flight", help: "Requests that have begun and not ended.", labels: ["operation"] },
+      () => [...this.#inFlight].map(([operation, count]) => [count, operation] as const),
+    ),
+    this.#leftOut,
+  ];
+
+  began(operation: Operation): void {
+    this.#inFlight.set(operation, (this.#inFlight.get(operation) ?? 0) + 1);
+  }
+
+  ended(operation: Operation, request: EndedRequest | null): void {
+    this.#inFlight.set(operation, (this.#inFlight.get(operation) ?? 1) - 1);
+    if (request === null) return;
+    const { decision, outcome } = request;
+    this.#countDecision(decision);
+    this.#countOutcome(decision, outcome);
+    this.#countAttempts(decision.route ?? "", outcome.attempts);
+    this.#countTokens(decision, outcome);
+  }
+
+  #countDecision({
+    operation,
+    outcome,
+    policy,
+    constraint,
+    reason,
+    wouldDeny,
+    obligations = [],
+  }: DecisionRecord): void {
+    this.#decisions.add(1, operation, outcome);
+    if (outcome === "deny") this.#denials.add(1, policy ?? "", constraint ?? "", reason ?? "");
+    if (outcome === "refuse") this.#refusals.add(1, operation, reason ?? "");
+    for (const shadow of wouldDeny) {
+      this.#wouldDeny.add(1, shadow.policy, shadow.constraint, shadow.reason ?? "", shadow.verdict);
+    }
+    for (const one of obligations) this.#obligations.add(1, one.policy, one.obligation, one.effect);
+  }
+
+  #countOutcome({ operation, route, workspace }: DecisionRecord, outcome: OutcomeRecord): void {
+    const { terminal, status, total, router, firstByte } = outcome;
+    this.#requests.add(1, operation, route ?? "", terminal, `${Math.floor(status / 100)}xx`);
+    this.#workspaceRequests.add(1, workspace ?? "", terminal);
+    this.#total.observe(total / MILLISECONDS, operation, terminal);
+    this.#router.observe(router / MILLISECONDS, operation);
+    if (firstByte !== null) this.#firstByte.observe(firstByte / MILLISECONDS, operation, route ?? "");
+  }
+
+  #countAttempts(route: string, attempts: readonly AttemptRecord[]): void {
+    for (const [place, { provider, endpoint, failure, duration, calls = 1 }] of attempts.entries()) {
+      this.#attempts.add(calls, provider, endpoint, failure ?? "");
+      this.#attemptTime.observe(duration / MILLISECONDS, provider, endpoint);
+      if (failure === null) continue;
+      if (failure === "saturated") this.#shed.add(calls, provider, endpoint);
+      const next = attempts[place + 1];
+      if (next !== undefined && next.endpoint !== endpoint) this.#fallbacks.add(1, route, endpoint, failure);
+    }
+  }
+
+  #countTokens({ route, workspace }: DecisionRecord, outcome: OutcomeRecord): void {
+    const provider = outcome.attempts.at(-1)?.provider ?? "";
+    const { inputTokens, outputTokens, cacheReadTokens, reasoningTokens } = outcome;
+    const add = (type: string, count: number | null): void => {
+      if (count === null) return;
+      this.#tokens.add(count, route ?? "", provider, type);
+      this.#workspaceTokens.add(count, workspace ?? "", type);
+    };
+    add("input", inputTokens);
+    add("output", outputTokens);
+    add("cache_read", cacheReadTokens);
+    add("reasoning", reasoningTokens);
+  }
+}

@@ -1,0 +1,95 @@
+import { describe, expect, it } from "vitest";
+import { formatExposition } from "../../src/telemetry/metrics/exposition.ts";
+import { Counter, Histogram, Reading } from "../../src/telemetry/metrics/families.ts";
+import { parseExposition, sumOf } from "./parse-exposition.ts";
+
+const counter = (most?: number) => new Counter({ name: "things", help: "Things.", labels: ["a", "b"] }, most);
+
+describe("families", () => {
+  it("count by labels, and never downwards", () => {
+    const things = counter();
+    things.add(1, "x", "y");
+    things.add(2, "x", "y");
+    things.add(1, "x", "");
+    things.add(-5, "x", "y");
+    things.add(Number.NaN, "x", "y");
+    expect([...things.samples()].map(({ value }) => value)).toEqual([3, 1]);
+  });
+
+  it("tell apart labels whose texts run together", () => {
+    const things = counter();
+    things.add(1, "ab", "c");
+    things.add(1, "a", "bc");
+    expect([...things.samples()]).toHaveLength(2);
+  });
+
+  it("hold a bounded number of series, and count what they leave out", () => {
+    const things = counter(2);
+    for (const name of ["a", "b", "c", "d", "a"]) things.add(1, name, "");
+    expect([...things.samples()]).toHaveLength(2);
+    expect(things.leftOut).toBe(2);
+    const times = new Histogram({ name: "t_seconds", help: "T.", labels: ["a"], unit: "seconds" }, [1], 1);
+    times.observe(1, "a");
+    times.observe(1, "b");
+    expect(times.leftOut).toBe(1);
+  });
+
+  it("put an observation into the first bucket whose bound is not below it", () => {
+    const times = new Histogram({ name: "t_seconds", help: "T.", labels: [], unit: "seconds" }, [0.5, 1, 2]);
+    for (const value of [0.5, 0.6, 1, 3, Number.NaN]) times.observe(value);
+    const page = parseExposition(formatExposition([times], undefined).text);
+    const below = (le: string): number => sumOf(page, "t_seconds_bucket", { le });
+    expect([below("0.5"), below("1.0"), below("2.0"), below("+Inf")]).toEqual([1, 3, 3, 4]);
+    expect(sumOf(page, "t_seconds_sum")).toBeCloseTo(5.1);
+  });
+});
+
+describe("the page", () => {
+  it("escapes what would break a line or a label, in both formats", () => {
+    const wild = 'back\\slash "quotes"\nline';
+    const things = new Counter({ name: "things", help: wild, labels: ["a"] });
+    things.add(1, wild);
+    for (const [format, accept] of [
+      ["prometheus", undefined],
+      ["openmetrics", "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"],
+    ] as const) {
+      const { text } = formatExposition([things], accept);
+      const family = [...parseExposition(text, format).values()][0];
+      expect(family?.help).toBe(wild);
+      expect(family?.samples[0]?.labels).toEqual({ a: wild });
+    }
+  });
+
+  it("names its format", () => {
+    expect(formatExposition([], "text/plain").contentType).toMatch(/^text\/plain; version=0\.0\.4/);
+    expect(formatExposition([], "application/openmetrics-text; version=1.0.0")).toEqual({
+      contentType: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+      text: "# EOF\n",
+    });
+  });
+
+  it("is refused by a strict reader where it is wrong", () => {
+    const good = "# HELP a A.\n# TYPE a gauge\na 1\n";
+    expect(() => parseExposition(good)).not.toThrow();
+    for (const bad of [
+      "a 1\n",
+      "# HELP a A.\na 1\n",
+      `${good}a 2\n`,
+      `${good}${good}`,
+      good.replace("a 1", "b 1"),
+      good.replace("a 1", 'a{x="\\t"} 1'),
+      good.replace("a 1", 'a{x="1",x="2"} 1'),
+      good.replace("gauge", "counter"),
+      good.replace("a 1", "a one"),
+    ]) {
+      expect(() => parseExposition(bad), bad).toThrow(/./);
+    }
+  });
+
+  it("reads what is known elsewhere when it is asked", () => {
+    let value = 1;
+    const reading = new Reading("gauge", { name: "now", help: "Now.", labels: [] }, () => [[value] as const]);
+    value = 7;
+    expect(sumOf(parseExposition(formatExposition([reading], undefined).text), "now")).toBe(7);
+  });
+});

@@ -1,0 +1,92 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ServerMetrics } from "../../src/cli/serve/server-metrics.ts";
+import type { StandingSources } from "../../src/cli/serve/standing-metrics.ts";
+import { familyName } from "../../src/telemetry/metrics/exposition.ts";
+import { Places } from "../../src/dispatch/places/places.ts";
+import { failureOf } from "../../src/canon/failure.ts";
+import { startTestServer } from "../support/server.ts";
+import { parseExposition, sumOf } from "./parse-exposition.ts";
+
+const DOCUMENT = join(import.meta.dirname, "../../docs/observability.md");
+
+async function chat(url: string, key: string): Promise<Response> {
+  return fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "chat-small", messages: [{ role: "user", content: "Hello" }] }),
+  });
+}
+
+/** The document's table of metrics: their facts do not depend on what is read. */
+function metricsTable(): string {
+  const metrics = new ServerMetrics();
+  metrics.begin({ runtime: {} } as StandingSources)();
+  const rows = metrics.families.map((family) => {
+    const { help, labels } = family.facts;
+    return `| \`${familyName(family)}\` | ${family.kind} | ${labels.map((label) => `\`${label}\``).join(", ")} | ${help} |`;
+  });
+  return ["| Metric | Type | Labels | Meaning |", "|---|---|---|---|", ...rows].join("\n");
+}
+
+describe("endpoints", () => {
+  it("count their ejections", () => {
+    const settings = {
+      consecutiveFailures: 1,
+      failureRatio: 0,
+      minimumCalls: 1,
+      window: 1_000,
+      ejection: 100,
+      longestEjection: 1_000,
+      probe: null,
+    };
+    const places = new Places(() => settings);
+    expect(places.ejections("a")).toBe(0);
+    for (const now of [0, 200, 600]) {
+      places.begin("a", now);
+      places.end("a", { failure: failureOf("connect"), firstToken: null, tokensPerSecond: null }, now);
+    }
+    expect(places.ejections("a")).toBe(3);
+  });
+});
+
+describe("GET /metrics", { timeout: 30_000 }, () => {
+  it("stands on the admin listener only, parses in both formats, and tells what the server knows", async () => {
+    const running = await startTestServer();
+    const { server } = running;
+    const text = await running.key("demo", ["inference"]);
+    expect((await chat(server.url, text)).status).toBe(200);
+    await server.store.evidence.flush();
+    const response = await fetch(`${server.adminUrl}/metrics`);
+    expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+    const page = parseExposition(await response.text());
+    expect(sumOf(page, "signalbox_requests_total", { terminal: "completed", route: "chat-small" })).toBe(1);
+    expect(sumOf(page, "signalbox_keys")).toBe(1);
+    expect(sumOf(page, "signalbox_evidence_available")).toBe(1);
+    expect(sumOf(page, "signalbox_accepting")).toBe(1);
+    expect(sumOf(page, "process_resident_memory_bytes")).toBeGreaterThan(1e6);
+    const { table } = server.built.snapshot.decider;
+    expect(sumOf(page, "signalbox_table_info", { revision: table.revision })).toBe(1);
+    for (const { id } of Object.values(table.endpoints)) {
+      expect(sumOf(page, "signalbox_endpoint_state", { endpoint: id, state: "healthy" }), id).toBe(1);
+      expect(sumOf(page, "signalbox_endpoint_state", { endpoint: id }), id).toBe(1);
+    }
+    expect((await fetch(`${server.url}/metrics`)).status).toBe(404);
+    const open = await fetch(`${server.adminUrl}/metrics`, { headers: { accept: "application/openmetrics-text" } });
+    const openPage = parseExposition(await open.text(), "openmetrics");
+    expect(openPage.size).toBe(page.size);
+  });
+
+  it("is documented, metric by metric (UPDATE_DOCS=1 writes the table)", async () => {
+    const marks = /(<!-- metrics -->\n\n)[\s\S]*?(\n\n<!-- end of metrics -->)/;
+    const document = readFileSync(DOCUMENT, "utf8");
+    expect(document).toMatch(marks);
+    const written = document.replace(marks, (_, begin: string, end: string) => `${begin}${metricsTable()}${end}`);
+    if (process.env["UPDATE_DOCS"] === "1") writeFileSync(DOCUMENT, written);
+    expect(readFileSync(DOCUMENT, "utf8")).toBe(written);
+    const { server } = await startTestServer();
+    const page = parseExposition(await (await fetch(`${server.adminUrl}/metrics`)).text());
+    for (const name of page.keys()) expect(written).toContain(`| \`${name}\` |`);
+  });
+});
