@@ -46,6 +46,7 @@ describe("KeyRing.verify", () => {
         workload: "checkout",
         labels: ["a", "b"],
         expiresAt: NOW + 10_000_000,
+        limits: null,
       },
     });
     expect(ring.verify(text, NOW + 1)).toBe(verification);
