@@ -1,4 +1,5 @@
-import { formatTime, statusOf } from "../http/control/keys/key-json.ts";
+import { statusOf } from "../http/control/service-keys/key-json.ts";
+import { formatTime } from "../http/control/rfc3339.ts";
 import type { KeyRecord } from "../store/port.ts";
 
 export function formatKeys(records: readonly KeyRecord[], now: number): string {

@@ -7,7 +7,7 @@ import type { KeyRecord } from "../store/port.ts";
 import { listItems, onlyArgument, readArguments, readDuration, readTime, required } from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import { GRANT_FLAG_NAMES, GRANT_FLAGS, GRANT_HELP, readExchange, readLimits } from "./key-grant-flags.ts";
-import { describeKey } from "../http/control/keys/key-json.ts";
+import { describeKey } from "../http/control/service-keys/key-json.ts";
 import { formatKeys } from "./key-lines.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
 import { runCommand } from "./terminal/run.ts";

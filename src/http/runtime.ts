@@ -5,6 +5,7 @@ import type { Connection } from "../dispatch/connections.ts";
 import type { Places } from "../dispatch/places/places.ts";
 import type { StickyKeyOf } from "../dispatch/places/sticky-key.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+import type { KeyManagement } from "./control/service-keys/key-management.ts";
 import type { UnaryRequests } from "./unary/answer-unary.ts";
 
 /** Bounds of one server; all have defaults in `cli/serve.ts`. */
@@ -51,6 +52,8 @@ export interface Runtime {
   /** What is known of endpoints from their calls. */
   readonly places: Places;
   readonly stickyKeyOf: StickyKeyOf;
+  /** Making and changing keys; a server without a store of keys has none. */
+  readonly keys?: KeyManagement;
   readonly newRequestId: () => string;
   readonly limits: ServerLimits;
   readonly build: BuildFacts;

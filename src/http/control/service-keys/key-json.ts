@@ -1,5 +1,6 @@
 import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
 import type { JsonObject } from "../../../canon/json.ts";
+import { formatTime } from "../rfc3339.ts";
 
 /** A key as people and scripts see it, in the API and at the terminal; times in RFC 3339. */
 export function describeKey(key: ServiceKey, now: number): JsonObject {
@@ -45,11 +46,4 @@ export function describeKey(key: ServiceKey, now: number): JsonObject {
 export function statusOf(key: ServiceKey, now: number): "active" | "expired" | "revoked" {
   if (key.status === "revoked") return "revoked";
   return key.expiresAt <= now ? "expired" : "active";
-}
-
-/** RFC 3339 in UTC. */
-export function formatTime(time: number): string;
-export function formatTime(time: number | null): string | null;
-export function formatTime(time: number | null): string | null {
-  return time === null ? null : new Date(time).toISOString();
 }
