@@ -7,9 +7,9 @@ import { parseKeyText } from "../../../src/keys/key-text.ts";
 import { startTestServer } from "../../support/server.ts";
 import { call, decisions } from "./support.ts";
 
-const made = await startTestServer();
-const { server } = made;
-const key: typeof made.key = (...given) => made.key(...given);
+const running = await startTestServer();
+const { server } = running;
+const key: typeof running.key = (...given) => running.key(...given);
 const manager = await key("acme-prod", ["operations:manage"]);
 const managerId = parseKeyText(manager)?.publicId;
 const stranger = await key("other", ["operations:manage"]);
