@@ -1,29 +1,11 @@
+import { statusOf } from "../http/control/service-keys/key-json.ts";
+import { formatTime } from "../http/control/rfc3339.ts";
 import type { KeyRecord } from "../store/port.ts";
-
-/** A key as people and scripts see it: everything but the digest; times in RFC 3339. */
-export function describeKey(record: KeyRecord, now: number): Readonly<Record<string, unknown>> {
-  return {
-    id: record.id,
-    status: statusOf(record, now),
-    workspace: record.workspace,
-    environment: record.environment,
-    workload: record.workload,
-    scopes: record.scopes,
-    labels: record.labels,
-    owner: record.owner,
-    expires_at: formatTime(record.expiresAt),
-    created_at: formatTime(record.createdAt),
-    created_by: record.createdBy,
-    last_used_at: formatTime(record.lastUsedAt),
-    rotated_from: record.rotatedFrom,
-    revoked_at: formatTime(record.revokedAt),
-  };
-}
 
 export function formatKeys(records: readonly KeyRecord[], now: number): string {
   if (records.length === 0) return "No keys.\n";
   return formatTable([
-    ["ID", "STATUS", "WORKSPACE", "ENVIRONMENT", "SCOPES", "OWNER", "EXPIRES", "LAST USED"],
+    ["ID", "STATUS", "WORKSPACE", "ENVIRONMENT", "SCOPES", "OWNER", "EXPIRES", "LAST USED", "LIMITS", "EXCHANGE"],
     ...records.map((record) => [
       record.id,
       statusOf(record, now),
@@ -33,17 +15,22 @@ export function formatKeys(records: readonly KeyRecord[], now: number): string {
       record.owner,
       new Date(record.expiresAt).toISOString().slice(0, 16),
       formatTime(record.lastUsedAt)?.slice(0, 16) ?? "never",
+      formatLimits(record.limits),
+      record.exchange === null ? "no" : `${record.exchange.maximumLifetime}s`,
     ]),
   ]);
 }
 
-function statusOf(record: KeyRecord, now: number): "active" | "expired" | "revoked" {
-  if (record.status === "revoked") return "revoked";
-  return record.expiresAt <= now ? "expired" : "active";
-}
-
-function formatTime(time: number | null): string | null {
-  return time === null ? null : new Date(time).toISOString();
+function formatLimits(limits: KeyRecord["limits"]): string {
+  if (limits === null) return "none";
+  const { requestsPerMinute, tokensPerMinute, concurrency, budget } = limits;
+  const parts = [
+    requestsPerMinute === null ? "" : `${requestsPerMinute} requests/min`,
+    tokensPerMinute === null ? "" : `${tokensPerMinute} tokens/min`,
+    concurrency === null ? "" : `${concurrency} at once`,
+    budget === null ? "" : `${budget.usd} USD/${budget.per}`,
+  ];
+  return parts.filter((part) => part !== "").join(", ");
 }
 
 /** Rows as columns of equal width, two spaces apart, without spaces at the ends of lines. */

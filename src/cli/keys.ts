@@ -1,11 +1,14 @@
 import { randomBytes } from "node:crypto";
 
-import { createKey, KeyOptionError, rotateKey, type KeyField } from "../keys/key-record.ts";
+import { KeyOptionError, type KeyField } from "../keys/key-option-error.ts";
+import { createKey, rotateKey } from "../keys/key-record.ts";
 import { parseKeyText } from "../keys/key-text.ts";
 import type { KeyRecord } from "../store/port.ts";
 import { listItems, onlyArgument, readArguments, readDuration, readTime, required } from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
-import { describeKey, formatKeys } from "./key-lines.ts";
+import { GRANT_FLAG_NAMES, GRANT_FLAGS, GRANT_HELP, readExchange, readLimits } from "./key-grant-flags.ts";
+import { describeKey } from "../http/control/service-keys/key-json.ts";
+import { formatKeys } from "./key-lines.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
 import { runCommand } from "./terminal/run.ts";
 
@@ -25,7 +28,7 @@ Flags of create
   --environment E   A word of a-z and 0-9, part of the key's text. Default: production.
   --workload X      The workload it is for.
   --labels A,B      Words that policies may look at.
-
+${GRANT_HELP}
 Flags of rotate
   --overlap D       How long the old key still works, such as 24h (the default), 30m or 0.
   --expires T       When the new key expires. Default: it lives as long as the old one was to live.
@@ -52,6 +55,7 @@ const FLAGS = {
   workload: { type: "string" },
   labels: { type: "string" },
   overlap: { type: "string" },
+  ...GRANT_FLAGS,
 } as const;
 
 type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
@@ -67,7 +71,17 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
   [
     "create",
     {
-      flags: ["workspace", "scopes", "owner", "expires", "environment", "workload", "labels", "quiet"],
+      flags: [
+        "workspace",
+        "scopes",
+        "owner",
+        "expires",
+        "environment",
+        "workload",
+        "labels",
+        "quiet",
+        ...GRANT_FLAG_NAMES,
+      ],
       run: create,
     },
   ],
@@ -106,6 +120,8 @@ async function create(values: Values, positionals: readonly string[], io: Comman
     owner: required(values.owner, "--owner", "group:payments"),
     expiresAt: readExpiry(required(values.expires, "--expires", "90d")),
     labels: listItems(values.labels),
+    exchange: readExchange(values),
+    limits: readLimits(values),
     createdBy: "cli",
     ...(values.environment !== undefined && { environment: values.environment }),
     ...(values.workload !== undefined && { workload: values.workload }),
@@ -200,6 +216,14 @@ const FLAG_OF = {
   environment: "--environment",
   workload: "--workload",
   labels: "--labels",
+  "exchange.maximum_lifetime": "--exchange",
+  "exchange.operations": "--exchange-operations",
+  "exchange.routes": "--exchange-routes",
+  "exchange.origins": "--exchange-origins",
+  "limits.requests_per_minute": "--requests-per-minute",
+  "limits.tokens_per_minute": "--tokens-per-minute",
+  "limits.concurrency": "--concurrency",
+  "limits.budget": "--budget-usd",
   overlap: "--overlap",
   key: "key",
 } as const satisfies Record<KeyField, string>;

@@ -68,7 +68,20 @@ export interface DecisionRecord {
   readonly retryCount: number;
   /** SHA-256 prefix of the client's own correlation id: searchable by who has the id, unreadable by who has not. */
   readonly clientRequestDigest: Word | null;
+  /** Absent where nothing is changed. */
+  readonly change?: ChangeRecord;
 }
+
+/** What a request changes of the keys. It is on disk before the change is. */
+export interface ChangeRecord {
+  readonly what: (typeof CHANGES)[number];
+  /** Public id of the key, or of the token. */
+  readonly id: Word;
+  /** Public id of the key that a rotation replaces. */
+  readonly replaces?: Word;
+}
+
+export const CHANGES = ["key_created", "key_rotated", "key_revoked", "token_issued"] as const;
 
 export interface ShadowRecord {
   readonly policy: Word;

@@ -6,7 +6,13 @@ import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { RelayOutcome } from "../dispatch/relay-plan.ts";
 import type { RequestObserver } from "../evidence/observer.ts";
-import { asWord, type DecisionRecord, type OutcomeRecord, type Terminal } from "../evidence/record.ts";
+import {
+  asWord,
+  type ChangeRecord,
+  type DecisionRecord,
+  type OutcomeRecord,
+  type Terminal,
+} from "../evidence/record.ts";
 import { decisionId } from "../dialects/openai-errors.ts";
 import { answerRecord, decisionRecord, refusalRecord, type RecordHead } from "./records.ts";
 import type { Runtime, Snapshot } from "./runtime.ts";
@@ -48,7 +54,7 @@ export class Recorder {
       this.#decision = refusalRecord(this.#head, snapshot, identity, error);
       this.#evidence.decide(this.#decision).catch(() => {});
     }
-    this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: "refused" };
+    this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: error.status >= 500 ? "failed" : "refused" };
     return error;
   }
 
@@ -64,10 +70,14 @@ export class Recorder {
     return this.#record(decisionRecord(this.#head, identity, request, decision));
   }
 
-  /** The same for a request that the router answers by itself. */
-  answered(snapshot: Snapshot, identity: Identity): Promise<ServiceError | null> {
+  /**
+   * The same for a request that the router answers by itself. One that changes something calls it before the change, and again with the answer, which
+   * then is recorded already.
+   */
+  answered(snapshot: Snapshot, identity: Identity, change?: ChangeRecord): Promise<ServiceError | null> {
     this.#outcome = { ...EMPTY_OUTCOME, status: 200, terminal: "completed" };
-    return this.#record(answerRecord(this.#head, snapshot, identity));
+    if (this.#decision !== null) return Promise.resolve(null);
+    return this.#record(answerRecord(this.#head, snapshot, identity, change));
   }
 
   async #record(record: DecisionRecord): Promise<ServiceError | null> {

@@ -2,7 +2,13 @@ import type { Decision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest } from "../canon/request.ts";
-import { asWord, type DecisionRecord, type ObligationRecord, type ShadowRecord } from "../evidence/record.ts";
+import {
+  asWord,
+  type ChangeRecord,
+  type DecisionRecord,
+  type ObligationRecord,
+  type ShadowRecord,
+} from "../evidence/record.ts";
 import type { Snapshot } from "./runtime.ts";
 
 /** What is known of a request before anything of it has been read. */
@@ -19,8 +25,14 @@ export function refusalRecord(
 }
 
 /** Of a request that the router answered by itself: the catalogue, a simulation. */
-export function answerRecord(head: RecordHead, snapshot: Snapshot, identity: Identity): DecisionRecord {
-  return { ...plainRecord(head, snapshot, identity), outcome: "answer", reason: null };
+export function answerRecord(
+  head: RecordHead,
+  snapshot: Snapshot,
+  identity: Identity,
+  change?: ChangeRecord,
+): DecisionRecord {
+  const plain = plainRecord(head, snapshot, identity);
+  return { ...plain, outcome: "answer", reason: null, ...(change !== undefined && { change }) };
 }
 
 function plainRecord(

@@ -1,8 +1,11 @@
 import { hash } from "node:crypto";
 
 import { SCOPES, isScope, type Scope } from "../canon/scope.ts";
+import type { KeyLimits } from "../canon/credentials/service-key.ts";
 import { KeyNotActiveError } from "../store/errors.ts";
 import type { KeyRecord, KeyStore } from "../store/port.ts";
+import { checkExchange, checkLimits, type ExchangeOptions } from "./key-grants.ts";
+import { KeyOptionError } from "./key-option-error.ts";
 import { isEnvironment, makeKeyText, parseKeyText, type KeyText, type RandomBytes } from "./key-text.ts";
 
 export const DAY = 24 * 60 * 60_000;
@@ -30,37 +33,14 @@ export interface KeyOptions {
   /** Default empty: not bound to a workload. */
   readonly workload?: string;
   readonly labels?: readonly string[];
+  /** Default `null`: the key cannot be exchanged for tokens. */
+  readonly exchange?: ExchangeOptions | null;
+  /** Default `null`: no limits of its own. */
+  readonly limits?: KeyLimits | null;
   /** Public id of the key that asks for it, or `bootstrap`, `cli`. */
   readonly createdBy: string;
   /** The operator's ceiling, milliseconds. Default {@link DEFAULT_MAXIMUM_LIFETIME}. */
   readonly maximumLifetime?: number;
-}
-
-export type KeyField =
-  | "workspace"
-  | "scopes"
-  | "owner"
-  | "expires_at"
-  | "environment"
-  | "workload"
-  | "labels"
-  | "overlap"
-  | "key";
-
-/**
- * An option cannot be used. The message names the field and the fix and never quotes what was given: somebody may have
- * put a key there.
- */
-export class KeyOptionError extends Error {
-  override readonly name = "KeyOptionError";
-  readonly field: KeyField;
-  /** What to give instead, without the field's name: callers put the name of their flag or member in front. */
-  readonly fix: string;
-  constructor(field: KeyField, fix: string) {
-    super(`${field}: ${fix}`);
-    this.field = field;
-    this.fix = fix;
-  }
 }
 
 export interface CreatedKey {
@@ -105,31 +85,27 @@ export interface RotatedKey extends CreatedKey {
 }
 
 /**
- * Makes and stores a key with the same grants, and brings the old one's expiry forward to the end of the overlap, both
- * or neither. `null` where there is no such key.
+ * Makes a key with the same grants; `previous` is to end at the end of the overlap. Nothing is stored.
  *
  * @throws {KeyOptionError}
  * @throws {KeyNotActiveError} for a key that is revoked or expired: rotation must not revive it
  */
-export async function rotateKey(
-  keys: KeyStore,
-  id: string,
+export function prepareRotation(
+  old: KeyRecord,
   options: RotateOptions,
   clock: Clock,
   randomBytes: RandomBytes,
-): Promise<RotatedKey | null> {
+): RotatedKey {
   const overlap = options.overlap ?? DEFAULT_OVERLAP;
   const maximumLifetime = options.maximumLifetime ?? DEFAULT_MAXIMUM_LIFETIME;
   if (!Number.isSafeInteger(overlap) || overlap < 0 || overlap > maximumLifetime) {
     throw new KeyOptionError("overlap", `give a duration from 0 to ${describeDays(maximumLifetime)}`);
   }
-  const old = await keys.get(id);
-  if (old === null) return null;
   const now = Math.trunc(clock());
-  if (old.status !== "active" || old.expiresAt <= now) throw new KeyNotActiveError(id);
+  if (old.status !== "active" || old.expiresAt <= now) throw new KeyNotActiveError(old.id);
   const lifetime = Math.min(old.expiresAt - old.createdAt, maximumLifetime);
   const expiresAt = checkExpiry(options.expiresAt ?? now + lifetime, now, maximumLifetime);
-  const { workspace, scopes, owner, environment, workload, labels } = old;
+  const { workspace, scopes, owner, environment, workload, labels, exchange, limits } = old;
   const created = issue(
     {
       workspace,
@@ -138,15 +114,36 @@ export async function rotateKey(
       environment,
       workload,
       labels,
+      exchange,
+      limits,
       expiresAt,
       createdAt: now,
       createdBy: options.createdBy,
-      rotatedFrom: id,
+      rotatedFrom: old.id,
     },
     makeKeyText(randomBytes, environment),
   );
-  const previous = await keys.rotate(id, created.record, now + overlap);
-  return previous === null ? null : { ...created, previous };
+  return { ...created, previous: { ...old, expiresAt: Math.min(old.expiresAt, now + overlap) } };
+}
+
+/**
+ * The same, stored: the new key and the old one's nearer expiry, both or neither. `null` where there is no such key.
+ *
+ * @throws {KeyOptionError}
+ * @throws {KeyNotActiveError}
+ */
+export async function rotateKey(
+  keys: KeyStore,
+  id: string,
+  options: RotateOptions,
+  clock: Clock,
+  randomBytes: RandomBytes,
+): Promise<RotatedKey | null> {
+  const old = await keys.get(id);
+  if (old === null) return null;
+  const prepared = prepareRotation(old, options, clock, randomBytes);
+  const previous = await keys.rotate(id, prepared.record, prepared.previous.expiresAt);
+  return previous === null ? null : { ...prepared, previous };
 }
 
 /** The digest under which a key is kept. */
@@ -166,6 +163,8 @@ function checkGrant(options: KeyOptions, clock: Clock): Grant {
     environment: checkEnvironment(environment),
     workload: workload === "" ? "" : checkWord("workload", workload),
     labels: checkLabels(labels),
+    exchange: checkExchange(options.exchange ?? null),
+    limits: checkLimits(options.limits ?? null),
     expiresAt: checkExpiry(options.expiresAt, now, options.maximumLifetime ?? DEFAULT_MAXIMUM_LIFETIME),
     createdAt: now,
     createdBy: options.createdBy,

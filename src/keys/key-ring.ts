@@ -183,6 +183,7 @@ function makeEntry(record: KeyRecord, known: Entry | undefined): Entry {
     workload: record.workload,
     labels: Object.freeze([...record.labels]),
     expiresAt: record.expiresAt,
+    limits: record.limits,
   });
   return {
     // A comparison of unequal lengths throws; a damaged record must be refused, not end the request in an error.

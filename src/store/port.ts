@@ -1,4 +1,4 @@
-import type { Scope } from "../canon/scope.ts";
+import type { ServiceKey } from "../canon/credentials/service-key.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 
 /**
@@ -18,30 +18,10 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export type KeyStatus = "active" | "revoked";
-
-/** A service key as kept: the secret only as a digest (decisions.md, "Credentials"). All times are milliseconds since the epoch. */
-export interface KeyRecord {
-  /** Public id; may be logged. */
-  readonly id: string;
+/** A service key as kept: the secret only as a digest (decisions.md, "Credentials"). */
+export interface KeyRecord extends ServiceKey {
   /** SHA-256 of the whole key text, lower-case hexadecimal. */
   readonly digest: string;
-  readonly workspace: string;
-  readonly scopes: readonly Scope[];
-  readonly owner: string;
-  readonly environment: string;
-  readonly workload: string;
-  readonly labels: readonly string[];
-  readonly expiresAt: number;
-  readonly createdAt: number;
-  /** Public id of the key that made it, or `bootstrap`, `cli`. */
-  readonly createdBy: string;
-  /** Coarse: up to some minutes behind. */
-  readonly lastUsedAt: number | null;
-  /** Public id of the key that this one replaces. */
-  readonly rotatedFrom: string | null;
-  readonly status: KeyStatus;
-  readonly revokedAt: number | null;
 }
 
 /** Keys are never deleted, never come back from `revoked`, and their expiry only ever moves nearer. */

@@ -6,8 +6,10 @@ import { isJsonObject, type JsonObject } from "../canon/json.ts";
 import { OPERATIONS } from "../canon/operation.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
 import {
+  CHANGES,
   TERMINALS,
   type AttemptRecord,
+  type ChangeRecord,
   type DecisionRecord,
   type ObligationRecord,
   type OutcomeRecord,
@@ -51,6 +53,12 @@ const OBLIGATION = {
   effect: isOneOf(["applied", "would_apply"]),
 } satisfies Record<keyof ObligationRecord, Check>;
 
+const CHANGE = {
+  what: isOneOf(CHANGES),
+  id: isText,
+  replaces: (value) => value === undefined || isText(value),
+} satisfies Record<keyof ChangeRecord, Check>;
+
 /** `satisfies` makes a member that is added to the record, and forgotten here, a compile error. */
 const DECISION = {
   requestId: isText,
@@ -77,6 +85,7 @@ const DECISION = {
   reasoningEffort: isOneOf(REASONING_EFFORTS),
   retryCount: isNumber,
   clientRequestDigest: isTextOrNull,
+  change: (value) => value === undefined || hasShape(CHANGE)(value),
 } satisfies Record<keyof DecisionRecord, Check>;
 
 const ATTEMPT = {

@@ -12,8 +12,9 @@ const { paths } = openApiDocument("0.0.0") as unknown as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
 };
 
-function described(path: string): Described {
-  const [operation] = Object.values(paths[path] ?? {});
+function described(path: string, method?: string): Described {
+  const operations = paths[path] ?? {};
+  const operation = method === undefined ? Object.values(operations)[0] : operations[method.toLowerCase()];
   if (operation === undefined) throw new Error(`${path} is not described`);
   return operation;
 }
@@ -46,8 +47,8 @@ describe("/openapi.json", () => {
   });
 
   it("names 408 where a body is read", () => {
-    for (const { path, body } of ENDPOINTS) {
-      const { responses } = described(path);
+    for (const { path, method, body } of ENDPOINTS) {
+      const { responses } = described(path, method);
       expect(Object.keys(responses).includes("408"), path).toBe(body !== null);
       if (body !== null) expect(responses["408"]).toHaveProperty("description", expect.stringMatching(/in time/));
     }

@@ -70,6 +70,58 @@ describe("keys create", () => {
     expect(parseKeyText(json["key"] ?? "")).toEqual({ publicId: json["id"], environment: "staging" });
   });
 
+  it("takes limits and leave to be exchanged, shows them, and rotation keeps them", async () => {
+    const grants = [
+      ..."--exchange 10m --exchange-operations embeddings,chat.completions --exchange-origins https://app.example.com".split(
+        " ",
+      ),
+      ..."--requests-per-minute 60 --tokens-per-minute 9000 --concurrency 3 --budget-usd 12.5 --budget-per day".split(
+        " ",
+      ),
+    ];
+    const created = await run(...CREATE, "--expires", "90d", ...grants, "--json");
+    const { id } = JSON.parse(created.stdout) as { id: string };
+    const expected = {
+      exchange: {
+        maximum_lifetime: 600,
+        operations: ["chat.completions", "embeddings"],
+        routes: null,
+        origins: ["https://app.example.com"],
+      },
+      limits: {
+        requests_per_minute: 60,
+        tokens_per_minute: 9000,
+        concurrency: 3,
+        budget: { usd: 12.5, per: "day" },
+      },
+    };
+    expect(await listed()).toMatchObject([expected]);
+    const { stdout } = await run("list");
+    expect(stdout).toContain("60 requests/min, 9000 tokens/min, 3 at once, 12.5 USD/day");
+    expect(stdout).toContain("600s");
+    await run("rotate", id);
+    expect(await listed()).toMatchObject([expected, expected]);
+  });
+
+  it.each([
+    ["--exchange 16m", "--exchange: give whole seconds from 60 to 900"],
+    ["--exchange soon", "--exchange: give a duration"],
+    ["--exchange-routes r", "--exchange-routes: needs --exchange"],
+    ["--exchange 10m --exchange-operations models", "--exchange-operations: give one or more of chat.completions"],
+    ["--exchange 10m --exchange-origins https://a.example/path", "--exchange-origins: give 1 to 32 origins"],
+    ["--exchange 10m --exchange-routes ,", "--exchange-routes: give 1 to 256"],
+    ["--requests-per-minute 0", "--requests-per-minute: give a whole number"],
+    ["--concurrency 1000001", "--concurrency: give a whole number from 1 to 1000000"],
+    ["--budget-usd 5", "--budget-per: give hour, day or month"],
+    ["--budget-per day", "--budget-usd: is missing"],
+    ["--budget-usd 0 --budget-per day", "--budget-usd: give US dollars above 0"],
+  ])("refuses %s", async (flags, message) => {
+    const { code, stdout, stderr } = await run(...CREATE, "--expires", "90d", ...flags.split(" "));
+    expect(code).toBe(2);
+    expect(stdout).toBe("");
+    expect(stderr).toContain(message);
+  });
+
   it("takes durations and times", async () => {
     const before = Date.now();
     await run(...CREATE, "--expires", "90d");

@@ -6,11 +6,11 @@ import {
   DAY,
   digestKeyText,
   importKey,
-  KeyOptionError,
   rotateKey,
   type KeyOptions,
   type RotateOptions,
 } from "../../src/keys/key-record.ts";
+import { KeyOptionError } from "../../src/keys/key-option-error.ts";
 import { parseKeyText } from "../../src/keys/key-text.ts";
 import { KeyNotActiveError } from "../../src/store/errors.ts";
 import type { Store } from "../../src/store/port.ts";
@@ -36,6 +36,8 @@ describe("createKey", () => {
     expect(record).toEqual({
       id: record.id,
       digest: digestKeyText(text),
+      exchange: null,
+      limits: null,
       workspace: "acme-prod",
       scopes: ["inference", "route:simulate"],
       owner: "group:payments",

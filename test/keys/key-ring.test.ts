@@ -46,6 +46,7 @@ describe("KeyRing.verify", () => {
         workload: "checkout",
         labels: ["a", "b"],
         expiresAt: NOW + 10_000_000,
+        limits: null,
       },
     });
     expect(ring.verify(text, NOW + 1)).toBe(verification);
@@ -178,6 +179,28 @@ describe("openKeyRing, lookUp", () => {
     }
   });
 
+  it("does not bring back a key that was revoked while it was looked for", async () => {
+    const { text, record } = make();
+    let tell: (records: readonly KeyRecord[]) => void = () => undefined;
+    const ring = await openKeyRing({
+      ...silentStore(new Map()),
+      get: () => {
+        // The look-up's answer, from before the revocation, arrives after the news of it.
+        tell([{ ...record, status: "revoked", revokedAt: NOW }]);
+        return Promise.resolve(record);
+      },
+      watch: (listener) => {
+        tell = listener;
+        return Promise.resolve(() => undefined);
+      },
+    });
+    await ring.lookUp(text);
+    expect(ring.verify(text, NOW)).toEqual(INVALID);
+    tell([record]);
+    expect(ring.verify(text, NOW)).toEqual(INVALID);
+    await ring.close();
+  });
+
   it("says no when the store fails, and never puts an older record over a newer one", async () => {
     const { text, record } = make();
     const failing = await openKeyRing({ ...silentStore(new Map()), get: () => Promise.reject(new Error("on fire")) });
@@ -235,6 +258,34 @@ describe("openKeyRing", () => {
     expect(acceptedAfterwards).toBe(0);
     await ring.close();
     await store.close();
+  });
+
+  it("writes a busy key's use once in five minutes, however many requests there are", async () => {
+    vi.useFakeTimers();
+    try {
+      const keys = [make(), make()];
+      const written: unknown[] = [];
+      const ring = await openKeyRing({
+        ...silentStore(new Map()),
+        touch: (uses) => {
+          written.push(...uses);
+          return Promise.resolve();
+        },
+        watch: (listener) => {
+          listener(keys.map(({ record }) => record));
+          return Promise.resolve(() => undefined);
+        },
+      });
+      for (let second = 0; second < 15 * 60; second += 1) {
+        for (let count = 0; count < 20; count += 1)
+          for (const { text } of keys) ring.verify(text, NOW + second * 1_000);
+        vi.advanceTimersByTime(1_000);
+      }
+      expect(written).toHaveLength(keys.length * 3);
+      await ring.close();
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it("writes uses once a minute, and survives a store that cannot", async () => {

@@ -46,6 +46,24 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.get("constructor")).toBeNull();
   });
 
+  it("keeps what a key may be exchanged for, and its own limits", async () => {
+    const exchange = { maximumLifetime: 600, operations: ["embeddings" as const], routes: ["r"], origins: null };
+    const limits = {
+      requestsPerMinute: 5,
+      tokensPerMinute: null,
+      concurrency: 2,
+      budget: { usd: 1.5, per: "day" },
+    } as const;
+    const record = keyRecord("a", { exchange, limits });
+    await store().keys.create(record);
+    await store().keys.create(keyRecord("open", { exchange: { ...exchange, operations: null, routes: null } }));
+    expect(await store().keys.get("a")).toEqual(record);
+    expect((await store().keys.get("open"))?.exchange).toEqual({ ...exchange, operations: null, routes: null });
+    const replaced = await store().keys.rotate("a", keyRecord("b", { exchange, limits, rotatedFrom: "a" }), 1_500_000);
+    expect(replaced).toMatchObject({ exchange, limits });
+    expect(await store().keys.get("b")).toMatchObject({ exchange, limits });
+  });
+
   it("refuses a second key with the same id and keeps the first", async () => {
     await store().keys.create(keyRecord("a"));
     const copy = keyRecord("a", { digest: "f".repeat(64), owner: "group:other" });

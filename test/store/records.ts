@@ -83,6 +83,8 @@ export function keyRecord(id: string, members: Partial<KeyRecord> = {}): KeyReco
     rotatedFrom: null,
     status: "active",
     revokedAt: null,
+    exchange: null,
+    limits: null,
     ...members,
   };
 }

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import type { Diagnostic } from "../../canon/diagnostic.ts";
 import { ConnectionPools } from "../../dispatch/connections.ts";
 import { contractSha256, openApiDocument } from "../../http/contract/openapi.ts";
@@ -9,6 +9,7 @@ import { stickyKeys } from "../../dispatch/places/sticky-key.ts";
 import { RunningRequests } from "../../http/unary/joined.ts";
 import { createApp, listen, type Listening } from "../../http/server.ts";
 import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
+import { manageKeys } from "../../keys/key-management.ts";
 import { startMock, type MockServer } from "../../mock/server.ts";
 import type { Store } from "../../store/port.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
@@ -180,6 +181,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     running: new RunningRequests(),
     places: new Places(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),
+    keys: manageKeys(store.keys, Date.now, randomBytes),
     newRequestId,
     limits: { ...DEFAULT_LIMITS, ...parts.limits },
     build: {

@@ -2,6 +2,8 @@ import { parseArgs, type ParseArgsConfig } from "node:util";
 
 import { UsageError } from "./command-io.ts";
 
+export { readTime } from "../../http/control/rfc3339.ts";
+
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
 /** `util.parseArgs`, with errors that name the flag and never repeat a value: somebody may have typed a key there. */
@@ -57,13 +59,6 @@ export function readDuration(text: string): number | null {
   const [, amount, unit] = /^([0-9]{1,6})([smhd])$/.exec(text) ?? [];
   const factor = UNITS.get(unit ?? "");
   return amount === undefined || factor === undefined ? null : Number(amount) * factor;
-}
-
-/** Milliseconds since the epoch of an RFC 3339 time with a zone; `null` for anything else. */
-export function readTime(text: string): number | null {
-  if (!/^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/.test(text)) return null;
-  const time = Date.parse(text);
-  return Number.isNaN(time) ? null : time;
 }
 
 /** A TCP port; 0 takes a free one. */

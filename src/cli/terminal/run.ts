@@ -1,4 +1,4 @@
-import { KeyOptionError } from "../../keys/key-record.ts";
+import { KeyOptionError } from "../../keys/key-option-error.ts";
 import { DuplicateKeyError, KeyNotActiveError, StoreUnavailableError } from "../../store/errors.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./command-io.ts";
 

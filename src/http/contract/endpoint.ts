@@ -15,6 +15,8 @@ export interface EndpointFacts {
   readonly scope: Scope | null;
   /** JSON Schema of the request body; `null` where there is none. It validates, and it stands in /openapi.json. */
   readonly body: JsonObject | null;
+  /** A request without a body counts as one with `{}`. */
+  readonly isBodyOptional?: true;
   /** Required query parameters by name. */
   readonly query: Readonly<Record<string, JsonObject>>;
   /** Query parameters that may be left out, by name. None where absent. */
@@ -39,6 +41,11 @@ export const CONTROL_HANDLERS = [
   "model",
   "anthropicModels",
   "anthropicModel",
+  "createKey",
+  "listKeys",
+  "getKey",
+  "rotateKey",
+  "revokeKey",
   "status",
   "openapi",
   "livez",

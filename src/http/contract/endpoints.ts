@@ -2,6 +2,7 @@ import { PAGE_QUERY } from "../control/catalogue/page.ts";
 import { ANTHROPIC_MODEL, ANTHROPIC_MODEL_PAGE, MODEL, MODEL_LIST, SIMULATION, STATUS } from "./answer-schemas.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
+import { KEY_ENDPOINTS } from "./key-endpoints.ts";
 import { SIMULATE_SCHEMA } from "./simulate-schema.ts";
 
 const PUBLIC = { listener: "public", query: {}, body: null, streams: false } as const;
@@ -68,6 +69,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     body: SIMULATE_SCHEMA,
     answer: SIMULATION,
   },
+  ...KEY_ENDPOINTS,
   {
     ...PUBLIC,
     kind: "control",

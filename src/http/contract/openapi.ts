@@ -50,7 +50,12 @@ function operation(endpoint: Endpoint): JsonObject {
     ...parameters(endpoint),
     ...(endpoint.body === null
       ? {}
-      : { requestBody: { required: true, content: { "application/json": { schema: endpoint.body } } } }),
+      : {
+          requestBody: {
+            required: endpoint.isBodyOptional !== true,
+            content: { "application/json": { schema: endpoint.body } },
+          },
+        }),
     responses: {
       "200": {
         description: "Success",
@@ -97,7 +102,7 @@ const ERRORS: Readonly<Record<string, string>> = {
   "400": "The request is malformed, or needs something that the route does not have",
   "401": "No service key, or one that is mistyped, expired or revoked",
   "403": "Denied by a policy, by an approval, or for want of a scope; never worth a retry",
-  "404": "No such route for this workspace",
+  "404": "No such route or key for this workspace",
   "408": "The body did not arrive in time",
   "413": "The body is too large",
   "415": "The body is not application/json",

@@ -8,7 +8,8 @@ import { readBody, type Body } from "../read-body.ts";
 import { Recorder } from "../recorder.ts";
 import type { Runtime, Snapshot } from "../runtime.ts";
 import { commonHeaders, internalError, readClientRequestId, sendError, sendJson, sendText } from "../send.ts";
-import { HANDLERS, type ControlAnswer } from "./handlers.ts";
+import type { ControlAnswer, ControlCall } from "./control-call.ts";
+import { HANDLERS } from "./handlers.ts";
 import type { SimulatedOperation } from "./simulate.ts";
 
 /** What the evidence calls an endpoint of the router's own; those that anybody may call leave no record. */
@@ -18,6 +19,11 @@ const RECORDED_AS: Readonly<Record<ControlEndpoint["handler"], DecisionRecord["o
   model: "models",
   anthropicModels: "models",
   anthropicModel: "models",
+  createKey: "control",
+  listKeys: "control",
+  getKey: "control",
+  rotateKey: "control",
+  revokeKey: "control",
   status: "control",
   openapi: "control",
   livez: "control",
@@ -52,12 +58,13 @@ export async function handleControl(
   const headers = (): readonly string[] => [...common, ...recorder.headers(snapshot)];
   try {
     const visit = { runtime, snapshot, endpoint, validate, operations, incoming };
-    const answer = endpoint.scope === null ? await answerVisit(visit, null) : await answerKey(visit, recorder);
+    const answer =
+      endpoint.scope === null ? await answerVisit(visit, null, NO_CHANGE) : await answerKey(visit, recorder);
     if (answer === "aborted") return;
     if ("code" in answer) sendError(response, endpoint.path, answer, requestId, headers());
     else if ("page" in answer) sendText(response, 200, answer.page.text, headers(), answer.page.contentType);
     else if ("text" in answer) sendText(response, 200, answer.text, headers());
-    else sendJson(response, 200, answer.json, headers());
+    else sendJson(response, 200, answer.json, [...headers(), ...(answer.headers ?? [])]);
   } catch {
     const error = internalError();
     if (endpoint.scope !== null) recorder.crashed(snapshot, error);
@@ -74,32 +81,62 @@ async function answerKey(visit: ControlVisit, recorder: Recorder): Promise<Contr
   if (endpoint.scope === null) throw new Error("control: an endpoint without a scope was asked for a key");
   const identity = await admit(runtime, incoming.headers, endpoint.path, endpoint.scope);
   if ("code" in identity) return recorder.refuse(snapshot, null, identity);
-  const answer = await answerVisit(visit, identity);
+  const recordChange: ControlCall["recordChange"] = (change) => recorder.answered(snapshot, identity, change);
+  const answer = await answerVisit(visit, identity, recordChange);
   if (answer === "aborted") recorder.aborted(snapshot, identity);
   else if ("code" in answer) return recorder.refuse(snapshot, identity, answer);
   else return (await recorder.answered(snapshot, identity)) ?? answer;
   return answer;
 }
 
-async function answerVisit(visit: ControlVisit, identity: Identity | null): Promise<ControlAnswer | "aborted"> {
+/** Whoever needs no key changes nothing. */
+const NO_CHANGE: ControlCall["recordChange"] = () => {
+  throw new Error("control: an endpoint without a scope changes something");
+};
+
+async function answerVisit(
+  visit: ControlVisit,
+  identity: Identity | null,
+  recordChange: ControlCall["recordChange"],
+): Promise<ControlAnswer | "aborted"> {
   const { runtime, snapshot, endpoint, validate, operations, incoming } = visit;
   let body: Body | null = null;
   if (validate !== null) {
-    const read = await readBody(incoming, runtime.limits);
+    const read =
+      endpoint.isBodyOptional === true && hasNoBody(incoming) ? EMPTY : await readBody(incoming, runtime.limits);
     if (read === "aborted" || "code" in read) return read;
     const invalid = validate(read.value);
     if (invalid !== null) return invalid;
     body = read;
   }
   const url = new URL(incoming.url ?? "/", "http://signalbox.invalid");
-  const parameter = endpoint.path.includes("{") ? lastSegment(url.pathname) : null;
+  const parameter = parameterOf(endpoint.path, url.pathname);
   const { accept } = incoming.headers;
-  return HANDLERS[endpoint.handler]({ runtime, snapshot, identity, body, url, parameter, accept, operations });
+  return HANDLERS[endpoint.handler]({
+    runtime,
+    snapshot,
+    identity,
+    body,
+    url,
+    parameter,
+    accept,
+    operations,
+    recordChange,
+  });
 }
 
-function lastSegment(pathname: string): string | null {
+const EMPTY: Body = { value: {}, bytes: 0 };
+
+function hasNoBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0;
+}
+
+/** What stands in the path where the endpoint has `{name}`. */
+function parameterOf(template: string, pathname: string): string | null {
+  const at = template.split("/").findIndex((segment) => segment.startsWith("{"));
+  if (at < 0) return null;
   try {
-    return decodeURIComponent(pathname.slice(pathname.lastIndexOf("/") + 1));
+    return decodeURIComponent(pathname.split("/")[at] ?? "");
   } catch {
     return null;
   }

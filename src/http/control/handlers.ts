@@ -1,44 +1,18 @@
-import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
-import type { Identity } from "../../canon/identity.ts";
-import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import { invalidRequest, serviceError } from "../../canon/error.ts";
+import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { anthropicModel } from "./catalogue/anthropic-model.ts";
 import { openAiModel } from "./catalogue/openai-model.ts";
 import { page } from "./catalogue/page.ts";
 import { usableRoute, usableRoutes, type UsableRoute } from "./catalogue/usable-routes.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
-import type { Body } from "../read-body.ts";
-import type { MetricsPage, Runtime, Snapshot } from "../runtime.ts";
+import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";
+import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
 import { standingFacts, unhealthy } from "./standings.ts";
-import {
-  explain,
-  policyRevisions,
-  simulationQuestion,
-  simulatedDecision,
-  type SimulatedOperation,
-} from "./simulate.ts";
+import { explain, policyRevisions, simulationQuestion, simulatedDecision } from "./simulate.ts";
 
-/** What a handler of the router's own endpoints gets. */
-export interface ControlCall {
-  readonly runtime: Runtime;
-  readonly snapshot: Snapshot;
-  readonly identity: Identity | null;
-  readonly body: Body | null;
-  readonly url: URL;
-  readonly parameter: string | null;
-  /** The request's header of that name. */
-  readonly accept: string | undefined;
-  readonly operations: ReadonlyMap<string, SimulatedOperation>;
-}
-
-/** A JSON value to answer, text that is JSON already, a page of another kind, or an error. */
-export type ControlAnswer =
-  | { readonly json: JsonValue }
-  | { readonly text: string }
-  | { readonly page: MetricsPage }
-  | ServiceError;
-
-export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: ControlCall) => ControlAnswer>> = {
+export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandler>> = {
+  ...KEY_HANDLERS,
   simulate: ({ runtime, snapshot, identity, body, url, operations }) => {
     const operation = operations.get(url.searchParams.get("operation") ?? "");
     if (operation === undefined) {

@@ -1,6 +1,6 @@
 /** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
 export interface Migration {
-  /** Rises by one. */
+  /** Rises. */
   readonly version: number;
   readonly name: string;
   readonly sql: string;
@@ -93,8 +93,17 @@ CREATE TRIGGER policies_count_up BEFORE UPDATE OF digest, revision ON policies
   BEGIN SELECT RAISE(ABORT, 'a revision rises by one exactly when the digest changes'); END;
 `;
 
+/** Both hold JSON, or nothing for keys that may not be exchanged and have no limits of their own. */
+const KEY_GRANTS = `
+ALTER TABLE keys ADD COLUMN exchange TEXT CHECK (exchange IS NULL OR json_valid(exchange));
+ALTER TABLE keys ADD COLUMN limits TEXT CHECK (limits IS NULL OR json_valid(limits));
+CREATE TRIGGER keys_keep_their_exchange_and_limits BEFORE UPDATE OF exchange, limits ON keys
+  BEGIN SELECT RAISE(ABORT, 'the grants of a key never change'); END;
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: "keys", sql: KEYS },
   { version: 2, name: "evidence", sql: EVIDENCE },
   { version: 3, name: "policies", sql: POLICIES },
+  { version: 6, name: "key grants", sql: KEY_GRANTS },
 ];

@@ -2,12 +2,13 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { isScope } from "../../../canon/scope.ts";
 import type { KeyRecord, KeyUse } from "../../port.ts";
+import { parseExchange, parseLimits } from "../../stored-grants.ts";
 import { readNumber, readNumberOrNull, readText, readTextOrNull, readTexts, type Row } from "./row.ts";
 import { isUniqueViolation } from "../sqlite-failure.ts";
 import type { Transaction } from "./transaction.ts";
 
 const COLUMNS = `id, digest, workspace, scopes, owner, environment, workload, labels, expires_at, created_at, created_by,
-  last_used_at, rotated_from, status, revoked_at`;
+  last_used_at, rotated_from, status, revoked_at, exchange, limits`;
 
 /** Every change takes the next number, inside its write transaction; so numbers rise in the order of the commits. */
 const NEXT_VERSION = "(SELECT coalesce(max(version), 0) + 1 FROM keys)";
@@ -29,7 +30,7 @@ export class KeyTable {
   constructor(database: DatabaseSync, transaction: Transaction) {
     this.#transaction = transaction;
     this.#insert = database.prepare(
-      `INSERT INTO keys (${COLUMNS}, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${NEXT_VERSION})`,
+      `INSERT INTO keys (${COLUMNS}, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${NEXT_VERSION})`,
     );
     this.#get = database.prepare(`SELECT ${COLUMNS} FROM keys WHERE id = ?`);
     this.#listAll = database.prepare(`SELECT ${COLUMNS} FROM keys ORDER BY created_at DESC, id`);
@@ -125,6 +126,8 @@ export class KeyTable {
       record.rotatedFrom,
       record.status,
       record.revokedAt,
+      record.exchange === null ? null : JSON.stringify(record.exchange),
+      record.limits === null ? null : JSON.stringify(record.limits),
     );
   }
 }
@@ -147,5 +150,7 @@ function readRecord(row: Row): KeyRecord {
     rotatedFrom: readTextOrNull(row, "rotated_from"),
     status: readText(row, "status") === "active" ? "active" : "revoked",
     revokedAt: readNumberOrNull(row, "revoked_at"),
+    exchange: parseExchange(readTextOrNull(row, "exchange")),
+    limits: parseLimits(readTextOrNull(row, "limits")),
   };
 }

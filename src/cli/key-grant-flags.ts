@@ -1,0 +1,93 @@
+import { TOKEN_LIFETIME, type KeyLimits } from "../canon/credentials/service-key.ts";
+import type { ExchangeOptions } from "../keys/key-grants.ts";
+import { listItems, readDuration } from "./terminal/arguments.ts";
+import { UsageError } from "./terminal/command-io.ts";
+
+export const GRANT_HELP = `
+  --exchange D              The key may be exchanged for tokens that live this long at most: 60s to 15m.
+  --exchange-operations A,B What tokens may do. Default: all that the key may.
+  --exchange-routes A,B     Routes that tokens may use. Default: all that the workspace may.
+  --exchange-origins A,B    Web origins, one of which every token must be bound to.
+
+  --requests-per-minute N   Limits of this key, beside its workspace's.
+  --tokens-per-minute N     Input and output together.
+  --concurrency N           Requests running at once.
+  --budget-usd X            Money per --budget-per.
+  --budget-per P            hour, day or month, in UTC.
+`;
+
+export const GRANT_FLAGS = {
+  exchange: { type: "string" },
+  "exchange-operations": { type: "string" },
+  "exchange-routes": { type: "string" },
+  "exchange-origins": { type: "string" },
+  "requests-per-minute": { type: "string" },
+  "tokens-per-minute": { type: "string" },
+  concurrency: { type: "string" },
+  "budget-usd": { type: "string" },
+  "budget-per": { type: "string" },
+} as const;
+
+export const GRANT_FLAG_NAMES = [
+  "exchange",
+  "exchange-operations",
+  "exchange-routes",
+  "exchange-origins",
+  "requests-per-minute",
+  "tokens-per-minute",
+  "concurrency",
+  "budget-usd",
+  "budget-per",
+] as const satisfies readonly (keyof typeof GRANT_FLAGS)[];
+
+type GrantValues = { readonly [Name in keyof typeof GRANT_FLAGS]?: string | undefined };
+
+/** `null` without `--exchange`. @throws {UsageError} */
+export function readExchange(values: GrantValues): ExchangeOptions | null {
+  const lists = {
+    operations: optionalList(values["exchange-operations"]),
+    routes: optionalList(values["exchange-routes"]),
+    origins: optionalList(values["exchange-origins"]),
+  };
+  if (values.exchange === undefined) {
+    const [without] = Object.entries(lists).find(([, list]) => list !== null) ?? [];
+    if (without !== undefined) throw new UsageError(`--exchange-${without}: needs --exchange, such as --exchange 10m`);
+    return null;
+  }
+  const lifetime = readDuration(values.exchange);
+  if (lifetime === null) {
+    const { minimum, maximum } = TOKEN_LIFETIME;
+    throw new UsageError(`--exchange: give a duration from ${minimum}s to ${maximum / 60}m`);
+  }
+  return { maximumLifetime: lifetime / 1_000, ...lists };
+}
+
+/** All `null` without the flags. @throws {UsageError} */
+export function readLimits(values: GrantValues): KeyLimits {
+  return {
+    requestsPerMinute: readCount(values["requests-per-minute"], "--requests-per-minute"),
+    tokensPerMinute: readCount(values["tokens-per-minute"], "--tokens-per-minute"),
+    concurrency: readCount(values.concurrency, "--concurrency"),
+    budget: readBudget(values["budget-usd"], values["budget-per"]),
+  };
+}
+
+function readBudget(usd: string | undefined, per: string | undefined): KeyLimits["budget"] {
+  if (usd === undefined && per === undefined) return null;
+  if (usd === undefined) throw new UsageError("--budget-usd: is missing; give US dollars, such as --budget-usd 50");
+  if (per !== "hour" && per !== "day" && per !== "month") {
+    throw new UsageError("--budget-per: give hour, day or month");
+  }
+  if (!/^\d{1,10}(\.\d{1,6})?$/.test(usd)) throw new UsageError("--budget-usd: give US dollars, such as 50 or 0.25");
+  return { usd: Number(usd), per };
+}
+
+function readCount(text: string | undefined, flag: string): number | null {
+  if (text === undefined) return null;
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new UsageError(`${flag}: give a whole number above 0`);
+  return Number(text);
+}
+
+function optionalList(text: string | undefined): readonly string[] | null {
+  return text === undefined ? null : listItems(text);
+}

@@ -1,0 +1,168 @@
+import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
+import { OPERATIONS } from "../../canon/operation.ts";
+import { SCOPES } from "../../canon/scope.ts";
+
+const text = { type: "string" } as const;
+const time = { type: "string", description: "RFC 3339." } as const;
+const nullableTime = { type: ["string", "null"] } as const;
+const nullableText = { type: ["string", "null"] } as const;
+const count = { type: ["integer", "null"], minimum: 1 } as const;
+
+const exchange = {
+  type: ["object", "null"],
+  description: "Leave to trade the key for tokens of minutes; null: none.",
+  additionalProperties: false,
+  required: ["maximum_lifetime"],
+  properties: {
+    maximum_lifetime: {
+      type: "integer",
+      ...TOKEN_LIFETIME,
+      description: "Longest life of a token, seconds.",
+    },
+    operations: {
+      type: ["array", "null"],
+      items: { enum: OPERATIONS },
+      minItems: 1,
+      description: "What tokens may do; null: all that the key may.",
+    },
+    routes: {
+      type: ["array", "null"],
+      items: text,
+      minItems: 1,
+      maxItems: 256,
+      description: "Routes that tokens may use; null: all that the workspace may.",
+    },
+    origins: {
+      type: ["array", "null"],
+      items: text,
+      minItems: 1,
+      maxItems: 32,
+      description: "Web origins, one of which every token must be bound to; null: any, or none.",
+    },
+  },
+} as const;
+
+const limits = {
+  type: ["object", "null"],
+  description: "Limits of the key, beside its workspace's; null: none.",
+  additionalProperties: false,
+  properties: {
+    requests_per_minute: count,
+    tokens_per_minute: count,
+    concurrency: count,
+    budget: {
+      type: ["object", "null"],
+      additionalProperties: false,
+      required: ["usd", "per"],
+      properties: { usd: { type: "number", exclusiveMinimum: 0 }, per: { enum: ["hour", "day", "month"] } },
+    },
+  },
+} as const;
+
+const expiry = {
+  expires_at: { ...text, description: "RFC 3339, at most 400 days ahead; excludes `expires_in`." },
+  expires_in: { type: "integer", minimum: 1, description: "Seconds from now; excludes `expires_at`." },
+} as const;
+
+/** JSON Schema of POST /v1/keys. */
+export const CREATE_KEY_SCHEMA = {
+  type: "object",
+  additionalProperties: false,
+  required: ["scopes", "owner"],
+  properties: {
+    workspace: { ...text, description: "The caller's own, which is the default; any other is not found." },
+    scopes: { type: "array", items: { enum: SCOPES }, minItems: 1, maxItems: SCOPES.length, uniqueItems: true },
+    owner: { ...text, minLength: 1, maxLength: 128, description: "Who answers for the key, such as group:payments." },
+    ...expiry,
+    environment: { ...text, maxLength: 16, description: "A word of a–z and 0–9; `production` unless given." },
+    workload: { ...text, maxLength: 64 },
+    labels: { type: "array", items: text, maxItems: 32 },
+    exchange,
+    limits,
+  },
+} as const;
+
+/** JSON Schema of POST /v1/keys/{id}/rotate, which may be sent without a body. */
+export const ROTATE_KEY_SCHEMA = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    overlap_seconds: {
+      type: "integer",
+      minimum: 0,
+      description: "How long the replaced key still works; a day unless given, 0: not at all.",
+    },
+    ...expiry,
+  },
+} as const;
+
+export const SERVICE_KEY = {
+  type: "object",
+  required: [
+    "object",
+    "id",
+    "status",
+    "workspace",
+    "environment",
+    "workload",
+    "scopes",
+    "labels",
+    "owner",
+    "expires_at",
+    "created_at",
+    "created_by",
+    "last_used_at",
+    "rotated_from",
+    "revoked_at",
+    "exchange",
+    "limits",
+  ],
+  properties: {
+    object: { const: "service_key" },
+    id: { ...text, description: "The key's public id; it is part of the key's text and may be logged." },
+    status: { enum: ["active", "expired", "revoked"] },
+    workspace: text,
+    environment: text,
+    workload: text,
+    scopes: { type: "array", items: { enum: SCOPES } },
+    labels: { type: "array", items: text },
+    owner: text,
+    expires_at: time,
+    created_at: time,
+    created_by: text,
+    last_used_at: { ...nullableTime, description: "Coarse: up to some minutes behind." },
+    rotated_from: nullableText,
+    revoked_at: nullableTime,
+    exchange,
+    limits,
+  },
+} as const;
+
+/** The answer to making a key: the only one that ever holds its text. */
+export const CREATED_KEY = {
+  ...SERVICE_KEY,
+  required: [...SERVICE_KEY.required, "key"],
+  properties: {
+    ...SERVICE_KEY.properties,
+    key: { ...text, description: "The whole key. It is shown this once and kept nowhere." },
+  },
+} as const;
+
+/** The same for a rotation. */
+export const ROTATED_KEY = {
+  ...CREATED_KEY,
+  required: [...CREATED_KEY.required, "previous"],
+  properties: { ...CREATED_KEY.properties, previous: SERVICE_KEY },
+} as const;
+
+export const KEY_LIST = {
+  type: "object",
+  required: ["object", "data", "has_more", "first_id", "last_id"],
+  properties: {
+    object: { const: "list" },
+    data: { type: "array", items: SERVICE_KEY },
+    has_more: { type: "boolean" },
+    first_id: nullableText,
+    last_id: nullableText,
+  },
+} as const;

@@ -1,0 +1,34 @@
+import type { ServiceError } from "../../canon/error.ts";
+import type { Identity } from "../../canon/identity.ts";
+import type { JsonValue } from "../../canon/json.ts";
+import type { ChangeRecord } from "../../evidence/record.ts";
+import type { Body } from "../read-body.ts";
+import type { MetricsPage, Runtime, Snapshot } from "../runtime.ts";
+import type { SimulatedOperation } from "./simulate.ts";
+
+/** What a handler of the router's own endpoints gets. */
+export interface ControlCall {
+  readonly runtime: Runtime;
+  readonly snapshot: Snapshot;
+  readonly identity: Identity | null;
+  readonly body: Body | null;
+  readonly url: URL;
+  readonly parameter: string | null;
+  /** The request's header of that name. */
+  readonly accept: string | undefined;
+  readonly operations: ReadonlyMap<string, SimulatedOperation>;
+  /**
+   * Puts on disk who is about to change what; resolves with an error where it cannot be, and then nothing may be changed. Without it the call is
+   * recorded when it has been answered.
+   */
+  readonly recordChange: (change: ChangeRecord) => Promise<ServiceError | null>;
+}
+
+/** A JSON value to answer, with headers by name and value in turns; text that is JSON already; a page of another kind; or an error. */
+export type ControlAnswer =
+  | { readonly json: JsonValue; readonly headers?: readonly string[] }
+  | { readonly text: string }
+  | { readonly page: MetricsPage }
+  | ServiceError;
+
+export type ControlHandler = (call: ControlCall) => ControlAnswer | Promise<ControlAnswer>;

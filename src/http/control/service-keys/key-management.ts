@@ -1,0 +1,61 @@
+import type { KeyLimits, ServiceKey } from "../../../canon/credentials/service-key.ts";
+
+/** What a key may be exchanged for. */
+export interface NewExchange {
+  /** Seconds. */
+  readonly maximumLifetime: number;
+  readonly operations: readonly string[] | null;
+  readonly routes: readonly string[] | null;
+  readonly origins: readonly string[] | null;
+}
+
+/** What a new key is to be; unchecked words. */
+export interface NewKey {
+  readonly workspace: string;
+  readonly scopes: readonly string[];
+  readonly owner: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+  readonly environment?: string;
+  readonly workload?: string;
+  readonly labels?: readonly string[];
+  readonly exchange?: NewExchange | null;
+  readonly limits?: KeyLimits | null;
+  /** Public id of the key that asks for it. */
+  readonly createdBy: string;
+}
+
+export interface Rotation {
+  /** How long the replaced key still works, milliseconds. Default: a day. */
+  readonly overlap?: number;
+  /** Milliseconds since the epoch. Default: the new key lives as long as the old one was to live. */
+  readonly expiresAt?: number;
+  readonly createdBy: string;
+}
+
+/** Why a key could not be made, read or changed. `fix` is a sentence without any value that was given. */
+export type KeyFault =
+  | { readonly fault: "option"; readonly field: string; readonly fix: string }
+  | { readonly fault: "absent" | "not_active" | "unavailable" };
+
+/** A key that nobody has yet: it exists when `store` has resolved with `null`. */
+export interface PreparedKey {
+  /** The whole key, to be shown once. */
+  readonly text: string;
+  readonly key: ServiceKey;
+  /** The key that it replaces, as that will be. */
+  readonly previous: ServiceKey | null;
+  /** Durable when it resolves. */
+  readonly store: () => Promise<KeyFault | null>;
+}
+
+/** The keys as http needs them; `keys/key-management.ts` over the store. Nothing here throws or rejects but for a bug. */
+export interface KeyManagement {
+  readonly get: (id: string) => Promise<ServiceKey | KeyFault>;
+  /** Newest first. */
+  readonly list: (workspace: string) => Promise<readonly ServiceKey[] | KeyFault>;
+  readonly create: (options: NewKey) => PreparedKey | KeyFault;
+  readonly rotate: (id: string, options: Rotation) => Promise<PreparedKey | KeyFault>;
+  /** Durable, and refused by this process, when it resolves. Revoking twice keeps the first time. */
+  readonly revoke: (id: string) => Promise<ServiceKey | KeyFault>;
+}

@@ -1,0 +1,96 @@
+import { TOKEN_LIFETIME, type ExchangeGrant, type KeyLimits } from "../canon/credentials/service-key.ts";
+import { OPERATIONS, isOperation } from "../canon/operation.ts";
+import { KeyOptionError, type KeyField } from "./key-option-error.ts";
+
+const MAXIMUM_ROUTES = 256;
+const MAXIMUM_ORIGINS = 32;
+
+/** What somebody asks for; {@link checkExchange} makes an {@link ExchangeGrant} of it. */
+export interface ExchangeOptions {
+  /** Seconds. */
+  readonly maximumLifetime: number;
+  readonly operations: readonly string[] | null;
+  readonly routes: readonly string[] | null;
+  readonly origins: readonly string[] | null;
+}
+
+/** @throws {KeyOptionError} */
+export function checkExchange(asked: ExchangeOptions | null): ExchangeGrant | null {
+  if (asked === null) return null;
+  const { minimum, maximum } = TOKEN_LIFETIME;
+  const { maximumLifetime } = asked;
+  if (!Number.isSafeInteger(maximumLifetime) || maximumLifetime < minimum || maximumLifetime > maximum) {
+    throw new KeyOptionError("exchange.maximum_lifetime", `give whole seconds from ${minimum} to ${maximum}`);
+  }
+  return {
+    maximumLifetime,
+    operations: checkOperations(asked.operations),
+    routes: checkRoutes(asked.routes),
+    origins: checkOrigins(asked.origins),
+  };
+}
+
+function checkOperations(asked: readonly string[] | null): ExchangeGrant["operations"] {
+  if (asked === null) return null;
+  const known = asked.filter(isOperation);
+  if (known.length === 0 || known.length < asked.length) {
+    throw new KeyOptionError("exchange.operations", `give one or more of ${OPERATIONS.join(", ")}, or leave it out`);
+  }
+  return OPERATIONS.filter((operation) => known.includes(operation));
+}
+
+function checkRoutes(asked: readonly string[] | null): ExchangeGrant["routes"] {
+  if (asked === null) return null;
+  if (asked.length === 0 || asked.length > MAXIMUM_ROUTES || !asked.every(isRouteName)) {
+    throw new KeyOptionError(
+      "exchange.routes",
+      `give 1 to ${MAXIMUM_ROUTES} names of routes, each of 1 to 256 characters without spaces, or leave it out`,
+    );
+  }
+  return [...new Set(asked)].toSorted();
+}
+
+function checkOrigins(asked: readonly string[] | null): ExchangeGrant["origins"] {
+  if (asked === null) return null;
+  if (asked.length === 0 || asked.length > MAXIMUM_ORIGINS || !asked.every(isOrigin)) {
+    throw new KeyOptionError(
+      "exchange.origins",
+      `give 1 to ${MAXIMUM_ORIGINS} origins as browsers send them, such as https://app.example.com, or leave it out`,
+    );
+  }
+  return [...new Set(asked)].toSorted();
+}
+
+/** A name that a route may have; whether there is such a route is for the table of each moment to say. */
+export function isRouteName(name: string): boolean {
+  return /^[\x21-\x7e]{1,256}$/.test(name);
+}
+
+/** A web origin exactly as a browser's `Origin` header has it (RFC 6454 §6.2): lower case, no path, no default port. */
+export function isOrigin(text: string): boolean {
+  if (text.length > 255 || !/^https?:\/\//.test(text) || !URL.canParse(text)) return false;
+  return new URL(text).origin === text;
+}
+
+/** @throws {KeyOptionError} */
+export function checkLimits(asked: KeyLimits | null): KeyLimits | null {
+  if (asked === null) return null;
+  const { budget } = asked;
+  if (budget !== null && !(Number.isFinite(budget.usd) && budget.usd > 0 && budget.usd <= 1_000_000_000)) {
+    throw new KeyOptionError("limits.budget", "give US dollars above 0, up to 1000000000, and hour, day or month");
+  }
+  const limits: KeyLimits = {
+    requestsPerMinute: checkCount("limits.requests_per_minute", asked.requestsPerMinute, 1_000_000_000),
+    tokensPerMinute: checkCount("limits.tokens_per_minute", asked.tokensPerMinute, 1_000_000_000_000),
+    concurrency: checkCount("limits.concurrency", asked.concurrency, 1_000_000),
+    budget: budget === null ? null : { usd: budget.usd, per: budget.per },
+  };
+  return Object.values(limits).every((limit) => limit === null) ? null : limits;
+}
+
+function checkCount(field: KeyField, count: number | null, maximum: number): number | null {
+  if (count !== null && !(Number.isSafeInteger(count) && count >= 1 && count <= maximum)) {
+    throw new KeyOptionError(field, `give a whole number from 1 to ${maximum}`);
+  }
+  return count;
+}
