@@ -4,6 +4,7 @@ import type { Decider } from "../decide/decider.ts";
 import type { Connection } from "../dispatch/connections.ts";
 import type { Places } from "../dispatch/places/places.ts";
 import type { StickyKeyOf } from "../dispatch/places/sticky-key.ts";
+import type { ChainLink } from "../evidence/chain.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { UnaryRequests } from "./unary/answer-unary.ts";
 
@@ -46,6 +47,8 @@ export interface Runtime {
     readonly decide: (record: DecisionRecord) => Promise<void>;
     readonly settle: (record: OutcomeRecord) => void;
   };
+  /** How the store of the evidence does, as far as this process knows without asking. */
+  readonly evidenceStanding: () => EvidenceStanding;
   /** Requests that are under way and may be joined by others with the same idempotency key. */
   readonly running: UnaryRequests;
   /** What is known of endpoints from their calls. */
@@ -58,6 +61,19 @@ export interface Runtime {
   readonly degraded: () => readonly string[];
   /** False while the process drains. */
   readonly accepting: () => boolean;
+}
+
+export interface EvidenceStanding {
+  /** `unavailable`: requests may be refused for want of a record. */
+  readonly state: "ok" | "unavailable";
+  /** Decisions that wait for the disk. */
+  readonly waiting: number;
+  /** Decisions that were not confirmed in time, since the start. */
+  readonly refused: number;
+  /** Outcomes that could not be kept, since the start. */
+  readonly lost: number;
+  /** The newest row of the evidence log; `null` until it is known. */
+  readonly head: ChainLink | null;
 }
 
 export interface BuildFacts {

@@ -10,11 +10,14 @@ import { fault } from "./conformance-log.ts";
 import { decisionRecord, outcomeRecord } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
+/** As `sqlite/database.ts` writes it. */
+const APPLICATION_ID = 0x53_42_58_31;
+
 /** A file as the version before the log left it. */
 function oldFile(entries: readonly (readonly [DecisionRecord, OutcomeRecord | null])[]): string {
   const path = join(temporaryFolder(), "signalbox.db");
   const database = new DatabaseSync(path);
-  database.exec(`PRAGMA journal_mode = WAL; PRAGMA application_id = ${0x53_42_58_31}`);
+  database.exec(`PRAGMA journal_mode = WAL; PRAGMA application_id = ${APPLICATION_ID}`);
   database.exec(
     "CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT",
   );
@@ -84,7 +87,7 @@ it("leaves an older file as it was when it cannot be taken over", async () => {
   const spoil = new DatabaseSync(path);
   spoil.exec("CREATE TABLE evidence_anchors (a)");
   spoil.close();
-  await expect(openSqliteStore({ path })).rejects.toThrow();
+  await expect(openSqliteStore({ path })).rejects.toThrow("could not be opened");
   const database = new DatabaseSync(path);
   expect(database.prepare("SELECT count(*) AS count FROM outcomes").get()).toEqual({ count: 1 });
   expect(database.prepare("SELECT max(version) AS version FROM migrations").get()).toEqual({ version: 3 });

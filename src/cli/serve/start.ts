@@ -170,6 +170,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     verify: (token, now) => keys.verify(token, now),
     lookUp: keys.lookUp,
     evidence: { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
+    evidenceStanding: () => store.evidence.health(),
     running: new RunningRequests(),
     places: new Places(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),

@@ -8,7 +8,7 @@ import { page } from "./catalogue/page.ts";
 import { usableRoute, usableRoutes, type UsableRoute } from "./catalogue/usable-routes.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
 import type { Body } from "../read-body.ts";
-import type { Runtime, Snapshot } from "../runtime.ts";
+import type { EvidenceStanding, Runtime, Snapshot } from "../runtime.ts";
 import { standingFacts, unhealthy } from "./standings.ts";
 import {
   explain,
@@ -64,6 +64,7 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: Contro
       policy_revisions: policyRevisions(snapshot.decider),
       uptime_seconds: Math.floor((performance.now() - runtime.build.startedAt) / 1000),
       degraded: runtime.degraded(),
+      evidence: evidenceFacts(runtime.evidenceStanding()),
       endpoints: unhealthy(runtime.places, snapshot.decider.table),
     },
   }),
@@ -75,6 +76,16 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: Contro
     return serviceError(503, "unavailable", "not_ready", "The server is starting, draining, or cannot write evidence.");
   },
 };
+
+function evidenceFacts({ state, waiting, refused, lost, head }: EvidenceStanding): JsonObject {
+  return {
+    state,
+    waiting,
+    refused,
+    lost,
+    head: head === null ? null : { position: head.position, hash: head.hash },
+  };
+}
 
 function listed({ snapshot, identity, operations }: ControlCall): readonly UsableRoute[] {
   return identity === null ? [] : usableRoutes(snapshot.decider.table, identity, servedOperations(operations));
