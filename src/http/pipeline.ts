@@ -13,7 +13,7 @@ import { readBounds, type Bounds } from "./bounds.ts";
 import type { InferenceEndpoint } from "./contract/endpoint.ts";
 import { NodeAnswer } from "./node-answer.ts";
 import { readBody } from "./read-body.ts";
-import { Recorder } from "./recorder.ts";
+import { Recorder, refusedByStore } from "./recorder.ts";
 import type { Runtime, Snapshot } from "./runtime.ts";
 import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
 import type { BodyValidator } from "./contract/validate.ts";
@@ -107,7 +107,7 @@ async function decideAndAnswer(
   const decision = snapshot.decider.decide(identity, request);
   if (decision.outcome === "deny") {
     const error = denialError(decision.denial, request.paths);
-    return (await recorder.decided(identity, request, decision)) ?? error;
+    return (await recorder.decided(identity, request, decision, bounds.deadline)) ?? error;
   }
   const route = snapshot.decider.table.routes[decision.route];
   if (route === undefined) throw new Error("pipeline: a decision for a route that its table does not have");
@@ -117,7 +117,9 @@ async function decideAndAnswer(
   if (surface.kind === "unary") return answerUnary(call, surface, identity, request, route, decision, bounds);
   const prepared = prepareTranslations(snapshot.decider.table, surface, request, route, decision);
   if ("code" in prepared) return recorder.refuse(snapshot, identity, prepared);
-  const recorded = recorder.decided(identity, request, prepared.decision);
+  const recorded = recorder.decided(identity, request, prepared.decision, bounds.deadline);
+  const unrecorded = await refusedByStore(call.runtime, recorded);
+  if (unrecorded !== null) return unrecorded;
   return relay(call, surface, request, prepared, route, bounds, recorded);
 }
 

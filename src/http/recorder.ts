@@ -64,10 +64,20 @@ export class Recorder {
     this.#outcome = { ...EMPTY_OUTCOME, status: 499, terminal: "client_closed" };
   }
 
-  /** Resolves when the decision is on disk; with an error where it cannot be. */
-  decided(identity: Identity, request: InferenceRequest, decision: Decision): Promise<ServiceError | null> {
+  /**
+   * Resolves when the decision is on disk; with an error where it cannot be, or not before the request's deadline. That
+   * is a 503 and not the deadline's 504: it is our store that was late, and no provider.
+   *
+   * @param deadline on the clock of `performance.now()`
+   */
+  decided(
+    identity: Identity,
+    request: InferenceRequest,
+    decision: Decision,
+    deadline: number,
+  ): Promise<ServiceError | null> {
     this.#route = decision.route;
-    return this.#record(decisionRecord(this.#head, identity, request, decision));
+    return this.#record(decisionRecord(this.#head, identity, request, decision), deadline);
   }
 
   /**
@@ -80,10 +90,11 @@ export class Recorder {
     return this.#record(answerRecord(this.#head, snapshot, identity, change));
   }
 
-  async #record(record: DecisionRecord): Promise<ServiceError | null> {
+  async #record(record: DecisionRecord, deadline: number | null = null): Promise<ServiceError | null> {
     this.#decision = record;
     try {
-      await this.#evidence.decide(record);
+      const recorded = this.#evidence.decide(record);
+      await (deadline === null ? recorded : beforeDeadline(recorded, deadline));
       return null;
     } catch {
       const error = serviceError(
@@ -216,6 +227,30 @@ const EMPTY_OUTCOME = {
   reasoningTokens: null,
   firstByte: null,
 } as const;
+
+/**
+ * Lets the decision's way to the disk overlap with the provider's call, unless the store is known to be in trouble: then
+ * no provider is called, and paid, for an answer that could not be given.
+ *
+ * @param recorded of {@link Recorder.decided}
+ */
+export function refusedByStore(
+  runtime: Pick<Runtime, "evidenceStanding">,
+  recorded: Promise<ServiceError | null>,
+): Promise<ServiceError | null> | null {
+  return runtime.evidenceStanding().state === "ok" ? null : recorded;
+}
+
+/** What `work` resolves with, or rejects with; rejects at `deadline` when that is first. */
+function beforeDeadline(work: Promise<void>, deadline: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error("the request's deadline has passed")),
+      Math.max(0, deadline - performance.now()),
+    );
+    void work.finally(() => clearTimeout(timer)).then(resolve, reject);
+  });
+}
 
 function retryCount(value: string | readonly string[] | undefined): number {
   return typeof value === "string" && /^\d{1,3}$/.test(value) ? Math.min(Number(value), 100) : 0;

@@ -4,6 +4,7 @@ import type { Decider } from "../decide/decider.ts";
 import type { Connection } from "../dispatch/connections.ts";
 import type { Places } from "../dispatch/places/places.ts";
 import type { StickyKeyOf } from "../dispatch/places/sticky-key.ts";
+import type { ChainLink } from "../evidence/chain.ts";
 import type { RequestObserver } from "../evidence/observer.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { KeyManagement } from "./control/service-keys/key-management.ts";
@@ -52,6 +53,8 @@ export interface Runtime {
   readonly observer?: RequestObserver;
   /** The page of `GET /metrics`. @param accept the request's header of that name. */
   readonly metrics: (accept: string | undefined) => MetricsPage;
+  /** How the store of the evidence does, as far as this process knows without asking. */
+  readonly evidenceStanding: () => EvidenceStanding;
   /** Requests that are under way and may be joined by others with the same idempotency key. */
   readonly running: UnaryRequests;
   /** What is known of endpoints from their calls. */
@@ -71,6 +74,19 @@ export interface Runtime {
 export interface MetricsPage {
   readonly contentType: string;
   readonly text: string;
+}
+
+export interface EvidenceStanding {
+  /** `unavailable`: requests may be refused for want of a record. */
+  readonly state: "ok" | "unavailable";
+  /** Decisions that wait for the disk. */
+  readonly waiting: number;
+  /** Decisions that were not confirmed in time, since the start. */
+  readonly refused: number;
+  /** Outcomes that could not be kept, since the start. */
+  readonly lost: number;
+  /** The newest row of the evidence log; `null` until it is known. */
+  readonly head: ChainLink | null;
 }
 
 export interface BuildFacts {

@@ -1,5 +1,6 @@
 import type { ServiceKey } from "../canon/credentials/service-key.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+import type { EvidenceHead, EvidenceLog } from "./evidence-log.ts";
 
 /**
  * What outlives the process. Two engines implement it (SQLite embedded; PostgreSQL shared, later); one conformance
@@ -57,7 +58,7 @@ export interface KeyUse {
   readonly at: number;
 }
 
-export interface EvidenceStore {
+export interface EvidenceStore extends EvidenceLog {
   /**
    * Resolves when the record is on disk. Records that arrive together share one commit.
    *
@@ -93,6 +94,8 @@ export interface EvidenceHealth {
   readonly refused: number;
   /** Outcomes that could not be kept, since the start; those decisions read `unknown`. */
   readonly lost: number;
+  /** The newest row as last known to this process, without asking; `null` until it is. */
+  readonly head: EvidenceHead | null;
 }
 
 export interface EvidenceQuery {
@@ -105,7 +108,7 @@ export interface EvidenceQuery {
 }
 
 export interface EvidenceEntry {
-  /** Rises with every decision; never reused. */
+  /** The decision's position in the log: rises with every decision, never reused. */
   readonly sequence: number;
   readonly decision: DecisionRecord;
   readonly outcome: OutcomeRecord | null;

@@ -14,6 +14,7 @@ import {
   type ObligationRecord,
   type OutcomeRecord,
   type ShadowRecord,
+  type Word,
 } from "../evidence/record.ts";
 import { StoreUnavailableError } from "./errors.ts";
 import type { EvidenceEntry } from "./port.ts";
@@ -145,7 +146,7 @@ export function readEntry(
     return {
       sequence,
       decision,
-      outcome: diedAt === null ? null : unknownOutcome(decision, diedAt),
+      outcome: diedAt === null ? null : unknownOutcome(decision.requestId, diedAt),
     };
   }
   const outcome = parseObject(outcomeText);
@@ -153,10 +154,14 @@ export function readEntry(
   return { sequence, decision, outcome };
 }
 
-/** What is known of a request whose process died: nothing. Status 0 says that no status is known. */
-function unknownOutcome(decision: DecisionRecord, at: number): OutcomeRecord {
+/**
+ * What is known of a request whose process died: nothing. Status 0 says that no status is known.
+ *
+ * @param at when the process was last known to run, milliseconds since the epoch
+ */
+export function unknownOutcome(requestId: Word, at: number): OutcomeRecord {
   return {
-    requestId: decision.requestId,
+    requestId,
     at,
     status: 0,
     terminal: "unknown",

@@ -4,6 +4,7 @@ import type { DecisionRecord } from "../../src/evidence/record.ts";
 import { asWord } from "../../src/evidence/record.ts";
 import { DuplicateDecisionError, DuplicateKeyError, KeyNotActiveError } from "../../src/store/errors.ts";
 import type { KeyRecord, Store } from "../../src/store/port.ts";
+import { evidenceLogLaws } from "./conformance-log.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
 
 /** What every engine behind the store's port must do. `open` gives a new, empty store each time. */
@@ -24,6 +25,9 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
     });
     describe("evidence", () => {
       evidenceLaws(() => store);
+    });
+    describe("evidence log", () => {
+      evidenceLogLaws(() => store);
     });
     describe("policies", () => {
       policyLaws(() => store);
@@ -286,7 +290,7 @@ function evidenceLaws(store: () => Store): void {
     store().evidence.settle(outcomeRecord("nobody"));
     await store().evidence.flush();
     expect((await store().evidence.read({ after: 0, limit: 1 }))[0]?.outcome?.terminal).toBe("failed");
-    expect(store().evidence.health()).toEqual({ state: "ok", waiting: 0, refused: 0, lost: 2 });
+    expect(store().evidence.health()).toMatchObject({ state: "ok", waiting: 0, refused: 0, lost: 2 });
   });
 
   it("takes fractions of a millisecond", async () => {

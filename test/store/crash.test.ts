@@ -38,7 +38,7 @@ it(`keeps every acknowledged decision over ${ROUNDS} kills`, { timeout: 120_000 
   expect(database.prepare("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
   const kept = new Set(
     database
-      .prepare("SELECT request_id FROM decisions")
+      .prepare("SELECT request_id FROM evidence_log WHERE kind = 'decision'")
       .all()
       .map((row) => row["request_id"]),
   );

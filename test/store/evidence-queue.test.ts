@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 
+import { GENESIS } from "../../src/evidence/chain.ts";
 import { EvidenceQueue, type Appended, type EvidenceLimits } from "../../src/store/sqlite/evidence-queue.ts";
 import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../src/store/sqlite/protocol.ts";
 import { decisionRecord, outcomeRecord } from "./records.ts";
@@ -25,7 +26,7 @@ function makeQueue(limits: Partial<EvidenceLimits> = {}): {
         decisions: decisions.length / DECISION_FIELDS,
         outcomes: outcomes.length / OUTCOME_FIELDS,
         startedAt: performance.now(),
-        succeed: (appended = {}) => resolve({ duplicates: [], lost: 0, ...appended }),
+        succeed: (appended = {}) => resolve({ duplicates: [], lost: 0, head: GENESIS, ...appended }),
         fail: () => reject(new Error("disk on fire")),
       });
       return promise;
@@ -56,7 +57,7 @@ describe("group commit", () => {
     expect([write.decisions, write.outcomes, next.decisions, next.outcomes]).toEqual([2, 0, 3, 1]);
     next.succeed();
     await Promise.all(second);
-    expect(queue.health()).toEqual({ state: "ok", waiting: 0, refused: 0, lost: 0 });
+    expect(queue.health()).toEqual({ state: "ok", waiting: 0, refused: 0, lost: 0, head: GENESIS });
   });
 
   it("resolves nothing before its batch is written", async () => {
@@ -136,7 +137,7 @@ describe("a store that does not keep up", () => {
     expect([next.decisions, next.outcomes]).toEqual([0, 1]);
     next.succeed();
     await queue.flush();
-    expect(queue.health()).toEqual({ state: "ok", waiting: 0, refused: 1, lost: 0 });
+    expect(queue.health()).toEqual({ state: "ok", waiting: 0, refused: 1, lost: 0, head: GENESIS });
   });
 
   it("keeps no more outcomes than it may, whatever fails, and counts the lost", async () => {

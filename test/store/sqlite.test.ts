@@ -109,10 +109,17 @@ describe("rules that the tables themselves keep", () => {
     ["UPDATE keys SET expires_at = expires_at + 1 WHERE id = 'active'", "only moves nearer"],
     ["UPDATE keys SET scopes = '[]' WHERE id = 'active'", "never change"],
     ["DELETE FROM keys", "revoke instead"],
-    ["UPDATE decisions SET record = '{}'", "only ever added"],
-    ["DELETE FROM decisions", "only ever added"],
-    ["UPDATE outcomes SET record = '{}'", "only ever added"],
-    ["DELETE FROM outcomes", "only ever added"],
+    ["UPDATE evidence_log SET record = '{}'", "only ever added"],
+    ["UPDATE evidence_log SET hash = replace(hash, 'a', 'b')", "only ever added"],
+    ["DELETE FROM evidence_log WHERE position = 2", "only pruned from its beginning up to an anchor"],
+    [
+      "INSERT INTO evidence_log SELECT 4, kind, at, 'r9', workspace, process, record, hash FROM evidence_log WHERE position = 1",
+      "only ever added at its end",
+    ],
+    [`INSERT INTO evidence_anchors VALUES (1, '${"0".repeat(64)}', 0)`, "an anchor has the hash of its row"],
+    [`INSERT INTO evidence_anchors VALUES (7, '${"0".repeat(64)}', 0)`, "an anchor has the hash of its row"],
+    ["UPDATE evidence_anchors SET at = 0", "anchors are kept"],
+    ["DELETE FROM evidence_anchors", "anchors are kept"],
     ["UPDATE policies SET digest = 'B'", "rises by one"],
     ["UPDATE policies SET revision = 2", "rises by one"],
     ["UPDATE policies SET digest = 'B', revision = 3", "rises by one"],
@@ -125,6 +132,8 @@ describe("rules that the tables themselves keep", () => {
     await store.policies.observe([{ id: "p", digest: "A", initialMode: "shadow" }]);
     await store.evidence.decide(decisionRecord("r1"));
     store.evidence.settle(outcomeRecord("r1"));
+    await store.evidence.flush();
+    await store.evidence.anchor(5);
     await store.close();
     const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
     expect(() => database.exec(statement)).toThrow(complaint);

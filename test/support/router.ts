@@ -6,6 +6,7 @@ import type { PolicySet } from "../../src/canon/policy.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import { createDecider } from "../../src/decide/decider.ts";
 import { ConnectionPools } from "../../src/dispatch/connections.ts";
+import { GENESIS } from "../../src/evidence/chain.ts";
 import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
 import { Places } from "../../src/dispatch/places/places.ts";
 import { stickyKeys } from "../../src/dispatch/places/sticky-key.ts";
@@ -118,6 +119,7 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
       },
       settle: (record) => void outcomes.push(record),
     },
+    evidenceStanding: () => ({ state: "ok", waiting: 0, refused: 0, lost: 0, head: GENESIS }),
     running: new RunningRequests(),
     places: new Places(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),

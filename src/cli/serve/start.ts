@@ -178,6 +178,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     evidence: { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
     observer: parts.metrics.requests,
     metrics: parts.metrics.page,
+    evidenceStanding: () => store.evidence.health(),
     running: new RunningRequests(),
     places: new Places(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),

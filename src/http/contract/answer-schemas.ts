@@ -215,14 +215,42 @@ export const SIMULATION = {
 
 export const STATUS = {
   type: "object",
-  required: ["build_id", "contract_sha256", "table_sha256", "policy_revisions", "uptime_seconds", "degraded"],
+  required: [
+    "build_id",
+    "contract_sha256",
+    "table_sha256",
+    "policy_revisions",
+    "uptime_seconds",
+    "degraded",
+    "evidence",
+  ],
   properties: {
     build_id: text,
     contract_sha256: text,
     table_sha256: text,
     policy_revisions: { type: "object" },
     uptime_seconds: { type: "number", minimum: 0 },
-    degraded: texts,
+    degraded: { ...texts, description: "`reload_failed`, `evidence`; empty when all is well." },
+    evidence: {
+      type: "object",
+      description: "The store of decisions and outcomes, as this process sees it.",
+      required: ["state", "waiting", "refused", "lost", "head"],
+      properties: {
+        state: { enum: ["ok", "unavailable"], description: "`unavailable`: requests may be refused with 503." },
+        waiting: { type: "integer", minimum: 0, description: "Decisions that wait for the disk." },
+        refused: { type: "integer", minimum: 0, description: "Decisions not confirmed in time, since the start." },
+        lost: { type: "integer", minimum: 0, description: "Outcomes that could not be kept, since the start." },
+        head: {
+          type: ["object", "null"],
+          description: "The newest row of the evidence log: note it elsewhere, and verify against it later.",
+          required: ["position", "hash"],
+          properties: {
+            position: { type: "integer", minimum: 0 },
+            hash: { type: "string", pattern: "^[0-9a-f]{64}$" },
+          },
+        },
+      },
+    },
     endpoints: {
       type: "object",
       description: "Endpoints that are out or on trial for their health, as this process sees them.",

@@ -6,6 +6,7 @@ import { openAiModel } from "./catalogue/openai-model.ts";
 import { page } from "./catalogue/page.ts";
 import { usableRoute, usableRoutes, type UsableRoute } from "./catalogue/usable-routes.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
+import type { EvidenceStanding } from "../runtime.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";
 import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
 import { standingFacts, unhealthy } from "./standings.ts";
@@ -44,6 +45,7 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
       policy_revisions: policyRevisions(snapshot.decider),
       uptime_seconds: Math.floor((performance.now() - runtime.build.startedAt) / 1000),
       degraded: runtime.degraded(),
+      evidence: evidenceFacts(runtime.evidenceStanding()),
       endpoints: unhealthy(runtime.places, snapshot.decider.table),
     },
   }),
@@ -56,6 +58,16 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
     return serviceError(503, "unavailable", "not_ready", "The server is starting, draining, or cannot write evidence.");
   },
 };
+
+function evidenceFacts({ state, waiting, refused, lost, head }: EvidenceStanding): JsonObject {
+  return {
+    state,
+    waiting,
+    refused,
+    lost,
+    head: head === null ? null : { position: head.position, hash: head.hash },
+  };
+}
 
 function listed({ snapshot, identity, operations }: ControlCall): readonly UsableRoute[] {
   return identity === null ? [] : usableRoutes(snapshot.decider.table, identity, servedOperations(operations));

@@ -9,6 +9,7 @@ import { Gathering, type Gathered } from "../../dispatch/unary/gather.ts";
 import { arrangedPlan } from "../arranged-plan.ts";
 import type { Bounds } from "../bounds.ts";
 import type { InferenceCall } from "../pipeline.ts";
+import { refusedByStore } from "../recorder.ts";
 import { answerContext, targetOf } from "../translation.ts";
 import { NodeAnswer } from "../node-answer.ts";
 import {
@@ -49,7 +50,9 @@ export async function answerUnary(
   }
   const opened = openUnary(snapshot.decider.table, surface, request, route, decision, bounds.maxBatchSize);
   if ("code" in opened) return recorder.refuse(snapshot, identity, opened);
-  const recorded = recorder.decided(identity, request, opened.decision);
+  const recorded = recorder.decided(identity, request, opened.decision, bounds.deadline);
+  const unrecorded = await refusedByStore(call.runtime, recorded);
+  if (unrecorded !== null) return unrecorded;
   recorder.dispatched();
   const idempotent =
     idempotencyKey === null

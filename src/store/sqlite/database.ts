@@ -74,7 +74,8 @@ function migrate(database: DatabaseSync): void {
     const applied = database.prepare("INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)");
     for (const migration of MIGRATIONS) {
       if (migration.version <= present) continue;
-      database.exec(migration.sql);
+      if (typeof migration.sql === "string") database.exec(migration.sql);
+      else migration.sql(database);
       applied.run(migration.version, migration.name, Date.now());
     }
     database.exec("COMMIT");

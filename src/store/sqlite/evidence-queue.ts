@@ -1,4 +1,5 @@
 import type { DecisionRecord, OutcomeRecord } from "../../evidence/record.ts";
+import type { EvidenceHead } from "../evidence-log.ts";
 import type { EvidenceHealth } from "../port.ts";
 import { DuplicateDecisionError, EvidenceUnavailableError, type EvidenceUnavailableReason } from "../errors.ts";
 import { OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "./protocol.ts";
@@ -29,6 +30,8 @@ export interface Appended {
   /** Positions of the decisions whose request id is recorded already. */
   readonly duplicates: readonly number[];
   readonly lost: number;
+  /** The newest row of the log after the batch. */
+  readonly head: EvidenceHead;
 }
 
 /** Writes one batch; resolves when it is on disk. */
@@ -66,10 +69,13 @@ export class EvidenceQueue {
   #closed = false;
   #refused = 0;
   #lost = 0;
+  #head: EvidenceHead | null;
 
-  constructor(append: Append, limits: EvidenceLimits) {
+  /** @param head the newest row of the log as far as is known */
+  constructor(append: Append, limits: EvidenceLimits, head: EvidenceHead | null = null) {
     this.#append = append;
     this.#limits = limits;
+    this.#head = head;
   }
 
   decide(record: DecisionRecord): Promise<void> {
@@ -94,7 +100,7 @@ export class EvidenceQueue {
       this.#lost += 1;
       return;
     }
-    outcomes.push(record.requestId, JSON.stringify(record));
+    outcomes.push(Math.trunc(record.at), record.requestId, JSON.stringify(record));
     if (outcomes.length === OUTCOME_FIELDS) this.#schedule(this.#limits.outcomeDelay);
   }
 
@@ -121,6 +127,7 @@ export class EvidenceQueue {
       waiting: this.#waiting(),
       refused: this.#refused,
       lost: this.#lost,
+      head: this.#head,
     };
   }
 
@@ -167,8 +174,9 @@ export class EvidenceQueue {
     );
   }
 
-  #written(batch: Batch, { duplicates, lost }: Appended): void {
+  #written(batch: Batch, { duplicates, lost, head }: Appended): void {
     this.#available = true;
+    this.#head = head;
     this.#lost += lost;
     for (const position of duplicates) batch.waiters[position]?.reject(new DuplicateDecisionError());
     for (const { resolve } of batch.waiters) resolve();

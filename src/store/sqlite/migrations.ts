@@ -1,9 +1,14 @@
+import type { DatabaseSync } from "node:sqlite";
+
+import { migrateToEvidenceLog } from "./evidence-migration.ts";
+
 /** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
 export interface Migration {
   /** Rises. */
   readonly version: number;
   readonly name: string;
-  readonly sql: string;
+  /** Statements, or a step that needs more than statements; either runs inside one transaction with its number. */
+  readonly sql: string | ((database: DatabaseSync) => void);
 }
 
 const KEYS = `
@@ -40,10 +45,7 @@ CREATE TRIGGER keys_are_kept BEFORE DELETE ON keys
   BEGIN SELECT RAISE(ABORT, 'keys are kept; revoke instead'); END;
 `;
 
-/**
- * Decisions are only ever added. Without a delete the largest row id is never given up, so a sequence number is never
- * reused although the table has no AUTOINCREMENT (which would cost a second row's update per decision).
- */
+/** Taken over by the log of version 4; `processes` stays. */
 const EVIDENCE = `
 CREATE TABLE processes (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -105,5 +107,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: "keys", sql: KEYS },
   { version: 2, name: "evidence", sql: EVIDENCE },
   { version: 3, name: "policies", sql: POLICIES },
+  { version: 4, name: "evidence log", sql: migrateToEvidenceLog },
   { version: 6, name: "key grants", sql: KEY_GRANTS },
 ];

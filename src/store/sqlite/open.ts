@@ -12,6 +12,7 @@ import { readEntry } from "../stored-evidence.ts";
 import { IN_MEMORY } from "./database.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "./evidence-queue.ts";
 import { KeyWatchers } from "../key-watchers.ts";
+import { evidenceLog } from "./log-requests.ts";
 import type { EvidenceRow } from "./protocol.ts";
 import { WorkerLink } from "./worker-link.ts";
 
@@ -47,6 +48,9 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   const queue = new EvidenceQueue(
     (decisions, outcomes) => link.request({ operation: "evidence.append", decisions, outcomes }, "appended"),
     { ...DEFAULT_EVIDENCE_LIMITS, ...options.evidence },
+    await evidenceLog(link)
+      .head()
+      .catch(() => null),
   );
   return {
     keys: keyStore(link, watchers),
@@ -92,6 +96,7 @@ function keyStore(link: WorkerLink, watchers: KeyWatchers): KeyStore {
 
 function evidenceStore(link: WorkerLink, queue: EvidenceQueue): EvidenceStore {
   return {
+    ...evidenceLog(link),
     decide: (record) => queue.decide(record),
     settle: (record) => queue.settle(record),
     flush: () => queue.flush(),

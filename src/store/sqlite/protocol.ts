@@ -1,3 +1,5 @@
+import type { EvidenceAnchor, EvidenceHead, LogRow } from "../evidence-log.ts";
+import type { ScannedRow } from "../prune-scan.ts";
 import type { EvidenceQuery, KeyRecord, KeyUse, ObservedPolicy, PolicyState } from "../port.ts";
 
 /** Given to the worker thread when it starts. */
@@ -14,9 +16,9 @@ export interface WorkerStart {
 export type DecisionFields = (string | number | null)[];
 export const DECISION_FIELDS = 4;
 
-/** Outcomes of one batch, {@link OUTCOME_FIELDS} values each: request id, the record's JSON text. */
-export type OutcomeFields = string[];
-export const OUTCOME_FIELDS = 2;
+/** Outcomes of one batch, {@link OUTCOME_FIELDS} values each: milliseconds, request id, the record's JSON text. */
+export type OutcomeFields = (string | number)[];
+export const OUTCOME_FIELDS = 3;
 
 /** What the main thread asks of the worker. */
 export type StoreRequest =
@@ -38,6 +40,18 @@ export type StoreRequest =
       readonly outcomes: OutcomeFields;
     }
   | { readonly operation: "evidence.read"; readonly query: EvidencePage }
+  | { readonly operation: "evidence.head" }
+  | { readonly operation: "evidence.log"; readonly after: number; readonly limit: number }
+  | { readonly operation: "evidence.anchors" }
+  | { readonly operation: "evidence.anchor"; readonly now: number }
+  | { readonly operation: "evidence.reap"; readonly limit: number }
+  | { readonly operation: "evidence.scan"; readonly after: number; readonly limit: number }
+  | {
+      readonly operation: "evidence.delete";
+      readonly through: number;
+      readonly limit: number;
+      readonly now: number;
+    }
   | { readonly operation: "policies.observe"; readonly contents: readonly ObservedPolicy[] }
   | { readonly operation: "close" };
 
@@ -60,7 +74,18 @@ export type StoreReply =
   | { readonly kind: "done" }
   | { readonly kind: "key"; readonly record: KeyRecord | null }
   | { readonly kind: "keys"; readonly records: readonly KeyRecord[] }
-  | { readonly kind: "appended"; readonly duplicates: readonly number[]; readonly lost: number }
+  | {
+      readonly kind: "appended";
+      readonly duplicates: readonly number[];
+      readonly lost: number;
+      readonly head: EvidenceHead;
+    }
+  | { readonly kind: "head"; readonly head: EvidenceHead }
+  | { readonly kind: "log"; readonly rows: readonly LogRow[] }
+  | { readonly kind: "anchors"; readonly anchors: readonly EvidenceAnchor[] }
+  | { readonly kind: "anchor"; readonly anchor: EvidenceAnchor | null }
+  | { readonly kind: "count"; readonly count: number }
+  | { readonly kind: "scanned"; readonly rows: readonly ScannedRow[]; readonly oldestOpen: number | null }
   | { readonly kind: "evidence"; readonly rows: readonly EvidenceRow[] }
   | { readonly kind: "policies"; readonly states: readonly PolicyState[] }
   | { readonly kind: "duplicate_key"; readonly id: string }

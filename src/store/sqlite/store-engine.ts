@@ -1,6 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { EvidenceTable } from "./tables/evidence-table.ts";
+import { LogTable } from "./tables/log-table.ts";
+import { LogWriter } from "./tables/log-writer.ts";
 import { KeyTable, type RotateResult } from "./tables/key-table.ts";
 import { PolicyTable } from "./tables/policy-table.ts";
 import { ProcessLease } from "./tables/process-lease.ts";
@@ -8,6 +10,12 @@ import type { FromWorker, StoreReply, StoreRequest } from "./protocol.ts";
 import { readNumber } from "./tables/row.ts";
 import { describeFailure } from "./sqlite-failure.ts";
 import { Transaction } from "./tables/transaction.ts";
+
+/** How many decisions of dead processes are ended at a time: a few milliseconds of the worker. */
+const REAPED_AT_ONCE = 500;
+
+/** How often they are looked for, milliseconds. */
+const REAPING = 5_000;
 
 const DONE: StoreReply = { kind: "done" };
 
@@ -17,12 +25,14 @@ export class StoreEngine {
   readonly #post: (message: FromWorker) => void;
   readonly #keys: KeyTable;
   readonly #evidence: EvidenceTable;
+  readonly #log: LogTable;
   readonly #policies: PolicyTable;
   readonly #lease: ProcessLease;
   readonly #dataVersion: StatementSync;
   #seenDataVersion: number;
   #watching = false;
   #publishedVersion = 0;
+  #reapedAt = 0;
 
   constructor(database: DatabaseSync, post: (message: FromWorker) => void) {
     const transaction = new Transaction(database);
@@ -30,7 +40,9 @@ export class StoreEngine {
     this.#post = post;
     this.#lease = new ProcessLease(database);
     this.#keys = new KeyTable(database, transaction);
-    this.#evidence = new EvidenceTable(database, transaction, this.#lease);
+    const writer = new LogWriter(database);
+    this.#evidence = new EvidenceTable(database, transaction, this.#lease, writer);
+    this.#log = new LogTable(database, transaction, writer);
     this.#policies = new PolicyTable(database, transaction);
     this.#dataVersion = database.prepare("PRAGMA data_version");
     this.#seenDataVersion = this.#readDataVersion();
@@ -45,7 +57,7 @@ export class StoreEngine {
     }
   }
 
-  /** Looks for key changes of other processes and says that this process still runs. */
+  /** Looks for key changes of other processes, says that this process still runs, and ends what dead ones left. */
   poll(now: number): void {
     try {
       // The number changes with commits of other connections only; this one's own changes are published at once.
@@ -55,6 +67,7 @@ export class StoreEngine {
         this.#seenDataVersion = dataVersion;
       }
       this.#lease.renewWhenDue(now);
+      this.#reapWhenDue(now);
     } catch {
       // Locked or unreadable just now. What was to be seen is still there at the next poll; requests report failures.
     }
@@ -84,14 +97,23 @@ export class StoreEngine {
         this.#publishedVersion = 0;
         return this.#published(DONE);
       case "evidence.append":
-        if (request.decisions.length + request.outcomes.length === 0)
-          return { kind: "appended", duplicates: [], lost: 0 };
-        return {
-          kind: "appended",
-          ...this.#evidence.append(request.decisions, request.outcomes, now),
-        };
+        return { kind: "appended", ...this.#evidence.append(request.decisions, request.outcomes, now) };
       case "evidence.read":
         return { kind: "evidence", rows: this.#evidence.read(request.query, now) };
+      case "evidence.head":
+        return { kind: "head", head: this.#log.head() };
+      case "evidence.log":
+        return { kind: "log", rows: this.#log.log(request.after, request.limit) };
+      case "evidence.anchors":
+        return { kind: "anchors", anchors: this.#log.anchors() };
+      case "evidence.anchor":
+        return { kind: "anchor", anchor: this.#log.anchor(request.now) };
+      case "evidence.reap":
+        return { kind: "count", count: this.#log.reap(now, request.limit) };
+      case "evidence.scan":
+        return { kind: "scanned", ...this.#log.scan(request.after, request.limit) };
+      case "evidence.delete":
+        return { kind: "count", count: this.#log.deleteThrough(request.through, request.limit, request.now) };
       case "policies.observe":
         return { kind: "policies", states: this.#policies.observe(request.contents, now) };
       case "close":
@@ -102,6 +124,13 @@ export class StoreEngine {
         }
         return DONE;
     }
+  }
+
+  /** Only by a process that writes evidence itself: a command that only reads leaves no trace. */
+  #reapWhenDue(now: number): void {
+    if (!this.#lease.taken || now - this.#reapedAt < REAPING) return;
+    // More than one batch is left to do: go on at the next poll.
+    if (this.#log.reap(now, REAPED_AT_ONCE) < REAPED_AT_ONCE) this.#reapedAt = now;
   }
 
   /** Watchers hear of a change before whoever asked for it: messages between two threads keep their order. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import { LEASE, type ProcessLease } from "./process-lease.ts";
+import type { ChainLink } from "../../../evidence/chain.ts";
 import {
   DECISION_FIELDS,
   OUTCOME_FIELDS,
@@ -9,44 +9,41 @@ import {
   type EvidenceRow,
   type OutcomeFields,
 } from "../protocol.ts";
+import type { LogWriter } from "./log-writer.ts";
+import { LEASE, type ProcessLease } from "./process-lease.ts";
 import { readNumber, readNumberOrNull, readText, readTextOrNull, type Row } from "./row.ts";
 import type { Transaction } from "./transaction.ts";
 
 const SELECT = `
-SELECT decisions.sequence, decisions.record AS decision, outcomes.record AS outcome, processes.seen_at, processes.ended_at
-FROM decisions
+SELECT decisions.position, decisions.record AS decision, outcomes.record AS outcome, processes.seen_at, processes.ended_at
+FROM evidence_log AS decisions
 JOIN processes ON processes.id = decisions.process
-LEFT JOIN outcomes ON outcomes.decision = decisions.sequence
-WHERE decisions.sequence > ? AND decisions.sequence < ?`;
-const NEWEST = "ORDER BY decisions.sequence DESC LIMIT ?";
+LEFT JOIN evidence_log AS outcomes ON outcomes.request_id = decisions.request_id AND outcomes.kind = 'outcome'
+WHERE decisions.kind = 'decision' AND decisions.position > ? AND decisions.position < ?`;
+const NEWEST = "ORDER BY decisions.position DESC LIMIT ?";
 
 export interface AppendResult {
-  /** Positions of the decisions whose request id is recorded already. */
+  /** Positions in the batch of the decisions whose request id is recorded already. */
   readonly duplicates: readonly number[];
   /** Outcomes without a decision, or with an outcome there already. */
   readonly lost: number;
+  /** The newest row after the batch. */
+  readonly head: ChainLink;
 }
 
-/** The statements over `decisions` and `outcomes`; runs in the worker. */
+/** Appends batches of records and reads entries, a decision with its outcome each; runs in the worker. */
 export class EvidenceTable {
   readonly #transaction: Transaction;
   readonly #lease: ProcessLease;
-  readonly #insertDecision: StatementSync;
-  readonly #insertOutcome: StatementSync;
+  readonly #writer: LogWriter;
   readonly #readAll: StatementSync;
   readonly #readWorkspace: StatementSync;
   readonly #readRequest: StatementSync;
 
-  constructor(database: DatabaseSync, transaction: Transaction, lease: ProcessLease) {
+  constructor(database: DatabaseSync, transaction: Transaction, lease: ProcessLease, writer: LogWriter) {
     this.#transaction = transaction;
     this.#lease = lease;
-    // One repeated request id must not fail the other decisions of its batch.
-    this.#insertDecision = database.prepare(
-      "INSERT INTO decisions (process, at, request_id, workspace, record) VALUES (?, ?, ?, ?, ?) ON CONFLICT (request_id) DO NOTHING",
-    );
-    this.#insertOutcome = database.prepare(
-      "INSERT INTO outcomes (decision, record) SELECT sequence, ? FROM decisions WHERE request_id = ? ON CONFLICT (decision) DO NOTHING",
-    );
+    this.#writer = writer;
     this.#readAll = database.prepare(`${SELECT} ${NEWEST}`);
     this.#readWorkspace = database.prepare(`${SELECT} AND decisions.workspace = ? ${NEWEST}`);
     this.#readRequest = database.prepare(
@@ -55,28 +52,33 @@ export class EvidenceTable {
   }
 
   append(decisions: DecisionFields, outcomes: OutcomeFields, now: number): AppendResult {
+    if (decisions.length + outcomes.length === 0) return { duplicates: [], lost: 0, head: this.#writer.readHead() };
     const duplicates: number[] = [];
     let lost = 0;
     const process = this.#transaction.run(() => {
       const id = this.#lease.take(now);
+      this.#writer.begin();
       for (let index = 0; index < decisions.length; index += DECISION_FIELDS) {
-        const { changes } = this.#insertDecision.run(
-          id,
-          decisions[index] ?? null,
-          decisions[index + 1] ?? null,
-          decisions[index + 2] ?? null,
-          decisions[index + 3] ?? null,
-        );
-        if (changes === 0) duplicates.push(index / DECISION_FIELDS);
+        const decision = {
+          at: numberAt(decisions, index),
+          requestId: textAt(decisions, index + 1),
+          workspace: decisions[index + 2] === null ? null : textAt(decisions, index + 2),
+          record: textAt(decisions, index + 3),
+        };
+        if (!this.#writer.decide(decision, id)) duplicates.push(index / DECISION_FIELDS);
       }
       for (let index = 0; index < outcomes.length; index += OUTCOME_FIELDS) {
-        const { changes } = this.#insertOutcome.run(outcomes[index + 1] ?? null, outcomes[index] ?? null);
-        if (changes === 0) lost += 1;
+        const outcome = {
+          at: numberAt(outcomes, index),
+          requestId: textAt(outcomes, index + 1),
+          record: textAt(outcomes, index + 2),
+        };
+        if (!this.#writer.settle(outcome)) lost += 1;
       }
       return id;
     });
     this.#lease.confirm(process, now);
-    return { duplicates, lost };
+    return { duplicates, lost, head: this.#writer.head };
   }
 
   /** Newest first. */
@@ -99,9 +101,21 @@ function readRow(row: Row, now: number): EvidenceRow {
   const seenAt = readNumber(row, "seen_at");
   const ended = readNumberOrNull(row, "ended_at") !== null || now - seenAt > LEASE;
   return {
-    sequence: readNumber(row, "sequence"),
+    sequence: readNumber(row, "position"),
     decision: readText(row, "decision"),
     outcome: readTextOrNull(row, "outcome"),
     diedAt: ended ? seenAt : null,
   };
+}
+
+function textAt(fields: DecisionFields, index: number): string {
+  const value = fields[index];
+  if (typeof value !== "string") throw new TypeError("evidence: a field of a batch is no text");
+  return value;
+}
+
+function numberAt(fields: DecisionFields, index: number): number {
+  const value = fields[index];
+  if (typeof value !== "number") throw new TypeError("evidence: a field of a batch is no number");
+  return value;
 }

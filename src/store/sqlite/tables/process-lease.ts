@@ -23,6 +23,10 @@ export class ProcessLease {
     this.#end = database.prepare("UPDATE processes SET ended_at = ?, seen_at = ? WHERE id = ?");
   }
 
+  get taken(): boolean {
+    return this.#id !== null;
+  }
+
   /** This process's number. Call inside a write transaction and {@link confirm} it after the commit. */
   take(now: number): number {
     return this.#id ?? Number(this.#start.run(now, now).lastInsertRowid);

@@ -1,0 +1,160 @@
+import { createHash } from "node:crypto";
+
+/** A place in the chain: everything up to `position` is what `hash` stands for. */
+export interface ChainLink {
+  /** 0 before the first row. */
+  readonly position: number;
+  /** SHA-256, 64 lower-case hexadecimal digits. */
+  readonly hash: string;
+}
+
+/** Before the first row of a log. */
+export const GENESIS: ChainLink = { position: 0, hash: "0".repeat(64) };
+
+export type ChainKind = "decision" | "outcome";
+
+export interface ChainRow extends ChainLink {
+  readonly kind: ChainKind;
+  /** The record's JSON text, exactly as stored. */
+  readonly record: string;
+}
+
+/**
+ * The hash of the row at `position`: SHA-256 of the hash before it, the position, the kind and the record, each but the
+ * last followed by a line feed. None of the first three can hold a line feed, so no two rows share a text.
+ *
+ * @param previous hash of the row before, 64 hexadecimal digits
+ */
+export function chainHash(previous: string, position: number, kind: ChainKind, record: string): string {
+  return createHash("sha256").update(`${previous}\n${position}\n${kind}\n${record}`, "utf8").digest("hex");
+}
+
+/**
+ * Why a log does not verify. `gap`: a row is missing, repeated or out of its place. `hash`: the row, or one before it,
+ * is not what was written. `anchor`: the chain holds in itself but is not the one that was remembered. `end`: the log
+ * ends before a place that was remembered.
+ */
+export type ChainCause = "gap" | "hash" | "unreadable" | "duplicate" | "outcome_before_decision" | "anchor" | "end";
+
+export interface ChainFault {
+  /** The first position that does not verify. */
+  readonly position: number;
+  readonly cause: ChainCause;
+}
+
+export interface ChainStart {
+  /** Where the log begins: {@link GENESIS}, or the anchor that what was pruned ended at. */
+  readonly from: ChainLink;
+  /** Places remembered before, in this log or elsewhere. Those before `from` cannot be checked and are passed over. */
+  readonly remembered?: readonly ChainLink[];
+}
+
+/** Requests that have ended are remembered for finding repetitions; at most twice so many at a time. */
+const ENDED_REMEMBERED = 200_000;
+
+/**
+ * Verifies a log row by row, in constant memory for any length. After a fault it is of no more use.
+ *
+ * That a request id is not used twice is checked among those that run and the newest 200,000 that have ended; the
+ * store's own unique index covers all of them.
+ */
+export class ChainVerifier {
+  readonly #remembered = new Map<number, string[]>();
+  readonly #fromGenesis: boolean;
+  readonly #running = new Set<string>();
+  #ended = new Set<string>();
+  #endedBefore: ReadonlySet<string> = new Set();
+  #head: ChainLink;
+  #rows = 0;
+
+  constructor({ from, remembered = [] }: ChainStart) {
+    this.#head = from;
+    this.#fromGenesis = from.position === 0;
+    for (const { position, hash } of remembered) {
+      this.#remembered.set(position, [...(this.#remembered.get(position) ?? []), hash]);
+    }
+  }
+
+  /** The newest row that verified, or where the log begins. */
+  get head(): ChainLink {
+    return this.#head;
+  }
+
+  /** How many rows verified. */
+  get rows(): number {
+    return this.#rows;
+  }
+
+  /** Decisions seen whose outcome has not been. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** Whether the beginning itself is what was remembered of it. Call before the first row. */
+  begin(): ChainFault | null {
+    return this.#matches(this.#head) ? null : { position: this.#head.position, cause: "anchor" };
+  }
+
+  /** Takes the next row; gives what is wrong with it. */
+  add(row: ChainRow): ChainFault | null {
+    const position = this.#head.position + 1;
+    if (row.position !== position) return { position, cause: "gap" };
+    const cause = this.#causeIn(row);
+    if (cause !== null) return { position, cause };
+    this.#head = { position, hash: row.hash };
+    this.#rows += 1;
+    return null;
+  }
+
+  /** Call after the last row: whether the log reaches as far as was remembered. */
+  end(): ChainFault | null {
+    for (const position of this.#remembered.keys()) {
+      if (position > this.#head.position) return { position: this.#head.position + 1, cause: "end" };
+    }
+    return null;
+  }
+
+  #causeIn(row: ChainRow): ChainCause | null {
+    if (chainHash(this.#head.hash, row.position, row.kind, row.record) !== row.hash) return "hash";
+    if (!this.#matches(row)) return "anchor";
+    const requestId = requestIdOf(row.record);
+    if (requestId === null) return "unreadable";
+    return row.kind === "decision" ? this.#decide(requestId) : this.#settle(requestId);
+  }
+
+  #matches({ position, hash }: ChainLink): boolean {
+    return (this.#remembered.get(position) ?? []).every((known) => known === hash);
+  }
+
+  #decide(requestId: string): ChainCause | null {
+    if (this.#running.has(requestId) || this.#hasEnded(requestId)) return "duplicate";
+    this.#running.add(requestId);
+    return null;
+  }
+
+  #settle(requestId: string): ChainCause | null {
+    if (this.#hasEnded(requestId)) return "duplicate";
+    // What was pruned may hold the decision; from the very beginning there is no such excuse.
+    if (!this.#running.delete(requestId) && this.#fromGenesis) return "outcome_before_decision";
+    if (this.#ended.size >= ENDED_REMEMBERED) {
+      this.#endedBefore = this.#ended;
+      this.#ended = new Set();
+    }
+    this.#ended.add(requestId);
+    return null;
+  }
+
+  #hasEnded(requestId: string): boolean {
+    return this.#ended.has(requestId) || this.#endedBefore.has(requestId);
+  }
+}
+
+function requestIdOf(record: string): string | null {
+  try {
+    const value: unknown = JSON.parse(record);
+    const requestId: unknown = typeof value === "object" && value !== null ? Reflect.get(value, "requestId") : null;
+    return typeof requestId === "string" ? requestId : null;
+  } catch {
+    return null;
+  }
+}

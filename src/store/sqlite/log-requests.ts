@@ -1,0 +1,65 @@
+import { LARGEST_LOG_PAGE, type EvidenceLog, type LogRow, type Pruned } from "../evidence-log.ts";
+import { PruneScan } from "../prune-scan.ts";
+import type { WorkerLink } from "./worker-link.ts";
+
+/** Rows read at a time, so that writing waits for a few milliseconds at most. */
+const PAGE = 1_000;
+
+/** Rows deleted in one transaction; between two of them appends have their turn. */
+const DELETED_AT_ONCE = 500;
+
+/** The log's part of the port, as requests to the worker. */
+export function evidenceLog(link: WorkerLink): EvidenceLog {
+  return {
+    async head() {
+      return (await link.request({ operation: "evidence.head" }, "head")).head;
+    },
+    log: ({ after, limit }) => readLog(link, after, limit),
+    async anchors() {
+      return (await link.request({ operation: "evidence.anchors" }, "anchors")).anchors;
+    },
+    async anchor(now) {
+      return (await link.request({ operation: "evidence.anchor", now }, "anchor")).anchor;
+    },
+    prune: (before, now) => prune(link, before, now),
+  };
+}
+
+async function readLog(link: WorkerLink, after: number, limit: number): Promise<readonly LogRow[]> {
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > LARGEST_LOG_PAGE) {
+    throw new RangeError("limit: give a whole number from 1 to 10,000");
+  }
+  if (!Number.isSafeInteger(after) || after < 0) throw new RangeError("after: give a position, 0 for the whole log");
+  const read: LogRow[] = [];
+  for (;;) {
+    const page = Math.min(PAGE, limit - read.length);
+    const position = read.at(-1)?.position ?? after;
+    const { rows } = await link.request({ operation: "evidence.log", after: position, limit: page }, "log");
+    read.push(...rows);
+    if (rows.length < page || read.length >= limit) return read;
+  }
+}
+
+async function prune(link: WorkerLink, before: number, now: number): Promise<Pruned> {
+  // Requests of dead processes have ended too, but nobody may have said so yet.
+  for (let reaped = PAGE; reaped === PAGE;) {
+    reaped = (await link.request({ operation: "evidence.reap", limit: PAGE }, "count")).count;
+  }
+  const scan = new PruneScan(before);
+  for (let more = true; more;) {
+    const { rows, oldestOpen } = await link.request(
+      { operation: "evidence.scan", after: scan.end, limit: PAGE },
+      "scanned",
+    );
+    more = scan.take(rows, oldestOpen);
+  }
+  const { through } = scan;
+  if (through === 0) return { anchor: null, rows: 0 };
+  let deleted = 0;
+  for (let step = 1; step > 0; deleted += step) {
+    const request = { operation: "evidence.delete", through, limit: DELETED_AT_ONCE, now } as const;
+    step = (await link.request(request, "count")).count;
+  }
+  const { anchors } = await link.request({ operation: "evidence.anchors" }, "anchors");
+  return { anchor: anchors.find(({ position }) => position === through) ?? null, rows: deleted };
+}

@@ -1,0 +1,174 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, describe, expect, it } from "vitest";
+
+import { GENESIS } from "../../src/evidence/chain.ts";
+import type { DecisionRecord } from "../../src/evidence/record.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type Append } from "../../src/store/sqlite/evidence-queue.ts";
+import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
+import {
+  answerJson,
+  errorOf,
+  hello,
+  post,
+  sse,
+  startRouter,
+  startSse,
+  startUpstream,
+  tableOver,
+} from "../support/router.ts";
+import { startTestServer } from "../support/server.ts";
+import { temporaryFolder } from "../store/temporary-folder.ts";
+
+const streamed = { ...hello, stream: true };
+
+/** A router whose evidence is a real queue over `append`. */
+async function routerOver(append: Append, limits: Partial<typeof DEFAULT_EVIDENCE_LIMITS> = {}) {
+  const upstream = await startUpstream((response, { body }) => {
+    if (!body.includes('"stream":true')) answerJson(response);
+    else {
+      startSse(response);
+      response.end(`${sse({ choices: [] })}data: [DONE]\n\n`);
+    }
+  });
+  const queue = new EvidenceQueue(append, { ...DEFAULT_EVIDENCE_LIMITS, ...limits }, GENESIS);
+  const router = await startRouter({
+    table: tableOver([upstream]),
+    runtime: {
+      evidence: { decide: (record) => queue.decide(record), settle: (record) => queue.settle(record) },
+      evidenceStanding: () => queue.health(),
+      degraded: () => (queue.health().state === "ok" ? [] : ["evidence"]),
+    },
+  });
+  return { upstream, queue, router };
+}
+
+async function statusOf(router: { readonly url: string }): Promise<{ degraded: string[]; evidence: object }> {
+  return (await (await fetch(`${router.url}/status`)).json()) as { degraded: string[]; evidence: object };
+}
+
+async function expectRefusal(response: Response): Promise<void> {
+  expect([response.status, response.headers.get("retry-after")]).toEqual([503, "1"]);
+  expect(await errorOf(response)).toMatchObject({ code: "evidence_unavailable" });
+}
+
+describe("a store that does not answer", () => {
+  const never = (): Promise<never> => new Promise(() => {});
+
+  it.each([hello, streamed, { ...hello, model: "unknown" }])(
+    "is waited for no longer than a request lasts",
+    async (body) => {
+      const { router } = await routerOver(never, { maxWait: 60_000 });
+      const startedAt = performance.now();
+      await expectRefusal(await post(router, body, { "x-request-timeout-ms": "150" }));
+      expect(performance.now() - startedAt).toBeGreaterThan(140);
+      expect(performance.now() - startedAt).toBeLessThan(1_000);
+    },
+  );
+
+  it("is waited for no longer than the queue's bound; then requests are refused at once and no provider is called", async () => {
+    const { router, upstream } = await routerOver(never, { maxWait: 150 });
+    const [first, second] = await Promise.all([post(router, hello), post(router, streamed)]);
+    await expectRefusal(first);
+    await expectRefusal(second);
+    expect(upstream.calls.length).toBe(2);
+    const startedAt = performance.now();
+    await expectRefusal(await post(router, hello));
+    expect(performance.now() - startedAt).toBeLessThan(100);
+    expect(upstream.calls.length).toBe(2);
+    expect(await statusOf(router)).toMatchObject({
+      degraded: ["evidence"],
+      evidence: { state: "unavailable", waiting: 0, refused: 3, lost: 0, head: GENESIS },
+    });
+  });
+});
+
+describe("a disk that is full", () => {
+  it("refuses what cannot be recorded, keeps outcomes, and serves again when there is room", async () => {
+    const database = openDatabase(join(temporaryFolder(), "full.db"), 50);
+    const engine = new StoreEngine(database, () => {});
+    const failures = new Set<string>();
+    const append: Append = (decisions, outcomes) => {
+      const reply = engine.answer({ operation: "evidence.append", decisions, outcomes }, Date.now());
+      if (reply.kind === "appended") return Promise.resolve(reply);
+      failures.add(reply.kind === "failed" ? reply.description : reply.kind);
+      return Promise.reject(new Error("failed"));
+    };
+    const { router, queue, upstream } = await routerOver(append);
+    expect((await post(router, hello)).status).toBe(200);
+
+    database.exec("PRAGMA max_page_count = 1");
+    let answered = 1;
+    for (let response = await post(router, hello); ; response = await post(router, hello)) {
+      if (response.status !== 200) {
+        await expectRefusal(response);
+        break;
+      }
+      answered += 1;
+      expect(answered).toBeLessThan(200);
+    }
+    expect([...failures]).toEqual(["the disk is full; make room (SQLite result code 13)"]);
+    const calls = upstream.calls.length;
+    await expectRefusal(await post(router, streamed));
+    expect(upstream.calls.length).toBe(calls);
+    expect(await statusOf(router)).toMatchObject({ degraded: ["evidence"], evidence: { state: "unavailable" } });
+
+    database.exec("PRAGMA max_page_count = 100000");
+    expect((await post(router, hello)).status).toBe(200);
+    await queue.flush();
+    expect(await statusOf(router)).toMatchObject({ degraded: [], evidence: { state: "ok", waiting: 0 } });
+    const kept = database.prepare("SELECT kind, count(*) AS count FROM evidence_log GROUP BY kind").all();
+    expect(kept).toEqual([
+      { kind: "decision", count: answered + 1 },
+      { kind: "outcome", count: answered + 1 },
+    ]);
+    queue.close();
+    database.close();
+  });
+});
+
+describe("a whole server whose database another process holds", () => {
+  const held: DatabaseSync[] = [];
+  afterAll(() => held.forEach((database) => database.close()));
+
+  it(
+    "refuses and says so, and serves again afterwards; every answer has its decision",
+    { timeout: 20_000 },
+    async () => {
+      const { server, folder, key } = await startTestServer();
+      const text = await key("demo", ["inference"]);
+      const route = server.built.snapshot.decider.table.workspaces["demo"]?.approve.routes[0];
+      const ask = (): Promise<Response> =>
+        fetch(`${server.url}/v1/chat/completions`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${text}`, "content-type": "application/json" },
+          body: JSON.stringify({ model: route, messages: [{ role: "user", content: "Hello" }] }),
+        });
+      const served = [await ask()];
+      expect(served[0]?.status).toBe(200);
+      const other = new DatabaseSync(join(folder, "signalbox.db"));
+      held.push(other);
+      other.exec("BEGIN IMMEDIATE");
+      const startedAt = performance.now();
+      await expectRefusal(await ask());
+      expect(performance.now() - startedAt).toBeLessThan(3_000);
+      expect(await statusOf(server)).toMatchObject({ degraded: ["evidence"], evidence: { state: "unavailable" } });
+      expect((await fetch(`${server.adminUrl}/readyz`)).status).toBe(503);
+      other.exec("ROLLBACK");
+      served.push(await ask());
+      await server.store.evidence.flush();
+      const status = await statusOf(server);
+      expect(status).toMatchObject({
+        degraded: [],
+        evidence: { state: "ok", head: await server.store.evidence.head() },
+      });
+      expect((await fetch(`${server.adminUrl}/readyz`)).status).toBe(200);
+      const decided = (await server.store.evidence.read({ after: 0, limit: 100 })).map(
+        ({ decision }): DecisionRecord["requestId"] => decision.requestId,
+      );
+      expect(served.map((response) => response.status)).toEqual([200, 200]);
+      for (const response of served) expect(decided).toContain(response.headers.get("x-request-id"));
+    },
+  );
+});

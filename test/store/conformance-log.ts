@@ -1,0 +1,170 @@
+import { expect, it } from "vitest";
+
+import { chainHash, ChainVerifier, GENESIS, type ChainFault, type ChainLink } from "../../src/evidence/chain.ts";
+import { asWord } from "../../src/evidence/record.ts";
+import type { Store } from "../../src/store/port.ts";
+import { decisionRecord, outcomeRecord } from "./records.ts";
+
+/** What every engine does with the log behind the evidence: one chain, anchors, pruning. */
+export function evidenceLogLaws(store: () => Store): void {
+  it("has a head before its first row", async () => {
+    expect(await store().evidence.head()).toEqual(GENESIS);
+    expect(await store().evidence.log({ after: 0, limit: 10 })).toEqual([]);
+    expect(await store().evidence.anchors()).toEqual([]);
+    expect(await store().evidence.anchor(5)).toBeNull();
+    expect(await store().evidence.prune(Number.MAX_SAFE_INTEGER, 5)).toEqual({ anchor: null, rows: 0 });
+  });
+
+  it("chains every row to the one before, with the records' own text", async () => {
+    await store().evidence.decide(decisionRecord("r1", { workspace: asWord("grüße") }));
+    await store().evidence.decide(decisionRecord("r2"));
+    await end(store(), "r2");
+    await end(store(), "r1");
+    const rows = await store().evidence.log({ after: 0, limit: 10 });
+    expect(rows.map(({ position, kind, record }) => [position, kind, record])).toEqual([
+      [1, "decision", JSON.stringify(decisionRecord("r1", { workspace: asWord("grüße") }))],
+      [2, "decision", JSON.stringify(decisionRecord("r2"))],
+      [3, "outcome", JSON.stringify(outcomeRecord("r2"))],
+      [4, "outcome", JSON.stringify(outcomeRecord("r1"))],
+    ]);
+    let { hash } = GENESIS;
+    for (const row of rows) {
+      hash = chainHash(hash, row.position, row.kind, row.record);
+      expect(row.hash).toBe(hash);
+    }
+    expect(await store().evidence.head()).toEqual({ position: 4, hash });
+    expect(store().evidence.health().head).toEqual({ position: 4, hash });
+  });
+
+  it("says the decision's position as an entry's sequence number", async () => {
+    await request(store(), "r1");
+    await request(store(), "r2");
+    const entries = await store().evidence.read({ after: 0, limit: 10 });
+    expect(entries.map(({ sequence }) => sequence)).toEqual([1, 3]);
+  });
+
+  it("gives no position to what is dropped", async () => {
+    await request(store(), "r1");
+    await Promise.allSettled(["r1", "r2"].map((id) => store().evidence.decide(decisionRecord(id))));
+    store().evidence.settle(outcomeRecord("r1", "failed"));
+    store().evidence.settle(outcomeRecord("nobody"));
+    await store().evidence.flush();
+    expect((await store().evidence.head()).position).toBe(3);
+    expect(await fault(store())).toBeNull();
+  });
+
+  it("keeps one chain under load", async () => {
+    await Promise.all(Array.from({ length: 400 }, (_, index) => request(store(), `r${index}`)));
+    expect((await store().evidence.head()).position).toBe(800);
+    expect(await fault(store())).toBeNull();
+  });
+
+  it("reads the log by position, in order, up to the limit, over more than one page", async () => {
+    await Promise.all(
+      Array.from({ length: 1_203 }, (_, index) => store().evidence.decide(decisionRecord(`r${index}`))),
+    );
+    const positions = async (after: number, limit: number): Promise<number[]> =>
+      (await store().evidence.log({ after, limit })).map(({ position }) => position);
+    expect(await positions(0, 10_000)).toEqual(Array.from({ length: 1_203 }, (_, index) => index + 1));
+    expect(await positions(1_200, 2)).toEqual([1_201, 1_202]);
+    expect(await positions(1_203, 2)).toEqual([]);
+  });
+
+  it.each([
+    { after: 0, limit: 0 },
+    { after: 0, limit: 10_001 },
+    { after: 0.5, limit: 1 },
+    { after: -1, limit: 1 },
+  ])("refuses to read the log with %o", async (query) => {
+    await expect(store().evidence.log(query)).rejects.toThrow(RangeError);
+  });
+
+  it("remembers the head as an anchor, once for one position", async () => {
+    await request(store(), "r1");
+    const { position, hash } = await store().evidence.head();
+    expect(await store().evidence.anchor(5)).toEqual({ position, hash, at: 5 });
+    expect(await store().evidence.anchor(6)).toEqual({ position, hash, at: 5 });
+    await request(store(), "r2");
+    expect(await store().evidence.anchor(7)).toMatchObject({ position: 4, at: 7 });
+    expect((await store().evidence.anchors()).map((anchor) => anchor.position)).toEqual([2, 4]);
+  });
+
+  it("prunes what is older, and the rest verifies from the anchor", async () => {
+    for (let number = 1; number <= 5; number += 1) await request(store(), `r${number}`, number * 1_000);
+    const whole = await store().evidence.log({ after: 0, limit: 10 });
+    const pruned = await store().evidence.prune(3_000, 99);
+    expect(pruned).toEqual({ anchor: { position: 4, hash: whole[3]?.hash, at: 99 }, rows: 4 });
+    expect(await store().evidence.log({ after: 0, limit: 10 })).toEqual(whole.slice(4));
+    expect(await store().evidence.anchors()).toEqual([pruned.anchor]);
+    expect(await ids(store())).toEqual(["r3", "r4", "r5"]);
+    expect(await fault(store())).toBeNull();
+    await request(store(), "r6", 6_000);
+    expect((await store().evidence.head()).position).toBe(12);
+    expect(await store().evidence.prune(3_000, 100)).toEqual({ anchor: null, rows: 0 });
+    expect(await store().evidence.prune(4_000, 101)).toMatchObject({ anchor: { position: 6, at: 101 }, rows: 2 });
+    expect((await store().evidence.anchors()).map(({ position }) => position)).toEqual([4, 6]);
+    expect(await fault(store())).toBeNull();
+  });
+
+  it("keeps its head and its numbers over a prune of everything", async () => {
+    await request(store(), "r1", 1_000);
+    const head = await store().evidence.head();
+    expect(await store().evidence.prune(2_000, 5)).toMatchObject({ rows: 2 });
+    expect(await store().evidence.head()).toEqual(head);
+    expect(await store().evidence.anchor(6)).toEqual({ ...head, at: 5 });
+    await request(store(), "r2", 3_000);
+    expect((await store().evidence.log({ after: 0, limit: 10 })).map(({ position }) => position)).toEqual([3, 4]);
+    expect(await fault(store())).toBeNull();
+  });
+
+  it("never parts a decision from its outcome, and keeps what still runs with all that follows", async () => {
+    await request(store(), "r1", 1_000);
+    await store().evidence.decide(decisionRecord("r2", { at: 1_100 }));
+    await request(store(), "r3", 1_200);
+    await end(store(), "r2", 9_000);
+    await store().evidence.decide(decisionRecord("r4", { at: 1_300 }));
+    await request(store(), "r5", 1_400);
+    expect(await store().evidence.prune(2_000, 5)).toMatchObject({ anchor: { position: 2 }, rows: 2 });
+    expect(await ids(store())).toEqual(["r2", "r3", "r4", "r5"]);
+    expect(await store().evidence.prune(10_000, 6)).toMatchObject({ anchor: { position: 6 }, rows: 4 });
+    expect(await ids(store())).toEqual(["r4", "r5"]);
+  });
+
+  it("prunes thousands of rows, and writes meanwhile", async () => {
+    await Promise.all(Array.from({ length: 1_500 }, (_, index) => request(store(), `r${index}`, 1_000)));
+    const pruning = store().evidence.prune(2_000, 5);
+    await request(store(), "meanwhile", 3_000);
+    expect(await pruning).toMatchObject({ anchor: { position: 3_000 }, rows: 3_000 });
+    expect(await ids(store())).toEqual(["meanwhile"]);
+    expect(await fault(store())).toBeNull();
+  });
+}
+
+async function end(store: Store, id: string, at?: number): Promise<void> {
+  store.evidence.settle({ ...outcomeRecord(id), ...(at === undefined ? {} : { at }) });
+  await store.evidence.flush();
+}
+
+/** A decision and its outcome. @param at of both, milliseconds since the epoch */
+async function request(store: Store, id: string, at?: number): Promise<void> {
+  await store.evidence.decide(decisionRecord(id, at === undefined ? {} : { at }));
+  await end(store, id, at);
+}
+
+async function ids(store: Store): Promise<string[]> {
+  return (await store.evidence.read({ after: 0, limit: 100 })).map(({ decision }) => decision.requestId);
+}
+
+/** What is wrong with the store's log; `null` when it verifies up to its head. */
+export async function fault(store: Store): Promise<ChainFault | null> {
+  const rows = await store.evidence.log({ after: 0, limit: 10_000 });
+  const anchors: readonly ChainLink[] = await store.evidence.anchors();
+  const first = rows[0]?.position ?? 1;
+  const from = anchors.find(({ position }) => position === first - 1) ?? GENESIS;
+  const verifier = new ChainVerifier({ from, remembered: [...anchors, await store.evidence.head()] });
+  for (const row of rows) {
+    const found = verifier.add(row);
+    if (found !== null) return found;
+  }
+  return verifier.end();
+}

@@ -1,0 +1,95 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, it } from "vitest";
+
+import { asWord, type DecisionRecord, type OutcomeRecord } from "../../src/evidence/record.ts";
+import type { Store } from "../../src/store/port.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { fault } from "./conformance-log.ts";
+import { decisionRecord, outcomeRecord } from "./records.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+/** As `sqlite/database.ts` writes it. */
+const APPLICATION_ID = 0x53_42_58_31;
+
+/** A file as the version before the log left it. */
+function oldFile(entries: readonly (readonly [DecisionRecord, OutcomeRecord | null])[]): string {
+  const path = join(temporaryFolder(), "signalbox.db");
+  const database = new DatabaseSync(path);
+  database.exec(`PRAGMA journal_mode = WAL; PRAGMA application_id = ${APPLICATION_ID}`);
+  database.exec(
+    "CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT",
+  );
+  for (const { version, name, sql } of MIGRATIONS.filter((migration) => migration.version <= 3)) {
+    if (typeof sql !== "string") throw new Error("the first versions are statements only");
+    database.exec(sql);
+    database.prepare("INSERT INTO migrations VALUES (?, ?, 0)").run(version, name);
+  }
+  database.exec("INSERT INTO processes (started_at, seen_at, ended_at) VALUES (1, 50, 60)");
+  const decide = database.prepare(
+    "INSERT INTO decisions (process, at, request_id, workspace, record) VALUES (1, ?, ?, ?, ?)",
+  );
+  const settle = database.prepare("INSERT INTO outcomes (decision, record) VALUES (?, ?)");
+  for (const [decision, outcome] of entries) {
+    const { at, requestId, workspace } = decision;
+    const { lastInsertRowid } = decide.run(Math.trunc(at), requestId, workspace, JSON.stringify(decision));
+    if (outcome !== null) settle.run(lastInsertRowid, JSON.stringify(outcome));
+  }
+  database.close();
+  return path;
+}
+
+async function reopened<Result>(path: string, work: (store: Store) => Promise<Result>): Promise<Result> {
+  const store = await openSqliteStore({ path });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+it("takes the evidence of older files over into the chain, in its order and to the letter", async () => {
+  const [first, second, third] = ["r1", "r2", "r3"].map((id) => decisionRecord(id, { workspace: asWord("beta") }));
+  if (first === undefined || second === undefined || third === undefined) throw new Error("three records");
+  const ended: OutcomeRecord = { ...outcomeRecord("r1"), at: 1_795_000_000_900.75 };
+  const path = oldFile([
+    [first, ended],
+    [second, null],
+    [third, outcomeRecord("r3", "failed")],
+  ]);
+  await reopened(path, async (store) => {
+    const rows = await store.evidence.log({ after: 0, limit: 10 });
+    expect(rows.map(({ position, kind, record }) => [position, kind, record])).toEqual([
+      [1, "decision", JSON.stringify(first)],
+      [2, "outcome", JSON.stringify(ended)],
+      [3, "decision", JSON.stringify(second)],
+      [4, "decision", JSON.stringify(third)],
+      [5, "outcome", JSON.stringify(outcomeRecord("r3", "failed"))],
+    ]);
+    expect(await fault(store)).toBeNull();
+    const entries = await store.evidence.read({ after: 0, limit: 10, workspace: "beta" });
+    expect(entries.map(({ outcome }) => outcome?.terminal)).toEqual(["completed", "unknown", "failed"]);
+    // The decision of the process that died is found as open, and ended by pruning.
+    await store.evidence.prune(0, 7);
+    expect((await store.evidence.head()).position).toBe(6);
+    await store.evidence.decide(decisionRecord("r4"));
+    expect(await fault(store)).toBeNull();
+  });
+  const database = new DatabaseSync(path);
+  const tables = database.prepare("SELECT name FROM sqlite_schema WHERE name IN ('decisions', 'outcomes')").all();
+  database.close();
+  expect(tables).toEqual([]);
+});
+
+it("leaves an older file as it was when it cannot be taken over", async () => {
+  const path = oldFile([[decisionRecord("r1"), outcomeRecord("r1")]]);
+  const spoil = new DatabaseSync(path);
+  spoil.exec("CREATE TABLE evidence_anchors (a)");
+  spoil.close();
+  await expect(openSqliteStore({ path })).rejects.toThrow("could not be opened");
+  const database = new DatabaseSync(path);
+  expect(database.prepare("SELECT count(*) AS count FROM outcomes").get()).toEqual({ count: 1 });
+  expect(database.prepare("SELECT max(version) AS version FROM migrations").get()).toEqual({ version: 3 });
+  database.close();
+});
