@@ -15,6 +15,7 @@ import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { listenFailure, type AddressFlags } from "../terminal/listening.ts";
 import type { ServeOptions } from "./options.ts";
+import { startRetention, type Retention } from "./retention.ts";
 import { buildSnapshot, type BuiltSnapshot } from "./snapshots.ts";
 
 /** A running server: what `signalbox serve` starts, and what tests start in their own process. */
@@ -73,6 +74,8 @@ async function open(
 ): Promise<Started> {
   const store = await openSqliteStore({ path: options.database });
   opened.add(() => store.close());
+  const retention = startRetention(store.evidence, options.evidenceRetention ?? null, Date.now);
+  opened.add(() => Promise.resolve(retention.stop()));
   const pools = new ConnectionPools();
   const mock = lazyMock();
   opened.add(mock.close);
@@ -94,7 +97,7 @@ async function open(
   opened.add(keys.close);
   const snapshots = new SnapshotHolder(built.snapshot);
   const state = { accepting: true, reloadFailed: false };
-  const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, limits });
+  const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, retention, limits });
   const stopProbes = startProber(runtime.places, () => {
     const { decider, connections } = snapshots.current;
     return { table: decider.table, connections };
@@ -159,6 +162,7 @@ interface RuntimeParts {
   readonly keys: OpenKeyRing;
   readonly snapshots: SnapshotHolder;
   readonly state: { readonly accepting: boolean; readonly reloadFailed: boolean };
+  readonly retention: Retention;
   readonly limits: Partial<ServerLimits>;
 }
 
@@ -185,6 +189,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     degraded: () => [
       ...(state.reloadFailed ? ["reload_failed"] : []),
       ...(store.evidence.health().state === "ok" ? [] : ["evidence"]),
+      ...(parts.retention.failed() ? ["evidence_retention"] : []),
     ],
     accepting: () => state.accepting,
   };
