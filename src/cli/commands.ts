@@ -23,7 +23,7 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly loa
   },
   evidence: {
     summary: "read what was decided and how it ended",
-    load: async () => (await import("./evidence.ts")).evidence,
+    load: async () => (await import("./evidence/evidence.ts")).evidence,
   },
   mock: { summary: "run a simulated provider", load: async () => (await import("./mock.ts")).mock },
 };

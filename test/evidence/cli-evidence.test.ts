@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 
-import { evidence } from "../../src/cli/evidence.ts";
+import { evidence } from "../../src/cli/evidence/evidence.ts";
 import { asWord } from "../../src/evidence/record.ts";
 import type { EvidenceEntry, Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
@@ -83,11 +83,21 @@ describe("evidence tail", () => {
   });
 
   it.each([
-    [[], "command: give tail"],
+    [[], "command: is missing"],
     [["head"], "command: give tail"],
     [["tail", "--limit", "0"], "--limit: give a whole number from 1 to 10000"],
     [["tail", "--limit", "10001"], "--limit: give a whole number"],
     [["tail", "--limit", "many"], "--limit: give a whole number"],
+    [["tail", "--yes"], "--yes: is no flag of tail"],
+    [["verify", "--follow"], "--follow: is no flag of verify"],
+    [["verify", "--expect-head", "1"], "--expect-head: give POSITION:HASH"],
+    [["verify", "--anchor", "x:y"], "--anchor: give POSITION:HASH"],
+    [["export", "--after", "-1"], "--after: "],
+    [["export", "--until", "many"], "--until: give a position"],
+    [["prune"], "--before: is missing"],
+    [["prune", "--before", "soon"], "--before: give a day"],
+    [["prune", "--before", "2026-10-01"], "--yes: is missing; requests that ended before 2026-10-01T00:00:00.000Z"],
+    [["prune", "--before", "2999-01-01", "--yes"], "--before: is in the future"],
     [["tail", "--nothing"], "--nothing: there is no such flag"],
   ])("refuses %j with exit 2", async (argv, complaint) => {
     const { code, stderr } = await run(...argv);

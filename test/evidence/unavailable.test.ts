@@ -136,8 +136,9 @@ describe("a whole server whose database another process holds", () => {
     "refuses and says so, and serves again afterwards; every answer has its decision",
     { timeout: 20_000 },
     async () => {
-      const { server, folder, key } = await startTestServer();
-      const text = await key("demo", ["inference"]);
+      const whole = await startTestServer();
+      const { server, folder } = whole;
+      const text = await whole.key("demo", ["inference"]);
       const route = server.built.snapshot.decider.table.workspaces["demo"]?.approve.routes[0];
       const ask = (): Promise<Response> =>
         fetch(`${server.url}/v1/chat/completions`, {

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { readArguments, readPort } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { readRetention } from "./retention.ts";
 import { databasePath } from "../terminal/open-store.ts";
 
 /** How one server is to run; every member has been checked. */
@@ -18,7 +19,11 @@ export interface ServeOptions {
   /** Reload when a file of the configuration changes. */
   readonly watch: boolean;
   readonly cacheDirectory: string;
+  /** How long evidence is kept, milliseconds; `null` or absent: for ever. */
+  readonly evidenceRetention?: number | null;
 }
+
+const RETENTION_VARIABLE = "SIGNALBOX_EVIDENCE_RETENTION_DAYS";
 
 export const SERVE_HELP = `Usage: signalbox serve [options]
 
@@ -32,6 +37,8 @@ Serves the routes and policies of a folder.
   --admin-port PORT   its port; 0 takes a free one (default: the public port + 1, or 0)
   --drain SECONDS     longest wait for requests in flight when stopped (default: 30)
   --cache DIRECTORY   compiled policies (default: .signalbox/cache)
+  --evidence-retention DAYS
+                      delete older evidence, hourly (default: $SIGNALBOX_EVIDENCE_RETENTION_DAYS or keep for ever)
   --no-watch          do not reload when a file changes; SIGHUP always reloads
   --demo              make a key of one day for the workspace demo and print a request to paste
   --help              this text
@@ -50,6 +57,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     "admin-port": { type: "string" },
     drain: { type: "string", default: "30" },
     cache: { type: "string", default: ".signalbox/cache" },
+    "evidence-retention": { type: "string" },
     "no-watch": { type: "boolean", default: false },
     demo: { type: "boolean", default: false },
   });
@@ -70,5 +78,8 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     drain: drain * 1000,
     watch: !values["no-watch"],
     cacheDirectory: resolve(io.cwd, values.cache),
+    evidenceRetention:
+      readRetention(values["evidence-retention"], "--evidence-retention") ??
+      readRetention(io.environment[RETENTION_VARIABLE], RETENTION_VARIABLE),
   };
 }

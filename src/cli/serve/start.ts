@@ -16,6 +16,7 @@ import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { listenFailure, type AddressFlags } from "../terminal/listening.ts";
 import type { ServeOptions } from "./options.ts";
+import { startRetention, type Retention } from "./retention.ts";
 import { ServerMetrics } from "./server-metrics.ts";
 import { buildSnapshot, type BuiltSnapshot } from "./snapshots.ts";
 
@@ -75,6 +76,8 @@ async function open(
 ): Promise<Started> {
   const store = await openSqliteStore({ path: options.database });
   opened.add(() => store.close());
+  const retention = startRetention(store.evidence, options.evidenceRetention ?? null, Date.now);
+  opened.add(() => Promise.resolve(retention.stop()));
   const pools = new ConnectionPools();
   const mock = lazyMock();
   opened.add(mock.close);
@@ -97,7 +100,7 @@ async function open(
   const snapshots = new SnapshotHolder(built.snapshot);
   const state = { accepting: true, reloadFailed: false };
   const metrics = new ServerMetrics();
-  const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, limits, metrics });
+  const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, retention, limits, metrics });
   const stopMetrics = metrics.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version });
   opened.add(() => Promise.resolve(stopMetrics()));
   const stopProbes = startProber(runtime.places, () => {
@@ -164,6 +167,7 @@ interface RuntimeParts {
   readonly keys: OpenKeyRing;
   readonly snapshots: SnapshotHolder;
   readonly state: { readonly accepting: boolean; readonly reloadFailed: boolean };
+  readonly retention: Retention;
   readonly limits: Partial<ServerLimits>;
   readonly metrics: ServerMetrics;
 }
@@ -194,6 +198,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     degraded: () => [
       ...(state.reloadFailed ? ["reload_failed"] : []),
       ...(store.evidence.health().state === "ok" ? [] : ["evidence"]),
+      ...(parts.retention.failed() ? ["evidence_retention"] : []),
     ],
     accepting: () => state.accepting,
   };

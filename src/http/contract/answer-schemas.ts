@@ -230,7 +230,7 @@ export const STATUS = {
     table_sha256: text,
     policy_revisions: { type: "object" },
     uptime_seconds: { type: "number", minimum: 0 },
-    degraded: { ...texts, description: "`reload_failed`, `evidence`; empty when all is well." },
+    degraded: { ...texts, description: "`reload_failed`, `evidence`, `evidence_retention`; empty when all is well." },
     evidence: {
       type: "object",
       description: "The store of decisions and outcomes, as this process sees it.",

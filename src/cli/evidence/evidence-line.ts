@@ -1,4 +1,4 @@
-import type { EvidenceEntry } from "../store/port.ts";
+import type { EvidenceEntry } from "../../store/port.ts";
 
 /** One request on one line; `-` where there is nothing to say. */
 export function formatEntry({ decision, outcome }: EvidenceEntry): string {

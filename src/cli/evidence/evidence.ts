@@ -1,0 +1,182 @@
+import { resolve } from "node:path";
+
+import type { EvidenceStore } from "../../store/port.ts";
+import { onlyArgument, readArguments, readTime, required } from "../terminal/arguments.ts";
+import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { databasePath, withStore } from "../terminal/open-store.ts";
+import { runCommand } from "../terminal/run.ts";
+import { exportLog } from "./export.ts";
+import { formatLink, readLink, readPosition } from "./links.ts";
+import { tail } from "./tail.ts";
+import { verifyFile } from "./verify-file.ts";
+import { verifyLog } from "./verify.ts";
+
+const HELP = `Usage: signalbox evidence <command> [flags]
+
+Reads and keeps the evidence: what was decided about every request and how it ended. It holds no text of requests or
+answers. docs/evidence.md tells more.
+
+Commands
+  tail              Prints the newest requests, one line each: time, request id, workspace, operation,
+                    route -> provider/region, outcome, status, reason, tokens in+out, milliseconds.
+  verify            Verifies the chain of the whole log, or of an export.
+  export            Writes the log as JSON lines that anybody can verify.
+  anchor            Remembers the newest row and prints it as POSITION:HASH; note it elsewhere.
+  prune             Deletes what is older than a date; what remains verifies from an anchor.
+
+Flags of tail
+  --limit N         How many, 1 to 10000. Default: 20.
+  --workspace W     Only this workspace.
+  --follow, -f      Goes on with new requests, each once it has ended, until interrupted.
+  --json            One JSON object a line: sequence, decision, outcome.
+
+Flags of verify
+  --expect-head P:H The chain must have this hash at this position; a longer log is well. May be repeated.
+  --anchor P:H      The same, for anchors that were noted elsewhere. May be repeated.
+  --file FILE       An export instead of the database.
+
+Flags of export
+  --after N         Only rows after this position.
+  --until N         Only rows up to this position. Default: the newest.
+  --workspace W     Only rows of this workspace: a selection, in which a missing row does not show.
+  --output FILE     A new file instead of stdout.
+
+Flags of prune
+  --before DATE     A day such as 2026-10-01 (UTC), or an RFC 3339 time. Required.
+  --yes             Deletes; without it nothing is done.
+
+Flags of all
+  --database PATH   Default: SIGNALBOX_DATABASE, else .signalbox/signalbox.db.
+
+Exit codes: 0 done, 1 not done or not verified, 2 the command line cannot be used.
+`;
+
+const FLAGS = {
+  help: { type: "boolean", short: "h" },
+  json: { type: "boolean" },
+  follow: { type: "boolean", short: "f" },
+  yes: { type: "boolean" },
+  database: { type: "string" },
+  workspace: { type: "string" },
+  limit: { type: "string" },
+  after: { type: "string" },
+  until: { type: "string" },
+  before: { type: "string" },
+  output: { type: "string" },
+  file: { type: "string" },
+  "expect-head": { type: "string", multiple: true },
+  anchor: { type: "string", multiple: true },
+} as const;
+
+type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
+type FlagName = keyof typeof FLAGS;
+
+interface Command {
+  readonly flags: readonly FlagName[];
+  readonly run: (values: Values, io: CommandIo) => Promise<number>;
+}
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  tail: { flags: ["limit", "workspace", "follow", "json"], run: runTail },
+  verify: { flags: ["expect-head", "anchor", "file"], run: runVerify },
+  export: { flags: ["after", "until", "workspace", "output"], run: runExport },
+  anchor: { flags: [], run: runAnchor },
+  prune: { flags: ["before", "yes"], run: runPrune },
+};
+
+/** `signalbox evidence`; gives the exit code. */
+export function evidence(argv: readonly string[], io: CommandIo): Promise<number> {
+  return runCommand("evidence", io, async () => {
+    const { values, positionals } = readArguments(argv, FLAGS);
+    if (values.help === true) {
+      io.stdout(HELP);
+      return EXIT.ok;
+    }
+    const name = onlyArgument(positionals, "command");
+    const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+    if (command === undefined) throw new UsageError(`command: give ${Object.keys(COMMANDS).join(", ")}`);
+    for (const flag of Object.keys(values)) {
+      if (flag !== "database" && !command.flags.some((known) => known === flag)) {
+        throw new UsageError(`--${flag}: is no flag of ${name}`);
+      }
+    }
+    return command.run(values, io);
+  });
+}
+
+function withEvidence<Result>(
+  values: Values,
+  io: CommandIo,
+  work: (evidence: EvidenceStore) => Promise<Result>,
+): Promise<Result> {
+  return withStore(databasePath(values.database, io), false, (store) => work(store.evidence));
+}
+
+async function runTail(values: Values, io: CommandIo): Promise<number> {
+  const options = {
+    limit: readLimit(values.limit),
+    workspace: values.workspace === undefined ? {} : { workspace: values.workspace },
+    json: values.json === true,
+    follow: values.follow === true,
+  };
+  await withEvidence(values, io, (store) => tail(store, options, io));
+  return EXIT.ok;
+}
+
+async function runVerify(values: Values, io: CommandIo): Promise<number> {
+  const noted = [
+    ...(values["expect-head"] ?? []).map((text) => readLink(text, "--expect-head")),
+    ...(values.anchor ?? []).map((text) => readLink(text, "--anchor")),
+  ];
+  if (values.file !== undefined) return verifyFile(resolve(io.cwd, values.file), noted, io);
+  return withEvidence(values, io, (store) => verifyLog(store, noted, io));
+}
+
+async function runExport(values: Values, io: CommandIo): Promise<number> {
+  const options = {
+    after: values.after === undefined ? null : readPosition(values.after, "--after"),
+    until: values.until === undefined ? null : readPosition(values.until, "--until"),
+    workspace: values.workspace ?? null,
+    output: values.output === undefined ? null : resolve(io.cwd, values.output),
+  };
+  await withEvidence(values, io, (store) => exportLog(store, options, io));
+  return EXIT.ok;
+}
+
+async function runAnchor(values: Values, io: CommandIo): Promise<number> {
+  const anchor = await withEvidence(values, io, (store) => store.anchor(Date.now()));
+  if (anchor === null) io.stderr("signalbox evidence: the log is empty; there is nothing to remember yet\n");
+  else io.stdout(`${formatLink(anchor)}\n`);
+  return anchor === null ? EXIT.failed : EXIT.ok;
+}
+
+async function runPrune(values: Values, io: CommandIo): Promise<number> {
+  const now = Date.now();
+  const before = readBefore(required(values.before, "--before", "2026-10-01"), now);
+  if (values.yes !== true) {
+    throw new UsageError(
+      `--yes: is missing; requests that ended before ${new Date(before).toISOString()} are deleted for good`,
+    );
+  }
+  const { anchor, rows } = await withEvidence(values, io, (store) => store.prune(before, now));
+  io.stdout(
+    anchor === null
+      ? "nothing to delete\n"
+      : `deleted ${rows} rows; the log begins after anchor ${formatLink(anchor)}\n`,
+  );
+  return EXIT.ok;
+}
+
+function readBefore(text: string, now: number): number {
+  const before = readTime(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text);
+  if (before === null) throw new UsageError("--before: give a day such as 2026-10-01, or an RFC 3339 time");
+  if (before > now) throw new UsageError("--before: is in the future; give a time that has passed");
+  return before;
+}
+
+function readLimit(text: string | undefined): number {
+  if (text === undefined) return 20;
+  const limit = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > 10_000) throw new UsageError("--limit: give a whole number from 1 to 10000");
+  return limit;
+}

@@ -1,0 +1,111 @@
+import { closeSync, openSync, writeSync } from "node:fs";
+
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { GENESIS, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
+import type { EvidenceLog } from "../../store/evidence-log.ts";
+import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { formatHeader, formatRow } from "./export-line.ts";
+import { startOf, walkLog } from "./walk-log.ts";
+
+export interface ExportOptions {
+  /** Rows after this position; `null` for all that there are. */
+  readonly after: number | null;
+  /** The last position; `null` for the newest when the export begins. */
+  readonly until: number | null;
+  readonly workspace: string | null;
+  /** A file that does not exist yet; `null` for stdout. */
+  readonly output: string | null;
+}
+
+/**
+ * Writes rows of the log, a line each, below one line that says what they are.
+ *
+ * @throws {UsageError} for positions that the log does not have. @throws {CommandError} when it cannot be written.
+ */
+export async function exportLog(log: EvidenceLog, options: ExportOptions, io: CommandIo): Promise<void> {
+  const from = await exportStart(log, options.after);
+  const to = await exportEnd(log, options.until, from);
+  const sink = options.output === null ? { write: io.stdout, close: () => {} } : openSink(options.output);
+  try {
+    sink.write(`${formatHeader({ from, to, workspace: options.workspace })}\n`);
+    const selection = new Selection(options.workspace);
+    let previous = from;
+    for await (const row of walkLog(log, from.position)) {
+      if (row.position > to.position) break;
+      if (row.position !== previous.position + 1) throw interrupted(previous.position + 1);
+      // A line is a row only as long as no record has a second line; ours never have.
+      if (row.record.includes("\n")) throw interrupted(row.position);
+      if (selection.takes(row)) sink.write(`${formatRow({ ...row, previous: previous.hash })}\n`);
+      previous = row;
+    }
+    if (previous.position !== to.position) throw interrupted(previous.position + 1);
+  } finally {
+    sink.close();
+  }
+}
+
+async function exportStart(log: EvidenceLog, after: number | null): Promise<ChainLink> {
+  const { from } = await startOf(log);
+  if (after === null || after === from.position) return from;
+  if (after < from.position) {
+    throw new UsageError(`--after: rows up to ${from.position} were pruned; give that position, or leave it out`);
+  }
+  return rowAt(log, after, "--after");
+}
+
+async function exportEnd(log: EvidenceLog, until: number | null, from: ChainLink): Promise<ChainLink> {
+  if (until === null) return log.head();
+  if (until < from.position) throw new UsageError("--until: is before the export's beginning");
+  return until === from.position ? from : rowAt(log, until, "--until");
+}
+
+async function rowAt(log: EvidenceLog, position: number, flag: string): Promise<ChainLink> {
+  if (position === 0) return GENESIS;
+  const [row] = await log.log({ after: position - 1, limit: 1 });
+  if (row?.position !== position) throw new UsageError(`${flag}: the log has no row ${position}`);
+  return row;
+}
+
+/** Rows of one workspace; an outcome belongs where its decision does, and does not say so itself. */
+class Selection {
+  readonly #workspace: string | null;
+  readonly #running = new Set<JsonValue | undefined>();
+
+  constructor(workspace: string | null) {
+    this.#workspace = workspace;
+  }
+
+  takes({ position, kind, record }: ChainRow): boolean {
+    if (this.#workspace === null) return true;
+    const { requestId, workspace } = facts(position, record);
+    if (kind === "outcome") return this.#running.delete(requestId);
+    if (workspace !== this.#workspace) return false;
+    this.#running.add(requestId);
+    return true;
+  }
+}
+
+function facts(position: number, record: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(record);
+    if (isJsonObject(value)) return value;
+  } catch {
+    // Said below, without the error: it quotes the text.
+  }
+  throw interrupted(position);
+}
+
+function openSink(path: string): { readonly write: (text: string) => void; readonly close: () => void } {
+  try {
+    const file = openSync(path, "wx", 0o600);
+    return { write: (text) => void writeSync(file, text), close: () => closeSync(file) };
+  } catch {
+    throw new CommandError("--output: the file exists already, or cannot be made; give the path of a new file");
+  }
+}
+
+function interrupted(position: number): CommandError {
+  return new CommandError(
+    `the export ends before position ${position}: rows were pruned meanwhile, or the log is damaged; run "signalbox evidence verify"`,
+  );
+}

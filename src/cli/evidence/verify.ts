@@ -1,0 +1,90 @@
+import { ChainVerifier, type ChainCause, type ChainFault, type ChainLink } from "../../evidence/chain.ts";
+import type { EvidenceAnchor, EvidenceLog } from "../../store/evidence-log.ts";
+import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
+import { formatLink } from "./links.ts";
+import { startOf, walkLog } from "./walk-log.ts";
+
+const CAUSES: Readonly<Record<ChainCause, string>> = {
+  gap: "a row is missing here, or stands in another place",
+  hash: "the row, or the one before it, is not what was written",
+  unreadable: "the row holds no record with a request id",
+  duplicate: "the request has such a row already",
+  outcome_before_decision: "an outcome without a decision before it",
+  anchor: "the chain is not the one that was remembered at this position",
+  end: "the log ends before a position that was remembered",
+};
+
+/** One line for people. */
+export function describeFault({ position, cause }: ChainFault): string {
+  return `does not verify at position ${position}: ${CAUSES[cause]} (${cause})`;
+}
+
+/** A prune while the log is read takes rows away in front of the reader; it then begins again behind them. */
+const RESTARTS = 5;
+
+/**
+ * Verifies the whole log and prints what it found.
+ *
+ * @param noted places in the chain that were noted elsewhere
+ * @throws {CommandError} when a noted place was pruned and is not among the anchors, so that it cannot be checked
+ */
+export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[], io: CommandIo): Promise<number> {
+  for (let attempt = 1; ; attempt += 1) {
+    const { from, anchors } = await startOf(log);
+    const verifier = new ChainVerifier({ from, remembered: [...anchors, ...noted] });
+    const fault = checkNoted(from, anchors, noted) ?? (await verifyRows(verifier, walkLog(log, from.position)));
+    if (fault === null) {
+      io.stdout(summary(from, verifier, anchors));
+      return EXIT.ok;
+    }
+    const wasPruned = fault.cause === "gap" && (await startOf(log)).from.position > from.position;
+    if (!wasPruned || attempt === RESTARTS) {
+      io.stderr(`signalbox evidence: the log ${describeFault(fault)}\n`);
+      return EXIT.failed;
+    }
+  }
+}
+
+/** Feeds the rows and says what is wrong first. */
+export async function verifyRows(
+  verifier: ChainVerifier,
+  rows: AsyncIterable<Parameters<ChainVerifier["add"]>[0]>,
+): Promise<ChainFault | null> {
+  const begun = verifier.begin();
+  if (begun !== null) return begun;
+  for await (const row of rows) {
+    const fault = verifier.add(row);
+    if (fault !== null) return fault;
+  }
+  return verifier.end();
+}
+
+/** What was noted of rows that are gone can only be compared with the anchors. */
+function checkNoted(
+  from: ChainLink,
+  anchors: readonly EvidenceAnchor[],
+  noted: readonly ChainLink[],
+): ChainFault | null {
+  for (const { position, hash } of noted) {
+    if (position === 0 || position >= from.position) continue;
+    const anchor = anchors.find((known) => known.position === position);
+    if (anchor === undefined) {
+      throw new CommandError(
+        `position ${position} cannot be checked: rows up to ${from.position} were pruned, and it is none of the anchors`,
+      );
+    }
+    if (anchor.hash !== hash) return { position, cause: "anchor" };
+  }
+  return null;
+}
+
+function summary(from: ChainLink, verifier: ChainVerifier, anchors: readonly EvidenceAnchor[]): string {
+  const begins = from.position === 0 ? "from the first row on" : `after the anchor ${from.position}`;
+  const lines = [
+    `verified ${verifier.rows} rows ${begins}`,
+    `without an outcome yet: ${verifier.running}`,
+    ...anchors.map((anchor) => `anchor ${formatLink(anchor)} of ${new Date(anchor.at).toISOString()}`),
+    `head ${formatLink(verifier.head)}`,
+  ];
+  return `${lines.join("\n")}\n`;
+}

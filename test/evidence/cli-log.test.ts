@@ -1,0 +1,277 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { beforeEach, describe, expect, it } from "vitest";
+
+import { evidence } from "../../src/cli/evidence/evidence.ts";
+import { asWord } from "../../src/evidence/record.ts";
+import type { Store } from "../../src/store/port.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { runCommand } from "../keys/command.ts";
+import { decisionRecord, outcomeRecord } from "../store/records.ts";
+import { temporaryFolder } from "../store/temporary-folder.ts";
+
+const DOCUMENT = readFileSync(join(import.meta.dirname, "../../docs/evidence.md"), "utf8");
+
+let cwd: string;
+let store: Store;
+beforeEach(async () => {
+  cwd = temporaryFolder();
+  store = await openSqliteStore({ path: join(cwd, ".signalbox", "signalbox.db") });
+  return () => store.close();
+});
+const run = (...argv: string[]) => runCommand(evidence, argv, { cwd });
+
+/** Three requests of two workspaces, the last still running: rows d1 o1 d2 o2 d3. */
+async function fill(at = 1_795_000_000_000): Promise<void> {
+  for (const [id, workspace] of [
+    ["r1", "acme"],
+    ["r2", "grüße"],
+    ["r3", "acme"],
+  ] as const) {
+    await store.evidence.decide(decisionRecord(id, { workspace: asWord(workspace), at }));
+    if (id !== "r3") store.evidence.settle({ ...outcomeRecord(id), at });
+    await store.evidence.flush();
+  }
+}
+
+/** What somebody does who owns the file. */
+function tamper(...statements: readonly string[]): void {
+  const database = new DatabaseSync(join(cwd, ".signalbox", "signalbox.db"), { enableForeignKeyConstraints: false });
+  const triggers = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();
+  for (const { name } of triggers) database.exec(`DROP TRIGGER ${String(name)}`);
+  for (const statement of statements) database.exec(statement);
+  database.close();
+}
+
+describe("evidence verify", () => {
+  it("prints what it verified", async () => {
+    await fill();
+    const { position, hash } = await store.evidence.head();
+    expect(await run("verify")).toEqual({
+      code: 0,
+      stdout: `verified 5 rows from the first row on\nwithout an outcome yet: 1\nhead ${position}:${hash}\n`,
+      stderr: "",
+    });
+  });
+
+  it("verifies an empty log", async () => {
+    expect(await run("verify")).toMatchObject({ code: 0, stdout: expect.stringContaining("verified 0 rows") });
+  });
+
+  it.each([
+    [
+      "UPDATE evidence_log SET record = replace(record, 'acme', 'beta') WHERE position = 3 OR position = 2",
+      "position 2",
+      "hash",
+    ],
+    [
+      "UPDATE evidence_log SET record = replace(record, '\"at\":', '\"at\": ') WHERE position = 3",
+      "position 3",
+      "hash",
+    ],
+    ["DELETE FROM evidence_log WHERE position = 3", "position 3", "gap"],
+    ["DELETE FROM evidence_log WHERE position = 1", "position 1", "gap"],
+    ["UPDATE evidence_log SET position = 9 WHERE position = 4", "position 4", "gap"],
+    [
+      "INSERT INTO evidence_log SELECT 6, kind, at, 'r9', workspace, process, record, hash FROM evidence_log WHERE position = 5",
+      "position 6",
+      "hash",
+    ],
+  ])("finds %s", async (statement, position, cause) => {
+    await fill();
+    tamper(statement.replace("'acme', 'beta'", "'requestId\":\"r1', 'requestId\":\"rx'"));
+    const { code, stderr, stdout } = await run("verify");
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain(`the log does not verify at ${position}: `);
+    expect(stderr).toContain(`(${cause})`);
+  });
+
+  it("checks what was noted elsewhere", async () => {
+    await fill();
+    const noted = (await run("anchor")).stdout.trim();
+    expect(noted).toMatch(/^5:[0-9a-f]{64}$/);
+    await store.evidence.decide(decisionRecord("r4"));
+    expect((await run("verify", "--expect-head", noted, "--anchor", noted)).code).toBe(0);
+    const other = `${noted.slice(0, 2)}${"f".repeat(64)}`;
+    for (const flag of ["--expect-head", "--anchor"]) {
+      const { code, stderr } = await run("verify", flag, other);
+      expect([code, stderr]).toEqual([1, expect.stringContaining("position 5: the chain is not the one")]);
+    }
+    expect((await run("verify", "--expect-head", `9${noted.slice(1)}`)).stderr).toContain(
+      "position 7: the log ends before",
+    );
+    tamper("DELETE FROM evidence_anchors", "DELETE FROM evidence_log WHERE position > 3");
+    expect((await run("verify")).code).toBe(0);
+    expect((await run("verify", "--expect-head", noted)).code).toBe(1);
+  });
+
+  it("verifies what a prune left, from its anchor, also one that was cut off", async () => {
+    await fill(1_000);
+    const whole = await store.evidence.log({ after: 0, limit: 9 });
+    const [first, second] = whole.map(({ position, hash }) => `${position}:${hash}`);
+    await store.evidence.prune(2_000, 3_000);
+    expect(await run("verify")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("verified 1 rows after the anchor 4\n"),
+    });
+    expect((await run("verify", "--anchor", `4:${whole[3]?.hash}`)).code).toBe(0);
+    expect((await run("verify", "--anchor", `4:${whole[0]?.hash}`)).stderr).toContain("does not verify at position 4");
+    expect((await run("verify", "--anchor", second ?? "")).stderr).toContain(
+      "position 2 cannot be checked: rows up to 4 were pruned",
+    );
+    expect(first).toBeDefined();
+    tamper("DELETE FROM evidence_anchors", "DELETE FROM evidence_start");
+    expect((await run("verify")).stderr).toContain("position 1: a row is missing");
+  });
+});
+
+describe("evidence prune", () => {
+  it("deletes up to a date", async () => {
+    await fill(Date.parse("2026-09-30T12:00:00Z"));
+    expect(await run("prune", "--before", "2026-09-30", "--yes")).toMatchObject({
+      code: 0,
+      stdout: "nothing to delete\n",
+    });
+    const { code, stdout } = await run("prune", "--before", "2026-10-01", "--yes");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^deleted 4 rows; the log begins after anchor 4:[0-9a-f]{64}\n$/);
+    expect(await store.evidence.log({ after: 0, limit: 9 })).toHaveLength(1);
+  });
+
+  it("does nothing without --yes", async () => {
+    await fill(1_000);
+    expect((await run("prune", "--before", "2026-10-01")).code).toBe(2);
+    expect(await store.evidence.log({ after: 0, limit: 9 })).toHaveLength(5);
+  });
+});
+
+describe("evidence export", () => {
+  const exported = (): string => join(cwd, "evidence.jsonl");
+  const linesOf = (path: string): string[] => readFileSync(path, "utf8").trimEnd().split("\n");
+
+  it("writes each row with its record to the byte, and verifies as a file", async () => {
+    await fill();
+    expect(await run("export", "--output", "evidence.jsonl")).toEqual({ code: 0, stdout: "", stderr: "" });
+    expect((statSync(exported()).mode & 0o777).toString(8)).toBe("600");
+    const [header = "", ...rows] = linesOf(exported());
+    const { head, log } = { head: await store.evidence.head(), log: await store.evidence.log({ after: 0, limit: 9 }) };
+    expect(JSON.parse(header)).toEqual({
+      format: "signalbox.evidence.log.v1",
+      from: { position: 0, hash: "0".repeat(64) },
+      to: head,
+      workspace: null,
+    });
+    expect(rows.map((line) => (JSON.parse(line) as { record: object }).record)).toEqual(
+      log.map(({ record }) => JSON.parse(record) as object),
+    );
+    for (const [index, line] of rows.entries()) expect(line).toContain(log[index]?.record);
+    const { code, stdout } = await run("verify", "--file", "evidence.jsonl");
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`verified 5 rows after 0:${"0".repeat(64)}`)]);
+    expect((await run("export", "--output", "evidence.jsonl")).stderr).toContain("--output: the file exists already");
+    expect((await run("export")).stdout).toBe(readFileSync(exported(), "utf8"));
+  });
+
+  it.each([
+    ["sh", /```sh\n([\s\S]*?)```/, (code: string) => ["-c", code]],
+    ["python3", /```python\n([\s\S]*?)```/, (code: string) => ["-c", code, "evidence.jsonl"]],
+  ])("verifies with %s alone, as the document says", async (program, pattern, argumentsOf) => {
+    if (spawnSync(program, ["-c", ""]).status !== 0) return;
+    await fill();
+    const code = pattern.exec(DOCUMENT)?.[1] ?? "exit 9";
+    const check = () => spawnSync(program, argumentsOf(code), { cwd, encoding: "utf8" });
+    await run("export", "--output", "evidence.jsonl");
+    const right = check();
+    expect([right.status, right.stderr]).toEqual([0, ""]);
+    expect(right.stdout).toContain("verified");
+    const text = readFileSync(exported(), "utf8");
+    writeFileSync(exported(), text.replace('"requestId":"r2"', '"requestId":"r9"'));
+    const wrong = check();
+    expect(wrong.status).toBe(1);
+    expect(wrong.stdout + wrong.stderr).toContain("row 3 does not verify");
+    writeFileSync(exported(), text);
+    execFileSync("sed", ["-i", "3d", exported()]);
+    expect(check().stdout + check().stderr).toContain("row 3 does not verify");
+  });
+
+  it("of a part verifies from where it begins", async () => {
+    await fill();
+    await run("export", "--after", "1", "--until", "4", "--output", "evidence.jsonl");
+    expect(linesOf(exported())).toHaveLength(4);
+    expect((await run("verify", "--file", "evidence.jsonl")).stdout).toContain("verified 3 rows after 1:");
+    const { hash } = (await store.evidence.log({ after: 2, limit: 1 }))[0] ?? { hash: "" };
+    expect((await run("verify", "--file", "evidence.jsonl", "--expect-head", `3:${hash}`)).code).toBe(0);
+    expect((await run("verify", "--file", "evidence.jsonl", "--expect-head", `3:${"a".repeat(64)}`)).code).toBe(1);
+    expect((await run("verify", "--file", "evidence.jsonl", "--expect-head", `5:${hash}`)).stderr).toContain(
+      "cannot be checked",
+    );
+    expect((await run("export", "--after", "9")).stderr).toContain("--after: the log has no row 9");
+    expect((await run("export", "--after", "3", "--until", "2")).stderr).toContain("--until: is before");
+  });
+
+  it("joins with what a prune left", async () => {
+    await fill(1_000);
+    await run("export", "--until", "4", "--output", "old.jsonl");
+    await store.evidence.prune(2_000, 3_000);
+    await run("export", "--output", "evidence.jsonl");
+    const [before, after] = ["old.jsonl", "evidence.jsonl"].map(
+      (name) => JSON.parse(linesOf(join(cwd, name))[0] ?? "") as { from: object; to: object },
+    );
+    expect(after?.from).toEqual(before?.to);
+    expect((await run("verify", "--file", "evidence.jsonl")).code).toBe(0);
+    expect((await run("export", "--after", "1")).stderr).toContain("--after: rows up to 4 were pruned");
+  });
+
+  it("of a workspace is a selection and says so", async () => {
+    await fill();
+    await run("export", "--workspace", "acme", "--output", "evidence.jsonl");
+    expect(
+      linesOf(exported())
+        .slice(1)
+        .map((line) => (JSON.parse(line) as { position: number }).position),
+    ).toEqual([1, 2, 5]);
+    expect((await run("verify", "--file", "evidence.jsonl")).stdout).toContain(
+      "a selection of one workspace, and no chain",
+    );
+    writeFileSync(exported(), readFileSync(exported(), "utf8").replace('"requestId":"r3"', '"requestId":"r9"'));
+    expect((await run("verify", "--file", "evidence.jsonl")).stderr).toContain(
+      "the export does not verify at position 5",
+    );
+    expect((await run("verify", "--file", "evidence.jsonl", "--anchor", `1:${"0".repeat(64)}`)).stderr).toContain(
+      "holds a selection",
+    );
+  });
+
+  it.each([
+    [
+      "a row changed",
+      (lines: string[]) => lines.with(2, (lines[2] ?? "").replace('"requestId":"r1"', '"requestId":"r9"')),
+      "position 2",
+    ],
+    ["a row gone", (lines: string[]) => lines.toSpliced(2, 1), "position 2"],
+    ["its last row gone", (lines: string[]) => lines.slice(0, -1), "position 5"],
+    ["a line that is none", (lines: string[]) => lines.with(2, "{}"), "line 3 is no row"],
+    ["no header", (lines: string[]) => lines.slice(1), "is no export of evidence"],
+    ["nothing", () => [""], "is no export of evidence"],
+  ])("with %s does not verify", async (_, edit, complaint) => {
+    await fill();
+    await run("export", "--output", "evidence.jsonl");
+    writeFileSync(
+      exported(),
+      edit(linesOf(exported()))
+        .map((line) => `${line}\n`)
+        .join(""),
+    );
+    const { code, stderr } = await run("verify", "--file", "evidence.jsonl");
+    expect(code).toBe(1);
+    expect(stderr).toContain(complaint);
+  });
+
+  it("that cannot be read is said", async () => {
+    expect(await run("verify", "--file", "nothing.jsonl")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("--file: cannot be read"),
+    });
+  });
+});
