@@ -7,7 +7,9 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { evidence } from "../../src/cli/evidence/evidence.ts";
 import { asWord } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
 import { runCommand } from "../keys/command.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
@@ -45,7 +47,7 @@ function tamper(...statements: readonly string[]): void {
   database.close();
 }
 
-describe("evidence verify", () => {
+describe("evidence verify", { timeout: 30_000 }, () => {
   it("prints what it verified", async () => {
     await fill();
     const { position, hash } = await store.evidence.head();
@@ -107,7 +109,22 @@ describe("evidence verify", () => {
     expect((await run("verify", "--expect-head", noted)).code).toBe(1);
   });
 
-  it("verifies what a prune left, from its anchor, also one that was cut off", async () => {
+  it("verifies what a prune left that was cut off between two steps, and the next one goes on", async () => {
+    await fill(1_000);
+    const database = openDatabase(join(cwd, ".signalbox", "signalbox.db"), 1_000);
+    const step = { operation: "evidence.delete", through: 4, limit: 1, now: 3_000 } as const;
+    expect(new StoreEngine(database, () => {}).answer(step, 3_000)).toEqual({ kind: "count", count: 1 });
+    database.close();
+    expect(await run("verify")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("verified 4 rows after the anchor 1\n"),
+    });
+    expect(await store.evidence.prune(2_000, 4_000)).toMatchObject({ anchor: { position: 4, at: 3_000 }, rows: 3 });
+    expect((await store.evidence.anchors()).map(({ position }) => position)).toEqual([4]);
+    expect((await run("verify")).code).toBe(0);
+  });
+
+  it("verifies what a prune left, from its anchor", async () => {
     await fill(1_000);
     const whole = await store.evidence.log({ after: 0, limit: 9 });
     const [first, second] = whole.map(({ position, hash }) => `${position}:${hash}`);
@@ -127,7 +144,7 @@ describe("evidence verify", () => {
   });
 });
 
-describe("evidence prune", () => {
+describe("evidence prune", { timeout: 30_000 }, () => {
   it("deletes up to a date", async () => {
     await fill(Date.parse("2026-09-30T12:00:00Z"));
     expect(await run("prune", "--before", "2026-09-30", "--yes")).toMatchObject({
@@ -147,7 +164,7 @@ describe("evidence prune", () => {
   });
 });
 
-describe("evidence export", () => {
+describe("evidence export", { timeout: 30_000 }, () => {
   const exported = (): string => join(cwd, "evidence.jsonl");
   const linesOf = (path: string): string[] => readFileSync(path, "utf8").trimEnd().split("\n");
 
