@@ -2,7 +2,13 @@ import type { Decision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest } from "../canon/request.ts";
-import { asWord, type DecisionRecord, type ObligationRecord, type ShadowRecord } from "../evidence/record.ts";
+import {
+  asWord,
+  type DecisionRecord,
+  type ObligationRecord,
+  type ShadowRecord,
+  type ShadowRevision,
+} from "../evidence/record.ts";
 import type { Snapshot } from "./runtime.ts";
 
 /** What is known of a request before anything of it has been read. */
@@ -38,6 +44,7 @@ function plainRecord(
     policyRevision: null,
     constraint: null,
     wouldDeny: [],
+    shadows: [],
     obligations: [],
     needs: [],
     features: [],
@@ -68,6 +75,7 @@ export function decisionRecord(
     constraint: denial === null ? null : asWord(denial.constraint),
     reason: denial === null ? null : asWord(denial.reason),
     wouldDeny: shadowRecords(decision),
+    shadows: shadowRevisions(decision),
     obligations: obligationRecords(decision),
     needs,
     features,
@@ -97,10 +105,23 @@ function shadowRecords(decision: Decision): readonly ShadowRecord[] {
             constraint: asWord(constraint),
             reason: reason === null ? null : asWord(reason),
             verdict,
+            effect: effect === "would_deny" ? effect : "would_narrow",
           },
         ]
       : [],
   );
+}
+
+/** Every constraint of a revision is asked, so its first line in the trace stands for all. */
+function shadowRevisions(decision: Decision): readonly ShadowRevision[] {
+  const revisions = new Map<string, ShadowRevision>();
+  for (const { slot, policy, revision } of decision.trace) {
+    const key = `${policy} ${revision}`;
+    if (slot === "candidate" && !revisions.has(key)) {
+      revisions.set(key, { policy: asWord(policy), revision: asWord(revision) });
+    }
+  }
+  return [...revisions.values()];
 }
 
 function obligationRecords({ obligations }: Decision): readonly ObligationRecord[] {

@@ -12,6 +12,7 @@ import {
   type ObligationRecord,
   type OutcomeRecord,
   type ShadowRecord,
+  type ShadowRevision,
 } from "../evidence/record.ts";
 import { StoreUnavailableError } from "./errors.ts";
 import type { EvidenceEntry } from "./port.ts";
@@ -42,7 +43,10 @@ const SHADOW = {
   constraint: isText,
   reason: isTextOrNull,
   verdict: isOneOf(["fail", "indeterminate"]),
+  effect: (value) => value === undefined || isOneOf(["would_narrow", "would_deny"])(value),
 } satisfies Record<keyof ShadowRecord, Check>;
+
+const SHADOW_REVISION = { policy: isText, revision: isText } satisfies Record<keyof ShadowRevision, Check>;
 
 const OBLIGATION = {
   policy: isText,
@@ -68,6 +72,7 @@ const DECISION = {
   constraint: isTextOrNull,
   reason: isTextOrNull,
   wouldDeny: isListOf(hasShape(SHADOW)),
+  shadows: (value) => value === undefined || isListOf(hasShape(SHADOW_REVISION))(value),
   obligations: (value) => value === undefined || isListOf(hasShape(OBLIGATION))(value),
   needs: isListOf((value) => typeof value === "string" && isCapability(value)),
   features: (value) => value === undefined || isListOf(isOneOf(FEATURE_NAMES))(value),
@@ -83,6 +88,7 @@ const ATTEMPT = {
   endpoint: isText,
   provider: isText,
   region: isText,
+  model: (value) => value === undefined || isText(value),
   failure: (value) => value === null || isOneOf(FAILURE_KINDS)(value),
   status: isNumberOrNull,
   duration: isNumber,
