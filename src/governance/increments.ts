@@ -26,7 +26,8 @@ export interface RollUpRow {
   readonly cell: Uint8Array;
 }
 
-interface Entry {
+/** A cell with its place. */
+export interface IncrementEntry {
   readonly workspace: string | null;
   readonly facet: Facet;
   readonly hour: number;
@@ -36,7 +37,7 @@ interface Entry {
 
 /** Cells that are to be added to those stored. */
 export class Increments {
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, IncrementEntry>();
 
   get size(): number {
     return this.#entries.size;
@@ -48,15 +49,8 @@ export class Increments {
   }
 
   /** Sorted by key, so that two writers take the rows in one order. */
-  rows(): readonly RollUpRow[] {
-    const sorted = [...this.#entries].toSorted(([left], [right]) => (left < right ? -1 : 1));
-    return sorted.map(([, { workspace, facet, hour, labels, cell }]) => ({
-      workspace,
-      facet,
-      hour,
-      labels,
-      cell: cell.encode(),
-    }));
+  entries(): readonly IncrementEntry[] {
+    return [...this.#entries].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([, entry]) => entry);
   }
 
   /** All of it in one piece. */
@@ -85,11 +79,11 @@ export class Increments {
     }
   }
 
-  #entry(workspace: string | null, facet: Facet, hour: number, labels: string): Entry {
+  #entry(workspace: string | null, facet: Facet, hour: number, labels: string): IncrementEntry {
     const key = `${workspace ?? ""}\n${facet}\n${hour}\n${labels}`;
     const known = this.#entries.get(key);
     if (known !== undefined) return known;
-    const entry: Entry = { workspace, facet, hour, labels, cell: new Cell() };
+    const entry: IncrementEntry = { workspace, facet, hour, labels, cell: new Cell() };
     this.#entries.set(key, entry);
     return entry;
   }

@@ -116,6 +116,18 @@ const OUTCOME = {
   router: isNumber,
 } satisfies Record<keyof OutcomeRecord, Check>;
 
+/** The decision in a record's text; `null` for one that this version does not know. */
+export function readDecision(text: string): DecisionRecord | null {
+  const decision = parseObject(text);
+  return decision !== null && isDecision(decision) ? decision : null;
+}
+
+/** The outcome in a record's text; `null` for one that this version does not know. */
+export function readOutcome(text: string): OutcomeRecord | null {
+  const outcome = parseObject(text);
+  return outcome !== null && isOutcome(outcome) ? outcome : null;
+}
+
 function isDecision(value: JsonObject | DecisionRecord): value is DecisionRecord {
   return hasShape(DECISION)(value);
 }

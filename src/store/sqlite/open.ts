@@ -13,6 +13,7 @@ import { IN_MEMORY } from "./database.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "./evidence-queue.ts";
 import { KeyWatchers } from "../key-watchers.ts";
 import type { EvidenceRow } from "./protocol.ts";
+import { summaryStore } from "./summary-store.ts";
 import { WorkerLink } from "./worker-link.ts";
 
 /**
@@ -52,6 +53,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     keys: keyStore(link, watchers),
     evidence: evidenceStore(link, queue),
     policies: policyStore(link),
+    summary: summaryStore(link),
     async close() {
       queue.close();
       try {

@@ -1,3 +1,5 @@
+import type { RollUpRow } from "../../governance/increments.ts";
+import type { RollUpQuery } from "../summary.ts";
 import type { EvidenceQuery, KeyRecord, KeyUse, ObservedPolicy, PolicyState } from "../port.ts";
 
 /** Given to the worker thread when it starts. */
@@ -38,12 +40,21 @@ export type StoreRequest =
       readonly outcomes: OutcomeFields;
     }
   | { readonly operation: "evidence.read"; readonly query: EvidencePage }
+  | { readonly operation: "summary.read"; readonly page: RollUpPage }
+  | { readonly operation: "summary.workspaces" }
+  | { readonly operation: "summary.policies" }
   | { readonly operation: "policies.observe"; readonly contents: readonly ObservedPolicy[] }
   | { readonly operation: "close" };
 
 /** One page of a reading: the newest `limit` entries with `after < sequence < before`. */
 export interface EvidencePage extends EvidenceQuery {
   readonly before: number;
+}
+
+/** One page of cells: after a place in the order of hour and labels. */
+export interface RollUpPage extends RollUpQuery {
+  readonly after: { readonly hour: number; readonly labels: string };
+  readonly limit: number;
 }
 
 /** An entry as stored. */
@@ -62,6 +73,8 @@ export type StoreReply =
   | { readonly kind: "keys"; readonly records: readonly KeyRecord[] }
   | { readonly kind: "appended"; readonly duplicates: readonly number[]; readonly lost: number }
   | { readonly kind: "evidence"; readonly rows: readonly EvidenceRow[] }
+  | { readonly kind: "roll_ups"; readonly rows: readonly RollUpRow[] }
+  | { readonly kind: "workspaces"; readonly workspaces: readonly (string | null)[] }
   | { readonly kind: "policies"; readonly states: readonly PolicyState[] }
   | { readonly kind: "duplicate_key"; readonly id: string }
   | { readonly kind: "key_not_active"; readonly id: string }

@@ -4,6 +4,7 @@ import { EvidenceTable } from "./tables/evidence-table.ts";
 import { KeyTable, type RotateResult } from "./tables/key-table.ts";
 import { PolicyTable } from "./tables/policy-table.ts";
 import { ProcessLease } from "./tables/process-lease.ts";
+import { RollUpTable } from "./tables/roll-up-table.ts";
 import type { FromWorker, StoreReply, StoreRequest } from "./protocol.ts";
 import { readNumber } from "./tables/row.ts";
 import { describeFailure } from "./sqlite-failure.ts";
@@ -18,6 +19,7 @@ export class StoreEngine {
   readonly #keys: KeyTable;
   readonly #evidence: EvidenceTable;
   readonly #policies: PolicyTable;
+  readonly #rollUps: RollUpTable;
   readonly #lease: ProcessLease;
   readonly #dataVersion: StatementSync;
   #seenDataVersion: number;
@@ -30,7 +32,8 @@ export class StoreEngine {
     this.#post = post;
     this.#lease = new ProcessLease(database);
     this.#keys = new KeyTable(database, transaction);
-    this.#evidence = new EvidenceTable(database, transaction, this.#lease);
+    this.#rollUps = new RollUpTable(database, transaction, (requestId) => this.#evidence.decisionOf(requestId));
+    this.#evidence = new EvidenceTable(database, transaction, this.#lease, this.#rollUps);
     this.#policies = new PolicyTable(database, transaction);
     this.#dataVersion = database.prepare("PRAGMA data_version");
     this.#seenDataVersion = this.#readDataVersion();
@@ -55,6 +58,7 @@ export class StoreEngine {
         this.#seenDataVersion = dataVersion;
       }
       this.#lease.renewWhenDue(now);
+      this.#rollUps.foldWhenDue(now);
     } catch {
       // Locked or unreadable just now. What was to be seen is still there at the next poll; requests report failures.
     }
@@ -92,6 +96,14 @@ export class StoreEngine {
         };
       case "evidence.read":
         return { kind: "evidence", rows: this.#evidence.read(request.query, now) };
+      case "summary.read":
+        if (request.page.after.labels === "") this.#rollUps.fold();
+        return { kind: "roll_ups", rows: this.#rollUps.read(request.page) };
+      case "summary.workspaces":
+        this.#rollUps.fold();
+        return { kind: "workspaces", workspaces: this.#rollUps.workspaces() };
+      case "summary.policies":
+        return { kind: "policies", states: this.#policies.list() };
       case "policies.observe":
         return { kind: "policies", states: this.#policies.observe(request.contents, now) };
       case "close":

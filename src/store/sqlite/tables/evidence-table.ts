@@ -10,6 +10,7 @@ import {
   type OutcomeFields,
 } from "../protocol.ts";
 import { readNumber, readNumberOrNull, readText, readTextOrNull, type Row } from "./row.ts";
+import type { RollUpTable } from "./roll-up-table.ts";
 import type { Transaction } from "./transaction.ts";
 
 const SELECT = `
@@ -36,10 +37,13 @@ export class EvidenceTable {
   readonly #readAll: StatementSync;
   readonly #readWorkspace: StatementSync;
   readonly #readRequest: StatementSync;
+  readonly #decisionByRequest: StatementSync;
+  readonly #rollUps: RollUpTable;
 
-  constructor(database: DatabaseSync, transaction: Transaction, lease: ProcessLease) {
+  constructor(database: DatabaseSync, transaction: Transaction, lease: ProcessLease, rollUps: RollUpTable) {
     this.#transaction = transaction;
     this.#lease = lease;
+    this.#rollUps = rollUps;
     // One repeated request id must not fail the other decisions of its batch.
     this.#insertDecision = database.prepare(
       "INSERT INTO decisions (process, at, request_id, workspace, record) VALUES (?, ?, ?, ?, ?) ON CONFLICT (request_id) DO NOTHING",
@@ -47,6 +51,7 @@ export class EvidenceTable {
     this.#insertOutcome = database.prepare(
       "INSERT INTO outcomes (decision, record) SELECT sequence, ? FROM decisions WHERE request_id = ? ON CONFLICT (decision) DO NOTHING",
     );
+    this.#decisionByRequest = database.prepare("SELECT record FROM decisions WHERE request_id = ?");
     this.#readAll = database.prepare(`${SELECT} ${NEWEST}`);
     this.#readWorkspace = database.prepare(`${SELECT} AND decisions.workspace = ? ${NEWEST}`);
     this.#readRequest = database.prepare(
@@ -56,6 +61,7 @@ export class EvidenceTable {
 
   append(decisions: DecisionFields, outcomes: OutcomeFields, now: number): AppendResult {
     const duplicates: number[] = [];
+    const written: { decisions: string[]; outcomes: string[] } = { decisions: [], outcomes: [] };
     let lost = 0;
     const process = this.#transaction.run(() => {
       const id = this.#lease.take(now);
@@ -68,15 +74,24 @@ export class EvidenceTable {
           decisions[index + 3] ?? null,
         );
         if (changes === 0) duplicates.push(index / DECISION_FIELDS);
+        else written.decisions.push(String(decisions[index + 3]));
       }
       for (let index = 0; index < outcomes.length; index += OUTCOME_FIELDS) {
         const { changes } = this.#insertOutcome.run(outcomes[index + 1] ?? null, outcomes[index] ?? null);
         if (changes === 0) lost += 1;
+        else written.outcomes.push(String(outcomes[index + 1]));
       }
+      this.#rollUps.add(written);
       return id;
     });
     this.#lease.confirm(process, now);
     return { duplicates, lost };
+  }
+
+  /** The text of a stored decision; `null` where there is none. */
+  decisionOf(requestId: string): string | null {
+    const row = this.#decisionByRequest.get(requestId);
+    return row === undefined ? null : readText(row, "record");
   }
 
   /** Newest first. */
