@@ -26,6 +26,17 @@ export interface RollUpRow {
   readonly cell: Uint8Array;
 }
 
+/** Cells of one facet of one workspace, in a window. */
+export interface RollUpQuery {
+  /** `null`: the requests without an accepted key. */
+  readonly workspace: string | null;
+  readonly facet: Facet;
+  /** Hours since the epoch; the first one counted. */
+  readonly from: number;
+  /** Hours since the epoch; the first one not counted. */
+  readonly until: number;
+}
+
 /** A cell with its place. */
 export interface IncrementEntry {
   readonly workspace: string | null;

@@ -5,6 +5,7 @@ import type { Connection } from "../dispatch/connections.ts";
 import type { Places } from "../dispatch/places/places.ts";
 import type { StickyKeyOf } from "../dispatch/places/sticky-key.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+import type { SummarySource } from "./control/governance-summary.ts";
 import type { UnaryRequests } from "./unary/answer-unary.ts";
 
 /** Bounds of one server; all have defaults in `cli/serve.ts`. */
@@ -46,6 +47,8 @@ export interface Runtime {
     readonly decide: (record: DecisionRecord) => Promise<void>;
     readonly settle: (record: OutcomeRecord) => void;
   };
+  /** What has been counted; absent where nothing counts. */
+  readonly summary?: SummarySource;
   /** Requests that are under way and may be joined by others with the same idempotency key. */
   readonly running: UnaryRequests;
   /** What is known of endpoints from their calls. */

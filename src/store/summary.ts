@@ -1,14 +1,5 @@
-import type { Facet, RollUpRow } from "../governance/increments.ts";
-
-export interface RollUpQuery {
-  /** `null`: the requests without an accepted key. */
-  readonly workspace: string | null;
-  readonly facet: Facet;
-  /** Hours since the epoch; the first one counted. */
-  readonly from: number;
-  /** Hours since the epoch; the first one not counted. */
-  readonly until: number;
-}
+import type { RollUpQuery, RollUpRow } from "../governance/increments.ts";
+import type { StoredPolicyState } from "../governance/summary-answer.ts";
 
 /**
  * Hourly counts, kept when the evidence they were made of is pruned. Every engine adds them in the transaction that writes
@@ -24,12 +15,5 @@ export interface SummaryStore {
   /** Those with a cell in any hour; `null` where there are requests without an accepted key. Sorted, `null` first. */
   workspaces(): Promise<readonly (string | null)[]>;
   /** The newest known state of every policy, sorted by id: what other processes have observed too. */
-  policies(): Promise<readonly StoredPolicy[]>;
-}
-
-export interface StoredPolicy {
-  readonly id: string;
-  readonly digest: string;
-  readonly revision: number;
-  readonly mode: "shadow" | "enforce";
+  policies(): Promise<readonly StoredPolicyState[]>;
 }

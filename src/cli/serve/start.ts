@@ -170,6 +170,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     verify: (token, now) => keys.verify(token, now),
     lookUp: keys.lookUp,
     evidence: { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
+    summary: { read: (query) => store.summary.read(query), policies: () => store.summary.policies() },
     running: new RunningRequests(),
     places: new Places(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),

@@ -37,6 +37,7 @@ export const CONTROL_HANDLERS = [
   "model",
   "anthropicModels",
   "anthropicModel",
+  "summary",
   "status",
   "openapi",
   "livez",

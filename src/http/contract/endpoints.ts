@@ -1,5 +1,7 @@
 import { PAGE_QUERY } from "../control/catalogue/page.ts";
 import { ANTHROPIC_MODEL, ANTHROPIC_MODEL_PAGE, MODEL, MODEL_LIST, SIMULATION, STATUS } from "./answer-schemas.ts";
+import { SUMMARY_QUERY } from "../control/governance-summary.ts";
+import { GOVERNANCE_SUMMARY } from "./summary-answer-schema.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
 import { SIMULATE_SCHEMA } from "./simulate-schema.ts";
@@ -67,6 +69,18 @@ export const ENDPOINTS: readonly Endpoint[] = [
     query: { operation: { enum: [...new Set(INFERENCE_ENDPOINTS.map(({ operation }) => operation))] } },
     body: SIMULATE_SCHEMA,
     answer: SIMULATION,
+  },
+  {
+    ...PUBLIC,
+    kind: "control",
+    method: "GET",
+    path: "/v1/governance/summary",
+    id: "getGovernanceSummary",
+    summary: "What the workspace's requests came to: counts, latencies, denials, policies; no content and no bill",
+    scope: "governance:read",
+    handler: "summary",
+    optionalQuery: SUMMARY_QUERY,
+    answer: GOVERNANCE_SUMMARY,
   },
   {
     ...PUBLIC,

@@ -18,6 +18,7 @@ const RECORDED_AS: Readonly<Record<ControlEndpoint["handler"], DecisionRecord["o
   model: "models",
   anthropicModels: "models",
   anthropicModel: "models",
+  summary: "control",
   status: "control",
   openapi: "control",
   livez: "control",

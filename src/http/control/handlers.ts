@@ -7,6 +7,7 @@ import { openAiModel } from "./catalogue/openai-model.ts";
 import { page } from "./catalogue/page.ts";
 import { usableRoute, usableRoutes, type UsableRoute } from "./catalogue/usable-routes.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
+import { governanceSummary, summaryUnavailable } from "./governance-summary.ts";
 import type { Body } from "../read-body.ts";
 import type { Runtime, Snapshot } from "../runtime.ts";
 import { standingFacts, unhealthy } from "./standings.ts";
@@ -32,7 +33,9 @@ export interface ControlCall {
 /** A JSON value to answer, text that is JSON already, or an error. */
 export type ControlAnswer = { readonly json: JsonValue } | { readonly text: string } | ServiceError;
 
-export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: ControlCall) => ControlAnswer>> = {
+export const HANDLERS: Readonly<
+  Record<ControlEndpoint["handler"], (call: ControlCall) => ControlAnswer | Promise<ControlAnswer>>
+> = {
   simulate: ({ runtime, snapshot, identity, body, url, operations }) => {
     const operation = operations.get(url.searchParams.get("operation") ?? "");
     if (operation === undefined) {
@@ -56,6 +59,11 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], (call: Contro
     return page(items, call.url.searchParams, ({ usable }) => anthropicModel(usable));
   },
   anthropicModel: (call) => oneOf(call, anthropicModel),
+  summary: ({ runtime, snapshot, identity, url }) => {
+    if (identity === null) throw new Error("control: a summary without an identity");
+    if (runtime.summary === undefined) return summaryUnavailable();
+    return governanceSummary(runtime.summary, snapshot, identity, url.searchParams, Date.now());
+  },
   status: ({ runtime, snapshot }) => ({
     json: {
       build_id: runtime.build.id,

@@ -1,5 +1,4 @@
-import type { RollUpRow } from "../../governance/increments.ts";
-import type { RollUpQuery } from "../summary.ts";
+import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
 import type { EvidenceQuery, KeyRecord, KeyUse, ObservedPolicy, PolicyState } from "../port.ts";
 
 /** Given to the worker thread when it starts. */

@@ -1,5 +1,5 @@
-import type { RollUpRow } from "../../governance/increments.ts";
-import type { RollUpQuery, SummaryStore } from "../summary.ts";
+import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
+import type { SummaryStore } from "../summary.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
 /** Cells read at a time: one page keeps the worker from writing evidence for a few milliseconds at most. */
