@@ -5,6 +5,7 @@ import { asWord } from "../../src/evidence/record.ts";
 import { DuplicateDecisionError, DuplicateKeyError, KeyNotActiveError } from "../../src/store/errors.ts";
 import type { KeyRecord, Store } from "../../src/store/port.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
+import { summaryLaws } from "./summary-laws.ts";
 
 /** What every engine behind the store's port must do. `open` gives a new, empty store each time. */
 export function describeStore(name: string, open: () => Promise<Store>): void {
@@ -24,6 +25,9 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
     });
     describe("evidence", () => {
       evidenceLaws(() => store);
+    });
+    describe("summary", () => {
+      summaryLaws(() => store, open);
     });
     describe("policies", () => {
       policyLaws(() => store);
