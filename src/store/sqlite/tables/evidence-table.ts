@@ -38,9 +38,14 @@ export class EvidenceTable {
   readonly #readWorkspace: StatementSync;
   readonly #readRequest: StatementSync;
   readonly #decisionByRequest: StatementSync;
-  readonly #rollUps: RollUpTable;
+  readonly #rollUps: Pick<RollUpTable, "add">;
 
-  constructor(database: DatabaseSync, transaction: Transaction, lease: ProcessLease, rollUps: RollUpTable) {
+  constructor(
+    database: DatabaseSync,
+    transaction: Transaction,
+    lease: ProcessLease,
+    rollUps: Pick<RollUpTable, "add">,
+  ) {
     this.#transaction = transaction;
     this.#lease = lease;
     this.#rollUps = rollUps;
