@@ -3,6 +3,7 @@ import { Cell } from "./cell.ts";
 import type { Dimension, Grouping } from "./dimensions.ts";
 import type { Facet, RollUpRow } from "./increments.ts";
 import { placeMeasures, requestMeasures, verdictMeasures, type Measures } from "./measures.ts";
+import { formatHour } from "./window.ts";
 import { readLabels, ShadowCounts, type ShadowPolicy } from "./shadow-counts.ts";
 
 /** Groups, and lines of a list, that are given at most; the largest ones. */
@@ -90,7 +91,8 @@ class Groups {
   readonly #grouping: Grouping;
   readonly #groups = new Map<string, GroupCells>();
   /** Labels repeat in every hour; so do the groups that they belong to. */
-  readonly #parts = new Map<string, Group["group"]>();
+  readonly #parts = new Map<string, { readonly group: Group["group"]; readonly key: string }>();
+  #time: { readonly hour: number; readonly text: string | null } = { hour: -1, text: null };
   /** What was judged, by policy and revision, in each bucket of time: `judged` of a group is that of the revisions in it. */
   readonly #judged = new Map<string, number>();
 
@@ -121,10 +123,10 @@ class Groups {
   }
 
   finish(): { readonly groups: readonly Group[]; readonly truncated: boolean } {
-    const bySize = [...this.#groups.entries()].toSorted(
-      ([leftKey, left], [rightKey, right]) => sizeOf(right) - sizeOf(left) || (leftKey < rightKey ? -1 : 1),
-    );
-    const largest = bySize.slice(0, MAXIMUM_GROUPS).map(([, cells]) => cells);
+    const bySize = [...this.#groups]
+      .map(([key, cells]) => ({ key, cells, size: sizeOf(cells) }))
+      .toSorted((left, right) => right.size - left.size || (left.key < right.key ? -1 : 1));
+    const largest = bySize.slice(0, MAXIMUM_GROUPS).map(({ cells }) => cells);
     const { time } = this.#grouping;
     const shown =
       time === null
@@ -157,18 +159,19 @@ class Groups {
   #group(hour: number, labels: string, read: (labels: string) => readonly (Word | null)[]): GroupCells {
     const part = this.#parts.get(labels) ?? this.#readPart(labels, read(labels));
     const time = this.#timeOf(hour);
-    const group = time === null ? part : { ...part, [this.#grouping.time ?? "hour"]: asWord(time) };
-    const key = this.#grouping.dimensions.map((dimension) => JSON.stringify(group[dimension] ?? null)).join();
+    const key = `${time ?? ""}${part.key}`;
     const known = this.#groups.get(key);
     if (known !== undefined) return known;
+    const group = time === null ? part.group : { ...part.group, [this.#grouping.time ?? "hour"]: asWord(time) };
     const made = { group: inOrder(this.#grouping.dimensions, group), cell: new Cell(), shadow: new ShadowCounts() };
     this.#groups.set(key, made);
     return made;
   }
 
-  #readPart(labels: string, words: readonly (Word | null)[]): Group["group"] {
-    const part: Partial<Record<Dimension, Word | null>> = {};
-    for (const { dimension, position } of this.#grouping.labels) part[dimension] = words[position] ?? null;
+  #readPart(labels: string, words: readonly (Word | null)[]): { readonly group: Group["group"]; readonly key: string } {
+    const group: Partial<Record<Dimension, Word | null>> = {};
+    for (const { dimension, position } of this.#grouping.labels) group[dimension] = words[position] ?? null;
+    const part = { group, key: JSON.stringify(group) };
     this.#parts.set(labels, part);
     return part;
   }
@@ -176,8 +179,11 @@ class Groups {
   #timeOf(hour: number): string | null {
     const { time } = this.#grouping;
     if (time === null) return null;
-    const start = new Date(hour * 3_600_000).toISOString();
-    return time === "day" ? start.slice(0, 10) : `${start.slice(0, 13)}:00:00Z`;
+    if (this.#time.hour !== hour) {
+      const start = formatHour(hour);
+      this.#time = { hour, text: time === "day" ? start.slice(0, 10) : start };
+    }
+    return this.#time.text;
   }
 }
 

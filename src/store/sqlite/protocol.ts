@@ -1,4 +1,5 @@
-import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
+import type { PackedRows } from "../roll-up-pages.ts";
+import type { RollUpQuery } from "../../governance/increments.ts";
 import type { EvidenceQuery, KeyRecord, KeyUse, ObservedPolicy, PolicyState } from "../port.ts";
 
 /** Given to the worker thread when it starts. */
@@ -72,7 +73,7 @@ export type StoreReply =
   | { readonly kind: "keys"; readonly records: readonly KeyRecord[] }
   | { readonly kind: "appended"; readonly duplicates: readonly number[]; readonly lost: number }
   | { readonly kind: "evidence"; readonly rows: readonly EvidenceRow[] }
-  | { readonly kind: "roll_ups"; readonly rows: readonly RollUpRow[] }
+  | { readonly kind: "roll_ups"; readonly rows: PackedRows }
   | { readonly kind: "workspaces"; readonly workspaces: readonly (string | null)[] }
   | { readonly kind: "policies"; readonly states: readonly PolicyState[] }
   | { readonly kind: "duplicate_key"; readonly id: string }

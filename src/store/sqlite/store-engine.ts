@@ -4,6 +4,7 @@ import { EvidenceTable } from "./tables/evidence-table.ts";
 import { KeyTable, type RotateResult } from "./tables/key-table.ts";
 import { PolicyTable } from "./tables/policy-table.ts";
 import { ProcessLease } from "./tables/process-lease.ts";
+import { packRows } from "../roll-up-pages.ts";
 import { RollUpTable } from "./tables/roll-up-table.ts";
 import type { FromWorker, StoreReply, StoreRequest } from "./protocol.ts";
 import { readNumber } from "./tables/row.ts";
@@ -98,7 +99,7 @@ export class StoreEngine {
         return { kind: "evidence", rows: this.#evidence.read(request.query, now) };
       case "summary.read":
         if (request.page.after.labels === "") this.#rollUps.fold();
-        return { kind: "roll_ups", rows: this.#rollUps.read(request.page) };
+        return { kind: "roll_ups", rows: packRows(this.#rollUps.read(request.page)) };
       case "summary.workspaces":
         this.#rollUps.fold();
         return { kind: "workspaces", workspaces: this.#rollUps.workspaces() };

@@ -1,4 +1,5 @@
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
+import { unpackRows } from "../roll-up-pages.ts";
 import type { SummaryStore } from "../summary.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
@@ -21,10 +22,8 @@ export function summaryStore(link: WorkerLink): SummaryStore {
 async function* readPages(link: WorkerLink, query: RollUpQuery): AsyncGenerator<readonly RollUpRow[]> {
   let after = { hour: query.from, labels: "" };
   for (;;) {
-    const { rows } = await link.request(
-      { operation: "summary.read", page: { ...query, after, limit: PAGE } },
-      "roll_ups",
-    );
+    const page = { ...query, after, limit: PAGE };
+    const rows = unpackRows((await link.request({ operation: "summary.read", page }, "roll_ups")).rows, query);
     if (rows.length > 0) yield rows;
     const last = rows.at(-1);
     if (last === undefined || rows.length < PAGE) return;

@@ -1,7 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import { Increments, type RollUpRow } from "../../../governance/increments.ts";
+import { Increments } from "../../../governance/increments.ts";
 import { decisionFacts, rollUpDecision, rollUpOutcome, type DecisionFacts } from "../../../governance/roll-up.ts";
+import type { RowFields } from "../../roll-up-pages.ts";
 import { OpenDecisions } from "../../open-decisions.ts";
 import { readDecision, readOutcome } from "../../stored-evidence.ts";
 import type { RollUpPage } from "../protocol.ts";
@@ -91,11 +92,9 @@ export class RollUpTable {
   }
 
   /** Cells after a place in the order of hour and labels; at most `limit`. */
-  read({ workspace, facet, until, after, limit }: RollUpPage): readonly RollUpRow[] {
+  read({ workspace, facet, until, after, limit }: RollUpPage): readonly RowFields[] {
     const rows = this.#page.all(workspace ?? "", facet, after.hour, after.labels, until, limit);
     return rows.map((row) => ({
-      workspace,
-      facet,
       hour: readNumber(row, "hour"),
       labels: readText(row, "labels"),
       cell: readBytes(row, "cell"),
