@@ -1,6 +1,6 @@
 /** Writes whole numbers, texts and bytes one after the other, each with what is needed to read it back. */
 export class ByteWriter {
-  #bytes = new Uint8Array(256);
+  #bytes = new Uint8Array(128);
   #length = 0;
 
   /** @param value a whole number from 0 to 2^53 - 1; seven bits a byte, the lowest first. */

@@ -52,10 +52,9 @@ export class QuantileSketch {
   /** Adds what another sketch has seen, from the bytes it was written as. @throws {RangeError} for other bytes */
   addEncoded(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
-    // Sketches are added by the ten thousand: all buckets at once are dearer for one and cheaper for many.
-    this.#cover(0);
-    this.#cover(BUCKETS - 1);
-    const counts = this.#counts;
+    // Sketches are added by the ten thousand: calls and checks for each bucket would be most of the time.
+    let counts = this.#counts;
+    let first = this.#first;
     let bucket = 0;
     for (let position = 0; position < bytes.length;) {
       let step = bytes[position++] ?? 0;
@@ -75,8 +74,13 @@ export class QuantileSketch {
         }
       }
       bucket += step;
-      if (bucket >= BUCKETS) throw new RangeError("a sketch has no such bucket");
-      counts[bucket] = (counts[bucket] ?? 0) + count;
+      if (bucket < first || bucket - first >= counts.length) {
+        if (bucket >= BUCKETS) throw new RangeError("a sketch has no such bucket");
+        this.#cover(bucket);
+        counts = this.#counts;
+        first = this.#first;
+      }
+      counts[bucket - first] = (counts[bucket - first] ?? 0) + count;
       this.#count += count;
     }
   }
@@ -115,8 +119,8 @@ export class QuantileSketch {
     const end = this.#first + this.#counts.length;
     if (bucket >= this.#first && bucket < end) return;
     // Values come in neighbourhoods; room on both sides saves most of the later copies.
-    const first = Math.max(0, Math.min(this.#counts.length === 0 ? bucket : this.#first, bucket) - 16);
-    const counts = new Float64Array(Math.min(BUCKETS, Math.max(end, bucket + 17)) - first);
+    const first = Math.max(0, Math.min(this.#counts.length === 0 ? bucket : this.#first, bucket) - 8);
+    const counts = new Float64Array(Math.min(BUCKETS, Math.max(end, bucket + 64)) - first);
     counts.set(this.#counts, this.#counts.length === 0 ? 0 : this.#first - first);
     this.#first = first;
     this.#counts = counts;
