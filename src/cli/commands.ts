@@ -25,6 +25,10 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: "read what was decided and how it ended",
     load: async () => (await import("./evidence/evidence.ts")).evidence,
   },
+  summary: {
+    summary: "print what requests came to, by route, key, policy and more",
+    load: async () => (await import("./summary/summary.ts")).summary,
+  },
   mock: { summary: "run a simulated provider", load: async () => (await import("./mock.ts")).mock },
 };
 

@@ -55,6 +55,8 @@ export interface DecisionRecord {
   readonly reason: Word | null;
   /** What shadow slots would have done. */
   readonly wouldDeny: readonly ShadowRecord[];
+  /** Shadow revisions that were asked, whatever they said: of how many requests `wouldDeny` is a part. Absent in older records. */
+  readonly shadows?: readonly ShadowRevision[];
   /** Obligations that acted, or would have in a shadow slot; absent in records that were written before there were any. */
   readonly obligations?: readonly ObligationRecord[];
   readonly needs: readonly Capability[];
@@ -89,6 +91,13 @@ export interface ShadowRecord {
   readonly constraint: Word;
   readonly reason: Word | null;
   readonly verdict: "fail" | "indeterminate";
+  /** Absent in older records, which do not tell the two apart. */
+  readonly effect?: "would_narrow" | "would_deny";
+}
+
+export interface ShadowRevision {
+  readonly policy: Word;
+  readonly revision: Word;
 }
 
 /** Which obligation, and not its value: the policy's revision has that. */
@@ -103,6 +112,8 @@ export interface AttemptRecord {
   readonly endpoint: Word;
   readonly provider: Word;
   readonly region: Word;
+  /** The table's name for the model; absent in older records. */
+  readonly model?: Word;
   readonly failure: FailureKind | null;
   readonly status: number | null;
   /** Milliseconds from the start of the attempt to its end. */

@@ -128,6 +128,7 @@ export class Recorder {
         endpoint: asWord(endpoint.id),
         provider: asWord(endpoint.provider),
         region: asWord(endpoint.region),
+        model: asWord(endpoint.model),
         failure: failure?.kind ?? null,
         status,
         duration: rounded(duration),

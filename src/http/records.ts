@@ -8,6 +8,7 @@ import {
   type DecisionRecord,
   type ObligationRecord,
   type ShadowRecord,
+  type ShadowRevision,
 } from "../evidence/record.ts";
 import type { Snapshot } from "./runtime.ts";
 
@@ -50,6 +51,7 @@ function plainRecord(
     policyRevision: null,
     constraint: null,
     wouldDeny: [],
+    shadows: [],
     obligations: [],
     needs: [],
     features: [],
@@ -80,6 +82,7 @@ export function decisionRecord(
     constraint: denial === null ? null : asWord(denial.constraint),
     reason: denial === null ? null : asWord(denial.reason),
     wouldDeny: shadowRecords(decision),
+    shadows: shadowRevisions(decision),
     obligations: obligationRecords(decision),
     needs,
     features,
@@ -109,10 +112,23 @@ function shadowRecords(decision: Decision): readonly ShadowRecord[] {
             constraint: asWord(constraint),
             reason: reason === null ? null : asWord(reason),
             verdict,
+            effect: effect === "would_deny" ? effect : "would_narrow",
           },
         ]
       : [],
   );
+}
+
+/** Every constraint of a revision is asked, so its first line in the trace stands for all. */
+function shadowRevisions(decision: Decision): readonly ShadowRevision[] {
+  const revisions = new Map<string, ShadowRevision>();
+  for (const { slot, policy, revision } of decision.trace) {
+    const key = `${policy} ${revision}`;
+    if (slot === "candidate" && !revisions.has(key)) {
+      revisions.set(key, { policy: asWord(policy), revision: asWord(revision) });
+    }
+  }
+  return [...revisions.values()];
 }
 
 function obligationRecords({ obligations }: Decision): readonly ObligationRecord[] {

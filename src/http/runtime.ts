@@ -7,6 +7,7 @@ import type { StickyKeyOf } from "../dispatch/places/sticky-key.ts";
 import type { ChainLink } from "../evidence/chain.ts";
 import type { RequestObserver } from "../evidence/observer.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+import type { SummarySource } from "./control/governance-summary.ts";
 import type { KeyManagement } from "./control/service-keys/key-management.ts";
 import type { UnaryRequests } from "./unary/answer-unary.ts";
 
@@ -55,6 +56,8 @@ export interface Runtime {
   readonly metrics: (accept: string | undefined) => MetricsPage;
   /** How the store of the evidence does, as far as this process knows without asking. */
   readonly evidenceStanding: () => EvidenceStanding;
+  /** What has been counted; absent where nothing counts. */
+  readonly summary?: SummarySource;
   /** Requests that are under way and may be joined by others with the same idempotency key. */
   readonly running: UnaryRequests;
   /** What is known of endpoints from their calls. */

@@ -1,6 +1,7 @@
 import type { ServiceKey } from "../canon/credentials/service-key.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { EvidenceHead, EvidenceLog } from "./evidence-log.ts";
+import type { SummaryStore } from "./summary.ts";
 
 /**
  * What outlives the process. Two engines implement it (SQLite embedded; PostgreSQL shared, later); one conformance
@@ -10,6 +11,7 @@ export interface Store {
   readonly keys: KeyStore;
   readonly evidence: EvidenceStore;
   readonly policies: PolicyStore;
+  readonly summary: SummaryStore;
   /**
    * Writes what is still in memory, then closes. Safe to call twice.
    *

@@ -14,6 +14,7 @@ import {
   type ObligationRecord,
   type OutcomeRecord,
   type ShadowRecord,
+  type ShadowRevision,
   type Word,
 } from "../evidence/record.ts";
 import { StoreUnavailableError } from "./errors.ts";
@@ -45,7 +46,10 @@ const SHADOW = {
   constraint: isText,
   reason: isTextOrNull,
   verdict: isOneOf(["fail", "indeterminate"]),
+  effect: (value) => value === undefined || isOneOf(["would_narrow", "would_deny"])(value),
 } satisfies Record<keyof ShadowRecord, Check>;
+
+const SHADOW_REVISION = { policy: isText, revision: isText } satisfies Record<keyof ShadowRevision, Check>;
 
 const OBLIGATION = {
   policy: isText,
@@ -77,6 +81,7 @@ const DECISION = {
   constraint: isTextOrNull,
   reason: isTextOrNull,
   wouldDeny: isListOf(hasShape(SHADOW)),
+  shadows: (value) => value === undefined || isListOf(hasShape(SHADOW_REVISION))(value),
   obligations: (value) => value === undefined || isListOf(hasShape(OBLIGATION))(value),
   needs: isListOf((value) => typeof value === "string" && isCapability(value)),
   features: (value) => value === undefined || isListOf(isOneOf(FEATURE_NAMES))(value),
@@ -93,6 +98,7 @@ const ATTEMPT = {
   endpoint: isText,
   provider: isText,
   region: isText,
+  model: (value) => value === undefined || isText(value),
   failure: (value) => value === null || isOneOf(FAILURE_KINDS)(value),
   status: isNumberOrNull,
   duration: isNumber,
@@ -119,6 +125,18 @@ const OUTCOME = {
   total: isNumber,
   router: isNumber,
 } satisfies Record<keyof OutcomeRecord, Check>;
+
+/** The decision in a record's text; `null` for one that this version does not know. */
+export function readDecision(text: string): DecisionRecord | null {
+  const decision = parseObject(text);
+  return decision !== null && isDecision(decision) ? decision : null;
+}
+
+/** The outcome in a record's text; `null` for one that this version does not know. */
+export function readOutcome(text: string): OutcomeRecord | null {
+  const outcome = parseObject(text);
+  return outcome !== null && isOutcome(outcome) ? outcome : null;
+}
 
 function isDecision(value: JsonObject | DecisionRecord): value is DecisionRecord {
   return hasShape(DECISION)(value);

@@ -6,6 +6,7 @@ import { DuplicateDecisionError, DuplicateKeyError, KeyNotActiveError } from "..
 import type { KeyRecord, Store } from "../../src/store/port.ts";
 import { evidenceLogLaws } from "./conformance-log.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
+import { summaryLaws } from "./summary-laws.ts";
 
 /** What every engine behind the store's port must do. `open` gives a new, empty store each time. */
 export function describeStore(name: string, open: () => Promise<Store>): void {
@@ -28,6 +29,9 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
     });
     describe("evidence log", () => {
       evidenceLogLaws(() => store);
+    });
+    describe("summary", () => {
+      summaryLaws(() => store, open);
     });
     describe("policies", () => {
       policyLaws(() => store);

@@ -4,10 +4,12 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 
+import { summarise } from "../../src/governance/summarise.ts";
 import { StoreUnavailableError } from "../../src/store/errors.ts";
 import type { KeyRecord } from "../../src/store/port.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { groupingOf } from "../governance/agreement.ts";
 import { describeStore } from "./conformance.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -172,6 +174,20 @@ describe("two stores on one file, as two processes have them", () => {
     const revisions = observed.map((states) => states[0]?.revision ?? 0).toSorted((a, b) => a - b);
     expect(revisions).toEqual(Array.from({ length: 40 }, (_, index) => index + 1));
     await Promise.all([left.close(), right.close()]);
+  });
+
+  it("count an outcome whose decision the other one wrote", async () => {
+    const path = databaseFile();
+    const [one, other] = [await openSqliteStore({ path }), await openSqliteStore({ path })];
+    await one.evidence.decide(decisionRecord("r1"));
+    other.evidence.settle(outcomeRecord("r1"));
+    await other.evidence.flush();
+    const query = { workspace: "acme-prod", from: 0, until: 1_000_000 };
+    const summary = await summarise((facet) => one.summary.read({ ...query, facet }), groupingOf(["route"]));
+    expect(summary.groups).toMatchObject([
+      { group: { route: "chat-large" }, measures: { requests: 1, running: 0, ended: { fallbacks: 0 } } },
+    ]);
+    await Promise.all([one.close(), other.close()]);
   });
 
   it("write evidence at once, each decision once", async () => {

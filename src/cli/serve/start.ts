@@ -183,6 +183,11 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     observer: parts.metrics.requests,
     metrics: parts.metrics.page,
     evidenceStanding: () => store.evidence.health(),
+    summary: {
+      read: (query) => store.summary.read(query),
+      policies: () => store.summary.policies(),
+      head: () => store.evidence.health().head,
+    },
     running: new RunningRequests(),
     places: new Places(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),

@@ -46,6 +46,7 @@ export const CONTROL_HANDLERS = [
   "getKey",
   "rotateKey",
   "revokeKey",
+  "summary",
   "status",
   "openapi",
   "livez",

@@ -1,5 +1,7 @@
 import { PAGE_QUERY } from "../control/catalogue/page.ts";
 import { ANTHROPIC_MODEL, ANTHROPIC_MODEL_PAGE, MODEL, MODEL_LIST, SIMULATION, STATUS } from "./answer-schemas.ts";
+import { SUMMARY_QUERY } from "../control/governance-summary.ts";
+import { GOVERNANCE_SUMMARY } from "./summary-answer-schema.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
 import { KEY_ENDPOINTS } from "./key-endpoints.ts";
@@ -70,6 +72,18 @@ export const ENDPOINTS: readonly Endpoint[] = [
     answer: SIMULATION,
   },
   ...KEY_ENDPOINTS,
+  {
+    ...PUBLIC,
+    kind: "control",
+    method: "GET",
+    path: "/v1/governance/summary",
+    id: "getGovernanceSummary",
+    summary: "What the workspace's requests came to: counts, latencies, denials, policies; no content and no bill",
+    scope: "governance:read",
+    handler: "summary",
+    optionalQuery: SUMMARY_QUERY,
+    answer: GOVERNANCE_SUMMARY,
+  },
   {
     ...PUBLIC,
     kind: "control",

@@ -24,6 +24,7 @@ const RECORDED_AS: Readonly<Record<ControlEndpoint["handler"], DecisionRecord["o
   getKey: "control",
   rotateKey: "control",
   revokeKey: "control",
+  summary: "control",
   status: "control",
   openapi: "control",
   livez: "control",

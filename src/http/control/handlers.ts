@@ -6,6 +6,7 @@ import { openAiModel } from "./catalogue/openai-model.ts";
 import { page } from "./catalogue/page.ts";
 import { usableRoute, usableRoutes, type UsableRoute } from "./catalogue/usable-routes.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
+import { governanceSummary, summaryUnavailable } from "./governance-summary.ts";
 import type { EvidenceStanding } from "../runtime.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";
 import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
@@ -37,6 +38,11 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
     return page(items, call.url.searchParams, ({ usable }) => anthropicModel(usable));
   },
   anthropicModel: (call) => oneOf(call, anthropicModel),
+  summary: ({ runtime, snapshot, identity, url }) => {
+    if (identity === null) throw new Error("control: a summary without an identity");
+    if (runtime.summary === undefined) return summaryUnavailable();
+    return governanceSummary(runtime.summary, snapshot, identity, url.searchParams, Date.now());
+  },
   status: ({ runtime, snapshot }) => ({
     json: {
       build_id: runtime.build.id,

@@ -50,8 +50,9 @@ function prepareFile(path: string): void {
 }
 
 function refuseForeignFile(database: DatabaseSync): void {
-  const applicationId = readInteger(database, "PRAGMA application_id");
+  // In this order: another process that makes our tables between the two reads has written our id with them.
   const tables = readInteger(database, "SELECT count(*) FROM sqlite_schema");
+  const applicationId = readInteger(database, "PRAGMA application_id");
   if (applicationId !== APPLICATION_ID && tables > 0) {
     throw new UnusableDatabaseError("this SQLite file was made by another program; give the path of a new file");
   }

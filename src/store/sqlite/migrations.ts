@@ -103,10 +103,30 @@ CREATE TRIGGER keys_keep_their_exchange_and_limits BEFORE UPDATE OF exchange, li
   BEGIN SELECT RAISE(ABORT, 'the grants of a key never change'); END;
 `;
 
+/**
+ * `roll_up_increments` has one row for each batch of records, written with it; now and then its rows are added to the cells
+ * of `roll_ups`. Adding to the cells at once would write some fifty pages for each batch.
+ */
+const ROLL_UPS = `
+CREATE TABLE roll_ups (
+  workspace TEXT NOT NULL,
+  facet TEXT NOT NULL,
+  hour INTEGER NOT NULL,
+  labels TEXT NOT NULL,
+  cell BLOB NOT NULL,
+  PRIMARY KEY (workspace, facet, hour, labels)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE roll_up_increments (
+  id INTEGER PRIMARY KEY,
+  increments BLOB NOT NULL
+) STRICT;
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: "keys", sql: KEYS },
   { version: 2, name: "evidence", sql: EVIDENCE },
   { version: 3, name: "policies", sql: POLICIES },
   { version: 4, name: "evidence log", sql: migrateToEvidenceLog },
   { version: 6, name: "key grants", sql: KEY_GRANTS },
+  { version: 8, name: "roll-ups", sql: ROLL_UPS },
 ];

@@ -14,6 +14,7 @@ import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "./e
 import { KeyWatchers } from "../key-watchers.ts";
 import { evidenceLog } from "./log-requests.ts";
 import type { EvidenceRow } from "./protocol.ts";
+import { summaryStore } from "./summary-store.ts";
 import { WorkerLink } from "./worker-link.ts";
 
 /**
@@ -56,6 +57,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     keys: keyStore(link, watchers),
     evidence: evidenceStore(link, queue),
     policies: policyStore(link),
+    summary: summaryStore(link),
     async close() {
       queue.close();
       try {

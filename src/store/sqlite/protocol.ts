@@ -1,3 +1,5 @@
+import type { PackedRows } from "../roll-up-pages.ts";
+import type { RollUpQuery } from "../../governance/increments.ts";
 import type { EvidenceAnchor, EvidenceHead, LogRow } from "../evidence-log.ts";
 import type { ScannedRow } from "../prune-scan.ts";
 import type { EvidenceQuery, KeyRecord, KeyUse, ObservedPolicy, PolicyState } from "../port.ts";
@@ -52,12 +54,21 @@ export type StoreRequest =
       readonly limit: number;
       readonly now: number;
     }
+  | { readonly operation: "summary.read"; readonly page: RollUpPage }
+  | { readonly operation: "summary.workspaces" }
+  | { readonly operation: "summary.policies" }
   | { readonly operation: "policies.observe"; readonly contents: readonly ObservedPolicy[] }
   | { readonly operation: "close" };
 
 /** One page of a reading: the newest `limit` entries with `after < sequence < before`. */
 export interface EvidencePage extends EvidenceQuery {
   readonly before: number;
+}
+
+/** One page of cells: after a place in the order of hour and labels. */
+export interface RollUpPage extends RollUpQuery {
+  readonly after: { readonly hour: number; readonly labels: string };
+  readonly limit: number;
 }
 
 /** An entry as stored. */
@@ -87,6 +98,8 @@ export type StoreReply =
   | { readonly kind: "count"; readonly count: number }
   | { readonly kind: "scanned"; readonly rows: readonly ScannedRow[]; readonly oldestOpen: number | null }
   | { readonly kind: "evidence"; readonly rows: readonly EvidenceRow[] }
+  | { readonly kind: "roll_ups"; readonly rows: PackedRows }
+  | { readonly kind: "workspaces"; readonly workspaces: readonly (string | null)[] }
   | { readonly kind: "policies"; readonly states: readonly PolicyState[] }
   | { readonly kind: "duplicate_key"; readonly id: string }
   | { readonly kind: "key_not_active"; readonly id: string }

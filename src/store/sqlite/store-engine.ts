@@ -6,6 +6,8 @@ import { LogWriter } from "./tables/log-writer.ts";
 import { KeyTable, type RotateResult } from "./tables/key-table.ts";
 import { PolicyTable } from "./tables/policy-table.ts";
 import { ProcessLease } from "./tables/process-lease.ts";
+import { packRows } from "../roll-up-pages.ts";
+import { RollUpTable } from "./tables/roll-up-table.ts";
 import type { FromWorker, StoreReply, StoreRequest } from "./protocol.ts";
 import { readNumber } from "./tables/row.ts";
 import { describeFailure } from "./sqlite-failure.ts";
@@ -27,6 +29,7 @@ export class StoreEngine {
   readonly #evidence: EvidenceTable;
   readonly #log: LogTable;
   readonly #policies: PolicyTable;
+  readonly #rollUps: RollUpTable;
   readonly #lease: ProcessLease;
   readonly #dataVersion: StatementSync;
   #seenDataVersion: number;
@@ -40,7 +43,8 @@ export class StoreEngine {
     this.#post = post;
     this.#lease = new ProcessLease(database);
     this.#keys = new KeyTable(database, transaction);
-    const writer = new LogWriter(database);
+    this.#rollUps = new RollUpTable(database, transaction, (requestId) => writer.decisionOf(requestId));
+    const writer: LogWriter = new LogWriter(database, this.#rollUps);
     this.#evidence = new EvidenceTable(database, transaction, this.#lease, writer);
     this.#log = new LogTable(database, transaction, writer);
     this.#policies = new PolicyTable(database, transaction);
@@ -68,6 +72,7 @@ export class StoreEngine {
       }
       this.#lease.renewWhenDue(now);
       this.#reapWhenDue(now);
+      this.#rollUps.foldWhenDue(now);
     } catch {
       // Locked or unreadable just now. What was to be seen is still there at the next poll; requests report failures.
     }
@@ -114,6 +119,14 @@ export class StoreEngine {
         return { kind: "scanned", ...this.#log.scan(request.after, request.limit) };
       case "evidence.delete":
         return { kind: "count", count: this.#log.deleteThrough(request.through, request.limit, request.now) };
+      case "summary.read":
+        if (request.page.after.labels === "") this.#rollUps.fold();
+        return { kind: "roll_ups", rows: packRows(this.#rollUps.read(request.page)) };
+      case "summary.workspaces":
+        this.#rollUps.fold();
+        return { kind: "workspaces", workspaces: this.#rollUps.workspaces() };
+      case "summary.policies":
+        return { kind: "policies", states: this.#policies.list() };
       case "policies.observe":
         return { kind: "policies", states: this.#policies.observe(request.contents, now) };
       case "close":

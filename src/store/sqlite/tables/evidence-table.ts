@@ -75,6 +75,7 @@ export class EvidenceTable {
         };
         if (!this.#writer.settle(outcome)) lost += 1;
       }
+      this.#writer.end();
       return id;
     });
     this.#lease.confirm(process, now);

@@ -103,6 +103,7 @@ export class LogTable {
         const [requestId, at] = [readText(row, "request_id"), readNumber(row, "seen_at")];
         this.#writer.settle({ at, requestId, record: JSON.stringify(unknownOutcome(asWord(requestId), at)) });
       }
+      this.#writer.end();
       return dead.length;
     });
   }

@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { chainHash, GENESIS, type ChainKind, type ChainLink } from "../../../evidence/chain.ts";
+import type { RollUpTable } from "./roll-up-table.ts";
 import { readNumber, readText, readTextOrNull } from "./row.ts";
 
 export interface NewDecision {
@@ -18,7 +19,7 @@ export interface NewOutcome {
   readonly record: string;
 }
 
-/** Adds rows at the end of the chain. Every call stands inside a write transaction, after {@link begin}. */
+/** Adds rows at the end of the chain. Every call stands inside a write transaction, between {@link begin} and {@link end}. */
 export class LogWriter {
   readonly #newest: StatementSync;
   readonly #start: StatementSync;
@@ -26,9 +27,15 @@ export class LogWriter {
   readonly #decision: StatementSync;
   readonly #open: StatementSync;
   readonly #close: StatementSync;
+  readonly #record: StatementSync;
+  readonly #rollUps: Pick<RollUpTable, "add">;
+  #written: { readonly decisions: string[]; readonly outcomes: string[] } = { decisions: [], outcomes: [] };
   #head: ChainLink = GENESIS;
 
-  constructor(database: DatabaseSync) {
+  /** @param rollUps told of what is written, in the same transaction. */
+  constructor(database: DatabaseSync, rollUps: Pick<RollUpTable, "add">) {
+    this.#rollUps = rollUps;
+    this.#record = database.prepare("SELECT record FROM evidence_log WHERE request_id = ? AND kind = 'decision'");
     this.#newest = database.prepare("SELECT position, hash FROM evidence_log ORDER BY position DESC LIMIT 1");
     this.#start = database.prepare("SELECT position, hash FROM evidence_start");
     // One repeated request id must not fail the other rows of its batch.
@@ -52,6 +59,18 @@ export class LogWriter {
   /** Reads the head anew: another process may have written since. */
   begin(): void {
     this.#head = this.readHead();
+    this.#written = { decisions: [], outcomes: [] };
+  }
+
+  /** Counts what was written since {@link begin}; without it the roll-ups would not know of these rows. */
+  end(): void {
+    this.#rollUps.add(this.#written);
+  }
+
+  /** The text of a stored decision; `null` where there is none. */
+  decisionOf(requestId: string): string | null {
+    const row = this.#record.get(requestId);
+    return row === undefined ? null : readText(row, "record");
   }
 
   /** What the chain ends at now. */
@@ -63,6 +82,7 @@ export class LogWriter {
   decide({ at, requestId, workspace, record }: NewDecision, process: number): boolean {
     if (!this.#append("decision", at, requestId, workspace, process, record)) return false;
     this.#open.run(this.#head.position, process);
+    this.#written.decisions.push(record);
     return true;
   }
 
@@ -73,6 +93,7 @@ export class LogWriter {
     const process = readNumber(decision, "process");
     if (!this.#append("outcome", at, requestId, readTextOrNull(decision, "workspace"), process, record)) return false;
     this.#close.run(readNumber(decision, "position"));
+    this.#written.outcomes.push(record);
     return true;
   }
 

@@ -11,15 +11,27 @@ export class PolicyTable {
   readonly #insert: StatementSync;
   readonly #advance: StatementSync;
   readonly #remember: StatementSync;
+  readonly #list: StatementSync;
 
   constructor(database: DatabaseSync, transaction: Transaction) {
     this.#transaction = transaction;
     this.#get = database.prepare("SELECT digest, revision, mode FROM policies WHERE id = ?");
     this.#insert = database.prepare("INSERT INTO policies (id, digest, revision, mode) VALUES (?, ?, 1, ?)");
     this.#advance = database.prepare("UPDATE policies SET digest = ?, revision = ? WHERE id = ?");
+    this.#list = database.prepare("SELECT id, digest, revision, mode FROM policies ORDER BY id");
     this.#remember = database.prepare(
       "INSERT INTO policy_revisions (id, revision, digest, first_seen_at) VALUES (?, ?, ?, ?)",
     );
+  }
+
+  /** Sorted by id. */
+  list(): readonly PolicyState[] {
+    return this.#list.all().map((row) => ({
+      id: readText(row, "id"),
+      digest: readText(row, "digest"),
+      revision: readNumber(row, "revision"),
+      mode: readText(row, "mode") === "enforce" ? "enforce" : "shadow",
+    }));
   }
 
   /** All of `contents` in one transaction, so that two processes which start at once agree on the numbers. */

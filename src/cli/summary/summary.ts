@@ -1,0 +1,85 @@
+import { readGrouping, type Grouping } from "../../governance/dimensions.ts";
+import { summarise } from "../../governance/summarise.ts";
+import { summaryAnswer, type SummaryAnswer } from "../../governance/summary-answer.ts";
+import { readWindow, type Window } from "../../governance/window.ts";
+import type { Store } from "../../store/port.ts";
+import { listItems, readArguments } from "../terminal/arguments.ts";
+import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { databasePath, withStore } from "../terminal/open-store.ts";
+import { runCommand } from "../terminal/run.ts";
+import { summaryTable } from "./summary-table.ts";
+
+const HELP = `Usage: signalbox summary [flags]
+
+Prints what requests came to: counts, denials and refusals, what shadow policies would have done, latencies. The counts
+hold no text of requests or answers, and no prices.
+
+Flags
+  --workspace W     Only this workspace. Default: every one, one after the other.
+  --start TIME      RFC 3339, such as 2026-11-21T00:00:00Z. Default: a day before the end.
+  --end TIME        Default: now. Whole hours are counted.
+  --group-by A,B    operation, route; provider, region, model; policy, constraint, reason_code; key. Each also with day
+                    or hour.
+  --json            One JSON object a line: what GET /v1/governance/summary answers, without the server's part.
+  --database PATH   Default: SIGNALBOX_DATABASE, else .signalbox/signalbox.db.
+
+Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
+`;
+
+const FLAGS = {
+  help: { type: "boolean", short: "h" },
+  json: { type: "boolean" },
+  database: { type: "string" },
+  workspace: { type: "string" },
+  start: { type: "string" },
+  end: { type: "string" },
+  "group-by": { type: "string", multiple: true },
+} as const;
+
+/** `signalbox summary`; gives the exit code. */
+export function summary(argv: readonly string[], io: CommandIo): Promise<number> {
+  return runCommand("summary", io, async () => {
+    const { values, positionals } = readArguments(argv, FLAGS);
+    if (values.help === true) {
+      io.stdout(HELP);
+      return EXIT.ok;
+    }
+    if (positionals.length > 0) throw new UsageError("arguments: summary takes flags only");
+    const now = Date.now();
+    const window = readWindow(values.start ?? null, values.end ?? null, now);
+    if ("problem" in window) throw new UsageError(`--${window.problem}`);
+    const grouping = readGrouping((values["group-by"] ?? []).flatMap((list) => listItems(list)));
+    if ("problem" in grouping) throw new UsageError(grouping.problem.replace("group_by", "--group-by"));
+    return await withStore(databasePath(values.database, io), false, async (store) => {
+      const workspaces = values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];
+      for (const workspace of workspaces) {
+        const answer = await answerOf(store, workspace, window, grouping, now);
+        io.stdout(values.json === true ? `${JSON.stringify(answer)}\n` : summaryTable(answer));
+      }
+      if (workspaces.length === 0) io.stderr("signalbox: nothing has been counted yet\n");
+      return EXIT.ok;
+    });
+  });
+}
+
+async function answerOf(
+  store: Store,
+  workspace: string | null,
+  window: Window,
+  grouping: Grouping,
+  now: number,
+): Promise<SummaryAnswer> {
+  const found = await summarise((facet) => store.summary.read({ workspace, facet, ...window }), grouping);
+  const stored = await store.summary.policies();
+  const scene = {
+    workspace,
+    window,
+    grouping,
+    now,
+    loaded: null,
+    stored,
+    tableRevision: null,
+    head: await store.evidence.head(),
+  };
+  return summaryAnswer(scene, found);
+}

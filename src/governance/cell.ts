@@ -1,0 +1,77 @@
+import { ByteReader, ByteWriter } from "./byte-stream.ts";
+import { COUNTER_LIMIT, COUNTER_NUMBERS, type Counter } from "./counters.ts";
+import { QuantileSketch } from "./quantile-sketch.ts";
+
+/** What is measured of requests that were let through, in milliseconds; stored in this order. */
+export const LATENCIES = ["total", "first_byte", "router"] as const;
+export type Latency = (typeof LATENCIES)[number];
+
+const VERSION = 1;
+
+/** What is known of one set of requests: counts and latencies. Numbers only. Cells add up, in any order and grouping. */
+export class Cell {
+  readonly #counts = new Float64Array(COUNTER_LIMIT);
+  readonly #sketches: (QuantileSketch | null)[] = LATENCIES.map(() => null);
+  /** Sketches that were added and not yet looked at: most groups of a long list are never shown. */
+  readonly #encoded: Uint8Array[][] = LATENCIES.map(() => []);
+
+  get(counter: Counter): number {
+    return this.#counts[COUNTER_NUMBERS[counter]] ?? 0;
+  }
+
+  /** @param amount added; fractions and what is below 0 are left out, because a provider's numbers are not ours. */
+  count(counter: Counter, amount = 1): void {
+    const number = COUNTER_NUMBERS[counter];
+    const whole = Math.trunc(amount);
+    if (whole > 0) this.#counts[number] = (this.#counts[number] ?? 0) + Math.min(whole, Number.MAX_SAFE_INTEGER);
+  }
+
+  /** @param milliseconds 0 or more. */
+  measure(latency: Latency, milliseconds: number): void {
+    this.#sketch(LATENCIES.indexOf(latency)).add(milliseconds);
+  }
+
+  /** All that was measured. */
+  latencies(latency: Latency): QuantileSketch {
+    return this.#sketch(LATENCIES.indexOf(latency));
+  }
+
+  /** Adds a cell from the bytes it was written as. @throws {RangeError} for bytes of another version */
+  addEncoded(bytes: Uint8Array): void {
+    const reader = new ByteReader(bytes);
+    if (reader.number() !== VERSION) throw new RangeError("a roll-up of another version; read it with that version");
+    for (let left = reader.number(); left > 0; left--) {
+      const number = reader.number();
+      if (number >= COUNTER_LIMIT) throw new RangeError("a roll-up has a counter that this version does not know");
+      this.#counts[number] = (this.#counts[number] ?? 0) + reader.number();
+    }
+    for (const encoded of this.#encoded) {
+      const sketch = reader.bytes();
+      if (sketch.length > 0) encoded.push(sketch);
+    }
+  }
+
+  encode(): Uint8Array {
+    const writer = new ByteWriter();
+    writer.number(VERSION);
+    writer.number(this.#counts.reduce((held, count) => (count > 0 ? held + 1 : held), 0));
+    for (const [number, count] of this.#counts.entries()) {
+      if (count === 0) continue;
+      writer.number(number);
+      writer.number(Math.min(count, Number.MAX_SAFE_INTEGER));
+    }
+    for (const index of LATENCIES.keys()) {
+      const held = this.#sketches[index] !== null || (this.#encoded[index]?.length ?? 0) > 0;
+      writer.bytes(held ? this.#sketch(index).encode() : EMPTY);
+    }
+    return writer.finish();
+  }
+
+  #sketch(index: number): QuantileSketch {
+    const sketch = (this.#sketches[index] ??= new QuantileSketch());
+    for (const bytes of this.#encoded[index]?.splice(0) ?? []) sketch.addEncoded(bytes);
+    return sketch;
+  }
+}
+
+const EMPTY = new Uint8Array(0);

@@ -1,0 +1,101 @@
+import type { Word } from "../evidence/record.ts";
+import { ByteReader, ByteWriter } from "./byte-stream.ts";
+import { Cell } from "./cell.ts";
+
+/**
+ * By what requests are counted apart. Within a facet every combination of its labels has a cell, between facets there are
+ * none: so the number of cells in an hour is a sum of short lists and not their product.
+ * Labels: `total` none; `traffic` operation, route; `place` provider, region, model; `key` key; `verdict` policy, constraint,
+ * reason of denials and refusals; `shadow` policy, revision (what was judged), and policy, revision, constraint, reason.
+ */
+export const FACETS = ["total", "traffic", "place", "key", "verdict", "shadow"] as const;
+export type Facet = (typeof FACETS)[number];
+
+export type Labels = readonly (Word | null)[] | readonly [operation: string, route: Word | null];
+
+/** One cell as stored. */
+export interface RollUpRow {
+  /** `null`: of requests without an accepted key. */
+  readonly workspace: string | null;
+  readonly facet: Facet;
+  /** Hours since the epoch. */
+  readonly hour: number;
+  /** JSON array of words and `null`. */
+  readonly labels: string;
+  /** {@link Cell.encode} */
+  readonly cell: Uint8Array;
+}
+
+/** Cells of one facet of one workspace, in a window. */
+export interface RollUpQuery {
+  /** `null`: the requests without an accepted key. */
+  readonly workspace: string | null;
+  readonly facet: Facet;
+  /** Hours since the epoch; the first one counted. */
+  readonly from: number;
+  /** Hours since the epoch; the first one not counted. */
+  readonly until: number;
+}
+
+/** A cell with its place. */
+export interface IncrementEntry {
+  readonly workspace: string | null;
+  readonly facet: Facet;
+  readonly hour: number;
+  readonly labels: string;
+  readonly cell: Cell;
+}
+
+/** Cells that are to be added to those stored. */
+export class Increments {
+  readonly #entries = new Map<string, IncrementEntry>();
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** The cell to count in; made when it is first asked for. */
+  cell(workspace: string | null, facet: Facet, hour: number, labels: Labels): Cell {
+    return this.#entry(workspace, facet, hour, JSON.stringify(labels)).cell;
+  }
+
+  /** Sorted by key, so that two writers take the rows in one order. */
+  entries(): readonly IncrementEntry[] {
+    return [...this.#entries].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([, entry]) => entry);
+  }
+
+  /** All of it in one piece. */
+  encode(): Uint8Array {
+    const writer = new ByteWriter();
+    for (const { workspace, facet, hour, labels, cell } of this.#entries.values()) {
+      writer.text(workspace ?? "");
+      writer.number(FACETS.indexOf(facet));
+      writer.number(hour);
+      writer.text(labels);
+      writer.bytes(cell.encode());
+    }
+    return writer.finish();
+  }
+
+  /** Adds what {@link encode} wrote. @throws {RangeError} for other bytes */
+  addEncoded(bytes: Uint8Array): void {
+    const reader = new ByteReader(bytes);
+    while (!reader.done) {
+      const workspace = reader.text();
+      const facet = FACETS[reader.number()];
+      const hour = reader.number();
+      const labels = reader.text();
+      if (facet === undefined) throw new RangeError("increments of a facet that this version does not know");
+      this.#entry(workspace === "" ? null : workspace, facet, hour, labels).cell.addEncoded(reader.bytes());
+    }
+  }
+
+  #entry(workspace: string | null, facet: Facet, hour: number, labels: string): IncrementEntry {
+    const key = `${workspace ?? ""}\n${facet}\n${hour}\n${labels}`;
+    const known = this.#entries.get(key);
+    if (known !== undefined) return known;
+    const entry: IncrementEntry = { workspace, facet, hour, labels, cell: new Cell() };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+}

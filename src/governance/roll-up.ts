@@ -1,0 +1,123 @@
+import type { FailureKind } from "../canon/failure.ts";
+import type { AttemptRecord, DecisionRecord, OutcomeRecord, ShadowRecord, Word } from "../evidence/record.ts";
+import type { Facet, Increments, Labels } from "./increments.ts";
+import type { Cell } from "./cell.ts";
+
+export const HOUR = 3_600_000;
+
+/** What an outcome's counts need to know of its decision. */
+export interface DecisionFacts {
+  /** Hours since the epoch in which it was decided: both records of a request count there. */
+  readonly hour: number;
+  readonly workspace: Word | null;
+  readonly operation: DecisionRecord["operation"];
+  readonly route: Word | null;
+  readonly keyId: Word | null;
+  readonly outcome: DecisionRecord["outcome"];
+}
+
+export function decisionFacts(decision: DecisionRecord): DecisionFacts {
+  const { at, workspace, operation, route, keyId, outcome } = decision;
+  return { hour: Math.floor(at / HOUR), workspace, operation, route, keyId, outcome };
+}
+
+const OUTCOME_COUNTER = { route: "allowed", deny: "denied", refuse: "refused", answer: "answered" } as const;
+
+/** Adds what a decision counts for. */
+export function rollUpDecision(increments: Increments, decision: DecisionRecord): void {
+  const facts = decisionFacts(decision);
+  const shadows = decision.shadows ?? [];
+  const isAllowed = decision.outcome === "route";
+  for (const cell of requestCells(increments, facts)) {
+    cell.count("requests");
+    cell.count(OUTCOME_COUNTER[decision.outcome]);
+    if (shadows.length > 0) {
+      cell.count("judged");
+      countShadow(cell, decision.wouldDeny, isAllowed);
+    }
+  }
+  const at = (facet: Facet, labels: Labels): Cell => increments.cell(facts.workspace, facet, facts.hour, labels);
+  if (decision.outcome === "deny" || decision.outcome === "refuse") {
+    const cell = at("verdict", [decision.policy, decision.constraint, decision.reason]);
+    cell.count("requests");
+    cell.count(OUTCOME_COUNTER[decision.outcome]);
+  }
+  for (const { policy, revision } of shadows) {
+    const own = decision.wouldDeny.filter((one) => one.policy === policy && one.revision === revision);
+    const cell = at("shadow", [policy, revision]);
+    cell.count("judged");
+    countShadow(cell, own, isAllowed);
+    for (const one of own) {
+      countShadow(at("shadow", [policy, revision, one.constraint, one.reason]), [one], isAllowed);
+    }
+  }
+}
+
+/** Adds what an outcome counts for, in the hour of its decision. */
+export function rollUpOutcome(increments: Increments, facts: DecisionFacts, outcome: OutcomeRecord): void {
+  // Calls and tokens of a request that was answered by another one's calls are that one's; counted twice they would be calls that nobody made.
+  const attempts = outcome.joined === undefined ? outcome.attempts : [];
+  for (const cell of requestCells(increments, facts)) {
+    countEnd(cell, facts, outcome);
+    for (const attempt of attempts) countAttempt(cell, attempt);
+  }
+  const answering = outcome.attempts.findLast(({ failure }) => failure === null) ?? outcome.attempts.at(-1);
+  const place = increments.cell(facts.workspace, "place", facts.hour, placeOf(answering));
+  place.count("requests");
+  place.count(OUTCOME_COUNTER[facts.outcome]);
+  countEnd(place, facts, outcome);
+  for (const attempt of attempts) {
+    countAttempt(increments.cell(facts.workspace, "place", facts.hour, placeOf(attempt)), attempt);
+  }
+}
+
+/** Each request counts once in each of these facets. */
+function requestCells(increments: Increments, facts: DecisionFacts): readonly Cell[] {
+  const { workspace, hour, operation, route, keyId } = facts;
+  return [
+    increments.cell(workspace, "total", hour, []),
+    increments.cell(workspace, "traffic", hour, [operation, route]),
+    increments.cell(workspace, "key", hour, [keyId]),
+  ];
+}
+
+function placeOf(attempt: AttemptRecord | undefined): Labels {
+  return attempt === undefined ? [null, null, null] : [attempt.provider, attempt.region, attempt.model ?? null];
+}
+
+function countShadow(cell: Cell, said: readonly ShadowRecord[], isAllowed: boolean): void {
+  // Records without an effect are older than the shadows member, and do not come here.
+  const denies = said.some(({ effect }) => effect !== "would_narrow");
+  if (denies) cell.count("would_deny");
+  if (denies && isAllowed) cell.count("newly_denied");
+  if (said.some(({ effect }) => effect === "would_narrow")) cell.count("would_narrow");
+  if (said.some(({ verdict }) => verdict === "indeterminate")) cell.count("indeterminate");
+}
+
+function countEnd(cell: Cell, facts: DecisionFacts, outcome: OutcomeRecord): void {
+  const { terminal } = outcome;
+  cell.count("ended");
+  cell.count(`terminal.${terminal}`);
+  if (outcome.joined === undefined) {
+    if (new Set(outcome.attempts.map(({ endpoint }) => endpoint)).size > 1) cell.count("fell_back");
+    if (outcome.inputTokens !== null || outcome.outputTokens !== null) cell.count("metered");
+    cell.count("input_tokens", outcome.inputTokens ?? 0);
+    cell.count("output_tokens", outcome.outputTokens ?? 0);
+    cell.count("cache_read_tokens", outcome.cacheReadTokens ?? 0);
+    cell.count("reasoning_tokens", outcome.reasoningTokens ?? 0);
+  }
+  // Denials and refusals take a millisecond and would hide how long answers take; of a request whose process died no time is known.
+  if (facts.outcome !== "route" || terminal === "unknown") return;
+  cell.measure("total", outcome.total);
+  cell.measure("router", outcome.router);
+  if (outcome.firstByte !== null) cell.measure("first_byte", outcome.firstByte);
+}
+
+function countAttempt(cell: Cell, { failure, calls = 1 }: AttemptRecord): void {
+  cell.count("attempts", calls);
+  if (failure !== null) cell.count(failureCounter(failure), calls);
+}
+
+function failureCounter(failure: FailureKind): `failure.${FailureKind}` {
+  return `failure.${failure}`;
+}

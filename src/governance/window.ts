@@ -1,0 +1,57 @@
+import { HOUR } from "./roll-up.ts";
+
+/** Whole hours since the epoch: `from` is the first one counted, `until` the first one not. */
+export interface Window {
+  readonly from: number;
+  readonly until: number;
+}
+
+const DEFAULT_HOURS = 24;
+export const MAXIMUM_DAYS = 400;
+
+const INSTANT = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+
+/** A problem with a member of the question, in a sentence for the caller that does not repeat what was written. */
+export interface WindowProblem {
+  readonly member: "start" | "end";
+  readonly problem: string;
+}
+
+/**
+ * The hours that touch the time from `start` to `end`: counts are kept by the hour.
+ *
+ * @param start RFC 3339; `null`: a day before the end.
+ * @param end RFC 3339; `null`: now.
+ * @param now milliseconds since the epoch.
+ */
+export function readWindow(start: string | null, end: string | null, now: number): Window | WindowProblem {
+  const last = end === null ? now : readInstant(end);
+  if (last === null) return { member: "end", problem: NO_INSTANT("end") };
+  const until = Math.ceil(last / HOUR);
+  const first = start === null ? (until - DEFAULT_HOURS) * HOUR : readInstant(start);
+  if (first === null) return { member: "start", problem: NO_INSTANT("start") };
+  if (first >= last) return { member: "start", problem: "start must be before end" };
+  const from = Math.floor(first / HOUR);
+  if (until - from > MAXIMUM_DAYS * 24) {
+    return { member: "start", problem: `start must be at most ${MAXIMUM_DAYS} days before end` };
+  }
+  return { from, until };
+}
+
+const NO_INSTANT = (member: string): string =>
+  `${member} must be a time as RFC 3339 writes it, with a zone, such as 2026-11-21T00:00:00Z`;
+
+/** Milliseconds since the epoch; `null` for a text that names no instant, such as 30 February. */
+function readInstant(text: string): number | null {
+  const [, year, month, day] = INSTANT.exec(text) ?? [];
+  if (year === undefined || month === undefined || day === undefined) return null;
+  const time = Date.parse(text.toUpperCase());
+  // Some days beyond a month's end are read as days of the next one.
+  const lastDay = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+  return Number.isNaN(time) || time < 0 || Number(day) > lastDay ? null : time;
+}
+
+/** The start of an hour, RFC 3339. */
+export function formatHour(hour: number): string {
+  return `${new Date(hour * HOUR).toISOString().slice(0, 19)}Z`;
+}

@@ -1,0 +1,93 @@
+import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
+import type { Identity } from "../../canon/identity.ts";
+import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
+import { DIMENSIONS, MAXIMUM_DIMENSIONS, readGrouping, type Grouping } from "../../governance/dimensions.ts";
+import { summarise } from "../../governance/summarise.ts";
+import { summaryAnswer, type StoredPolicyState, type SummaryScene } from "../../governance/summary-answer.ts";
+import { MAXIMUM_DAYS, readWindow, type Window } from "../../governance/window.ts";
+import type { Snapshot } from "../runtime.ts";
+
+/** Query parameters, for /openapi.json. */
+export const SUMMARY_QUERY = {
+  start: {
+    type: "string",
+    format: "date-time",
+    description: `Of the hour that is counted first. A day before the end where left out; at most ${MAXIMUM_DAYS} days before it.`,
+  },
+  end: { type: "string", format: "date-time", description: "Of the hour that is counted last. Now where left out." },
+  group_by: {
+    type: "array",
+    maxItems: MAXIMUM_DIMENSIONS,
+    items: { enum: DIMENSIONS },
+    description:
+      "Several times, or with commas: operation and route; provider, region and model; policy, constraint and reason_code; or key. Each with day or hour.",
+  },
+} as const;
+
+/** What the summary reads besides the files: of the store. */
+export interface SummarySource {
+  readonly read: (query: RollUpQuery) => AsyncIterable<readonly RollUpRow[]>;
+  readonly policies: () => Promise<readonly StoredPolicyState[]>;
+  /** The newest row of the evidence log, as this process knows it. */
+  readonly head?: () => SummaryScene["head"];
+}
+
+/** Numbers of the identity's own workspace and of no other. */
+export async function governanceSummary(
+  source: SummarySource,
+  { decider }: Pick<Snapshot, "decider">,
+  identity: Pick<Identity, "workspace">,
+  query: URLSearchParams,
+  now: number,
+): Promise<{ readonly text: string } | ServiceError> {
+  const asked = readQuery(query, now);
+  if ("code" in asked) return asked;
+  const { window, grouping } = asked;
+  const { workspace } = identity;
+  try {
+    const stored = await source.policies();
+    const summary = await summarise((facet) => source.read({ workspace, facet, ...window }), grouping);
+    const answer = summaryAnswer(
+      {
+        workspace,
+        window,
+        grouping,
+        now,
+        loaded: decider.policies.policies.map((policy) => policy.identity),
+        stored,
+        tableRevision: decider.table.revision,
+        head: source.head?.() ?? null,
+      },
+      summary,
+    );
+    return { text: JSON.stringify(answer) };
+  } catch {
+    return summaryUnavailable();
+  }
+}
+
+export function summaryUnavailable(): ServiceError {
+  const message = "The counts cannot be read from the store now. Try again later.";
+  return serviceError(503, "unavailable", "summary_unavailable", message, { retryAfter: 1_000 });
+}
+
+function readQuery(query: URLSearchParams, now: number): { window: Window; grouping: Grouping } | ServiceError {
+  const known = Object.keys(SUMMARY_QUERY);
+  for (const name of query.keys()) {
+    if (known.includes(name)) continue;
+    const shown = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name) ? ` ${name}` : "";
+    return invalidRequest(
+      "unknown_parameter",
+      `Unknown query parameter${shown}; give ${known.join(", ")}`,
+      shown === "" ? undefined : name,
+    );
+  }
+  for (const name of ["start", "end"] as const) {
+    if (query.getAll(name).length > 1) return invalidRequest("invalid_value", `${name} must be given once`, name);
+  }
+  const window = readWindow(query.get("start"), query.get("end"), now);
+  if ("problem" in window) return invalidRequest("invalid_value", window.problem, window.member);
+  const grouping = readGrouping(query.getAll("group_by").flatMap((list) => list.split(",")));
+  if ("problem" in grouping) return invalidRequest("invalid_value", grouping.problem, "group_by");
+  return { window, grouping };
+}

@@ -1,0 +1,19 @@
+import type { RollUpQuery, RollUpRow } from "../governance/increments.ts";
+import type { StoredPolicyState } from "../governance/summary-answer.ts";
+
+/**
+ * Hourly counts, kept when the evidence they were made of is pruned. Every engine adds them in the transaction that writes
+ * the records: what a record counts for is there exactly when the record is, and once.
+ */
+export interface SummaryStore {
+  /**
+   * Every cell of the facet in these hours, once, in pages, oldest hour first; what was written before the call is in them.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  read(query: RollUpQuery): AsyncIterable<readonly RollUpRow[]>;
+  /** Those with a cell in any hour; `null` where there are requests without an accepted key. Sorted, `null` first. */
+  workspaces(): Promise<readonly (string | null)[]>;
+  /** The newest known state of every policy, sorted by id: what other processes have observed too. */
+  policies(): Promise<readonly StoredPolicyState[]>;
+}

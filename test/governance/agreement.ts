@@ -1,0 +1,80 @@
+import { expect } from "vitest";
+import { FAILURE_KINDS } from "../../src/canon/failure.ts";
+import { TERMINALS } from "../../src/evidence/record.ts";
+import { readGrouping, type Grouping } from "../../src/governance/dimensions.ts";
+import type { RollUpQuery, RollUpRow } from "../../src/governance/increments.ts";
+import type { Measures, Percentiles } from "../../src/governance/measures.ts";
+import { RELATIVE_ERROR } from "../../src/governance/quantile-sketch.ts";
+import type { Summary } from "../../src/governance/summarise.ts";
+import type { Counted, Counts } from "./brute-force.ts";
+import { exactQuantile } from "./exact-quantile.ts";
+
+export function groupingOf(names: readonly string[]): Grouping {
+  const grouping = readGrouping(names);
+  if ("problem" in grouping) throw new Error(grouping.problem);
+  return grouping;
+}
+
+/** Stored cells, without a store. */
+export function readRows(rows: readonly RollUpRow[]): (query: RollUpQuery) => AsyncIterable<readonly RollUpRow[]> {
+  return async function* pages({ workspace, facet, from, until }) {
+    for (const row of rows) {
+      if (row.workspace === workspace && row.facet === facet && row.hour >= from && row.hour < until) yield [row];
+    }
+  };
+}
+
+/** The summary says what counting record by record gives; percentiles within the error. */
+export function expectAgreement(summary: Summary, counts: Counts): void {
+  expectMeasures(summary.totals, counts.totals);
+  const byGroup = new Map(counts.groups.map((counted) => [JSON.stringify(counted.group), counted]));
+  expect(new Set(summary.groups.map(({ group }) => JSON.stringify(group)))).toEqual(new Set(byGroup.keys()));
+  expect(summary.groups).toHaveLength(byGroup.size);
+  for (const { group, measures } of summary.groups) {
+    const counted = byGroup.get(JSON.stringify(group));
+    if (counted !== undefined) expectMeasures(measures, counted);
+  }
+}
+
+function expectMeasures(measures: Measures, { counts, latencies }: Counted): void {
+  const counted = (names: readonly string[]): Record<string, number> =>
+    Object.fromEntries(names.map((name) => [name, counts[name] ?? 0]));
+  expect(measures).toMatchObject(counted(["requests", "allowed", "answered", "denied", "refused"]));
+  if (measures.running !== null) expect(measures.running).toBe(counts["running"] ?? 0);
+  const { shadow, ended } = measures;
+  if (shadow !== null) {
+    expect(shadow).toEqual(counted(["judged", "would_deny", "newly_denied", "would_narrow", "indeterminate"]));
+  }
+  if (ended === null) return;
+  expect(ended.terminals).toEqual(Object.fromEntries(TERMINALS.map((name) => [name, counts[`terminal ${name}`] ?? 0])));
+  expect(ended.fallbacks).toBe(counts["fallbacks"] ?? 0);
+  expect(ended.tokens).toEqual(counted(["input", "output", "cache_read", "reasoning", "counted_requests"]));
+  expect(ended.attempts.total).toBe(counts["attempts"] ?? 0);
+  const failed = FAILURE_KINDS.filter((kind) => (counts[`failed ${kind}`] ?? 0) > 0);
+  expect(ended.attempts.failed).toEqual(Object.fromEntries(failed.map((kind) => [kind, counts[`failed ${kind}`]])));
+  for (const name of ["total", "first_byte", "router"] as const)
+    expectPercentiles(ended.latency_ms[name], latencies[name]);
+}
+
+/** Printed to the microsecond. */
+const ROUNDING = 0.000_5;
+
+function expectPercentiles(found: Percentiles, raw: readonly number[]): void {
+  expect(found.count).toBe(raw.length);
+  for (const [name, share] of [
+    ["p50", 0.5],
+    ["p90", 0.9],
+    ["p95", 0.95],
+    ["p99", 0.99],
+  ] as const) {
+    const value = found[name];
+    if (raw.length === 0) {
+      expect(value).toBeNull();
+      continue;
+    }
+    const exact = exactQuantile(raw, share);
+    expect(Math.abs((value ?? Number.NaN) - exact)).toBeLessThanOrEqual(
+      exact * (RELATIVE_ERROR + 1e-9) + ROUNDING + 1e-9,
+    );
+  }
+}

@@ -1,0 +1,183 @@
+import { HOUR } from "../../src/governance/roll-up.ts";
+import type { AttemptRecord, DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
+import type { RecordedRequest } from "./random-records.ts";
+
+/** Numbers of one set of requests, and their raw latencies. */
+export interface Counted {
+  readonly group: Readonly<Record<string, string | null>>;
+  readonly counts: Record<string, number>;
+  readonly latencies: { readonly total: number[]; readonly first_byte: number[]; readonly router: number[] };
+}
+
+export interface Counts {
+  readonly totals: Counted;
+  readonly groups: readonly Counted[];
+}
+
+const PLACE = ["provider", "region", "model"];
+const VERDICT = ["policy", "constraint", "reason_code"];
+
+/** The summary as its documentation says it, counted record by record, with nothing but what the records hold. */
+export function countAll(
+  requests: readonly RecordedRequest[],
+  workspace: string | null,
+  window: { readonly from: number; readonly until: number },
+  dimensions: readonly string[],
+): Counts {
+  const own = requests.filter(({ decision }) => {
+    const hour = Math.floor(decision.at / HOUR);
+    return decision.workspace === workspace && hour >= window.from && hour < window.until;
+  });
+  const totals = emptyCounted({});
+  for (const request of own) countRequest(totals, request, true);
+  const groups = new Map<string, Counted>();
+  const groupAt = (decision: DecisionRecord, labels: Readonly<Record<string, string | null>>): Counted => {
+    const group = Object.fromEntries(
+      dimensions.map((name) => [
+        name,
+        name === "day" || name === "hour" ? timeOf(decision, name) : (labels[name] ?? null),
+      ]),
+    );
+    const key = JSON.stringify(group);
+    const known = groups.get(key) ?? emptyCounted(group);
+    groups.set(key, known);
+    return known;
+  };
+  if (dimensions.some((name) => PLACE.includes(name))) {
+    for (const request of own) countPlaces(request, groupAt);
+  } else if (dimensions.some((name) => VERDICT.includes(name))) {
+    countVerdicts(own, dimensions, groupAt);
+  } else if (dimensions.length > 0) {
+    for (const request of own) {
+      const { operation, route, keyId } = request.decision;
+      countRequest(groupAt(request.decision, { operation, route, key: keyId }), request, true);
+    }
+  }
+  return { totals, groups: [...groups.values()] };
+}
+
+function emptyCounted(group: Counted["group"]): Counted {
+  return { group, counts: {}, latencies: { total: [], first_byte: [], router: [] } };
+}
+
+function count({ counts }: Counted, name: string, amount: number | boolean = 1): void {
+  counts[name] = (counts[name] ?? 0) + Number(amount);
+}
+
+function timeOf({ at }: DecisionRecord, unit: "day" | "hour"): string {
+  const text = new Date(at).toISOString();
+  return unit === "day" ? text.slice(0, 10) : `${text.slice(0, 13)}:00:00Z`;
+}
+
+const OUTCOMES = { route: "allowed", deny: "denied", refuse: "refused", answer: "answered" };
+
+function countRequest(counted: Counted, { decision, outcome }: RecordedRequest, withShadow: boolean): void {
+  count(counted, "requests");
+  count(counted, OUTCOMES[decision.outcome]);
+  if (withShadow && (decision.shadows ?? []).length > 0) {
+    count(counted, "judged");
+    countSaid(counted, decision, decision.wouldDeny);
+  }
+  if (outcome === null) count(counted, "running");
+  else countEnd(counted, decision, outcome);
+  if (outcome !== null) for (const attempt of callsOf(outcome)) countAttempt(counted, attempt);
+}
+
+function countSaid(counted: Counted, decision: DecisionRecord, said: DecisionRecord["wouldDeny"]): void {
+  const denies = said.some(({ effect }) => effect === "would_deny");
+  count(counted, "would_deny", denies);
+  count(counted, "newly_denied", denies && decision.outcome === "route");
+  count(
+    counted,
+    "would_narrow",
+    said.some(({ effect }) => effect === "would_narrow"),
+  );
+  count(
+    counted,
+    "indeterminate",
+    said.some(({ verdict }) => verdict === "indeterminate"),
+  );
+}
+
+/** Calls of a request that was answered by another one's are the other one's. */
+function callsOf(outcome: OutcomeRecord): readonly AttemptRecord[] {
+  return outcome.joined === undefined ? outcome.attempts : [];
+}
+
+function countEnd(counted: Counted, decision: DecisionRecord, outcome: OutcomeRecord): void {
+  count(counted, `terminal ${outcome.terminal}`);
+  if (outcome.joined === undefined) {
+    count(counted, "fallbacks", new Set(outcome.attempts.map(({ endpoint }) => endpoint)).size > 1);
+    count(counted, "input", outcome.inputTokens ?? 0);
+    count(counted, "output", outcome.outputTokens ?? 0);
+    count(counted, "cache_read", outcome.cacheReadTokens ?? 0);
+    count(counted, "reasoning", outcome.reasoningTokens ?? 0);
+    count(counted, "counted_requests", outcome.inputTokens !== null || outcome.outputTokens !== null);
+  }
+  if (decision.outcome !== "route" || outcome.terminal === "unknown") return;
+  counted.latencies.total.push(outcome.total);
+  counted.latencies.router.push(outcome.router);
+  if (outcome.firstByte !== null) counted.latencies.first_byte.push(outcome.firstByte);
+}
+
+function countAttempt(counted: Counted, { failure, calls = 1 }: AttemptRecord): void {
+  count(counted, "attempts", calls);
+  if (failure !== null) count(counted, `failed ${failure}`, calls);
+}
+
+type GroupAt = (decision: DecisionRecord, labels: Readonly<Record<string, string | null>>) => Counted;
+
+/** A request counts where it was answered from, its calls where they were made. */
+function countPlaces({ decision, outcome }: RecordedRequest, groupAt: GroupAt): void {
+  if (outcome === null) return;
+  const labels = (attempt: AttemptRecord | undefined) => ({
+    provider: attempt?.provider ?? null,
+    region: attempt?.region ?? null,
+    model: attempt?.model ?? null,
+  });
+  const answered = outcome.attempts.findLast(({ failure }) => failure === null) ?? outcome.attempts.at(-1);
+  const place = groupAt(decision, labels(answered));
+  count(place, "requests");
+  count(place, OUTCOMES[decision.outcome]);
+  countEnd(place, decision, outcome);
+  for (const attempt of callsOf(outcome)) countAttempt(groupAt(decision, labels(attempt)), attempt);
+}
+
+function countVerdicts(requests: readonly RecordedRequest[], dimensions: readonly string[], groupAt: GroupAt): void {
+  for (const { decision } of requests) {
+    const { outcome, policy, constraint, reason } = decision;
+    if (outcome !== "deny" && outcome !== "refuse") continue;
+    const group = groupAt(decision, { policy, constraint, reason_code: reason });
+    count(group, "requests");
+    count(group, OUTCOMES[outcome]);
+  }
+  const perPolicy = dimensions.every((name) => name === "policy" || name === "day" || name === "hour");
+  const judges = new Map<Counted, Set<string>>();
+  for (const { decision } of requests) {
+    for (const { policy, revision } of decision.shadows ?? []) {
+      const own = decision.wouldDeny.filter((one) => one.policy === policy && one.revision === revision);
+      const lines = perPolicy ? [own] : own.map((one) => [one]);
+      for (const said of lines) {
+        const group = groupAt(decision, {
+          policy,
+          constraint: said[0]?.constraint ?? null,
+          reason_code: said[0]?.reason ?? null,
+        });
+        countSaid(group, decision, said);
+        const judge = judges.get(group) ?? new Set();
+        judge.add(`${policy} ${revision}`);
+        judges.set(group, judge);
+      }
+    }
+  }
+  for (const [group, revisions] of judges) {
+    for (const { decision } of requests) {
+      const { day, hour } = group.group;
+      if (day !== undefined && day !== timeOf(decision, "day")) continue;
+      if (hour !== undefined && hour !== timeOf(decision, "hour")) continue;
+      for (const { policy, revision } of decision.shadows ?? []) {
+        if (revisions.has(`${policy} ${revision}`)) count(group, "judged");
+      }
+    }
+  }
+}

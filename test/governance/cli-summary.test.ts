@@ -1,0 +1,122 @@
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+
+import { summary } from "../../src/cli/summary/summary.ts";
+import { asWord } from "../../src/evidence/record.ts";
+import type { Store } from "../../src/store/port.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { runCommand } from "../keys/command.ts";
+import { decisionRecord, outcomeRecord } from "../store/records.ts";
+import { temporaryFolder } from "../store/temporary-folder.ts";
+
+let cwd: string;
+let store: Store;
+beforeEach(async () => {
+  cwd = temporaryFolder();
+  store = await openSqliteStore({ path: join(cwd, ".signalbox", "signalbox.db") });
+  return () => store.close();
+});
+const run = (...argv: string[]) => runCommand(summary, argv, { cwd });
+
+const WINDOW = ["--start", "2026-11-18T00:00:00Z", "--end", "2026-11-19T00:00:00Z"];
+
+async function writeSome(): Promise<void> {
+  const residency = { policy: asWord("eu-residency"), revision: asWord("r3") };
+  const said = {
+    ...residency,
+    constraint: asWord("region"),
+    reason: asWord("REGION_UNKNOWN"),
+    verdict: "fail",
+  } as const;
+  const shadows = [residency];
+  await store.evidence.decide(decisionRecord("r1", { shadows, wouldDeny: [{ ...said, effect: "would_deny" }] }));
+  await store.evidence.decide(decisionRecord("r2", { shadows, wouldDeny: [] }));
+  await store.evidence.decide(
+    decisionRecord("r3", {
+      outcome: "deny",
+      route: null,
+      policy: asWord("approvals"),
+      constraint: asWord("route_known"),
+      reason: asWord("model_not_found"),
+      wouldDeny: [],
+    }),
+  );
+  await store.evidence.decide(
+    decisionRecord("r4", {
+      outcome: "refuse",
+      workspace: null,
+      keyId: null,
+      route: null,
+      reason: asWord("invalid_api_key"),
+    }),
+  );
+  store.evidence.settle(outcomeRecord("r1"));
+  await store.evidence.flush();
+}
+
+describe("signalbox summary", () => {
+  it("prints every workspace's totals, groups, verdicts and shadows", async () => {
+    await writeSome();
+    const { code, stdout } = await run("--group-by", "route", ...WINDOW);
+    expect(code).toBe(0);
+    expect(stdout.split("\n")).toEqual([
+      "(no workspace)  2026-11-18T00:00:00Z to 2026-11-19T00:00:00Z, complete until 2026-11-18T11:00:00Z",
+      "route  requests  running  allowed  denied  refused  would deny  failed  p50 ms  p95 ms  tokens in+out",
+      "total         1        1        0       0        1           -       0       -       -            0+0",
+      "-             1        1        0       0        1           -       0       -       -            0+0",
+      "",
+      "denied or refused  policy  constraint  reason",
+      "1                  -       -           invalid_api_key",
+      "",
+      "acme-prod  2026-11-18T00:00:00Z to 2026-11-19T00:00:00Z, complete until 2026-11-18T11:00:00Z",
+      "route       requests  running  allowed  denied  refused  would deny  failed  p50 ms  p95 ms  tokens in+out",
+      "total              3        2        2       1        0      1 of 2       0     837     837       1234+321",
+      "chat-large         2        1        2       0        0      1 of 2       0     837     837       1234+321",
+      "-                  1        1        0       1        0           -       0       -       -            0+0",
+      "",
+      "denied or refused  policy     constraint   reason",
+      "1                  approvals  route_known  model_not_found",
+      "",
+      "in shadow     revision  judged  would deny  of them let through  would narrow  indeterminate",
+      "eu-residency  r3        2       1           1                    0             0",
+      "",
+      "",
+    ]);
+  });
+
+  it("prints JSON lines of one workspace", async () => {
+    await writeSome();
+    const { stdout } = await run("--json", "--workspace", "acme-prod", "--group-by", "policy,reason_code", ...WINDOW);
+    const answer: unknown = JSON.parse(stdout);
+    expect(answer).toMatchObject({
+      object: "governance.summary",
+      workspace: "acme-prod",
+      totals: { requests: 3 },
+      groups: [
+        { group: { policy: "approvals", reason_code: "model_not_found" }, denied: 1 },
+        { group: { policy: "eu-residency", reason_code: "REGION_UNKNOWN" }, shadow: { judged: 2, would_deny: 1 } },
+      ],
+      table_revision: null,
+    });
+  });
+
+  it("says that there is nothing where nothing was counted", async () => {
+    expect(await run()).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: expect.stringContaining("nothing has been counted"),
+    });
+  });
+
+  it.each([
+    [["now"], "takes flags only"],
+    [["--start", "yesterday"], "--start must be a time"],
+    [["--group-by", "colour"], "--group-by must be one of operation"],
+    [["--group-by", "route,key"], "--group-by can combine"],
+    [["--nothing"], "--nothing"],
+  ])("refuses %j with exit 2", async (argv, message) => {
+    const { code, stderr } = await run(...argv);
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+  });
+});

@@ -1,0 +1,90 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Increments, type RollUpRow } from "../../src/governance/increments.ts";
+import { decisionFacts, HOUR, rollUpDecision, rollUpOutcome } from "../../src/governance/roll-up.ts";
+import { MAXIMUM_GROUPS, summarise } from "../../src/governance/summarise.ts";
+import { asWord } from "../../src/evidence/record.ts";
+import { decisionRecord } from "../store/records.ts";
+import { expectAgreement, groupingOf, readRows } from "./agreement.ts";
+import { countAll } from "./brute-force.ts";
+import { groupings, recordedRequests, windows, WORKSPACES, type RecordedRequest } from "./random-records.ts";
+
+/** Rolled up in batches of `size`, as a store does it, each through its bytes. */
+function rolledUp(requests: readonly RecordedRequest[], size: number): readonly RollUpRow[] {
+  const cells = new Increments();
+  for (let index = 0; index < requests.length; index += size) {
+    const batch = new Increments();
+    for (const { decision, outcome } of requests.slice(index, index + size)) {
+      rollUpDecision(batch, decision);
+      if (outcome !== null) rollUpOutcome(batch, decisionFacts(decision), outcome);
+    }
+    cells.addEncoded(batch.encode());
+  }
+  return cells.entries().map((entry) => ({ ...entry, cell: entry.cell.encode() }));
+}
+
+describe("a summary", () => {
+  it("says what counting the records one by one gives, for every window and grouping, of one workspace", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        recordedRequests(60),
+        fc.integer({ min: 1, max: 20 }),
+        fc.constantFrom(...WORKSPACES, null),
+        windows,
+        groupings,
+        async (requests, size, workspace, window, names) => {
+          const read = readRows(rolledUp(requests, size));
+          const summary = await summarise((facet) => read({ workspace, facet, ...window }), groupingOf(names));
+          expectAgreement(summary, countAll(requests, workspace, window, names));
+          expect(summary.truncated).toBe(false);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it("is the same in whatever batches the records were written", async () => {
+    await fc.assert(
+      fc.asyncProperty(recordedRequests(40), windows, groupings, async (requests, window, names) => {
+        const [whole, parts] = await Promise.all(
+          [100, 3].map((size) => {
+            const read = readRows(rolledUp(requests, size));
+            return summarise((facet) => read({ workspace: "acme", facet, ...window }), groupingOf(names));
+          }),
+        );
+        expect(parts).toEqual(whole);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it("gives the groups with the most requests where there are too many, and says so", async () => {
+    const increments = new Increments();
+    for (let key = 0; key <= MAXIMUM_GROUPS; key++) {
+      const decision = decisionRecord(`r${key}`, { keyId: asWord(`k${key}`), at: 0 });
+      rollUpDecision(increments, decision);
+      if (key !== 17) rollUpDecision(increments, decision);
+    }
+    const read = readRows(increments.entries().map((entry) => ({ ...entry, cell: entry.cell.encode() })));
+    const summary = await summarise(
+      (facet) => read({ workspace: "acme-prod", facet, from: 0, until: 1 }),
+      groupingOf(["key"]),
+    );
+    expect(summary.truncated).toBe(true);
+    expect(summary.groups).toHaveLength(MAXIMUM_GROUPS);
+    expect(summary.groups.map(({ group }) => group.key)).not.toContain("k17");
+    expect(summary.totals.requests).toBe(2 * MAXIMUM_GROUPS + 1);
+  });
+
+  it("tells the first hour in which a request still runs", async () => {
+    const increments = new Increments();
+    const at = (hour: number) => decisionRecord(`r${hour}`, { at: hour * HOUR });
+    for (const hour of [3, 5, 4]) rollUpDecision(increments, at(hour));
+    const read = readRows(increments.entries().map((entry) => ({ ...entry, cell: entry.cell.encode() })));
+    const { firstRunning } = await summarise(
+      (facet) => read({ workspace: "acme-prod", facet, from: 0, until: 9 }),
+      groupingOf([]),
+    );
+    expect(firstRunning).toBe(3);
+  });
+});

@@ -1,0 +1,147 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { asWord } from "../../src/evidence/record.ts";
+import { HOUR } from "../../src/governance/roll-up.ts";
+import { summarise, type Summary } from "../../src/governance/summarise.ts";
+import { DuplicateDecisionError } from "../../src/store/errors.ts";
+import type { Store } from "../../src/store/port.ts";
+import { expectAgreement, groupingOf } from "../governance/agreement.ts";
+import { countAll } from "../governance/brute-force.ts";
+import {
+  groupings,
+  recordedRequests,
+  windows,
+  WORKSPACES,
+  type RecordedRequest,
+} from "../governance/random-records.ts";
+import { decisionRecord, outcomeRecord } from "./records.ts";
+
+const NOON = 1_795_000_000_000;
+const DAY = { from: Math.floor(NOON / HOUR) - 12, until: Math.floor(NOON / HOUR) + 13 };
+
+/** What every engine's counts must do. */
+export function summaryLaws(store: () => Store, open: () => Promise<Store>): void {
+  const summaryOf = (workspace: string | null, names: readonly string[] = [], window = DAY): Promise<Summary> =>
+    summarise((facet) => store().summary.read({ workspace, facet, ...window }), groupingOf(names));
+
+  it("counts every record that is on disk, once: what counting them one by one gives", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        recordedRequests(40),
+        fc.infiniteStream(fc.tuple(fc.constantFrom(...WORKSPACES, null), windows, groupings)),
+        async (requests, questions) => {
+          const own = await open();
+          try {
+            await writeAll(own, requests);
+            for (const [workspace, window, names] of questions.take(12)) {
+              const read = own.summary.read.bind(own.summary);
+              const summary = await summarise((facet) => read({ workspace, facet, ...window }), groupingOf(names));
+              expectAgreement(summary, countAll(requests, workspace, window, names));
+            }
+            const present = new Set(requests.map(({ decision }) => decision.workspace));
+            expect(new Set(await own.summary.workspaces())).toEqual(present);
+          } finally {
+            await own.close();
+          }
+        },
+      ),
+      { numRuns: 6 },
+    );
+  }, 30_000);
+
+  it("counts a decision at once, its outcome when it is written, both in the decision's hour", async () => {
+    await store().evidence.decide(decisionRecord("r1", { at: NOON }));
+    expect((await summaryOf("acme-prod")).totals).toMatchObject({ requests: 1, running: 1 });
+    store().evidence.settle({ ...outcomeRecord("r1"), at: NOON + 30 * HOUR });
+    await store().evidence.flush();
+    const { totals, groups } = await summaryOf("acme-prod", ["hour"]);
+    expect(totals).toMatchObject({ requests: 1, running: 0, ended: { terminals: { completed: 1 } } });
+    expect(groups).toHaveLength(1);
+  });
+
+  it("does not count what was not written: doubles, and outcomes without a decision", async () => {
+    await store().evidence.decide(decisionRecord("r1", { at: NOON }));
+    await expect(store().evidence.decide(decisionRecord("r1", { at: NOON }))).rejects.toThrow(DuplicateDecisionError);
+    store().evidence.settle(outcomeRecord("r1"));
+    store().evidence.settle(outcomeRecord("r1"));
+    store().evidence.settle(outcomeRecord("nobody"));
+    await store().evidence.flush();
+    expect((await summaryOf("acme-prod")).totals).toMatchObject({
+      requests: 1,
+      ended: { terminals: { completed: 1 }, tokens: { input: 1234 } },
+    });
+  });
+
+  it("gives a workspace its own numbers only, whatever the others do", async () => {
+    await fc.assert(
+      fc.asyncProperty(recordedRequests(15), async (requests) => {
+        const own = await open();
+        try {
+          const read = own.summary.read.bind(own.summary);
+          const ask = (): Promise<Summary> =>
+            summarise((facet) => read({ workspace: "acme", facet, ...DAY_OF_RECORDS }), groupingOf(["key"]));
+          const mine = requests.filter(({ decision }) => decision.workspace === "acme");
+          await writeAll(own, mine);
+          const alone = await ask();
+          await writeAll(
+            own,
+            requests.filter((request) => !mine.includes(request)),
+          );
+          expect(await ask()).toEqual(alone);
+          for (const stranger of ["acm", "acme ", "ACME", "acme%"]) {
+            for await (const rows of read({ workspace: stranger, facet: "total", ...DAY_OF_RECORDS })) {
+              expect(rows).toEqual([]);
+            }
+          }
+        } finally {
+          await own.close();
+        }
+      }),
+      { numRuns: 5 },
+    );
+  }, 30_000);
+
+  it("gives each cell once, the oldest hour first, however many there are", async () => {
+    const decisions = Array.from({ length: 1_500 }, (_, index) =>
+      store().evidence.decide(
+        decisionRecord(`r${index}`, { at: NOON + (index % 3) * HOUR, keyId: asWord(`k${index}`) }),
+      ),
+    );
+    await Promise.all(decisions);
+    const seen: string[] = [];
+    const hours: number[] = [];
+    for await (const rows of store().summary.read({ workspace: "acme-prod", facet: "key", ...DAY })) {
+      seen.push(...rows.map(({ labels }) => labels));
+      hours.push(...rows.map(({ hour }) => hour));
+    }
+    expect(new Set(seen).size).toBe(1_500);
+    expect(seen).toHaveLength(1_500);
+    expect(hours).toEqual(hours.toSorted((left, right) => left - right));
+  });
+
+  it("lists the newest state of each policy, by id", async () => {
+    expect(await store().summary.policies()).toEqual([]);
+    await store().policies.observe([{ id: "q", digest: "A", initialMode: "enforce" }]);
+    await store().policies.observe([{ id: "p", digest: "B", initialMode: "shadow" }]);
+    await store().policies.observe([{ id: "q", digest: "C", initialMode: "shadow" }]);
+    expect(await store().summary.policies()).toEqual([
+      { id: "p", digest: "B", revision: 1, mode: "shadow" },
+      { id: "q", digest: "C", revision: 2, mode: "enforce" },
+    ]);
+  });
+}
+
+const DAY_OF_RECORDS = { from: 0, until: 1_000_000 };
+
+async function writeAll({ evidence }: Store, requests: readonly RecordedRequest[]): Promise<void> {
+  // Some outcomes share a batch with their decision, some come later.
+  for (const { decision, outcome } of requests) {
+    const decided = evidence.decide(decision);
+    if (outcome === null) continue;
+    if (decision.at % 2 === 0) await decided;
+    else await evidence.flush();
+    evidence.settle(outcome);
+    await decided;
+  }
+  await evidence.flush();
+}
