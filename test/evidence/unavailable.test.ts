@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 
 import { GENESIS } from "../../src/evidence/chain.ts";
@@ -63,24 +64,41 @@ describe("a store that does not answer", () => {
       const startedAt = performance.now();
       await expectRefusal(await post(router, body, { "x-request-timeout-ms": "150" }));
       expect(performance.now() - startedAt).toBeGreaterThan(140);
-      expect(performance.now() - startedAt).toBeLessThan(1_000);
+      expect(performance.now() - startedAt).toBeLessThan(5_000);
     },
   );
 
   it("is waited for no longer than the queue's bound; then requests are refused at once and no provider is called", async () => {
-    const { router, upstream } = await routerOver(never, { maxWait: 150 });
+    const { router, upstream } = await routerOver(never, { maxWait: 600 });
     const [first, second] = await Promise.all([post(router, hello), post(router, streamed)]);
     await expectRefusal(first);
     await expectRefusal(second);
     expect(upstream.calls.length).toBe(2);
     const startedAt = performance.now();
     await expectRefusal(await post(router, hello));
-    expect(performance.now() - startedAt).toBeLessThan(100);
+    expect(performance.now() - startedAt).toBeLessThan(500);
     expect(upstream.calls.length).toBe(2);
     expect(await statusOf(router)).toMatchObject({
       degraded: ["evidence"],
       evidence: { state: "unavailable", waiting: 0, refused: 3, lost: 0, head: GENESIS },
     });
+  });
+});
+
+describe("a store that fails slowly", () => {
+  it("costs one provider's call, and then none until it works again", async () => {
+    const store = { fails: true };
+    const { router, upstream } = await routerOver(async (_, outcomes) => {
+      await delay(150);
+      if (store.fails) throw new Error("failed");
+      return { duplicates: [], lost: 0, head: { position: outcomes.length, hash: "a".repeat(64) } };
+    });
+    await expectRefusal(await post(router, hello));
+    for (const body of [hello, streamed]) await expectRefusal(await post(router, body));
+    expect(upstream.calls).toHaveLength(1);
+    store.fails = false;
+    expect((await post(router, hello)).status).toBe(200);
+    expect(upstream.calls).toHaveLength(2);
   });
 });
 
@@ -153,7 +171,7 @@ describe("a whole server whose database another process holds", () => {
       other.exec("BEGIN IMMEDIATE");
       const startedAt = performance.now();
       await expectRefusal(await ask());
-      expect(performance.now() - startedAt).toBeLessThan(3_000);
+      expect(performance.now() - startedAt).toBeLessThan(6_000);
       expect(await statusOf(server)).toMatchObject({ degraded: ["evidence"], evidence: { state: "unavailable" } });
       expect((await fetch(`${server.adminUrl}/readyz`)).status).toBe(503);
       other.exec("ROLLBACK");
