@@ -1,6 +1,6 @@
 /** Writes whole numbers, texts and bytes one after the other, each with what is needed to read it back. */
 export class ByteWriter {
-  #bytes = new Uint8Array(128);
+  #bytes = Buffer.allocUnsafe(512);
   #length = 0;
 
   /** @param value a whole number from 0 to 2^53 - 1; seven bits a byte, the lowest first. */
@@ -22,19 +22,36 @@ export class ByteWriter {
   }
 
   text(value: string): void {
-    this.bytes(Buffer.from(value, "utf8"));
+    const length = Buffer.byteLength(value, "utf8");
+    this.number(length);
+    this.#reserve(length);
+    this.#length += this.#bytes.write(value, this.#length, "utf8");
+  }
+
+  /** What has been written, until the next write; begins anew. For what is copied at once: thousands of small arrays cost more than what is in them. */
+  flush(): Uint8Array {
+    const written = this.#bytes.subarray(0, this.#length);
+    this.#length = 0;
+    return written;
   }
 
   finish(): Uint8Array {
-    return this.#bytes.slice(0, this.#length);
+    return Uint8Array.from(this.flush());
   }
 
   #reserve(more: number): void {
     if (this.#length + more <= this.#bytes.length) return;
-    const larger = new Uint8Array(Math.max(this.#bytes.length * 2, this.#length + more));
+    const larger = Buffer.allocUnsafe(Math.max(this.#bytes.length * 2, this.#length + more));
     larger.set(this.#bytes.subarray(0, this.#length));
     this.#bytes = larger;
   }
+}
+
+/** Bytes that {@link ByteWriter.number} takes. */
+export function numberLength(value: number): number {
+  let length = 1;
+  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) length += 1;
+  return length;
 }
 
 /** Reads what {@link ByteWriter} wrote. Bytes that it did not write make it throw a `RangeError`, or read wrong numbers, never past the end. */

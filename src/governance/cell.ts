@@ -7,13 +7,16 @@ export const LATENCIES = ["total", "first_byte", "router"] as const;
 export type Latency = (typeof LATENCIES)[number];
 
 const VERSION = 1;
+const NOTHING: readonly number[] = Array.from({ length: COUNTER_LIMIT }, () => 0);
+const scratch = new ByteWriter();
 
 /** What is known of one set of requests: counts and latencies. Numbers only. Cells add up, in any order and grouping. */
 export class Cell {
-  readonly #counts = new Float64Array(COUNTER_LIMIT);
-  readonly #sketches: (QuantileSketch | null)[] = LATENCIES.map(() => null);
+  /** A copy of a plain array: cells are made by the thousand, and typed arrays of this size stand outside the heap. */
+  readonly #counts = NOTHING.slice();
+  readonly #sketches: (QuantileSketch | null)[] = [null, null, null];
   /** Sketches that were added and not yet looked at: most groups of a long list are never shown. */
-  readonly #encoded: Uint8Array[][] = LATENCIES.map(() => []);
+  readonly #encoded: [Uint8Array[], Uint8Array[], Uint8Array[]] = [[], [], []];
 
   get(counter: Counter): number {
     return this.#counts[COUNTER_NUMBERS[counter]] ?? 0;
@@ -52,19 +55,31 @@ export class Cell {
   }
 
   encode(): Uint8Array {
-    const writer = new ByteWriter();
+    this.#write(scratch);
+    return Uint8Array.from(scratch.flush());
+  }
+
+  /** The same, after its length in bytes. */
+  write(writer: ByteWriter): void {
+    this.#write(scratch);
+    writer.bytes(scratch.flush());
+  }
+
+  #write(writer: ByteWriter): void {
+    // What a write that failed has left must not stand before this one.
+    writer.flush();
     writer.number(VERSION);
     writer.number(this.#counts.reduce((held, count) => (count > 0 ? held + 1 : held), 0));
-    for (const [number, count] of this.#counts.entries()) {
+    for (let number = 0; number < COUNTER_LIMIT; number++) {
+      const count = this.#counts[number] ?? 0;
       if (count === 0) continue;
       writer.number(number);
       writer.number(Math.min(count, Number.MAX_SAFE_INTEGER));
     }
     for (const index of LATENCIES.keys()) {
-      const held = this.#sketches[index] !== null || (this.#encoded[index]?.length ?? 0) > 0;
-      writer.bytes(held ? this.#sketch(index).encode() : EMPTY);
+      if (this.#sketches[index] === null && this.#encoded[index]?.length === 0) writer.number(0);
+      else this.#sketch(index).write(writer);
     }
-    return writer.finish();
   }
 
   #sketch(index: number): QuantileSketch {
@@ -73,5 +88,3 @@ export class Cell {
     return sketch;
   }
 }
-
-const EMPTY = new Uint8Array(0);

@@ -72,7 +72,7 @@ export class Increments {
       writer.number(FACETS.indexOf(facet));
       writer.number(hour);
       writer.text(labels);
-      writer.bytes(cell.encode());
+      cell.write(writer);
     }
     return writer.finish();
   }

@@ -1,4 +1,4 @@
-import { ByteWriter } from "./byte-stream.ts";
+import { ByteWriter, numberLength } from "./byte-stream.ts";
 
 /** How far a quantile may be from the exact one, as a share of it. */
 export const RELATIVE_ERROR = 0.01;
@@ -23,6 +23,9 @@ function valueOf(bucket: number): number {
   return bucket === 0 ? 0 : Math.exp((bucket + FIRST - 1) * LOG_GAMMA) * (1 - RELATIVE_ERROR);
 }
 
+/** Values that are kept one by one, before they are counted by bucket. */
+const MOST_ADDED = 256;
+
 /**
  * Counts of values in buckets whose bounds grow by a constant factor, so that every quantile is known to within
  * {@link RELATIVE_ERROR} whatever the distribution (Masson, Rim, Lee: "DDSketch", PVLDB 12(12), 2019). Two sketches added
@@ -30,6 +33,8 @@ function valueOf(bucket: number): number {
  * with values take room when written.
  */
 export class QuantileSketch {
+  /** Buckets of values that are not in `#counts` yet: most sketches see a few values and are written. */
+  #added: number[] = [];
   /** Counts of the buckets from `#first` on. */
   #counts = new Float64Array(0);
   #first = 0;
@@ -42,11 +47,9 @@ export class QuantileSketch {
 
   /** @param value finite, 0 or more; in units of the caller's choice of which a thousandth does not matter. */
   add(value: number): void {
-    const bucket = bucketOf(value);
-    this.#cover(bucket);
-    const index = bucket - this.#first;
-    this.#counts[index] = (this.#counts[index] ?? 0) + 1;
+    this.#added.push(bucketOf(value));
     this.#count += 1;
+    if (this.#added.length >= MOST_ADDED) this.#settle();
   }
 
   /** Adds what another sketch has seen, from the bytes it was written as. @throws {RangeError} for other bytes */
@@ -93,6 +96,7 @@ export class QuantileSketch {
    */
   quantile(share: number): number | null {
     if (this.#count === 0) return null;
+    this.#settle();
     let rank = Math.max(1, Math.ceil(share * this.#count));
     for (let index = 0; index < this.#counts.length; index++) {
       rank -= this.#counts[index] ?? 0;
@@ -104,15 +108,49 @@ export class QuantileSketch {
   /** One form for one multiset of values: distance to the bucket before, and count, for each bucket that has values. */
   encode(): Uint8Array {
     const writer = new ByteWriter();
-    let last = 0;
-    for (let index = 0; index < this.#counts.length; index++) {
-      const count = this.#counts[index] ?? 0;
-      if (count === 0) continue;
-      writer.number(this.#first + index - last);
-      writer.number(count);
-      last = this.#first + index;
-    }
+    for (const number of this.#numbers()) writer.number(number);
     return writer.finish();
+  }
+
+  /** The same, after its length in bytes. */
+  write(writer: ByteWriter): void {
+    const numbers = this.#numbers();
+    writer.number(numbers.reduce((length, number) => length + numberLength(number), 0));
+    for (const number of numbers) writer.number(number);
+  }
+
+  #numbers(): readonly number[] {
+    const numbers: number[] = [];
+    let last = 0;
+    const put = (bucket: number, count: number): void => {
+      numbers.push(bucket - last, count);
+      last = bucket;
+    };
+    if (this.#counts.length > 0) {
+      this.#settle();
+      for (let index = 0; index < this.#counts.length; index++) {
+        const count = this.#counts[index] ?? 0;
+        if (count > 0) put(this.#first + index, count);
+      }
+      return numbers;
+    }
+    const sorted = this.#added.toSorted((left, right) => left - right);
+    for (let from = 0; from < sorted.length;) {
+      let until = from + 1;
+      while (sorted[until] === sorted[from]) until += 1;
+      put(sorted[from] ?? 0, until - from);
+      from = until;
+    }
+    return numbers;
+  }
+
+  #settle(): void {
+    for (const bucket of this.#added) {
+      this.#cover(bucket);
+      const index = bucket - this.#first;
+      this.#counts[index] = (this.#counts[index] ?? 0) + 1;
+    }
+    this.#added = [];
   }
 
   #cover(bucket: number): void {
