@@ -1,5 +1,6 @@
 import type { ServiceKey } from "../canon/credentials/service-key.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+import type { IssuerStore } from "./issuers.ts";
 
 /**
  * What outlives the process. Two engines implement it (SQLite embedded; PostgreSQL shared, later); one conformance
@@ -9,6 +10,8 @@ export interface Store {
   readonly keys: KeyStore;
   readonly evidence: EvidenceStore;
   readonly policies: PolicyStore;
+  /** Who signs exchanged tokens. */
+  readonly issuers: IssuerStore;
   /**
    * Writes what is still in memory, then closes. Safe to call twice.
    *

@@ -101,9 +101,20 @@ CREATE TRIGGER keys_keep_their_exchange_and_limits BEFORE UPDATE OF exchange, li
   BEGIN SELECT RAISE(ABORT, 'the grants of a key never change'); END;
 `;
 
+const ISSUERS = `
+CREATE TABLE issuers (
+  kid TEXT PRIMARY KEY,
+  public_key TEXT NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER issuers_never_change BEFORE UPDATE ON issuers
+  BEGIN SELECT RAISE(ABORT, 'an issuer never changes'); END;
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: "keys", sql: KEYS },
   { version: 2, name: "evidence", sql: EVIDENCE },
   { version: 3, name: "policies", sql: POLICIES },
   { version: 6, name: "key grants", sql: KEY_GRANTS },
+  { version: 7, name: "issuers", sql: ISSUERS },
 ];

@@ -1,3 +1,4 @@
+import type { IssuerRecord } from "../issuers.ts";
 import type { EvidenceQuery, KeyRecord, KeyUse, ObservedPolicy, PolicyState } from "../port.ts";
 
 /** Given to the worker thread when it starts. */
@@ -39,6 +40,9 @@ export type StoreRequest =
     }
   | { readonly operation: "evidence.read"; readonly query: EvidencePage }
   | { readonly operation: "policies.observe"; readonly contents: readonly ObservedPolicy[] }
+  | { readonly operation: "issuers.publish"; readonly record: IssuerRecord }
+  | { readonly operation: "issuers.list"; readonly now: number }
+  | { readonly operation: "issuers.prune"; readonly before: number }
   | { readonly operation: "close" };
 
 /** One page of a reading: the newest `limit` entries with `after < sequence < before`. */
@@ -63,6 +67,8 @@ export type StoreReply =
   | { readonly kind: "appended"; readonly duplicates: readonly number[]; readonly lost: number }
   | { readonly kind: "evidence"; readonly rows: readonly EvidenceRow[] }
   | { readonly kind: "policies"; readonly states: readonly PolicyState[] }
+  | { readonly kind: "issuers"; readonly records: readonly IssuerRecord[] }
+  | { readonly kind: "pruned"; readonly count: number }
   | { readonly kind: "duplicate_key"; readonly id: string }
   | { readonly kind: "key_not_active"; readonly id: string }
   | { readonly kind: "failed"; readonly description: string };

@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { EvidenceTable } from "./tables/evidence-table.ts";
+import { IssuerTable } from "./tables/issuer-table.ts";
 import { KeyTable, type RotateResult } from "./tables/key-table.ts";
 import { PolicyTable } from "./tables/policy-table.ts";
 import { ProcessLease } from "./tables/process-lease.ts";
@@ -18,6 +19,7 @@ export class StoreEngine {
   readonly #keys: KeyTable;
   readonly #evidence: EvidenceTable;
   readonly #policies: PolicyTable;
+  readonly #issuers: IssuerTable;
   readonly #lease: ProcessLease;
   readonly #dataVersion: StatementSync;
   #seenDataVersion: number;
@@ -31,6 +33,7 @@ export class StoreEngine {
     this.#lease = new ProcessLease(database);
     this.#keys = new KeyTable(database, transaction);
     this.#evidence = new EvidenceTable(database, transaction, this.#lease);
+    this.#issuers = new IssuerTable(database);
     this.#policies = new PolicyTable(database, transaction);
     this.#dataVersion = database.prepare("PRAGMA data_version");
     this.#seenDataVersion = this.#readDataVersion();
@@ -94,6 +97,13 @@ export class StoreEngine {
         return { kind: "evidence", rows: this.#evidence.read(request.query, now) };
       case "policies.observe":
         return { kind: "policies", states: this.#policies.observe(request.contents, now) };
+      case "issuers.publish":
+        this.#issuers.publish(request.record);
+        return DONE;
+      case "issuers.list":
+        return { kind: "issuers", records: this.#issuers.list(request.now) };
+      case "issuers.prune":
+        return { kind: "pruned", count: this.#issuers.prune(request.before) };
       case "close":
         try {
           this.#lease.end(now);
