@@ -6,6 +6,7 @@ import type { Places } from "../dispatch/places/places.ts";
 import type { StickyKeyOf } from "../dispatch/places/sticky-key.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { KeyManagement } from "./control/service-keys/key-management.ts";
+import type { Tokens } from "./credentials/token-port.ts";
 import type { UnaryRequests } from "./unary/answer-unary.ts";
 
 /** Bounds of one server; all have defaults in `cli/serve.ts`. */
@@ -54,6 +55,8 @@ export interface Runtime {
   readonly stickyKeyOf: StickyKeyOf;
   /** Making and changing keys; a server without a store of keys has none. */
   readonly keys?: KeyManagement;
+  /** Exchanged tokens; a server without a store of issuers knows none. */
+  readonly tokens?: Tokens;
   readonly newRequestId: () => string;
   readonly limits: ServerLimits;
   readonly build: BuildFacts;

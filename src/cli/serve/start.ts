@@ -10,12 +10,14 @@ import { RunningRequests } from "../../http/unary/joined.ts";
 import { createApp, listen, type Listening } from "../../http/server.ts";
 import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
 import { manageKeys } from "../../keys/key-management.ts";
+import { openTokenDoor, type TokenDoor } from "../../keys/tokens/token-door.ts";
 import { startMock, type MockServer } from "../../mock/server.ts";
 import type { Store } from "../../store/port.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { listenFailure, type AddressFlags } from "../terminal/listening.ts";
 import type { ServeOptions } from "./options.ts";
+import { meteredEvidence } from "./metered-evidence.ts";
 import { buildSnapshot, type BuiltSnapshot } from "./snapshots.ts";
 
 /** A running server: what `signalbox serve` starts, and what tests start in their own process. */
@@ -93,9 +95,11 @@ async function open(
   }
   const keys = await openKeyRing(store.keys);
   opened.add(keys.close);
+  const tokens = await openTokenDoor(keys, store.issuers, Date.now, randomBytes);
+  opened.add(() => Promise.resolve(tokens.close()));
   const snapshots = new SnapshotHolder(built.snapshot);
   const state = { accepting: true, reloadFailed: false };
-  const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, limits });
+  const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, limits, tokens });
   const stopProbes = startProber(runtime.places, () => {
     const { decider, connections } = snapshots.current;
     return { table: decider.table, connections };
@@ -161,19 +165,24 @@ interface RuntimeParts {
   readonly snapshots: SnapshotHolder;
   readonly state: { readonly accepting: boolean; readonly reloadFailed: boolean };
   readonly limits: Partial<ServerLimits>;
+  readonly tokens: TokenDoor;
 }
 
 function makeRuntime(parts: RuntimeParts): Runtime {
-  const { environment, version, store, keys, snapshots, state } = parts;
+  const { environment, version, store, keys, snapshots, state, tokens } = parts;
   const document = openApiDocument(version);
   return {
     snapshots,
     verify: (token, now) => keys.verify(token, now),
     lookUp: keys.lookUp,
-    evidence: { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
+    evidence: meteredEvidence(
+      { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
+      tokens.spend,
+    ),
     running: new RunningRequests(),
     places: new Places(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),
+    tokens,
     keys: manageKeys(store.keys, Date.now, randomBytes),
     newRequestId,
     limits: { ...DEFAULT_LIMITS, ...parts.limits },
