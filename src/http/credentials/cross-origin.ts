@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { ENDPOINTS } from "../contract/endpoints.ts";
 import type { Runtime } from "../runtime.ts";
+import { commonHeaders } from "../send.ts";
 
 /** Headers that a page may send; the official clients send `x-stainless-…`. */
 const REQUEST_HEADERS =
@@ -52,7 +53,7 @@ export function answerCrossOrigin(runtime: Runtime, incoming: IncomingMessage, r
   response.setHeader("access-control-allow-methods", "GET, POST");
   response.setHeader("access-control-allow-headers", asked.filter((name) => REQUEST_HEADERS.test(name)).join(", "));
   response.setHeader("access-control-max-age", String(REMEMBERED));
-  response.writeHead(204);
+  response.writeHead(204, [...commonHeaders(runtime.newRequestId(), null)]);
   response.end();
   return true;
 }
