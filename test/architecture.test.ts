@@ -76,8 +76,8 @@ describe("the shape of the house", () => {
     }
   });
 
-  it("only http knows h3, only dispatch knows undici, only policy knows OPA", () => {
-    const owners = { h3: "http", undici: "dispatch", "@open-policy-agent/opa-wasm": "policy" };
+  it("only http knows h3, only dispatch knows undici, only policy knows OPA, only keys know JWTs", () => {
+    const owners = { h3: "http", undici: "dispatch", "@open-policy-agent/opa-wasm": "policy", jose: "keys" };
     const strangers = Object.entries(owners).flatMap(([name, folder]) =>
       sources.filter((path) => textOf(path).includes(`from "${name}`) && !shown(path).startsWith(`src/${folder}/`)),
     );

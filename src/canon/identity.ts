@@ -1,3 +1,4 @@
+import type { Narrowing } from "./credentials/narrowing.ts";
 import type { Scope } from "./scope.ts";
 import type { KeyLimits } from "./credentials/service-key.ts";
 
@@ -18,4 +19,6 @@ export interface Identity {
   readonly expiresAt: number;
   /** The key's own limits, beside its workspace's. */
   readonly limits?: KeyLimits | null;
+  /** What is left of the key's grant where the caller has a token of it; absent and `null` mean the key itself. */
+  readonly narrowed?: Narrowing | null;
 }

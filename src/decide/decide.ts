@@ -1,3 +1,4 @@
+import { mayDo, mayUseRoute } from "../canon/credentials/narrowing.ts";
 import type { Candidate, Decision, Denial, IfPromoted } from "../canon/decision.ts";
 import type { Identity } from "../canon/identity.ts";
 import { deepFreeze } from "../canon/json.ts";
@@ -44,7 +45,8 @@ export function decide(
   const model = modelAsked(workspace, question);
   if (model === null) return refusal(table, "", "route_named", "moderation_route_missing");
   const route = ownRow(table.routes, model);
-  if (workspace === null || route === null || !workspace.approve.routes.includes(route.id)) {
+  const isApproved = route !== null && workspace?.approve.routes.includes(route.id) === true;
+  if (workspace === null || route === null || !isApproved || !isLeft(identity, route, question.shape)) {
     // One answer for "unknown" and "not yours": a difference would tell which routes exist.
     return refusal(table, "", "route_known", "model_not_found");
   }
@@ -52,6 +54,11 @@ export function decide(
     return refusal(table, route.id, "operation_supported", "operation_not_supported");
   }
   return decideRoute(table, policies, workspace, route, identity, question, at);
+}
+
+/** A token sees the routes and does the work that it was made for; to it, the rest of the workspace is not there. */
+function isLeft(identity: Identity, route: RouteRow, shape: RequestShape): boolean {
+  return mayUseRoute(identity, route.id) && mayDo(identity, shape.operation);
 }
 
 /** The route's name as the caller wrote it; moderations may leave it to the workspace. `null` where neither names one. */

@@ -31,7 +31,8 @@ export function createDecider(table: RoutingTable, policies: PolicySet, now: () 
   const identityClass = (identity: Identity): string => {
     const known = identityClasses.get(identity);
     if (known !== undefined) return known;
-    const made = JSON.stringify([identity.workspace, keyWords(table, identity)]);
+    const { routes = null, operations = null } = identity.narrowed ?? {};
+    const made = JSON.stringify([identity.workspace, keyWords(table, identity), routes, operations]);
     identityClasses.set(identity, made);
     return made;
   };

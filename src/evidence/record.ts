@@ -70,6 +70,8 @@ export interface DecisionRecord {
   readonly retryCount: number;
   /** SHA-256 prefix of the client's own correlation id: searchable by who has the id, unreadable by who has not. */
   readonly clientRequestDigest: Word | null;
+  /** Id of the exchanged token by which the key was used; absent where the key itself was. */
+  readonly token?: Word;
   /** Absent where nothing is changed. */
   readonly change?: ChangeRecord;
 }

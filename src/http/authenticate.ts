@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { serviceError, type ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
+import type { Operation } from "../canon/operation.ts";
 import type { Scope } from "../canon/scope.ts";
+import { admitToken } from "./credentials/admit-token.ts";
 import type { Runtime } from "./runtime.ts";
 
 const BEARER = /^bearer +(\S+)$/i;
@@ -36,16 +38,22 @@ export function authenticate(
 /**
  * The same, with one look into the store for a key that was made a moment ago elsewhere. Known keys never wait; how often strangers may
  * make us look is bounded by the key ring.
+ *
+ * @param operation what the endpoint does; `null` where no provider is called.
  */
 export async function admit(
   runtime: Runtime,
   headers: IncomingHttpHeaders,
   path: string,
   scope: Scope,
+  operation: Operation | null,
 ): Promise<Identity | ServiceError> {
+  const token = readToken(headers, path.startsWith("/api/v1/"));
+  if (typeof token === "string" && runtime.tokens?.isToken(token) === true) {
+    return admitToken(runtime.tokens, token, headers, scope, operation);
+  }
   const identity = authenticate(runtime, headers, path, scope);
   if (!("code" in identity) || identity.code !== "invalid_api_key" || runtime.lookUp === undefined) return identity;
-  const token = readToken(headers, path.startsWith("/api/v1/"));
   if (typeof token !== "string" || !(await runtime.lookUp(token))) return identity;
   return authenticate(runtime, headers, path, scope);
 }

@@ -82,7 +82,13 @@ async function handle(call: InferenceCall): Promise<ServiceError | null> {
   const { runtime, endpoint, incoming, snapshot, recorder } = call;
   const bounds = readBounds(incoming.headers, runtime.limits.requestTime);
   if ("code" in bounds) return recorder.refuse(snapshot, null, bounds);
-  const identity = await admit(runtime, incoming.headers, endpoint.path, endpoint.scope ?? "inference");
+  const identity = await admit(
+    runtime,
+    incoming.headers,
+    endpoint.path,
+    endpoint.scope ?? "inference",
+    endpoint.operation,
+  );
   if ("code" in identity) return recorder.refuse(snapshot, null, identity);
   const body = await readBody(incoming, runtime.limits);
   if (body === "aborted") {

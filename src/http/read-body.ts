@@ -13,12 +13,18 @@ export interface Body {
 /** The client went away, or took too long, before its request was whole. */
 export type Unreadable = "aborted";
 
-/** Reads a JSON object, bounded in size and time. The one place where a body becomes a value. */
+/**
+ * Reads a JSON object, bounded in size and time. The one place where a body becomes a value.
+ *
+ * @param acceptsForm whether a form is read too, as an object of texts.
+ */
 export async function readBody(
   request: IncomingMessage,
   limits: ServerLimits,
+  acceptsForm = false,
 ): Promise<Body | ServiceError | Unreadable> {
-  const refused = refuseByHeaders(request, limits);
+  const isForm = acceptsForm && FORM.test(request.headers["content-type"] ?? "");
+  const refused = refuseByHeaders(request, limits, isForm);
   if (refused !== null) {
     // Unread bytes would be taken for the next request on the connection.
     request.resume();
@@ -31,15 +37,30 @@ export async function readBody(
     return serviceError(408, "timeout", "body_timeout", "The request's body did not arrive in time.");
   }
   if (bytes.length === 0) return invalidRequest("invalid_json", "The body is empty; send a JSON object.");
+  if (isForm) return readForm(bytes);
   const value = parseJsonBytes(bytes);
   if (value === undefined) return invalidRequest("invalid_json", "The body is not valid JSON in UTF-8.");
   if (!isJsonObject(value)) return invalidRequest("invalid_json", "The body must be a JSON object.");
   return { value, bytes: bytes.length };
 }
 
-function refuseByHeaders(request: IncomingMessage, limits: ServerLimits): ServiceError | null {
+const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
+
+/** A form as a JSON object of texts. Names are checked by the endpoint's schema like any other. */
+function readForm(bytes: Uint8Array): Body | ServiceError {
+  const entries = [...new URLSearchParams(Buffer.from(bytes).toString())];
+  const value: Record<string, string> = Object.create(null);
+  for (const [name, text] of entries) {
+    // RFC 6749 §3.2: parameters must not be repeated.
+    if (name in value) return invalidRequest("invalid_form", "The form names a parameter twice; send each once.");
+    value[name] = text;
+  }
+  return { value, bytes: bytes.length };
+}
+
+function refuseByHeaders(request: IncomingMessage, limits: ServerLimits, isForm: boolean): ServiceError | null {
   const type = request.headers["content-type"] ?? "";
-  if (!/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(type)) {
+  if (!isForm && !/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(type)) {
     return serviceError(415, "invalid_request", "unsupported_media_type", "Send Content-Type: application/json.");
   }
   const encoding = request.headers["content-encoding"];

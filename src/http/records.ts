@@ -93,11 +93,13 @@ export function decisionRecord(
   };
 }
 
-function whoOf(identity: Identity | null): Pick<DecisionRecord, "workspace" | "keyId" | "environment"> {
+function whoOf(identity: Identity | null): Pick<DecisionRecord, "workspace" | "keyId" | "environment" | "token"> {
+  const narrowed = identity?.narrowed ?? null;
   return {
     workspace: identity === null ? null : asWord(identity.workspace),
     keyId: identity === null ? null : asWord(identity.keyId),
     environment: identity === null ? null : asWord(identity.environment),
+    ...(narrowed !== null && { token: asWord(narrowed.tokenId) }),
   };
 }
 

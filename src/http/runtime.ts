@@ -9,6 +9,7 @@ import type { RequestObserver } from "../evidence/observer.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { SummarySource } from "./control/governance-summary.ts";
 import type { KeyManagement } from "./control/service-keys/key-management.ts";
+import type { Tokens } from "./credentials/token-port.ts";
 import type { UnaryRequests } from "./unary/answer-unary.ts";
 
 /** Bounds of one server; all have defaults in `cli/serve.ts`. */
@@ -65,6 +66,8 @@ export interface Runtime {
   readonly stickyKeyOf: StickyKeyOf;
   /** Making and changing keys; a server without a store of keys has none. */
   readonly keys?: KeyManagement;
+  /** Exchanged tokens; a server without a store of issuers knows none. */
+  readonly tokens?: Tokens;
   readonly newRequestId: () => string;
   readonly limits: ServerLimits;
   readonly build: BuildFacts;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { H3, serve, type H3Event, type HTTPError } from "h3";
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
+import { answerCrossOrigin } from "./credentials/cross-origin.ts";
 import { handleControl } from "./control/handle.ts";
 import type { Endpoint } from "./contract/endpoint.ts";
 import { ENDPOINTS } from "./contract/endpoints.ts";
@@ -69,6 +70,7 @@ async function run(runtime: Runtime, handler: NodeHandler, event: H3Event): Prom
   const incoming = node?.req;
   const response = node?.res;
   if (!isIncoming(incoming) || !isResponse(response)) throw new Error("server: not a node runtime");
+  if (answerCrossOrigin(runtime, incoming, response)) return HANDLED;
   try {
     await (lacksHost(incoming) ? withoutHost(runtime) : handler)(incoming, response);
   } catch {

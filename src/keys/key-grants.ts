@@ -1,3 +1,4 @@
+import { isOrigin, isRouteName } from "../canon/credentials/narrowing.ts";
 import { TOKEN_LIFETIME, type ExchangeGrant, type KeyLimits } from "../canon/credentials/service-key.ts";
 import { OPERATIONS, isOperation } from "../canon/operation.ts";
 import { KeyOptionError, type KeyField } from "./key-option-error.ts";
@@ -59,17 +60,6 @@ function checkOrigins(asked: readonly string[] | null): ExchangeGrant["origins"]
     );
   }
   return [...new Set(asked)].toSorted();
-}
-
-/** A name that a route may have; whether there is such a route is for the table of each moment to say. */
-export function isRouteName(name: string): boolean {
-  return /^[\x21-\x7e]{1,256}$/.test(name);
-}
-
-/** A web origin exactly as a browser's `Origin` header has it (RFC 6454 §6.2): lower case, no path, no default port. */
-export function isOrigin(text: string): boolean {
-  if (text.length > 255 || !/^https?:\/\//.test(text) || !URL.canParse(text)) return false;
-  return new URL(text).origin === text;
 }
 
 /** @throws {KeyOptionError} */

@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from "node:crypto";
 
+import type { ExchangeGrant } from "../canon/credentials/service-key.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { KeyRecord, KeyStore, KeyUse } from "../store/port.ts";
 import { publicIdOf } from "./key-text.ts";
@@ -36,6 +37,7 @@ interface Entry {
   /** The digest's hexadecimal text. */
   readonly digest: Uint8Array;
   readonly accepted: Verification;
+  readonly exchange: ExchangeGrant | null;
   readonly expiresAt: number;
   readonly revoked: boolean;
   /** Milliseconds since the epoch; 0 where not used by this process. */
@@ -50,6 +52,7 @@ interface Entry {
 const ABSENT: Entry = {
   digest: NO_DIGEST,
   accepted: INVALID,
+  exchange: null,
   expiresAt: Number.POSITIVE_INFINITY,
   revoked: true,
   usedAt: 0,
@@ -59,6 +62,8 @@ const ABSENT: Entry = {
 /** Every key of the store, in memory. Verifying makes no promise and no object, and asks nobody. */
 export class KeyRing {
   readonly #entries = new Map<string, Entry>();
+  /** Web origin → ids of keys whose grants name it; grants never change. */
+  readonly #keysOfOrigin = new Map<string, Set<string>>();
 
   /** Takes keys that are new or have changed. A key that was revoked here stays revoked, whatever a late record says. */
   apply(records: readonly KeyRecord[]): void {
@@ -66,6 +71,10 @@ export class KeyRing {
       const known = this.#entries.get(record.id);
       if (known?.revoked === true) continue;
       this.#entries.set(record.id, makeEntry(record, known));
+      for (const origin of record.exchange?.origins ?? []) {
+        const ids = this.#keysOfOrigin.get(origin) ?? new Set();
+        this.#keysOfOrigin.set(origin, ids.add(record.id));
+      }
     }
   }
 
@@ -91,6 +100,25 @@ export class KeyRing {
     return this.#entries.size;
   }
 
+  /**
+   * The key of that id as long as it is good. No secret is looked at: only for who has shown, by a signature of ours, that the key's holder sent them.
+   */
+  holder(publicId: string, now: number): KeyHolder | null {
+    const entry = this.#entries.get(publicId);
+    if (entry === undefined || entry.revoked || now >= entry.expiresAt || !entry.accepted.ok) return null;
+    entry.usedAt = now;
+    return { identity: entry.accepted.identity, exchange: entry.exchange };
+  }
+
+  /** Whether a good key names this web origin in its leave to be exchanged. */
+  allowsOrigin(origin: string, now: number): boolean {
+    for (const id of this.#keysOfOrigin.get(origin) ?? []) {
+      const entry = this.#entries.get(id);
+      if (entry !== undefined && !entry.revoked && now < entry.expiresAt) return true;
+    }
+    return false;
+  }
+
   has(publicId: string): boolean {
     return this.#entries.has(publicId);
   }
@@ -107,6 +135,12 @@ export class KeyRing {
   }
 }
 
+/** A key that is good now. */
+export interface KeyHolder {
+  readonly identity: Identity;
+  readonly exchange: ExchangeGrant | null;
+}
+
 /** A ring that follows a store. */
 export interface OpenKeyRing {
   readonly verify: (keyText: string, now: number) => Verification;
@@ -118,6 +152,10 @@ export interface OpenKeyRing {
   readonly lookUp: (keyText: string) => Promise<boolean>;
   /** Keys that the ring knows, whatever their state. */
   readonly size: () => number;
+  /** The same for who has the public id only. */
+  readonly lookUpId: (publicId: string) => Promise<boolean>;
+  readonly holder: (publicId: string, now: number) => KeyHolder | null;
+  readonly allowsOrigin: (origin: string, now: number) => boolean;
   /** Stops following and writes the last uses. */
   readonly close: () => Promise<void>;
 }
@@ -130,9 +168,16 @@ export async function openKeyRing(keys: KeyStore): Promise<OpenKeyRing> {
   const writeUses = (): Promise<void> => keys.touch(ring.takeUses()).catch(() => undefined);
   const sweep = setInterval(() => void writeUses(), USE_SWEEP);
   sweep.unref();
+  const lookUpId = lookUpIn(ring, keys);
   return {
     verify: (keyText, now) => ring.verify(keyText, now),
-    lookUp: lookUpIn(ring, keys),
+    lookUp: (keyText) => {
+      const publicId = publicIdOf(keyText);
+      return publicId === null ? Promise.resolve(false) : lookUpId(publicId);
+    },
+    lookUpId,
+    holder: (publicId, now) => ring.holder(publicId, now),
+    allowsOrigin: (origin, now) => ring.allowsOrigin(origin, now),
     size: () => ring.size,
     async close() {
       clearInterval(sweep);
@@ -148,7 +193,7 @@ interface LookUp {
   readonly found: Promise<boolean>;
 }
 
-function lookUpIn(ring: KeyRing, keys: KeyStore): (keyText: string) => Promise<boolean> {
+function lookUpIn(ring: KeyRing, keys: KeyStore): (publicId: string) => Promise<boolean> {
   // The look-ups of the last second, oldest first: the bound on their number and the memory of what was not there.
   const recent = new Map<string, LookUp>();
   const find = async (publicId: string): Promise<boolean> => {
@@ -157,9 +202,8 @@ function lookUpIn(ring: KeyRing, keys: KeyStore): (keyText: string) => Promise<b
     if (record !== null && !ring.has(publicId)) ring.apply([record]);
     return ring.has(publicId);
   };
-  return (keyText) => {
-    const publicId = publicIdOf(keyText);
-    if (publicId === null || ring.has(publicId)) return Promise.resolve(false);
+  return (publicId) => {
+    if (ring.has(publicId)) return Promise.resolve(false);
     const now = performance.now();
     for (const [id, { at }] of recent) {
       if (now - at < LOOK_UP_MEMORY) break;
@@ -189,6 +233,7 @@ function makeEntry(record: KeyRecord, known: Entry | undefined): Entry {
     // A comparison of unequal lengths throws; a damaged record must be refused, not end the request in an error.
     digest: /^[0-9a-f]{64}$/.test(record.digest) ? Buffer.from(record.digest, "latin1") : NO_DIGEST,
     accepted: Object.freeze({ ok: true, identity }),
+    exchange: record.exchange,
     expiresAt: record.expiresAt,
     revoked: record.status === "revoked",
     usedAt: known?.usedAt ?? 0,

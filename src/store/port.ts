@@ -2,6 +2,7 @@ import type { ServiceKey } from "../canon/credentials/service-key.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { EvidenceHead, EvidenceLog } from "./evidence-log.ts";
 import type { SummaryStore } from "./summary.ts";
+import type { IssuerStore } from "./issuers.ts";
 
 /**
  * What outlives the process. Two engines implement it (SQLite embedded; PostgreSQL shared, later); one conformance
@@ -12,6 +13,8 @@ export interface Store {
   readonly evidence: EvidenceStore;
   readonly policies: PolicyStore;
   readonly summary: SummaryStore;
+  /** Who signs exchanged tokens. */
+  readonly issuers: IssuerStore;
   /**
    * Writes what is still in memory, then closes. Safe to call twice.
    *

@@ -91,6 +91,7 @@ const DECISION = {
   reasoningEffort: isOneOf(REASONING_EFFORTS),
   retryCount: isNumber,
   clientRequestDigest: isTextOrNull,
+  token: (value) => value === undefined || isText(value),
   change: (value) => value === undefined || hasShape(CHANGE)(value),
 } satisfies Record<keyof DecisionRecord, Check>;
 

@@ -5,6 +5,7 @@ import { asWord } from "../../src/evidence/record.ts";
 import { DuplicateDecisionError, DuplicateKeyError, KeyNotActiveError } from "../../src/store/errors.ts";
 import type { KeyRecord, Store } from "../../src/store/port.ts";
 import { evidenceLogLaws } from "./conformance-log.ts";
+import { issuerLaws } from "./issuer-laws.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
 import { summaryLaws } from "./summary-laws.ts";
 
@@ -35,6 +36,10 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
     });
     describe("policies", () => {
       policyLaws(() => store);
+    });
+
+    describe("issuers", () => {
+      issuerLaws(() => store);
     });
 
     it("closes twice without complaint, and refuses work afterwards", async () => {

@@ -11,6 +11,7 @@ import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { groupingOf } from "../governance/agreement.ts";
 import { describeStore } from "./conformance.ts";
+import { issuerRecord } from "./issuer-laws.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -161,6 +162,16 @@ describe("two stores on one file, as two processes have them", () => {
     await delay(500);
     expect(seen).toHaveLength(3);
     await Promise.all([server.close(), command.close()]);
+  });
+
+  it("see each other's issuers within a second", async () => {
+    const path = databaseFile();
+    const [server, other] = [await openSqliteStore({ path }), await openSqliteStore({ path })];
+    const seen: string[] = [];
+    await server.issuers.watch((records) => seen.push(...records.map(({ kid }) => kid)));
+    await other.issuers.publish(issuerRecord("k"));
+    await expect.poll(() => seen, { timeout: 1_000, interval: 20 }).toEqual(["k"]);
+    await Promise.all([server.close(), other.close()]);
   });
 
   it("number policies without a gap or a double when both observe at once", async () => {

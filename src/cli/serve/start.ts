@@ -10,12 +10,14 @@ import { RunningRequests } from "../../http/unary/joined.ts";
 import { createApp, listen, type Listening } from "../../http/server.ts";
 import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
 import { manageKeys } from "../../keys/key-management.ts";
+import { openTokenDoor, type TokenDoor } from "../../keys/tokens/token-door.ts";
 import { startMock, type MockServer } from "../../mock/server.ts";
 import type { Store } from "../../store/port.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { listenFailure, type AddressFlags } from "../terminal/listening.ts";
 import type { ServeOptions } from "./options.ts";
+import { meteredEvidence } from "./metered-evidence.ts";
 import { startRetention, type Retention } from "./retention.ts";
 import { ServerMetrics } from "./server-metrics.ts";
 import { buildSnapshot, type BuiltSnapshot } from "./snapshots.ts";
@@ -97,10 +99,23 @@ async function open(
   }
   const keys = await openKeyRing(store.keys);
   opened.add(keys.close);
+  const tokens = await openTokenDoor(keys, store.issuers, Date.now, randomBytes);
+  opened.add(() => Promise.resolve(tokens.close()));
   const snapshots = new SnapshotHolder(built.snapshot);
   const state = { accepting: true, reloadFailed: false };
   const metrics = new ServerMetrics();
-  const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, retention, limits, metrics });
+  const runtime = makeRuntime({
+    environment,
+    version,
+    store,
+    keys,
+    snapshots,
+    state,
+    retention,
+    limits,
+    metrics,
+    tokens,
+  });
   const stopMetrics = metrics.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version });
   opened.add(() => Promise.resolve(stopMetrics()));
   const stopProbes = startProber(runtime.places, () => {
@@ -170,16 +185,20 @@ interface RuntimeParts {
   readonly retention: Retention;
   readonly limits: Partial<ServerLimits>;
   readonly metrics: ServerMetrics;
+  readonly tokens: TokenDoor;
 }
 
 function makeRuntime(parts: RuntimeParts): Runtime {
-  const { environment, version, store, keys, snapshots, state } = parts;
+  const { environment, version, store, keys, snapshots, state, tokens } = parts;
   const document = openApiDocument(version);
   return {
     snapshots,
     verify: (token, now) => keys.verify(token, now),
     lookUp: keys.lookUp,
-    evidence: { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
+    evidence: meteredEvidence(
+      { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
+      tokens.spend,
+    ),
     observer: parts.metrics.requests,
     metrics: parts.metrics.page,
     evidenceStanding: () => store.evidence.health(),
@@ -191,6 +210,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     running: new RunningRequests(),
     places: new Places(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),
+    tokens,
     keys: manageKeys(store.keys, Date.now, randomBytes),
     newRequestId,
     limits: { ...DEFAULT_LIMITS, ...parts.limits },

@@ -17,6 +17,8 @@ export interface EndpointFacts {
   readonly body: JsonObject | null;
   /** A request without a body counts as one with `{}`. */
   readonly isBodyOptional?: true;
+  /** The body may be a form of texts, as OAuth has it. */
+  readonly acceptsForm?: true;
   /** Required query parameters by name. */
   readonly query: Readonly<Record<string, JsonObject>>;
   /** Query parameters that may be left out, by name. None where absent. */
@@ -47,6 +49,7 @@ export const CONTROL_HANDLERS = [
   "rotateKey",
   "revokeKey",
   "summary",
+  "exchangeKey",
   "status",
   "openapi",
   "livez",

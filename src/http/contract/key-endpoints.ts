@@ -1,5 +1,6 @@
 import { KEY_PAGE_QUERY } from "../control/service-keys/key-page.ts";
 import type { ControlEndpoint } from "./endpoint.ts";
+import { EXCHANGE_SCHEMA, EXCHANGED_TOKEN } from "./exchange-schema.ts";
 import {
   CREATE_KEY_SCHEMA,
   CREATED_KEY,
@@ -68,5 +69,17 @@ export const KEY_ENDPOINTS: readonly ControlEndpoint[] = [
     summary: "Ends a key at once and for good",
     handler: "revokeKey",
     answer: SERVICE_KEY,
+  },
+  {
+    ...MANAGED,
+    method: "POST",
+    path: "/v1/credentials/exchange",
+    id: "exchangeKey",
+    summary: "A token of minutes that can do less than the key (RFC 8693), for keys with leave to be exchanged",
+    scope: "inference",
+    handler: "exchangeKey",
+    body: EXCHANGE_SCHEMA,
+    acceptsForm: true,
+    answer: EXCHANGED_TOKEN,
   },
 ];

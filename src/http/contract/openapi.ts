@@ -53,7 +53,12 @@ function operation(endpoint: Endpoint): JsonObject {
       : {
           requestBody: {
             required: endpoint.isBodyOptional !== true,
-            content: { "application/json": { schema: endpoint.body } },
+            content: {
+              "application/json": { schema: endpoint.body },
+              ...(endpoint.acceptsForm === true
+                ? { "application/x-www-form-urlencoded": { schema: endpoint.body } }
+                : {}),
+            },
           },
         }),
     responses: {

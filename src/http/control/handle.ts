@@ -25,6 +25,7 @@ const RECORDED_AS: Readonly<Record<ControlEndpoint["handler"], DecisionRecord["o
   rotateKey: "control",
   revokeKey: "control",
   summary: "control",
+  exchangeKey: "control",
   status: "control",
   openapi: "control",
   livez: "control",
@@ -80,7 +81,7 @@ export async function handleControl(
 async function answerKey(visit: ControlVisit, recorder: Recorder): Promise<ControlAnswer | "aborted"> {
   const { runtime, snapshot, endpoint, incoming } = visit;
   if (endpoint.scope === null) throw new Error("control: an endpoint without a scope was asked for a key");
-  const identity = await admit(runtime, incoming.headers, endpoint.path, endpoint.scope);
+  const identity = await admit(runtime, incoming.headers, endpoint.path, endpoint.scope, null);
   if ("code" in identity) return recorder.refuse(snapshot, null, identity);
   const recordChange: ControlCall["recordChange"] = (change) => recorder.answered(snapshot, identity, change);
   const answer = await answerVisit(visit, identity, recordChange);
@@ -104,7 +105,9 @@ async function answerVisit(
   let body: Body | null = null;
   if (validate !== null) {
     const read =
-      endpoint.isBodyOptional === true && hasNoBody(incoming) ? EMPTY : await readBody(incoming, runtime.limits);
+      endpoint.isBodyOptional === true && hasNoBody(incoming)
+        ? EMPTY
+        : await readBody(incoming, runtime.limits, endpoint.acceptsForm);
     if (read === "aborted" || "code" in read) return read;
     const invalid = validate(read.value);
     if (invalid !== null) return invalid;

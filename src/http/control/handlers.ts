@@ -9,12 +9,14 @@ import type { ControlEndpoint } from "../contract/endpoint.ts";
 import { governanceSummary, summaryUnavailable } from "./governance-summary.ts";
 import type { EvidenceStanding } from "../runtime.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";
+import { exchangeKey } from "./service-keys/exchange-handler.ts";
 import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
 import { standingFacts, unhealthy } from "./standings.ts";
 import { explain, policyRevisions, simulationQuestion, simulatedDecision } from "./simulate.ts";
 
 export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandler>> = {
   ...KEY_HANDLERS,
+  exchangeKey,
   simulate: ({ runtime, snapshot, identity, body, url, operations }) => {
     const operation = operations.get(url.searchParams.get("operation") ?? "");
     if (operation === undefined) {

@@ -57,8 +57,13 @@ export async function answerUnary(
   const idempotent =
     idempotencyKey === null
       ? null
-      : idempotentCall(identity.keyId, idempotencyKey, endpoint.operation, request.body, opened.decision);
+      : idempotentCall(callerOf(identity), idempotencyKey, endpoint.operation, request.body, opened.decision);
   return new UnaryCarrier(call, request, opened, route, bounds, idempotent, recorded).run();
+}
+
+/** Holders of two tokens of one key are two callers: neither may join the other's request. */
+function callerOf({ keyId, narrowed }: Identity): string {
+  return narrowed === undefined || narrowed === null ? keyId : `${keyId}.${narrowed.tokenId}`;
 }
 
 /** One opened request on its way to its answer: alone, or with others that ask the same. */

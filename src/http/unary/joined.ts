@@ -24,7 +24,7 @@ export function readIdempotencyKey(headers: IncomingHttpHeaders): string | Servi
 }
 
 export function idempotentCall(
-  keyId: string,
+  caller: string,
   idempotencyKey: string,
   operation: string,
   body: JsonObject,
@@ -38,7 +38,7 @@ export function idempotentCall(
     edits.stripFields,
   ];
   return {
-    key: `${keyId} ${idempotencyKey}`,
+    key: `${caller} ${idempotencyKey}`,
     asked: digest(canonicalJson([operation, body])),
     decided: JSON.stringify(decided),
   };

@@ -103,6 +103,16 @@ CREATE TRIGGER keys_keep_their_exchange_and_limits BEFORE UPDATE OF exchange, li
   BEGIN SELECT RAISE(ABORT, 'the grants of a key never change'); END;
 `;
 
+const ISSUERS = `
+CREATE TABLE issuers (
+  kid TEXT PRIMARY KEY,
+  public_key TEXT NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER issuers_never_change BEFORE UPDATE ON issuers
+  BEGIN SELECT RAISE(ABORT, 'an issuer never changes'); END;
+`;
+
 /**
  * `roll_up_increments` has one row for each batch of records, written with it; now and then its rows are added to the cells
  * of `roll_ups`. Adding to the cells at once would write some fifty pages for each batch.
@@ -128,5 +138,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 3, name: "policies", sql: POLICIES },
   { version: 4, name: "evidence log", sql: migrateToEvidenceLog },
   { version: 6, name: "key grants", sql: KEY_GRANTS },
+  { version: 7, name: "issuers", sql: ISSUERS },
   { version: 8, name: "roll-ups", sql: ROLL_UPS },
 ];

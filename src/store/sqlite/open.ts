@@ -8,6 +8,7 @@ import type {
   PolicyStore,
   Store,
 } from "../port.ts";
+import { watchIssuers, type IssuerStore } from "../issuers.ts";
 import { readEntry } from "../stored-evidence.ts";
 import { IN_MEMORY } from "./database.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "./evidence-queue.ts";
@@ -58,6 +59,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     evidence: evidenceStore(link, queue),
     policies: policyStore(link),
     summary: summaryStore(link),
+    issuers: issuerStore(link),
     async close() {
       queue.close();
       try {
@@ -137,6 +139,21 @@ function policyStore(link: WorkerLink): PolicyStore {
     async observe(contents) {
       refuseRepeatedId(contents);
       return (await link.request({ operation: "policies.observe", contents }, "policies")).states;
+    },
+  };
+}
+
+function issuerStore(link: WorkerLink): IssuerStore {
+  const list: IssuerStore["list"] = async (now) =>
+    (await link.request({ operation: "issuers.list", now }, "issuers")).records;
+  return {
+    async publish(record) {
+      await link.request({ operation: "issuers.publish", record }, "done");
+    },
+    list,
+    watch: (listener) => watchIssuers(list, listener),
+    async prune(before) {
+      return (await link.request({ operation: "issuers.prune", before }, "pruned")).count;
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { IssuerRecord } from "../issuers.ts";
 import type { PackedRows } from "../roll-up-pages.ts";
 import type { RollUpQuery } from "../../governance/increments.ts";
 import type { EvidenceAnchor, EvidenceHead, LogRow } from "../evidence-log.ts";
@@ -58,6 +59,9 @@ export type StoreRequest =
   | { readonly operation: "summary.workspaces" }
   | { readonly operation: "summary.policies" }
   | { readonly operation: "policies.observe"; readonly contents: readonly ObservedPolicy[] }
+  | { readonly operation: "issuers.publish"; readonly record: IssuerRecord }
+  | { readonly operation: "issuers.list"; readonly now: number }
+  | { readonly operation: "issuers.prune"; readonly before: number }
   | { readonly operation: "close" };
 
 /** One page of a reading: the newest `limit` entries with `after < sequence < before`. */
@@ -101,6 +105,8 @@ export type StoreReply =
   | { readonly kind: "roll_ups"; readonly rows: PackedRows }
   | { readonly kind: "workspaces"; readonly workspaces: readonly (string | null)[] }
   | { readonly kind: "policies"; readonly states: readonly PolicyState[] }
+  | { readonly kind: "issuers"; readonly records: readonly IssuerRecord[] }
+  | { readonly kind: "pruned"; readonly count: number }
   | { readonly kind: "duplicate_key"; readonly id: string }
   | { readonly kind: "key_not_active"; readonly id: string }
   | { readonly kind: "failed"; readonly description: string };

@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { EvidenceTable } from "./tables/evidence-table.ts";
+import { IssuerTable } from "./tables/issuer-table.ts";
 import { LogTable } from "./tables/log-table.ts";
 import { LogWriter } from "./tables/log-writer.ts";
 import { KeyTable, type RotateResult } from "./tables/key-table.ts";
@@ -30,6 +31,7 @@ export class StoreEngine {
   readonly #log: LogTable;
   readonly #policies: PolicyTable;
   readonly #rollUps: RollUpTable;
+  readonly #issuers: IssuerTable;
   readonly #lease: ProcessLease;
   readonly #dataVersion: StatementSync;
   #seenDataVersion: number;
@@ -47,6 +49,7 @@ export class StoreEngine {
     const writer: LogWriter = new LogWriter(database, this.#rollUps);
     this.#evidence = new EvidenceTable(database, transaction, this.#lease, writer);
     this.#log = new LogTable(database, transaction, writer);
+    this.#issuers = new IssuerTable(database);
     this.#policies = new PolicyTable(database, transaction);
     this.#dataVersion = database.prepare("PRAGMA data_version");
     this.#seenDataVersion = this.#readDataVersion();
@@ -129,6 +132,13 @@ export class StoreEngine {
         return { kind: "policies", states: this.#policies.list() };
       case "policies.observe":
         return { kind: "policies", states: this.#policies.observe(request.contents, now) };
+      case "issuers.publish":
+        this.#issuers.publish(request.record);
+        return DONE;
+      case "issuers.list":
+        return { kind: "issuers", records: this.#issuers.list(request.now) };
+      case "issuers.prune":
+        return { kind: "pruned", count: this.#issuers.prune(request.before) };
       case "close":
         try {
           this.#lease.end(now);

@@ -45,18 +45,22 @@ export function usableRoutes(
   if (workspace === undefined) return [];
   let lists = LISTS.get(table);
   if (lists === undefined) LISTS.set(table, (lists = new Map()));
-  const key = [workspace.id, ...served].join();
+  const { routes = null, operations = null } = identity.narrowed ?? {};
+  const key = JSON.stringify([workspace.id, served, routes, operations]);
   let list = lists.get(key);
   if (list === undefined) {
+    if (lists.size >= MAXIMUM_LISTS) lists.clear();
     list = workspace.approve.routes.toSorted().flatMap((id) => usableRoute(table, identity, served, id) ?? []);
     lists.set(key, list);
   }
   return list;
 }
 
+/** Workspaces, and the kinds of tokens that they give out. */
+const MAXIMUM_LISTS = 1_000;
+
 /**
- * Lists made before, by table: with a hundred routes one takes ten milliseconds, in which nobody else is served. There are no more than the table has
- * workspaces, and they go with it.
+ * Lists made before, by table: with a hundred routes one takes ten milliseconds, in which nobody else is served. They go with the table.
  */
 const LISTS = new WeakMap<RoutingTable, Map<string, readonly UsableRoute[]>>();
 

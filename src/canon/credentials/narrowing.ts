@@ -1,0 +1,139 @@
+import type { Identity } from "../identity.ts";
+import { OPERATIONS, isOperation, type Operation } from "../operation.ts";
+import type { Scope } from "../scope.ts";
+import { TOKEN_LIFETIME, type ExchangeGrant } from "./service-key.ts";
+
+/** What an exchanged token may do less than its key. */
+export interface Narrowing {
+  /** The token's id, for the evidence; the token itself stands nowhere. */
+  readonly tokenId: string;
+  /** `null`: every operation. */
+  readonly operations: readonly Operation[] | null;
+  /** `null`: every route of the workspace. */
+  readonly routes: readonly string[] | null;
+  /** The `Origin` that requests must have; `null`: not looked at. */
+  readonly origin: string | null;
+  readonly ceilings: TokenCeilings;
+}
+
+/** What one token may use in its whole life, counted by each process for itself; `null`: no ceiling. */
+export interface TokenCeilings {
+  readonly requests: number | null;
+  /** Input and output together, of requests that have ended. */
+  readonly tokens: number | null;
+}
+
+/** Scopes that a token can have: it manages, simulates and reads nothing of the operator's. */
+export const TOKEN_SCOPES = ["inference", "catalogue:read"] as const satisfies readonly Scope[];
+
+/** What a backend asks a token to be; `null`: what the grant says. */
+export interface TokenRequest {
+  readonly scopes: readonly string[] | null;
+  readonly operations: readonly string[] | null;
+  readonly routes: readonly string[] | null;
+  readonly origin: string | null;
+  /** Seconds. */
+  readonly lifetime: number | null;
+  readonly ceilings: TokenCeilings;
+}
+
+/** What it gets; never more than the key has and its grant leaves. */
+export interface TokenGrant extends Omit<Narrowing, "tokenId"> {
+  readonly scopes: readonly Scope[];
+  /** Seconds. */
+  readonly lifetime: number;
+}
+
+export interface TokenRefusal {
+  /** The member of the request. */
+  readonly field: "scope" | "operations" | "routes" | "origin" | "lifetime" | "max_requests" | "max_tokens";
+  /** What to ask instead; no value that was given. */
+  readonly fix: string;
+}
+
+const MAXIMUM_CEILING = 1_000_000_000;
+
+/** The token that a key with this grant gets for a request, or why it gets none. Nothing that is asked for is left out in silence. */
+export function narrow(
+  parent: Pick<Identity, "scopes">,
+  grant: ExchangeGrant,
+  asked: TokenRequest,
+): TokenGrant | TokenRefusal {
+  const scopes = TOKEN_SCOPES.filter((scope) => (asked.scopes ?? ["inference"]).includes(scope));
+  const known = (asked.scopes ?? []).every((scope) => TOKEN_SCOPES.some((possible) => possible === scope));
+  if (!known || scopes.length === 0 || !scopes.every((scope) => parent.scopes.has(scope))) {
+    const possible = TOKEN_SCOPES.filter((scope) => parent.scopes.has(scope));
+    return { field: "scope", fix: `ask for one or more of ${possible.join(" ")}` };
+  }
+  const operations = within(grant.operations, asked.operations, isOperation);
+  if (operations === undefined) {
+    const possible = grant.operations ?? OPERATIONS;
+    return { field: "operations", fix: `ask for one or more of ${possible.join(" ")}, or leave it out` };
+  }
+  const routes = within(grant.routes, asked.routes, isRouteName);
+  if (routes === undefined) {
+    return { field: "routes", fix: "ask for routes that the key's grant names, or leave it out" };
+  }
+  const { origin } = asked;
+  const isBound = origin === null ? grant.origins === null : isOrigin(origin);
+  if (!isBound || (origin !== null && grant.origins?.includes(origin) === false)) {
+    return {
+      field: "origin",
+      fix: "name one origin, such as https://app.example.com; one of the grant's, where it names any",
+    };
+  }
+  const lifetime = asked.lifetime ?? grant.maximumLifetime;
+  const { minimum } = TOKEN_LIFETIME;
+  if (!Number.isSafeInteger(lifetime) || lifetime < minimum || lifetime > grant.maximumLifetime) {
+    return { field: "lifetime", fix: `ask for whole seconds from ${minimum} to ${grant.maximumLifetime}` };
+  }
+  if (!isCeiling(asked.ceilings.requests)) return { field: "max_requests", fix: CEILING_FIX };
+  if (!isCeiling(asked.ceilings.tokens)) return { field: "max_tokens", fix: CEILING_FIX };
+  return { scopes, operations, routes, origin, lifetime, ceilings: asked.ceilings };
+}
+
+const CEILING_FIX = `ask for a whole number from 1 to ${MAXIMUM_CEILING}, or leave it out`;
+
+/** The list asked for where all of it is granted; the granted one where none is asked for; `undefined` where neither. */
+function within<Item extends string>(
+  granted: readonly Item[] | null,
+  asked: readonly string[] | null,
+  isItem: (text: string) => text is Item,
+): readonly Item[] | null | undefined {
+  if (asked === null) return granted;
+  const items = [...new Set(asked)].filter(isItem).filter((item) => granted === null || granted.includes(item));
+  return items.length > 0 && items.length === new Set(asked).size ? items.toSorted() : undefined;
+}
+
+function isCeiling(count: number | null): boolean {
+  return count === null || (Number.isSafeInteger(count) && count >= 1 && count <= MAXIMUM_CEILING);
+}
+
+/** Whether whoever calls may do this kind of work at all; keys may, within their scopes. */
+export function mayDo({ narrowed }: Identity, operation: Operation): boolean {
+  const operations = narrowed?.operations ?? null;
+  return operations === null || operations.includes(operation);
+}
+
+/** Whether whoever calls may know of a route of the workspace. */
+export function mayUseRoute({ narrowed }: Identity, route: string): boolean {
+  const routes = narrowed?.routes ?? null;
+  return routes === null || routes.includes(route);
+}
+
+/** Whether the request comes from where it must. @param origin the `Origin` header, where there is one. */
+export function mayComeFrom({ narrowed }: Identity, origin: string | undefined): boolean {
+  const bound = narrowed?.origin ?? null;
+  return bound === null || bound === origin;
+}
+
+/** A name that a route may have; whether there is such a route is for the table of each moment to say. */
+export function isRouteName(name: string): name is string {
+  return /^[\x21-\x7e]{1,256}$/.test(name);
+}
+
+/** A web origin exactly as a browser's `Origin` header has it (RFC 6454 §6.2): lower case, no path, no default port. */
+export function isOrigin(text: string): boolean {
+  if (text.length > 255 || !/^https?:\/\//.test(text) || !URL.canParse(text)) return false;
+  return new URL(text).origin === text;
+}

@@ -1,0 +1,112 @@
+import type { TokenRequest } from "../../../canon/credentials/narrowing.ts";
+import { invalidRequest, serviceError, type ServiceError } from "../../../canon/error.ts";
+import type { Identity } from "../../../canon/identity.ts";
+import type { JsonObject, JsonValue } from "../../../canon/json.ts";
+import { asWord } from "../../../evidence/record.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { ExchangeFault } from "../../credentials/token-port.ts";
+import type { ControlAnswer, ControlCall } from "../control-call.ts";
+
+const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
+
+/** POST /v1/credentials/exchange (RFC 8693): the caller's own key, which it has shown as its bearer, for a token that can do less. */
+export async function exchangeKey({ runtime, identity, body, recordChange }: ControlCall): Promise<ControlAnswer> {
+  if (identity === null || body === null || runtime.tokens === undefined) {
+    throw new Error("exchange: a call without an identity, a body or tokens");
+  }
+  if ((identity.narrowed ?? null) !== null) {
+    return serviceError(403, "insufficient_scope", "insufficient_scope", "A token cannot be exchanged; show the key.");
+  }
+  const subject = body.value["subject_token"];
+  if (typeof subject === "string" && !isKeyOf(runtime, subject, identity)) {
+    return invalidRequest(
+      "invalid_value",
+      "subject_token must be the key that the request shows as its bearer",
+      "subject_token",
+    );
+  }
+  const asked = readTokenRequest(body.value);
+  if ("code" in asked) return asked;
+  const prepared = runtime.tokens.prepare(identity, asked);
+  if ("fault" in prepared) return faultError(prepared);
+  const unrecorded = await recordChange({ what: "token_issued", id: asWord(prepared.id) });
+  if (unrecorded !== null) return unrecorded;
+  const signed = await prepared.sign();
+  if ("fault" in signed) return faultError(signed);
+  return {
+    json: {
+      access_token: signed.token,
+      issued_token_type: ACCESS_TOKEN,
+      token_type: "Bearer",
+      expires_in: prepared.lifetime,
+      scope: prepared.scopes.join(" "),
+      token_id: prepared.id,
+    },
+    headers: ["cache-control", "no-store", "pragma", "no-cache"],
+  };
+}
+
+/** A key is traded by who holds it, and by nobody on behalf of another. */
+function isKeyOf(runtime: Runtime, subject: string, { keyId }: Identity): boolean {
+  const verified = runtime.verify(subject, Date.now());
+  return verified.ok && verified.identity.keyId === keyId;
+}
+
+/** Reads a body that matches `EXCHANGE_SCHEMA`: lists and numbers are text in a form. */
+function readTokenRequest(body: JsonObject): TokenRequest | ServiceError {
+  const lifetime = readNumber(body, "lifetime");
+  const requests = readNumber(body, "max_requests");
+  const tokens = readNumber(body, "max_tokens");
+  for (const count of [lifetime, requests, tokens]) if (count !== null && typeof count !== "number") return count;
+  const { origin } = body;
+  return {
+    scopes: readWords(body["scope"]),
+    operations: readWords(body["operations"]),
+    routes: readWords(body["routes"]),
+    origin: typeof origin === "string" ? origin : null,
+    lifetime: typeof lifetime === "number" ? lifetime : null,
+    ceilings: {
+      requests: typeof requests === "number" ? requests : null,
+      tokens: typeof tokens === "number" ? tokens : null,
+    },
+  };
+}
+
+function readNumber(body: JsonObject, name: string): number | null | ServiceError {
+  const value = body[name];
+  if (value === undefined) return null;
+  if (typeof value === "number") return value;
+  return typeof value === "string" && /^\d{1,12}$/.test(value)
+    ? Number(value)
+    : invalidRequest("invalid_type", `${name} must be a whole number`, name);
+}
+
+/** Words between spaces, as OAuth writes lists (RFC 6749 §3.3), or a list. An empty one asks for nothing, which nobody gets. */
+function readWords(value: JsonValue | undefined): readonly string[] | null {
+  if (Array.isArray(value)) return value.map(String);
+  return typeof value === "string" ? value.split(" ").filter((word) => word !== "") : null;
+}
+
+function faultError(fault: ExchangeFault): ServiceError {
+  switch (fault.fault) {
+    case "option":
+      return invalidRequest("invalid_value", `${fault.field}: ${fault.fix}`, fault.field);
+    case "too_large":
+      return invalidRequest("invalid_value", "routes: a token has no room for so many; ask for fewer", "routes");
+    case "not_granted":
+      return serviceError(
+        403,
+        "insufficient_scope",
+        "exchange_not_granted",
+        "The key may not be exchanged; make one with an exchange grant.",
+      );
+    case "unavailable":
+      return serviceError(
+        503,
+        "unavailable",
+        "store_unavailable",
+        "The public key of new tokens cannot be published now. Try again later.",
+        { retryAfter: 1_000 },
+      );
+  }
+}

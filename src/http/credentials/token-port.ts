@@ -1,0 +1,32 @@
+import type { TokenRefusal, TokenRequest } from "../../canon/credentials/narrowing.ts";
+import type { Identity } from "../../canon/identity.ts";
+
+/** Why a key is not exchanged. */
+export type ExchangeFault =
+  | { readonly fault: "not_granted" | "too_large" | "unavailable" }
+  | { readonly fault: "option"; readonly field: TokenRefusal["field"]; readonly fix: string };
+
+/** A token that nobody has yet. */
+export interface PreparedToken {
+  readonly id: string;
+  readonly scopes: readonly string[];
+  /** Seconds. */
+  readonly lifetime: number;
+  readonly sign: () => Promise<{ readonly token: string } | ExchangeFault>;
+}
+
+/** Exchanged tokens as http needs them; `keys/tokens/token-door.ts`. */
+export interface Tokens {
+  /** Whether a credential is meant as a token; nothing is said of its worth. */
+  readonly isToken: (text: string) => boolean;
+  /** Who holds the token; every reason to refuse it is the same. Never rejects. @param now milliseconds since the epoch. */
+  readonly verify: (
+    text: string,
+    now: number,
+  ) => Promise<{ readonly ok: true; readonly identity: Identity } | { readonly ok: false; readonly code: string }>;
+  /** Counts a request against the token's ceilings; gives the one that is reached. */
+  readonly take: (identity: Identity, now: number) => "requests" | "tokens" | null;
+  readonly prepare: (identity: Identity, asked: TokenRequest) => PreparedToken | ExchangeFault;
+  /** Whether a good key may be exchanged for tokens that are bound to this web origin by name. */
+  readonly allowsOrigin: (origin: string, now: number) => boolean;
+}

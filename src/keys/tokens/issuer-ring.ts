@@ -1,0 +1,76 @@
+import { importJWK, type CryptoKey } from "jose";
+
+import type { IssuerRecord, IssuerStore } from "../../store/issuers.ts";
+import type { Clock } from "../key-record.ts";
+
+/** How often strangers can make us read the store with names of issuers that nobody has, milliseconds between two readings. */
+const LOOK_UP_PAUSE = 200;
+
+interface Issuer {
+  readonly key: CryptoKey;
+  readonly expiresAt: number;
+}
+
+/** The public keys of every process that signs tokens, in memory. */
+export class IssuerRing {
+  readonly #store: IssuerStore;
+  readonly #clock: Clock;
+  readonly #issuers = new Map<string, Issuer>();
+  #unwatch: () => void = () => undefined;
+  #lookedUp = { at: Number.NEGATIVE_INFINITY, done: Promise.resolve() };
+
+  constructor(store: IssuerStore, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** @throws {StoreUnavailableError} */
+  async open(): Promise<void> {
+    // What cannot be imported is passed over: its tokens are then nobody's.
+    this.#unwatch = await this.#store.watch((records) => void this.add(records).catch(() => undefined));
+    await this.add(await this.#store.list(this.#clock()));
+  }
+
+  close(): void {
+    this.#unwatch();
+  }
+
+  async add(records: readonly IssuerRecord[]): Promise<void> {
+    const now = this.#clock();
+    for (const [kid, { expiresAt }] of this.#issuers) if (expiresAt <= now) this.#issuers.delete(kid);
+    for (const { kid, publicKey, expiresAt } of records) {
+      if (this.#issuers.has(kid)) continue;
+      const key = await importPublicKey(publicKey);
+      if (key !== null) this.#issuers.set(kid, { key, expiresAt });
+    }
+  }
+
+  /** The public key of that name, looked for in the store where it is not known; `null` where there is none. Never rejects. */
+  async find(kid: string): Promise<CryptoKey | null> {
+    const known = this.#known(kid);
+    if (known !== null) return known;
+    const now = performance.now();
+    if (now - this.#lookedUp.at >= LOOK_UP_PAUSE) this.#lookedUp = { at: now, done: this.#lookUp() };
+    await this.#lookedUp.done;
+    return this.#known(kid);
+  }
+
+  #known(kid: string): CryptoKey | null {
+    const issuer = this.#issuers.get(kid);
+    return issuer === undefined || issuer.expiresAt <= this.#clock() ? null : issuer.key;
+  }
+
+  async #lookUp(): Promise<void> {
+    const records = await this.#store.list(this.#clock()).catch(() => []);
+    await this.add(records);
+  }
+}
+
+async function importPublicKey(x: string): Promise<CryptoKey | null> {
+  try {
+    const key = await importJWK({ kty: "OKP", crv: "Ed25519", x }, "EdDSA");
+    return key instanceof Uint8Array ? null : key;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,103 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+import { startServer, type RunningServer } from "../../../src/cli/serve/start.ts";
+import { startTestServer } from "../../support/server.ts";
+import { call } from "./support.ts";
+
+const running = await startTestServer();
+const { server, folder } = running;
+const manager = await running.key("demo", ["operations:manage"]);
+
+const others: RunningServer[] = [];
+afterAll(async () => {
+  for (const other of others) await other.close();
+});
+
+async function another(): Promise<RunningServer> {
+  const started = await startServer(
+    {
+      config: join(folder, "routes.yaml"),
+      database: join(folder, "signalbox.db"),
+      host: "127.0.0.1",
+      port: 0,
+      adminHost: "127.0.0.1",
+      adminPort: 0,
+      demo: false,
+      drain: 1_000,
+      watch: false,
+      cacheDirectory: join(folder, "cache"),
+    },
+    {},
+    "0.0.0-test",
+  );
+  if (!started.ok) throw new Error("the second server does not start");
+  others.push(started.server);
+  return started.server;
+}
+
+const makeKey = async (): Promise<{ key: string; id: string }> =>
+  (
+    await call(server, manager, "POST", "/v1/keys", {
+      scopes: ["inference", "catalogue:read"],
+      owner: "test",
+      expires_in: 3_600,
+      exchange: { maximum_lifetime: 600 },
+    })
+  ).json;
+
+const tokenFrom = async (at: RunningServer, key: string): Promise<string> =>
+  (
+    await call(at, key, "POST", "/v1/credentials/exchange", {
+      grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+      scope: "catalogue:read",
+    })
+  ).json.access_token;
+
+const use = async (at: RunningServer, token: string): Promise<number> =>
+  (await call(at, token, "GET", "/v1/models")).status;
+
+let elsewhere: RunningServer;
+beforeAll(async () => {
+  elsewhere = await another();
+});
+
+describe("a token on several servers of one database", { timeout: 20_000 }, () => {
+  it("is good elsewhere at once, though its key and its issuer are both new", async () => {
+    const { key } = await makeKey();
+    const token = await tokenFrom(server, key);
+    expect(await use(elsewhere, token)).toBe(200);
+    expect(await use(server, await tokenFrom(elsewhere, key))).toBe(200);
+  });
+
+  it("outlives the process that signed it, whose private key is gone", async () => {
+    const short = await another();
+    const { key } = await makeKey();
+    const token = await tokenFrom(short, key);
+    await short.close();
+    expect(await use(elsewhere, token)).toBe(200);
+    expect(await use(await another(), token)).toBe(200);
+    const kids = (await server.store.issuers.list(Date.now())).map(({ kid }) => kid);
+    expect(new Set(kids).size).toBe(kids.length);
+    expect(kids.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it("ends with its key: here with the answer, elsewhere within a second", async () => {
+    const { key, id } = await makeKey();
+    const token = await tokenFrom(elsewhere, key);
+    expect([await use(server, token), await use(elsewhere, token)]).toEqual([200, 200]);
+    await call(server, manager, "POST", `/v1/keys/${id}/revoke`);
+    expect(await use(server, token)).toBe(401);
+    await expect.poll(() => use(elsewhere, token), { timeout: 1_000, interval: 20 }).toBe(401);
+    expect(await use(await another(), token)).toBe(401);
+  });
+
+  it("one process has one issuer, however many tokens are asked of it at once", async () => {
+    const fresh = await another();
+    const before = (await server.store.issuers.list(Date.now())).length;
+    const { key } = await makeKey();
+    const tokens = await Promise.all(Array.from({ length: 8 }, () => tokenFrom(fresh, key)));
+    expect(new Set(tokens).size).toBe(8);
+    expect((await server.store.issuers.list(Date.now())).length).toBe(before + 1);
+  });
+});
