@@ -145,7 +145,7 @@ export function readEntry(
 }
 
 /** What is known of a request whose process died: nothing. Status 0 says that no status is known. */
-function unknownOutcome(decision: DecisionRecord, at: number): OutcomeRecord {
+export function unknownOutcome(decision: DecisionRecord, at: number): OutcomeRecord {
   return {
     requestId: decision.requestId,
     at,

@@ -1,17 +1,10 @@
-import type {
-  EvidenceEntry,
-  EvidenceQuery,
-  EvidenceStore,
-  KeyRecord,
-  KeyStore,
-  ObservedPolicy,
-  PolicyStore,
-  Store,
-} from "../port.ts";
+import type { EvidenceEntry, EvidenceQuery, EvidenceStore, KeyRecord, KeyStore, PolicyStore, Store } from "../port.ts";
 import { readEntry } from "../stored-evidence.ts";
 import { IN_MEMORY } from "./database.ts";
-import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "./evidence-queue.ts";
+import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "../evidence-queue.ts";
+import { refuseRange } from "../evidence-range.ts";
 import { KeyWatchers } from "../key-watchers.ts";
+import { refuseRepeatedId } from "../observed-policies.ts";
 import type { EvidenceRow } from "./protocol.ts";
 import { WorkerLink } from "./worker-link.ts";
 
@@ -101,12 +94,7 @@ function evidenceStore(link: WorkerLink, queue: EvidenceQueue): EvidenceStore {
 }
 
 async function readEvidence(link: WorkerLink, query: EvidenceQuery): Promise<readonly EvidenceEntry[]> {
-  if (!Number.isSafeInteger(query.limit) || query.limit < 1 || query.limit > 10_000) {
-    throw new RangeError("limit: give a whole number from 1 to 10,000");
-  }
-  if (!Number.isSafeInteger(query.after) || query.after < 0) {
-    throw new RangeError("after: give a sequence number, 0 for all entries");
-  }
+  refuseRange(query);
   const newestFirst: EvidenceEntry[] = [];
   let before = Number.MAX_SAFE_INTEGER;
   for (;;) {
@@ -132,12 +120,4 @@ function policyStore(link: WorkerLink): PolicyStore {
       return (await link.request({ operation: "policies.observe", contents }, "policies")).states;
     },
   };
-}
-
-function refuseRepeatedId(contents: readonly ObservedPolicy[]): void {
-  const seen = new Set<string>();
-  for (const { id } of contents) {
-    if (seen.has(id)) throw new RangeError(`policy ${id} is given twice; give each policy once`);
-    seen.add(id);
-  }
 }

@@ -1,3 +1,4 @@
+import type { DecisionFields, OutcomeFields } from "../evidence-batch.ts";
 import type { EvidenceQuery, KeyRecord, KeyUse, ObservedPolicy, PolicyState } from "../port.ts";
 
 /** Given to the worker thread when it starts. */
@@ -6,17 +7,6 @@ export interface WorkerStart {
   /** Milliseconds. */
   readonly busyTimeout: number;
 }
-
-/**
- * Decisions of one batch, {@link DECISION_FIELDS} values each, one after another: milliseconds, request id, workspace,
- * the record's JSON text. Flat, because copying a nested list between threads costs about twice as much.
- */
-export type DecisionFields = (string | number | null)[];
-export const DECISION_FIELDS = 4;
-
-/** Outcomes of one batch, {@link OUTCOME_FIELDS} values each: request id, the record's JSON text. */
-export type OutcomeFields = string[];
-export const OUTCOME_FIELDS = 2;
 
 /** What the main thread asks of the worker. */
 export type StoreRequest =

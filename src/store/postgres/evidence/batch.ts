@@ -1,0 +1,70 @@
+import { DECISION_FIELDS, OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "../../evidence-batch.ts";
+
+/** One row to add, with the names that the function `append_evidence` reads. */
+export interface BatchItem {
+  /** Kind. */
+  readonly k: "decision" | "outcome";
+  /** Request id. */
+  readonly r: string;
+  /** Milliseconds since the epoch. */
+  readonly a: number;
+  /** Workspace; of an outcome, that of its decision where it is in the same batch. */
+  readonly w: string | null;
+  /** The record's text. */
+  readonly t: string;
+  /** An outcome whose decision is in the same batch. */
+  readonly d?: true;
+}
+
+/** What of a batch is to be added; what repeats within it is told apart here, so that no item stands twice. */
+export interface EvidenceBatch {
+  readonly items: readonly BatchItem[];
+  /** For each item: its place among the batch's decisions, `null` for an outcome. */
+  readonly places: readonly (number | null)[];
+  /** Places of the decisions whose request id stands in the batch before. */
+  readonly duplicates: readonly number[];
+  /** Outcomes whose request has another one in the batch before. */
+  readonly lost: number;
+}
+
+export function toBatch(decisions: DecisionFields, outcomes: OutcomeFields): EvidenceBatch {
+  const items: BatchItem[] = [];
+  const places: (number | null)[] = [];
+  const duplicates: number[] = [];
+  const workspaces = new Map<string, string | null>();
+  for (let index = 0; index < decisions.length; index += DECISION_FIELDS) {
+    const requestId = String(decisions[index + 1]);
+    const place = index / DECISION_FIELDS;
+    if (workspaces.has(requestId)) {
+      duplicates.push(place);
+      continue;
+    }
+    const workspace = decisions[index + 2];
+    const w = typeof workspace === "string" ? workspace : null;
+    workspaces.set(requestId, w);
+    items.push({ k: "decision", r: requestId, a: Number(decisions[index]), w, t: String(decisions[index + 3]) });
+    places.push(place);
+  }
+  const ended = new Set<string>();
+  let lost = 0;
+  for (let index = 0; index < outcomes.length; index += OUTCOME_FIELDS) {
+    const [r = "", t = ""] = outcomes.slice(index, index + OUTCOME_FIELDS);
+    if (ended.has(r)) {
+      lost += 1;
+      continue;
+    }
+    ended.add(r);
+    const w = workspaces.get(r);
+    items.push({ k: "outcome", r, a: readTime(t), w: w ?? null, t, ...(w !== undefined && { d: true }) });
+    places.push(null);
+  }
+  return { items, places, duplicates, lost };
+}
+
+/** When the outcome was; the row's time, by which it is pruned. */
+function readTime(text: string): number {
+  const record: unknown = JSON.parse(text);
+  const at: unknown = typeof record === "object" && record !== null ? Reflect.get(record, "at") : undefined;
+  if (typeof at !== "number") throw new TypeError("an outcome has no time");
+  return Math.trunc(at);
+}
