@@ -17,7 +17,8 @@ Flags
   --workspace W     Only this workspace.
   --follow, -f      Goes on with new requests, each once it has ended, until interrupted.
   --json            One JSON object a line: sequence, decision, outcome.
-  --database PATH   Default: SIGNALBOX_DATABASE, else .signalbox/signalbox.db.
+  --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
+                    else .signalbox/signalbox.db.
 
 Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;

@@ -11,9 +11,9 @@ import { createApp, listen, type Listening } from "../../http/server.ts";
 import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
 import { startMock, type MockServer } from "../../mock/server.ts";
 import type { Store } from "../../store/port.ts";
-import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { listenFailure, type AddressFlags } from "../terminal/listening.ts";
+import { openStore } from "../terminal/open-store.ts";
 import type { ServeOptions } from "./options.ts";
 import { buildSnapshot, type BuiltSnapshot } from "./snapshots.ts";
 
@@ -71,7 +71,7 @@ async function open(
   version: string,
   limits: Partial<ServerLimits>,
 ): Promise<Started> {
-  const store = await openSqliteStore({ path: options.database });
+  const store = await openStore(options.database);
   opened.add(() => store.close());
   const pools = new ConnectionPools();
   const mock = lazyMock();
