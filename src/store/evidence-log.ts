@@ -51,5 +51,5 @@ export interface EvidenceLogHealth extends EvidenceHealth {
 
 /** A store whose evidence is such a log. */
 export interface EvidenceLogStore extends Store {
-  readonly evidence: EvidenceStore & EvidenceLog;
+  readonly evidence: Omit<EvidenceStore, "health"> & EvidenceLog;
 }

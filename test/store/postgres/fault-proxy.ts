@@ -24,6 +24,7 @@ export interface FaultProxy {
 /** A relay to the server of `url` that can be told to misbehave. */
 export async function startFaultProxy(url: string): Promise<FaultProxy> {
   const target = new URL(url);
+  const { hostname, port } = target;
   const pairs = new Set<readonly [Socket, Socket]>();
   let fault: Fault = "none";
   let lost = 0;
@@ -36,7 +37,7 @@ export async function startFaultProxy(url: string): Promise<FaultProxy> {
       client.destroy();
       return;
     }
-    const upstream = connect(Number(target.port), target.hostname);
+    const upstream = connect(Number(port), hostname);
     const pair = [client, upstream] as const;
     pairs.add(pair);
     for (const socket of pair) {

@@ -7,8 +7,9 @@ import type { KeyRecord } from "../../../src/store/port.ts";
 import { MIGRATIONS } from "../../../src/store/postgres/migrate.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/store/postgres/open.ts";
 import { describeStore } from "../conformance.ts";
+import { describeLog } from "../log-conformance.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "../records.ts";
-import { readVerifiedLog, requestIds } from "./chain.ts";
+import { readVerifiedLog, requestIds } from "../verified-log.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "./server.ts";
 
 const numbers = (length: number): readonly number[] => Array.from({ length }, (_, index) => index);
@@ -40,7 +41,9 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
     return String(error);
   };
 
-  describeStore("PostgreSQL", async () => openPostgresStore({ url: await server.database() }));
+  const openNew = async (): Promise<PostgresStore> => openPostgresStore({ url: await server.database() });
+  describeStore("PostgreSQL", openNew);
+  describeLog("PostgreSQL", openNew);
 
   describe("the schema", () => {
     it("is made once when several replicas start at the same first moment", { timeout: 30_000 }, async () => {

@@ -1,6 +1,5 @@
-import type { EvidenceLog, EvidenceLogHealth } from "../../evidence-log.ts";
+import type { EvidenceLogHealth, EvidenceLogStore } from "../../evidence-log.ts";
 import { EvidenceQueue, type EvidenceLimits } from "../../evidence-queue.ts";
-import type { EvidenceStore } from "../../port.ts";
 import type { PostgresLink } from "../link.ts";
 import { postgresLog } from "./log.ts";
 import { ProcessLease } from "./process-lease.ts";
@@ -12,7 +11,7 @@ import { EvidenceWriter } from "./writer.ts";
 const RENEWAL = 5_000;
 
 export interface PostgresEvidence {
-  readonly port: EvidenceStore & EvidenceLog;
+  readonly port: EvidenceLogStore["evidence"];
   /** One round of what is done every five seconds; for tests, and done by itself otherwise. */
   tend(): Promise<void>;
   /** Writes what is in memory and ends the lease. @throws {EvidenceUnavailableError} {@link StoreUnavailableError} */
@@ -21,7 +20,7 @@ export interface PostgresEvidence {
 
 export function openPostgresEvidence(link: PostgresLink, limits: EvidenceLimits): PostgresEvidence {
   const lease = new ProcessLease(link);
-  const writer = new EvidenceWriter(link, lease);
+  const writer = new EvidenceWriter(link, lease, limits.maxWait);
   // After the server came back, the newest batch's failure says nothing any more.
   let failedSinceRestored = false;
   const endRestored = link.onRestored(() => (failedSinceRestored = false));

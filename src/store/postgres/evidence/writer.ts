@@ -13,9 +13,6 @@ const APPEND = "SELECT head_position, head_hash, refused FROM signalbox.append_e
 /** Rows of one statement; at about 50 µs each it stays far below the statement's time. */
 const LARGEST_STATEMENT = 2_000;
 
-/** How long a batch goes on after its connection was lost, milliseconds from its start. */
-const LONGEST_WRITE = 2_500;
-
 /** Ended by the server in favour of another transaction; the same statement may pass now. */
 const TRY_AGAIN: readonly string[] = ["40001", "40P01"];
 
@@ -26,11 +23,14 @@ type Refusal = "same" | "other" | "orphan";
 export class EvidenceWriter {
   readonly #link: PostgresLink;
   readonly #lease: ProcessLease;
+  readonly #maxWait: number;
   #head: EvidenceHead | null = null;
 
-  constructor(link: PostgresLink, lease: ProcessLease) {
+  /** @param maxWait how long a batch is tried again when its connection was lost, milliseconds: as long as somebody waits */
+  constructor(link: PostgresLink, lease: ProcessLease, maxWait: number) {
     this.#link = link;
     this.#lease = lease;
+    this.#maxWait = maxWait;
   }
 
   /** After the newest commit of this process; `null` before the first. */
@@ -48,7 +48,7 @@ export class EvidenceWriter {
     const batch = toBatch(decisions, outcomes);
     const duplicates = [...batch.duplicates];
     let { lost } = batch;
-    const deadline = performance.now() + LONGEST_WRITE;
+    const deadline = performance.now() + this.#maxWait;
     for (let start = 0; start < batch.items.length; start += LARGEST_STATEMENT) {
       const { refused, again } = await this.#write(batch.items.slice(start, start + LARGEST_STATEMENT), deadline);
       for (const [index, refusal] of refused) {
