@@ -53,11 +53,11 @@ function describeCode(code: string | null): string {
   const sentence = SENTENCES.get(code) ?? CLASSES.get(code.slice(0, 2));
   if (sentence !== undefined) return `${sentence} (${code})`;
   return isTlsCode(code)
-    ? `its TLS certificate was refused; check sslmode and sslrootcert (${code})`
+    ? `TLS could not be agreed on; check sslmode and sslrootcert (${code})`
     : `the connection or the statement failed (${code})`;
 }
 
-const isTlsCode = (code: string): boolean => /CERT|TLS|SSL|SIGNATURE|ISSUER/.test(code);
+const isTlsCode = (code: string): boolean => /CERT|TLS|SSL|EPROTO|SIGNATURE|ISSUER/.test(code);
 
 /** SQLSTATE is five characters; the driver's and the system's codes are longer words. */
 function isAway(code: string): boolean {

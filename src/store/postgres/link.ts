@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { StoreUnavailableError } from "../errors.ts";
-import { StatementFailure } from "./failure.ts";
+import { NO_ANSWER, StatementFailure } from "./failure.ts";
 import { migrate } from "./migrate.ts";
 import { Pool, type Parameter, type PoolBounds, type Row } from "./pool.ts";
 import type { PostgresSettings } from "./settings.ts";
@@ -23,6 +23,9 @@ const WAY = 1_000;
 
 const CONNECTIONS = 4;
 
+/** How long calls wait for the first probe after a failure, milliseconds: one cut connection is no outage. */
+const SUSPICION = 250;
+
 /** Usable means able to write: after a failover the old address may lead to a standby. */
 const PROBE = "SELECT current_setting('transaction_read_only') = 'off' AS usable";
 
@@ -38,7 +41,7 @@ export class PostgresLink {
   readonly #ended = new AbortController();
   readonly #listeners = new Set<() => void>();
   #pool: Pool;
-  #available = true;
+  #state: "available" | "suspected" | "away" = "available";
 
   private constructor(settings: PostgresSettings, bounds: LinkBounds) {
     this.#settings = settings;
@@ -68,7 +71,7 @@ export class PostgresLink {
 
   /** Whether calls are let through. */
   get available(): boolean {
-    return this.#available && !this.#ended.signal.aborted;
+    return this.#state === "available" && !this.#ended.signal.aborted;
   }
 
   /**
@@ -79,12 +82,13 @@ export class PostgresLink {
    */
   async query(text: string, parameters: readonly Parameter[] = []): Promise<readonly Row[]> {
     if (this.#ended.signal.aborted) throw new StoreUnavailableError("the store is closed");
-    if (!this.#available) throw new StoreUnavailableError(AWAY);
+    if (this.#state === "suspected") await this.whenAvailable(SUSPICION);
+    if (!this.available) throw new StoreUnavailableError(AWAY);
     const pool = this.#pool;
     try {
       return await pool.query(text, parameters, this.#bounds.statementTimeout + WAY);
     } catch (error) {
-      if (error instanceof StatementFailure && error.away) this.#lose(pool);
+      if (error instanceof StatementFailure && error.away) this.#lose(pool, error.code === NO_ANSWER);
       throw error;
     }
   }
@@ -130,25 +134,30 @@ export class PostgresLink {
     return new Pool(this.#settings, bounds, hooks);
   }
 
-  #lose(pool: Pool): void {
-    if (pool !== this.#pool || !this.#available) return;
-    this.#available = false;
+  #lose(pool: Pool, silent: boolean): void {
+    if (pool !== this.#pool || this.#state !== "available") return;
+    this.#state = "suspected";
+    // A connection that does not answer would be kept for ever; one that was cut is replaced by the driver.
+    if (silent) this.#replacePool();
     void this.#restore();
   }
 
-  /** Other statements may still be under way on the old connections; the first probe, on them, decides for those too. */
   async #restore(): Promise<void> {
     while (!this.#ended.signal.aborted) {
       if (await this.#probe()) {
-        this.#available = true;
+        this.#state = "available";
         for (const listener of this.#listeners) listener();
         return;
       }
-      const lost = this.#pool;
-      this.#pool = this.#newPool();
-      await lost.destroy();
+      this.#state = "away";
+      this.#replacePool();
       await delay(this.#bounds.probeInterval, null, { signal: this.#ended.signal }).catch(() => undefined);
     }
+  }
+
+  #replacePool(): void {
+    void this.#pool.destroy();
+    if (!this.#ended.signal.aborted) this.#pool = this.#newPool();
   }
 
   async #probe(): Promise<boolean> {

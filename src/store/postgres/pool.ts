@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import { checkServerIdentity, type PeerCertificate } from "node:tls";
 import postgres from "postgres";
 
 import { NO_ANSWER, StatementFailure, toFailure } from "./failure.ts";
@@ -47,7 +48,7 @@ export class Pool {
       ...(settings.user !== undefined && { user: settings.user }),
       ...(settings.password !== undefined && { password: settings.password }),
       ...(settings.database !== undefined && { database: settings.database }),
-      ssl: settings.tls,
+      ssl: tlsOptions(settings),
       socket: () => this.#connect(settings),
       max: bounds.connections,
       connect_timeout: bounds.connectTimeout / 1000,
@@ -106,12 +107,19 @@ export class Pool {
     const socket = socketPath === null ? connect({ host: host ?? "localhost", port }) : connect({ path: socketPath });
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 10_000);
-    // The driver takes the name to verify the certificate for from here.
+    // The driver takes the name to ask for in TLS from here.
     if (host !== null) Object.assign(socket, { host });
+    // A listener for its end would be removed by the driver, which removes all of them.
+    for (const former of this.#sockets) if (former.destroyed) this.#sockets.delete(former);
     this.#sockets.add(socket);
-    socket.on("close", () => this.#sockets.delete(socket));
     return socket;
   }
+}
+
+/** Node verifies the certificate for `localhost` where the driver gives no name, as it does for an address. */
+function tlsOptions({ host, tls }: PostgresSettings): false | object {
+  if (tls === false || host === null) return false;
+  return { ...tls, checkServerIdentity: (_: string, peer: PeerCertificate) => checkServerIdentity(host, peer) };
 }
 
 /** Gives up waiting after `bound` milliseconds. @throws {StatementFailure} */

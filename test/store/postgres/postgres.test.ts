@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import postgres from "postgres";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 
 import { StoreUnavailableError } from "../../../src/store/errors.ts";
 import type { KeyRecord } from "../../../src/store/port.ts";
@@ -12,17 +12,24 @@ import { decisionRecord, keyRecord, outcomeRecord } from "../records.ts";
 import { readVerifiedLog, requestIds } from "../verified-log.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "./server.ts";
 
+/** Nothing here is about time: a loaded machine may take its own. */
+const PATIENT = {
+  bounds: { statementTimeout: 20_000, connectTimeout: 20_000 },
+  evidence: { maxWait: 30_000 },
+};
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
 const numbers = (length: number): readonly number[] => Array.from({ length }, (_, index) => index);
 
 describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, () => {
   let server: TestServer;
   beforeAll(async () => {
     server = await startTestServer();
-  }, 60_000);
+  });
   afterAll(() => server.close());
 
   const open = async (url: string): Promise<PostgresStore> => {
-    const store = await openPostgresStore({ url });
+    const store = await openPostgresStore({ url, ...PATIENT });
     onTestFinished(() => store.close());
     return store;
   };
@@ -33,7 +40,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
     return sql;
   };
   const refusal = async (url: string, create = true): Promise<string> => {
-    const error: unknown = await openPostgresStore({ url, create }).then(
+    const error: unknown = await openPostgresStore({ url, create, ...PATIENT }).then(
       (store) => store.close(),
       (reason: unknown) => reason,
     );
@@ -41,12 +48,12 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
     return String(error);
   };
 
-  const openNew = async (): Promise<PostgresStore> => openPostgresStore({ url: await server.database() });
+  const openNew = async (): Promise<PostgresStore> => openPostgresStore({ url: await server.database(), ...PATIENT });
   describeStore("PostgreSQL", openNew);
   describeLog("PostgreSQL", openNew);
 
   describe("the schema", () => {
-    it("is made once when several replicas start at the same first moment", { timeout: 30_000 }, async () => {
+    it("is made once when several replicas start at the same first moment", async () => {
       const url = await server.database();
       const stores = await Promise.all(numbers(6).map(() => open(url)));
       await Promise.all(stores.map((store, index) => store.keys.create(keyRecord(`k${index}`))));
