@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
@@ -87,20 +88,30 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect((await operator(url)`SELECT to_regnamespace('signalbox') AS schema`)[0]).toEqual({ schema: null });
     });
 
-    it("can be used by a user who may not change it", async () => {
+    it("can be used by a user with the grants of docs/storage.md", async () => {
       const url = await server.database();
       await (await open(url)).close();
       const sql = operator(url);
       const role = `runtime_${process.pid}`;
-      await sql.unsafe(`CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA signalbox TO ${role};
-        GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA signalbox TO ${role}`);
+      const page = readFileSync(new URL("../../../docs/storage.md", import.meta.url), "utf8");
+      const grants = /```sql\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
+      await sql.unsafe(`CREATE ROLE ${role} LOGIN; ${grants.replaceAll("signalbox_server", role)}`);
       const other = new URL(url);
       other.username = role;
       const store = await open(other.href);
       await store.keys.create(keyRecord("a"));
-      await store.policies.observe([{ id: "p", digest: "A", initialMode: "shadow" }]);
+      await store.keys.rotate("a", keyRecord("b", { rotatedFrom: "a", createdAt: 1_100_000 }), 1_200_000);
+      await store.keys.touch([{ id: "b", at: 1 }]);
+      await store.keys.revoke("b", 2);
+      await store.keys.watch(() => undefined);
+      for (const digest of ["A", "B"]) await store.policies.observe([{ id: "p", digest, initialMode: "shadow" }]);
       await store.evidence.decide(decisionRecord("r1"));
-      expect(await readVerifiedLog(store.evidence)).toHaveLength(1);
+      store.evidence.settle(outcomeRecord("r1"));
+      await store.evidence.flush();
+      await store.tend();
+      await store.evidence.anchor(1);
+      expect(await store.evidence.read({ after: 0, limit: 1 })).toHaveLength(1);
+      expect(await readVerifiedLog(store.evidence)).toHaveLength(2);
     });
 
     it.each([
@@ -158,7 +169,11 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
         SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND query LIKE 'LISTEN%'`;
       await expect
-        .poll(async () => (await sql`SELECT FROM pg_stat_activity WHERE query LIKE 'LISTEN%'`).length)
+        .poll(
+          async () =>
+            (await sql`SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`)
+              .length,
+        )
         .toBe(1);
       expect(await within(() => changing.keys.create(keyRecord("a")))).toBeLessThan(1_000);
       expect(await listeners()).toHaveLength(1);
@@ -172,9 +187,14 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       ).toBeLessThan(1_000);
       // The listener comes back by itself.
       await expect
-        .poll(async () => (await sql`SELECT FROM pg_stat_activity WHERE query LIKE 'LISTEN%'`).length, {
-          timeout: 3_000,
-        })
+        .poll(
+          async () =>
+            (await sql`SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`)
+              .length,
+          {
+            timeout: 3_000,
+          },
+        )
         .toBe(1);
     });
 
