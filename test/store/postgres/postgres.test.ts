@@ -198,6 +198,32 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
         .toBe(1);
     });
 
+    it("are told by a notification: much sooner than looking every half second would", async () => {
+      const [watching, changing, url] = await pair();
+      let heard = 0;
+      await watching.keys.watch((records) => (heard += records.length));
+      const listening = (): Promise<unknown[]> =>
+        operator(url)`SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`;
+      await expect.poll(async () => (await listening()).length).toBe(1);
+      const startedAt = performance.now();
+      for (let change = 1; change <= 8; change += 1) {
+        await changing.keys.create(keyRecord(`k${change}`));
+        while (heard < change && performance.now() - startedAt < 10_000) await delay(2);
+      }
+      // Each change is made just after the last was heard; without notifications each would take half a second.
+      expect(performance.now() - startedAt).toBeLessThan(2_500);
+    });
+
+    it("hear of their own changes once", async () => {
+      const [store] = await pair();
+      const calls: (readonly string[])[] = [];
+      await store.keys.watch((records) => calls.push(records.map(({ id }) => id)));
+      await store.keys.create(keyRecord("a"));
+      await store.keys.revoke("a", 1);
+      await delay(1_200);
+      expect(calls).toEqual([[], ["a"], ["a"]]);
+    });
+
     it("number policies without a gap or a double when both observe at once", async () => {
       const [left, right] = await pair();
       const observed = await Promise.all(
