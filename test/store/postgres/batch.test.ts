@@ -18,7 +18,7 @@ describe("a batch", () => {
         { k: "decision", r: "a", a: 0, w: "w", t: '{"n":0}' },
         { k: "decision", r: "b", a: 1, w: null, t: '{"n":1}' },
         { k: "decision", r: "c", a: 3, w: "w", t: '{"n":3}' },
-        { k: "outcome", r: "b", a: 7, w: null, t: '{"at":7.5}', d: true },
+        { k: "outcome", r: "b", a: 7, w: null, t: '{"at":7.5}' },
         { k: "outcome", r: "elsewhere", a: 9, w: null, t: '{"at":9}' },
       ],
       places: [0, 1, 3, null, null],

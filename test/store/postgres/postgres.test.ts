@@ -202,7 +202,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       const [watching, changing, url] = await pair();
       let heard = 0;
       await watching.keys.watch((records) => (heard += records.length));
-      const listening = (): Promise<unknown[]> =>
+      const listening = (): Promise<readonly unknown[]> =>
         operator(url)`SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`;
       await expect.poll(async () => (await listening()).length).toBe(1);
       const startedAt = performance.now();

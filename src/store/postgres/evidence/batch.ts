@@ -8,12 +8,10 @@ export interface BatchItem {
   readonly r: string;
   /** Milliseconds since the epoch. */
   readonly a: number;
-  /** Workspace; of an outcome, that of its decision where it is in the same batch. */
+  /** Workspace of a decision; an outcome gets that of its decision. */
   readonly w: string | null;
   /** The record's text. */
   readonly t: string;
-  /** An outcome whose decision is in the same batch. */
-  readonly d?: true;
 }
 
 /** What of a batch is to be added; what repeats within it is told apart here, so that no item stands twice. */
@@ -31,17 +29,17 @@ export function toBatch(decisions: DecisionFields, outcomes: OutcomeFields): Evi
   const items: BatchItem[] = [];
   const places: (number | null)[] = [];
   const duplicates: number[] = [];
-  const workspaces = new Map<string, string | null>();
+  const decided = new Set<string>();
   for (let index = 0; index < decisions.length; index += DECISION_FIELDS) {
     const requestId = String(decisions[index + 1]);
     const place = index / DECISION_FIELDS;
-    if (workspaces.has(requestId)) {
+    if (decided.has(requestId)) {
       duplicates.push(place);
       continue;
     }
     const workspace = decisions[index + 2];
     const w = typeof workspace === "string" ? workspace : null;
-    workspaces.set(requestId, w);
+    decided.add(requestId);
     items.push({ k: "decision", r: requestId, a: Number(decisions[index]), w, t: String(decisions[index + 3]) });
     places.push(place);
   }
@@ -54,8 +52,7 @@ export function toBatch(decisions: DecisionFields, outcomes: OutcomeFields): Evi
       continue;
     }
     ended.add(r);
-    const w = workspaces.get(r);
-    items.push({ k: "outcome", r, a: readTime(t), w: w ?? null, t, ...(w !== undefined && { d: true }) });
+    items.push({ k: "outcome", r, a: readTime(t), w: null, t });
     places.push(null);
   }
   return { items, places, duplicates, lost };

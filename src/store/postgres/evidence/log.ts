@@ -17,11 +17,10 @@ SELECT position, kind, record, hash FROM signalbox.evidence_log WHERE position >
 const ANCHORS = "SELECT position, hash, at FROM signalbox.evidence_anchors ORDER BY position";
 const ANCHOR = "SELECT position, hash, at FROM signalbox.anchor_evidence($1)";
 const PREFIX = `
-SELECT entry.position, entry.at, CASE entry.kind WHEN 'outcome' THEN entry.position ELSE outcome.position END AS ends_at
-FROM signalbox.evidence_log AS entry
-LEFT JOIN signalbox.evidence_log AS outcome
-  ON entry.kind = 'decision' AND outcome.request_id = entry.request_id AND outcome.kind = 'outcome'
-WHERE entry.position > $1 ORDER BY entry.position LIMIT ${PAGE}`;
+SELECT entry.position, entry.at, CASE entry.kind WHEN 'outcome' THEN entry.position ELSE (
+    SELECT outcome.position FROM signalbox.evidence_log AS outcome
+    WHERE outcome.request_id = entry.request_id AND outcome.kind = 'outcome') END AS ends_at
+FROM signalbox.evidence_log AS entry WHERE entry.position > $1 ORDER BY entry.position LIMIT ${PAGE}`;
 const FIRST = "SELECT min(position) AS position FROM signalbox.evidence_log";
 const PRUNE = "SELECT hash, at, removed FROM signalbox.prune_evidence($1, $2)";
 

@@ -8,12 +8,13 @@ import { readNumber, readText, readTextOrNull } from "../row.ts";
 /** Entries read at a time, so that no statement is long. */
 const PAGE = 1_000;
 
+/** The outcome by a query of its own: joined, it could be found by reading the whole log. */
 const SELECT = `
-SELECT decision.position, decision.record AS decision, outcome.record AS outcome, holder.seen_at,
-  signalbox.is_gone(holder) AS gone
+SELECT decision.position, decision.record AS decision, holder.seen_at, signalbox.is_gone(holder) AS gone, (
+    SELECT outcome.record FROM signalbox.evidence_log AS outcome
+    WHERE outcome.request_id = decision.request_id AND outcome.kind = 'outcome') AS outcome
 FROM signalbox.evidence_log AS decision
 JOIN signalbox.evidence_processes AS holder ON holder.id = decision.process
-LEFT JOIN signalbox.evidence_log AS outcome ON outcome.request_id = decision.request_id AND outcome.kind = 'outcome'
 WHERE decision.kind = 'decision' AND decision.position > $1 AND decision.position < $2`;
 const NEWEST = "ORDER BY decision.position DESC LIMIT $3";
 const READ_ALL = `${SELECT} ${NEWEST}`;

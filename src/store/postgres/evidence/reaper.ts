@@ -9,10 +9,10 @@ import type { EvidenceWriter } from "./writer.ts";
 const BATCH = 200;
 
 const ABANDONED = `
-SELECT decision.position, decision.record, holder.seen_at
+SELECT running.position, holder.seen_at, (
+    SELECT decision.record FROM signalbox.evidence_log AS decision WHERE decision.position = running.position) AS record
 FROM signalbox.evidence_open AS running
 JOIN signalbox.evidence_processes AS holder ON holder.id = running.process
-JOIN signalbox.evidence_log AS decision ON decision.position = running.position
 WHERE signalbox.is_gone(holder) ORDER BY running.position LIMIT ${BATCH}`;
 
 /**

@@ -7,8 +7,9 @@ const LEASE = 20_000;
  * not matter to leases. `evidence_open` holds the decisions without an outcome.
  */
 export const EVIDENCE = `
-CREATE FUNCTION signalbox.now_ms() RETURNS bigint LANGUAGE sql SET search_path = pg_catalog AS $$
-  SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+-- Without settings of their own, these two can be inlined; calling them for each row costs more than reading it.
+CREATE FUNCTION signalbox.now_ms() RETURNS bigint LANGUAGE sql AS $$
+  SELECT (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000)::bigint
 $$;
 
 CREATE TABLE signalbox.evidence_processes (
@@ -17,8 +18,7 @@ CREATE TABLE signalbox.evidence_processes (
   seen_at bigint NOT NULL,
   ended_at bigint
 );
-CREATE FUNCTION signalbox.is_gone(process signalbox.evidence_processes) RETURNS boolean LANGUAGE sql
-  SET search_path = pg_catalog AS $$
+CREATE FUNCTION signalbox.is_gone(process signalbox.evidence_processes) RETURNS boolean LANGUAGE sql AS $$
   SELECT process.ended_at IS NOT NULL OR process.seen_at < signalbox.now_ms() - ${LEASE}
 $$;
 
@@ -85,17 +85,18 @@ END $$;
 CREATE TRIGGER evidence_goes_up_to_an_anchor AFTER DELETE ON signalbox.evidence_log
   REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION signalbox.check_pruning();
 
--- Adds the items of a batch: objects of k (kind), r (request id), a (at), w (workspace), t (the record's text), and d
--- (an outcome whose decision is in the same batch). No item stands twice in it. refused tells of each item that was not
--- added: its place from 1, and whether there is 'same' (this process wrote this very record before), 'other' (another
--- record), or 'orphan' (an outcome without a decision). Settings: a plan made while the table was small, or by a guess
--- about the batch, must not read the whole log later.
+-- Adds the items of a batch: objects of k (kind), r (request id), a (at), w (workspace; of an outcome its decision's is
+-- taken), t (the record's text). refused tells of each item that was not added: its place from 1, and whether there is
+-- 'same' (this process wrote this very record before), 'other' (another record), or 'orphan' (an outcome without a
+-- decision). The look-ups are statements of their own, and a setting: a plan made while the table was small, or by a
+-- guess about the batch, would read the whole log later.
 CREATE FUNCTION signalbox.append_evidence(
   the_process bigint, batch json, OUT head_position bigint, OUT head_hash text, OUT refused json)
-  LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off SET enable_hashjoin = off
-  SET enable_mergejoin = off AS $$
+  LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $$
 DECLARE
   item record;
+  present record;
+  decision record;
   first_position bigint;
   places bigint[] := '{}';
   reasons text[] := '{}';
@@ -106,33 +107,33 @@ BEGIN
   SELECT head.position, head.hash INTO STRICT head_position, head_hash FROM signalbox.evidence_head AS head FOR UPDATE;
   first_position := head_position;
   FOR item IN
-    SELECT given.*, present.process AS present_process, present.record AS present_record,
-      decision.position IS NOT NULL AS decided, decision.workspace AS decided_workspace
-    FROM ROWS FROM (json_to_recordset(batch) AS (k text, r text, a bigint, w text, t text, d boolean))
-      WITH ORDINALITY AS given (kind, request_id, at, workspace, record, with_decision, place)
-    LEFT JOIN signalbox.evidence_log AS present
-      ON present.request_id = given.request_id AND present.kind = given.kind
-    LEFT JOIN signalbox.evidence_log AS decision
-      ON given.kind = 'outcome' AND decision.request_id = given.request_id AND decision.kind = 'decision'
+    SELECT given.* FROM ROWS FROM (json_to_recordset(batch) AS (k text, r text, a bigint, w text, t text))
+      WITH ORDINALITY AS given (kind, request_id, at, workspace, record, place)
     ORDER BY given.place
   LOOP
-    IF item.present_process IS NOT NULL THEN
+    SELECT entry.process, entry.record INTO present FROM signalbox.evidence_log AS entry
+      WHERE entry.request_id = item.request_id AND entry.kind = item.kind;
+    IF FOUND THEN
       places := array_append(places, item.place);
       reasons := array_append(reasons, CASE
-        WHEN item.present_process = the_process AND item.present_record = item.record THEN 'same' ELSE 'other' END);
+        WHEN present.process = the_process AND present.record = item.record THEN 'same' ELSE 'other' END);
       CONTINUE;
     END IF;
-    IF item.kind = 'outcome' AND NOT (item.decided OR coalesce(item.with_decision, false)) THEN
-      places := array_append(places, item.place);
-      reasons := array_append(reasons, 'orphan');
-      CONTINUE;
+    IF item.kind = 'outcome' THEN
+      SELECT entry.workspace INTO decision FROM signalbox.evidence_log AS entry
+        WHERE entry.request_id = item.request_id AND entry.kind = 'decision';
+      IF NOT FOUND THEN
+        places := array_append(places, item.place);
+        reasons := array_append(reasons, 'orphan');
+        CONTINUE;
+      END IF;
+      item.workspace := decision.workspace;
     END IF;
     head_position := head_position + 1;
     head_hash := encode(sha256(convert_to(
       head_hash || E'\\n' || head_position || E'\\n' || item.kind || E'\\n' || item.record, 'UTF8')), 'hex');
     INSERT INTO signalbox.evidence_log (position, kind, at, request_id, workspace, process, record, hash)
-      VALUES (head_position, item.kind, item.at, item.request_id,
-        CASE WHEN item.decided THEN item.decided_workspace ELSE item.workspace END, the_process, item.record, head_hash);
+      VALUES (head_position, item.kind, item.at, item.request_id, item.workspace, the_process, item.record, head_hash);
     IF item.kind = 'decision' THEN
       opened := array_append(opened, item.request_id);
       opened_at := array_append(opened_at, head_position);
