@@ -67,6 +67,8 @@ export class Pool {
         default_transaction_isolation: "read committed",
         search_path: "pg_catalog",
         client_encoding: "UTF8",
+        // Before the first statistics, it seems cheap to read and sort a whole table for one page of it.
+        enable_sort: "off",
       },
     };
     this.#sql = postgres(options);
