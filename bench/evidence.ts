@@ -10,7 +10,7 @@ import { chainHash, GENESIS } from "../src/evidence/chain.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
 import { StoreEngine } from "../src/store/sqlite/store-engine.ts";
-import type { DecisionFields, OutcomeFields } from "../src/store/sqlite/protocol.ts";
+import type { DecisionFields, OutcomeFields } from "../src/store/evidence-batch.ts";
 import { decisionRecord, outcomeRecord } from "../test/store/records.ts";
 
 const BATCHES = 200;

@@ -37,7 +37,8 @@ Flags of all
   --workspace W     (list) Only keys of this workspace.
   --json            Prints JSON.
   --quiet           Prints nothing on stderr when all went well.
-  --database PATH   Default: SIGNALBOX_DATABASE, else .signalbox/signalbox.db.
+  --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
+                    else .signalbox/signalbox.db.
 
 Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { GENESIS } from "../../src/evidence/chain.ts";
 import type { DecisionRecord } from "../../src/evidence/record.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type Append } from "../../src/store/sqlite/evidence-queue.ts";
+import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type Append } from "../../src/store/evidence-queue.ts";
 import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
 import {
   answerJson,

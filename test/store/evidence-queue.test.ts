@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 
 import { GENESIS } from "../../src/evidence/chain.ts";
-import { EvidenceQueue, type Appended, type EvidenceLimits } from "../../src/store/sqlite/evidence-queue.ts";
-import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../src/store/sqlite/protocol.ts";
+import { EvidenceQueue, type Appended, type EvidenceLimits } from "../../src/store/evidence-queue.ts";
+import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../src/store/evidence-batch.ts";
 import { decisionRecord, outcomeRecord } from "./records.ts";
 
 interface Write {

@@ -46,7 +46,8 @@ Flags of prune
   --yes             Deletes; without it nothing is done.
 
 Flags of all
-  --database PATH   Default: SIGNALBOX_DATABASE, else .signalbox/signalbox.db.
+  --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
+                    else .signalbox/signalbox.db.
 
 Exit codes: 0 done, 1 not done or not verified, 2 the command line cannot be used.
 `;

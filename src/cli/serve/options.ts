@@ -7,6 +7,7 @@ import { databasePath } from "../terminal/open-store.ts";
 /** How one server is to run; every member has been checked. */
 export interface ServeOptions {
   readonly config: string;
+  /** Path of an SQLite file, or a URL of PostgreSQL; the URL holds a password and must not be printed. */
   readonly database: string;
   readonly host: string;
   readonly port: number;
@@ -30,7 +31,8 @@ export const SERVE_HELP = `Usage: signalbox serve [options]
 Serves the routes and policies of a folder.
 
   --config FILE       routes.yaml to serve (default: routes.yaml)
-  --database FILE     SQLite file (default: $SIGNALBOX_DATABASE or .signalbox/signalbox.db)
+  --database PLACE    SQLite file or postgres:// URL (default: $SIGNALBOX_DATABASE_URL, else $SIGNALBOX_DATABASE,
+                      else .signalbox/signalbox.db)
   --host HOST         address of the public listener (default: 127.0.0.1)
   --port PORT         its port; 0 takes a free one (default: $PORT or 8080)
   --admin-host HOST   address of the admin listener: /livez, /readyz, /metrics (default: 127.0.0.1)

@@ -13,9 +13,9 @@ import { manageKeys } from "../../keys/key-management.ts";
 import { openTokenDoor, type TokenDoor } from "../../keys/tokens/token-door.ts";
 import { startMock, type MockServer } from "../../mock/server.ts";
 import type { Store } from "../../store/port.ts";
-import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { listenFailure, type AddressFlags } from "../terminal/listening.ts";
+import { openStore } from "../terminal/open-store.ts";
 import type { ServeOptions } from "./options.ts";
 import { meteredEvidence } from "./metered-evidence.ts";
 import { startRetention, type Retention } from "./retention.ts";
@@ -76,7 +76,7 @@ async function open(
   version: string,
   limits: Partial<ServerLimits>,
 ): Promise<Started> {
-  const store = await openSqliteStore({ path: options.database });
+  const store = await openStore(options.database);
   opened.add(() => store.close());
   const retention = startRetention(store.evidence, options.evidenceRetention ?? null, Date.now);
   opened.add(() => Promise.resolve(retention.stop()));

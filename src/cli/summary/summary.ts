@@ -21,7 +21,8 @@ Flags
   --group-by A,B    operation, route; provider, region, model; policy, constraint, reason_code; key. Each also with day
                     or hour.
   --json            One JSON object a line: what GET /v1/governance/summary answers, without the server's part.
-  --database PATH   Default: SIGNALBOX_DATABASE, else .signalbox/signalbox.db.
+  --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
+                    else .signalbox/signalbox.db.
 
 Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;

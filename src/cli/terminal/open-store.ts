@@ -2,16 +2,48 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 import type { Store } from "../../store/port.ts";
+import { openPostgresStore } from "../../store/postgres/open.ts";
+import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
-import { CommandError, type CommandIo } from "./command-io.ts";
+import { CommandError, UsageError, type CommandIo } from "./command-io.ts";
 
 /** A command can wait for a busy server longer than a server may wait for a command. Milliseconds. */
 const BUSY_TIMEOUT = 10_000;
 
-/** Where the database stands: `--database`, else SIGNALBOX_DATABASE, else a folder of the working directory. */
+/**
+ * Where the database stands: the path of an SQLite file, or a URL of PostgreSQL, which holds a password and must not be
+ * printed. `--database`, else SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE, else a folder of the working directory.
+ *
+ * @throws {UsageError} when two of them name different databases
+ */
 export function databasePath(flag: string | undefined, io: CommandIo): string {
-  const named = flag ?? io.environment["SIGNALBOX_DATABASE"];
-  return named === undefined || named === "" ? join(io.cwd, ".signalbox", "signalbox.db") : resolve(io.cwd, named);
+  const url = io.environment["SIGNALBOX_DATABASE_URL"] ?? "";
+  const file = io.environment["SIGNALBOX_DATABASE"] ?? "";
+  if (url !== "" && !isPostgresUrl(url)) {
+    throw new UsageError(
+      "SIGNALBOX_DATABASE_URL: must begin with postgres:// or postgresql://; a file is for --database",
+    );
+  }
+  if (url !== "" && flag !== undefined && flag !== url) {
+    throw new UsageError(
+      "--database: SIGNALBOX_DATABASE_URL names another database; unset it, or leave --database out",
+    );
+  }
+  if (url !== "" && file !== "") {
+    throw new UsageError("SIGNALBOX_DATABASE: SIGNALBOX_DATABASE_URL is set too; unset one of the two");
+  }
+  const named = flag ?? (url === "" ? file : url);
+  if (isPostgresUrl(named)) return named;
+  return named === "" ? join(io.cwd, ".signalbox", "signalbox.db") : resolve(io.cwd, named);
+}
+
+/**
+ * Opens what {@link databasePath} gave, for a server.
+ *
+ * @throws {StoreUnavailableError}
+ */
+export function openStore(database: string): Promise<Store> {
+  return isPostgresUrl(database) ? openPostgresStore({ url: database }) : openSqliteStore({ path: database });
 }
 
 /**
@@ -20,17 +52,22 @@ export function databasePath(flag: string | undefined, io: CommandIo): string {
  * @param create whether a missing database is made; a command that only reads must not leave an empty one behind
  */
 export async function withStore<Result>(
-  path: string,
+  database: string,
   create: boolean,
   action: (store: Store) => Promise<Result>,
 ): Promise<Result> {
-  if (!create && !existsSync(path)) {
-    throw new CommandError(`there is no database at ${path}; give its path with --database`);
-  }
-  const store = await openSqliteStore({ path, busyTimeout: BUSY_TIMEOUT });
+  const store = await openForCommand(database, create);
   try {
     return await action(store);
   } finally {
     await store.close();
   }
+}
+
+async function openForCommand(database: string, create: boolean): Promise<Store> {
+  if (isPostgresUrl(database)) return await openPostgresStore({ url: database, create });
+  if (!create && !existsSync(database)) {
+    throw new CommandError(`there is no database at ${database}; give its path with --database`);
+  }
+  return await openSqliteStore({ path: database, busyTimeout: BUSY_TIMEOUT });
 }

@@ -1,19 +1,12 @@
-import type {
-  EvidenceEntry,
-  EvidenceQuery,
-  EvidenceStore,
-  KeyRecord,
-  KeyStore,
-  ObservedPolicy,
-  PolicyStore,
-  Store,
-} from "../port.ts";
+import type { EvidenceEntry, EvidenceQuery, EvidenceStore, KeyRecord, KeyStore, PolicyStore, Store } from "../port.ts";
 import { watchIssuers, type IssuerStore } from "../issuers.ts";
 import { readEntry } from "../stored-evidence.ts";
 import { IN_MEMORY } from "./database.ts";
-import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "./evidence-queue.ts";
+import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "../evidence-queue.ts";
+import { refuseRange } from "../evidence-range.ts";
 import { KeyWatchers } from "../key-watchers.ts";
 import { evidenceLog } from "./log-requests.ts";
+import { refuseRepeatedId } from "../observed-policies.ts";
 import type { EvidenceRow } from "./protocol.ts";
 import { summaryStore } from "./summary-store.ts";
 import { WorkerLink } from "./worker-link.ts";
@@ -110,12 +103,7 @@ function evidenceStore(link: WorkerLink, queue: EvidenceQueue): EvidenceStore {
 }
 
 async function readEvidence(link: WorkerLink, query: EvidenceQuery): Promise<readonly EvidenceEntry[]> {
-  if (!Number.isSafeInteger(query.limit) || query.limit < 1 || query.limit > 10_000) {
-    throw new RangeError("limit: give a whole number from 1 to 10,000");
-  }
-  if (!Number.isSafeInteger(query.after) || query.after < 0) {
-    throw new RangeError("after: give a sequence number, 0 for all entries");
-  }
+  refuseRange(query);
   const newestFirst: EvidenceEntry[] = [];
   let before = Number.MAX_SAFE_INTEGER;
   for (;;) {
@@ -156,12 +144,4 @@ function issuerStore(link: WorkerLink): IssuerStore {
       return (await link.request({ operation: "issuers.prune", before }, "pruned")).count;
     },
   };
-}
-
-function refuseRepeatedId(contents: readonly ObservedPolicy[]): void {
-  const seen = new Set<string>();
-  for (const { id } of contents) {
-    if (seen.has(id)) throw new RangeError(`policy ${id} is given twice; give each policy once`);
-    seen.add(id);
-  }
 }

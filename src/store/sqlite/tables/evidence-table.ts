@@ -1,14 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import type { ChainLink } from "../../../evidence/chain.ts";
-import {
-  DECISION_FIELDS,
-  OUTCOME_FIELDS,
-  type DecisionFields,
-  type EvidencePage,
-  type EvidenceRow,
-  type OutcomeFields,
-} from "../protocol.ts";
+import { DECISION_FIELDS, OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "../../evidence-batch.ts";
+import type { EvidencePage, EvidenceRow } from "../protocol.ts";
 import type { LogWriter } from "./log-writer.ts";
 import { LEASE, type ProcessLease } from "./process-lease.ts";
 import { readNumber, readNumberOrNull, readText, readTextOrNull, type Row } from "./row.ts";

@@ -1,8 +1,8 @@
-import type { DecisionRecord, OutcomeRecord } from "../../evidence/record.ts";
-import type { EvidenceHead } from "../evidence-log.ts";
-import type { EvidenceHealth } from "../port.ts";
-import { DuplicateDecisionError, EvidenceUnavailableError, type EvidenceUnavailableReason } from "../errors.ts";
-import { OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "./protocol.ts";
+import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+import type { EvidenceHead } from "./evidence-log.ts";
+import type { EvidenceHealth } from "./port.ts";
+import { DuplicateDecisionError, EvidenceUnavailableError, type EvidenceUnavailableReason } from "./errors.ts";
+import { OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "./evidence-batch.ts";
 
 /** How the queue trades waiting against work. Milliseconds and records. */
 export interface EvidenceLimits {
@@ -87,7 +87,7 @@ export class EvidenceQueue {
         reject(new EvidenceUnavailableError(obstacle));
         return;
       }
-      // The column holds whole milliseconds; a fraction would be refused by SQLite, and with it the whole batch.
+      // The column holds whole milliseconds; a fraction would be refused by the database, and with it the whole batch.
       decisions.push(Math.trunc(record.at), record.requestId, record.workspace, JSON.stringify(record));
       waiters.push({ resolve, reject });
       if (waiters.length === 1) this.#schedule(this.#limits.spacing - (performance.now() - this.#startedAt));
@@ -119,6 +119,11 @@ export class EvidenceQueue {
   /** Takes nothing more; what is here can still be flushed. */
   close(): void {
     this.#closed = true;
+  }
+
+  /** The batch being written takes longer than it may; everybody is refused until it lands. */
+  get late(): boolean {
+    return this.#late;
   }
 
   health(): EvidenceHealth {

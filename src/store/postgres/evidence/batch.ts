@@ -1,0 +1,59 @@
+import { DECISION_FIELDS, OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "../../evidence-batch.ts";
+
+/** One row to add, with the names that the function `append_evidence` reads. */
+export interface BatchItem {
+  /** Kind. */
+  readonly k: "decision" | "outcome";
+  /** Request id. */
+  readonly r: string;
+  /** Milliseconds since the epoch. */
+  readonly a: number;
+  /** Workspace of a decision; an outcome gets that of its decision. */
+  readonly w: string | null;
+  /** The record's text. */
+  readonly t: string;
+}
+
+/** What of a batch is to be added; what repeats within it is told apart here, so that no item stands twice. */
+export interface EvidenceBatch {
+  readonly items: readonly BatchItem[];
+  /** For each item: its place among the batch's decisions, `null` for an outcome. */
+  readonly places: readonly (number | null)[];
+  /** Places of the decisions whose request id stands in the batch before. */
+  readonly duplicates: readonly number[];
+  /** Outcomes whose request has another one in the batch before. */
+  readonly lost: number;
+}
+
+export function toBatch(decisions: DecisionFields, outcomes: OutcomeFields): EvidenceBatch {
+  const items: BatchItem[] = [];
+  const places: (number | null)[] = [];
+  const duplicates: number[] = [];
+  const decided = new Set<string>();
+  for (let index = 0; index < decisions.length; index += DECISION_FIELDS) {
+    const requestId = String(decisions[index + 1]);
+    const place = index / DECISION_FIELDS;
+    if (decided.has(requestId)) {
+      duplicates.push(place);
+      continue;
+    }
+    const workspace = decisions[index + 2];
+    const w = typeof workspace === "string" ? workspace : null;
+    decided.add(requestId);
+    items.push({ k: "decision", r: requestId, a: Number(decisions[index]), w, t: String(decisions[index + 3]) });
+    places.push(place);
+  }
+  const ended = new Set<string>();
+  let lost = 0;
+  for (let index = 0; index < outcomes.length; index += OUTCOME_FIELDS) {
+    const [a = 0, r = "", t = ""] = outcomes.slice(index, index + OUTCOME_FIELDS);
+    if (ended.has(String(r))) {
+      lost += 1;
+      continue;
+    }
+    ended.add(String(r));
+    items.push({ k: "outcome", r: String(r), a: Number(a), w: null, t: String(t) });
+    places.push(null);
+  }
+  return { items, places, duplicates, lost };
+}

@@ -1,0 +1,87 @@
+import type { EvidenceHead } from "../../evidence-log.ts";
+import { EvidenceQueue, type EvidenceLimits } from "../../evidence-queue.ts";
+import type { EvidenceHealth, EvidenceStore } from "../../port.ts";
+import type { PostgresLink } from "../link.ts";
+import { postgresLog } from "./log.ts";
+import type { RollUpFolder } from "../summary/fold.ts";
+import type { ProcessLease } from "./process-lease.ts";
+import { readEvidence } from "./reader.ts";
+import { reapAbandoned } from "./reaper.ts";
+import { EvidenceWriter } from "./writer.ts";
+
+/** How often a process says that it still runs, and looks for decisions of processes that are gone, milliseconds. */
+const RENEWAL = 5_000;
+
+export interface PostgresEvidence {
+  readonly port: EvidenceStore;
+  /** One round of what is done every five seconds; for tests, and done by itself otherwise. */
+  tend(): Promise<void>;
+  /** Writes what is in memory and ends the lease. @throws {EvidenceUnavailableError} {@link StoreUnavailableError} */
+  close(): Promise<void>;
+}
+
+export interface PostgresEvidenceParts {
+  readonly link: PostgresLink;
+  readonly limits: EvidenceLimits;
+  readonly lease: ProcessLease;
+  /** The newest row of the log as far as is known. */
+  readonly head: EvidenceHead | null;
+  readonly folder: RollUpFolder;
+}
+
+export function openPostgresEvidence({ link, limits, lease, head, folder }: PostgresEvidenceParts): PostgresEvidence {
+  const writer = new EvidenceWriter(link, lease, limits.maxWait, head);
+  // After the server came back, the newest batch's failure says nothing any more.
+  let failedSinceRestored = false;
+  const endRestored = link.onRestored(() => (failedSinceRestored = false));
+  const queue = new EvidenceQueue(async (decisions, outcomes) => {
+    try {
+      return await writer.append(decisions, outcomes);
+    } catch (error) {
+      failedSinceRestored = true;
+      throw error;
+    }
+  }, limits);
+  const tend = async (): Promise<void> => {
+    // Who has written nothing leaves no trace, not even by ending what others left.
+    if (lease.id === null || !link.available) return;
+    await lease.renew();
+    await reapAbandoned(link, writer);
+  };
+  let tending: Promise<void> | null = null;
+  const timer = setInterval(() => {
+    tending ??= tend()
+      .catch(() => undefined)
+      .finally(() => (tending = null));
+  }, RENEWAL);
+  const health = (): EvidenceHealth => {
+    const { state, ...counts } = queue.health();
+    const ok = link.available && (state === "ok" || (!failedSinceRestored && !queue.late));
+    return { ...counts, state: ok ? "ok" : "unavailable", head: writer.head };
+  };
+  return {
+    port: {
+      decide: (record) => queue.decide(record),
+      settle: (record) => queue.settle(record),
+      flush: () => queue.flush(),
+      read: (query) => readEvidence(link, query),
+      health,
+      ...postgresLog(link, {
+        endAbandoned: () => reapAbandoned(link, writer),
+        countTo: (position) => folder.foldTo(position),
+      }),
+    },
+    tend,
+    async close() {
+      clearInterval(timer);
+      endRestored();
+      queue.close();
+      try {
+        await queue.flush();
+      } finally {
+        await tending;
+        await lease.end().catch(() => undefined);
+      }
+    },
+  };
+}

@@ -1,0 +1,63 @@
+import { DuplicateKeyError, KeyNotActiveError } from "../../errors.ts";
+import type { KeyRecord, KeyStore } from "../../port.ts";
+import { StatementFailure, UNIQUE_VIOLATION } from "../failure.ts";
+import type { KeyFeed } from "./key-feed.ts";
+import { KEY_COLUMNS, readKey } from "./key-row.ts";
+import type { PostgresLink } from "../link.ts";
+import type { Row } from "../pool.ts";
+
+const GET = `SELECT ${KEY_COLUMNS} FROM signalbox.keys WHERE id = $1`;
+const LIST = `SELECT ${KEY_COLUMNS} FROM signalbox.keys ORDER BY created_at DESC, id`;
+const LIST_WORKSPACE = `SELECT ${KEY_COLUMNS} FROM signalbox.keys WHERE workspace = $1 ORDER BY created_at DESC, id`;
+const CREATE = `SELECT ${KEY_COLUMNS} FROM signalbox.add_key($1::text::jsonb)`;
+const REVOKE = `UPDATE signalbox.keys SET status = 'revoked', revoked_at = $2 WHERE id = $1 AND status = 'active' RETURNING ${KEY_COLUMNS}`;
+const ROTATE = `SELECT ${KEY_COLUMNS} FROM signalbox.rotate_key($1, $2::text::jsonb, $3)`;
+const TOUCH = `
+UPDATE signalbox.keys SET last_used_at = used.at
+FROM (SELECT id, max(at) AS at FROM json_to_recordset($1::text::json) AS item (id text, at bigint) GROUP BY id) AS used
+WHERE keys.id = used.id AND (keys.last_used_at IS NULL OR keys.last_used_at < used.at)`;
+
+/** Keys, each change one statement. What it gives back is published before the change resolves. */
+export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
+  const get = async (id: string): Promise<KeyRecord | null> => {
+    const row = (await link.query(GET, [id]))[0];
+    return row === undefined ? null : readKey(row).record;
+  };
+  return {
+    async create(record) {
+      feed.publish(await refusingDuplicate(record.id, link.query(CREATE, [JSON.stringify(record)])));
+    },
+    get,
+    async list(filter) {
+      const rows = await (filter?.workspace === undefined
+        ? link.query(LIST)
+        : link.query(LIST_WORKSPACE, [filter.workspace]));
+      return rows.map((row) => readKey(row).record);
+    },
+    async revoke(id, at) {
+      const rows = await link.query(REVOKE, [id, at]);
+      feed.publish(rows);
+      return rows[0] === undefined ? await get(id) : readKey(rows[0]).record;
+    },
+    async rotate(id, replacement, expiresAt) {
+      const change = link.query(ROTATE, [id, JSON.stringify(replacement), expiresAt]);
+      const rows = await refusingDuplicate(replacement.id, change);
+      if (rows.length === 1) throw new KeyNotActiveError(id);
+      feed.publish(rows);
+      return rows[0] === undefined ? null : readKey(rows[0]).record;
+    },
+    async touch(uses) {
+      if (uses.length > 0) await link.query(TOUCH, [JSON.stringify(uses)]);
+    },
+    watch: (listener) => feed.watch(listener),
+  };
+}
+
+async function refusingDuplicate(id: string, change: Promise<readonly Row[]>): Promise<readonly Row[]> {
+  try {
+    return await change;
+  } catch (error) {
+    if (error instanceof StatementFailure && error.code === UNIQUE_VIOLATION) throw new DuplicateKeyError(id);
+    throw error;
+  }
+}

@@ -1,0 +1,121 @@
+import { StoreUnavailableError } from "../errors.ts";
+import { UNIQUE_VIOLATION, StatementFailure } from "./failure.ts";
+import type { Pool, Row } from "./pool.ts";
+import { EVIDENCE } from "./schema/evidence.ts";
+import { ISSUERS } from "./schema/issuers.ts";
+import { KEYS } from "./schema/keys.ts";
+import { POLICIES } from "./schema/policies.ts";
+import { ROLL_UPS } from "./schema/roll-ups.ts";
+
+/** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
+export interface Migration {
+  /** Rises by one. */
+  readonly version: number;
+  readonly name: string;
+  readonly sql: string;
+}
+
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, name: "keys", sql: KEYS },
+  { version: 2, name: "evidence", sql: EVIDENCE },
+  { version: 3, name: "policies", sql: POLICIES },
+  { version: 4, name: "roll-ups", sql: ROLL_UPS },
+  { version: 5, name: "issuers", sql: ISSUERS },
+];
+
+/** Any number, the same in every version of this program: who holds it changes the schema. */
+const ADVISORY_LOCK = 7_241_853_902_117;
+
+/** Longest wait for another replica's migrations, and for one step of ours, milliseconds. */
+const LONGEST_STEP = 60_000;
+
+const MIGRATIONS_TABLE = `
+CREATE SCHEMA IF NOT EXISTS signalbox;
+CREATE TABLE IF NOT EXISTS signalbox.migrations (
+  version integer PRIMARY KEY,
+  name text NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT now()
+)`;
+
+type Query = (text: string, parameters?: readonly (string | number)[]) => Promise<readonly Row[]>;
+
+/**
+ * Brings the schema up to date. Any number of replicas may do so at once: one does it, the others wait. A schema that is
+ * up to date is only read, so a user without the right to change it can run the program.
+ *
+ * @param create whether an empty database gets the schema
+ * @throws {StoreUnavailableError} when the database is empty and `create` is not set, belongs to a newer version, or is
+ * not in UTF-8; the message names the fix
+ */
+export async function migrate(pool: Pool, create: boolean): Promise<void> {
+  await pool.onOneConnection(LONGEST_STEP, async (query) => {
+    await refuseOtherEncoding(query);
+    const present = await readVersion(query);
+    if (present === 0 && !create) {
+      throw new StoreUnavailableError("this database holds nothing of Signalbox yet; check the database URL");
+    }
+    if (present === newestVersion()) return;
+    await query(`SET statement_timeout = ${LONGEST_STEP}`);
+    await query("SELECT pg_advisory_lock($1)", [ADVISORY_LOCK]);
+    try {
+      await applyMissing(query);
+    } finally {
+      await query("SELECT pg_advisory_unlock($1)", [ADVISORY_LOCK]);
+      await query("RESET statement_timeout");
+    }
+  });
+}
+
+async function applyMissing(query: Query): Promise<void> {
+  if (!(await hasMigrationsTable(query))) await query(MIGRATIONS_TABLE);
+  // Read again: whoever had the lock before may have done it all.
+  const present = await readVersion(query);
+  for (const { version, name, sql } of MIGRATIONS) {
+    if (version <= present) continue;
+    await query("BEGIN");
+    try {
+      await query(sql);
+      await query("INSERT INTO signalbox.migrations (version, name) VALUES ($1, $2)", [version, name]);
+      await query("COMMIT");
+    } catch (error) {
+      await query("ROLLBACK");
+      throw isForeign(error) ? foreign() : error;
+    }
+  }
+}
+
+/** 0 for a database without our tables. @throws {StoreUnavailableError} for a newer version's */
+async function readVersion(query: Query): Promise<number> {
+  if (!(await hasMigrationsTable(query))) return 0;
+  const rows = await query("SELECT coalesce(max(version), 0) AS version FROM signalbox.migrations");
+  const present = Number(rows[0]?.["version"]);
+  if (present > newestVersion()) {
+    throw new StoreUnavailableError(
+      `this database has schema version ${present}, and this program knows versions up to ${newestVersion()}; run the newer program, or use another database`,
+    );
+  }
+  return present;
+}
+
+async function hasMigrationsTable(query: Query): Promise<boolean> {
+  const rows = await query("SELECT to_regclass('signalbox.migrations') IS NOT NULL AS present");
+  return rows[0]?.["present"] === true;
+}
+
+/** A hash covers the bytes of UTF-8; another encoding could not hold every record. */
+async function refuseOtherEncoding(query: Query): Promise<void> {
+  const rows = await query("SELECT current_setting('server_encoding') = 'UTF8' AS fits");
+  if (rows[0]?.["fits"] !== true) {
+    throw new StoreUnavailableError("this database is not in UTF-8; create one with ENCODING 'UTF8'");
+  }
+}
+
+const newestVersion = (): number => MIGRATIONS.at(-1)?.version ?? 0;
+
+/** A table or function of the same name stands there, and no migration of ours made it. */
+function isForeign(error: unknown): boolean {
+  return error instanceof StatementFailure && ["42P07", "42723", UNIQUE_VIOLATION].includes(error.code ?? "");
+}
+
+const foreign = (): StoreUnavailableError =>
+  new StoreUnavailableError("the schema signalbox holds tables of another program; use another database");

@@ -1,0 +1,60 @@
+import type { Store } from "../port.ts";
+import { DEFAULT_EVIDENCE_LIMITS, type EvidenceLimits } from "../evidence-queue.ts";
+import { openPostgresEvidence } from "./evidence/evidence.ts";
+import { ProcessLease } from "./evidence/process-lease.ts";
+import { readLogHead } from "./evidence/log.ts";
+import { KeyFeed } from "./key-store/key-feed.ts";
+import { postgresIssuers } from "./issuers.ts";
+import { postgresKeys } from "./key-store/keys.ts";
+import { DEFAULT_LINK_BOUNDS, PostgresLink, type LinkBounds } from "./link.ts";
+import { postgresPolicies } from "./policies.ts";
+import { parsePostgresUrl } from "./settings.ts";
+import { RollUpFolder } from "./summary/fold.ts";
+import { postgresSummary } from "./summary/summary.ts";
+
+export interface PostgresStoreOptions {
+  /** See {@link parsePostgresUrl}. Holds a password: it stands in no error and no log. */
+  readonly url: string;
+  /** Whether an empty database gets the schema; otherwise it is refused. Default: yes. */
+  readonly create?: boolean;
+  readonly bounds?: Partial<LinkBounds>;
+  readonly evidence?: Partial<EvidenceLimits>;
+}
+
+/** What tests see of it besides the port. */
+export interface PostgresStore extends Store {
+  /** Renews the lease and ends what processes that are gone left running, now instead of within five seconds. */
+  tend(): Promise<void>;
+}
+
+/** @throws {StoreUnavailableError} when the database cannot be opened; the message names the fix */
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
+  const settings = parsePostgresUrl(options.url);
+  const link = await PostgresLink.open(settings, options.create ?? true, { ...DEFAULT_LINK_BOUNDS, ...options.bounds });
+  const feed = new KeyFeed(link);
+  const head = await readLogHead(link).catch(() => null);
+  const lease = new ProcessLease(link);
+  // Who has written nothing leaves no trace, not even by counting what others wrote.
+  const folder = new RollUpFolder(link, () => lease.id !== null);
+  const limits = { ...DEFAULT_EVIDENCE_LIMITS, ...options.evidence };
+  const evidence = openPostgresEvidence({ link, limits, lease, head, folder });
+  let closing: Promise<void> | null = null;
+  const close = async (): Promise<void> => {
+    try {
+      await feed.close();
+      await folder.close();
+      await evidence.close();
+    } finally {
+      await link.close();
+    }
+  };
+  return {
+    keys: postgresKeys(link, feed),
+    evidence: evidence.port,
+    policies: postgresPolicies(link),
+    summary: postgresSummary(link, folder),
+    issuers: postgresIssuers(link),
+    tend: () => evidence.tend(),
+    close: () => (closing ??= close()),
+  };
+}

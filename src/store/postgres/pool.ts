@@ -1,0 +1,138 @@
+import { connect, type Socket } from "node:net";
+import { checkServerIdentity, type PeerCertificate } from "node:tls";
+import postgres from "postgres";
+
+import { NO_ANSWER, StatementFailure, toFailure } from "./failure.ts";
+import type { PostgresSettings } from "./settings.ts";
+
+/** A row as the driver gives it. */
+export type Row = Readonly<Record<string, unknown>>;
+
+export type Parameter = string | number | boolean | null;
+
+/** Bounds of one pool's connections; milliseconds. */
+export interface PoolBounds {
+  readonly connections: number;
+  /** The server ends a statement that takes longer. */
+  readonly statementTimeout: number;
+  /** Longest time to a usable connection. */
+  readonly connectTimeout: number;
+}
+
+export interface PoolHooks {
+  /** A notification came on a channel that was listened to. */
+  readonly onNotification?: () => void;
+  /** A connection ended. */
+  readonly onClosed?: () => void;
+}
+
+/** Numbers as the port has them: milliseconds, positions and versions, all far below 2^53. */
+const INT8 = { to: 20, from: [20], parse: Number, serialize: String };
+
+/** What the driver takes and its types do not know. */
+interface DriverOptions extends postgres.Options<{ int8: typeof INT8 }> {
+  readonly socket: () => Socket;
+  readonly onnotify: (() => void) | undefined;
+}
+
+/** Some connections to the server, opened when first needed. */
+export class Pool {
+  readonly #sql: postgres.Sql;
+  readonly #sockets = new Set<Socket>();
+
+  constructor(settings: PostgresSettings, bounds: PoolBounds, hooks: PoolHooks = {}) {
+    const options: DriverOptions = {
+      // Only for the driver's own bookkeeping: the connection is made by `socket` below.
+      host: settings.host ?? "localhost",
+      port: settings.port,
+      ...(settings.user !== undefined && { user: settings.user }),
+      ...(settings.password !== undefined && { password: settings.password }),
+      ...(settings.database !== undefined && { database: settings.database }),
+      ssl: tlsOptions(settings),
+      socket: () => this.#connect(settings),
+      max: bounds.connections,
+      connect_timeout: bounds.connectTimeout / 1000,
+      idle_timeout: 0,
+      // Array types are not used; looking them up would cost a round trip a connection.
+      fetch_types: false,
+      types: { int8: INT8 },
+      onnotice: () => undefined,
+      onnotify: hooks.onNotification,
+      ...(hooks.onClosed !== undefined && { onclose: hooks.onClosed }),
+      connection: {
+        application_name: "signalbox",
+        statement_timeout: bounds.statementTimeout,
+        // A replica that stops in the middle must not keep its locks.
+        idle_in_transaction_session_timeout: bounds.statementTimeout,
+        default_transaction_isolation: "read committed",
+        search_path: "pg_catalog",
+        client_encoding: "UTF8",
+        // Before the first statistics, it seems cheap to read and sort a whole table for one page of it.
+        enable_sort: "off",
+      },
+    };
+    this.#sql = postgres(options);
+  }
+
+  /**
+   * Runs one statement, a transaction of its own.
+   *
+   * @param bound longest wait, milliseconds
+   * @throws {StatementFailure}
+   */
+  query(text: string, parameters: readonly Parameter[], bound: number): Promise<readonly Row[]> {
+    return within(bound, this.#sql.unsafe<Row[]>(text, [...parameters], { prepare: true }));
+  }
+
+  /** Runs `action` on one connection; it gets a function as {@link query}. */
+  async onOneConnection<Result>(
+    bound: number,
+    action: (query: (text: string, parameters?: readonly Parameter[]) => Promise<readonly Row[]>) => Promise<Result>,
+  ): Promise<Result> {
+    const reserved = await within(bound, this.#sql.reserve());
+    try {
+      return await action((text, parameters = []) => within(bound, reserved.unsafe<Row[]>(text, [...parameters])));
+    } finally {
+      reserved.release();
+    }
+  }
+
+  /** Ends all connections, without waiting for statements. */
+  async destroy(): Promise<void> {
+    const ended = this.#sql.end({ timeout: 0 });
+    await ended.catch(() => undefined);
+    // The driver says goodbye and waits; a peer that is gone never hears it.
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #connect({ host, port, socketPath }: PostgresSettings): Socket {
+    const socket = socketPath === null ? connect({ host: host ?? "localhost", port }) : connect({ path: socketPath });
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, 10_000);
+    // The driver takes the name to ask for in TLS from here.
+    if (host !== null) Object.assign(socket, { host });
+    // A listener for its end would be removed by the driver, which removes all of them.
+    for (const former of this.#sockets) if (former.destroyed) this.#sockets.delete(former);
+    this.#sockets.add(socket);
+    return socket;
+  }
+}
+
+/** Node verifies the certificate for `localhost` where the driver gives no name, as it does for an address. */
+function tlsOptions({ host, tls }: PostgresSettings): false | object {
+  if (tls === false || host === null) return false;
+  return { ...tls, checkServerIdentity: (_: string, peer: PeerCertificate) => checkServerIdentity(host, peer) };
+}
+
+/** Gives up waiting after `bound` milliseconds. @throws {StatementFailure} */
+async function within<Result>(bound: number, work: PromiseLike<Result>): Promise<Result> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new StatementFailure(NO_ANSWER)), bound);
+  try {
+    return await Promise.race([work, promise]);
+  } catch (error) {
+    throw toFailure(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,35 @@
+import type { Row } from "./pool.ts";
+
+/** The readers below refuse a column of another type instead of passing it on. */
+export function readText(row: Row, column: string): string {
+  const value = row[column];
+  if (typeof value !== "string") throw new TypeError(`column ${column} holds no text`);
+  return value;
+}
+
+export function readTextOrNull(row: Row, column: string): string | null {
+  return row[column] === null ? null : readText(row, column);
+}
+
+export function readNumber(row: Row, column: string): number {
+  const value = row[column];
+  if (typeof value !== "number") throw new TypeError(`column ${column} holds no number`);
+  return value;
+}
+
+export function readNumberOrNull(row: Row, column: string): number | null {
+  return row[column] === null ? null : readNumber(row, column);
+}
+
+/** A column that holds a JSON array of strings. */
+export function readTexts(row: Row, column: string): readonly string[] {
+  const value = row[column];
+  if (!Array.isArray(value)) throw new TypeError(`column ${column} holds no list`);
+  return value.filter((item) => typeof item === "string");
+}
+
+export function readBytes(row: Row, column: string): Uint8Array {
+  const value = row[column];
+  if (!(value instanceof Uint8Array)) throw new TypeError(`column ${column} holds no bytes`);
+  return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+}

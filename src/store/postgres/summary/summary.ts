@@ -1,0 +1,58 @@
+import type { RollUpQuery, RollUpRow } from "../../../governance/increments.ts";
+import type { SummaryStore } from "../../summary.ts";
+import { readLogHead } from "../evidence/log.ts";
+import type { PostgresLink } from "../link.ts";
+import { readPolicyStates } from "../policies.ts";
+import { readBytes, readNumber, readText } from "../row.ts";
+import type { RollUpFolder } from "./fold.ts";
+
+/** Cells read at a time, so that no statement is long. */
+const PAGE = 2_000;
+
+const CELLS = `
+SELECT hour, labels, cell FROM signalbox.roll_ups
+WHERE workspace = $1 AND facet = $2 AND (hour, labels) > ($3, $4) AND hour < $5 ORDER BY hour, labels LIMIT ${PAGE}`;
+
+/** From one workspace to the next by the index: looking at all cells would take as long as reading them. */
+const WORKSPACES = `
+WITH RECURSIVE found AS (
+  (SELECT workspace FROM signalbox.roll_ups ORDER BY workspace LIMIT 1)
+  UNION ALL
+  SELECT (SELECT following.workspace FROM signalbox.roll_ups AS following
+    WHERE following.workspace > found.workspace ORDER BY following.workspace LIMIT 1)
+  FROM found WHERE found.workspace IS NOT NULL)
+SELECT workspace FROM found WHERE workspace IS NOT NULL ORDER BY workspace`;
+
+/** Hourly counts. What was written before a call is counted first. */
+export function postgresSummary(link: PostgresLink, folder: RollUpFolder): SummaryStore {
+  const foldAll = async (): Promise<void> => folder.foldTo((await readLogHead(link)).position);
+  return {
+    read: (query) => readCells(link, query, foldAll),
+    async workspaces() {
+      await foldAll();
+      const names = (await link.query(WORKSPACES)).map((row) => readText(row, "workspace"));
+      return names.map((name) => (name === "" ? null : name));
+    },
+    policies: () => readPolicyStates(link),
+  };
+}
+
+async function* readCells(
+  link: PostgresLink,
+  { workspace, facet, from, until }: RollUpQuery,
+  foldAll: () => Promise<void>,
+): AsyncGenerator<readonly RollUpRow[]> {
+  await foldAll();
+  let after = { hour: from, labels: "" };
+  for (;;) {
+    const rows = await link.query(CELLS, [workspace ?? "", facet, after.hour, after.labels, until]);
+    const page = rows.map((row): RollUpRow => {
+      const [hour, labels] = [readNumber(row, "hour"), readText(row, "labels")];
+      return { workspace, facet, hour, labels, cell: readBytes(row, "cell") };
+    });
+    if (page.length > 0) yield page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return;
+    after = { hour: last.hour, labels: last.labels };
+  }
+}

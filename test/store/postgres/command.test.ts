@@ -1,0 +1,87 @@
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+
+import { evidence } from "../../../src/cli/evidence/evidence.ts";
+import { keys } from "../../../src/cli/keys.ts";
+import { parseServeOptions } from "../../../src/cli/serve/options.ts";
+import { openPostgresStore } from "../../../src/store/postgres/open.ts";
+import { runCommand } from "../../keys/command.ts";
+import { decisionRecord } from "../records.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
+import { NO_POSTGRES, startTestServer, type TestServer } from "./server.ts";
+
+const CREATE = ["create", "--workspace", "acme", "--scopes", "inference", "--owner", "group:a", "--expires", "1d"];
+const URL_A = "postgres://user:a-secret@one.example/base";
+const URL_B = "postgres://user:a-secret@two.example/base";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+describe("which database a command uses", () => {
+  it.each([
+    [[], { SIGNALBOX_DATABASE_URL: URL_A }, URL_A],
+    [["--database", URL_A], {}, URL_A],
+    [["--database", URL_A], { SIGNALBOX_DATABASE_URL: URL_A }, URL_A],
+    [["--database", URL_A], { SIGNALBOX_DATABASE: "a.db" }, URL_A],
+    [["--database", "a.db"], { SIGNALBOX_DATABASE_URL: "" }, "/w/a.db"],
+    [[], { SIGNALBOX_DATABASE: "b.db" }, "/w/b.db"],
+    [[], {}, "/w/.signalbox/signalbox.db"],
+  ])("%j with %j", (argv, environment, database) => {
+    const io = { cwd: "/w", environment, stdout: () => {}, stderr: () => {}, signal: new AbortController().signal };
+    expect(parseServeOptions(argv, io).database).toBe(database);
+  });
+
+  it.each([
+    [["--database", "a.db"], { SIGNALBOX_DATABASE_URL: URL_A }, "names another database"],
+    [["--database", URL_B], { SIGNALBOX_DATABASE_URL: URL_A }, "names another database"],
+    [[], { SIGNALBOX_DATABASE_URL: URL_A, SIGNALBOX_DATABASE: "a.db" }, "unset one of the two"],
+    [[], { SIGNALBOX_DATABASE_URL: "a-secret.db" }, "must begin with postgres://"],
+    [[], { SIGNALBOX_DATABASE_URL: `${URL_A}?sslmode=perhaps` }, "sslmode: give"],
+  ])("refuses %j with %j, and does not repeat the URL", async (argv, environment, complaint) => {
+    const { code, stderr } = await runCommand(keys, ["list", ...argv], { cwd: temporaryFolder(), environment });
+    expect(code).toBeGreaterThan(0);
+    expect(stderr).toContain(complaint);
+    expect(stderr).not.toContain("a-secret");
+  });
+
+  it("says what is wrong with a server that is not there, without its URL", async () => {
+    const listener = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
+    onTestFinished(() => void listener.close());
+    await once(listener, "listening");
+    const address = listener.address();
+    const port = typeof address === "object" ? address?.port : 0;
+    for (const place of [`127.0.0.1:${port}`, "127.0.0.1:1"]) {
+      const environment = { SIGNALBOX_DATABASE_URL: `postgres://user:a-secret@${place}/base` };
+      const { code, stderr } = await runCommand(keys, ["list"], { cwd: temporaryFolder(), environment });
+      expect(code).toBe(1);
+      expect(stderr).toContain("the database could not be opened: PostgreSQL could not do it: ");
+      expect(stderr).not.toContain("a-secret");
+      expect(stderr).not.toContain("127.0.0.1");
+    }
+  });
+});
+
+describe.skipIf(NO_POSTGRES !== null)(`commands over PostgreSQL ${NO_POSTGRES ?? ""}`, () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startTestServer();
+  }, 60_000);
+  afterAll(() => server.close());
+
+  it("make, list and revoke keys, and read evidence; no file appears", async () => {
+    const url = await server.database();
+    const io = { cwd: temporaryFolder(), environment: { SIGNALBOX_DATABASE_URL: url } };
+    expect(await runCommand(keys, ["list"], io)).toMatchObject({ code: 1 });
+    expect((await runCommand(keys, CREATE, io)).code).toBe(0);
+    const listed = JSON.parse((await runCommand(keys, ["list", "--json"], io)).stdout) as { id: string }[];
+    expect(listed).toMatchObject([{ workspace: "acme", status: "active" }]);
+    expect((await runCommand(keys, ["revoke", listed[0]?.id ?? ""], io)).code).toBe(0);
+    const store = await openPostgresStore({ url });
+    expect((await store.keys.list())[0]?.status).toBe("revoked");
+    await store.evidence.decide(decisionRecord("req_1"));
+    await store.close();
+    expect((await runCommand(evidence, ["tail"], io)).stdout).toContain("req_1");
+    expect(readdirSync(io.cwd)).toEqual([]);
+  });
+});

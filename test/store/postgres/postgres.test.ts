@@ -1,0 +1,342 @@
+import { readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import postgres from "postgres";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+
+import { StoreUnavailableError } from "../../../src/store/errors.ts";
+import type { KeyRecord } from "../../../src/store/port.ts";
+import { MIGRATIONS } from "../../../src/store/postgres/migrate.ts";
+import { openPostgresStore, type PostgresStore } from "../../../src/store/postgres/open.ts";
+import { describeStore } from "../conformance.ts";
+import { decisionRecord, keyRecord, outcomeRecord } from "../records.ts";
+import { readVerifiedLog, requestIds } from "../verified-log.ts";
+import { NO_POSTGRES, startTestServer, type TestServer } from "./server.ts";
+
+/** Nothing here is about time: a loaded machine may take its own. */
+const PATIENT = {
+  bounds: { statementTimeout: 20_000, connectTimeout: 20_000 },
+  evidence: { maxWait: 30_000 },
+};
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const numbers = (length: number): readonly number[] => Array.from({ length }, (_, index) => index);
+
+describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startTestServer();
+  });
+  afterAll(() => server.close());
+
+  const open = async (url: string): Promise<PostgresStore> => {
+    const store = await openPostgresStore({ url, ...PATIENT });
+    onTestFinished(() => store.close());
+    return store;
+  };
+  /** Statements as an operator would give them, on a connection of their own. */
+  const operator = (url: string): postgres.Sql => {
+    const sql = postgres(url, { max: 1, onnotice: () => undefined });
+    onTestFinished(() => sql.end({ timeout: 0 }));
+    return sql;
+  };
+  const refusal = async (url: string, create = true): Promise<string> => {
+    const error: unknown = await openPostgresStore({ url, create, ...PATIENT }).then(
+      (store) => store.close(),
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(StoreUnavailableError);
+    return String(error);
+  };
+
+  const openNew = async (): Promise<PostgresStore> => openPostgresStore({ url: await server.database(), ...PATIENT });
+  describeStore("PostgreSQL", openNew);
+
+  it("prunes more than one step, each up to an anchor", async () => {
+    const store = await openNew();
+    onTestFinished(() => store.close());
+    const ids = numbers(6_100).map((index) => `r${index}`);
+    await Promise.all(ids.map((id) => store.evidence.decide(decisionRecord(id, { at: 1 }))));
+    for (const id of ids) store.evidence.settle({ ...outcomeRecord(id), at: 2 });
+    await store.evidence.flush();
+    await store.evidence.decide(decisionRecord("kept", { at: 10 }));
+    const pruned = await store.evidence.prune(5, 20);
+    expect(pruned).toMatchObject({ anchor: { position: 12_200, at: 20 }, rows: 12_200 });
+    expect(await readVerifiedLog(store.evidence, pruned.anchor ?? undefined)).toHaveLength(1);
+  });
+
+  describe("the schema", () => {
+    it("is made once when several replicas start at the same first moment", async () => {
+      const url = await server.database();
+      const stores = await Promise.all(numbers(6).map(() => open(url)));
+      await Promise.all(stores.map((store, index) => store.keys.create(keyRecord(`k${index}`))));
+      expect(await stores[0]?.keys.list()).toHaveLength(6);
+      const versions = await operator(url)`SELECT version FROM signalbox.migrations ORDER BY version`;
+      expect(versions.map((row) => Number(row["version"]))).toEqual(MIGRATIONS.map(({ version }) => version));
+    });
+
+    it("of a newer version is refused and left alone", async () => {
+      const url = await server.database();
+      await (await open(url)).close();
+      const newest = MIGRATIONS.length;
+      await operator(url)`INSERT INTO signalbox.migrations (version, name) VALUES (${newest + 1}, 'future')`;
+      expect(await refusal(url)).toContain(
+        `schema version ${newest + 1}, and this program knows versions up to ${newest}; run the newer program`,
+      );
+    });
+
+    it("of another program is refused and left alone", async () => {
+      const url = await server.database();
+      const sql = operator(url);
+      await sql`CREATE SCHEMA signalbox`;
+      await sql`CREATE TABLE signalbox.keys (theirs text)`;
+      expect(await refusal(url)).toContain("holds tables of another program");
+      expect(await sql`SELECT theirs FROM signalbox.keys`).toEqual([]);
+    });
+
+    it("is not made by a command that only reads", async () => {
+      const url = await server.database();
+      expect(await refusal(url, false)).toContain("holds nothing of Signalbox yet");
+      expect((await operator(url)`SELECT to_regnamespace('signalbox') AS schema`)[0]).toEqual({ schema: null });
+    });
+
+    it("can be used by a user with the grants of docs/storage.md", async () => {
+      const url = await server.database();
+      await (await open(url)).close();
+      const sql = operator(url);
+      const role = `runtime_${process.pid}`;
+      const page = readFileSync(new URL("../../../docs/storage.md", import.meta.url), "utf8");
+      const grants = /```sql\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
+      await sql.unsafe(`CREATE ROLE ${role} LOGIN; ${grants.replaceAll("signalbox_server", role)}`);
+      const other = new URL(url);
+      other.username = role;
+      const store = await open(other.href);
+      await store.keys.create(keyRecord("a"));
+      await store.keys.rotate("a", keyRecord("b", { rotatedFrom: "a", createdAt: 1_100_000 }), 1_200_000);
+      await store.keys.touch([{ id: "b", at: 1 }]);
+      await store.keys.revoke("b", 2);
+      await store.keys.watch(() => undefined);
+      for (const digest of ["A", "B"]) await store.policies.observe([{ id: "p", digest, initialMode: "shadow" }]);
+      await store.evidence.decide(decisionRecord("r1"));
+      store.evidence.settle(outcomeRecord("r1"));
+      await store.evidence.flush();
+      await store.tend();
+      await store.evidence.anchor(1);
+      expect(await store.summary.workspaces()).toEqual(["acme-prod"]);
+      await store.issuers.publish({ kid: "k", publicKey: "p", expiresAt: 1 });
+      expect(await store.issuers.prune(2)).toBe(1);
+      expect(await store.evidence.read({ after: 0, limit: 1 })).toHaveLength(1);
+      expect(await readVerifiedLog(store.evidence)).toHaveLength(2);
+    });
+
+    it.each([
+      ["UPDATE signalbox.keys SET status = 'active', revoked_at = NULL WHERE id = 'revoked'", "never comes back"],
+      ["UPDATE signalbox.keys SET expires_at = expires_at + 1 WHERE id = 'active'", "only moves nearer"],
+      ["UPDATE signalbox.keys SET scopes = '[]' WHERE id = 'active'", "never change"],
+      ["DELETE FROM signalbox.keys", "revoke instead"],
+      ["TRUNCATE signalbox.keys", "revoke instead"],
+      ["UPDATE signalbox.evidence_log SET record = '{}'", "only ever added"],
+      ["TRUNCATE signalbox.evidence_log", "only ever added"],
+      ["DELETE FROM signalbox.evidence_log", "up to an anchor only"],
+      ["DELETE FROM signalbox.evidence_log WHERE position = 2", "up to an anchor only"],
+      ["DELETE FROM signalbox.evidence_anchors", "anchors are kept"],
+      ["UPDATE signalbox.evidence_anchors SET hash = ''", "anchors are kept"],
+      ["UPDATE signalbox.evidence_head SET position = 1", "only moves on"],
+      ["DELETE FROM signalbox.evidence_head", "is kept"],
+      ["DELETE FROM signalbox.evidence_log WHERE position = 1", "counted before it is deleted"],
+      ["DELETE FROM signalbox.roll_up_cursor", "is kept"],
+      ["UPDATE signalbox.roll_up_cursor SET position = -1", "only moves on"],
+      ["UPDATE signalbox.issuers SET public_key = 'another'", "never change"],
+      ["UPDATE signalbox.policies SET digest = 'B'", "rises by one"],
+      ["UPDATE signalbox.policies SET revision = 2", "rises by one"],
+      ["UPDATE signalbox.policies SET digest = 'B', revision = 3", "rises by one"],
+    ])("keeps its rules itself: %s", async (statement, complaint) => {
+      const url = await server.database();
+      const store = await open(url);
+      await store.keys.create(keyRecord("active"));
+      await store.keys.create(keyRecord("revoked"));
+      await store.keys.revoke("revoked", 1);
+      await store.policies.observe([{ id: "p", digest: "A", initialMode: "shadow" }]);
+      await store.evidence.decide(decisionRecord("r1"));
+      await store.evidence.anchor(1);
+      store.evidence.settle(outcomeRecord("r1"));
+      await store.evidence.flush();
+      await expect(operator(url).unsafe(statement)).rejects.toThrow(complaint);
+    });
+  });
+
+  describe("two replicas", () => {
+    const pair = async (): Promise<[PostgresStore, PostgresStore, string]> => {
+      const url = await server.database();
+      return [await open(url), await open(url), url];
+    };
+
+    it("see each other's key changes within a second, with the notifications and without", async () => {
+      const [watching, changing, url] = await pair();
+      const sql = operator(url);
+      const seen: (readonly KeyRecord[])[] = [];
+      await watching.keys.watch((records) => seen.push(records));
+      const within = async (change: () => Promise<unknown>): Promise<number> => {
+        const calls = seen.length;
+        await change();
+        const changedAt = performance.now();
+        while (seen.length === calls && performance.now() - changedAt < 2_000) await delay(2);
+        expect(seen).toHaveLength(calls + 1);
+        return performance.now() - changedAt;
+      };
+      const listeners = () => sql`
+        SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND query LIKE 'LISTEN%'`;
+      await expect
+        .poll(
+          async () =>
+            (await sql`SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`)
+              .length,
+        )
+        .toBe(1);
+      expect(await within(() => changing.keys.create(keyRecord("a")))).toBeLessThan(1_000);
+      expect(await listeners()).toHaveLength(1);
+      expect(await within(() => changing.keys.revoke("a", 9))).toBeLessThan(1_000);
+      expect(seen.at(-1)).toMatchObject([{ id: "a", status: "revoked", revokedAt: 9 }]);
+      // By hand, too: the numbers are the table's own doing.
+      await changing.keys.create(keyRecord("b"));
+      await expect.poll(() => seen.flat().some(({ id }) => id === "b")).toBe(true);
+      expect(
+        await within(() => sql`UPDATE signalbox.keys SET status = 'revoked', revoked_at = 3 WHERE id = 'b'`),
+      ).toBeLessThan(1_000);
+      // The listener comes back by itself.
+      await expect
+        .poll(
+          async () =>
+            (await sql`SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`)
+              .length,
+          {
+            timeout: 3_000,
+          },
+        )
+        .toBe(1);
+    });
+
+    it("are told by a notification: much sooner than looking every half second would", async () => {
+      const [watching, changing, url] = await pair();
+      let heard = 0;
+      await watching.keys.watch((records) => (heard += records.length));
+      const listening = (): Promise<readonly unknown[]> =>
+        operator(url)`SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`;
+      await expect.poll(async () => (await listening()).length).toBe(1);
+      const startedAt = performance.now();
+      for (let change = 1; change <= 8; change += 1) {
+        await changing.keys.create(keyRecord(`k${change}`));
+        await expect.poll(() => heard, { interval: 5, timeout: 10_000 }).toBe(change);
+      }
+      // Each change is made just after the last was heard; without notifications each would take half a second.
+      expect(performance.now() - startedAt).toBeLessThan(2_500);
+    });
+
+    it("hear of their own changes once", async () => {
+      const [store] = await pair();
+      const calls: (readonly string[])[] = [];
+      await store.keys.watch((records) => calls.push(records.map(({ id }) => id)));
+      await store.keys.create(keyRecord("a"));
+      await store.keys.revoke("a", 1);
+      await delay(1_200);
+      expect(calls).toEqual([[], ["a"], ["a"]]);
+    });
+
+    it("number policies without a gap or a double when both observe at once", async () => {
+      const [left, right] = await pair();
+      const observed = await Promise.all(
+        numbers(40).map((index) => {
+          const contents = ["p", "q"].map((id) => ({ id, digest: `d${index}`, initialMode: "shadow" as const }));
+          return index % 2 === 0 ? left.policies.observe(contents) : right.policies.observe(contents.toReversed());
+        }),
+      );
+      for (const id of ["p", "q"]) {
+        const revisions = observed.map((states) => states.find((state) => state.id === id)?.revision ?? 0);
+        expect(revisions.toSorted((a, b) => a - b)).toEqual(numbers(40).map((index) => index + 1));
+      }
+    });
+
+    it("rotate one key at once: each gets its answer, and the expiry is the nearest", async () => {
+      const [left, right] = await pair();
+      await left.keys.create(keyRecord("a"));
+      const rotations = numbers(8).map((index) =>
+        (index % 2 === 0 ? left : right).keys.rotate(
+          "a",
+          keyRecord(`b${index}`, { createdAt: 1_100_000 }),
+          1_900_000 - index,
+        ),
+      );
+      await Promise.all(rotations);
+      expect((await left.keys.get("a"))?.expiresAt).toBe(1_899_993);
+      expect(await left.keys.list()).toHaveLength(9);
+    });
+
+    it("write one chain without a gap, each record once", async () => {
+      const [left, right] = await pair();
+      await Promise.all(
+        numbers(600).map(async (index) => {
+          const { evidence } = index % 2 === 0 ? left : right;
+          await evidence.decide(decisionRecord(`r${index}`));
+          evidence.settle(outcomeRecord(`r${index}`));
+          if (index % 7 === 0) await evidence.flush();
+        }),
+      );
+      await Promise.all([left.evidence.flush(), right.evidence.flush()]);
+      const rows = await readVerifiedLog(left.evidence);
+      expect(rows).toHaveLength(1_200);
+      expect(new Set(requestIds(rows, "decision")).size).toBe(600);
+      expect(new Set(requestIds(rows, "outcome")).size).toBe(600);
+      expect(left.evidence.health()).toMatchObject({ state: "ok", lost: 0, refused: 0 });
+      const heads = [left.evidence.health().head?.position ?? 0, right.evidence.health().head?.position ?? 0];
+      expect(Math.max(...heads)).toBe(1_200);
+    });
+
+    it("refuse a request id that the other one has", async () => {
+      const [left, right] = await pair();
+      await left.evidence.decide(decisionRecord("r1"));
+      await expect(right.evidence.decide(decisionRecord("r1"))).rejects.toThrow("recorded already");
+      right.evidence.settle(outcomeRecord("r1"));
+      await right.evidence.flush();
+      left.evidence.settle(outcomeRecord("r1", "failed"));
+      await left.evidence.flush();
+      expect(left.evidence.health().lost).toBe(1);
+      expect(await readVerifiedLog(left.evidence)).toHaveLength(2);
+    });
+
+    it("tell a running decision from one whose process is gone, and end it in the log", async () => {
+      const [gone, left, url] = await pair();
+      const right = await open(url);
+      await gone.evidence.decide(decisionRecord("r1"));
+      await Promise.all([left.evidence.decide(decisionRecord("l1")), right.evidence.decide(decisionRecord("r2"))]);
+      await left.tend();
+      expect((await left.evidence.read({ after: 0, limit: 9 })).map(({ outcome }) => outcome)).toEqual([
+        null,
+        null,
+        null,
+      ]);
+      await gone.close();
+      const [first] = await left.evidence.read({ after: 0, limit: 9 });
+      expect(first?.outcome).toMatchObject({ requestId: "r1", terminal: "unknown", status: 0, attempts: [] });
+      expect(await readVerifiedLog(left.evidence)).toHaveLength(3);
+      await Promise.all([left.tend(), right.tend(), left.tend()]);
+      const rows = await readVerifiedLog(left.evidence);
+      expect(requestIds(rows, "outcome")).toEqual(["r1"]);
+      expect((await left.evidence.read({ after: 0, limit: 9 }))[0]?.outcome).toEqual(first?.outcome);
+      expect(left.evidence.health().lost + right.evidence.health().lost).toBe(0);
+    });
+
+    it("end what a process left whose lease ran out, and its late outcome is lost", async () => {
+      const [paused, living, url] = await pair();
+      await paused.evidence.decide(decisionRecord("r1"));
+      await living.evidence.decide(decisionRecord("r2"));
+      await operator(url)`UPDATE signalbox.evidence_processes SET seen_at = seen_at - 30000 WHERE id = 1`;
+      await living.tend();
+      paused.evidence.settle(outcomeRecord("r1"));
+      await paused.evidence.flush();
+      const entries = await living.evidence.read({ after: 0, limit: 9, requestId: "r1" });
+      expect(entries[0]?.outcome?.terminal).toBe("unknown");
+      expect(paused.evidence.health().lost).toBe(1);
+      expect(await readVerifiedLog(living.evidence)).toHaveLength(3);
+    });
+  });
+});

