@@ -1,4 +1,5 @@
 import type { Scope } from "./scope.ts";
+import type { KeyLimits } from "./workspace/limits.ts";
 
 /**
  * Who calls. Made only by key verification; nothing in a request can add to it.
@@ -15,4 +16,6 @@ export interface Identity {
   readonly labels: readonly string[];
   /** When the key stops working, milliseconds since the epoch. */
   readonly expiresAt: number;
+  /** The key's own limits; those of its workspace's `per_key` where it has none. */
+  readonly limits?: KeyLimits | null;
 }

@@ -1,5 +1,6 @@
 import type { Scope } from "../canon/scope.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+import type { LimitStore } from "./limits.ts";
 
 /**
  * What outlives the process. Two engines implement it (SQLite embedded; PostgreSQL shared, later); one conformance
@@ -9,6 +10,7 @@ export interface Store {
   readonly keys: KeyStore;
   readonly evidence: EvidenceStore;
   readonly policies: PolicyStore;
+  readonly limits: LimitStore;
   /**
    * Writes what is still in memory, then closes. Safe to call twice.
    *

@@ -4,6 +4,7 @@ import type { DecisionRecord } from "../../src/evidence/record.ts";
 import { asWord } from "../../src/evidence/record.ts";
 import { DuplicateDecisionError, DuplicateKeyError, KeyNotActiveError } from "../../src/store/errors.ts";
 import type { KeyRecord, Store } from "../../src/store/port.ts";
+import { limitLaws } from "./limit-laws.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
 
 /** What every engine behind the store's port must do. `open` gives a new, empty store each time. */
@@ -27,6 +28,10 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
     });
     describe("policies", () => {
       policyLaws(() => store);
+    });
+
+    describe("limits", () => {
+      limitLaws(() => store);
     });
 
     it("closes twice without complaint, and refuses work afterwards", async () => {

@@ -93,8 +93,28 @@ CREATE TRIGGER policies_count_up BEFORE UPDATE OF digest, revision ON policies
   BEGIN SELECT RAISE(ABORT, 'a revision rises by one exactly when the digest changes'); END;
 `;
 
+const LIMITS = `
+CREATE TABLE limit_counters (
+  subject TEXT NOT NULL,
+  measure TEXT NOT NULL CHECK (measure IN ('requests', 'tokens', 'micro_usd')),
+  period TEXT NOT NULL CHECK (period IN ('minute', 'hour', 'day', 'month')),
+  start INTEGER NOT NULL,
+  used INTEGER NOT NULL CHECK (used >= 0),
+  PRIMARY KEY (subject, measure, period, start)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX limit_counters_by_start ON limit_counters (start);
+CREATE TABLE limit_slots (
+  subject TEXT NOT NULL,
+  holder TEXT NOT NULL,
+  held INTEGER NOT NULL CHECK (held > 0),
+  until INTEGER NOT NULL,
+  PRIMARY KEY (subject, holder)
+) STRICT, WITHOUT ROWID;
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: "keys", sql: KEYS },
   { version: 2, name: "evidence", sql: EVIDENCE },
   { version: 3, name: "policies", sql: POLICIES },
+  { version: 5, name: "limits", sql: LIMITS },
 ];

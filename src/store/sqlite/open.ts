@@ -1,3 +1,4 @@
+import type { LimitStore } from "../limits.ts";
 import type {
   EvidenceEntry,
   EvidenceQuery,
@@ -52,6 +53,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     keys: keyStore(link, watchers),
     evidence: evidenceStore(link, queue),
     policies: policyStore(link),
+    limits: limitStore(link),
     async close() {
       queue.close();
       try {
@@ -130,6 +132,20 @@ function policyStore(link: WorkerLink): PolicyStore {
     async observe(contents) {
       refuseRepeatedId(contents);
       return (await link.request({ operation: "policies.observe", contents }, "policies")).states;
+    },
+  };
+}
+
+function limitStore(link: WorkerLink): LimitStore {
+  return {
+    async lease(lease) {
+      return (await link.request({ operation: "limits.lease", lease }, "limits_leased")).leased;
+    },
+    async read(since, now) {
+      return (await link.request({ operation: "limits.read", since, now }, "limits")).standing;
+    },
+    async prune(before) {
+      return (await link.request({ operation: "limits.prune", before }, "pruned")).rows;
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { LimitLease, LimitLeased, LimitStanding } from "../limits.ts";
 import type { EvidenceQuery, KeyRecord, KeyUse, ObservedPolicy, PolicyState } from "../port.ts";
 
 /** Given to the worker thread when it starts. */
@@ -39,6 +40,9 @@ export type StoreRequest =
     }
   | { readonly operation: "evidence.read"; readonly query: EvidencePage }
   | { readonly operation: "policies.observe"; readonly contents: readonly ObservedPolicy[] }
+  | { readonly operation: "limits.lease"; readonly lease: LimitLease }
+  | { readonly operation: "limits.read"; readonly since: number; readonly now: number }
+  | { readonly operation: "limits.prune"; readonly before: number }
   | { readonly operation: "close" };
 
 /** One page of a reading: the newest `limit` entries with `after < sequence < before`. */
@@ -63,6 +67,9 @@ export type StoreReply =
   | { readonly kind: "appended"; readonly duplicates: readonly number[]; readonly lost: number }
   | { readonly kind: "evidence"; readonly rows: readonly EvidenceRow[] }
   | { readonly kind: "policies"; readonly states: readonly PolicyState[] }
+  | { readonly kind: "limits_leased"; readonly leased: LimitLeased }
+  | { readonly kind: "limits"; readonly standing: LimitStanding }
+  | { readonly kind: "pruned"; readonly rows: number }
   | { readonly kind: "duplicate_key"; readonly id: string }
   | { readonly kind: "key_not_active"; readonly id: string }
   | { readonly kind: "failed"; readonly description: string };

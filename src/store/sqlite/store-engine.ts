@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { EvidenceTable } from "./tables/evidence-table.ts";
 import { KeyTable, type RotateResult } from "./tables/key-table.ts";
+import { LimitTable } from "./tables/limit-table.ts";
 import { PolicyTable } from "./tables/policy-table.ts";
 import { ProcessLease } from "./tables/process-lease.ts";
 import type { FromWorker, StoreReply, StoreRequest } from "./protocol.ts";
@@ -18,6 +19,7 @@ export class StoreEngine {
   readonly #keys: KeyTable;
   readonly #evidence: EvidenceTable;
   readonly #policies: PolicyTable;
+  readonly #limits: LimitTable;
   readonly #lease: ProcessLease;
   readonly #dataVersion: StatementSync;
   #seenDataVersion: number;
@@ -32,6 +34,7 @@ export class StoreEngine {
     this.#keys = new KeyTable(database, transaction);
     this.#evidence = new EvidenceTable(database, transaction, this.#lease);
     this.#policies = new PolicyTable(database, transaction);
+    this.#limits = new LimitTable(database, transaction);
     this.#dataVersion = database.prepare("PRAGMA data_version");
     this.#seenDataVersion = this.#readDataVersion();
   }
@@ -94,6 +97,12 @@ export class StoreEngine {
         return { kind: "evidence", rows: this.#evidence.read(request.query, now) };
       case "policies.observe":
         return { kind: "policies", states: this.#policies.observe(request.contents, now) };
+      case "limits.lease":
+        return { kind: "limits_leased", leased: this.#limits.lease(request.lease) };
+      case "limits.read":
+        return { kind: "limits", standing: this.#limits.read(request.since, request.now) };
+      case "limits.prune":
+        return { kind: "pruned", rows: this.#limits.prune(request.before) };
       case "close":
         try {
           this.#lease.end(now);
