@@ -20,6 +20,7 @@ export class Recorder {
   #route = "";
   #outcome: Omit<OutcomeRecord, "requestId" | "at" | "total" | "router"> | null = null;
   #attempts: OutcomeRecord["attempts"] = [];
+  #limits: readonly string[] = [];
 
   constructor(
     evidence: Runtime["evidence"],
@@ -82,6 +83,11 @@ export class Recorder {
       this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: "failed" };
       return error;
     }
+  }
+
+  /** @param headers what is left of the limits; names and values by turns. */
+  limited(headers: readonly string[]): void {
+    this.#limits = headers;
   }
 
   dispatched(): void {
@@ -184,6 +190,7 @@ export class Recorder {
       String(attempts),
       "server-timing",
       `router;dur=${rounded(own)}`,
+      ...this.#limits,
     ];
   }
 }

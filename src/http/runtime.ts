@@ -5,6 +5,7 @@ import type { Connection } from "../dispatch/connections.ts";
 import type { Places } from "../dispatch/places/places.ts";
 import type { StickyKeyOf } from "../dispatch/places/sticky-key.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+import type { Ledger } from "../limits/ledger.ts";
 import type { UnaryRequests } from "./unary/answer-unary.ts";
 
 /** Bounds of one server; all have defaults in `cli/serve.ts`. */
@@ -48,6 +49,8 @@ export interface Runtime {
   };
   /** Requests that are under way and may be joined by others with the same idempotency key. */
   readonly running: UnaryRequests;
+  /** What may still be used of limits; nothing is limited where there is none. */
+  readonly ledger?: Ledger;
   /** What is known of endpoints from their calls. */
   readonly places: Places;
   readonly stickyKeyOf: StickyKeyOf;

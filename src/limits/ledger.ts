@@ -72,6 +72,11 @@ export class Ledger {
     this.#maxWait = maxWait ?? MAX_WAIT;
   }
 
+  /** The clock whose windows count, milliseconds since the epoch. */
+  now(): number {
+    return this.#now();
+  }
+
   /** `unavailable`: the newest call of the store failed or is late; requests with limits are refused. */
   get state(): "ok" | "unavailable" {
     return this.#failing || this.#isLate() ? "unavailable" : "ok";

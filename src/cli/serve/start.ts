@@ -8,12 +8,14 @@ import { Places } from "../../dispatch/places/places.ts";
 import { stickyKeys } from "../../dispatch/places/sticky-key.ts";
 import { RunningRequests } from "../../http/unary/joined.ts";
 import { createApp, listen, type Listening } from "../../http/server.ts";
+import type { Ledger } from "../../limits/ledger.ts";
 import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
 import { startMock, type MockServer } from "../../mock/server.ts";
 import type { Store } from "../../store/port.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { listenFailure, type AddressFlags } from "../terminal/listening.ts";
+import { openLedger } from "./limits.ts";
 import type { ServeOptions } from "./options.ts";
 import { buildSnapshot, type BuiltSnapshot } from "./snapshots.ts";
 
@@ -92,9 +94,11 @@ async function open(
   }
   const keys = await openKeyRing(store.keys);
   opened.add(keys.close);
+  const limited = openLedger(store.limits);
+  opened.add(limited.close);
   const snapshots = new SnapshotHolder(built.snapshot);
   const state = { accepting: true, reloadFailed: false };
-  const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, limits });
+  const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, limits, ledger: limited.ledger });
   const stopProbes = startProber(runtime.places, () => {
     const { decider, connections } = snapshots.current;
     return { table: decider.table, connections };
@@ -160,6 +164,7 @@ interface RuntimeParts {
   readonly snapshots: SnapshotHolder;
   readonly state: { readonly accepting: boolean; readonly reloadFailed: boolean };
   readonly limits: Partial<ServerLimits>;
+  readonly ledger: Ledger;
 }
 
 function makeRuntime(parts: RuntimeParts): Runtime {
@@ -171,6 +176,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     lookUp: keys.lookUp,
     evidence: { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
     running: new RunningRequests(),
+    ledger: parts.ledger,
     places: new Places(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),
     newRequestId,
@@ -184,6 +190,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     degraded: () => [
       ...(state.reloadFailed ? ["reload_failed"] : []),
       ...(store.evidence.health().state === "ok" ? [] : ["evidence"]),
+      ...(parts.ledger.state === "ok" ? [] : ["limits"]),
     ],
     accepting: () => state.accepting,
   };
