@@ -43,7 +43,7 @@ const FRAME = 64;
 const TOOL_FRAME = 1_024;
 
 /** Tokens of output where neither the request nor the model's row has a limit. */
-export const UNKNOWN_OUTPUT = 16_384;
+const UNKNOWN_OUTPUT = 16_384;
 
 const NOTHING_READ = { requests: 1, tokens: 0, microUsd: 0 };
 
@@ -64,14 +64,19 @@ export function estimateRequest(request: EstimatedRequest, places: readonly Esti
   let [input, output] = [0, 0];
   for (const { endpoint, model } of places) {
     const read = generates ? Math.min(bound, model?.contextWindow ?? bound) : bound;
-    const largest = model?.maxOutputTokens ?? model?.contextWindow ?? null;
-    const made = choices * Math.min(asked ?? largest ?? UNKNOWN_OUTPUT, largest ?? Number.MAX_SAFE_INTEGER);
+    const made = choices * Math.min(asked ?? Number.MAX_SAFE_INTEGER, largestOutput(model));
     tokens = Math.max(tokens, read + made);
     microUsd = Math.max(microUsd, costOf(endpoint.price, read, made, request.calls));
     input = Math.max(input, read);
     output = Math.max(output, made);
   }
   return { amounts: { requests: 1, tokens, microUsd }, input, output, requestsOnly: false };
+}
+
+/** The most that a model makes, tokens, for a request that names no limit; an allowance where its row does not tell. */
+export function largestOutput(model: ModelRow | undefined): number {
+  const told = model?.maxOutputTokens ?? model?.contextWindow;
+  return told ?? Math.max(UNKNOWN_OUTPUT, model?.defaultMaxOutputTokens ?? 0);
 }
 
 /** Millionths of a US dollar, rounded up; nothing for an endpoint without a price. */
