@@ -25,6 +25,10 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: "read what was decided and how it ended",
     load: async () => (await import("./evidence.ts")).evidence,
   },
+  limits: {
+    summary: "show what is used of the limits of workspaces and keys",
+    load: async () => (await import("./limits.ts")).limits,
+  },
   mock: { summary: "run a simulated provider", load: async () => (await import("./mock.ts")).mock },
 };
 
