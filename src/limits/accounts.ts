@@ -22,7 +22,15 @@ export class Accounts {
   readonly #workspaces = new Map<string, Meters>();
   readonly #keys = new Map<string, Meters>();
 
-  metersOf({ kind, id, limits }: LimitedSubject): Meters {
+  /** Whoever is asked for is not idle: what a waiting request refers to must not be forgotten. */
+  metersOf(subject: LimitedSubject, now: number): Meters {
+    const meters = this.#find(subject);
+    for (const counter of meters.counters) counter.touchedAt = now;
+    if (meters.slots !== null) meters.slots.touchedAt = now;
+    return meters;
+  }
+
+  #find({ kind, id, limits }: LimitedSubject): Meters {
     const known = kind === "workspace" ? this.#workspaces : this.#keys;
     const meters = known.get(id);
     // Every table and key has its own object: another one may be another ceiling, the same one cannot be.

@@ -67,8 +67,7 @@ export function composeLease(
   for (const account of all ? accounts.slots.values() : demands.slots.keys()) {
     const demand = why === "close" ? 0 : (demands.slots.get(account) ?? 0);
     const isIdle = why === "close" || now - account.touchedAt >= IDLE;
-    const surplus = isIdle && account.held > account.inUse;
-    if (demand === 0 && !surplus && !account.isDue(now)) continue;
+    if (demand === 0 && !account.hasSurplus(isIdle) && !account.isDue(now)) continue;
     slots.push({
       subject: account.subject,
       ceiling: account.ceiling,

@@ -67,10 +67,9 @@ export class CounterAccount {
     this.toldAt = Number.NEGATIVE_INFINITY;
   }
 
-  take(amount: number, now: number): void {
+  take(amount: number): void {
     this.available -= amount;
     this.open += 1;
-    this.touchedAt = now;
   }
 
   /** As last heard, the counter has no room for as much. */

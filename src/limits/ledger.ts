@@ -92,13 +92,13 @@ export class Ledger {
     amounts: Amounts,
     wait: number,
   ): Reservation | LimitRefusal | null | Promise<Reservation | LimitRefusal> {
+    const now = this.#now();
     const meters: Meters[] = [];
     for (const subject of subjects) {
-      const one = this.#accounts.metersOf(subject);
+      const one = this.#accounts.metersOf(subject, now);
       if (one.counters.length > 0 || one.slots !== null) meters.push(one);
     }
     if (meters.length === 0) return null;
-    const now = this.#now();
     const decided = this.#tryTake(meters, amounts, now) ?? refusalBy(meters, amounts, now, "known");
     if (decided !== null) return decided;
     if (this.#closed || this.#isLate()) return refusalBy(meters, amounts, now, "unavailable");
@@ -172,8 +172,8 @@ export class Ledger {
       if (slots !== null && slots.free(now) < 1) return null;
     }
     for (const { counters, slots } of meters) {
-      for (const counter of counters) counter.take(amountOf(amounts, counter.measure), now);
-      slots?.take(now);
+      for (const counter of counters) counter.take(amountOf(amounts, counter.measure));
+      slots?.take();
     }
     return { meters, amounts, at: now, ended: false };
   }

@@ -34,9 +34,8 @@ export class SlotAccount {
     return now < this.until ? Math.max(0, Math.min(this.held, this.ceiling - this.others) - this.inUse) : 0;
   }
 
-  take(now: number): void {
+  take(): void {
     this.inUse += 1;
-    this.touchedAt = now;
   }
 
   leave(): void {
@@ -47,14 +46,23 @@ export class SlotAccount {
     return now - this.toldAt < TOLD_FOR && this.inUse + this.others >= this.ceiling;
   }
 
+  /** Held beyond what is in use and what a busy process may keep in hand. */
+  hasSurplus(isIdle: boolean): boolean {
+    return this.held > this.inUse + (isIdle ? 0 : this.#share);
+  }
+
+  get #share(): number {
+    return Math.floor(this.ceiling / 16);
+  }
+
   isDue(now: number): boolean {
     return this.held > 0 && this.until - now < RENEW_BELOW;
   }
 
   /** How many to ask for. What is given back is not at hand from now on. @param demand requests that wait for a place. */
   takeWanted(demand: number, isIdle: boolean): number {
-    if (demand > 0) return this.inUse + Math.max(demand, Math.floor(this.ceiling / 16));
-    const wanted = isIdle ? this.inUse : Math.max(this.held, this.inUse);
+    if (demand > 0) return this.inUse + Math.max(demand, this.#share);
+    const wanted = this.inUse + (isIdle ? 0 : Math.min(this.#share, Math.max(0, this.held - this.inUse)));
     this.held = Math.min(this.held, wanted);
     return wanted;
   }

@@ -191,6 +191,37 @@ describe("requests at once", () => {
     await reserved(alive, acme);
   });
 
+  it("are not kept by a process that is busy with fewer", async () => {
+    const store = new MemoryLimitStore();
+    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ concurrency: 2 });
+    const running = await reserved(first, acme);
+    first.release(await reserved(first, acme));
+    await first.sweep();
+    clock.at += 300;
+    await reserved(second, acme);
+    first.release(running);
+  });
+
+  it("are not forgotten while one waits for them, however long nobody asked", async () => {
+    const store = new MemoryLimitStore();
+    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ concurrency: 1 });
+    first.release(await reserved(first, acme));
+    await first.sweep();
+    clock.at += 3_600_000;
+    const answer = Promise.withResolvers<void>();
+    store.before = () => answer.promise;
+    const waiting = reserved(first, acme);
+    const swept = first.sweep();
+    answer.resolve();
+    await waiting;
+    await swept;
+    await first.sweep();
+    expect((await refused(first, acme)).refused).toBe("concurrency");
+    expect((await refused(second, acme)).refused).toBe("concurrency");
+  });
+
   it("keep their places for longer than a lease while their process lives", async () => {
     const store = new MemoryLimitStore();
     const [first, second] = [ledgerOver(store), ledgerOver(store)];
