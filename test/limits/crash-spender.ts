@@ -7,7 +7,7 @@ import { Ledger } from "../../src/limits/ledger.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { LIMITED } from "./crash-limits.ts";
 
-const [, , path = ""] = process.argv;
+const [, , path = "", overdraws = ""] = process.argv;
 const store = await openSqliteStore({ path });
 const ledger = new Ledger({ store: store.limits, holder: randomUUID(), now: Date.now });
 setInterval(() => void ledger.sweep(), 200);
@@ -38,7 +38,7 @@ async function spendWithoutEnd(): Promise<void> {
     say("began", began);
     await delay(any(3));
     // Every tenth turns out dearer than it was thought to be.
-    const used = any(9) === 0 ? amount + any(20) : any(amount);
+    const used = overdraws === "overdraws" && any(9) === 0 ? amount + any(20) : any(amount);
     say("intends", Math.max(0, used - amount));
     say("ended", began, performance.timeOrigin + performance.now());
     await ledger.settle(result, { requests: 1, tokens: used, microUsd: 0 });

@@ -203,6 +203,16 @@ describe("requests at once", () => {
     first.release(running);
   });
 
+  it("are not given out by a process whose own lease is over", async () => {
+    const store = new MemoryLimitStore();
+    const [asleep, awake] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ concurrency: 1 });
+    asleep.release(await reserved(asleep, acme));
+    clock.at += SLOT_LEASE + 1;
+    await reserved(awake, acme);
+    expect((await refused(asleep, acme)).refused).toBe("concurrency");
+  });
+
   it("are not forgotten while one waits for them, however long nobody asked", async () => {
     const store = new MemoryLimitStore();
     const [first, second] = [ledgerOver(store), ledgerOver(store)];
@@ -254,6 +264,35 @@ describe("a store that does not answer", () => {
     vi.useRealTimers();
     expect(ledger.state).toBe("ok");
     await reserved(ledger, acme);
+  });
+
+  it("may have taken back what it did not confirm: that is used no more from here", async () => {
+    const store = new MemoryLimitStore();
+    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ tokensPerMinute: 1_000 });
+    first.release(await reserved(first, acme, tokens(50)));
+    clock.at += 2_500;
+    store.after = () => Promise.reject(new Error("no answer"));
+    await first.sweep();
+    store.after = () => Promise.resolve();
+    await reserved(second, acme, tokens(1_000));
+    expect((await refused(first, acme, tokens(1))).refused).toBe("tokens_per_minute");
+  });
+
+  it("grants nothing in one window by an answer for the one before", async () => {
+    const store = new MemoryLimitStore();
+    const ledger = ledgerOver(store);
+    const acme = workspace({ tokensPerMinute: 1_000 });
+    const answer = Promise.withResolvers<void>();
+    store.after = () => answer.promise;
+    const waiting = reserved(ledger, acme, tokens(600));
+    await Promise.resolve();
+    clock.at += 60_000;
+    // What asks now looks at the new window, and so does the one that waits.
+    const other = ledger.reserve([acme], tokens(1), 1_000);
+    answer.resolve();
+    await Promise.all([waiting, other]);
+    expect(store.counters.get(`workspace:acme tokens minute ${TEN + 60_000}`)).toBeGreaterThanOrEqual(601);
   });
 
   it("refuses at once where it fails, and keeps what is owed until it is on disk", async () => {
