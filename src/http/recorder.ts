@@ -28,6 +28,7 @@ export class Recorder {
   #route = "";
   #outcome: Omit<OutcomeRecord, "requestId" | "at" | "total" | "router"> | null = null;
   #attempts: OutcomeRecord["attempts"] = [];
+  #limits: readonly string[] = [];
 
   constructor(
     { evidence, observer }: Pick<Runtime, "evidence" | "observer">,
@@ -107,6 +108,11 @@ export class Recorder {
       this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: "failed" };
       return error;
     }
+  }
+
+  /** @param headers what is left of the limits; names and values by turns. */
+  limited(headers: readonly string[]): void {
+    this.#limits = headers;
   }
 
   dispatched(): void {
@@ -213,6 +219,7 @@ export class Recorder {
       String(attempts),
       "server-timing",
       `router;dur=${rounded(own)}`,
+      ...this.#limits,
     ];
   }
 }

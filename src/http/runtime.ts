@@ -10,6 +10,7 @@ import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { SummarySource } from "./control/governance-summary.ts";
 import type { KeyManagement } from "./control/service-keys/key-management.ts";
 import type { Tokens } from "./credentials/token-port.ts";
+import type { Ledger } from "../limits/ledger.ts";
 import type { UnaryRequests } from "./unary/answer-unary.ts";
 
 /** Bounds of one server; all have defaults in `cli/serve.ts`. */
@@ -61,6 +62,8 @@ export interface Runtime {
   readonly summary?: SummarySource;
   /** Requests that are under way and may be joined by others with the same idempotency key. */
   readonly running: UnaryRequests;
+  /** What may still be used of limits; nothing is limited where there is none. */
+  readonly ledger?: Ledger;
   /** What is known of endpoints from their calls. */
   readonly places: Places;
   readonly stickyKeyOf: StickyKeyOf;

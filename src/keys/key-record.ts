@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 
 import { SCOPES, isScope, type Scope } from "../canon/scope.ts";
-import type { KeyLimits } from "../canon/credentials/service-key.ts";
+import type { KeyLimits } from "../canon/workspace/limits.ts";
 import { KeyNotActiveError } from "../store/errors.ts";
 import type { KeyRecord, KeyStore } from "../store/port.ts";
 import { checkExchange, checkLimits, type ExchangeOptions } from "./key-grants.ts";

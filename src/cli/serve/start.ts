@@ -8,6 +8,7 @@ import { Places } from "../../dispatch/places/places.ts";
 import { stickyKeys } from "../../dispatch/places/sticky-key.ts";
 import { RunningRequests } from "../../http/unary/joined.ts";
 import { createApp, listen, type Listening } from "../../http/server.ts";
+import type { Ledger } from "../../limits/ledger.ts";
 import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
 import { manageKeys } from "../../keys/key-management.ts";
 import { openTokenDoor, type TokenDoor } from "../../keys/tokens/token-door.ts";
@@ -16,6 +17,7 @@ import type { Store } from "../../store/port.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { listenFailure, type AddressFlags } from "../terminal/listening.ts";
+import { openLedger } from "./limits.ts";
 import type { ServeOptions } from "./options.ts";
 import { meteredEvidence } from "./metered-evidence.ts";
 import { startRetention, type Retention } from "./retention.ts";
@@ -101,6 +103,8 @@ async function open(
   opened.add(keys.close);
   const tokens = await openTokenDoor(keys, store.issuers, Date.now, randomBytes);
   opened.add(() => Promise.resolve(tokens.close()));
+  const limited = openLedger(store.limits);
+  opened.add(limited.close);
   const snapshots = new SnapshotHolder(built.snapshot);
   const state = { accepting: true, reloadFailed: false };
   const metrics = new ServerMetrics();
@@ -115,6 +119,7 @@ async function open(
     limits,
     metrics,
     tokens,
+    ledger: limited.ledger,
   });
   const stopMetrics = metrics.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version });
   opened.add(() => Promise.resolve(stopMetrics()));
@@ -186,6 +191,7 @@ interface RuntimeParts {
   readonly limits: Partial<ServerLimits>;
   readonly metrics: ServerMetrics;
   readonly tokens: TokenDoor;
+  readonly ledger: Ledger;
 }
 
 function makeRuntime(parts: RuntimeParts): Runtime {
@@ -208,6 +214,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
       head: () => store.evidence.health().head,
     },
     running: new RunningRequests(),
+    ledger: parts.ledger,
     places: new Places(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),
     tokens,
@@ -224,6 +231,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
       ...(state.reloadFailed ? ["reload_failed"] : []),
       ...(store.evidence.health().state === "ok" ? [] : ["evidence"]),
       ...(parts.retention.failed() ? ["evidence_retention"] : []),
+      ...(parts.ledger.state === "ok" ? [] : ["limits"]),
     ],
     accepting: () => state.accepting,
   };

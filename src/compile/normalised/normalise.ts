@@ -26,6 +26,7 @@ import type {
 import { normaliseAuth } from "./auth.ts";
 import * as defaults from "./defaults.ts";
 import { milliseconds } from "./durations.ts";
+import { normaliseLimits } from "./limits.ts";
 
 /**
  * The second stage: every default written out, durations in milliseconds, lists in their final order, region groups
@@ -219,12 +220,7 @@ function normaliseWorkspace(
       contextWindow: approve.context_window ?? null,
     },
     defaultModerationRoute: row.default_moderation_route ?? null,
-    limits: {
-      requestsPerMinute: limits?.requests_per_minute ?? null,
-      tokensPerMinute: limits?.tokens_per_minute ?? null,
-      concurrency: limits?.concurrency ?? null,
-      budget: limits?.budget === undefined ? null : { usd: limits.budget.usd, per: limits.budget.per },
-    },
+    limits: normaliseLimits(limits),
   };
 }
 
