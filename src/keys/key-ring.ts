@@ -65,7 +65,7 @@ export class KeyRing {
   /** Web origin → ids of keys whose grants name it; grants never change. */
   readonly #keysOfOrigin = new Map<string, Set<string>>();
 
-  /** Takes keys that are new or have changed. A key that was revoked here stays revoked, whatever a late record says. */
+  /** Takes keys that are new or have changed. A key that was revoked or ended here stays so, whatever a late record says. */
   apply(records: readonly KeyRecord[]): void {
     for (const record of records) {
       const known = this.#entries.get(record.id);
@@ -219,6 +219,8 @@ function lookUpIn(ring: KeyRing, keys: KeyStore): (publicId: string) => Promise<
 }
 
 function makeEntry(record: KeyRecord, known: Entry | undefined): Entry {
+  // An expiry only ever moves nearer; a record that says otherwise is an older one that came late.
+  const expiresAt = Math.min(record.expiresAt, known?.expiresAt ?? record.expiresAt);
   const identity: Identity = Object.freeze({
     workspace: record.workspace,
     keyId: record.id,
@@ -226,7 +228,7 @@ function makeEntry(record: KeyRecord, known: Entry | undefined): Entry {
     environment: record.environment,
     workload: record.workload,
     labels: Object.freeze([...record.labels]),
-    expiresAt: record.expiresAt,
+    expiresAt,
     limits: record.limits,
   });
   return {
@@ -234,7 +236,7 @@ function makeEntry(record: KeyRecord, known: Entry | undefined): Entry {
     digest: /^[0-9a-f]{64}$/.test(record.digest) ? Buffer.from(record.digest, "latin1") : NO_DIGEST,
     accepted: Object.freeze({ ok: true, identity }),
     exchange: record.exchange,
-    expiresAt: record.expiresAt,
+    expiresAt,
     revoked: record.status === "revoked",
     usedAt: known?.usedAt ?? 0,
     writtenAt: known?.writtenAt ?? record.lastUsedAt ?? 0,
