@@ -1,6 +1,8 @@
 import { resolve } from "node:path";
 import { readArguments, readPort } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { LOG_LEVELS } from "../../telemetry/logs/log-record.ts";
+import type { LogOptions } from "./telemetry/server-log.ts";
 import { databasePath } from "../terminal/open-store.ts";
 
 /** How one server is to run; every member has been checked. */
@@ -18,6 +20,8 @@ export interface ServeOptions {
   /** Reload when a file of the configuration changes. */
   readonly watch: boolean;
   readonly cacheDirectory: string;
+  /** Text where absent. */
+  readonly log?: LogOptions;
 }
 
 export const SERVE_HELP = `Usage: signalbox serve [options]
@@ -32,12 +36,24 @@ Serves the routes and policies of a folder.
   --admin-port PORT   its port; 0 takes a free one (default: the public port + 1, or 0)
   --drain SECONDS     longest wait for requests in flight when stopped (default: 30)
   --cache DIRECTORY   compiled policies (default: .signalbox/cache)
+  --log-format FORMAT text: words for people; json: one object a line on standard output, words for people
+                      on standard error (default: $SIGNALBOX_LOG_FORMAT or text)
+  --log-level LEVEL   of the json log: debug, info, warn or error (default: $SIGNALBOX_LOG_LEVEL or info)
   --no-watch          do not reload when a file changes; SIGHUP always reloads
   --demo              make a key of one day for the workspace demo and print a request to paste
   --help              this text
 
 Exit codes: 0 stopped as asked, 1 configuration or start failed, 2 usage.
 `;
+
+const LOG_FORMATS = ["text", "json"] as const;
+
+/** @throws {UsageError} naming the flag, without the value. */
+function oneOf<const Words extends readonly string[]>(words: Words, flag: string, given: string): Words[number] {
+  const found = words.find((word) => word === given);
+  if (found === undefined) throw new UsageError(`${flag}: must be one of ${words.join(", ")}`);
+  return found;
+}
 
 /** Reads the arguments. @throws {UsageError} naming the flag. */
 export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions {
@@ -50,6 +66,8 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     "admin-port": { type: "string" },
     drain: { type: "string", default: "30" },
     cache: { type: "string", default: ".signalbox/cache" },
+    "log-format": { type: "string" },
+    "log-level": { type: "string" },
     "no-watch": { type: "boolean", default: false },
     demo: { type: "boolean", default: false },
   });
@@ -70,5 +88,13 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     drain: drain * 1000,
     watch: !values["no-watch"],
     cacheDirectory: resolve(io.cwd, values.cache),
+    log: {
+      format: oneOf(
+        LOG_FORMATS,
+        "--log-format",
+        values["log-format"] ?? io.environment["SIGNALBOX_LOG_FORMAT"] ?? "text",
+      ),
+      level: oneOf(LOG_LEVELS, "--log-level", values["log-level"] ?? io.environment["SIGNALBOX_LOG_LEVEL"] ?? "info"),
+    },
   };
 }

@@ -15,8 +15,9 @@ import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { listenFailure, type AddressFlags } from "../terminal/listening.ts";
 import type { ServeOptions } from "./options.ts";
-import { ServerMetrics } from "./server-metrics.ts";
 import { buildSnapshot, type BuiltSnapshot } from "./snapshots.ts";
+import type { LogOptions } from "./telemetry/server-log.ts";
+import { ServerTelemetry } from "./telemetry/server-telemetry.ts";
 
 /** A running server: what `signalbox serve` starts, and what tests start in their own process. */
 export interface RunningServer {
@@ -34,6 +35,8 @@ export interface RunningServer {
 export type Started =
   | { readonly ok: true; readonly server: RunningServer }
   | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] };
+
+const TEXT: LogOptions = { format: "text", level: "info" };
 
 const DEFAULT_LIMITS: ServerLimits = {
   bodyBytes: 32 * 1024 * 1024,
@@ -72,6 +75,8 @@ async function open(
   version: string,
   limits: Partial<ServerLimits>,
 ): Promise<Started> {
+  const telemetry = await ServerTelemetry.open(options.log ?? TEXT);
+  opened.add(telemetry.close);
   const store = await openSqliteStore({ path: options.database });
   opened.add(() => store.close());
   const pools = new ConnectionPools();
@@ -91,14 +96,12 @@ async function open(
     await opened.close();
     return built;
   }
-  const keys = await openKeyRing(store.keys);
+  const keys = await openKeyRing(store.keys, telemetry.log.keyChanged);
   opened.add(keys.close);
   const snapshots = new SnapshotHolder(built.snapshot);
   const state = { accepting: true, reloadFailed: false };
-  const metrics = new ServerMetrics();
-  const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, limits, metrics });
-  const stopMetrics = metrics.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version });
-  opened.add(() => Promise.resolve(stopMetrics()));
+  const runtime = makeRuntime({ environment, version, store, keys, snapshots, state, limits, telemetry });
+  opened.add(telemetry.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version }));
   const stopProbes = startProber(runtime.places, () => {
     const { decider, connections } = snapshots.current;
     return { table: decider.table, connections };
@@ -116,13 +119,17 @@ async function open(
       snapshots.swap(next.snapshot);
       runtime.places.retain(Object.keys(next.snapshot.decider.table.endpoints));
     }
+    telemetry.log.reloaded(next);
     return next;
   });
   const close = once(async () => {
     state.accepting = false;
+    telemetry.log.draining(snapshots.users);
     await opened.close();
   });
-  return { ok: true, server: { url: main.url, adminUrl: admin.url, store, keys, built, reload, close } };
+  const server = { url: main.url, adminUrl: admin.url, store, keys, built, reload, close };
+  telemetry.log.started(server, version);
+  return { ok: true, server };
 }
 
 /** What has been opened so far; closed the other way round, every one, whatever the others say. */
@@ -164,21 +171,21 @@ interface RuntimeParts {
   readonly snapshots: SnapshotHolder;
   readonly state: { readonly accepting: boolean; readonly reloadFailed: boolean };
   readonly limits: Partial<ServerLimits>;
-  readonly metrics: ServerMetrics;
+  readonly telemetry: ServerTelemetry;
 }
 
 function makeRuntime(parts: RuntimeParts): Runtime {
-  const { environment, version, store, keys, snapshots, state } = parts;
+  const { environment, version, store, keys, snapshots, state, telemetry } = parts;
   const document = openApiDocument(version);
   return {
     snapshots,
     verify: (token, now) => keys.verify(token, now),
     lookUp: keys.lookUp,
     evidence: { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
-    observer: parts.metrics.requests,
-    metrics: parts.metrics.page,
+    observer: telemetry.observer,
+    metrics: telemetry.metrics.page,
     running: new RunningRequests(),
-    places: new Places(healthSettingsOf(snapshots)),
+    places: new Places(healthSettingsOf(snapshots), telemetry.log.endpointChanged),
     stickyKeyOf: stickyKeys(),
     newRequestId,
     limits: { ...DEFAULT_LIMITS, ...parts.limits },
