@@ -1,9 +1,11 @@
-import type { DecisionRecord, OutcomeRecord } from "./record.ts";
+import type { DecisionRecord, OutcomeRecord, Word } from "./record.ts";
 
 /** What has become of one request: the two records, exactly as they were handed to the evidence. */
 export interface EndedRequest {
   readonly decision: DecisionRecord;
   readonly outcome: OutcomeRecord;
+  /** 32 hexadecimal digits; `null` where the request belongs to no trace. */
+  readonly traceId: Word | null;
 }
 
 /** Tells several observers. */

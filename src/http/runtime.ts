@@ -6,6 +6,7 @@ import type { Places } from "../dispatch/places/places.ts";
 import type { StickyKeyOf } from "../dispatch/places/sticky-key.ts";
 import type { RequestObserver } from "../evidence/observer.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+import type { BeginTrace } from "../evidence/request-trace.ts";
 import type { UnaryRequests } from "./unary/answer-unary.ts";
 
 /** Bounds of one server; all have defaults in `cli/serve.ts`. */
@@ -49,6 +50,8 @@ export interface Runtime {
   };
   /** Told of every request with what its evidence says. */
   readonly observer?: RequestObserver;
+  /** Puts requests into their traces; none where absent. */
+  readonly beginTrace?: BeginTrace;
   /** The page of `GET /metrics`. @param accept the request's header of that name. */
   readonly metrics: (accept: string | undefined) => MetricsPage;
   /** Requests that are under way and may be joined by others with the same idempotency key. */

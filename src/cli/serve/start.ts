@@ -75,7 +75,7 @@ async function open(
   version: string,
   limits: Partial<ServerLimits>,
 ): Promise<Started> {
-  const telemetry = await ServerTelemetry.open(options.log ?? TEXT);
+  const telemetry = await ServerTelemetry.open(options.log ?? TEXT, environment, version);
   opened.add(telemetry.close);
   const store = await openSqliteStore({ path: options.database });
   opened.add(() => store.close());
@@ -183,6 +183,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     lookUp: keys.lookUp,
     evidence: { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
     observer: telemetry.observer,
+    beginTrace: telemetry.beginTrace,
     metrics: telemetry.metrics.page,
     running: new RunningRequests(),
     places: new Places(healthSettingsOf(snapshots), telemetry.log.endpointChanged),

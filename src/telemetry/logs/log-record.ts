@@ -46,6 +46,8 @@ export type LogRecord =
 export interface RequestLine {
   readonly event: "request";
   readonly request_id: Word;
+  /** 32 hexadecimal digits. */
+  readonly trace_id: Word | null;
   readonly operation: DecisionRecord["operation"];
   readonly route: Word | null;
   readonly workspace: Word | null;

@@ -19,11 +19,12 @@ function levelOf({ terminal, status }: RequestLine): LogLevel {
   return terminal === "failed" || status >= 500 ? "warn" : "info";
 }
 
-export function requestLine({ decision, outcome }: EndedRequest): RequestLine {
+export function requestLine({ decision, outcome, traceId }: EndedRequest): RequestLine {
   const last = outcome.attempts.at(-1);
   return {
     event: "request",
     request_id: decision.requestId,
+    trace_id: traceId,
     operation: decision.operation,
     route: decision.route,
     workspace: decision.workspace,

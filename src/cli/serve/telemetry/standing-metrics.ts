@@ -12,6 +12,8 @@ export interface StandingSources {
   readonly version: string;
   /** Lines of the log that no reader took in time. */
   readonly droppedLines: () => number;
+  /** Spans that no collector got. */
+  readonly lostSpans: () => number;
 }
 
 const STATES = ["healthy", "ejected", "rate_limited", "half_open"] as const;
@@ -29,6 +31,15 @@ export function standingMetrics(sources: StandingSources): readonly Family[] {
       "counter",
       { name: "signalbox_log_lines_dropped", help: "Lines of the log that no reader took in time.", labels: [] },
       () => [[sources.droppedLines()] as const],
+    ),
+    new Reading(
+      "counter",
+      {
+        name: "signalbox_spans_lost",
+        help: "Spans that no collector got: the queue was full, or an export failed.",
+        labels: [],
+      },
+      () => [[sources.lostSpans()] as const],
     ),
   ];
 }
