@@ -44,7 +44,7 @@ export function countingExporter(inner: SpanExporter, losses: SpanLosses): SpanE
     export: (spans, done) => {
       losses.sent(spans.length);
       inner.export(spans, (result) => {
-        if (Number(result.code) !== 0) losses.lost += spans.length;
+        if (result.error !== undefined) losses.lost += spans.length;
         done(result);
       });
     },
