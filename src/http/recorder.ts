@@ -155,9 +155,13 @@ export class Recorder {
       router: rounded((this.#dispatchedAt ?? performance.now()) - this.#arrivedAt),
     };
     this.#evidence.settle(outcome);
-    const ended = { decision, outcome, traceId: this.#trace?.traceId ?? null };
-    this.#observer?.ended(decision.operation, ended);
-    this.#trace?.end(ended);
+    try {
+      const ended = { decision, outcome, traceId: this.#trace?.traceId ?? null };
+      this.#observer?.ended(decision.operation, ended);
+      this.#trace?.end(ended);
+    } catch {
+      // The request has ended well, and what it has taken is yet to be given back.
+    }
   }
 
   /** An exception of ours. The id that the client is told is the id of the record. */
