@@ -142,6 +142,8 @@ export interface ProviderRow {
   readonly flags: readonly string[];
   /** Beta flags of the protocol that may be sent to the provider. Sorted. */
   readonly betas: readonly string[];
+  /** Whether calls carry the request's trace context (W3C); not where absent. */
+  readonly traceContext?: boolean;
 }
 
 export interface ModelRow {

@@ -164,6 +164,7 @@ async function relay(
       request,
       ...arrangedPlan(call.runtime, decision, route, request, call.incoming.headers),
       places: call.runtime.places,
+      callTracer: recorder.callTracer,
       passageTo: (candidate) => {
         const target = targetOf(table, candidate.endpoint);
         const context = answerContext(request, requestId, candidate.endpoint);

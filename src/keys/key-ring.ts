@@ -59,6 +59,13 @@ const ABSENT: Entry = {
   writtenAt: 0,
 };
 
+/** What has become of a key, for whoever watches. */
+export interface KeyChange {
+  readonly id: string;
+  readonly workspace: string;
+  readonly change: "added" | "revoked";
+}
+
 /** Every key of the store, in memory. Verifying makes no promise and no object, and asks nobody. */
 export class KeyRing {
   readonly #entries = new Map<string, Entry>();
@@ -66,16 +73,22 @@ export class KeyRing {
   readonly #keysOfOrigin = new Map<string, Set<string>>();
 
   /** Takes keys that are new or have changed. A key that was revoked or ended here stays so, whatever a late record says. */
-  apply(records: readonly KeyRecord[]): void {
+  apply(records: readonly KeyRecord[]): readonly KeyChange[] {
+    const changes: KeyChange[] = [];
     for (const record of records) {
       const known = this.#entries.get(record.id);
       if (known?.revoked === true) continue;
-      this.#entries.set(record.id, makeEntry(record, known));
+      const entry = makeEntry(record, known);
+      this.#entries.set(record.id, entry);
       for (const origin of record.exchange?.origins ?? []) {
         const ids = this.#keysOfOrigin.get(origin) ?? new Set();
         this.#keysOfOrigin.set(origin, ids.add(record.id));
       }
+      const { id, workspace } = record;
+      if (entry.revoked) changes.push({ id, workspace, change: "revoked" });
+      else if (known === undefined) changes.push({ id, workspace, change: "added" });
     }
+    return changes;
   }
 
   /**
@@ -160,10 +173,23 @@ export interface OpenKeyRing {
   readonly close: () => Promise<void>;
 }
 
-/** Loads every key, then follows the changes of this and of other processes. @throws {StoreUnavailableError} */
-export async function openKeyRing(keys: KeyStore): Promise<OpenKeyRing> {
+/**
+ * Loads every key, then follows the changes of this and of other processes.
+ *
+ * @param changed told of each change after the first load.
+ * @throws {StoreUnavailableError}
+ */
+export async function openKeyRing(
+  keys: KeyStore,
+  changed: (change: KeyChange) => void = () => {},
+): Promise<OpenKeyRing> {
   const ring = new KeyRing();
-  const unwatch = await keys.watch((records) => ring.apply(records));
+  let isLoaded = false;
+  const unwatch = await keys.watch((records) => {
+    const changes = ring.apply(records);
+    if (isLoaded) changes.forEach(changed);
+  });
+  isLoaded = true;
   // A use that cannot be written is forgotten: it is a coarse hint, and the requests themselves are in the evidence.
   const writeUses = (): Promise<void> => keys.touch(ring.takeUses()).catch(() => undefined);
   const sweep = setInterval(() => void writeUses(), USE_SWEEP);

@@ -38,6 +38,7 @@ export interface AuthoredProvider {
   readonly auth: "none" | AuthoredAuth;
   readonly retention?: Retention;
   readonly trains_on_data?: boolean;
+  readonly trace_context?: boolean;
   readonly timeouts?: AuthoredTimeouts;
   readonly max_concurrency?: number;
   readonly queue?: AuthoredQueue;

@@ -107,6 +107,7 @@ function normaliseProvider(id: string, row: AuthoredProvider): ProviderRow {
     health: normaliseHealth(row),
     flags: sorted(row.flags ?? []),
     betas: sorted(row.beta_flags ?? []),
+    ...(row.trace_context === true ? { traceContext: true } : {}),
   };
 }
 

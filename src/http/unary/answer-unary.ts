@@ -166,12 +166,13 @@ class UnaryCarrier {
   }
 
   #begin(): Work<UnaryWork> {
-    const { runtime, snapshot, requestId, endpoint, incoming } = this.#call;
+    const { runtime, snapshot, requestId, endpoint, incoming, recorder } = this.#call;
     const { decision, task } = this.#opened;
     const gathering = new Gathering({
       task,
       ...arrangedPlan(runtime, decision, this.#route, this.#request, incoming.headers),
       places: runtime.places,
+      callTracer: recorder.callTracer,
       ownDialect: endpoint.surface.dialect,
       targetOf: (candidate) => targetOf(snapshot.decider.table, candidate.endpoint),
       connections: snapshot.connections,
