@@ -131,7 +131,7 @@ async function decideAndAnswer(
     deadline: bounds.deadline,
   });
   const admission = taken instanceof Promise ? await taken : taken;
-  if ("code" in admission) return recorder.refuse(snapshot, identity, admission);
+  if ("code" in admission) return recorder.refuseDecided(identity, request, prepared.decision, admission);
   try {
     const recorded = recorder.decided(identity, request, prepared.decision, bounds.deadline);
     const unrecorded = await refusedByStore(call.runtime, recorded);

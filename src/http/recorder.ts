@@ -69,6 +69,16 @@ export class Recorder {
     return error;
   }
 
+  /** A request that was decided and goes nowhere for want of what its limits allow. The answer does not wait for the disk either. */
+  refuseDecided(identity: Identity, request: InferenceRequest, decision: Decision, error: ServiceError): ServiceError {
+    this.#route = decision.route;
+    this.#recorded = true;
+    const record = decisionRecord(this.#head, identity, request, decision);
+    this.#evidence.decide({ ...record, outcome: "refuse", reason: asWord(error.code) }).catch(() => {});
+    this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: "refused" };
+    return error;
+  }
+
   /** The client went away before its request was whole. */
   aborted(snapshot: Snapshot, identity: Identity): void {
     this.refuse(snapshot, identity, invalidRequest("client_closed", "The client went away."));

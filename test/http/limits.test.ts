@@ -93,7 +93,12 @@ describe("requests per minute", () => {
     expect(await errorOf(refused)).toMatchObject({ type: "rate_limit_error", code: "requests_per_minute" });
     expect(upstream.calls).toHaveLength(2);
     await router.settled(3);
-    expect(router.decisions[2]).toMatchObject({ outcome: "refuse", reason: "requests_per_minute", workspace: "w" });
+    expect(router.decisions[2]).toMatchObject({
+      outcome: "refuse",
+      reason: "requests_per_minute",
+      workspace: "w",
+      route: "r",
+    });
     expect(router.outcomes[2]).toMatchObject({ terminal: "refused", status: 429, attempts: [] });
     clock.at += 50_000;
     expect((await post(router, small)).status).toBe(200);

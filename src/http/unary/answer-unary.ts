@@ -63,7 +63,9 @@ export async function answerUnary(
   // Who joins another's work uses nothing of its own.
   const taken = runtime.running.hasWorkFor(idempotent) ? null : admit();
   const admission = taken instanceof Promise ? await taken : taken;
-  if (admission !== null && "code" in admission) return recorder.refuse(snapshot, identity, admission);
+  if (admission !== null && "code" in admission) {
+    return recorder.refuseDecided(identity, request, opened.decision, admission);
+  }
   const admissions = new UnaryAdmissions(admission, admit);
   try {
     const recorded = recorder.decided(identity, request, opened.decision, bounds.deadline);
