@@ -28,7 +28,7 @@ describe("a server's log", () => {
     const stop = new ServerLog(log).watchStore(() => health);
     vi.advanceTimersByTime(3_000);
     expect(lines).toEqual([]);
-    health = { state: "unavailable", waiting: 7, refused: 2, lost: 1 };
+    health = { state: "unavailable", waiting: 7, refused: 2, lost: 1, head: null };
     vi.advanceTimersByTime(3_000);
     health = { ...health, state: "ok", waiting: 0 };
     vi.advanceTimersByTime(3_000);
