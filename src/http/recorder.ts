@@ -72,10 +72,10 @@ export class Recorder {
   /** A request that was decided and goes nowhere for want of what its limits allow. The answer does not wait for the disk either. */
   refuseDecided(identity: Identity, request: InferenceRequest, decision: Decision, error: ServiceError): ServiceError {
     this.#route = decision.route;
-    this.#recorded = true;
     const record = decisionRecord(this.#head, identity, request, decision);
-    this.#evidence.decide({ ...record, outcome: "refuse", reason: asWord(error.code) }).catch(() => {});
-    this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: "refused" };
+    this.#decision = { ...record, outcome: "refuse", reason: asWord(error.code) };
+    this.#evidence.decide(this.#decision).catch(() => {});
+    this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: error.status >= 500 ? "failed" : "refused" };
     return error;
   }
 
