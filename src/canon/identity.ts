@@ -1,6 +1,6 @@
 import type { Narrowing } from "./credentials/narrowing.ts";
 import type { Scope } from "./scope.ts";
-import type { KeyLimits } from "./credentials/service-key.ts";
+import type { KeyLimits } from "./workspace/limits.ts";
 
 /**
  * Who calls. Made only by key verification; nothing in a request can add to it.
@@ -17,7 +17,7 @@ export interface Identity {
   readonly labels: readonly string[];
   /** When the key stops working, milliseconds since the epoch. */
   readonly expiresAt: number;
-  /** The key's own limits, beside its workspace's. */
+  /** The key's own limits; those of its workspace's `per_key` where it has none. */
   readonly limits?: KeyLimits | null;
   /** What is left of the key's grant where the caller has a token of it; absent and `null` mean the key itself. */
   readonly narrowed?: Narrowing | null;

@@ -1,5 +1,6 @@
 import type { Capability } from "./capability.ts";
 import type { Feature } from "./generate/feature.ts";
+import type { WorkspaceLimits } from "./workspace/limits.ts";
 import type { ModelOperation } from "./operation.ts";
 import type { ReasoningEffort } from "./request.ts";
 import type { CategoryMapping } from "./unary/moderate.ts";
@@ -141,6 +142,8 @@ export interface ProviderRow {
   readonly flags: readonly string[];
   /** Beta flags of the protocol that may be sent to the provider. Sorted. */
   readonly betas: readonly string[];
+  /** Whether calls carry the request's trace context (W3C); not where absent. */
+  readonly traceContext?: boolean;
 }
 
 export interface ModelRow {
@@ -273,14 +276,6 @@ export interface WorkspaceRow {
   /** The route for moderation requests that name none. */
   readonly defaultModerationRoute: string | null;
   readonly limits: WorkspaceLimits;
-}
-
-/** `null` where the file sets no limit. */
-export interface WorkspaceLimits {
-  readonly requestsPerMinute: number | null;
-  readonly tokensPerMinute: number | null;
-  readonly concurrency: number | null;
-  readonly budget: { readonly usd: number; readonly per: "hour" | "day" | "month" } | null;
 }
 
 export interface PolicySettings {

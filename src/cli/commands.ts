@@ -29,6 +29,10 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: "print what requests came to, by route, key, policy and more",
     load: async () => (await import("./summary/summary.ts")).summary,
   },
+  limits: {
+    summary: "show what is used of the limits of workspaces and keys",
+    load: async () => (await import("./limits.ts")).limits,
+  },
   mock: { summary: "run a simulated provider", load: async () => (await import("./mock.ts")).mock },
 };
 

@@ -1,4 +1,5 @@
-import { TOKEN_LIFETIME, type KeyLimits } from "../canon/credentials/service-key.ts";
+import { TOKEN_LIFETIME } from "../canon/credentials/service-key.ts";
+import type { KeyLimits } from "../canon/workspace/limits.ts";
 import type { ExchangeOptions } from "../keys/key-grants.ts";
 import { listItems, readDuration } from "./terminal/arguments.ts";
 import { UsageError } from "./terminal/command-io.ts";
@@ -13,6 +14,7 @@ export const GRANT_HELP = `
   --tokens-per-minute N     Input and output together.
   --concurrency N           Requests running at once.
   --budget-usd X            Money per --budget-per.
+  --budget-tokens N         Tokens instead of money.
   --budget-per P            hour, day or month, in UTC.
 `;
 
@@ -25,6 +27,7 @@ export const GRANT_FLAGS = {
   "tokens-per-minute": { type: "string" },
   concurrency: { type: "string" },
   "budget-usd": { type: "string" },
+  "budget-tokens": { type: "string" },
   "budget-per": { type: "string" },
 } as const;
 
@@ -37,6 +40,7 @@ export const GRANT_FLAG_NAMES = [
   "tokens-per-minute",
   "concurrency",
   "budget-usd",
+  "budget-tokens",
   "budget-per",
 ] as const satisfies readonly (keyof typeof GRANT_FLAGS)[];
 
@@ -68,17 +72,24 @@ export function readLimits(values: GrantValues): KeyLimits {
     requestsPerMinute: readCount(values["requests-per-minute"], "--requests-per-minute"),
     tokensPerMinute: readCount(values["tokens-per-minute"], "--tokens-per-minute"),
     concurrency: readCount(values.concurrency, "--concurrency"),
-    budget: readBudget(values["budget-usd"], values["budget-per"]),
+    budget: readBudget(values["budget-usd"], values["budget-tokens"], values["budget-per"]),
   };
 }
 
-function readBudget(usd: string | undefined, per: string | undefined): KeyLimits["budget"] {
-  if (usd === undefined && per === undefined) return null;
-  if (usd === undefined) throw new UsageError("--budget-usd: is missing; give US dollars, such as --budget-usd 50");
+function readBudget(usd: string | undefined, tokens: string | undefined, per: string | undefined): KeyLimits["budget"] {
+  if (usd === undefined && tokens === undefined && per === undefined) return null;
+  if (usd !== undefined && tokens !== undefined) {
+    throw new UsageError("--budget-tokens: a budget is of money or of tokens; leave out one of the two");
+  }
+  if (usd === undefined && tokens === undefined)
+    throw new UsageError("--budget-usd: is missing; give US dollars, such as --budget-usd 50");
   if (per !== "hour" && per !== "day" && per !== "month") {
     throw new UsageError("--budget-per: give hour, day or month");
   }
-  if (!/^\d{1,10}(\.\d{1,6})?$/.test(usd)) throw new UsageError("--budget-usd: give US dollars, such as 50 or 0.25");
+  if (tokens !== undefined) return { tokens: readCount(tokens, "--budget-tokens") ?? 0, per };
+  if (usd === undefined || !/^\d{1,10}(\.\d{1,6})?$/.test(usd)) {
+    throw new UsageError("--budget-usd: give US dollars, such as 50 or 0.25");
+  }
   return { usd: Number(usd), per };
 }
 

@@ -28,7 +28,7 @@ function formatLimits(limits: KeyRecord["limits"]): string {
     requestsPerMinute === null ? "" : `${requestsPerMinute} requests/min`,
     tokensPerMinute === null ? "" : `${tokensPerMinute} tokens/min`,
     concurrency === null ? "" : `${concurrency} at once`,
-    budget === null ? "" : `${budget.usd} USD/${budget.per}`,
+    budget === null ? "" : `${"usd" in budget ? `${budget.usd} USD` : `${budget.tokens} tokens`}/${budget.per}`,
   ];
   return parts.filter((part) => part !== "").join(", ");
 }

@@ -52,6 +52,7 @@ export class RelayAttempt implements ExchangeListener {
     candidate: Candidate,
     connection: Connection,
     passage: Passage,
+    ownHeaders: readonly string[],
     number: number,
     client: ClientAnswer,
   ) {
@@ -65,7 +66,7 @@ export class RelayAttempt implements ExchangeListener {
     this.#exchange = new Exchange(
       {
         path: `${connection.pathPrefix}${passage.path}`,
-        headers: passage.headers.length === 0 ? connection.headers : [...connection.headers, ...passage.headers],
+        headers: ownHeaders.length === 0 ? connection.headers : [...connection.headers, ...ownHeaders],
         body: passage.body,
         timeouts: timeoutsFor(connection.provider.timeouts, job.request.shape.stream),
         deadline: job.deadline,

@@ -1,3 +1,4 @@
+import type { CallTraceEnd, CallTracer } from "../canon/tracing/call-trace.ts";
 import type { Candidate } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
@@ -34,6 +35,8 @@ export interface RelayJob {
   readonly random: () => number;
   /** Told how every call went. */
   readonly places: PlaceBook;
+  /** Puts calls into the request's trace. */
+  readonly callTracer?: CallTracer | null;
   /** Largest answer that is collected, bytes. */
   readonly maxAnswerBytes: number;
   /** Resolves when the decision is on disk; nothing may be sent to the client before. */
@@ -196,20 +199,25 @@ class PlanRun {
   async #attempt(candidate: Candidate, connection: Connection, passage: Passage): Promise<AttemptResult> {
     // Places that were not asked are no attempts.
     const number = 1 + this.#attempts.filter(({ failure }) => failure === null || wasAsked(failure)).length;
-    const attempt = new RelayAttempt(this.#job, candidate, connection, passage, number, this.#client);
+    const trace = this.#job.callTracer?.(candidate, connection.provider) ?? null;
+    const traced = trace === null ? passage.headers : [...passage.headers, ...trace.headers];
+    const attempt = new RelayAttempt(this.#job, candidate, connection, passage, traced, number, this.#client);
     this.#current = attempt;
     const { places } = this.#job;
     const { id } = candidate.endpoint;
     const startedAt = performance.now();
     places.begin(id, startedAt);
     let outcome: CallOutcome = NOTHING_LEARNT;
+    let traceEnd: CallTraceEnd = notTried("abandoned");
     try {
       const result = await attempt.run();
       outcome = learnt(result, performance.now() - startedAt);
+      traceEnd = result;
       return result;
     } finally {
       this.#current = null;
       places.end(id, outcome, performance.now());
+      trace?.end(traceEnd);
     }
   }
 

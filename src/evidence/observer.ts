@@ -1,9 +1,24 @@
-import type { DecisionRecord, OutcomeRecord } from "./record.ts";
+import type { DecisionRecord, OutcomeRecord, Word } from "./record.ts";
 
 /** What has become of one request: the two records, exactly as they were handed to the evidence. */
 export interface EndedRequest {
   readonly decision: DecisionRecord;
   readonly outcome: OutcomeRecord;
+  /** 32 hexadecimal digits; `null` where the request belongs to no trace. */
+  readonly traceId: Word | null;
+}
+
+/** Tells several observers. */
+export function observers(all: readonly (RequestObserver | null)[]): RequestObserver {
+  const present = all.filter((one) => one !== null);
+  return {
+    began: (operation) => {
+      for (const one of present) one.began(operation);
+    },
+    ended: (operation, request) => {
+      for (const one of present) one.ended(operation, request);
+    },
+  };
 }
 
 /**

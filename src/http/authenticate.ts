@@ -11,15 +11,28 @@ const BEARER = /^bearer +(\S+)$/i;
 /**
  * Who calls, and whether they may (decisions.md, "Credentials"). `x-api-key` counts under `/api/v1/` alone, where clients send it by
  * default; two different keys in one request are nobody's. No answer tells a wrong key from an unknown one.
+ *
+ * A key that was made a moment ago elsewhere is looked for in the store, once. Known keys never wait; how often strangers may make us look is bounded
+ * by the key ring.
+ *
+ * @param operation what the endpoint does; `null` where no provider is called.
  */
-export function authenticate(
+export async function admit(
   runtime: Runtime,
   headers: IncomingHttpHeaders,
   path: string,
   scope: Scope,
-): Identity | ServiceError {
+  operation: Operation | null,
+): Promise<Identity | ServiceError> {
   const token = readToken(headers, path.startsWith("/api/v1/"));
   if (typeof token !== "string") return token;
+  if (runtime.tokens?.isToken(token) === true) return admitToken(runtime.tokens, token, headers, scope, operation);
+  const identity = admitKey(runtime, token, scope);
+  if (!("code" in identity) || identity.code !== "invalid_api_key" || runtime.lookUp === undefined) return identity;
+  return (await runtime.lookUp(token)) ? admitKey(runtime, token, scope) : identity;
+}
+
+function admitKey(runtime: Runtime, token: string, scope: Scope): Identity | ServiceError {
   const verified = runtime.verify(token, Date.now());
   if (!verified.ok) {
     const sentence =
@@ -33,29 +46,6 @@ export function authenticate(
     return serviceError(403, "insufficient_scope", "insufficient_scope", sentence);
   }
   return verified.identity;
-}
-
-/**
- * The same, with one look into the store for a key that was made a moment ago elsewhere. Known keys never wait; how often strangers may
- * make us look is bounded by the key ring.
- *
- * @param operation what the endpoint does; `null` where no provider is called.
- */
-export async function admit(
-  runtime: Runtime,
-  headers: IncomingHttpHeaders,
-  path: string,
-  scope: Scope,
-  operation: Operation | null,
-): Promise<Identity | ServiceError> {
-  const token = readToken(headers, path.startsWith("/api/v1/"));
-  if (typeof token === "string" && runtime.tokens?.isToken(token) === true) {
-    return admitToken(runtime.tokens, token, headers, scope, operation);
-  }
-  const identity = authenticate(runtime, headers, path, scope);
-  if (!("code" in identity) || identity.code !== "invalid_api_key" || runtime.lookUp === undefined) return identity;
-  if (typeof token !== "string" || !(await runtime.lookUp(token))) return identity;
-  return authenticate(runtime, headers, path, scope);
 }
 
 function readToken(headers: IncomingHttpHeaders, acceptApiKey: boolean): string | ServiceError {

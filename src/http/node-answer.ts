@@ -6,6 +6,7 @@ export class NodeAnswer implements ClientAnswer {
   readonly #response: ServerResponse;
   /** Headers that every answer carries; names and values by turns. */
   readonly #common: readonly string[];
+  #sent = 0;
 
   constructor(response: ServerResponse, common: readonly string[]) {
     this.#response = response;
@@ -18,16 +19,24 @@ export class NodeAnswer implements ClientAnswer {
     return this.#response.destroyed || this.#response.writableEnded;
   }
 
+  /** Bytes handed over so far. */
+  get sent(): number {
+    return this.#sent;
+  }
+
   start(status: number, headers: readonly string[]): void {
     if (!this.closed) this.#response.writeHead(status, [...this.#common, ...headers]);
   }
 
   write(bytes: Uint8Array): boolean {
-    return this.closed || this.#response.write(bytes);
+    if (this.closed) return true;
+    this.#sent += bytes.length;
+    return this.#response.write(bytes);
   }
 
   end(bytes?: Uint8Array): void {
     if (this.closed) return;
+    this.#sent += bytes?.length ?? 0;
     if (bytes === undefined) this.#response.end();
     else this.#response.end(bytes);
   }

@@ -11,6 +11,7 @@ import { arrangedPlan } from "./arranged-plan.ts";
 import { admit } from "./authenticate.ts";
 import { readBounds, type Bounds } from "./bounds.ts";
 import type { InferenceEndpoint } from "./contract/endpoint.ts";
+import { admitToLimits, type Admission } from "./limits/admission.ts";
 import { NodeAnswer } from "./node-answer.ts";
 import { readBody } from "./read-body.ts";
 import { Recorder, refusedByStore } from "./recorder.ts";
@@ -100,13 +101,14 @@ async function handle(call: InferenceCall): Promise<ServiceError | null> {
   if (invalid !== null) return recorder.refuse(snapshot, identity, invalid);
   const request = endpoint.surface.parse(body.value, body.bytes, protocolHeaders(incoming.headers));
   if ("code" in request) return recorder.refuse(snapshot, identity, request);
-  return decideAndAnswer(call, identity, request, bounds);
+  return decideAndAnswer(call, identity, request, body.bytes, bounds);
 }
 
 async function decideAndAnswer(
   call: InferenceCall,
   identity: Identity,
   request: InferenceRequest,
+  bytes: number,
   bounds: Bounds,
 ): Promise<ServiceError | null> {
   const { endpoint, snapshot, recorder } = call;
@@ -120,13 +122,27 @@ async function decideAndAnswer(
   const unknown = endpoint.surface.refuseUnknown(request.body, route.unknownFields);
   if (unknown !== null) return recorder.refuse(snapshot, identity, unknown);
   const { surface } = endpoint;
-  if (surface.kind === "unary") return answerUnary(call, surface, identity, request, route, decision, bounds);
+  if (surface.kind === "unary") return answerUnary(call, surface, identity, request, bytes, route, decision, bounds);
   const prepared = prepareTranslations(snapshot.decider.table, surface, request, route, decision);
   if ("code" in prepared) return recorder.refuse(snapshot, identity, prepared);
-  const recorded = recorder.decided(identity, request, prepared.decision, bounds.deadline);
-  const unrecorded = await refusedByStore(call.runtime, recorded);
-  if (unrecorded !== null) return unrecorded;
-  return relay(call, surface, request, prepared, route, bounds, recorded);
+  const taken = admitToLimits(call, identity, request, prepared.decision, {
+    bytes,
+    calls: 1,
+    deadline: bounds.deadline,
+  });
+  const admission = taken instanceof Promise ? await taken : taken;
+  if ("code" in admission) return recorder.refuseDecided(identity, request, prepared.decision, admission);
+  try {
+    const recorded = recorder.decided(identity, request, prepared.decision, bounds.deadline);
+    const unrecorded = await refusedByStore(call.runtime, recorded);
+    if (unrecorded !== null) {
+      admission.release();
+      return unrecorded;
+    }
+    return await relay(call, surface, request, prepared, route, bounds, recorded, admission);
+  } finally {
+    admission.end();
+  }
 }
 
 async function relay(
@@ -137,8 +153,10 @@ async function relay(
   route: RouteRow,
   bounds: Bounds,
   recorded: Promise<ServiceError | null>,
+  admission: Admission,
 ): Promise<ServiceError | null> {
   const { snapshot, recorder, requestId } = call;
+  const client = new NodeAnswer(call.response, call.common);
   const { table } = snapshot.decider;
   recorder.dispatched();
   const outcome = await relayPlan(
@@ -146,6 +164,7 @@ async function relay(
       request,
       ...arrangedPlan(call.runtime, decision, route, request, call.incoming.headers),
       places: call.runtime.places,
+      callTracer: recorder.callTracer,
       passageTo: (candidate) => {
         const target = targetOf(table, candidate.endpoint);
         const context = answerContext(request, requestId, candidate.endpoint);
@@ -170,12 +189,13 @@ async function relay(
       }),
       answerHeaders: (candidate, attempt) => recorder.answerHeaders(snapshot, route.id, candidate, attempt),
     },
-    new NodeAnswer(call.response, call.common),
+    client,
   ).catch((error: unknown) => {
     if (error instanceof NotRecorded) return error.answer;
     throw error;
   });
   if ("code" in outcome) return outcome;
+  admission.relayed(outcome, client.sent);
   recorder.relayed(outcome);
   return outcome.error;
 }

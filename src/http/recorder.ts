@@ -5,6 +5,8 @@ import { invalidRequest, serviceError, type ServiceError } from "../canon/error.
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { RelayOutcome } from "../dispatch/relay-plan.ts";
+import type { CallTracer } from "../canon/tracing/call-trace.ts";
+import type { RequestTrace } from "../evidence/request-trace.ts";
 import type { RequestObserver } from "../evidence/observer.ts";
 import {
   asWord,
@@ -21,6 +23,7 @@ import type { Runtime, Snapshot } from "./runtime.ts";
 export class Recorder {
   readonly #evidence: Runtime["evidence"];
   readonly #observer: RequestObserver | undefined;
+  readonly #trace: RequestTrace | null;
   readonly #head: RecordHead;
   readonly #arrivedAt = performance.now();
   #dispatchedAt: number | null = null;
@@ -28,9 +31,10 @@ export class Recorder {
   #route = "";
   #outcome: Omit<OutcomeRecord, "requestId" | "at" | "total" | "router"> | null = null;
   #attempts: OutcomeRecord["attempts"] = [];
+  #limits: readonly string[] = [];
 
   constructor(
-    { evidence, observer }: Pick<Runtime, "evidence" | "observer">,
+    { evidence, observer, beginTrace }: Pick<Runtime, "evidence" | "observer" | "beginTrace">,
     operation: DecisionRecord["operation"],
     requestId: string,
     clientRequestId: string | null,
@@ -39,6 +43,8 @@ export class Recorder {
     this.#evidence = evidence;
     this.#observer = observer;
     observer?.began(operation);
+    this.#trace =
+      beginTrace?.(operation, { traceparent: headers["traceparent"], tracestate: headers["tracestate"] }) ?? null;
     this.#head = {
       requestId: asWord(requestId),
       at: Date.now(),
@@ -48,12 +54,27 @@ export class Recorder {
     };
   }
 
+  /** Names the request's calls in its trace. */
+  get callTracer(): CallTracer | null {
+    return this.#trace?.call ?? null;
+  }
+
   /** A request that never reached a decision. Its record is written, but the answer does not wait for the disk: nothing was allowed. */
   refuse(snapshot: Snapshot, identity: Identity | null, error: ServiceError): ServiceError {
     if (this.#decision === null) {
       this.#decision = refusalRecord(this.#head, snapshot, identity, error);
       this.#evidence.decide(this.#decision).catch(() => {});
     }
+    this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: error.status >= 500 ? "failed" : "refused" };
+    return error;
+  }
+
+  /** A request that was decided and goes nowhere for want of what its limits allow. The answer does not wait for the disk either. */
+  refuseDecided(identity: Identity, request: InferenceRequest, decision: Decision, error: ServiceError): ServiceError {
+    this.#route = decision.route;
+    const record = decisionRecord(this.#head, identity, request, decision);
+    this.#decision = { ...record, outcome: "refuse", reason: asWord(error.code) };
+    this.#evidence.decide(this.#decision).catch(() => {});
     this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: error.status >= 500 ? "failed" : "refused" };
     return error;
   }
@@ -107,6 +128,11 @@ export class Recorder {
       this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: "failed" };
       return error;
     }
+  }
+
+  /** @param headers what is left of the limits; names and values by turns. */
+  limited(headers: readonly string[]): void {
+    this.#limits = headers;
   }
 
   dispatched(): void {
@@ -167,7 +193,13 @@ export class Recorder {
       router: rounded((this.#dispatchedAt ?? performance.now()) - this.#arrivedAt),
     };
     this.#evidence.settle(outcome);
-    this.#observer?.ended(decision.operation, { decision, outcome });
+    try {
+      const ended = { decision, outcome, traceId: this.#trace?.traceId ?? null };
+      this.#observer?.ended(decision.operation, ended);
+      this.#trace?.end(ended);
+    } catch {
+      // The request has ended well, and what it has taken is yet to be given back.
+    }
   }
 
   /** An exception of ours. The id that the client is told is the id of the record. */
@@ -213,6 +245,7 @@ export class Recorder {
       String(attempts),
       "server-timing",
       `router;dur=${rounded(own)}`,
+      ...this.#limits,
     ];
   }
 }

@@ -7,9 +7,11 @@ import type { StickyKeyOf } from "../dispatch/places/sticky-key.ts";
 import type { ChainLink } from "../evidence/chain.ts";
 import type { RequestObserver } from "../evidence/observer.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+import type { BeginTrace } from "../evidence/request-trace.ts";
 import type { SummarySource } from "./control/governance-summary.ts";
 import type { KeyManagement } from "./control/service-keys/key-management.ts";
 import type { Tokens } from "./credentials/token-port.ts";
+import type { Ledger } from "../limits/ledger.ts";
 import type { UnaryRequests } from "./unary/answer-unary.ts";
 
 /** Bounds of one server; all have defaults in `cli/serve.ts`. */
@@ -53,6 +55,8 @@ export interface Runtime {
   };
   /** Told of every request with what its evidence says. */
   readonly observer?: RequestObserver;
+  /** Puts requests into their traces; none where absent. */
+  readonly beginTrace?: BeginTrace;
   /** The page of `GET /metrics`. @param accept the request's header of that name. */
   readonly metrics: (accept: string | undefined) => MetricsPage;
   /** How the store of the evidence does, as far as this process knows without asking. */
@@ -61,6 +65,8 @@ export interface Runtime {
   readonly summary?: SummarySource;
   /** Requests that are under way and may be joined by others with the same idempotency key. */
   readonly running: UnaryRequests;
+  /** What may still be used of limits; nothing is limited where there is none. */
+  readonly ledger?: Ledger;
   /** What is known of endpoints from their calls. */
   readonly places: Places;
   readonly stickyKeyOf: StickyKeyOf;

@@ -1,5 +1,6 @@
 import { isOrigin, isRouteName } from "../canon/credentials/narrowing.ts";
-import { TOKEN_LIFETIME, type ExchangeGrant, type KeyLimits } from "../canon/credentials/service-key.ts";
+import { TOKEN_LIFETIME, type ExchangeGrant } from "../canon/credentials/service-key.ts";
+import type { Budget, KeyLimits } from "../canon/workspace/limits.ts";
 import { OPERATIONS, isOperation } from "../canon/operation.ts";
 import { KeyOptionError, type KeyField } from "./key-option-error.ts";
 
@@ -66,16 +67,27 @@ function checkOrigins(asked: readonly string[] | null): ExchangeGrant["origins"]
 export function checkLimits(asked: KeyLimits | null): KeyLimits | null {
   if (asked === null) return null;
   const { budget } = asked;
-  if (budget !== null && !(Number.isFinite(budget.usd) && budget.usd > 0 && budget.usd <= 1_000_000_000)) {
-    throw new KeyOptionError("limits.budget", "give US dollars above 0, up to 1000000000, and hour, day or month");
-  }
   const limits: KeyLimits = {
     requestsPerMinute: checkCount("limits.requests_per_minute", asked.requestsPerMinute, 1_000_000_000),
     tokensPerMinute: checkCount("limits.tokens_per_minute", asked.tokensPerMinute, 1_000_000_000_000),
     concurrency: checkCount("limits.concurrency", asked.concurrency, 1_000_000),
-    budget: budget === null ? null : { usd: budget.usd, per: budget.per },
+    budget: budget === null ? null : checkBudget(budget),
   };
   return Object.values(limits).every((limit) => limit === null) ? null : limits;
+}
+
+function checkBudget(budget: Budget): Budget {
+  const { per } = budget;
+  if ("usd" in budget && Number.isFinite(budget.usd) && budget.usd > 0 && budget.usd <= 1_000_000_000) {
+    return { usd: budget.usd, per };
+  }
+  if ("tokens" in budget && Number.isSafeInteger(budget.tokens) && budget.tokens >= 1 && budget.tokens <= 1e12) {
+    return { tokens: budget.tokens, per };
+  }
+  throw new KeyOptionError(
+    "limits.budget",
+    "give US dollars above 0, up to 1000000000, or tokens from 1 to 1000000000000, and hour, day or month",
+  );
 }
 
 function checkCount(field: KeyField, count: number | null, maximum: number): number | null {

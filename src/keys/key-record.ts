@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 
 import { SCOPES, isScope, type Scope } from "../canon/scope.ts";
-import type { KeyLimits } from "../canon/credentials/service-key.ts";
+import type { KeyLimits } from "../canon/workspace/limits.ts";
 import { KeyNotActiveError } from "../store/errors.ts";
 import type { KeyRecord, KeyStore } from "../store/port.ts";
 import { checkExchange, checkLimits, type ExchangeOptions } from "./key-grants.ts";
@@ -156,14 +156,19 @@ type Grant = Omit<KeyRecord, "id" | "digest" | "lastUsedAt" | "status" | "revoke
 function checkGrant(options: KeyOptions, clock: Clock): Grant {
   const now = Math.trunc(clock());
   const { workload = "", labels = [], environment = "production" } = options;
+  const scopes = checkScopes(options.scopes);
+  const exchange = checkExchange(options.exchange ?? null);
+  if (exchange !== null && !scopes.includes("inference")) {
+    throw new KeyOptionError("scopes", "add inference, without which a key cannot be exchanged");
+  }
   return {
     workspace: checkWord("workspace", options.workspace),
-    scopes: checkScopes(options.scopes),
+    scopes,
     owner: checkOwner(options.owner),
     environment: checkEnvironment(environment),
     workload: workload === "" ? "" : checkWord("workload", workload),
     labels: checkLabels(labels),
-    exchange: checkExchange(options.exchange ?? null),
+    exchange,
     limits: checkLimits(options.limits ?? null),
     expiresAt: checkExpiry(options.expiresAt, now, options.maximumLifetime ?? DEFAULT_MAXIMUM_LIFETIME),
     createdAt: now,

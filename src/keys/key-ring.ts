@@ -59,23 +59,36 @@ const ABSENT: Entry = {
   writtenAt: 0,
 };
 
+/** What has become of a key, for whoever watches. */
+export interface KeyChange {
+  readonly id: string;
+  readonly workspace: string;
+  readonly change: "added" | "revoked";
+}
+
 /** Every key of the store, in memory. Verifying makes no promise and no object, and asks nobody. */
 export class KeyRing {
   readonly #entries = new Map<string, Entry>();
   /** Web origin → ids of keys whose grants name it; grants never change. */
   readonly #keysOfOrigin = new Map<string, Set<string>>();
 
-  /** Takes keys that are new or have changed. A key that was revoked here stays revoked, whatever a late record says. */
-  apply(records: readonly KeyRecord[]): void {
+  /** Takes keys that are new or have changed. A key that was revoked or ended here stays so, whatever a late record says. */
+  apply(records: readonly KeyRecord[]): readonly KeyChange[] {
+    const changes: KeyChange[] = [];
     for (const record of records) {
       const known = this.#entries.get(record.id);
       if (known?.revoked === true) continue;
-      this.#entries.set(record.id, makeEntry(record, known));
+      const entry = makeEntry(record, known);
+      this.#entries.set(record.id, entry);
       for (const origin of record.exchange?.origins ?? []) {
         const ids = this.#keysOfOrigin.get(origin) ?? new Set();
         this.#keysOfOrigin.set(origin, ids.add(record.id));
       }
+      const { id, workspace } = record;
+      if (entry.revoked) changes.push({ id, workspace, change: "revoked" });
+      else if (known === undefined) changes.push({ id, workspace, change: "added" });
     }
+    return changes;
   }
 
   /**
@@ -160,10 +173,23 @@ export interface OpenKeyRing {
   readonly close: () => Promise<void>;
 }
 
-/** Loads every key, then follows the changes of this and of other processes. @throws {StoreUnavailableError} */
-export async function openKeyRing(keys: KeyStore): Promise<OpenKeyRing> {
+/**
+ * Loads every key, then follows the changes of this and of other processes.
+ *
+ * @param changed told of each change after the first load.
+ * @throws {StoreUnavailableError}
+ */
+export async function openKeyRing(
+  keys: KeyStore,
+  changed: (change: KeyChange) => void = () => {},
+): Promise<OpenKeyRing> {
   const ring = new KeyRing();
-  const unwatch = await keys.watch((records) => ring.apply(records));
+  let isLoaded = false;
+  const unwatch = await keys.watch((records) => {
+    const changes = ring.apply(records);
+    if (isLoaded) changes.forEach(changed);
+  });
+  isLoaded = true;
   // A use that cannot be written is forgotten: it is a coarse hint, and the requests themselves are in the evidence.
   const writeUses = (): Promise<void> => keys.touch(ring.takeUses()).catch(() => undefined);
   const sweep = setInterval(() => void writeUses(), USE_SWEEP);
@@ -219,6 +245,8 @@ function lookUpIn(ring: KeyRing, keys: KeyStore): (publicId: string) => Promise<
 }
 
 function makeEntry(record: KeyRecord, known: Entry | undefined): Entry {
+  // An expiry only ever moves nearer; a record that says otherwise is an older one that came late.
+  const expiresAt = Math.min(record.expiresAt, known?.expiresAt ?? record.expiresAt);
   const identity: Identity = Object.freeze({
     workspace: record.workspace,
     keyId: record.id,
@@ -226,7 +254,7 @@ function makeEntry(record: KeyRecord, known: Entry | undefined): Entry {
     environment: record.environment,
     workload: record.workload,
     labels: Object.freeze([...record.labels]),
-    expiresAt: record.expiresAt,
+    expiresAt,
     limits: record.limits,
   });
   return {
@@ -234,7 +262,7 @@ function makeEntry(record: KeyRecord, known: Entry | undefined): Entry {
     digest: /^[0-9a-f]{64}$/.test(record.digest) ? Buffer.from(record.digest, "latin1") : NO_DIGEST,
     accepted: Object.freeze({ ok: true, identity }),
     exchange: record.exchange,
-    expiresAt: record.expiresAt,
+    expiresAt,
     revoked: record.status === "revoked",
     usedAt: known?.usedAt ?? 0,
     writtenAt: known?.writtenAt ?? record.lastUsedAt ?? 0,

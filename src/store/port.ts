@@ -3,6 +3,7 @@ import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { EvidenceHead, EvidenceLog } from "./evidence-log.ts";
 import type { SummaryStore } from "./summary.ts";
 import type { IssuerStore } from "./issuers.ts";
+import type { LimitStore } from "./limits.ts";
 
 /**
  * What outlives the process. Two engines implement it (SQLite embedded; PostgreSQL shared, later); one conformance
@@ -15,6 +16,7 @@ export interface Store {
   readonly summary: SummaryStore;
   /** Who signs exchanged tokens. */
   readonly issuers: IssuerStore;
+  readonly limits: LimitStore;
   /**
    * Writes what is still in memory, then closes. Safe to call twice.
    *

@@ -1,4 +1,5 @@
-import type { ExchangeGrant, KeyLimits } from "../canon/credentials/service-key.ts";
+import type { ExchangeGrant } from "../canon/credentials/service-key.ts";
+import type { KeyLimits } from "../canon/workspace/limits.ts";
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
 import { isOperation } from "../canon/operation.ts";
 
@@ -47,9 +48,10 @@ export function parseLimits(text: string | null): KeyLimits | null {
 function readBudget(value: unknown): KeyLimits["budget"] | undefined {
   if (value === null) return null;
   if (!isJsonObject(value)) return undefined;
-  const { usd, per } = value;
-  if (typeof usd !== "number" || (per !== "hour" && per !== "day" && per !== "month")) return undefined;
-  return { usd, per };
+  const { usd, tokens, per } = value;
+  if (per !== "hour" && per !== "day" && per !== "month") return undefined;
+  if (typeof usd === "number") return { usd, per };
+  return typeof tokens === "number" ? { tokens, per } : undefined;
 }
 
 function readCount(stored: JsonObject | null, name: string): number | null | undefined {

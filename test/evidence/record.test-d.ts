@@ -5,7 +5,7 @@
 import type { DecisionRecord, OutcomeRecord, Word } from "../../src/evidence/record.ts";
 
 /** Paths of members that could hold text that nobody vetted: `string`, template literals, `unknown` and `any`. */
-type FreeText<Value, Path extends string> = unknown extends Value ? Path : PathIn<Value, Path>;
+export type FreeText<Value, Path extends string> = unknown extends Value ? Path : PathIn<Value, Path>;
 
 type PathIn<Value, Path extends string> = Value extends Word
   ? never
@@ -26,8 +26,8 @@ type PathIn<Value, Path extends string> = Value extends Word
 /** A literal such as `"deny"` is the only key of its record; `string` and template literals make an index signature. */
 type IsEnum<Text extends string> = {} extends Record<Text, 1> ? false : true;
 
-type Expect<Condition extends true> = Condition;
-type Is<Left, Right> = [Left] extends [Right] ? ([Right] extends [Left] ? true : false) : false;
+export type Expect<Condition extends true> = Condition;
+export type Is<Left, Right> = [Left] extends [Right] ? ([Right] extends [Left] ? true : false) : false;
 
 export type Proofs = [
   Expect<Is<FreeText<DecisionRecord, "decision">, never>>,

@@ -43,6 +43,49 @@ describe("a summary", () => {
     );
   });
 
+  it("lists why requests were denied and refused, and what each revision in shadow judged", async () => {
+    await fc.assert(
+      fc.asyncProperty(recordedRequests(40), async (requests) => {
+        const window = { from: 0, until: 1_000_000 };
+        const read = readRows(rolledUp(requests, 7));
+        const found = await summarise((facet) => read({ workspace: "acme", facet, ...window }), groupingOf([]));
+        const whys = countAll(requests, "acme", window, ["policy", "constraint", "reason_code"]).groups;
+        const denials = whys.filter(({ counts }) => (counts["requests"] ?? 0) > 0);
+        expect(new Set(found.verdicts)).toEqual(
+          new Set(
+            denials.map(({ group, counts }) => ({
+              ...group,
+              denied: counts["denied"] ?? 0,
+              refused: counts["refused"] ?? 0,
+            })),
+          ),
+        );
+        const own = requests.filter(({ decision }) => decision.workspace === "acme");
+        for (const { policy, revision, judged, would_deny, verdicts } of found.shadows) {
+          const asked = own.filter(({ decision }) =>
+            (decision.shadows ?? []).some((one) => one.policy === policy && one.revision === revision),
+          );
+          const said = asked.map(({ decision }) =>
+            decision.wouldDeny.filter((one) => one.policy === policy && one.revision === revision),
+          );
+          const denies = said.map((lines) => lines.filter(({ effect }) => effect === "would_deny").length);
+          expect(judged).toBe(asked.length);
+          expect(would_deny).toBe(denies.filter((count) => count > 0).length);
+          expect(verdicts.reduce((sum, verdict) => sum + verdict.would_deny, 0)).toBe(
+            denies.reduce((sum, count) => sum + count, 0),
+          );
+        }
+        const revisions = own.flatMap(({ decision }) =>
+          (decision.shadows ?? []).map(({ policy, revision }) => `${policy} ${revision}`),
+        );
+        expect(found.shadows.map(({ policy, revision }) => `${policy} ${revision}`)).toEqual(
+          [...new Set(revisions)].toSorted((left, right) => (left < right ? -1 : 1)),
+        );
+      }),
+      { numRuns: 100 },
+    );
+  });
+
   it("is the same in whatever batches the records were written", async () => {
     await fc.assert(
       fc.asyncProperty(recordedRequests(40), windows, groupings, async (requests, window, names) => {

@@ -91,6 +91,19 @@ describe("KeyRing.verify", () => {
   });
 });
 
+describe("KeyRing, late records", () => {
+  it("do not give a rotated key its old expiry again", () => {
+    const ring = new KeyRing();
+    const { text, record } = make();
+    ring.apply([record]);
+    ring.apply([{ ...record, expiresAt: NOW }]);
+    ring.apply([record]);
+    expect(ring.verify(text, NOW)).toEqual({ ok: false, code: "expired_api_key" });
+    expect(ring.holder(record.id, NOW)).toBeNull();
+    expect(ring.holder(record.id, NOW - 1)?.identity.expiresAt).toBe(NOW);
+  });
+});
+
 describe("KeyRing.takeUses", () => {
   it("tells of each key at most once in five minutes, and only of accepted ones", () => {
     const ring = new KeyRing();

@@ -6,6 +6,7 @@ import { DuplicateDecisionError, DuplicateKeyError, KeyNotActiveError } from "..
 import type { KeyRecord, Store } from "../../src/store/port.ts";
 import { evidenceLogLaws } from "./conformance-log.ts";
 import { issuerLaws } from "./issuer-laws.ts";
+import { limitLaws } from "./limit-laws.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
 import { summaryLaws } from "./summary-laws.ts";
 
@@ -40,6 +41,10 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
 
     describe("issuers", () => {
       issuerLaws(() => store);
+    });
+
+    describe("limits", () => {
+      limitLaws(() => store);
     });
 
     it("closes twice without complaint, and refuses work afterwards", async () => {

@@ -117,7 +117,7 @@ export function workspace(
     tier: "standard",
     labels: [],
     defaultModerationRoute: null,
-    limits: { requestsPerMinute: null, tokensPerMinute: null, concurrency: null, budget: null },
+    limits: { requestsPerMinute: null, tokensPerMinute: null, concurrency: null, budget: null, perKey: null },
     approve: {
       routes: ["r"],
       regions: ["eu-west", "us-east"],

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ServerMetrics } from "../../src/cli/serve/server-metrics.ts";
-import type { StandingSources } from "../../src/cli/serve/standing-metrics.ts";
+import { ServerMetrics } from "../../src/cli/serve/telemetry/server-metrics.ts";
+import type { StandingSources } from "../../src/cli/serve/telemetry/standing-metrics.ts";
 import { familyName } from "../../src/telemetry/metrics/exposition.ts";
 import { Places } from "../../src/dispatch/places/places.ts";
 import { failureOf } from "../../src/canon/failure.ts";
@@ -31,7 +31,7 @@ function metricsTable(): string {
 }
 
 describe("endpoints", () => {
-  it("count their ejections", () => {
+  it("count their ejections, and tell of them and of the way back", () => {
     const settings = {
       consecutiveFailures: 1,
       failureRatio: 0,
@@ -41,13 +41,25 @@ describe("endpoints", () => {
       longestEjection: 1_000,
       probe: null,
     };
-    const places = new Places(() => settings);
+    const told: unknown[] = [];
+    const places = new Places(
+      () => settings,
+      (...change) => void told.push(change),
+    );
     expect(places.ejections("a")).toBe(0);
     for (const now of [0, 200, 600]) {
       places.begin("a", now);
       places.end("a", { failure: failureOf("connect"), firstToken: null, tokensPerSecond: null }, now);
     }
     expect(places.ejections("a")).toBe(3);
+    places.begin("a", 5_000);
+    places.end("a", { failure: null, firstToken: null, tokensPerSecond: null }, 5_100);
+    expect(told).toEqual([
+      ["a", "ejected", 1],
+      ["a", "ejected", 2],
+      ["a", "ejected", 3],
+      ["a", "readmitted", 3],
+    ]);
   });
 });
 

@@ -120,6 +120,20 @@ describe("metrics of requests", () => {
     expect(sumOf(page, "signalbox_request_duration_seconds_sum")).toBeCloseTo(total, 6);
   });
 
+  it("cost no request where they fail", async () => {
+    const upstream = await startUpstream((response) => answerJson(response));
+    const ended = (): never => {
+      throw new Error("broken");
+    };
+    const router = await startRouter({
+      table: tableOver([upstream]),
+      runtime: { observer: { began: () => {}, ended } },
+    });
+    expect((await post(router, hello)).status).toBe(200);
+    await router.settled(1);
+    await until(() => router.snapshots.users === 0);
+  });
+
   it("make no series of what strangers name", async () => {
     const upstream = await startUpstream((response) => answerJson(response));
     const metrics = new RequestMetrics();

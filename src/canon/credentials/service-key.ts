@@ -1,11 +1,8 @@
 import type { Operation } from "../operation.ts";
 import type { Scope } from "../scope.ts";
-import type { WorkspaceLimits } from "../table.ts";
+import type { KeyLimits } from "../workspace/limits.ts";
 
 export type KeyStatus = "active" | "revoked";
-
-/** What a key may use of its own accord, beside its workspace's limits. */
-export type KeyLimits = WorkspaceLimits;
 
 /** Shortest and longest life of an exchanged token, seconds. */
 export const TOKEN_LIFETIME = { minimum: 60, maximum: 900 } as const;

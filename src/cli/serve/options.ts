@@ -1,6 +1,8 @@
 import { resolve } from "node:path";
 import { readArguments, readPort } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { LOG_LEVELS } from "../../telemetry/logs/log-record.ts";
+import type { LogOptions } from "./telemetry/server-log.ts";
 import { readRetention } from "./retention.ts";
 import { databasePath } from "../terminal/open-store.ts";
 
@@ -22,6 +24,8 @@ export interface ServeOptions {
   readonly cacheDirectory: string;
   /** How long evidence is kept, milliseconds; `null` or absent: for ever. */
   readonly evidenceRetention?: number | null;
+  /** Text where absent. */
+  readonly log?: LogOptions;
 }
 
 const RETENTION_VARIABLE = "SIGNALBOX_EVIDENCE_RETENTION_DAYS";
@@ -41,12 +45,24 @@ Serves the routes and policies of a folder.
   --cache DIRECTORY   compiled policies (default: .signalbox/cache)
   --evidence-retention DAYS
                       delete older evidence, hourly (default: $SIGNALBOX_EVIDENCE_RETENTION_DAYS or keep for ever)
+  --log-format FORMAT text: words for people; json: one object a line on standard output, words for people
+                      on standard error (default: $SIGNALBOX_LOG_FORMAT or text)
+  --log-level LEVEL   of the json log: debug, info, warn or error (default: $SIGNALBOX_LOG_LEVEL or info)
   --no-watch          do not reload when a file changes; SIGHUP always reloads
   --demo              make a key of one day for the workspace demo and print a request to paste
   --help              this text
 
 Exit codes: 0 stopped as asked, 1 configuration or start failed, 2 usage.
 `;
+
+const LOG_FORMATS = ["text", "json"] as const;
+
+/** @throws {UsageError} naming the flag, without the value. */
+function oneOf<const Words extends readonly string[]>(words: Words, flag: string, given: string): Words[number] {
+  const found = words.find((word) => word === given);
+  if (found === undefined) throw new UsageError(`${flag}: must be one of ${words.join(", ")}`);
+  return found;
+}
 
 /** Reads the arguments. @throws {UsageError} naming the flag. */
 export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions {
@@ -60,6 +76,8 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     drain: { type: "string", default: "30" },
     cache: { type: "string", default: ".signalbox/cache" },
     "evidence-retention": { type: "string" },
+    "log-format": { type: "string" },
+    "log-level": { type: "string" },
     "no-watch": { type: "boolean", default: false },
     demo: { type: "boolean", default: false },
   });
@@ -83,5 +101,13 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     evidenceRetention:
       readRetention(values["evidence-retention"], "--evidence-retention") ??
       readRetention(io.environment[RETENTION_VARIABLE], RETENTION_VARIABLE),
+    log: {
+      format: oneOf(
+        LOG_FORMATS,
+        "--log-format",
+        values["log-format"] ?? io.environment["SIGNALBOX_LOG_FORMAT"] ?? "text",
+      ),
+      level: oneOf(LOG_LEVELS, "--log-level", values["log-level"] ?? io.environment["SIGNALBOX_LOG_LEVEL"] ?? "info"),
+    },
   };
 }

@@ -21,7 +21,11 @@ export async function serve(argv: readonly string[], io: CommandIo): Promise<num
       io.stdout(SERVE_HELP);
       return EXIT.ok;
     }
-    return await runCommand("serve", io, () => runServe(parseServeOptions(argv, io), reloads, io));
+    return await runCommand("serve", io, () => {
+      const options = parseServeOptions(argv, io);
+      // Standard output is the log's alone, so that every line of it is an object.
+      return runServe(options, reloads, options.log?.format === "json" ? { ...io, stdout: io.stderr } : io);
+    });
   } finally {
     process.off("SIGHUP", reloads.request);
   }

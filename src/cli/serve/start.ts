@@ -8,6 +8,7 @@ import { Places } from "../../dispatch/places/places.ts";
 import { stickyKeys } from "../../dispatch/places/sticky-key.ts";
 import { RunningRequests } from "../../http/unary/joined.ts";
 import { createApp, listen, type Listening } from "../../http/server.ts";
+import type { Ledger } from "../../limits/ledger.ts";
 import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
 import { manageKeys } from "../../keys/key-management.ts";
 import { openTokenDoor, type TokenDoor } from "../../keys/tokens/token-door.ts";
@@ -16,11 +17,13 @@ import type { Store } from "../../store/port.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { listenFailure, type AddressFlags } from "../terminal/listening.ts";
 import { openStore } from "../terminal/open-store.ts";
+import { openLedger } from "./limits.ts";
 import type { ServeOptions } from "./options.ts";
 import { meteredEvidence } from "./metered-evidence.ts";
 import { startRetention, type Retention } from "./retention.ts";
-import { ServerMetrics } from "./server-metrics.ts";
 import { buildSnapshot, type BuiltSnapshot } from "./snapshots.ts";
+import type { LogOptions } from "./telemetry/server-log.ts";
+import { ServerTelemetry } from "./telemetry/server-telemetry.ts";
 
 /** A running server: what `signalbox serve` starts, and what tests start in their own process. */
 export interface RunningServer {
@@ -38,6 +41,8 @@ export interface RunningServer {
 export type Started =
   | { readonly ok: true; readonly server: RunningServer }
   | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] };
+
+const TEXT: LogOptions = { format: "text", level: "info" };
 
 const DEFAULT_LIMITS: ServerLimits = {
   bodyBytes: 32 * 1024 * 1024,
@@ -76,6 +81,8 @@ async function open(
   version: string,
   limits: Partial<ServerLimits>,
 ): Promise<Started> {
+  const telemetry = await ServerTelemetry.open(options.log ?? TEXT, environment, version);
+  opened.add(telemetry.close);
   const store = await openStore(options.database);
   opened.add(() => store.close());
   const retention = startRetention(store.evidence, options.evidenceRetention ?? null, Date.now);
@@ -97,13 +104,14 @@ async function open(
     await opened.close();
     return built;
   }
-  const keys = await openKeyRing(store.keys);
+  const keys = await openKeyRing(store.keys, telemetry.log.keyChanged);
   opened.add(keys.close);
   const tokens = await openTokenDoor(keys, store.issuers, Date.now, randomBytes);
   opened.add(() => Promise.resolve(tokens.close()));
+  const limited = openLedger(store.limits);
+  opened.add(limited.close);
   const snapshots = new SnapshotHolder(built.snapshot);
   const state = { accepting: true, reloadFailed: false };
-  const metrics = new ServerMetrics();
   const runtime = makeRuntime({
     environment,
     version,
@@ -113,11 +121,11 @@ async function open(
     state,
     retention,
     limits,
-    metrics,
+    telemetry,
     tokens,
+    ledger: limited.ledger,
   });
-  const stopMetrics = metrics.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version });
-  opened.add(() => Promise.resolve(stopMetrics()));
+  opened.add(telemetry.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version }));
   const stopProbes = startProber(runtime.places, () => {
     const { decider, connections } = snapshots.current;
     return { table: decider.table, connections };
@@ -135,13 +143,17 @@ async function open(
       snapshots.swap(next.snapshot);
       runtime.places.retain(Object.keys(next.snapshot.decider.table.endpoints));
     }
+    telemetry.log.reloaded(next);
     return next;
   });
   const close = once(async () => {
     state.accepting = false;
+    telemetry.log.draining(snapshots.users);
     await opened.close();
   });
-  return { ok: true, server: { url: main.url, adminUrl: admin.url, store, keys, built, reload, close } };
+  const server = { url: main.url, adminUrl: admin.url, store, keys, built, reload, close };
+  telemetry.log.started(server, version);
+  return { ok: true, server };
 }
 
 /** What has been opened so far; closed the other way round, every one, whatever the others say. */
@@ -184,12 +196,13 @@ interface RuntimeParts {
   readonly state: { readonly accepting: boolean; readonly reloadFailed: boolean };
   readonly retention: Retention;
   readonly limits: Partial<ServerLimits>;
-  readonly metrics: ServerMetrics;
+  readonly telemetry: ServerTelemetry;
   readonly tokens: TokenDoor;
+  readonly ledger: Ledger;
 }
 
 function makeRuntime(parts: RuntimeParts): Runtime {
-  const { environment, version, store, keys, snapshots, state, tokens } = parts;
+  const { environment, version, store, keys, snapshots, state, tokens, telemetry } = parts;
   const document = openApiDocument(version);
   return {
     snapshots,
@@ -199,8 +212,9 @@ function makeRuntime(parts: RuntimeParts): Runtime {
       { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
       tokens.spend,
     ),
-    observer: parts.metrics.requests,
-    metrics: parts.metrics.page,
+    observer: telemetry.observer,
+    beginTrace: telemetry.beginTrace,
+    metrics: telemetry.metrics.page,
     evidenceStanding: () => store.evidence.health(),
     summary: {
       read: (query) => store.summary.read(query),
@@ -208,7 +222,8 @@ function makeRuntime(parts: RuntimeParts): Runtime {
       head: () => store.evidence.health().head,
     },
     running: new RunningRequests(),
-    places: new Places(healthSettingsOf(snapshots)),
+    ledger: parts.ledger,
+    places: new Places(healthSettingsOf(snapshots), telemetry.log.endpointChanged),
     stickyKeyOf: stickyKeys(),
     tokens,
     keys: manageKeys(store.keys, Date.now, randomBytes),
@@ -224,6 +239,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
       ...(state.reloadFailed ? ["reload_failed"] : []),
       ...(store.evidence.health().state === "ok" ? [] : ["evidence"]),
       ...(parts.retention.failed() ? ["evidence_retention"] : []),
+      ...(parts.ledger.state === "ok" ? [] : ["limits"]),
     ],
     accepting: () => state.accepting,
   };

@@ -1,6 +1,7 @@
 import type { CategoryMapping } from "../../canon/unary/moderate.ts";
 import type { Capability } from "../../canon/capability.ts";
 import type { Feature } from "../../canon/generate/feature.ts";
+import type { BudgetPeriod } from "../../canon/workspace/limits.ts";
 import type { ModelOperation } from "../../canon/operation.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";
 import type {
@@ -37,6 +38,7 @@ export interface AuthoredProvider {
   readonly auth: "none" | AuthoredAuth;
   readonly retention?: Retention;
   readonly trains_on_data?: boolean;
+  readonly trace_context?: boolean;
   readonly timeouts?: AuthoredTimeouts;
   readonly max_concurrency?: number;
   readonly queue?: AuthoredQueue;
@@ -172,11 +174,16 @@ export interface AuthoredApprovals {
   readonly context_window?: number;
 }
 
-export interface AuthoredLimits {
+export interface AuthoredKeyLimits {
   readonly requests_per_minute?: number;
   readonly tokens_per_minute?: number;
   readonly concurrency?: number;
-  readonly budget?: { readonly usd: number; readonly per: "hour" | "day" | "month" };
+  /** Exactly one of `usd` and `tokens`. */
+  readonly budget?: { readonly usd?: number; readonly tokens?: number; readonly per: BudgetPeriod };
+}
+
+export interface AuthoredLimits extends AuthoredKeyLimits {
+  readonly per_key?: AuthoredKeyLimits;
 }
 
 export interface AuthoredPolicies {

@@ -96,6 +96,12 @@ export const provider: Schema = object(
       default: DEFAULT_TRAINS_ON_DATA,
       description: "Whether the provider may train on what it is sent. Assumed until the contract says otherwise.",
     },
+    trace_context: {
+      type: "boolean",
+      default: false,
+      description:
+        "Whether calls carry `traceparent` and `tracestate` of the request's trace. For providers of your own; others learn which calls belong together.",
+    },
     timeouts: object("How long to wait.", {
       connect: ref("duration", "Until the connection stands.", {
         default: DEFAULT_TIMEOUTS.connect,

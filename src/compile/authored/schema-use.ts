@@ -1,3 +1,4 @@
+import { BUDGET_PERIODS } from "../../canon/workspace/limits.ts";
 import { BALANCES } from "../../canon/table.ts";
 import {
   DEFAULT_BALANCE,
@@ -93,6 +94,50 @@ export const route: Schema = object(
   ["primary"],
 );
 
+const ceilings: Readonly<Record<string, Schema>> = {
+  requests_per_minute: {
+    type: "integer",
+    minimum: 1,
+    maximum: 1_000_000_000,
+    description: "Requests started in a minute.",
+  },
+  tokens_per_minute: {
+    type: "integer",
+    minimum: 1,
+    maximum: 1_000_000_000_000,
+    description: "Tokens, input and output together, in a minute.",
+  },
+  concurrency: {
+    type: "integer",
+    minimum: 1,
+    maximum: 1_000_000,
+    description: "Requests running at once.",
+  },
+  budget: {
+    ...object(
+      "Money, counted with the prices of this file, or tokens, for a calendar period. Exactly one of `usd` and `tokens`.",
+      {
+        usd: {
+          type: "number",
+          minimum: 0.000_001,
+          maximum: 1_000_000_000,
+          description: "US dollars.",
+        },
+        tokens: {
+          type: "integer",
+          minimum: 1,
+          maximum: 1_000_000_000_000_000,
+          description: "Tokens, input and output together.",
+        },
+        per: { enum: [...BUDGET_PERIODS], description: "Calendar period, in UTC." },
+      },
+      ["per"],
+    ),
+    minProperties: 2,
+    maxProperties: 2,
+  },
+};
+
 /** A row of `workspaces`. */
 export const workspace: Schema = object(
   "One tenant.",
@@ -128,37 +173,11 @@ export const workspace: Schema = object(
       ["routes", "regions", "providers"],
     ),
     default_moderation_route: ref("name", "Route for moderation requests that name none."),
-    limits: object("Ceilings; none unless set.", {
-      requests_per_minute: {
-        type: "integer",
-        minimum: 1,
-        maximum: 1_000_000_000,
-        description: "Requests started in a minute.",
-      },
-      tokens_per_minute: {
-        type: "integer",
-        minimum: 1,
-        maximum: 1_000_000_000_000,
-        description: "Tokens, input and output together, in a minute.",
-      },
-      concurrency: {
-        type: "integer",
-        minimum: 1,
-        maximum: 1_000_000,
-        description: "Requests running at once.",
-      },
-      budget: object(
-        "Money, counted with the prices of this file.",
-        {
-          usd: {
-            type: "number",
-            exclusiveMinimum: 0,
-            maximum: 1_000_000_000,
-            description: "US dollars.",
-          },
-          per: { enum: ["hour", "day", "month"], description: "Calendar period, in UTC." },
-        },
-        ["usd", "per"],
+    limits: object("What all keys of the workspace may use together; nothing is limited unless set.", {
+      ...ceilings,
+      per_key: object(
+        "What each key may use, unless the key has limits of its own. All keys together still keep to the workspace's.",
+        ceilings,
       ),
     }),
   },

@@ -132,6 +132,8 @@ function limit(keyword: string, bound: unknown): string {
   if (comparison !== undefined) return `be ${comparison} ${String(bound)}`;
   if (keyword === "minItems") return "name at least one thing";
   if (keyword === "maxLength") return `have at most ${String(bound)} characters`;
+  // Only a budget has two members.
+  if (keyword.endsWith("Properties") && bound === 2) return "hold exactly one of `usd` and `tokens`";
   return "hold exactly one of `env` and `file`";
 }
 

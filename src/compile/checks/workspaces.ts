@@ -4,6 +4,7 @@ import type { Path } from "../authored/tree.ts";
 import type { ResolvedRoute } from "../resolve/routes.ts";
 import type { Scene } from "../scene.ts";
 import { checkApprovedLengths, checkEmbedding } from "./embeddings.ts";
+import { checkLimits } from "./limits.ts";
 
 type Routes = ReadonlyMap<string, ResolvedRoute>;
 
@@ -82,42 +83,5 @@ function checkModeration({ report }: Scene, workspace: WorkspaceRow, routes: Rou
       `the default moderation route ${quote(name)} of workspace ${quote(id)} does not moderate`,
       "name a route whose primary's model does `moderate`",
     );
-  }
-}
-
-function checkLimits(scene: Scene, workspace: WorkspaceRow, routes: Routes): void {
-  const { normalised, report } = scene;
-  const { requestsPerMinute: requests, tokensPerMinute: tokens, budget } = workspace.limits;
-  const where = `workspace ${quote(workspace.id)}`;
-  const path = ["workspaces", workspace.id, "limits"];
-  if (requests !== null && tokens !== null && tokens < requests) {
-    const message = `${where} may use fewer tokens (${tokens}) than requests (${requests}) a minute`;
-    report.value("LIMITS_IMPLAUSIBLE", [...path, "tokens_per_minute"], message, "raise tokens_per_minute");
-  }
-  for (const id of workspace.approve.routes) {
-    const route = routes.get(id);
-    if (route === undefined) continue;
-    const usual = normalised.models.get(route.primary.row.model)?.defaultMaxOutputTokens ?? null;
-    if (tokens !== null && usual !== null && usual > tokens) {
-      const message = `${where} may use ${tokens} tokens a minute, but a single request on route ${quote(id)} reserves ${usual} by default`;
-      report.value(
-        "LIMITS_IMPLAUSIBLE",
-        [...path, "tokens_per_minute"],
-        message,
-        "raise tokens_per_minute, or lower the model's default_max_output_tokens",
-      );
-    }
-    const unpriced = [route.primary, ...route.fallbacks.map(({ endpoint }) => endpoint)].filter(
-      ({ row }) => row.price === null,
-    );
-    if (budget !== null && unpriced.length > 0) {
-      const names = unpriced.map(({ row }) => quote(row.id)).join(", ");
-      report.value(
-        "BUDGET_UNPRICED",
-        [...path, "budget"],
-        `the budget of ${where} cannot count route ${quote(id)}: no price for ${names}`,
-        "add the price",
-      );
-    }
   }
 }

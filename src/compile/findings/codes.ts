@@ -212,8 +212,8 @@ export const ROUTE_CODES = {
     "Some endpoints of a route have a price and others have none, so cost and price preferences are wrong for part of its traffic.",
     "Add the missing price.",
   ),
-  BUDGET_UNPRICED: warning(
-    "A workspace has a budget and may use a route with an endpoint without a price; that use costs nothing on paper.",
+  BUDGET_UNPRICED: error(
+    "A workspace has a budget in money and may use an endpoint without a price: its use could not be counted.",
     "Add the price.",
   ),
   PRIMARY_NOT_APPROVED: error(
@@ -241,7 +241,7 @@ export const ROUTE_CODES = {
     "Name an approved route whose operations contain `moderate`.",
   ),
   LIMITS_IMPLAUSIBLE: warning(
-    "A workspace's limits contradict each other or its routes.",
+    "A workspace's limits contradict each other, or a single request on one of its routes may need more than they allow.",
     "Raise the smaller limit, or remove it.",
   ),
   UNREACHABLE_ROUTE: warning("No workspace approves the route.", "Approve it, or remove it."),

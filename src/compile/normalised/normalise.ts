@@ -26,6 +26,7 @@ import type {
 import { normaliseAuth } from "./auth.ts";
 import * as defaults from "./defaults.ts";
 import { milliseconds } from "./durations.ts";
+import { normaliseLimits } from "./limits.ts";
 
 /**
  * The second stage: every default written out, durations in milliseconds, lists in their final order, region groups
@@ -106,6 +107,7 @@ function normaliseProvider(id: string, row: AuthoredProvider): ProviderRow {
     health: normaliseHealth(row),
     flags: sorted(row.flags ?? []),
     betas: sorted(row.beta_flags ?? []),
+    ...(row.trace_context === true ? { traceContext: true } : {}),
   };
 }
 
@@ -219,12 +221,7 @@ function normaliseWorkspace(
       contextWindow: approve.context_window ?? null,
     },
     defaultModerationRoute: row.default_moderation_route ?? null,
-    limits: {
-      requestsPerMinute: limits?.requests_per_minute ?? null,
-      tokensPerMinute: limits?.tokens_per_minute ?? null,
-      concurrency: limits?.concurrency ?? null,
-      budget: limits?.budget === undefined ? null : { usd: limits.budget.usd, per: limits.budget.per },
-    },
+    limits: normaliseLimits(limits),
   };
 }
 

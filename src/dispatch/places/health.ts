@@ -83,6 +83,11 @@ export class Health {
     return this.#failuresInARow;
   }
 
+  /** Out of service, or on trial. */
+  get isOut(): boolean {
+    return this.#ejectedUntil !== null;
+  }
+
   /** Ejections since the beginning. */
   get timesEjected(): number {
     return this.#timesEjected;

@@ -35,6 +35,9 @@ interface Place {
   isRetired: boolean;
 }
 
+/** Told when an endpoint is taken out of service and when it is back. @param ejections times that it was taken out. */
+export type PlaceListener = (endpointId: string, change: "ejected" | "readmitted", ejections: number) => void;
+
 /** Who is told how calls go. */
 export type PlaceBook = Pick<Places, "begin" | "answering" | "end">;
 
@@ -46,10 +49,12 @@ export type PlaceBook = Pick<Places, "begin" | "answering" | "end">;
 export class Places {
   readonly #places = new Map<string, Place>();
   readonly #settingsOf: (endpointId: string) => HealthSettings | null;
+  readonly #changed: PlaceListener;
 
   /** @param settingsOf the settings in force now; `null` for endpoints that the table no longer has, whose health then means nothing. */
-  constructor(settingsOf: (endpointId: string) => HealthSettings | null) {
+  constructor(settingsOf: (endpointId: string) => HealthSettings | null, changed: PlaceListener = () => {}) {
     this.#settingsOf = settingsOf;
+    this.#changed = changed;
   }
 
   /**
@@ -91,7 +96,7 @@ export class Places {
 
   /** A call has brought its first output; an endpoint on trial is readmitted without waiting for the end of a long answer. */
   answering(endpointId: string, now: number): void {
-    this.#places.get(endpointId)?.health.answering(now);
+    this.#watched(endpointId, (health) => health.answering(now));
   }
 
   /** A call has ended. */
@@ -100,7 +105,7 @@ export class Places {
     if (place === undefined) return;
     place.measures.end(outcome.firstToken, outcome.tokensPerSecond, now);
     const settings = this.#settingsOf(endpointId);
-    if (settings !== null) place.health.end(outcome.failure, settings, now);
+    if (settings !== null) this.#watched(endpointId, (health) => health.end(outcome.failure, settings, now));
     this.#dropIfDone(endpointId, place);
   }
 
@@ -140,7 +145,7 @@ export class Places {
 
   probed(endpointId: string, isThere: boolean, now: number): void {
     const settings = this.#settingsOf(endpointId);
-    if (settings !== null) this.#places.get(endpointId)?.health.probed(isThere, settings, now);
+    if (settings !== null) this.#watched(endpointId, (health) => health.probed(isThere, settings, now));
   }
 
   /** Forgets every endpoint but these; one with calls under way once they have ended, so that they are not counted to a namesake. */
@@ -150,6 +155,15 @@ export class Places {
       place.isRetired = !kept.has(endpointId);
       this.#dropIfDone(endpointId, place);
     }
+  }
+
+  #watched(endpointId: string, act: (health: Health) => void): void {
+    const health = this.#places.get(endpointId)?.health;
+    if (health === undefined) return;
+    const { isOut, timesEjected } = health;
+    act(health);
+    if (health.timesEjected > timesEjected) this.#changed(endpointId, "ejected", health.timesEjected);
+    else if (isOut && !health.isOut) this.#changed(endpointId, "readmitted", health.timesEjected);
   }
 
   #outlookOf(endpointId: string, now: number): Outlook {

@@ -1,3 +1,4 @@
+import type { CallTracer } from "../../canon/tracing/call-trace.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { Loss } from "../../canon/generate/loss.ts";
@@ -30,6 +31,8 @@ export interface GatherJob {
   readonly maxAnswerBytes: number;
   /** Told how every call went. */
   readonly places: PlaceBook;
+  /** Puts calls into the request's trace. */
+  readonly callTracer?: CallTracer | null;
   /** From 0 to 1; spreads repetitions. */
   readonly random: () => number;
 }

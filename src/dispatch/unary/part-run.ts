@@ -153,7 +153,9 @@ export class PartRun {
     const { deadline, ownDialect, places, targetOf } = this.#job;
     const { id, dialect } = candidate.endpoint;
     const call = this.#part.callTo(targetOf(candidate));
-    const attempt = new UnaryAttempt(call, connection, deadline, this.#siblings);
+    const trace = this.#job.callTracer?.(candidate, connection.provider) ?? null;
+    const headers = [...call.headers, ...(trace?.headers ?? [])];
+    const attempt = new UnaryAttempt({ ...call, headers }, connection, deadline, this.#siblings);
     const startedAt = performance.now();
     this.#attempts.add(attempt);
     chance.onEnd = () => attempt.cancel();
@@ -167,6 +169,7 @@ export class PartRun {
     // The whole answer is the first that there is to see; a call that was given up for a quicker one took at least so long.
     const isTimed = failure === null || failure.kind === "abandoned";
     places.end(id, { failure, firstToken: isTimed ? duration : null, tokensPerSecond: null }, now);
+    trace?.end({ failure, status: ended.status, finish: null, usage: null });
     this.#tally.add(candidate, connection.simulated, dialect !== ownDialect, failure, ended.status, duration);
     if ("result" in ended) return { result: ended.result, bytes: ended.bytes, candidate, losses: call.losses };
     return { failure: failure ?? ended.failure };

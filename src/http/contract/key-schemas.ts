@@ -53,8 +53,15 @@ const limits = {
     budget: {
       type: ["object", "null"],
       additionalProperties: false,
-      required: ["usd", "per"],
-      properties: { usd: { type: "number", exclusiveMinimum: 0 }, per: { enum: ["hour", "day", "month"] } },
+      description: "US dollars or tokens, one of the two, for each calendar period in UTC.",
+      required: ["per"],
+      minProperties: 2,
+      maxProperties: 2,
+      properties: {
+        usd: { type: "number", exclusiveMinimum: 0 },
+        tokens: count,
+        per: { enum: ["hour", "day", "month"] },
+      },
     },
   },
 } as const;

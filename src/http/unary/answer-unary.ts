@@ -11,6 +11,8 @@ import type { Bounds } from "../bounds.ts";
 import type { InferenceCall } from "../pipeline.ts";
 import { refusedByStore } from "../recorder.ts";
 import { answerContext, targetOf } from "../translation.ts";
+import { admitToLimits } from "../limits/admission.ts";
+import { UnaryAdmissions } from "../limits/unary-admissions.ts";
 import { NodeAnswer } from "../node-answer.ts";
 import {
   idempotentCall,
@@ -39,26 +41,41 @@ export async function answerUnary(
   surface: UnarySurface,
   identity: Identity,
   request: InferenceRequest,
+  bytes: number,
   route: RouteRow,
   decision: RouteDecision,
   bounds: Bounds,
 ): Promise<ServiceError | null> {
-  const { snapshot, recorder, endpoint } = call;
+  const { runtime, snapshot, recorder, endpoint } = call;
   const idempotencyKey = readIdempotencyKey(call.incoming.headers);
   if (idempotencyKey !== null && typeof idempotencyKey !== "string") {
     return recorder.refuse(snapshot, identity, idempotencyKey);
   }
   const opened = openUnary(snapshot.decider.table, surface, request, route, decision, bounds.maxBatchSize);
   if ("code" in opened) return recorder.refuse(snapshot, identity, opened);
-  const recorded = recorder.decided(identity, request, opened.decision, bounds.deadline);
-  const unrecorded = await refusedByStore(call.runtime, recorded);
-  if (unrecorded !== null) return unrecorded;
-  recorder.dispatched();
   const idempotent =
     idempotencyKey === null
       ? null
       : idempotentCall(callerOf(identity), idempotencyKey, endpoint.operation, request.body, opened.decision);
-  return new UnaryCarrier(call, request, opened, route, bounds, idempotent, recorded).run();
+  const calls = opened.task.parts.length;
+  const admit = (): ReturnType<typeof admitToLimits> =>
+    admitToLimits(call, identity, request, opened.decision, { bytes, calls, deadline: bounds.deadline });
+  // Who joins another's work uses nothing of its own.
+  const taken = runtime.running.hasWorkFor(idempotent) ? null : admit();
+  const admission = taken instanceof Promise ? await taken : taken;
+  if (admission !== null && "code" in admission) {
+    return recorder.refuseDecided(identity, request, opened.decision, admission);
+  }
+  const admissions = new UnaryAdmissions(admission, admit);
+  try {
+    const recorded = recorder.decided(identity, request, opened.decision, bounds.deadline);
+    const unrecorded = await refusedByStore(runtime, recorded);
+    if (unrecorded !== null) return unrecorded;
+    recorder.dispatched();
+    return await new UnaryCarrier(call, request, opened, route, bounds, idempotent, recorded, admissions).run();
+  } finally {
+    admissions.close();
+  }
 }
 
 /** Holders of two tokens of one key are two callers: neither may join the other's request. */
@@ -76,6 +93,7 @@ class UnaryCarrier {
   readonly #idempotent: IdempotentCall | null;
   readonly #recorded: Promise<ServiceError | null>;
   readonly #client: NodeAnswer;
+  readonly #admissions: UnaryAdmissions;
 
   constructor(
     call: InferenceCall,
@@ -85,7 +103,9 @@ class UnaryCarrier {
     bounds: Bounds,
     idempotent: IdempotentCall | null,
     recorded: Promise<ServiceError | null>,
+    admissions: UnaryAdmissions,
   ) {
+    this.#admissions = admissions;
     this.#call = call;
     this.#request = request;
     this.#opened = opened;
@@ -148,12 +168,13 @@ class UnaryCarrier {
   }
 
   #begin(): Work<UnaryWork> {
-    const { runtime, snapshot, requestId, endpoint, incoming } = this.#call;
+    const { runtime, snapshot, requestId, endpoint, incoming, recorder } = this.#call;
     const { decision, task } = this.#opened;
     const gathering = new Gathering({
       task,
       ...arrangedPlan(runtime, decision, this.#route, this.#request, incoming.headers),
       places: runtime.places,
+      callTracer: recorder.callTracer,
       ownDialect: endpoint.surface.dialect,
       targetOf: (candidate) => targetOf(snapshot.decider.table, candidate.endpoint),
       connections: snapshot.connections,
@@ -163,7 +184,8 @@ class UnaryCarrier {
       hedgeAfter: this.#route.hedgeAfter,
       random: Math.random,
     });
-    const result = gathering.run().then((gathered): UnaryWork => {
+    const result = this.#admissions.carry(async (): Promise<UnaryWork> => {
+      const gathered = await gathering.run();
       if (gathered.ends === null) return { gathered, answer: null };
       const place = (gathered.answeredBy ?? decision.plan[0]).endpoint;
       return { gathered, answer: task.answer(gathered.ends, answerContext(this.#request, requestId, place)) };

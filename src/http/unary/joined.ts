@@ -91,6 +91,12 @@ export class RunningRequests<Result> {
     return this.#running.size;
   }
 
+  /** Whether {@link join} would begin no work for this call now. */
+  hasWorkFor(call: IdempotentCall | null): boolean {
+    const known = call === null ? undefined : this.#running.get(call.key);
+    return known !== undefined && (known.call?.asked !== call?.asked || known.call?.decided === call?.decided);
+  }
+
   /**
    * The work for a call: that of an equal call which is under way, or new work. A request with the same key that was decided otherwise, after a
    * promotion or a reload, gets work of its own.

@@ -21,6 +21,9 @@ export const NO_ANSWER = "NO_ANSWER";
 
 export const UNIQUE_VIOLATION = "23505";
 
+/** Ended by the server in favour of another transaction; the same statement may pass now. */
+export const TRY_AGAIN: readonly string[] = ["40001", "40P01"];
+
 const SENTENCES: ReadonlyMap<string, string> = new Map([
   [NO_ANSWER, "it did not answer in time; check the server and the network"],
   ["57014", "the statement took too long and was ended; look for locks and load"],

@@ -6,6 +6,7 @@ import { readLogHead } from "./evidence/log.ts";
 import { KeyFeed } from "./key-store/key-feed.ts";
 import { postgresIssuers } from "./issuers.ts";
 import { postgresKeys } from "./key-store/keys.ts";
+import { postgresLimits } from "./limits.ts";
 import { DEFAULT_LINK_BOUNDS, PostgresLink, type LinkBounds } from "./link.ts";
 import { postgresPolicies } from "./policies.ts";
 import { parsePostgresUrl } from "./settings.ts";
@@ -54,6 +55,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     policies: postgresPolicies(link),
     summary: postgresSummary(link, folder),
     issuers: postgresIssuers(link),
+    limits: postgresLimits(link),
     tend: () => evidence.tend(),
     close: () => (closing ??= close()),
   };

@@ -95,6 +95,25 @@ CREATE TRIGGER policies_count_up BEFORE UPDATE OF digest, revision ON policies
   BEGIN SELECT RAISE(ABORT, 'a revision rises by one exactly when the digest changes'); END;
 `;
 
+const LIMITS = `
+CREATE TABLE limit_counters (
+  subject TEXT NOT NULL,
+  measure TEXT NOT NULL CHECK (measure IN ('requests', 'tokens', 'micro_usd')),
+  period TEXT NOT NULL CHECK (period IN ('minute', 'hour', 'day', 'month')),
+  start INTEGER NOT NULL,
+  used INTEGER NOT NULL CHECK (used >= 0),
+  PRIMARY KEY (subject, measure, period, start)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX limit_counters_by_start ON limit_counters (start);
+CREATE TABLE limit_slots (
+  subject TEXT NOT NULL,
+  holder TEXT NOT NULL,
+  held INTEGER NOT NULL CHECK (held > 0),
+  until INTEGER NOT NULL,
+  PRIMARY KEY (subject, holder)
+) STRICT, WITHOUT ROWID;
+`;
+
 /** Both hold JSON, or nothing for keys that may not be exchanged and have no limits of their own. */
 const KEY_GRANTS = `
 ALTER TABLE keys ADD COLUMN exchange TEXT CHECK (exchange IS NULL OR json_valid(exchange));
@@ -137,6 +156,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 2, name: "evidence", sql: EVIDENCE },
   { version: 3, name: "policies", sql: POLICIES },
   { version: 4, name: "evidence log", sql: migrateToEvidenceLog },
+  { version: 5, name: "limits", sql: LIMITS },
   { version: 6, name: "key grants", sql: KEY_GRANTS },
   { version: 7, name: "issuers", sql: ISSUERS },
   { version: 8, name: "roll-ups", sql: ROLL_UPS },

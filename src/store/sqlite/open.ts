@@ -1,3 +1,4 @@
+import type { LimitStore } from "../limits.ts";
 import type { EvidenceEntry, EvidenceQuery, EvidenceStore, KeyRecord, KeyStore, PolicyStore, Store } from "../port.ts";
 import { watchIssuers, type IssuerStore } from "../issuers.ts";
 import { readEntry } from "../stored-evidence.ts";
@@ -53,6 +54,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     policies: policyStore(link),
     summary: summaryStore(link),
     issuers: issuerStore(link),
+    limits: limitStore(link),
     async close() {
       queue.close();
       try {
@@ -142,6 +144,20 @@ function issuerStore(link: WorkerLink): IssuerStore {
     watch: (listener) => watchIssuers(list, listener),
     async prune(before) {
       return (await link.request({ operation: "issuers.prune", before }, "pruned")).count;
+    },
+  };
+}
+
+function limitStore(link: WorkerLink): LimitStore {
+  return {
+    async lease(lease) {
+      return (await link.request({ operation: "limits.lease", lease }, "limits_leased")).leased;
+    },
+    async read(since, now) {
+      return (await link.request({ operation: "limits.read", since, now }, "limits")).standing;
+    },
+    async prune(before) {
+      return (await link.request({ operation: "limits.prune", before }, "pruned")).count;
     },
   };
 }

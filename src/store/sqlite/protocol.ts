@@ -1,4 +1,5 @@
 import type { DecisionFields, OutcomeFields } from "../evidence-batch.ts";
+import type { LimitLease, LimitLeased, LimitStanding } from "../limits.ts";
 import type { IssuerRecord } from "../issuers.ts";
 import type { PackedRows } from "../roll-up-pages.ts";
 import type { RollUpQuery } from "../../governance/increments.ts";
@@ -52,6 +53,9 @@ export type StoreRequest =
   | { readonly operation: "issuers.publish"; readonly record: IssuerRecord }
   | { readonly operation: "issuers.list"; readonly now: number }
   | { readonly operation: "issuers.prune"; readonly before: number }
+  | { readonly operation: "limits.lease"; readonly lease: LimitLease }
+  | { readonly operation: "limits.read"; readonly since: number; readonly now: number }
+  | { readonly operation: "limits.prune"; readonly before: number }
   | { readonly operation: "close" };
 
 /** One page of a reading: the newest `limit` entries with `after < sequence < before`. */
@@ -96,6 +100,8 @@ export type StoreReply =
   | { readonly kind: "workspaces"; readonly workspaces: readonly (string | null)[] }
   | { readonly kind: "policies"; readonly states: readonly PolicyState[] }
   | { readonly kind: "issuers"; readonly records: readonly IssuerRecord[] }
+  | { readonly kind: "limits_leased"; readonly leased: LimitLeased }
+  | { readonly kind: "limits"; readonly standing: LimitStanding }
   | { readonly kind: "pruned"; readonly count: number }
   | { readonly kind: "duplicate_key"; readonly id: string }
   | { readonly kind: "key_not_active"; readonly id: string }

@@ -5,6 +5,7 @@ import { IssuerTable } from "./tables/issuer-table.ts";
 import { LogTable } from "./tables/log-table.ts";
 import { LogWriter } from "./tables/log-writer.ts";
 import { KeyTable, type RotateResult } from "./tables/key-table.ts";
+import { LimitTable } from "./tables/limit-table.ts";
 import { PolicyTable } from "./tables/policy-table.ts";
 import { ProcessLease } from "./tables/process-lease.ts";
 import { packRows } from "../roll-up-pages.ts";
@@ -32,6 +33,7 @@ export class StoreEngine {
   readonly #policies: PolicyTable;
   readonly #rollUps: RollUpTable;
   readonly #issuers: IssuerTable;
+  readonly #limits: LimitTable;
   readonly #lease: ProcessLease;
   readonly #dataVersion: StatementSync;
   #seenDataVersion: number;
@@ -51,6 +53,7 @@ export class StoreEngine {
     this.#log = new LogTable(database, transaction, writer);
     this.#issuers = new IssuerTable(database);
     this.#policies = new PolicyTable(database, transaction);
+    this.#limits = new LimitTable(database, transaction);
     this.#dataVersion = database.prepare("PRAGMA data_version");
     this.#seenDataVersion = this.#readDataVersion();
   }
@@ -139,6 +142,12 @@ export class StoreEngine {
         return { kind: "issuers", records: this.#issuers.list(request.now) };
       case "issuers.prune":
         return { kind: "pruned", count: this.#issuers.prune(request.before) };
+      case "limits.lease":
+        return { kind: "limits_leased", leased: this.#limits.lease(request.lease) };
+      case "limits.read":
+        return { kind: "limits", standing: this.#limits.read(request.since, request.now) };
+      case "limits.prune":
+        return { kind: "pruned", count: this.#limits.prune(request.before) };
       case "close":
         try {
           this.#lease.end(now);

@@ -100,6 +100,12 @@ describe("POST /v1/keys", () => {
     ["an unknown member", { secret: CANARY }, "unknown_field", "secret"],
     ["an environment in capitals", { environment: "PROD" }, "invalid_value", "environment"],
     ["a label with spaces", { labels: ["a b"] }, "invalid_value", "labels"],
+    [
+      "an exchange without inference",
+      { scopes: ["catalogue:read"], exchange: { maximum_lifetime: 60 } },
+      "invalid_value",
+      "scopes",
+    ],
     ["an exchange without a lifetime", { exchange: {} }, "missing_field", "exchange.maximum_lifetime"],
     ["an exchange for too long", { exchange: { maximum_lifetime: 901 } }, "invalid_value", "exchange.maximum_lifetime"],
     [

@@ -122,6 +122,9 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       await store.tend();
       await store.evidence.anchor(1);
       expect(await store.summary.workspaces()).toEqual(["acme-prod"]);
+      const slots = [{ subject: "workspace:a", ceiling: 2, inUse: 1, want: 1 }];
+      await store.limits.lease({ holder: "a", now: 1, until: 2, counters: [], slots });
+      expect(await store.limits.prune(3)).toBe(1);
       await store.issuers.publish({ kid: "k", publicKey: "p", expiresAt: 1 });
       expect(await store.issuers.prune(2)).toBe(1);
       expect(await store.evidence.read({ after: 0, limit: 1 })).toHaveLength(1);
@@ -289,6 +292,33 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(left.evidence.health()).toMatchObject({ state: "ok", lost: 0, refused: 0 });
       const heads = [left.evidence.health().head?.position ?? 0, right.evidence.health().head?.position ?? 0];
       expect(Math.max(...heads)).toBe(1_200);
+    });
+
+    it("lease the same limits in any order: nobody waits in a circle, and no ceiling is passed", async () => {
+      const [left, right] = await pair();
+      const subjects = numbers(12).map((index) => `key:${index}`);
+      const shared = { measure: "tokens", window: "day", start: 0, ceiling: 500 } as const;
+      const answers = await Promise.all(
+        numbers(80).map((round) => {
+          const order = round % 2 === 0 ? subjects : subjects.toReversed();
+          const counters = order.map((subject) => ({
+            ...shared,
+            subject,
+            giveBack: 0,
+            overdraft: 0,
+            need: 1,
+            want: 1 + (round % 17),
+          }));
+          const slots = order.map((subject) => ({ subject, ceiling: 9, inUse: 0, want: 1 + (round % 5) }));
+          const lease = { holder: `holder${round % 6}`, now: 1_000, until: 30_000, counters, slots };
+          return (round % 4 < 2 ? left : right).limits.lease(lease);
+        }),
+      );
+      const granted = answers.flatMap(({ counters }) => counters.map((leased) => leased.granted));
+      const { counters, slots } = await left.limits.read(0, 1_000);
+      expect(counters.map(({ used }) => used)).toEqual(subjects.map(() => 500));
+      expect(granted.reduce((sum, amount) => sum + amount, 0)).toBe(12 * 500);
+      expect(Math.max(...slots.map(({ held }) => held))).toBe(9);
     });
 
     it("refuse a request id that the other one has", async () => {

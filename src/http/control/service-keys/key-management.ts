@@ -1,4 +1,5 @@
-import type { KeyLimits, ServiceKey } from "../../../canon/credentials/service-key.ts";
+import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
+import type { KeyLimits } from "../../../canon/workspace/limits.ts";
 
 /** What a key may be exchanged for. */
 export interface NewExchange {

@@ -1,4 +1,4 @@
-import type { KeyLimits } from "../../../canon/credentials/service-key.ts";
+import type { KeyLimits } from "../../../canon/workspace/limits.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { readTime } from "../rfc3339.ts";
@@ -72,8 +72,10 @@ function readLimits(asked: JsonObject): KeyLimits {
 
 function readBudget(asked: JsonValue | undefined): KeyLimits["budget"] {
   if (!isJsonObject(asked)) return null;
-  const { usd, per } = asked;
-  return typeof usd === "number" && (per === "hour" || per === "day" || per === "month") ? { usd, per } : null;
+  const { usd, tokens, per } = asked;
+  if (per !== "hour" && per !== "day" && per !== "month") return null;
+  if (typeof usd === "number") return { usd, per };
+  return typeof tokens === "number" ? { tokens, per } : null;
 }
 
 function readCount(value: JsonValue | undefined): number | null {

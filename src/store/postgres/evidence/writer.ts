@@ -2,7 +2,7 @@ import { GENESIS } from "../../../evidence/chain.ts";
 import type { DecisionFields, OutcomeFields } from "../../evidence-batch.ts";
 import type { EvidenceHead } from "../../evidence-log.ts";
 import type { Appended } from "../../evidence-queue.ts";
-import { StatementFailure } from "../failure.ts";
+import { StatementFailure, TRY_AGAIN } from "../failure.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
 import { readNumber, readText } from "../row.ts";
@@ -13,9 +13,6 @@ const APPEND = "SELECT head_position, head_hash, refused FROM signalbox.append_e
 
 /** Rows of one statement; at about 50 µs each it stays far below the statement's time. */
 const LARGEST_STATEMENT = 2_000;
-
-/** Ended by the server in favour of another transaction; the same statement may pass now. */
-const TRY_AGAIN: readonly string[] = ["40001", "40P01"];
 
 /** Why an item was not added: there is this very record by this process, another record, or no decision. */
 type Refusal = "same" | "other" | "orphan";

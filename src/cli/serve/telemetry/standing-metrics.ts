@@ -1,8 +1,8 @@
-import type { RoutingTable } from "../../canon/table.ts";
-import type { Connection } from "../../dispatch/connections.ts";
-import type { Runtime } from "../../http/runtime.ts";
-import type { Store } from "../../store/port.ts";
-import { Reading, type Family } from "../../telemetry/metrics/families.ts";
+import type { RoutingTable } from "../../../canon/table.ts";
+import type { Connection } from "../../../dispatch/connections.ts";
+import type { Runtime } from "../../../http/runtime.ts";
+import type { Store } from "../../../store/port.ts";
+import { Reading, type Family } from "../../../telemetry/metrics/families.ts";
 
 export interface StandingSources {
   readonly runtime: Pick<Runtime, "snapshots" | "places" | "build" | "degraded" | "accepting">;
@@ -10,6 +10,10 @@ export interface StandingSources {
   /** Keys that this process knows. */
   readonly keyCount: () => number;
   readonly version: string;
+  /** Lines of the log that no reader took in time. */
+  readonly droppedLines: () => number;
+  /** Spans that no collector got. */
+  readonly lostSpans: () => number;
 }
 
 const STATES = ["healthy", "ejected", "rate_limited", "half_open"] as const;
@@ -18,7 +22,26 @@ const MILLISECONDS = 1_000;
 
 /** How things stand now: endpoints, queues, evidence, keys, configuration. Read when somebody asks. */
 export function standingMetrics(sources: StandingSources): readonly Family[] {
-  return [...endpointMetrics(sources), ...queueMetrics(sources), ...evidenceMetrics(sources), ...stateMetrics(sources)];
+  return [
+    ...endpointMetrics(sources),
+    ...queueMetrics(sources),
+    ...evidenceMetrics(sources),
+    ...stateMetrics(sources),
+    new Reading(
+      "counter",
+      { name: "signalbox_log_lines_dropped", help: "Lines of the log that no reader took in time.", labels: [] },
+      () => [[sources.droppedLines()] as const],
+    ),
+    new Reading(
+      "counter",
+      {
+        name: "signalbox_spans_lost",
+        help: "Spans that no collector got: the queue was full, or an export failed.",
+        labels: [],
+      },
+      () => [[sources.lostSpans()] as const],
+    ),
+  ];
 }
 
 function endpointMetrics({ runtime: { places, snapshots } }: StandingSources): readonly Family[] {

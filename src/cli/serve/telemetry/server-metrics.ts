@@ -1,7 +1,7 @@
-import { formatExposition, type Exposition } from "../../telemetry/metrics/exposition.ts";
-import type { Family } from "../../telemetry/metrics/families.ts";
-import { processMetrics } from "../../telemetry/metrics/process-metrics.ts";
-import { RequestMetrics } from "../../telemetry/metrics/request-metrics.ts";
+import { formatExposition, type Exposition } from "../../../telemetry/metrics/exposition.ts";
+import type { Family } from "../../../telemetry/metrics/families.ts";
+import { processMetrics } from "../../../telemetry/metrics/process-metrics.ts";
+import { RequestMetrics } from "../../../telemetry/metrics/request-metrics.ts";
 import { standingMetrics, type StandingSources } from "./standing-metrics.ts";
 
 /** All that one server tells at `GET /metrics`. */

@@ -1,0 +1,23 @@
+/** What one key may use; `null` where nothing limits it. */
+export interface KeyLimits {
+  readonly requestsPerMinute: number | null;
+  /** Input and output together. */
+  readonly tokensPerMinute: number | null;
+  /** Requests under way at once. */
+  readonly concurrency: number | null;
+  readonly budget: Budget | null;
+}
+
+/** Money or tokens for a calendar period in UTC. */
+export type Budget =
+  | { readonly usd: number; readonly per: BudgetPeriod }
+  | { readonly tokens: number; readonly per: BudgetPeriod };
+
+export const BUDGET_PERIODS = ["hour", "day", "month"] as const;
+export type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
+
+/** What all keys of a workspace may use together. */
+export interface WorkspaceLimits extends KeyLimits {
+  /** What each key may use that has no limits of its own. */
+  readonly perKey: KeyLimits | null;
+}

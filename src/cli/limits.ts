@@ -1,0 +1,91 @@
+import { resolve } from "node:path";
+import { compileTable } from "../compile/compile-table.ts";
+import { loadConfiguration } from "../compile/load.ts";
+import { limitRows, oldestStart, type LimitRow } from "../limits/standing.ts";
+import { readArguments } from "./terminal/arguments.ts";
+import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
+import { databasePath, withStore } from "./terminal/open-store.ts";
+import { shownPath } from "./terminal/printing.ts";
+import { runCommand } from "./terminal/run.ts";
+
+const HELP = `Usage: signalbox limits [flags]
+
+Prints every limit of routes.yaml with what is used of it in the present window, per workspace and key. What servers hold in
+hand counts as used.
+
+Flags
+  --workspace W     Only this workspace.
+  --json            One JSON object a line; money in millionths of a US dollar, times in milliseconds since the epoch.
+  --config FILE     routes.yaml with the limits. Default: routes.yaml.
+  --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
+                    else .signalbox/signalbox.db.
+
+Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
+`;
+
+const FLAGS = {
+  help: { type: "boolean", short: "h" },
+  json: { type: "boolean" },
+  workspace: { type: "string" },
+  config: { type: "string", default: "routes.yaml" },
+  database: { type: "string" },
+} as const;
+
+/** `signalbox limits`; gives the exit code. */
+export function limits(argv: readonly string[], io: CommandIo): Promise<number> {
+  return runCommand("limits", io, async () => {
+    const { values, positionals } = readArguments(argv, FLAGS);
+    if (values.help === true) {
+      io.stdout(HELP);
+      return EXIT.ok;
+    }
+    if (positionals.length > 0) throw new UsageError("takes flags only");
+    const rows = await readRows(io, values);
+    if (values.json === true) for (const row of rows) io.stdout(`${JSON.stringify(row)}\n`);
+    else if (rows.length === 0) io.stdout("no limits\n");
+    else for (const row of rows) io.stdout(`${formatRow(row)}\n`);
+    return EXIT.ok;
+  });
+}
+
+interface Wanted {
+  readonly config: string;
+  readonly workspace?: string | undefined;
+  readonly database?: string | undefined;
+}
+
+async function readRows(io: CommandIo, wanted: Wanted): Promise<readonly LimitRow[]> {
+  const path = resolve(io.cwd, wanted.config);
+  const files = await loadConfiguration(path, shownPath(io.cwd, path));
+  const { table } = compileTable(files.routes);
+  if (table === null) throw new CommandError(`${files.routes.path} has errors; signalbox check says which`);
+  const workspaces = Object.values(table.workspaces).filter(
+    ({ id }) => wanted.workspace === undefined || id === wanted.workspace,
+  );
+  if (wanted.workspace !== undefined && workspaces.length === 0) {
+    throw new CommandError("--workspace: routes.yaml has no workspace of that name");
+  }
+  return withStore(databasePath(wanted.database, io), false, async (store) => {
+    const now = Date.now();
+    const keys = await store.keys.list();
+    const live = keys.filter(({ status, expiresAt }) => status === "active" && expiresAt > now);
+    return limitRows(workspaces, live, await store.limits.read(oldestStart(now), now), now);
+  });
+}
+
+/** One limit on one line. */
+function formatRow({ workspace, key, measure, window, used, limit, resetsAt }: LimitRow): string {
+  const fields = [
+    workspace,
+    key ?? "-",
+    window === null ? measure : `${measure === "micro_usd" ? "usd" : measure}/${window}`,
+    measure === "micro_usd" ? `${dollars(used)} of ${dollars(limit)}` : `${used} of ${limit}`,
+    `${Math.floor((used / limit) * 100)} %`,
+    resetsAt === null ? "-" : `until ${new Date(resetsAt).toISOString().replace(".000Z", "Z")}`,
+  ];
+  return fields.join("  ");
+}
+
+function dollars(micro: number): string {
+  return String(micro / 1_000_000);
+}

@@ -1,0 +1,110 @@
+import type { EndpointRow, ModelRow, WorkspaceRow } from "../../canon/table.ts";
+import type { Budget, KeyLimits } from "../../canon/workspace/limits.ts";
+import { largestOutput } from "../../limits/estimate.ts";
+import { quote } from "../authored/literal-secrets.ts";
+import type { Path } from "../authored/tree.ts";
+import type { ResolvedRoute } from "../resolve/routes.ts";
+import type { Scene } from "../scene.ts";
+
+type Routes = ReadonlyMap<string, ResolvedRoute>;
+
+/** A workspace's ceilings, and those of its keys, against each other and against what one request on its routes may use. */
+export function checkLimits(scene: Scene, workspace: WorkspaceRow, routes: Routes): void {
+  const path = ["workspaces", workspace.id, "limits"];
+  const { perKey } = workspace.limits;
+  const where = `workspace ${quote(workspace.id)}`;
+  checkCeilings(scene, workspace, workspace.limits, where, path, routes);
+  if (perKey !== null) {
+    checkCeilings(scene, workspace, perKey, `each key of ${where}`, [...path, "per_key"], routes);
+  }
+}
+
+function checkCeilings(
+  scene: Scene,
+  workspace: WorkspaceRow,
+  limits: KeyLimits,
+  where: string,
+  path: Path,
+  routes: Routes,
+): void {
+  const { requestsPerMinute: requests, tokensPerMinute: tokens, budget } = limits;
+  if (requests !== null && tokens !== null && tokens < requests) {
+    const message = `${where} may use fewer tokens (${tokens}) than requests (${requests}) a minute`;
+    scene.report.value("LIMITS_IMPLAUSIBLE", [...path, "tokens_per_minute"], message, "raise tokens_per_minute");
+  }
+  for (const id of workspace.approve.routes) {
+    const route = routes.get(id);
+    if (route === undefined) continue;
+    const usable = usableEndpoints(workspace, route);
+    if (tokens !== null)
+      checkOneRequest(scene, where, tokens, "tokens_per_minute", [...path, "tokens_per_minute"], id, usable);
+    if (budget !== null) checkBudget(scene, where, budget, path, id, usable);
+  }
+}
+
+/** Endpoints of the route that the workspace approves: only they can ever cost it anything. */
+function usableEndpoints({ approve }: WorkspaceRow, route: ResolvedRoute): readonly EndpointRow[] {
+  return [route.primary, ...route.fallbacks.map(({ endpoint }) => endpoint)]
+    .map(({ row }) => row)
+    .filter(({ provider, region }) => approve.providers.includes(provider) && approve.regions.includes(region));
+}
+
+function checkBudget(
+  scene: Scene,
+  where: string,
+  budget: Budget,
+  path: Path,
+  route: string,
+  usable: readonly EndpointRow[],
+): void {
+  if ("tokens" in budget) {
+    checkOneRequest(scene, where, budget.tokens, "budget.tokens", [...path, "budget", "tokens"], route, usable);
+    return;
+  }
+  const unpriced = usable.filter(({ price }) => price === null);
+  if (unpriced.length > 0) {
+    scene.report.value(
+      "BUDGET_UNPRICED",
+      [...path, "budget"],
+      `the budget of ${where} cannot count route ${quote(route)}: no price for ${unpriced.map(({ id }) => quote(id)).join(", ")}`,
+      "add the price",
+    );
+  }
+  for (const endpoint of usable) {
+    const output = mostOutput(scene.normalised.models.get(endpoint.model));
+    if (endpoint.price === null || output === null) continue;
+    const cost = (output * endpoint.price.output) / 1_000_000 + endpoint.price.request;
+    if (cost <= budget.usd) continue;
+    scene.report.value(
+      "LIMITS_IMPLAUSIBLE",
+      [...path, "budget"],
+      `${where} may spend ${budget.usd} USD, but a single request on route ${quote(route)} that names no limit of its own reserves up to ${Number(cost.toFixed(6))} USD for the output of ${quote(endpoint.id)}`,
+      "raise the budget, or lower the model's max_output_tokens",
+    );
+  }
+}
+
+function checkOneRequest(
+  scene: Scene,
+  where: string,
+  tokens: number,
+  member: string,
+  path: Path,
+  route: string,
+  usable: readonly EndpointRow[],
+): void {
+  const most = Math.max(0, ...usable.map(({ model }) => mostOutput(scene.normalised.models.get(model)) ?? 0));
+  if (most <= tokens) return;
+  scene.report.value(
+    "LIMITS_IMPLAUSIBLE",
+    path,
+    `${where} may use ${tokens} tokens, but a single request on route ${quote(route)} that names no limit of its own reserves ${most} for its output`,
+    `raise ${member}, or lower the model's max_output_tokens`,
+  );
+}
+
+/** What a request reserves for its output that names no limit; `null` for models that make none. */
+function mostOutput(model: ModelRow | undefined): number | null {
+  if (model === undefined || !model.operations.includes("generate")) return null;
+  return largestOutput(model);
+}

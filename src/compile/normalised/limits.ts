@@ -1,0 +1,24 @@
+import type { Budget, KeyLimits, WorkspaceLimits } from "../../canon/workspace/limits.ts";
+import type { AuthoredKeyLimits, AuthoredLimits } from "../authored/routes-file.ts";
+
+/** The ceilings of a workspace; `null` for each that the file does not set. */
+export function normaliseLimits(limits: AuthoredLimits | undefined): WorkspaceLimits {
+  return {
+    ...keyLimits(limits ?? {}),
+    perKey: limits?.per_key === undefined ? null : keyLimits(limits.per_key),
+  };
+}
+
+function keyLimits(limits: AuthoredKeyLimits): KeyLimits {
+  return {
+    requestsPerMinute: limits.requests_per_minute ?? null,
+    tokensPerMinute: limits.tokens_per_minute ?? null,
+    concurrency: limits.concurrency ?? null,
+    budget: limits.budget === undefined ? null : budgetOf(limits.budget),
+  };
+}
+
+/** The schema sees to it that a budget has exactly one of both. */
+function budgetOf({ usd, tokens, per }: NonNullable<AuthoredKeyLimits["budget"]>): Budget {
+  return usd === undefined ? { tokens: tokens ?? 0, per } : { usd, per };
+}

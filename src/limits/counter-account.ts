@@ -1,0 +1,115 @@
+import type { CounterLease, CounterLeased } from "../store/limits.ts";
+import { windowEnd, windowStart, type LimitMeasure, type LimitWindow } from "./windows.ts";
+
+/**
+ * The part of a ceiling that one process may hold without having used it. What a process that dies held is lost until the window ends, so the part
+ * is smaller for longer windows.
+ */
+const SHARES: Readonly<Record<LimitWindow, number>> = { minute: 16, hour: 64, day: 256, month: 1_024 };
+
+/** Refills that follow each other faster ask for twice as much, slower ones for half. Milliseconds. */
+const BRISK = 1_000;
+const LEAST_FACTOR = 4;
+const LARGEST_FACTOR = 4_096;
+
+/** What another process gave back is seen after this long at the latest. Milliseconds. */
+export const TOLD_FOR = 250;
+
+/** What one process holds of one counter. Every figure is a whole number. */
+export class CounterAccount {
+  readonly subject: string;
+  readonly measure: LimitMeasure;
+  readonly window: LimitWindow;
+  ceiling: number;
+  start = 0;
+  end = 0;
+  /** Leased and not reserved. */
+  available = 0;
+  /** To be given back with the next call. */
+  returning = 0;
+  /** What the store said last, in this window. */
+  used = 0;
+  toldAt = Number.NEGATIVE_INFINITY;
+  touchedAt = 0;
+  /** Reservations that are not settled. */
+  open = 0;
+  #factor = LEAST_FACTOR;
+  #refilledAt = Number.NEGATIVE_INFINITY;
+
+  constructor(subject: string, measure: LimitMeasure, window: LimitWindow, ceiling: number) {
+    this.subject = subject;
+    this.measure = measure;
+    this.window = window;
+    this.ceiling = ceiling;
+  }
+
+  /** Brings the account into the window of the moment. What was left of another window is gone. */
+  roll(now: number): void {
+    if (now >= this.start && now < this.end) return;
+    this.start = windowStart(this.window, now);
+    this.end = windowEnd(this.window, this.start);
+    this.available = 0;
+    this.returning = 0;
+    this.used = 0;
+    this.toldAt = Number.NEGATIVE_INFINITY;
+  }
+
+  holds(at: number): boolean {
+    return at >= this.start && at < this.end;
+  }
+
+  /** What was leased under another ceiling is given back first: the new one holds at once. */
+  setCeiling(ceiling: number): void {
+    if (ceiling === this.ceiling) return;
+    this.ceiling = ceiling;
+    this.returning += this.available;
+    this.available = 0;
+    this.toldAt = Number.NEGATIVE_INFINITY;
+  }
+
+  take(amount: number): void {
+    this.available -= amount;
+    this.open += 1;
+  }
+
+  /** As last heard, the counter has no room for as much. */
+  isKnownFull(amount: number, now: number): boolean {
+    return now - this.toldAt < TOLD_FOR && this.used - this.returning + amount - this.available > this.ceiling;
+  }
+
+  /** As far as this process knows; at least 0. */
+  get remaining(): number {
+    return Math.max(0, this.ceiling - this.used + this.available + this.returning);
+  }
+
+  get keep(): number {
+    return Math.floor(this.ceiling / SHARES[this.window]);
+  }
+
+  /** Takes out what is to be given back: what is more than a fair share, or everything where nobody has asked for a while. */
+  takeReturns(isIdle: boolean): number {
+    const excess = isIdle ? this.available : Math.max(0, this.available - this.keep);
+    const amount = this.returning + excess;
+    this.available -= excess;
+    this.returning = 0;
+    return amount;
+  }
+
+  /** How much to ask for. @param lack what waiting requests need beyond what is at hand. @param amount of one of them. */
+  wanted(lack: number, amount: number, now: number): number {
+    const brisk = now - this.#refilledAt < BRISK;
+    this.#factor = brisk ? Math.min(this.#factor * 2, LARGEST_FACTOR) : Math.max(this.#factor / 2, LEAST_FACTOR);
+    this.#refilledAt = now;
+    return Math.max(lack, Math.min(this.keep, this.#factor * amount));
+  }
+
+  /** An answer for a window that is over means nothing. */
+  told(asked: CounterLease, { used, granted }: CounterLeased, now: number): void {
+    if (asked.start !== this.start) return;
+    this.used = used;
+    this.toldAt = now;
+    // The ceiling may have changed meanwhile: then this too goes back before anything is taken of it.
+    if (asked.ceiling === this.ceiling) this.available += granted;
+    else this.returning += granted;
+  }
+}

@@ -1,0 +1,153 @@
+import type { Capability } from "../canon/capability.ts";
+import type { RequestEdits } from "../canon/decision.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import type { Operation } from "../canon/operation.ts";
+import type { EndpointRow, ModelRow, Price } from "../canon/table.ts";
+import type { Amounts } from "./meters.ts";
+
+/** What the most that a request may use is made from. */
+export interface EstimatedRequest {
+  readonly operation: Operation;
+  /** In the caller's protocol. */
+  readonly body: JsonObject;
+  /** Size of the body as it arrived. */
+  readonly bytes: number;
+  readonly needs: readonly Capability[];
+  readonly edits: RequestEdits;
+  /** Calls that the request is cut into; at least 1. */
+  readonly calls: number;
+}
+
+export interface EstimatedPlace {
+  readonly endpoint: EndpointRow;
+  readonly model: ModelRow | undefined;
+}
+
+export interface Estimate {
+  readonly amounts: Amounts;
+  /** Tokens; the largest over all places. */
+  readonly input: number;
+  readonly output: number;
+  /** Counts requests and nothing else: nothing is generated or read by a model. */
+  readonly requestsOnly: boolean;
+}
+
+/** Tokens of a picture, more than the protocols' tables say for the largest ones. */
+const PICTURE = 16_384;
+
+/** Tokens of a document, recording or film that the body only names. */
+const DOCUMENT = 131_072;
+
+/** Tokens that providers add of their own: frames of messages, and instructions for tools. */
+const FRAME = 64;
+const TOOL_FRAME = 1_024;
+
+/** Tokens of output where neither the request nor the model's row has a limit. */
+const UNKNOWN_OUTPUT = 16_384;
+
+const NOTHING_READ = { requests: 1, tokens: 0, microUsd: 0 };
+
+/**
+ * The most that a request may use, wherever it goes: never too little as far as the request and the table tell. A token is at least one byte of
+ * the body; of what has no bytes there (pictures by address, documents) an allowance is added. Where there is a context window, no more than that can be read.
+ */
+export function estimateRequest(request: EstimatedRequest, places: readonly EstimatedPlace[]): Estimate {
+  if (request.operation === "messages.count_tokens") {
+    return { amounts: NOTHING_READ, input: 0, output: 0, requestsOnly: true };
+  }
+  const generates = OUTPUTS.has(request.operation);
+  const bound = inputBound(request);
+  const asked = generates ? askedOutput(request) : 0;
+  const choices = generates ? choicesOf(request.body) : 0;
+  let tokens = 0;
+  let microUsd = 0;
+  let [input, output] = [0, 0];
+  for (const { endpoint, model } of places) {
+    const read = generates ? Math.min(bound, model?.contextWindow ?? bound) : bound;
+    const made = choices * Math.min(asked ?? Number.MAX_SAFE_INTEGER, largestOutput(model));
+    tokens = Math.max(tokens, read + made);
+    microUsd = Math.max(microUsd, costOf(endpoint.price, read, made, request.calls));
+    input = Math.max(input, read);
+    output = Math.max(output, made);
+  }
+  return { amounts: { requests: 1, tokens, microUsd }, input, output, requestsOnly: false };
+}
+
+/** The most that a model makes, tokens, for a request that names no limit; an allowance where its row does not tell. */
+export function largestOutput(model: ModelRow | undefined): number {
+  const told = model?.maxOutputTokens ?? model?.contextWindow;
+  return told ?? Math.max(UNKNOWN_OUTPUT, model?.defaultMaxOutputTokens ?? 0);
+}
+
+/** Millionths of a US dollar, rounded up; nothing for an endpoint without a price. */
+export function costOf(price: Price | null, input: number, output: number, calls: number): number {
+  if (price === null) return 0;
+  // Dollars per million tokens are millionths of a dollar per token.
+  const exact = input * price.input + output * price.output + calls * price.request * 1_000_000;
+  return Math.ceil(Number(exact.toFixed(6)));
+}
+
+const OUTPUTS: ReadonlySet<Operation> = new Set(["chat.completions", "completions", "responses", "messages"]);
+
+function inputBound({ operation, body, bytes, needs }: EstimatedRequest): number {
+  const frame = FRAME + (body["tools"] === undefined ? 0 : TOOL_FRAME);
+  const media = needs.some((capability) => MEDIA.has(capability)) ? mediaAllowance(body, 0) : 0;
+  return bytes + frame + media + repeatedQuery(operation, body);
+}
+
+/** Reranking reads the query once with every document. */
+function repeatedQuery(operation: Operation, { query, documents }: JsonObject): number {
+  if (operation !== "rerank" || typeof query !== "string" || !Array.isArray(documents)) return 0;
+  return Buffer.byteLength(query) * documents.length;
+}
+
+/** Types of parts, over all protocols of products, whose tokens their bytes do not tell. */
+const PICTURES: ReadonlySet<string> = new Set(["image", "image_url", "input_image"]);
+const DOCUMENTS: ReadonlySet<string> = new Set([
+  "document",
+  "file",
+  "input_file",
+  "input_audio",
+  "audio",
+  "video",
+  "video_url",
+]);
+
+const MEDIA: ReadonlySet<Capability> = new Set(["image_input", "audio_input", "video_input", "file_input"]);
+
+const DEEPEST = 12;
+
+function mediaAllowance(value: JsonValue | undefined, depth: number): number {
+  if (depth > DEEPEST) return 0;
+  let sum = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) sum += mediaAllowance(item, depth + 1);
+  } else if (isJsonObject(value)) {
+    sum += allowanceOf(value["type"]);
+    for (const name in value) sum += mediaAllowance(value[name], depth + 1);
+  }
+  return sum;
+}
+
+function allowanceOf(type: JsonValue | undefined): number {
+  if (typeof type !== "string") return 0;
+  if (PICTURES.has(type)) return PICTURE;
+  return DOCUMENTS.has(type) ? DOCUMENT : 0;
+}
+
+/** The most that the request asks for, in whatever member its protocol has; `null` where it does not say. */
+function askedOutput({ body, edits }: EstimatedRequest): number | null {
+  let asked = Number.NEGATIVE_INFINITY;
+  for (const name of ["max_completion_tokens", "max_tokens", "max_output_tokens"]) {
+    const value = body[name];
+    if (typeof value === "number" && Number.isFinite(value)) asked = Math.max(asked, Math.ceil(value));
+  }
+  const own = asked > 0 ? asked : null;
+  if (edits.maxOutputTokens === null) return own;
+  return own === null ? edits.maxOutputTokens : Math.min(own, edits.maxOutputTokens);
+}
+
+function choicesOf({ n, best_of: bestOf }: JsonObject): number {
+  const many = [n, bestOf].map((value) => (typeof value === "number" && Number.isFinite(value) ? Math.ceil(value) : 1));
+  return Math.max(1, ...many);
+}

@@ -1,0 +1,259 @@
+import type { KeyLimits } from "../canon/workspace/limits.ts";
+import type { LimitStore } from "../store/limits.ts";
+import { Accounts } from "./accounts.ts";
+import { composeLease } from "./compose-lease.ts";
+import { amountOf, type Amounts, type Meters } from "./meters.ts";
+import { refusalBy, type LimitRefusal } from "./refusal.ts";
+
+/** Whose limits hold for a request. */
+export interface LimitedSubject {
+  readonly kind: "workspace" | "key";
+  readonly id: string;
+  readonly limits: KeyLimits;
+}
+
+/** What is taken for one request. End it once, by {@link Ledger.settle} or {@link Ledger.release}. */
+export interface Reservation {
+  readonly meters: readonly Meters[];
+  readonly amounts: Amounts;
+  /** Use counts in the windows of this moment, whenever it is settled. */
+  readonly at: number;
+  ended: boolean;
+}
+
+export interface LedgerOptions {
+  readonly store: LimitStore;
+  /** Random id of this process among those that share the store. */
+  readonly holder: string;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Longest wait of a request for the store, milliseconds. */
+  readonly maxWait?: number;
+}
+
+interface Waiter {
+  readonly meters: readonly Meters[];
+  readonly amounts: Amounts;
+  readonly resolve: (result: Reservation | LimitRefusal) => void;
+  readonly timer: ReturnType<typeof setTimeout>;
+}
+
+interface Debt {
+  readonly resolve: () => void;
+}
+
+const MAX_WAIT = 1_000;
+
+/** Longest time after which what one process holds too much of goes back. Milliseconds. */
+const RETURN_DELAY = 20;
+
+/**
+ * What this process may still use of each limit without asking, and the asking: one call of the store at a time, for everything that
+ * is wanted meanwhile. Reserve before a request is sent, settle when it has ended.
+ */
+export class Ledger {
+  readonly #store: LimitStore;
+  readonly #holder: string;
+  readonly #now: () => number;
+  readonly #maxWait: number;
+  readonly #accounts = new Accounts();
+  #waiters: Waiter[] = [];
+  #debtors: Debt[] = [];
+  #flight: Promise<void> | null = null;
+  #flyingSince = Number.POSITIVE_INFINITY;
+  #returning: ReturnType<typeof setTimeout> | null = null;
+  #failing = false;
+  #closed = false;
+
+  constructor({ store, holder, now, maxWait }: LedgerOptions) {
+    this.#store = store;
+    this.#holder = holder;
+    this.#now = now;
+    this.#maxWait = maxWait ?? MAX_WAIT;
+  }
+
+  /** The clock whose windows count, milliseconds since the epoch. */
+  now(): number {
+    return this.#now();
+  }
+
+  /** `unavailable`: the newest call of the store failed or is late; requests with limits are refused. */
+  get state(): "ok" | "unavailable" {
+    return this.#failing || this.#isLate() ? "unavailable" : "ok";
+  }
+
+  /**
+   * Takes what a request may use. At once where enough is at hand; else after one call of the store. `null` where nothing limits it.
+   *
+   * @param wait longest wait, milliseconds.
+   */
+  reserve(
+    subjects: readonly LimitedSubject[],
+    amounts: Amounts,
+    wait: number,
+  ): Reservation | LimitRefusal | null | Promise<Reservation | LimitRefusal> {
+    const now = this.#now();
+    const meters: Meters[] = [];
+    for (const subject of subjects) {
+      const one = this.#accounts.metersOf(subject, now);
+      if (one.counters.length > 0 || one.slots !== null) meters.push(one);
+    }
+    if (meters.length === 0) return null;
+    const decided = this.#tryTake(meters, amounts, now) ?? refusalBy(meters, amounts, now, "known");
+    if (decided !== null) return decided;
+    if (this.#closed || this.#isLate()) return refusalBy(meters, amounts, now, "unavailable");
+    return new Promise((resolve) => {
+      const give = (): void => {
+        this.#waiters = this.#waiters.filter((one) => one !== waiter);
+        resolve(refusalBy(meters, amounts, this.#now(), "unavailable"));
+      };
+      const timer = setTimeout(give, Math.max(0, Math.min(wait, this.#maxWait)));
+      const waiter: Waiter = { meters, amounts, resolve, timer };
+      this.#waiters.push(waiter);
+      void this.#ask();
+    });
+  }
+
+  /**
+   * Ends a reservation with what was used. What was reserved and not used can be used again at once; what was used beyond is an overdraft, which
+   * counts whatever the ceiling. Resolves when it is on disk: at once where there is none. Never rejects.
+   */
+  settle(reservation: Reservation, used: Amounts): Promise<void> | null {
+    if (reservation.ended) return null;
+    reservation.ended = true;
+    let owes = false;
+    for (const { counters, slots } of reservation.meters) {
+      slots?.leave();
+      for (const counter of counters) {
+        const beyond = this.#accounts.settle(
+          counter,
+          amountOf(reservation.amounts, counter.measure),
+          amountOf(used, counter.measure),
+          reservation.at,
+        );
+        if (beyond) owes = true;
+        else if (counter.available > counter.keep) this.#returnSoon();
+      }
+    }
+    if (!owes) return null;
+    const durable = new Promise<void>((resolve) => {
+      this.#debtors.push({ resolve });
+    });
+    void this.#ask();
+    return durable;
+  }
+
+  /** Ends a reservation as if it had not been: nothing was sent to anybody. */
+  release(reservation: Reservation): void {
+    void this.settle(reservation, NOTHING);
+  }
+
+  /** Gives back what has not been asked for lately, renews what is held. Call it about every second. */
+  async sweep(): Promise<void> {
+    await this.#flight;
+    await this.#ask("sweep");
+  }
+
+  /** Refuses from now on, and gives back what is left. Requests under way may still settle before it resolves, not after. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    if (this.#returning !== null) clearTimeout(this.#returning);
+    while (this.#flight !== null) await this.#flight;
+    await this.#ask("close");
+  }
+
+  #tryTake(meters: readonly Meters[], amounts: Amounts, now: number): Reservation | null {
+    for (const { counters, slots } of meters) {
+      for (const counter of counters) {
+        counter.roll(now);
+        if (counter.available < amountOf(amounts, counter.measure)) return null;
+      }
+      if (slots !== null && slots.free(now) < 1) return null;
+    }
+    for (const { counters, slots } of meters) {
+      for (const counter of counters) counter.take(amountOf(amounts, counter.measure));
+      slots?.take();
+    }
+    return { meters, amounts, at: now, ended: false };
+  }
+
+  #isLate(): boolean {
+    return this.#flight !== null && performance.now() - this.#flyingSince > this.#maxWait;
+  }
+
+  #returnSoon(): void {
+    if (this.#returning !== null || this.#closed) return;
+    this.#returning = setTimeout(() => {
+      this.#returning = null;
+      void this.#ask("return");
+    }, RETURN_DELAY);
+    this.#returning.unref();
+  }
+
+  /** One call for all that is wanted now; what is wanted meanwhile goes with the next. */
+  #ask(why: "request" | "return" | "sweep" | "close" = "request"): Promise<void> | null {
+    if (this.#flight !== null) return this.#flight;
+    const now = this.#now();
+    this.#serve(now, false);
+    const composed = composeLease(this.#accounts, this.#waiters, this.#holder, now, why);
+    const debtors = this.#debtors;
+    this.#debtors = [];
+    if (composed === null) {
+      for (const { resolve } of debtors) resolve();
+      return null;
+    }
+    this.#flyingSince = performance.now();
+    this.#flight = this.#store.lease(composed.lease).then(
+      (leased) => {
+        this.#failing = false;
+        composed.told(leased, this.#now());
+        for (const { resolve } of debtors) resolve();
+        this.#land(true);
+      },
+      () => {
+        this.#failing = true;
+        composed.failed();
+        this.#debtors = [...debtors, ...this.#debtors];
+        this.#refuseAll();
+        this.#land(false);
+      },
+    );
+    return this.#flight;
+  }
+
+  #land(answered: boolean): void {
+    this.#flight = null;
+    this.#serve(this.#now(), answered);
+    // After a failure the sweep asks again, or the next request: not a loop.
+    if (answered && (this.#waiters.length > 0 || this.#debtors.length > 0)) void this.#ask();
+  }
+
+  /** First come, first served. @param answered the store has just said what there is. */
+  #serve(now: number, answered: boolean): void {
+    const waiters = this.#waiters;
+    if (waiters.length === 0) return;
+    this.#waiters = [];
+    for (const waiter of waiters) {
+      const result =
+        this.#tryTake(waiter.meters, waiter.amounts, now) ??
+        (answered ? refusalBy(waiter.meters, waiter.amounts, now, "known") : null);
+      if (result === null) this.#waiters.push(waiter);
+      else {
+        clearTimeout(waiter.timer);
+        waiter.resolve(result);
+      }
+    }
+  }
+
+  #refuseAll(): void {
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const { meters, amounts, resolve, timer } of waiters) {
+      clearTimeout(timer);
+      resolve(refusalBy(meters, amounts, this.#now(), "unavailable"));
+    }
+  }
+}
+
+const NOTHING: Amounts = { requests: 0, tokens: 0, microUsd: 0 };

@@ -1,0 +1,67 @@
+import type { KeyLimits, WorkspaceLimits } from "../canon/workspace/limits.ts";
+import type { LimitStanding } from "../store/limits.ts";
+import { counterLimits } from "./meters.ts";
+import { windowEnd, windowStart, type LimitMeasure, type LimitWindow } from "./windows.ts";
+
+/** One limit and what is used of it now. */
+export interface LimitRow {
+  readonly workspace: string;
+  /** Public id; `null` for the limits of the workspace. */
+  readonly key: string | null;
+  readonly measure: LimitMeasure | "concurrency";
+  /** `null` for concurrency. */
+  readonly window: LimitWindow | null;
+  /** With what processes hold and have not used yet. Money in millionths of a US dollar. */
+  readonly used: number;
+  readonly limit: number;
+  /** Milliseconds since the epoch; `null` for concurrency. */
+  readonly resetsAt: number | null;
+}
+
+export interface LimitedKey {
+  readonly id: string;
+  readonly workspace: string;
+  /** The key's own; those of its workspace's `per_key` where it has none. */
+  readonly limits?: KeyLimits | null;
+}
+
+/** When the longest window that holds the moment began: all that {@link limitRows} needs started then or later. */
+export function oldestStart(now: number): number {
+  return windowStart("month", now);
+}
+
+/** Every limit of the workspaces and of their keys, in the order given, with what is used of it in the window of the moment. */
+export function limitRows(
+  workspaces: readonly { readonly id: string; readonly limits: WorkspaceLimits }[],
+  keys: readonly LimitedKey[],
+  standing: LimitStanding,
+  now: number,
+): readonly LimitRow[] {
+  const used = new Map(
+    standing.counters.map(({ subject, measure, window, start, used: count }) => [
+      `${subject} ${measure} ${window} ${start}`,
+      count,
+    ]),
+  );
+  const held = new Map(standing.slots.map(({ subject, held: count }) => [subject, count]));
+  const rowsOf = (workspace: string, key: string | null, limits: KeyLimits): readonly LimitRow[] => {
+    const subject = key === null ? `workspace:${workspace}` : `key:${key}`;
+    const counters = counterLimits(limits).map(({ measure, window, ceiling }): LimitRow => {
+      const start = windowStart(window, now);
+      const count = used.get(`${subject} ${measure} ${window} ${start}`) ?? 0;
+      return { workspace, key, measure, window, used: count, limit: ceiling, resetsAt: windowEnd(window, start) };
+    });
+    if (limits.concurrency === null) return counters;
+    const places = { measure: "concurrency", window: null, limit: limits.concurrency, resetsAt: null } as const;
+    return [...counters, { workspace, key, ...places, used: held.get(subject) ?? 0 }];
+  };
+  return workspaces.flatMap(({ id, limits }) => [
+    ...rowsOf(id, null, limits),
+    ...keys
+      .filter(({ workspace }) => workspace === id)
+      .flatMap((key) => {
+        const own = key.limits ?? limits.perKey;
+        return own === null ? [] : rowsOf(id, key.id, own);
+      }),
+  ]);
+}

@@ -1,0 +1,109 @@
+import type { LimitMeasure, LimitWindow } from "../limits/windows.ts";
+
+/** One figure that rises: who, what, and in which period. */
+export interface LimitCounter {
+  /** `workspace:<id>` or `key:<public id>`. */
+  readonly subject: string;
+  readonly measure: LimitMeasure;
+  readonly window: LimitWindow;
+  /** First moment of the window, milliseconds since the epoch (`limits/windows.ts`). */
+  readonly start: number;
+}
+
+/**
+ * What one process wants of one counter, carried out in this order: `giveBack` is taken off what is used (never below 0), `overdraft` is
+ * added whatever the ceiling, then `want` is added as far as it fits under the ceiling, and nothing of it where not even `need` fits. All
+ * are whole numbers from 0 to 2^53 - 1.
+ */
+export interface CounterLease extends LimitCounter {
+  readonly ceiling: number;
+  readonly giveBack: number;
+  readonly overdraft: number;
+  /** 0: nothing is wanted. */
+  readonly need: number;
+  /** At least `need`. */
+  readonly want: number;
+}
+
+export interface CounterLeased {
+  /** What is used after all of it, with what was granted and what other processes hold. */
+  readonly used: number;
+  /** 0, or `need` to `want`. */
+  readonly granted: number;
+}
+
+/**
+ * What one process wants of the places for requests under way of one subject. It holds afterwards as many as it wants and the others leave, and
+ * never fewer than are in use. The same call takes, renews and gives back.
+ */
+export interface SlotLease {
+  readonly subject: string;
+  readonly ceiling: number;
+  /** Requests under way in the asking process: these are held whatever the ceiling. */
+  readonly inUse: number;
+  /** At least `inUse`; 0 gives everything back. */
+  readonly want: number;
+}
+
+export interface SlotsLeased {
+  /** What the asking process holds now, until the lease ends. */
+  readonly held: number;
+  /** What other processes hold, those not counted whose lease is over. */
+  readonly others: number;
+}
+
+export interface LimitLease {
+  /** A random id of the asking process; another one after a restart. */
+  readonly holder: string;
+  /**
+   * The asking process's clock, milliseconds since the epoch: leases of slots that ended before are over. Replicas must agree on the time to
+   * within some seconds, a small part of a lease. Counters need no clock: their windows are named.
+   */
+  readonly now: number;
+  /** When the leases of slots given here end. */
+  readonly until: number;
+  /** Each counter at most once. */
+  readonly counters: readonly CounterLease[];
+  /** Each subject at most once. */
+  readonly slots: readonly SlotLease[];
+}
+
+/** In the order of the lease. */
+export interface LimitLeased {
+  readonly counters: readonly CounterLeased[];
+  readonly slots: readonly SlotsLeased[];
+}
+
+/** A counter as it stands. */
+export interface LimitUse extends LimitCounter {
+  /** With what processes hold and have not used yet. */
+  readonly used: number;
+}
+
+export interface SlotUse {
+  readonly subject: string;
+  readonly held: number;
+}
+
+export interface LimitStanding {
+  readonly counters: readonly LimitUse[];
+  readonly slots: readonly SlotUse[];
+}
+
+/**
+ * What is used of limits, over all processes. What was granted counts as used at once: a process that dies with it has used it. Nothing
+ * here knows the ceilings for longer than a call: they stand in routes.yaml and on keys.
+ */
+export interface LimitStore {
+  /**
+   * All of it in one transaction, durable when it resolves. Counters are independent of each other: what one does not grant keeps no other
+   * from granting.
+   *
+   * @throws {StoreUnavailableError} it may have been done nevertheless, so what was to be given back must not be given back again.
+   */
+  lease(lease: LimitLease): Promise<LimitLeased>;
+  /** Counters whose window started at one of these moments or later, by subject, and the slots held at `now`. @param now milliseconds since the epoch. */
+  read(since: number, now: number): Promise<LimitStanding>;
+  /** Forgets counters whose window started before the moment, and slots whose lease ended before it. Gives how many. */
+  prune(before: number): Promise<number>;
+}

@@ -1,0 +1,93 @@
+import { LIMIT_MEASURES, LIMIT_WINDOWS } from "../../limits/windows.ts";
+import type { LimitLease, LimitLeased, LimitStore, LimitUse } from "../limits.ts";
+import { StatementFailure, TRY_AGAIN } from "./failure.ts";
+import type { PostgresLink } from "./link.ts";
+import type { Row } from "./pool.ts";
+import { readNumber, readText } from "./row.ts";
+
+const LEASE = `
+SELECT counters_leased, slots_leased
+FROM signalbox.lease_limits($1, $2, $3, $4::text::json, $5::text::json)`;
+const COUNTERS = `
+SELECT subject, measure, period, start, used FROM signalbox.limit_counters
+WHERE start >= $1 ORDER BY subject, measure, period, start`;
+const SLOTS = `
+SELECT subject, sum(held)::bigint AS held FROM signalbox.limit_slots
+WHERE until > $1 GROUP BY subject ORDER BY subject`;
+const PRUNE = "SELECT signalbox.prune_limits($1) AS count";
+
+/** How often a lease is sent that the server ended in favour of another: nothing of it was done. */
+const ATTEMPTS = 3;
+
+/** What is used of limits. A lease is one statement: whoever asks for the same figure waits for a row, not for a replica. */
+export function postgresLimits(link: PostgresLink): LimitStore {
+  return {
+    lease: (lease) => leaseLimits(link, lease),
+    async read(since, now) {
+      const counters = await link.query(COUNTERS, [Math.trunc(since)]);
+      const slots = await link.query(SLOTS, [Math.trunc(now)]);
+      return {
+        counters: counters.map(toUse),
+        slots: slots.map((row) => ({ subject: readText(row, "subject"), held: readNumber(row, "held") })),
+      };
+    },
+    async prune(before) {
+      return readNumber((await link.query(PRUNE, [Math.trunc(before)]))[0] ?? {}, "count");
+    },
+  };
+}
+
+async function leaseLimits(link: PostgresLink, lease: LimitLease): Promise<LimitLeased> {
+  const counters = lease.counters.map(
+    ({ subject, measure, window, start, ceiling, giveBack, overdraft, need, want }) => ({
+      s: subject,
+      m: measure,
+      p: window,
+      a: start,
+      c: ceiling,
+      g: giveBack,
+      o: overdraft,
+      n: need,
+      w: want,
+    }),
+  );
+  const slots = lease.slots.map(({ subject, ceiling, inUse, want }) => ({ s: subject, c: ceiling, i: inUse, w: want }));
+  const times = [Math.trunc(lease.now), Math.trunc(lease.until)] as const;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const rows = await link.query(LEASE, [lease.holder, ...times, JSON.stringify(counters), JSON.stringify(slots)]);
+      const row = rows[0] ?? {};
+      return {
+        counters: readPairs(row, "counters_leased").map(([used, granted]) => ({ used, granted })),
+        slots: readPairs(row, "slots_leased").map(([held, others]) => ({ held, others })),
+      };
+    } catch (error) {
+      const again = error instanceof StatementFailure && TRY_AGAIN.includes(error.code ?? "");
+      if (!again || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+function readPairs(row: Row, column: string): readonly (readonly [number, number])[] {
+  const value = row[column];
+  if (!Array.isArray(value)) throw new TypeError(`column ${column} holds no list`);
+  return value.map((entry: unknown) => {
+    const [first, second] = Array.isArray(entry) ? (entry as unknown[]) : [];
+    if (typeof first !== "number" || typeof second !== "number") throw new TypeError(`column ${column} holds no pairs`);
+    return [first, second] as const;
+  });
+}
+
+function toUse(row: Row): LimitUse {
+  const [measure, window] = [readText(row, "measure"), readText(row, "period")];
+  const knownMeasure = LIMIT_MEASURES.find((one) => one === measure);
+  const knownWindow = LIMIT_WINDOWS.find((one) => one === window);
+  if (knownMeasure === undefined || knownWindow === undefined) throw new TypeError("limit_counters: an unknown word");
+  return {
+    subject: readText(row, "subject"),
+    measure: knownMeasure,
+    window: knownWindow,
+    start: readNumber(row, "start"),
+    used: readNumber(row, "used"),
+  };
+}

@@ -1,0 +1,93 @@
+import type { FailureKind } from "../../canon/failure.ts";
+import type { DecisionRecord, Terminal, Word } from "../../evidence/record.ts";
+
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/**
+ * One line of the log: identifiers, enums, numbers and booleans. `test/telemetry/log-record.test-d.ts` proves that no member takes free text, so no prompt,
+ * key or error text of anybody can get into a log. All durations are milliseconds.
+ */
+export type LogRecord =
+  | RequestLine
+  | AttemptLine
+  | {
+      readonly event: "started";
+      readonly version: Word;
+      readonly table: Word;
+      readonly port: number;
+      readonly admin_port: number;
+      readonly keys: number;
+    }
+  | { readonly event: "reloaded"; readonly table: Word }
+  | { readonly event: "reload_failed"; readonly errors: number }
+  | {
+      readonly event: "key_changed";
+      readonly key_id: Word;
+      readonly workspace: Word;
+      readonly change: "added" | "revoked";
+    }
+  | {
+      readonly event: "endpoint_ejected" | "endpoint_readmitted";
+      readonly endpoint: Word;
+      /** Since the start of the process. */
+      readonly ejections: number;
+    }
+  | {
+      readonly event: "store_degraded" | "store_recovered";
+      readonly waiting: number;
+      readonly refused: number;
+      readonly lost: number;
+    }
+  | { readonly event: "draining"; readonly in_flight: number }
+  | { readonly event: "stopped" };
+
+/** One for each request that has evidence, when it has ended. */
+export interface RequestLine {
+  readonly event: "request";
+  readonly request_id: Word;
+  /** 32 hexadecimal digits. */
+  readonly trace_id: Word | null;
+  readonly operation: DecisionRecord["operation"];
+  readonly route: Word | null;
+  readonly workspace: Word | null;
+  readonly key_id: Word | null;
+  readonly outcome: DecisionRecord["outcome"];
+  /** Of a denial or a refusal. */
+  readonly reason: Word | null;
+  readonly policy: Word | null;
+  readonly constraint: Word | null;
+  readonly terminal: Terminal;
+  readonly status: number;
+  readonly stream: boolean;
+  /** Where the last attempt went. */
+  readonly endpoint: Word | null;
+  readonly provider: Word | null;
+  readonly region: Word | null;
+  readonly attempts: number;
+  readonly input_tokens: number | null;
+  readonly output_tokens: number | null;
+  readonly total_ms: number;
+  readonly router_ms: number;
+  readonly first_byte_ms: number | null;
+}
+
+/** One for each attempt; on level debug. */
+export interface AttemptLine {
+  readonly event: "attempt";
+  readonly request_id: Word;
+  readonly endpoint: Word;
+  readonly provider: Word;
+  readonly region: Word;
+  readonly failure: FailureKind | null;
+  readonly status: number | null;
+  readonly duration_ms: number;
+  readonly calls: number;
+}
+
+/** Where lines go. Does not wait, does not throw. */
+export interface Log {
+  write(level: LogLevel, record: LogRecord): void;
+  /** Whether a line of this level would be written. */
+  takes(level: LogLevel): boolean;
+}

@@ -1,0 +1,63 @@
+import type { EndedRequest, RequestObserver } from "../../evidence/observer.ts";
+import type { AttemptLine, Log, LogLevel, RequestLine } from "./log-record.ts";
+
+/** A line for every request that has evidence. */
+export function requestLog(log: Log): RequestObserver {
+  return {
+    began: () => {},
+    ended: (_, request) => {
+      if (request === null) return;
+      const line = requestLine(request);
+      log.write(levelOf(line), line);
+      if (log.takes("debug")) for (const attempt of attemptLines(request)) log.write("debug", attempt);
+    },
+  };
+}
+
+/** What an operator should look at is a warning: our failures and the providers', not what clients do or policies deny. */
+function levelOf({ terminal, status }: RequestLine): LogLevel {
+  return terminal === "failed" || status >= 500 ? "warn" : "info";
+}
+
+export function requestLine({ decision, outcome, traceId }: EndedRequest): RequestLine {
+  const last = outcome.attempts.at(-1);
+  return {
+    event: "request",
+    request_id: decision.requestId,
+    trace_id: traceId,
+    operation: decision.operation,
+    route: decision.route,
+    workspace: decision.workspace,
+    key_id: decision.keyId,
+    outcome: decision.outcome,
+    reason: decision.reason,
+    policy: decision.policy,
+    constraint: decision.constraint,
+    terminal: outcome.terminal,
+    status: outcome.status,
+    stream: decision.stream,
+    endpoint: last?.endpoint ?? null,
+    provider: last?.provider ?? null,
+    region: last?.region ?? null,
+    attempts: outcome.attempts.reduce((sum, { calls = 1 }) => sum + calls, 0),
+    input_tokens: outcome.inputTokens,
+    output_tokens: outcome.outputTokens,
+    total_ms: outcome.total,
+    router_ms: outcome.router,
+    first_byte_ms: outcome.firstByte,
+  };
+}
+
+function attemptLines({ decision, outcome }: EndedRequest): readonly AttemptLine[] {
+  return outcome.attempts.map(({ endpoint, provider, region, failure, status, duration, calls = 1 }) => ({
+    event: "attempt",
+    request_id: decision.requestId,
+    endpoint,
+    provider,
+    region,
+    failure,
+    status,
+    duration_ms: duration,
+    calls,
+  }));
+}

@@ -1,0 +1,21 @@
+import type { CallTrace } from "../../canon/tracing/call-trace.ts";
+import { asWord } from "../../evidence/record.ts";
+import type { BeginTrace, RequestTrace } from "../../evidence/request-trace.ts";
+import { formatTraceContext, parseTraceContext } from "./trace-context.ts";
+
+const SILENT: CallTrace = { headers: [], end: () => {} };
+
+const NO_TRACE: RequestTrace = { traceId: null, call: () => SILENT, end: () => {} };
+
+/** For a router that traces nothing itself: the client's trace goes on to providers whose row asks for it, as it came. */
+export const passTraceOn: BeginTrace = (_, headers) => {
+  if (headers.traceparent === undefined) return NO_TRACE;
+  const context = parseTraceContext(headers);
+  if (context === null) return NO_TRACE;
+  const passed: CallTrace = { headers: formatTraceContext(context), end: () => {} };
+  return {
+    traceId: asWord(context.traceId),
+    call: (_candidate, provider) => (provider.traceContext === true ? passed : SILENT),
+    end: () => {},
+  };
+};

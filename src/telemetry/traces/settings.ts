@@ -1,0 +1,88 @@
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What is exported over OTLP, by OpenTelemetry's standard variables. */
+export interface OtlpSettings {
+  readonly traces: boolean;
+  readonly metrics: boolean;
+  readonly sampler: SamplerSettings;
+  /** Spans that wait at most. */
+  readonly queueSize: number;
+  readonly batchSize: number;
+  /** Milliseconds between two exports of spans. */
+  readonly traceInterval: number;
+  /** Milliseconds between two exports of metrics. */
+  readonly metricInterval: number;
+  /** Longest wait for the collector with all repetitions, milliseconds; the end of the process waits as long at most. */
+  readonly exportTimeout: number;
+}
+
+export interface SamplerSettings {
+  readonly isParentBased: boolean;
+  /** From 0 to 1. */
+  readonly share: number;
+}
+
+/** A variable of OpenTelemetry's that cannot be used. The message names it, and never its value. */
+export class OtlpSettingError extends Error {
+  override readonly name = "OtlpSettingError";
+}
+
+/** `null`: nothing is exported. @throws {OtlpSettingError} */
+export function readOtlpSettings(environment: Environment): OtlpSettings | null {
+  const get = (name: string): string => environment[name]?.trim() ?? "";
+  if (get("OTEL_SDK_DISABLED").toLowerCase() === "true") return null;
+  const isOn = (signal: "TRACES" | "METRICS"): boolean =>
+    get(`OTEL_${signal}_EXPORTER`) !== "none" &&
+    (get("OTEL_EXPORTER_OTLP_ENDPOINT") !== "" || get(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`) !== "");
+  const traces = isOn("TRACES");
+  const metrics = isOn("METRICS");
+  if (!traces && !metrics) return null;
+  const variables = [
+    "OTEL_EXPORTER_OTLP_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL",
+  ];
+  const grpc = variables.find((name) => get(name) === "grpc");
+  if (grpc !== undefined)
+    throw new OtlpSettingError(`${grpc}: grpc is not spoken here; give http/json and the collector's HTTP address`);
+  const queueSize = wholeNumber(get, "OTEL_BSP_MAX_QUEUE_SIZE", 2_048);
+  return {
+    traces,
+    metrics,
+    sampler: readSampler(get),
+    queueSize,
+    batchSize: Math.min(wholeNumber(get, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512), queueSize),
+    traceInterval: wholeNumber(get, "OTEL_BSP_SCHEDULE_DELAY", 5_000),
+    metricInterval: wholeNumber(get, "OTEL_METRIC_EXPORT_INTERVAL", 60_000),
+    exportTimeout: wholeNumber(get, "OTEL_EXPORTER_OTLP_TIMEOUT", 3_000),
+  };
+}
+
+const SAMPLERS: Readonly<Record<string, { readonly isParentBased: boolean; readonly share: number | null }>> = {
+  always_on: { isParentBased: false, share: 1 },
+  always_off: { isParentBased: false, share: 0 },
+  traceidratio: { isParentBased: false, share: null },
+  parentbased_always_on: { isParentBased: true, share: 1 },
+  parentbased_always_off: { isParentBased: true, share: 0 },
+  parentbased_traceidratio: { isParentBased: true, share: null },
+};
+
+function readSampler(get: (name: string) => string): SamplerSettings {
+  const name = get("OTEL_TRACES_SAMPLER") || "parentbased_always_on";
+  const found = Object.hasOwn(SAMPLERS, name) ? SAMPLERS[name] : undefined;
+  if (found === undefined) {
+    throw new OtlpSettingError(`OTEL_TRACES_SAMPLER: must be one of ${Object.keys(SAMPLERS).join(", ")}`);
+  }
+  if (found.share !== null) return { isParentBased: found.isParentBased, share: found.share };
+  const share = Number(get("OTEL_TRACES_SAMPLER_ARG") || "1");
+  if (!(share >= 0 && share <= 1)) throw new OtlpSettingError("OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1");
+  return { isParentBased: found.isParentBased, share };
+}
+
+function wholeNumber(get: (name: string) => string, name: string, preset: number): number {
+  const text = get(name);
+  if (text === "") return preset;
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 1) throw new OtlpSettingError(`${name}: must be a whole number above 0`);
+  return value;
+}

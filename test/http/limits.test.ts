@@ -1,0 +1,389 @@
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import { afterEach, describe, expect, it } from "vitest";
+import type { KeyLimits, WorkspaceLimits } from "../../src/canon/workspace/limits.ts";
+import type { RoutingTable } from "../../src/canon/table.ts";
+import { createDecider } from "../../src/decide/decider.ts";
+import { Ledger } from "../../src/limits/ledger.ts";
+import { MemoryLimitStore } from "../limits/memory-store.ts";
+import {
+  ANSWER,
+  answerJson,
+  delta,
+  errorOf,
+  hello,
+  post,
+  sse,
+  startRouter,
+  startSse,
+  startUpstream,
+  tableOver,
+  until,
+  type Router,
+  type Upstream,
+} from "../support/router.ts";
+import { endpoint, fakePolicies, identity, model, provider, route, table, workspace } from "../support/table.ts";
+
+/** 2026-11-22T10:00:10Z. */
+const NOW = Date.UTC(2026, 10, 22, 10, 0, 10);
+const clock = { at: NOW };
+afterEach(() => {
+  clock.at = NOW;
+});
+
+const NONE: WorkspaceLimits = {
+  requestsPerMinute: null,
+  tokensPerMinute: null,
+  concurrency: null,
+  budget: null,
+  perKey: null,
+};
+
+function withLimits(base: RoutingTable, limits: Partial<WorkspaceLimits>): RoutingTable {
+  const { w } = base.workspaces;
+  if (w === undefined) throw new Error("no workspace");
+  return { ...base, workspaces: { w: { ...w, limits: { ...NONE, ...limits } } } };
+}
+
+interface Limited {
+  readonly router: Router;
+  readonly store: MemoryLimitStore;
+}
+
+async function limited(base: RoutingTable, limits: Partial<WorkspaceLimits>, key?: KeyLimits): Promise<Limited> {
+  const store = new MemoryLimitStore();
+  const ledger = new Ledger({ store, holder: "router", now: () => clock.at, maxWait: 200 });
+  const caller = {
+    ...identity,
+    scopes: new Set(["inference", "route:simulate"] as const),
+    ...(key === undefined ? {} : { limits: key }),
+  };
+  return {
+    router: await startRouter({ table: withLimits(base, limits), identity: caller, runtime: { ledger } }),
+    store,
+  };
+}
+
+const answering = (): Promise<Upstream> => startUpstream((response) => answerJson(response));
+
+function limitsOf(response: Response): Record<string, string> {
+  return Object.fromEntries([...response.headers].filter(([name]) => name.includes("ratelimit")));
+}
+
+const small = { ...hello, max_tokens: 100 };
+
+describe("requests per minute", () => {
+  it("are refused beyond the limit, with what clients need to wait, and no provider hears of them", async () => {
+    const upstream = await answering();
+    const { router } = await limited(tableOver([upstream]), { requestsPerMinute: 2 });
+    const first = await post(router, small);
+    expect([first.status, limitsOf(first)]).toEqual([
+      200,
+      {
+        "x-ratelimit-limit-requests": "2",
+        "x-ratelimit-remaining-requests": "1",
+        "x-ratelimit-reset-requests": "50s",
+      },
+    ]);
+    await post(router, small);
+    const refused = await post(router, small);
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get("retry-after")).toBe("50");
+    expect(limitsOf(refused)).toMatchObject({ "x-ratelimit-remaining-requests": "0" });
+    expect(await errorOf(refused)).toMatchObject({ type: "rate_limit_error", code: "requests_per_minute" });
+    expect(upstream.calls).toHaveLength(2);
+    await router.settled(3);
+    expect(router.decisions[2]).toMatchObject({
+      outcome: "refuse",
+      reason: "requests_per_minute",
+      workspace: "w",
+      route: "r",
+    });
+    expect(router.outcomes[2]).toMatchObject({ terminal: "refused", status: 429, attempts: [] });
+    clock.at += 50_000;
+    expect((await post(router, small)).status).toBe(200);
+  });
+
+  it("of the key count beside those of the workspace; a key without its own has those of per_key", async () => {
+    const upstream = await answering();
+    const one = { ...NONE, requestsPerMinute: 1 };
+    const own = await limited(
+      tableOver([upstream]),
+      { requestsPerMinute: 9, perKey: one },
+      { ...one, requestsPerMinute: 2 },
+    );
+    const common = await limited(tableOver([upstream]), { requestsPerMinute: 9, perKey: one });
+    const statuses = async ({ router }: Limited): Promise<readonly number[]> => [
+      (await post(router, small)).status,
+      (await post(router, small)).status,
+      (await post(router, small)).status,
+    ];
+    expect(await statuses(own)).toEqual([200, 200, 429]);
+    expect(await statuses(common)).toEqual([200, 429, 429]);
+    expect((await errorOf(await post(common.router, small))).message).toContain("this key");
+  });
+
+  it("hold as a reload says, at once, and what was used stays used", async () => {
+    const upstream = await answering();
+    const base = tableOver([upstream]);
+    const { router } = await limited(base, { requestsPerMinute: 100 });
+    for (let count = 0; count < 3; count += 1) await post(router, small);
+    const reload = (limits: Partial<WorkspaceLimits>): void => {
+      const decider = createDecider(withLimits(base, limits), fakePolicies(), Date.now);
+      // What was taken and not given back keeps its connections.
+      router.snapshots.take();
+      router.snapshots.swap({ ...router.snapshots.current, decider, release: () => Promise.resolve() });
+    };
+    reload({ requestsPerMinute: 3 });
+    expect((await post(router, small)).status).toBe(429);
+    reload({ requestsPerMinute: 4 });
+    expect((await post(router, small)).status).toBe(200);
+    expect((await post(router, small)).status).toBe(429);
+  });
+});
+
+describe("tokens", () => {
+  it("are reserved by the most that a request may use and settled by what it used", async () => {
+    const release = Promise.withResolvers<void>();
+    const upstream = await startUpstream(async (response) => {
+      await release.promise;
+      answerJson(response);
+    });
+    const { router, store } = await limited(tableOver([upstream]), { tokensPerMinute: 1_000 });
+    const running = post(router, { ...hello, max_tokens: 500 });
+    await until(() => upstream.calls.length === 1);
+    // 64 for frames, the bytes of the body, and 500.
+    expect(store.used("workspace:w", "tokens")).toBeGreaterThanOrEqual(564 + 60);
+    const refused = await post(router, { ...hello, max_tokens: 500 });
+    expect(await errorOf(refused)).toMatchObject({ code: "tokens_per_minute" });
+    release.resolve();
+    await (await running).text();
+    await router.settled(2);
+    const after = await post(router, { ...hello, max_tokens: 500 });
+    expect(after.status).toBe(200);
+    await until(() => store.used("workspace:w", "tokens") < 200);
+  });
+
+  it("are not asked for twice by a request that could never pass", async () => {
+    const upstream = await answering();
+    const { router } = await limited(tableOver([upstream]), { tokensPerMinute: 1_000 });
+    const refused = await post(router, { ...hello, max_tokens: 5_000 });
+    expect([refused.status, refused.headers.get("x-should-retry")]).toEqual([429, "false"]);
+    expect((await errorOf(refused)).message).toContain("max_tokens");
+  });
+
+  it("come back whole where no provider was reached, and the request too", async () => {
+    const gone = { url: "http://127.0.0.1:9", calls: [] };
+    const { router, store } = await limited(tableOver([gone]), { tokensPerMinute: 1_000, requestsPerMinute: 5 });
+    for (let count = 0; count < 7; count += 1) expect((await post(router, small)).status).toBe(502);
+    clock.at += 3_000;
+    await until(() => store.used("workspace:w", "tokens") <= 62);
+  });
+
+  it("of a call that the provider refused are not counted, the request is", async () => {
+    const upstream = await startUpstream((response) => answerJson(response, { error: { message: "no" } }, 400));
+    const { router, store } = await limited(tableOver([upstream]), { tokensPerMinute: 1_000, requestsPerMinute: 2 });
+    await post(router, small);
+    await post(router, small);
+    expect(await errorOf(await post(router, small))).toMatchObject({ code: "requests_per_minute" });
+    await until(() => store.used("workspace:w", "tokens") <= 62);
+  });
+
+  it("of an answer that the client left are those that were seen", async () => {
+    const upstream = await startUpstream((response) => {
+      startSse(response);
+      response.write(sse(delta("hello ".repeat(100))));
+    });
+    const { router, store } = await limited(tableOver([upstream]), { tokensPerMinute: 16_000 });
+    const controller = new AbortController();
+    const response = await fetch(`${router.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: "Bearer good", "content-type": "application/json" },
+      body: JSON.stringify({ ...hello, stream: true, max_tokens: 8_000 }),
+      signal: controller.signal,
+    });
+    await response.body?.getReader().read();
+    controller.abort();
+    await router.settled(1);
+    await until(() => store.used("workspace:w", "tokens") < 2_000);
+    // At least 600 bytes in 4 each, and the input; what is held of a chunk of 1,000 may come on top.
+    expect(store.used("workspace:w", "tokens")).toBeGreaterThan(150 + 60);
+  });
+});
+
+describe("money", () => {
+  it("is counted with the price of who answered, and the budget's refusal is not repeated by clients", async () => {
+    const upstream = await answering();
+    // ANSWER: 5 tokens at 1 and 6 at 2 millionths.
+    const { router, store } = await limited(tableOver([upstream]), { budget: { usd: 0.001, per: "month" } });
+    expect((await post(router, small)).status).toBe(200);
+    await router.settled(1);
+    await until(() => store.used("workspace:w", "micro_usd") === 17);
+    const refused = await post(router, { ...hello, max_tokens: 500 });
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get("x-should-retry")).toBe("false");
+    expect(Number(refused.headers.get("retry-after"))).toBe((Date.UTC(2026, 11, 1) - NOW) / 1_000);
+    expect(await errorOf(refused)).toMatchObject({ code: "budget_exhausted" });
+  });
+});
+
+describe("requests at once", () => {
+  it("are bounded, and one that ends makes room for the next", async () => {
+    const releases: (() => void)[] = [];
+    const upstream = await startUpstream(async (response) => {
+      await new Promise<void>((resolve) => releases.push(resolve));
+      answerJson(response);
+    });
+    const { router } = await limited(tableOver([upstream]), { concurrency: 2 });
+    const running = [post(router, small), post(router, small)];
+    await until(() => releases.length === 2);
+    const refused = await post(router, small);
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
+    expect(await errorOf(refused)).toMatchObject({ code: "concurrency" });
+    releases.shift()?.();
+    await Promise.race(running);
+    await router.settled(2);
+    const next = post(router, small);
+    await until(() => releases.length === 2);
+    for (const release of releases) release();
+    expect((await Promise.all([...running, next])).map(({ status }) => status)).toEqual([200, 200, 200]);
+  });
+});
+
+describe("limits that cannot be counted", () => {
+  it("refuse with 503 and say when to come again", async () => {
+    const upstream = await answering();
+    const { router, store } = await limited(tableOver([upstream]), { requestsPerMinute: 5 });
+    store.before = () => Promise.reject(new Error("no disk"));
+    const refused = await post(router, small);
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(await errorOf(refused)).toMatchObject({ code: "limits_unavailable" });
+    expect(upstream.calls).toHaveLength(0);
+    store.before = () => Promise.resolve();
+    expect((await post(router, small)).status).toBe(200);
+  });
+});
+
+describe("what counts against nothing", () => {
+  it("is a simulation, however often", async () => {
+    const upstream = await answering();
+    const { router, store } = await limited(tableOver([upstream]), { requestsPerMinute: 1, tokensPerMinute: 1_000 });
+    for (let count = 0; count < 3; count += 1) {
+      const simulated = await fetch(`${router.url}/v1/route/simulate?operation=chat.completions`, {
+        method: "POST",
+        headers: { authorization: "Bearer good", "content-type": "application/json" },
+        body: JSON.stringify({ model: "r", request: small }),
+      });
+      expect(simulated.status).toBe(200);
+    }
+    expect(store.calls).toBe(0);
+    expect((await post(router, small)).status).toBe(200);
+  });
+
+  it("is a request that was denied", async () => {
+    const { router, store } = await limited(tableOver([await answering()]), { requestsPerMinute: 1 });
+    expect((await post(router, { ...small, model: "unknown" })).status).toBe(404);
+    expect(store.calls).toBe(0);
+  });
+});
+
+describe("embeddings", () => {
+  const vectors = (upstream: Upstream): RoutingTable =>
+    table({
+      providers: [provider("p", { baseUrl: `${upstream.url}/v1`, auth: { kind: "none" } })],
+      models: [model("m", { operations: ["embed"], dimensions: [3], defaultDimensions: 3, contextWindow: 8_000 })],
+      endpoints: [endpoint("a", { capabilities: [] })],
+      routes: [route("r", "a", [], { operations: ["embed"] })],
+      workspaces: [workspace("w", { providers: ["p"], dimensions: [3], contextWindow: 8_000 })],
+    });
+  const ask = (router: Router, key: string): Promise<Response> =>
+    fetch(`${router.url}/v1/embeddings`, {
+      method: "POST",
+      headers: { authorization: "Bearer good", "content-type": "application/json", "idempotency-key": key },
+      body: JSON.stringify({ model: "r", input: "one two three" }),
+    });
+
+  it("of one idempotency key reserve once, and settle by what was counted", async () => {
+    const release = Promise.withResolvers<void>();
+    const upstream = await startUpstream(async (response) => {
+      await release.promise;
+      answerJson(response, {
+        object: "list",
+        data: [{ object: "embedding", index: 0, embedding: [0.5, 0.25, 0.125] }],
+        model: "m",
+        usage: { prompt_tokens: 3, total_tokens: 3 },
+      });
+    });
+    const { router, store } = await limited(vectors(upstream), { requestsPerMinute: 2, tokensPerMinute: 10_000 });
+    const both = [ask(router, "k"), ask(router, "k")];
+    await until(() => upstream.calls.length === 1);
+    const other = ask(router, "l");
+    await until(() => upstream.calls.length === 2);
+    const refused = await ask(router, "m");
+    expect(await errorOf(refused)).toMatchObject({ code: "requests_per_minute" });
+    release.resolve();
+    expect((await Promise.all([...both, other])).map(({ status }) => status)).toEqual([200, 200, 200]);
+    await router.settled(4);
+    expect(store.used("workspace:w", "requests")).toBe(2);
+    await until(() => store.used("workspace:w", "tokens") <= 10_000 / 16 + 6);
+  });
+});
+
+describe("official clients", () => {
+  it("of openai see a RateLimitError with its code, and wait as long as they are told", async () => {
+    const upstream = await answering();
+    const { router } = await limited(tableOver([upstream]), { requestsPerMinute: 1 });
+    const client = new OpenAI({ apiKey: "good", baseURL: `${router.url}/v1`, maxRetries: 0 });
+    const ask = { model: "r", messages: [{ role: "user" as const, content: "hello" }], max_tokens: 10 };
+    expect((await client.chat.completions.create(ask)).choices[0]?.message.content).toBe(
+      ANSWER.choices[0]?.message.content,
+    );
+    const error: unknown = await client.chat.completions.create(ask).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(OpenAI.RateLimitError);
+    expect(error).toMatchObject({ status: 429, code: "requests_per_minute", type: "rate_limit_error" });
+    // A second before the minute ends, the client waits that second and is served.
+    clock.at = NOW + 49_000;
+    const patient = client.withOptions({ maxRetries: 1 });
+    const startedAt = performance.now();
+    setTimeout(() => (clock.at = NOW + 50_000), 500);
+    await patient.chat.completions.create(ask);
+    expect(performance.now() - startedAt).toBeGreaterThan(990);
+  });
+
+  it("of anthropic see a RateLimitError and their own headers", async () => {
+    const upstream = await startUpstream((response) =>
+      answerJson(response, {
+        id: "msg_1",
+        type: "message",
+        role: "assistant",
+        model: "m",
+        content: [{ type: "text", text: "hi" }],
+        stop_reason: "end_turn",
+        stop_sequence: null,
+        usage: { input_tokens: 5, output_tokens: 6 },
+      }),
+    );
+    const base = table({
+      providers: [
+        provider("p", { baseUrl: `${upstream.url}/v1`, dialect: "anthropic-messages", auth: { kind: "none" } }),
+      ],
+      endpoints: [endpoint("a", { dialect: "anthropic-messages" })],
+      routes: [route("r", "a", [])],
+    });
+    const { router } = await limited(base, { requestsPerMinute: 1, tokensPerMinute: 5_000 });
+    const client = new Anthropic({ authToken: "good", apiKey: null, baseURL: `${router.url}/api`, maxRetries: 0 });
+    const ask = { model: "r", max_tokens: 10, messages: [{ role: "user" as const, content: "hello" }] };
+    const { response } = await client.messages.create(ask).withResponse();
+    expect(limitsOf(response)).toMatchObject({
+      "anthropic-ratelimit-requests-limit": "1",
+      "anthropic-ratelimit-requests-remaining": "0",
+      "anthropic-ratelimit-requests-reset": "2026-11-22T10:01:00Z",
+      "anthropic-ratelimit-tokens-limit": "5000",
+    });
+    const error: unknown = await client.messages.create(ask).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(Anthropic.RateLimitError);
+    expect(error).toMatchObject({ status: 429, error: { error: { type: "rate_limit_error" } } });
+    if (!(error instanceof Anthropic.RateLimitError)) throw new Error("no rate limit");
+    expect(error.headers.get("retry-after")).toBe("50");
+  });
+});

@@ -1,0 +1,186 @@
+import { describe, expect, it } from "vitest";
+import type { FailureKind } from "../../src/canon/failure.ts";
+import { formatDuration } from "../../src/http/limits/headers.ts";
+import { costOf, estimateRequest, type Estimate, type EstimatedRequest } from "../../src/limits/estimate.ts";
+import { usedBy, usedByParts, type EndedAttempt } from "../../src/limits/settlement.ts";
+import { LIMIT_WINDOWS, windowEnd, windowStart } from "../../src/limits/windows.ts";
+import { endpoint, model } from "../support/table.ts";
+
+describe("windows", () => {
+  const at = Date.UTC(2028, 1, 29, 23, 59, 59, 999);
+  it.each([
+    ["minute", "2028-02-29T23:59:00.000Z", "2028-03-01T00:00:00.000Z"],
+    ["hour", "2028-02-29T23:00:00.000Z", "2028-03-01T00:00:00.000Z"],
+    ["day", "2028-02-29T00:00:00.000Z", "2028-03-01T00:00:00.000Z"],
+    ["month", "2028-02-01T00:00:00.000Z", "2028-03-01T00:00:00.000Z"],
+  ] as const)("of a %s are aligned in UTC", (window, start, end) => {
+    const from = windowStart(window, at);
+    expect([from, windowEnd(window, from)].map((each) => new Date(each).toISOString())).toEqual([start, end]);
+  });
+
+  it("begin where the one before ends", () => {
+    for (const window of LIMIT_WINDOWS) {
+      const end = windowEnd(window, windowStart(window, at));
+      expect(windowStart(window, end)).toBe(end);
+      expect(windowStart(window, end - 1)).toBe(windowStart(window, at));
+    }
+  });
+});
+
+const asked = (more: Partial<EstimatedRequest> = {}): EstimatedRequest => ({
+  operation: "chat.completions",
+  body: {},
+  bytes: 1_000,
+  needs: [],
+  edits: { maxOutputTokens: null, stripFields: [] },
+  calls: 1,
+  ...more,
+});
+
+const cheap = endpoint("cheap", { price: { input: 1, output: 2, request: 0 } });
+const dear = endpoint("dear", { price: { input: 3, output: 15, request: 0.01 } });
+const large = model("m", { contextWindow: 8_000, maxOutputTokens: 4_000 });
+const tokensOf = (request: EstimatedRequest, row = large): number =>
+  estimateRequest(request, [{ endpoint: cheap, model: row }]).amounts.tokens;
+
+describe("the most that a request may use", () => {
+  it.each([
+    ["what it asks for", asked({ body: { max_tokens: 100 } }), 1_064 + 100],
+    ["the most of what it asks for", asked({ body: { max_tokens: 100, max_completion_tokens: 300 } }), 1_064 + 300],
+    ["what the model makes, where it asks for nothing", asked(), 1_064 + 4_000],
+    ["what the model makes, where it asks for more", asked({ body: { max_output_tokens: 1e9 } }), 1_064 + 4_000],
+    ["what a policy leaves", asked({ edits: { maxOutputTokens: 50, stripFields: [] } }), 1_064 + 50],
+    ["each of several answers", asked({ body: { n: 3, max_tokens: 100 } }), 1_064 + 300],
+    ["what providers say of tools", asked({ body: { tools: [], max_tokens: 1 } }), 1_064 + 1_024 + 1],
+    ["no more than the context window", asked({ bytes: 1e6, body: { max_tokens: 1 } }), 8_000 + 1],
+    ["only input, where nothing is generated", asked({ operation: "embeddings" }), 1_064],
+    [
+      "the query once with each document",
+      asked({ operation: "rerank", body: { query: "four", documents: ["", "", ""] } }),
+      1_064 + 12,
+    ],
+    ["nothing, where tokens are only counted", asked({ operation: "messages.count_tokens" }), 0],
+  ])("is %s", (_, request, tokens) => {
+    expect(tokensOf(request)).toBe(tokens);
+  });
+
+  it("has an allowance for what has no bytes in the body", () => {
+    const body = {
+      max_tokens: 1,
+      messages: [
+        { content: [{ type: "image_url" }, { type: "text" }, { type: "tool_result", content: [{ type: "image" }] }] },
+      ],
+    };
+    const wide = { ...large, contextWindow: null };
+    expect(tokensOf(asked({ body, needs: ["image_input"] }), wide)).toBe(1_064 + 2 * 16_384 + 1);
+  });
+
+  it("is an allowance where neither says anything", () => {
+    expect(tokensOf(asked(), { ...large, contextWindow: null, maxOutputTokens: null })).toBe(1_064 + 16_384);
+  });
+
+  it("costs what the dearest place costs, wherever it stands in the plan", () => {
+    const places = [dear, cheap].map((each) => ({ endpoint: each, model: large }));
+    const request = asked({ body: { max_tokens: 100 }, calls: 2 });
+    const micro = 1_064 * 3 + 100 * 15 + 20_000;
+    expect(estimateRequest(request, places).amounts.microUsd).toBe(micro);
+    expect(estimateRequest(request, places.toReversed()).amounts.microUsd).toBe(micro);
+  });
+
+  it("rounds money up, and not because of a double's last digit", () => {
+    expect(costOf({ input: 0.1, output: 0.2, request: 0 }, 1, 0, 0)).toBe(1);
+    expect(costOf({ input: 0.1, output: 0.2, request: 0 }, 10, 10, 0)).toBe(3);
+    expect(costOf(null, 10, 10, 1)).toBe(0);
+  });
+});
+
+const estimate: Estimate = {
+  amounts: { requests: 1, tokens: 1_500, microUsd: 9_999 },
+  input: 1_000,
+  output: 500,
+  requestsOnly: false,
+};
+
+function attempt(failure: FailureKind | null, status: number | null = null, at = cheap): EndedAttempt {
+  return { endpoint: at, failure, status, calls: 1 };
+}
+
+const usage = (input: number | null, output: number | null) => ({
+  input,
+  output,
+  cacheRead: null,
+  cacheWrite: null,
+  reasoning: null,
+});
+
+describe("what a request has used", () => {
+  it.each([
+    ["what was counted", true, [attempt(null, 200)], usage(10, 20), 0, [30, 50]],
+    [
+      "at the price of who answered",
+      true,
+      [attempt("overloaded", 529, dear), attempt(null, 200)],
+      usage(10, 20),
+      0,
+      [30, 50],
+    ],
+    ["the estimate, where nobody counted", true, [attempt(null, 200)], null, 0, [1_500, 2_000]],
+    ["half of it, where half was counted", true, [attempt(null, 200)], usage(10, null), 0, [510, 1_010]],
+    ["input and what was sent of a cut answer", false, [attempt("reset", 200)], usage(10, 1), 400, [110, 210]],
+    ["no more output than was asked for", false, [attempt("reset", 200)], usage(10, 1), 1e6, [510, 1_010]],
+    ["more, where more was counted", false, [attempt("truncated", 200)], usage(10, 700), 0, [710, 1_410]],
+    [
+      "input of a call whose end nobody saw",
+      true,
+      [attempt("timeout_first_byte"), attempt(null, 200)],
+      usage(10, 20),
+      0,
+      [40, 60],
+    ],
+    ["nothing but the request, where it was refused", false, [attempt("rejected", 400)], null, 0, [0, 0]],
+  ] as const)("is %s", (_, whole, attempts, counted, sent, [tokens, microUsd]) => {
+    expect(usedBy(estimate, { whole, attempts, usage: counted, sent })).toEqual({ requests: 1, tokens, microUsd });
+  });
+
+  it.each(["connect", "tls", "timeout_connect", "saturated", "credentials_missing"] as const)(
+    "is nothing at all where no provider was reached: %s",
+    (failure) => {
+      expect(usedBy(estimate, { whole: false, attempts: [attempt(failure)], usage: null, sent: 0 })).toBeNull();
+      expect(usedByParts(estimate, [attempt(failure)], null)).toBeNull();
+    },
+  );
+
+  it("is the request where tokens were only counted", () => {
+    const counting = { ...estimate, amounts: { requests: 1, tokens: 0, microUsd: 0 }, requestsOnly: true };
+    const ended = { whole: true, attempts: [attempt(null, 200)], usage: usage(10, 20), sent: 0 };
+    expect(usedBy(counting, ended)).toEqual({ requests: 1, tokens: 0, microUsd: 0 });
+  });
+
+  it.each([
+    [
+      "the tokens of all parts at the dearest price",
+      [attempt(null, 200), attempt(null, 200, dear)],
+      100,
+      [100, 10_300],
+    ],
+    ["the estimate, where somebody did not count", [attempt(null, 200)], null, [1_000, 1_000]],
+    ["the estimate, where a call was lost", [attempt(null, 200), attempt("reset")], 100, [1_000, 1_000]],
+    ["what was counted, where the rest was refused", [attempt(null, 200), attempt("rejected", 400)], 100, [100, 100]],
+    ["nothing but the request, where all was refused", [attempt("rejected", 400)], null, [0, 0]],
+  ] as const)("in parts is %s", (_, attempts, counted, [tokens, microUsd]) => {
+    expect(usedByParts(estimate, attempts, counted)).toEqual({ requests: 1, tokens, microUsd });
+  });
+});
+
+describe("the time until a limit begins anew", () => {
+  it.each([
+    [0, "0s"],
+    [1, "1s"],
+    [59_001, "1m0s"],
+    [360_000, "6m0s"],
+    [3_600_000, "1h0m0s"],
+    [90_061_000, "25h1m1s"],
+  ])("%i ms is %s", (milliseconds, text) => {
+    expect(formatDuration(milliseconds)).toBe(text);
+  });
+});

@@ -1,0 +1,472 @@
+import fc from "fast-check";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { KeyLimits } from "../../src/canon/workspace/limits.ts";
+import { Ledger, type LimitedSubject, type Reservation } from "../../src/limits/ledger.ts";
+import type { Amounts } from "../../src/limits/meters.ts";
+import type { LimitRefusal } from "../../src/limits/refusal.ts";
+import { SLOT_LEASE } from "../../src/limits/slot-account.ts";
+import { MemoryLimitStore } from "./memory-store.ts";
+
+const NONE: KeyLimits = { requestsPerMinute: null, tokensPerMinute: null, concurrency: null, budget: null };
+const one: Amounts = { requests: 1, tokens: 0, microUsd: 0 };
+const tokens = (count: number): Amounts => ({ requests: 1, tokens: count, microUsd: 0 });
+
+/** 2026-11-22T10:00:00Z, the start of a minute, an hour and nothing more. */
+const TEN = Date.UTC(2026, 10, 22, 10);
+
+const clock = { at: TEN };
+let holders = 0;
+
+function ledgerOver(store: MemoryLimitStore): Ledger {
+  holders += 1;
+  return new Ledger({ store, holder: `h${holders}`, now: () => clock.at });
+}
+
+function workspace(limits: Partial<KeyLimits>): LimitedSubject {
+  return { kind: "workspace", id: "acme", limits: { ...NONE, ...limits } };
+}
+
+async function reserve(ledger: Ledger, subject: LimitedSubject, amounts = one): Promise<Reservation | LimitRefusal> {
+  const result = await ledger.reserve([subject], amounts, 1_000);
+  if (result === null) throw new Error("nothing limits it");
+  return result;
+}
+
+const isReservation = (result: Reservation | LimitRefusal): result is Reservation => !("refused" in result);
+
+async function reserved(ledger: Ledger, subject: LimitedSubject, amounts = one): Promise<Reservation> {
+  const result = await reserve(ledger, subject, amounts);
+  if (!isReservation(result)) throw new Error(`refused: ${result.refused}`);
+  return result;
+}
+
+async function refused(ledger: Ledger, subject: LimitedSubject, amounts = one): Promise<LimitRefusal> {
+  const result = await reserve(ledger, subject, amounts);
+  if (isReservation(result)) throw new Error("not refused");
+  return result;
+}
+
+afterEach(() => {
+  clock.at = TEN;
+});
+
+describe("counting", () => {
+  it("asks nobody where nothing is limited", () => {
+    const store = new MemoryLimitStore();
+    expect(ledgerOver(store).reserve([workspace({})], one, 1_000)).toBeNull();
+    expect(store.calls).toBe(0);
+  });
+
+  it("lets as many requests pass in a minute as there may be, and then again in the next", async () => {
+    const ledger = ledgerOver(new MemoryLimitStore());
+    const acme = workspace({ requestsPerMinute: 5 });
+    for (let count = 0; count < 5; count += 1) void ledger.settle(await reserved(ledger, acme), one);
+    clock.at += 15_000;
+    expect(await refused(ledger, acme)).toMatchObject({
+      refused: "requests_per_minute",
+      subject: "workspace",
+      retryAfter: 45_000,
+      never: false,
+    });
+    clock.at = TEN + 60_000;
+    expect(isReservation(await reserve(ledger, acme))).toBe(true);
+  });
+
+  it("answers at once while a chunk is at hand", async () => {
+    const store = new MemoryLimitStore();
+    const ledger = ledgerOver(store);
+    const acme = workspace({ requestsPerMinute: 1_000 });
+    await reserved(ledger, acme);
+    const { calls } = store;
+    expect(ledger.reserve([acme], one, 1_000)).not.toBeInstanceOf(Promise);
+    expect(store.calls).toBe(calls);
+  });
+
+  it("asks once for all that wait", async () => {
+    const store = new MemoryLimitStore();
+    const ledger = ledgerOver(store);
+    const acme = workspace({ requestsPerMinute: 1_000, concurrency: 500 });
+    await Promise.all(Array.from({ length: 200 }, () => reserved(ledger, acme)));
+    expect(store.calls).toBeLessThanOrEqual(2);
+  });
+
+  it("gives back what was reserved and not used, at once and to other processes", async () => {
+    vi.useFakeTimers();
+    const store = new MemoryLimitStore();
+    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ tokensPerMinute: 1_000 });
+    const reservation = await reserved(first, acme, tokens(900));
+    expect((await refused(second, acme, tokens(200))).refused).toBe("tokens_per_minute");
+    void first.settle(reservation, tokens(10));
+    await vi.advanceTimersByTimeAsync(50);
+    vi.useRealTimers();
+    clock.at += 300;
+    await reserved(second, acme, tokens(900));
+    expect(store.used("workspace:acme", "tokens")).toBeLessThanOrEqual(1_000);
+  });
+
+  it("remembers what turned out dearer than reserved, past the ceiling, before it says so", async () => {
+    const store = new MemoryLimitStore();
+    const ledger = ledgerOver(store);
+    const acme = workspace({ tokensPerMinute: 1_000 });
+    await ledger.settle(await reserved(ledger, acme, tokens(800)), tokens(1_500));
+    expect(store.used("workspace:acme", "tokens")).toBe(1_500);
+    expect((await refused(ledger, acme, tokens(1))).refused).toBe("tokens_per_minute");
+  });
+
+  it("counts use in the window in which it was reserved", async () => {
+    const store = new MemoryLimitStore();
+    const ledger = ledgerOver(store);
+    const acme = workspace({ tokensPerMinute: 1_000 });
+    const reservation = await reserved(ledger, acme, tokens(900));
+    clock.at += 60_000;
+    await ledger.settle(reservation, tokens(950));
+    expect(store.counters.get(`workspace:acme tokens minute ${TEN}`)).toBe(950);
+    await reserved(ledger, acme, tokens(1_000));
+  });
+
+  it("says that a request which alone needs more than the limit need not wait", async () => {
+    const ledger = ledgerOver(new MemoryLimitStore());
+    expect(await refused(ledger, workspace({ tokensPerMinute: 100 }), tokens(101))).toMatchObject({ never: true });
+  });
+
+  it("keeps to the limits of the workspace and of the key", async () => {
+    const ledger = ledgerOver(new MemoryLimitStore());
+    const acme = workspace({ requestsPerMinute: 100 });
+    const key: LimitedSubject = { kind: "key", id: "k", limits: { ...NONE, requestsPerMinute: 1 } };
+    const other: LimitedSubject = { ...key, id: "l" };
+    const outcomes = [];
+    for (const each of [key, key, other]) outcomes.push(await ledger.reserve([acme, each], one, 1_000));
+    expect(outcomes.map((result) => result !== null && "refused" in result && result.subject)).toEqual([
+      false,
+      "key",
+      false,
+    ]);
+  });
+
+  it("counts money and tokens of a month", async () => {
+    const ledger = ledgerOver(new MemoryLimitStore());
+    const acme = workspace({ budget: { usd: 0.000_01, per: "month" } });
+    await reserved(ledger, acme, { requests: 1, tokens: 0, microUsd: 10 });
+    const { retryAfter, refused: code } = await refused(ledger, acme, { requests: 1, tokens: 0, microUsd: 1 });
+    expect([code, retryAfter]).toEqual(["budget_exhausted", Date.UTC(2026, 11, 1) - TEN]);
+  });
+});
+
+describe("another ceiling", () => {
+  it("holds at once, and what was used stays used", async () => {
+    const ledger = ledgerOver(new MemoryLimitStore());
+    for (let count = 0; count < 50; count += 1) await reserved(ledger, workspace({ requestsPerMinute: 1_000 }));
+    const lower = workspace({ requestsPerMinute: 52 });
+    await reserved(ledger, lower);
+    await reserved(ledger, lower);
+    expect((await refused(ledger, lower)).refused).toBe("requests_per_minute");
+    await reserved(ledger, workspace({ requestsPerMinute: 53 }));
+  });
+});
+
+describe("requests at once", () => {
+  it("are bounded over processes, and a place that is left can be taken", async () => {
+    const store = new MemoryLimitStore();
+    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ concurrency: 2 });
+    const running = await reserved(first, acme);
+    await reserved(second, acme);
+    expect(await refused(second, acme)).toMatchObject({ refused: "concurrency", retryAfter: 1_000 });
+    first.release(running);
+    clock.at += 3_000;
+    await first.sweep();
+    await reserved(second, acme);
+    expect((await refused(first, acme)).refused).toBe("concurrency");
+  });
+
+  it("come free with the lease of a process that died, not before", async () => {
+    const store = new MemoryLimitStore();
+    const [dead, alive] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ concurrency: 1 });
+    await reserved(dead, acme);
+    clock.at += SLOT_LEASE - 1;
+    expect((await refused(alive, acme)).refused).toBe("concurrency");
+    clock.at += 1_000;
+    await reserved(alive, acme);
+  });
+
+  it("are not kept by a process that is busy with fewer", async () => {
+    const store = new MemoryLimitStore();
+    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ concurrency: 2 });
+    const running = await reserved(first, acme);
+    first.release(await reserved(first, acme));
+    await first.sweep();
+    clock.at += 300;
+    expect(isReservation(await reserve(second, acme))).toBe(true);
+    first.release(running);
+  });
+
+  it("are not given out by a process whose own lease is over", async () => {
+    const store = new MemoryLimitStore();
+    const [asleep, awake] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ concurrency: 1 });
+    asleep.release(await reserved(asleep, acme));
+    clock.at += SLOT_LEASE + 1;
+    await reserved(awake, acme);
+    expect((await refused(asleep, acme)).refused).toBe("concurrency");
+  });
+
+  it("are not forgotten while one waits for them, however long nobody asked", async () => {
+    const store = new MemoryLimitStore();
+    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ concurrency: 1 });
+    first.release(await reserved(first, acme));
+    await first.sweep();
+    clock.at += 3_600_000;
+    const answer = Promise.withResolvers<void>();
+    store.before = () => answer.promise;
+    const waiting = reserved(first, acme);
+    const swept = first.sweep();
+    answer.resolve();
+    await waiting;
+    await swept;
+    await first.sweep();
+    expect((await refused(first, acme)).refused).toBe("concurrency");
+    expect((await refused(second, acme)).refused).toBe("concurrency");
+  });
+
+  it("keep their places for longer than a lease while their process lives", async () => {
+    const store = new MemoryLimitStore();
+    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ concurrency: 1 });
+    await reserved(first, acme);
+    for (let passed = 0; passed < 60; passed += 1) {
+      clock.at += 1_000;
+      await first.sweep();
+    }
+    expect((await refused(second, acme)).refused).toBe("concurrency");
+  });
+});
+
+describe("a store that does not answer", () => {
+  it("refuses in time, says so, and serves again when it answers", async () => {
+    vi.useFakeTimers();
+    const store = new MemoryLimitStore();
+    const ledger = ledgerOver(store);
+    const acme = workspace({ requestsPerMinute: 10 });
+    const answer = Promise.withResolvers<void>();
+    store.before = () => answer.promise;
+    const waiting = ledger.reserve([acme], one, 200);
+    await vi.advanceTimersByTimeAsync(201);
+    expect(await waiting).toMatchObject({ refused: "limits_unavailable", subject: null });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(ledger.state).toBe("unavailable");
+    expect(ledger.reserve([acme], one, 200)).toMatchObject({ refused: "limits_unavailable" });
+    answer.resolve();
+    await vi.advanceTimersByTimeAsync(0);
+    vi.useRealTimers();
+    expect(ledger.state).toBe("ok");
+    await reserved(ledger, acme);
+  });
+
+  it("may have taken back what it did not confirm: that is used no more from here", async () => {
+    const store = new MemoryLimitStore();
+    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ tokensPerMinute: 1_000 });
+    first.release(await reserved(first, acme, tokens(50)));
+    clock.at += 2_500;
+    store.after = () => Promise.reject(new Error("no answer"));
+    await first.sweep();
+    store.after = () => Promise.resolve();
+    await reserved(second, acme, tokens(1_000));
+    expect((await refused(first, acme, tokens(1))).refused).toBe("tokens_per_minute");
+  });
+
+  it("grants nothing in one window by an answer for the one before", async () => {
+    const store = new MemoryLimitStore();
+    const ledger = ledgerOver(store);
+    const acme = workspace({ tokensPerMinute: 1_000 });
+    const answer = Promise.withResolvers<void>();
+    store.after = () => answer.promise;
+    const waiting = reserved(ledger, acme, tokens(600));
+    await Promise.resolve();
+    clock.at += 60_000;
+    // What asks now looks at the new window, and so does the one that waits.
+    const other = ledger.reserve([acme], tokens(1), 1_000);
+    answer.resolve();
+    await Promise.all([waiting, other]);
+    expect(store.counters.get(`workspace:acme tokens minute ${TEN + 60_000}`)).toBeGreaterThanOrEqual(601);
+  });
+
+  it("refuses at once where it fails, and keeps what is owed until it is on disk", async () => {
+    const store = new MemoryLimitStore();
+    const ledger = ledgerOver(store);
+    const acme = workspace({ tokensPerMinute: 1_000 });
+    const reservation = await reserved(ledger, acme, tokens(1_000));
+    store.before = () => Promise.reject(new Error("no disk"));
+    const settled = ledger.settle(reservation, tokens(1_200));
+    clock.at += 300;
+    expect((await refused(ledger, acme, tokens(1))).refused).toBe("limits_unavailable");
+    store.before = () => Promise.resolve();
+    await ledger.sweep();
+    await settled;
+    expect(store.used("workspace:acme", "tokens")).toBeGreaterThanOrEqual(1_200);
+  });
+});
+
+/** One step of several processes that share a store. */
+type Step =
+  | { readonly kind: "reserve"; readonly ledger: number; readonly amount: number }
+  | { readonly kind: "settle"; readonly pick: number; readonly amount: number }
+  | { readonly kind: "release"; readonly pick: number }
+  | { readonly kind: "sweep"; readonly ledger: number }
+  | { readonly kind: "crash"; readonly ledger: number }
+  | { readonly kind: "wait"; readonly milliseconds: number }
+  | { readonly kind: "breaks"; readonly when: "before" | "after" | "never" };
+
+const steps = fc.array(
+  fc.oneof<fc.WeightedArbitrary<Step>[]>(
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        kind: fc.constant("reserve" as const),
+        ledger: fc.nat(2),
+        amount: fc.integer({ min: 1, max: 60 }),
+      }),
+    },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant("settle" as const), pick: fc.nat(), amount: fc.nat(80) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("release" as const), pick: fc.nat() }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ kind: fc.constantFrom("sweep" as const, "crash" as const), ledger: fc.nat(2) }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        kind: fc.constant("wait" as const),
+        milliseconds: fc.constantFrom(10, 300, 2_500, 40_000),
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        kind: fc.constant("breaks" as const),
+        when: fc.constantFrom("before" as const, "after" as const, "never" as const),
+      }),
+    },
+  ),
+  { maxLength: 60 },
+);
+
+interface Open {
+  readonly owner: Ledger;
+  readonly reservation: Reservation;
+  readonly amount: number;
+}
+
+describe("whatever happens, in whatever order", () => {
+  it("what was admitted and settled never exceeds ceiling and overdraft, and is never forgotten", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 10, max: 300 }), steps, async (ceiling, plan) => {
+        clock.at = TEN;
+        const store = new MemoryLimitStore();
+        const acme = workspace({ tokensPerMinute: ceiling, concurrency: 4 });
+        const ledgers = [ledgerOver(store), ledgerOver(store), ledgerOver(store)];
+        let open: Open[] = [];
+        /** Window → what requests came to, and how much of it was more than was reserved. */
+        const spent = new Map<number, { used: number; beyond: number }>();
+        const windowOf = (at: number): { used: number; beyond: number } => {
+          const start = at - (at % 60_000);
+          const found = spent.get(start) ?? { used: 0, beyond: 0 };
+          spent.set(start, found);
+          return found;
+        };
+        const judge = (): void => {
+          for (const [start, { used, beyond }] of spent) {
+            const inOpen = open.reduce(
+              (sum, { reservation, amount }) =>
+                reservation.at - (reservation.at % 60_000) === start ? sum + amount : sum,
+              0,
+            );
+            expect(used + inOpen).toBeLessThanOrEqual(ceiling + beyond);
+          }
+          const alive = open.filter(({ owner }) => ledgers.includes(owner));
+          expect(alive.length).toBeLessThanOrEqual(4);
+        };
+        for (const step of plan) {
+          if (step.kind === "reserve") {
+            const owner = ledgers[step.ledger];
+            if (owner === undefined) continue;
+            const result = await reserve(owner, acme, tokens(step.amount));
+            if (isReservation(result)) {
+              windowOf(result.at);
+              open.push({ owner, reservation: result, amount: step.amount });
+            }
+          } else if (step.kind === "settle" || step.kind === "release") {
+            const picked = open[step.pick % Math.max(open.length, 1)];
+            if (picked === undefined) continue;
+            open = open.filter((each) => each !== picked);
+            if (step.kind === "release") picked.owner.release(picked.reservation);
+            else {
+              const window = windowOf(picked.reservation.at);
+              window.used += step.amount;
+              window.beyond += Math.max(0, step.amount - picked.amount);
+              void picked.owner.settle(picked.reservation, tokens(step.amount));
+            }
+          } else if (step.kind === "sweep") await ledgers[step.ledger]?.sweep();
+          else if (step.kind === "crash") {
+            const dead = ledgers[step.ledger];
+            // What it owed and had not said is lost: a settlement counts once it has resolved. Here all have.
+            store.before = store.after = () => Promise.resolve();
+            await dead?.sweep();
+            // Its requests ran, as far as anybody knows, to the full.
+            for (const each of open.filter(({ owner }) => owner === dead))
+              windowOf(each.reservation.at).used += each.amount;
+            open = open.filter(({ owner }) => owner !== dead);
+            ledgers[step.ledger] = ledgerOver(store);
+            // Places come free with the lease.
+            clock.at += SLOT_LEASE + 1;
+          } else if (step.kind === "wait") clock.at += step.milliseconds;
+          else {
+            const breaks = (): Promise<void> => Promise.reject(new Error("broken"));
+            const works = (): Promise<void> => Promise.resolve();
+            store.before = step.when === "before" ? breaks : works;
+            store.after = step.when === "after" ? breaks : works;
+          }
+          judge();
+        }
+        store.before = store.after = () => Promise.resolve();
+        for (const ledger of ledgers) await ledger.sweep();
+        // Never under: what the store says is used covers what was.
+        for (const [start, { used }] of spent) {
+          expect(store.counters.get(`workspace:acme tokens minute ${start}`) ?? 0).toBeGreaterThanOrEqual(used);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("what was released can be used again in its window, to the last unit", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 500 }),
+        fc.array(fc.record({ ledger: fc.nat(2), amount: fc.integer({ min: 1, max: 200 }) }), { maxLength: 20 }),
+        async (ceiling, asked) => {
+          clock.at = TEN;
+          const store = new MemoryLimitStore();
+          const acme = workspace({ tokensPerMinute: ceiling });
+          const ledgers = [ledgerOver(store), ledgerOver(store), ledgerOver(store)];
+          for (const { ledger, amount } of asked) {
+            const owner = ledgers[ledger];
+            const result = owner === undefined ? null : await reserve(owner, acme, tokens(amount));
+            if (owner !== undefined && result !== null && isReservation(result)) owner.release(result);
+          }
+          clock.at += 3_000;
+          for (const ledger of ledgers) await ledger.sweep();
+          clock.at += 300;
+          expect(store.used("workspace:acme", "tokens")).toBe(0);
+          const [first] = ledgers;
+          if (first !== undefined) await reserved(first, acme, tokens(ceiling));
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});

@@ -1,0 +1,119 @@
+import { expect, it } from "vitest";
+
+import type { CounterLease, LimitLease, SlotLease } from "../../src/store/limits.ts";
+import type { Store } from "../../src/store/port.ts";
+
+const MINUTE = Date.UTC(2026, 10, 22, 10);
+
+function counter(more: Partial<CounterLease> = {}): CounterLease {
+  return {
+    subject: "workspace:acme",
+    measure: "tokens",
+    window: "minute",
+    start: MINUTE,
+    ceiling: 100,
+    giveBack: 0,
+    overdraft: 0,
+    need: 0,
+    want: 0,
+    ...more,
+  };
+}
+
+function lease(more: Partial<LimitLease> = {}): LimitLease {
+  return { holder: "a", now: MINUTE, until: MINUTE + 20_000, counters: [], slots: [], ...more };
+}
+
+/** What every engine must do with limits. */
+export function limitLaws(store: () => Store): void {
+  const take = async (...counters: readonly CounterLease[]): Promise<readonly (readonly [number, number])[]> => {
+    const leased = await store().limits.lease(lease({ counters }));
+    return leased.counters.map(({ granted, used }) => [granted, used]);
+  };
+  const hold = async (slot: Partial<SlotLease>, more: Partial<LimitLease> = {}): Promise<readonly number[]> => {
+    const slots = [{ subject: "workspace:acme", ceiling: 4, inUse: 0, want: 0, ...slot }];
+    const [leased] = (await store().limits.lease(lease({ slots, ...more }))).slots;
+    return [leased?.held ?? -1, leased?.others ?? -1];
+  };
+
+  it("grants what fits, as much as is needed or nothing, and counts it as used", async () => {
+    expect(await take(counter({ need: 10, want: 60 }))).toEqual([[60, 60]]);
+    expect(await take(counter({ need: 10, want: 60 }))).toEqual([[40, 100]]);
+    expect(await take(counter({ need: 1, want: 1 }))).toEqual([[0, 100]]);
+    expect(await take(counter({ need: 101, want: 101, subject: "workspace:beta" }))).toEqual([[0, 0]]);
+  });
+
+  it("takes back first, then adds an overdraft past the ceiling, then grants", async () => {
+    await take(counter({ need: 80, want: 80 }));
+    expect(await take(counter({ giveBack: 50, overdraft: 60, need: 10, want: 20 }))).toEqual([[10, 100]]);
+    expect(await take(counter({ overdraft: 30 }))).toEqual([[0, 130]]);
+    expect(await take(counter({ need: 1, want: 1 }))).toEqual([[0, 130]]);
+    expect(await take(counter({ giveBack: 1_000 }))).toEqual([[0, 0]]);
+  });
+
+  it("keeps subjects, measures, windows and their starts apart, and one's refusal from the others", async () => {
+    await take(counter({ need: 100, want: 100 }));
+    const want = { need: 5, want: 5 };
+    expect(
+      await take(
+        counter(want),
+        counter({ ...want, subject: "key:acme" }),
+        counter({ ...want, measure: "requests" }),
+        counter({ ...want, window: "hour" }),
+        counter({ ...want, start: MINUTE + 60_000 }),
+      ),
+    ).toEqual([
+      [0, 100],
+      [5, 5],
+      [5, 5],
+      [5, 5],
+      [5, 5],
+    ]);
+  });
+
+  it("holds figures beyond 32 bits", async () => {
+    const large = 9_000_000_000_000_000;
+    expect(await take(counter({ ceiling: large, need: 1, want: large - 1 }))).toEqual([[large - 1, large - 1]]);
+  });
+
+  it("grants no more than the ceiling to many who ask at once", async () => {
+    const asked = await Promise.all(Array.from({ length: 50 }, () => take(counter({ need: 1, want: 7 }))));
+    expect(asked.reduce((sum, [row]) => sum + (row?.[0] ?? 0), 0)).toBe(100);
+  });
+
+  it("holds places as far as others leave them, renews them and gives them back", async () => {
+    expect(await hold({ want: 3 })).toEqual([3, 0]);
+    expect(await hold({ want: 3 }, { holder: "b" })).toEqual([1, 3]);
+    expect(await hold({ want: 1, inUse: 1 })).toEqual([1, 1]);
+    expect(await hold({ want: 3, inUse: 1 }, { holder: "b" })).toEqual([3, 1]);
+    expect(await hold({ want: 0 })).toEqual([0, 3]);
+    expect(await hold({ want: 4 }, { holder: "c" })).toEqual([1, 3]);
+  });
+
+  it("never takes a place that is in use, whatever the ceiling says now", async () => {
+    await hold({ want: 4, inUse: 4 });
+    expect(await hold({ want: 5, inUse: 4, ceiling: 1 })).toEqual([4, 0]);
+    expect(await hold({ want: 1, ceiling: 1 }, { holder: "b" })).toEqual([0, 4]);
+  });
+
+  it("gives places of a process that is gone to others when its lease is over, not before", async () => {
+    await hold({ want: 4, inUse: 4 });
+    const later = { holder: "b", until: MINUTE + 60_000 };
+    expect(await hold({ want: 1 }, { ...later, now: MINUTE + 19_999 })).toEqual([0, 4]);
+    expect(await hold({ want: 1 }, { ...later, now: MINUTE + 20_000 })).toEqual([1, 0]);
+  });
+
+  it("tells how everything stands, and forgets what is old", async () => {
+    await take(counter({ need: 5, want: 5 }), counter({ need: 7, want: 7, window: "day", start: MINUTE - 36_000_000 }));
+    await hold({ want: 2 });
+    const { limits } = store();
+    expect(await limits.read(MINUTE, MINUTE)).toEqual({
+      counters: [{ subject: "workspace:acme", measure: "tokens", window: "minute", start: MINUTE, used: 5 }],
+      slots: [{ subject: "workspace:acme", held: 2 }],
+    });
+    expect((await limits.read(0, MINUTE + 20_000)).slots).toEqual([]);
+    expect(await limits.prune(MINUTE)).toBe(1);
+    expect((await limits.read(0, MINUTE)).counters).toHaveLength(1);
+    expect(await limits.prune(MINUTE + 20_001)).toBe(2);
+  });
+}

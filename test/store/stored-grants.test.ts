@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+
+import { parseExchange, parseLimits } from "../../src/store/stored-grants.ts";
+
+const EXCHANGE = { maximumLifetime: 600, operations: ["embeddings"], routes: null, origins: ["https://a.example"] };
+const LIMITS = { requestsPerMinute: 1, tokensPerMinute: null, concurrency: 2, budget: { usd: 0.5, per: "month" } };
+const NOTHING = { requestsPerMinute: 0, tokensPerMinute: 0, concurrency: 0, budget: null };
+
+describe("stored grants", () => {
+  it("come back as they were written", () => {
+    expect(parseExchange(JSON.stringify(EXCHANGE))).toEqual(EXCHANGE);
+    expect(parseLimits(JSON.stringify(LIMITS))).toEqual(LIMITS);
+    expect([parseExchange(null), parseLimits(null)]).toEqual([null, null]);
+  });
+
+  it("give nothing for an operation that nobody knows any more", () => {
+    expect(parseExchange(JSON.stringify({ ...EXCHANGE, operations: ["embeddings", "images"] }))?.operations).toEqual([
+      "embeddings",
+    ]);
+    expect(parseExchange(JSON.stringify({ ...EXCHANGE, operations: ["images"] }))?.operations).toEqual([]);
+  });
+
+  it.each([
+    "",
+    "null",
+    "[]",
+    "{}",
+    '"text"',
+    JSON.stringify({ ...EXCHANGE, routes: "r" }),
+    JSON.stringify({ ...EXCHANGE, origins: [1] }),
+  ])("read as no exchange when damaged: %s", (text) => {
+    expect(parseExchange(text)).toBeNull();
+  });
+
+  it.each([
+    "",
+    "null",
+    "[]",
+    "{}",
+    JSON.stringify({ ...LIMITS, concurrency: "2" }),
+    JSON.stringify({ ...LIMITS, budget: { usd: 1 } }),
+  ])("read as no use at all when limits are damaged: %s", (text) => {
+    expect(parseLimits(text)).toEqual(NOTHING);
+  });
+});

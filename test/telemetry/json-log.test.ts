@@ -1,0 +1,158 @@
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { constants, cpSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { asWord } from "../../src/evidence/record.ts";
+import { openJsonLog } from "../../src/telemetry/logs/json-log.ts";
+import { until } from "../support/router.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const cleanups: (() => void)[] = [];
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0).toReversed()) cleanup();
+});
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "signalbox-log-"));
+  cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+type Line = Readonly<Record<string, unknown>>;
+
+function linesOf(text: string): readonly Line[] {
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .map((line): Line => JSON.parse(line));
+}
+
+describe("a log of JSON lines", () => {
+  it("writes what its level takes, and everything before it is closed", async () => {
+    const path = join(temporaryFolder(), "log");
+    const descriptor = openSync(path, "w");
+    const log = await openJsonLog({ level: "info", descriptor });
+    log.write("debug", { event: "stopped" });
+    log.write("info", { event: "draining", in_flight: 3 });
+    log.write("error", { event: "reload_failed", errors: 1 });
+    expect([log.takes("debug"), log.takes("warn")]).toEqual([false, true]);
+    await log.close(1_000);
+    const lines = linesOf(readFileSync(path, "utf8"));
+    expect(lines).toEqual([
+      { level: "info", time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/), event: "draining", in_flight: 3 },
+      { level: "error", time: expect.any(String), event: "reload_failed", errors: 1 },
+    ]);
+  });
+
+  it("drops lines when its reader does not read, counts them, and does not wait", { timeout: 20_000 }, async () => {
+    const fifo = join(temporaryFolder(), "fifo");
+    execFileSync("mkfifo", [fifo]);
+    // Open for both: a writer alone would wait for a reader.
+    const descriptor = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
+    const log = await openJsonLog({ level: "info", descriptor, bufferBytes: 10_000 });
+    const line = {
+      event: "key_changed",
+      key_id: asWord("k".repeat(200)),
+      workspace: asWord("w"),
+      change: "added",
+    } as const;
+    let longest = 0;
+    for (let round = 0; round < 60; round += 1) {
+      const begun = performance.now();
+      for (let time = 0; time < 20; time += 1) log.write("info", line);
+      longest = Math.max(longest, performance.now() - begun);
+      await new Promise((done) => {
+        setImmediate(done);
+      });
+    }
+    expect(log.dropped()).toBeGreaterThan(100);
+    expect(longest).toBeLessThan(500);
+    const begun = performance.now();
+    await log.close(200);
+    expect(performance.now() - begun).toBeLessThan(1_500);
+  });
+});
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+}
+
+function serveJson(folder: string, more: readonly string[] = []): Running {
+  const argv = ["serve", "--demo", "--port", "0", "--cache", join(ROOT, ".signalbox", "test-cache"), ...more];
+  const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...argv], {
+    cwd: folder,
+    env: { PATH: process.env["PATH"] ?? "" },
+  });
+  cleanups.push(() => void child.kill("SIGKILL"));
+  let stdout = "";
+  let stderr = "";
+  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  return { child, stdout: () => stdout, stderr: () => stderr };
+}
+
+describe("signalbox serve --log-format json", { timeout: 40_000 }, () => {
+  it("says everything that happens in lines of known fields on stdout, and words for people on stderr", async () => {
+    const folder = temporaryFolder();
+    cpSync(join(ROOT, "policies"), join(folder, "policies"), { recursive: true });
+    const routes = readFileSync(join(ROOT, "routes.yaml"), "utf8");
+    writeFileSync(join(folder, "routes.yaml"), routes);
+    const running = serveJson(folder, ["--log-format", "json", "--log-level", "debug"]);
+    await until(() => running.stderr().includes("try it"), 15_000);
+    const [, url = ""] = /listening on (\S+)/.exec(running.stderr()) ?? [];
+    const [, key = ""] = /demo key .*\n {2}(sbx_\S+)/.exec(running.stderr()) ?? [];
+    const events = (): readonly unknown[] => linesOf(running.stdout()).map(({ event }) => event);
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "chat-small", messages: [{ role: "user", content: "my-secret-prompt" }] }),
+    });
+    expect(response.status).toBe(200);
+    await until(() => events().includes("attempt"));
+    writeFileSync(join(folder, "routes.yaml"), routes.replace("chat-small", "chat-tiny"));
+    running.child.kill("SIGHUP");
+    await until(() => events().includes("reloaded") || events().includes("reload_failed"), 15_000);
+    writeFileSync(join(folder, "routes.yaml"), "version: none\n");
+    running.child.kill("SIGHUP");
+    await until(() => events().includes("reload_failed"), 15_000);
+    running.child.kill("SIGTERM");
+    await until(() => running.child.exitCode !== null, 15_000);
+    expect(running.child.exitCode).toBe(0);
+    const lines = linesOf(running.stdout());
+    for (const event of ["key_changed", "started", "request", "attempt", "reload_failed", "draining", "stopped"]) {
+      expect(events(), event).toContain(event);
+    }
+    expect(lines.at(-1)?.["event"]).toBe("stopped");
+    const request = lines.find(({ event }) => event === "request");
+    expect(request).toMatchObject({
+      level: "info",
+      request_id: response.headers.get("x-request-id"),
+      operation: "chat.completions",
+      route: "chat-small",
+      workspace: "demo",
+      terminal: "completed",
+      status: 200,
+      attempts: 1,
+    });
+    expect(key).toContain(String(request?.["key_id"]));
+    for (const secret of ["my-secret-prompt", key]) expect(running.stdout()).not.toContain(secret);
+    const documented = readFileSync(join(ROOT, "docs/observability.md"), "utf8");
+    for (const line of lines) {
+      expect(documented).toContain(`\`${String(line["event"])}\``);
+      for (const field of Object.keys(line)) expect(documented, String(line["event"])).toContain(`\`${field}\``);
+    }
+  });
+
+  it.each([
+    [["--log-format", "xml"], "--log-format: must be one of text, json"],
+    [["--log-level", "loud"], "--log-level: must be one of debug, info, warn, error"],
+  ])("refuses %j", async (flags, message) => {
+    const running = serveJson(temporaryFolder(), flags);
+    await until(() => running.child.exitCode !== null, 10_000);
+    expect(running.child.exitCode).toBe(2);
+    expect(running.stderr()).toContain(message);
+  });
+});

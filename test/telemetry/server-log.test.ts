@@ -1,0 +1,58 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { ServerLog } from "../../src/cli/serve/telemetry/server-log.ts";
+import { KeyRing } from "../../src/keys/key-ring.ts";
+import { createKey, revokedRecord } from "./made-key.ts";
+import type { EvidenceHealth } from "../../src/store/port.ts";
+import type { JsonLog } from "../../src/telemetry/logs/json-log.ts";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function recordingLog(): { readonly log: JsonLog; readonly lines: unknown[] } {
+  const lines: unknown[] = [];
+  const log: JsonLog = {
+    write: (level, record) => void lines.push([level, record]),
+    takes: () => true,
+    dropped: () => 0,
+    close: () => Promise.resolve(),
+  };
+  return { log, lines };
+}
+
+describe("a server's log", () => {
+  it("says once that the store fails, and once that it is well again", () => {
+    vi.useFakeTimers();
+    const { log, lines } = recordingLog();
+    let health: EvidenceHealth = { state: "ok", waiting: 0, refused: 0, lost: 0, head: null };
+    const stop = new ServerLog(log).watchStore(() => health);
+    vi.advanceTimersByTime(3_000);
+    expect(lines).toEqual([]);
+    health = { state: "unavailable", waiting: 7, refused: 2, lost: 1, head: null };
+    vi.advanceTimersByTime(3_000);
+    health = { ...health, state: "ok", waiting: 0 };
+    vi.advanceTimersByTime(3_000);
+    stop();
+    health = { ...health, state: "unavailable" };
+    vi.advanceTimersByTime(3_000);
+    expect(lines).toEqual([
+      ["error", { event: "store_degraded", waiting: 7, refused: 2, lost: 1 }],
+      ["info", { event: "store_recovered", waiting: 0, refused: 2, lost: 1 }],
+    ]);
+  });
+
+  it("says which keys come and go, once each", () => {
+    const { log, lines } = recordingLog();
+    const { keyChanged } = new ServerLog(log);
+    const ring = new KeyRing();
+    const record = createKey();
+    for (const records of [[record], [record], [revokedRecord(record)], [revokedRecord(record)], [record]]) {
+      ring.apply(records).forEach(keyChanged);
+    }
+    const line = { event: "key_changed", key_id: record.id, workspace: "w" };
+    expect(lines).toEqual([
+      ["info", { ...line, change: "added" }],
+      ["info", { ...line, change: "revoked" }],
+    ]);
+  });
+});
