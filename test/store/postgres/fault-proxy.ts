@@ -14,8 +14,12 @@ export type Fault =
 export interface FaultProxy {
   /** The URL to give to the store instead of the server's. */
   readonly url: string;
-  /** From now on; `cut` ends the connections that there are. */
-  set(fault: Fault): void;
+  /**
+   * From now on; `cut` ends the connections that there are.
+   *
+   * @param after of `answer_lost`: how many answers of one row arrive before
+   */
+  set(fault: Fault, after?: number): void;
   /** How many answers were lost so far. */
   lostAnswers(): number;
   close(): Promise<void>;
@@ -28,6 +32,7 @@ export async function startFaultProxy(url: string): Promise<FaultProxy> {
   const pairs = new Set<readonly [Socket, Socket]>();
   let fault: Fault = "none";
   let lost = 0;
+  let passing = 0;
   const end = (pair: readonly [Socket, Socket]): void => {
     pairs.delete(pair);
     for (const socket of pair) socket.destroy();
@@ -50,7 +55,7 @@ export async function startFaultProxy(url: string): Promise<FaultProxy> {
     upstream.on("data", (bytes) => {
       if (fault === "stalled") return;
       // The end of a statement's answer, which leaves the server after its commit; what prepares a statement passes.
-      if (fault === "answer_lost" && bytes.includes("SELECT 1\0")) {
+      if (fault === "answer_lost" && bytes.includes("SELECT 1\0") && (passing -= 1) < 0) {
         fault = "none";
         lost += 1;
         end(pair);
@@ -67,8 +72,9 @@ export async function startFaultProxy(url: string): Promise<FaultProxy> {
   target.hostname = "127.0.0.1";
   return {
     url: target.href,
-    set(next) {
+    set(next, after = 0) {
       fault = next;
+      passing = after;
       if (next === "cut") for (const pair of pairs) end(pair);
     },
     lostAnswers: () => lost,
