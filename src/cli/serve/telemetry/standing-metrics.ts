@@ -5,7 +5,7 @@ import type { Store } from "../../../store/port.ts";
 import { Reading, type Family } from "../../../telemetry/metrics/families.ts";
 
 export interface StandingSources {
-  readonly runtime: Pick<Runtime, "snapshots" | "places" | "ledger" | "build" | "degraded" | "ledger" | "accepting">;
+  readonly runtime: Pick<Runtime, "snapshots" | "places" | "ledger" | "build" | "degraded" | "accepting">;
   readonly evidence: Pick<Store["evidence"], "health">;
   /** Keys that this process knows. */
   readonly keyCount: () => number;
