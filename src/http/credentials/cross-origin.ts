@@ -18,6 +18,12 @@ const ANSWER_HEADERS = [
   "x-signalbox-attempts",
   "x-should-retry",
   "retry-after",
+  ...["limit", "remaining", "reset"].flatMap((figure) =>
+    ["requests", "tokens"].flatMap((measure) => [
+      `x-ratelimit-${figure}-${measure}`,
+      `anthropic-ratelimit-${measure}-${figure}`,
+    ]),
+  ),
   "server-timing",
 ].join(", ");
 

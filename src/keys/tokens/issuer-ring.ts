@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { importJWK, type CryptoKey } from "jose";
 
 import type { IssuerRecord, IssuerStore } from "../../store/issuers.ts";
@@ -17,7 +18,9 @@ export class IssuerRing {
   readonly #clock: Clock;
   readonly #issuers = new Map<string, Issuer>();
   #unwatch: () => void = () => undefined;
-  #lookedUp = { at: Number.NEGATIVE_INFINITY, done: Promise.resolve() };
+  #lookedUpAt = Number.NEGATIVE_INFINITY;
+  /** The look-up that has not begun yet: all who wait share it. One that has begun may have read too early. */
+  #next: Promise<void> | null = null;
 
   constructor(store: IssuerStore, clock: Clock) {
     this.#store = store;
@@ -49,9 +52,8 @@ export class IssuerRing {
   async find(kid: string): Promise<CryptoKey | null> {
     const known = this.#known(kid);
     if (known !== null) return known;
-    const now = performance.now();
-    if (now - this.#lookedUp.at >= LOOK_UP_PAUSE) this.#lookedUp = { at: now, done: this.#lookUp() };
-    await this.#lookedUp.done;
+    this.#next ??= this.#lookUp();
+    await this.#next;
     return this.#known(kid);
   }
 
@@ -61,6 +63,9 @@ export class IssuerRing {
   }
 
   async #lookUp(): Promise<void> {
+    await delay(Math.max(this.#lookedUpAt + LOOK_UP_PAUSE - performance.now(), 0), undefined, { ref: false });
+    this.#lookedUpAt = performance.now();
+    this.#next = null;
     const records = await this.#store.list(this.#clock()).catch(() => []);
     await this.add(records);
   }

@@ -5,7 +5,7 @@ import type { Store } from "../../../store/port.ts";
 import { Reading, type Family } from "../../../telemetry/metrics/families.ts";
 
 export interface StandingSources {
-  readonly runtime: Pick<Runtime, "snapshots" | "places" | "build" | "degraded" | "accepting">;
+  readonly runtime: Pick<Runtime, "snapshots" | "places" | "ledger" | "build" | "degraded" | "accepting">;
   readonly evidence: Pick<Store["evidence"], "health">;
   /** Keys that this process knows. */
   readonly keyCount: () => number;
@@ -167,7 +167,7 @@ function queueMetrics({ runtime: { snapshots } }: StandingSources): readonly Fam
   ];
 }
 
-function evidenceMetrics({ evidence }: StandingSources): readonly Family[] {
+function evidenceMetrics({ evidence, runtime }: StandingSources): readonly Family[] {
   const facts = (name: string, help: string) => ({ name, help, labels: [] }) as const;
   return [
     new Reading(
@@ -193,6 +193,22 @@ function evidenceMetrics({ evidence }: StandingSources): readonly Family[] {
       "counter",
       facts("signalbox_evidence_lost", "Outcomes that could not be kept; those decisions read unknown."),
       () => [[evidence.health().lost] as const],
+    ),
+    new Reading(
+      "gauge",
+      facts(
+        "signalbox_evidence_position",
+        "Newest row of the evidence log as this process knows it; absent before its first.",
+      ),
+      () => {
+        const { head } = evidence.health();
+        return head === null ? [] : [[head.position] as const];
+      },
+    ),
+    new Reading(
+      "gauge",
+      facts("signalbox_limits_available", "1 where limits can be counted; 0 where limited requests are refused."),
+      () => [[runtime.ledger === undefined || runtime.ledger.state === "ok" ? 1 : 0] as const],
     ),
   ];
 }

@@ -1,0 +1,48 @@
+import { exportJWK, generateKeyPair } from "jose";
+import { expect, it } from "vitest";
+
+import { IssuerRing } from "../../../src/keys/tokens/issuer-ring.ts";
+import type { IssuerRecord, IssuerStore } from "../../../src/store/issuers.ts";
+
+const { publicKey } = await generateKeyPair("EdDSA", { crv: "Ed25519" });
+const { x = "" } = await exportJWK(publicKey);
+
+function silentStore() {
+  const records: IssuerRecord[] = [];
+  let reads = 0;
+  const store: IssuerStore = {
+    publish: (record) => Promise.resolve(void records.push(record)),
+    list: () => {
+      reads += 1;
+      return Promise.resolve([...records]);
+    },
+    watch: () => Promise.resolve(() => undefined),
+    prune: () => Promise.resolve(0),
+  };
+  return { store, reads: () => reads };
+}
+
+it("finds an issuer that was published a moment ago, also just after strangers have asked for others", async () => {
+  const { store } = silentStore();
+  const ring = new IssuerRing(store, Date.now);
+  await ring.open();
+  expect(await ring.find("nobody")).toBeNull();
+  await store.publish({ kid: "new", publicKey: x, expiresAt: Date.now() + 60_000 });
+  expect(await ring.find("new")).not.toBeNull();
+});
+
+it("reads the store at most five times a second, however many strangers come, and never for one it knows", async () => {
+  const { store, reads } = silentStore();
+  await store.publish({ kid: "known", publicKey: x, expiresAt: Date.now() + 60_000 });
+  const ring = new IssuerRing(store, Date.now);
+  await ring.open();
+  const before = reads();
+  const end = performance.now() + 1_000;
+  let asked = 0;
+  while (performance.now() < end) {
+    await Promise.all(Array.from({ length: 50 }, () => ring.find(`nobody-${(asked += 1)}`)));
+    expect(await ring.find("known")).not.toBeNull();
+  }
+  expect(asked).toBeGreaterThan(100);
+  expect(reads() - before).toBeLessThanOrEqual(7);
+});
