@@ -93,6 +93,7 @@ describe.skipIf(NO_POSTGRES !== null)(`two replicas on one PostgreSQL ${NO_POSTG
       const balancer = await startBalancer([survivor.port, mortal.port]);
       onTestFinished(() => balancer.close());
 
+      const kills: number[] = [];
       const clients = new Clients();
       clients.add(4, 5, () => ask(balancer.url, large.text, chat("large")));
       clients.add(2, 5, () => ask(balancer.url, large.text, chat("large", true)));
@@ -102,6 +103,7 @@ describe.skipIf(NO_POSTGRES !== null)(`two replicas on one PostgreSQL ${NO_POSTG
       const ofDoomed = clients.add(2, 10, () => ask(balancer.url, doomed.text, chat("large")));
 
       await delay(3_000);
+      kills.push(Date.now());
       await mortal.kill();
       await delay(500);
       await mortal.start();
@@ -123,6 +125,7 @@ describe.skipIf(NO_POSTGRES !== null)(`two replicas on one PostgreSQL ${NO_POSTG
         .toBe(401);
       expect(Date.now() - revokedAt).toBeLessThan(1_000);
 
+      kills.push(Date.now());
       await mortal.kill();
       await delay(500);
       await mortal.start();
@@ -137,9 +140,11 @@ describe.skipIf(NO_POSTGRES !== null)(`two replicas on one PostgreSQL ${NO_POSTG
       expect(new Set(clients.seen.map(({ status }) => status))).toEqual(new Set([0, 200, 401, 429]));
 
       const decisions = await verifiedDecisions(store);
-      // What is refused before anything is decided has no decision: an unknown or revoked key, as documented.
       const unrecorded = clients.seen.filter(({ requestId }) => requestId !== null && !decisions.has(requestId));
-      expect(unrecorded.map(({ status, requestId }) => [status, requestId])).toEqual([]);
+      // A refusal allows nothing and does not wait for the disk (docs/evidence.md): a kill may take the newest with it.
+      const excused = ({ status, to }: Seen): boolean =>
+        (status === 401 || status === 429) && kills.some((killedAt) => Math.abs(killedAt - to) < 500);
+      expect(unrecorded.filter((seen) => !excused(seen))).toEqual([]);
       expect(clients.seen.filter(({ status, requestId }) => status !== 0 && requestId === null)).toEqual([]);
 
       for (const count of byMinute(answered(ofSmall)).values()) expect(count).toBeLessThanOrEqual(REQUESTS_PER_MINUTE);
