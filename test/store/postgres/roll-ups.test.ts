@@ -71,12 +71,12 @@ describe.skipIf(NO_POSTGRES !== null)(`counts over PostgreSQL ${NO_POSTGRES ?? "
       })(),
     );
     const seen: number[] = [];
-    let ended = false;
+    const ended = new AbortController();
     const reading = stores.map(async (store) => {
-      while (!ended) seen.push((await counted(store)).requests);
+      while (!ended.signal.aborted) seen.push((await counted(store)).requests);
     });
     await Promise.all(writing);
-    ended = true;
+    ended.abort();
     await Promise.all(reading);
     expect(Math.max(...seen)).toBeLessThanOrEqual(1_200);
     for (const store of stores) expect(await counted(store)).toMatchObject({ requests: 1_200, running: 0 });
