@@ -6,7 +6,7 @@ import type { IssuerStore } from "./issuers.ts";
 import type { LimitStore } from "./limits.ts";
 
 /**
- * What outlives the process. Two engines implement it (SQLite embedded; PostgreSQL shared, later); one conformance
+ * What outlives the process. Two engines implement it (SQLite embedded, PostgreSQL shared); one conformance
  * suite in `test/store/conformance.ts` is run over both. Errors are those of `errors.ts`.
  */
 export interface Store {

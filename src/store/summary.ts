@@ -2,8 +2,8 @@ import type { RollUpQuery, RollUpRow } from "../governance/increments.ts";
 import type { StoredPolicyState } from "../governance/summary-answer.ts";
 
 /**
- * Hourly counts, kept when the evidence they were made of is pruned. Every engine adds them in the transaction that writes
- * the records: what a record counts for is there exactly when the record is, and once.
+ * Hourly counts, kept when the evidence they were made of is pruned. In every engine what a record counts for
+ * is there exactly when the record is, and once: written in its transaction, or counted from the log up to a cursor.
  */
 export interface SummaryStore {
   /**

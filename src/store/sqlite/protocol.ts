@@ -1,7 +1,7 @@
 import type { DecisionFields, OutcomeFields } from "../evidence-batch.ts";
 import type { LimitLease, LimitLeased, LimitStanding } from "../limits.ts";
 import type { IssuerRecord } from "../issuers.ts";
-import type { PackedRows } from "../roll-up-pages.ts";
+import type { PackedRows } from "./roll-up-pages.ts";
 import type { RollUpQuery } from "../../governance/increments.ts";
 import type { EvidenceAnchor, EvidenceHead, LogRow } from "../evidence-log.ts";
 import type { ScannedRow } from "../prune-scan.ts";

@@ -8,7 +8,7 @@ import { KeyTable, type RotateResult } from "./tables/key-table.ts";
 import { LimitTable } from "./tables/limit-table.ts";
 import { PolicyTable } from "./tables/policy-table.ts";
 import { ProcessLease } from "./tables/process-lease.ts";
-import { packRows } from "../roll-up-pages.ts";
+import { packRows } from "./roll-up-pages.ts";
 import { RollUpTable } from "./tables/roll-up-table.ts";
 import type { FromWorker, StoreReply, StoreRequest } from "./protocol.ts";
 import { readNumber } from "./tables/row.ts";

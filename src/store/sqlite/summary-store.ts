@@ -1,5 +1,5 @@
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
-import { unpackRows } from "../roll-up-pages.ts";
+import { unpackRows } from "./roll-up-pages.ts";
 import type { SummaryStore } from "../summary.ts";
 import type { WorkerLink } from "./worker-link.ts";
 

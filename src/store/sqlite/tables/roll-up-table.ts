@@ -2,8 +2,8 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { Increments } from "../../../governance/increments.ts";
 import { decisionFacts, rollUpDecision, rollUpOutcome, type DecisionFacts } from "../../../governance/roll-up.ts";
-import type { RowFields } from "../../roll-up-pages.ts";
-import { OpenDecisions } from "../../open-decisions.ts";
+import type { RowFields } from "../roll-up-pages.ts";
+import { OpenDecisions } from "../open-decisions.ts";
 import { readDecision, readOutcome } from "../../stored-evidence.ts";
 import type { RollUpPage } from "../protocol.ts";
 import { readNumber, readText, type Row } from "./row.ts";

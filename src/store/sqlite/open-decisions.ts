@@ -1,5 +1,5 @@
-import { decisionFacts, type DecisionFacts } from "../governance/roll-up.ts";
-import type { DecisionRecord } from "../evidence/record.ts";
+import { decisionFacts, type DecisionFacts } from "../../governance/roll-up.ts";
+import type { DecisionRecord } from "../../evidence/record.ts";
 
 /** More running requests than this are looked up in the store when they end. */
 const CAPACITY = 20_000;

@@ -1,5 +1,5 @@
-import { ByteReader, ByteWriter } from "../governance/byte-stream.ts";
-import type { RollUpQuery, RollUpRow } from "../governance/increments.ts";
+import { ByteReader, ByteWriter } from "../../governance/byte-stream.ts";
+import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
 
 /** A page of cells in one piece: a thousand pieces take longer to hand from thread to thread than to add up. */
 export interface PackedRows {

@@ -1,0 +1,53 @@
+import { DIMENSIONS, readGrouping } from "../../src/governance/dimensions.ts";
+import { summarise } from "../../src/governance/summarise.ts";
+import type { Store } from "../../src/store/port.ts";
+import { DAYS, FROM, RECORDS, UNTIL } from "./cells.ts";
+import { WORKSPACES } from "./estate.ts";
+
+/** Asks by everything and says how long it takes. Gives the slowest, milliseconds. */
+export async function askAll(
+  store: Store,
+  filled: { readonly cells: number; readonly bytes: number },
+): Promise<number> {
+  console.log(
+    `${DAYS} days of ${RECORDS.toLocaleString("en")} requests: ${filled.cells.toLocaleString("en")} cells, ${(filled.bytes / 1_000_000).toFixed(0)} MB`,
+  );
+  const times: number[] = [];
+  const families = [
+    "",
+    ...DIMENSIONS,
+    "operation,route,day",
+    "provider,region,model",
+    "provider,hour",
+    "policy,constraint,reason_code",
+  ];
+  for (const names of families) times.push(await ask(store, names));
+  return Math.max(...times);
+}
+
+/** Best of seven, milliseconds: of one workspace, until the answer is text. Other work on the machine makes it longer, nothing makes it shorter. */
+async function ask(store: Store, names: string): Promise<number> {
+  const grouping = readGrouping(names === "" ? [] : names.split(","));
+  if ("problem" in grouping) throw new Error(grouping.problem);
+  const taken: number[] = [];
+  const computed: number[] = [];
+  let groups = 0;
+  for (let round = 0; round < 7; round += 1) {
+    const began = performance.now();
+    const cpu = process.cpuUsage();
+    const found = await summarise(
+      (facet) => store.summary.read({ workspace: WORKSPACES[0] ?? null, facet, from: FROM, until: UNTIL }),
+      grouping,
+    );
+    groups = JSON.stringify(found).length > 0 ? found.groups.length : 0;
+    taken.push(performance.now() - began);
+    const { user, system } = process.cpuUsage(cpu);
+    computed.push((user + system) / 1_000);
+  }
+  const best = Math.min(...taken);
+  const cpu = Math.min(...computed);
+  console.log(
+    `  ${(names === "" ? "(totals)" : names).padEnd(32)}${best.toFixed(0).padStart(5)} ms  CPU ${cpu.toFixed(0)} ms  ${groups} groups`,
+  );
+  return best;
+}
