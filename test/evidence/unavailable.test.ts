@@ -154,8 +154,12 @@ describe("a whole server whose database another process holds", () => {
     "refuses and says so, and serves again afterwards; every answer has its decision",
     { timeout: 20_000 },
     async () => {
-      const whole = await startTestServer();
+      // With limits the same store would refuse before there is a decision to record.
+      const whole = await startTestServer((routes) =>
+        routes.replace(/^ {4}limits: \{ requests_per_minute: 600.*\n/m, ""),
+      );
       const { server, folder } = whole;
+      expect(server.built.snapshot.decider.table.workspaces["demo"]?.limits.requestsPerMinute).toBeNull();
       const text = await whole.key("demo", ["inference"]);
       const route = server.built.snapshot.decider.table.workspaces["demo"]?.approve.routes[0];
       const ask = (): Promise<Response> =>
