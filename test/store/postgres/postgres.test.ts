@@ -8,6 +8,8 @@ import { StoreUnavailableError } from "../../../src/store/errors.ts";
 import type { KeyRecord } from "../../../src/store/port.ts";
 import { MIGRATIONS } from "../../../src/store/postgres/migrate.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/store/postgres/open.ts";
+import { Pool } from "../../../src/store/postgres/pool.ts";
+import { parsePostgresUrl } from "../../../src/store/postgres/settings.ts";
 import { describeStore } from "../conformance.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "../records.ts";
 import { readVerifiedLog, requestIds } from "../verified-log.ts";
@@ -166,6 +168,14 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       await store.evidence.flush();
       await expect(operator(url).unsafe(statement)).rejects.toThrow(complaint);
     });
+  });
+
+  it("has no statement compiled before it runs, which a sort that is off would seem to be worth", async () => {
+    const bounds = { connections: 1, statementTimeout: 20_000, connectTimeout: 20_000 };
+    const pool = new Pool(parsePostgresUrl(await server.database()), bounds);
+    onTestFinished(() => pool.destroy());
+    const settings = "SELECT current_setting('jit') AS jit, current_setting('enable_sort') AS enable_sort";
+    expect(await pool.query(settings, [], 20_000)).toEqual([{ jit: "off", enable_sort: "off" }]);
   });
 
   describe("two replicas", () => {
