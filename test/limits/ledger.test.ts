@@ -390,6 +390,16 @@ describe("whatever happens, in whatever order", () => {
           const alive = open.filter(({ owner }) => ledgers.includes(owner));
           expect(alive.length).toBeLessThanOrEqual(4);
         };
+        // A process that lets its lease run out has lost its places; that has a test of its own. Here all renew in time.
+        const pass = async (milliseconds: number): Promise<void> => {
+          const { before, after } = store;
+          store.before = store.after = () => Promise.resolve();
+          for (let left = milliseconds; left > 0; left -= SLOT_LEASE / 4) {
+            clock.at += Math.min(left, SLOT_LEASE / 4);
+            for (const ledger of ledgers) await ledger.sweep();
+          }
+          Object.assign(store, { before, after });
+        };
         for (const step of plan) {
           if (step.kind === "reserve") {
             const owner = ledgers[step.ledger];
@@ -422,14 +432,8 @@ describe("whatever happens, in whatever order", () => {
             open = open.filter(({ owner }) => owner !== dead);
             ledgers[step.ledger] = ledgerOver(store);
             // Places come free with the lease.
-            clock.at += SLOT_LEASE + 1;
-          } else if (step.kind === "wait") clock.at += step.milliseconds;
-          else {
-            const breaks = (): Promise<void> => Promise.reject(new Error("broken"));
-            const works = (): Promise<void> => Promise.resolve();
-            store.before = step.when === "before" ? breaks : works;
-            store.after = step.when === "after" ? breaks : works;
-          }
+            await pass(SLOT_LEASE + 1);
+          } else if (step.kind === "wait") await pass(step.milliseconds);
           judge();
         }
         store.before = store.after = () => Promise.resolve();
