@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Scope } from "../../canon/scope.ts";
 import { createKey, importKey } from "../../keys/key-record.ts";
 import { parseKeyText } from "../../keys/key-text.ts";
+import { DuplicateKeyError } from "../../store/errors.ts";
 import type { Store } from "../../store/port.ts";
 import { CommandError } from "../terminal/command-io.ts";
 
@@ -36,7 +37,12 @@ export async function bootstrapKey(store: Store, workspace: string, given: strin
     createdBy: "bootstrap",
   };
   if (given !== undefined && given !== "") {
-    await store.keys.create(importKey(given, options, Date.now));
+    try {
+      await store.keys.create(importKey(given, options, Date.now));
+    } catch (error) {
+      // Another replica, started at the same moment with the same key, was first.
+      if (!(error instanceof DuplicateKeyError)) throw error;
+    }
     return null;
   }
   const { text, record } = createKey(options, Date.now, randomBytes);

@@ -1,9 +1,12 @@
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 
 import { evidence } from "../../../src/cli/evidence/evidence.ts";
+import { limits } from "../../../src/cli/limits.ts";
+import { summary } from "../../../src/cli/summary/summary.ts";
 import { keys } from "../../../src/cli/keys.ts";
 import { parseServeOptions } from "../../../src/cli/serve/options.ts";
 import { openPostgresStore } from "../../../src/store/postgres/open.ts";
@@ -82,6 +85,14 @@ describe.skipIf(NO_POSTGRES !== null)(`commands over PostgreSQL ${NO_POSTGRES ??
     await store.evidence.decide(decisionRecord("req_1"));
     await store.close();
     expect((await runCommand(evidence, ["tail"], io)).stdout).toContain("req_1");
+    expect(await runCommand(evidence, ["verify"], io)).toMatchObject({ code: 0 });
+    const at = decisionRecord("req_1").at;
+    const window = ["--start", new Date(at - 3_600_000).toISOString(), "--end", new Date(at + 3_600_000).toISOString()];
+    const asked = await runCommand(summary, ["--workspace", "acme-prod", "--json", ...window], io);
+    expect(asked).toMatchObject({ code: 0, stderr: "" });
+    expect(asked.stdout).toMatch(/"requests": ?1\b/);
+    const routes = join(import.meta.dirname, "../../../routes.yaml");
+    expect(await runCommand(limits, ["--config", routes], io)).toMatchObject({ code: 0, stderr: "" });
     expect(readdirSync(io.cwd)).toEqual([]);
   });
 });

@@ -3,10 +3,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 
+import { bootstrapKey } from "../../../src/cli/serve/first-keys.ts";
 import { StoreUnavailableError } from "../../../src/store/errors.ts";
 import type { KeyRecord } from "../../../src/store/port.ts";
 import { MIGRATIONS } from "../../../src/store/postgres/migrate.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/store/postgres/open.ts";
+import { Pool } from "../../../src/store/postgres/pool.ts";
+import { parsePostgresUrl } from "../../../src/store/postgres/settings.ts";
 import { describeStore } from "../conformance.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "../records.ts";
 import { readVerifiedLog, requestIds } from "../verified-log.ts";
@@ -165,6 +168,14 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       await store.evidence.flush();
       await expect(operator(url).unsafe(statement)).rejects.toThrow(complaint);
     });
+  });
+
+  it("has no statement compiled before it runs, which a sort that is off would seem to be worth", async () => {
+    const bounds = { connections: 1, statementTimeout: 20_000, connectTimeout: 20_000 };
+    const pool = new Pool(parsePostgresUrl(await server.database()), bounds);
+    onTestFinished(() => pool.destroy());
+    const settings = "SELECT current_setting('jit') AS jit, current_setting('enable_sort') AS enable_sort";
+    expect(await pool.query(settings, [], 20_000)).toEqual([{ jit: "off", enable_sort: "off" }]);
   });
 
   describe("two replicas", () => {
@@ -337,6 +348,33 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
         await delay(300);
       });
       expect(await leased).toMatchObject({ slots: [{ held: 1, others: 2 }] });
+    });
+
+    it("take one first key from the environment when they start at the same first moment", async () => {
+      const [left, right] = await pair();
+      const given = await bootstrapKey(await open(await server.database()), "acme", undefined);
+      if (given === null) throw new Error("no key");
+      await Promise.all([left, right, left, right, left, right].map((store) => bootstrapKey(store, "acme", given)));
+      expect(await left.keys.list()).toMatchObject([{ workspace: "acme", scopes: ["operations:manage"] }]);
+    });
+
+    it("prune at once, to other ends: each row goes once, and the rest verifies", async () => {
+      const [left, right] = await pair();
+      for (const index of numbers(400)) {
+        const at = 1_000 + index;
+        void left.evidence.decide(decisionRecord(`r${index}`, { at }));
+        left.evidence.settle({ ...outcomeRecord(`r${index}`), at });
+        if (index % 20 === 0) await left.evidence.flush();
+      }
+      await left.evidence.flush();
+      const pruned = await Promise.all(
+        numbers(8).map((index) => (index % 2 === 0 ? left : right).evidence.prune(1_100 + 30 * index, 5_000)),
+      );
+      const anchors = await left.evidence.anchors();
+      const removed = pruned.reduce((sum, { rows }) => sum + rows, 0);
+      expect(removed).toBe(anchors.at(-1)?.position);
+      expect(await readVerifiedLog(left.evidence, anchors.at(-1))).toHaveLength(800 - removed);
+      expect(removed).toBeGreaterThan(500);
     });
 
     it("refuse a request id that the other one has", async () => {

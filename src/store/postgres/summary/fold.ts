@@ -54,7 +54,7 @@ export class RollUpFolder {
   readonly #works: () => boolean;
   readonly #id = randomUUID();
   readonly #timer: ReturnType<typeof setInterval>;
-  #step: Promise<number> | null = null;
+  #step: Promise<number | null> | null = null;
   #round: Promise<void> | null = null;
   #roundsOut = 0;
   #closed = false;
@@ -70,8 +70,8 @@ export class RollUpFolder {
 
   /** Resolves when every row up to `position` is counted. @throws {StoreUnavailableError} */
   async foldTo(position: number): Promise<void> {
-    let folded = readNumber((await this.#link.query(CURSOR))[0] ?? {}, "position");
-    while (folded < position) folded = await this.#stepOnce();
+    let folded: number | null = readNumber((await this.#link.query(CURSOR))[0] ?? {}, "position");
+    while (folded !== null && folded < position) folded = await this.#stepOnce();
   }
 
   async close(): Promise<void> {
@@ -90,7 +90,8 @@ export class RollUpFolder {
       let row = (await this.#link.query(CLAIM, [this.#id]))[0];
       while (row !== undefined && !this.#closed) {
         const before = readNumber(row, "position");
-        if ((await this.#stepOnce()) < before + PAGE) return;
+        const folded = await this.#stepOnce();
+        if (folded === null || folded < before + PAGE) return;
         row = (await this.#link.query(CLAIM, [this.#id]))[0];
       }
     } catch {
@@ -98,18 +99,16 @@ export class RollUpFolder {
     }
   }
 
-  /** One page at a time in this process; gives the position up to which rows are counted. */
-  #stepOnce(): Promise<number> {
+  /** One page at a time in this process; gives the position up to which rows are counted, `null` where no row is left. */
+  #stepOnce(): Promise<number | null> {
     this.#step ??= this.#fold().finally(() => (this.#step = null));
     return this.#step;
   }
 
-  async #fold(): Promise<number> {
+  async #fold(): Promise<number | null> {
     const rows = (await this.#link.query(ROWS)).toSorted(byPosition);
     const [first, last] = [rows[0], rows.at(-1)];
-    if (first === undefined || last === undefined) {
-      return readNumber((await this.#link.query(CURSOR))[0] ?? {}, "position");
-    }
+    if (first === undefined || last === undefined) return null;
     const [from, to] = [readNumber(first, "folded"), readNumber(last, "position")];
     const entries = countRows(rows.map(readCounted)).entries();
     const places = entries.map(({ workspace, facet, hour, labels }) => ({
