@@ -28,6 +28,8 @@ export interface Estimate {
   /** Tokens; the largest over all places. */
   readonly input: number;
   readonly output: number;
+  /** More tokens than a provider may be believed to have counted. */
+  readonly most: number;
   /** Counts requests and nothing else: nothing is generated or read by a model. */
   readonly requestsOnly: boolean;
 }
@@ -45,6 +47,13 @@ const TOOL_FRAME = 1_024;
 /** Tokens of output where neither the request nor the model's row has a limit. */
 const UNKNOWN_OUTPUT = 16_384;
 
+/** How many times the window and the output of a model a provider is believed to have counted: its own tools may read and write again and again. */
+const BELIEVED = 16;
+
+/** Bounds of what is believed, tokens: sums of such counts and their prices are far below 2^53. */
+const LEAST_MOST = 2 ** 20;
+const LARGEST_MOST = 2 ** 40;
+
 const NOTHING_READ = { requests: 1, tokens: 0, microUsd: 0 };
 
 /**
@@ -53,7 +62,7 @@ const NOTHING_READ = { requests: 1, tokens: 0, microUsd: 0 };
  */
 export function estimateRequest(request: EstimatedRequest, places: readonly EstimatedPlace[]): Estimate {
   if (request.operation === "messages.count_tokens") {
-    return { amounts: NOTHING_READ, input: 0, output: 0, requestsOnly: true };
+    return { amounts: NOTHING_READ, input: 0, output: 0, most: 0, requestsOnly: true };
   }
   const generates = OUTPUTS.has(request.operation);
   const bound = inputBound(request);
@@ -61,7 +70,7 @@ export function estimateRequest(request: EstimatedRequest, places: readonly Esti
   const choices = generates ? choicesOf(request.body) : 0;
   let tokens = 0;
   let microUsd = 0;
-  let [input, output] = [0, 0];
+  let [input, output, most] = [0, 0, LEAST_MOST];
   for (const { endpoint, model } of places) {
     const read = generates ? Math.min(bound, model?.contextWindow ?? bound) : bound;
     const made = choices * Math.min(asked ?? Number.MAX_SAFE_INTEGER, largestOutput(model));
@@ -69,8 +78,10 @@ export function estimateRequest(request: EstimatedRequest, places: readonly Esti
     microUsd = Math.max(microUsd, costOf(endpoint.price, read, made, request.calls));
     input = Math.max(input, read);
     output = Math.max(output, made);
+    most = Math.max(most, BELIEVED * (Math.max(read, model?.contextWindow ?? 0) + made));
   }
-  return { amounts: { requests: 1, tokens, microUsd }, input, output, requestsOnly: false };
+  most = Math.min(most, LARGEST_MOST);
+  return { amounts: { requests: 1, tokens, microUsd }, input, output, most, requestsOnly: false };
 }
 
 /** The most that a model makes, tokens, for a request that names no limit; an allowance where its row does not tell. */

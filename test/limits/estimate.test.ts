@@ -98,6 +98,7 @@ const estimate: Estimate = {
   amounts: { requests: 1, tokens: 1_500, microUsd: 9_999 },
   input: 1_000,
   output: 500,
+  most: 1_000_000,
   requestsOnly: false,
 };
 
@@ -149,6 +150,22 @@ describe("what a request has used", () => {
       expect(usedByParts(estimate, [attempt(failure)], null)).toBeNull();
     },
   );
+
+  it("is no more than can be, whatever a provider says that it counted", () => {
+    const absurd = [Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY, 1e300];
+    const priced = endpoint("priced", { price: { input: 1e9, output: 1e9, request: 0 } });
+    const real = estimateRequest(asked(), [{ endpoint: priced, model: large }]);
+    expect(real.most).toBeLessThanOrEqual(2 ** 40);
+    for (const count of absurd) {
+      const ended = { whole: true, attempts: [attempt(null, 200, priced)], usage: usage(count, count), sent: 0 };
+      for (const used of [usedBy(real, ended), usedByParts(real, ended.attempts, count)]) {
+        expect(used?.tokens).toBeLessThanOrEqual(2 ** 41);
+        expect(used?.microUsd).toBeLessThanOrEqual(2 ** 45);
+      }
+    }
+    const odd = { whole: true, attempts: [attempt(null, 200)], usage: usage(-5, 1.5), sent: 0 };
+    expect(usedBy(real, odd)?.tokens).toBe(2);
+  });
 
   it("is the request where tokens were only counted", () => {
     const counting = { ...estimate, amounts: { requests: 1, tokens: 0, microUsd: 0 }, requestsOnly: true };

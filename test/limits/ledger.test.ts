@@ -279,6 +279,40 @@ describe("a store that does not answer", () => {
     expect((await refused(first, acme, tokens(1))).refused).toBe("tokens_per_minute");
   });
 
+  it("refuses one figure, and every other is leased nevertheless", async () => {
+    vi.useFakeTimers();
+    const store = new MemoryLimitStore();
+    const ledger = ledgerOver(store);
+    const isPoison = new Set(["workspace:poison"]);
+    store.refuses = ({ subject }) => isPoison.has(subject);
+    const subjects = ["acme", "beta", "poison", "gamma"].map((id): LimitedSubject => ({
+      ...workspace({ tokensPerMinute: 1_000 }),
+      id,
+    }));
+    const poison = { ...workspace({ tokensPerMinute: 1_000 }), id: "poison" };
+    isPoison.clear();
+    const spent = await reserved(ledger, poison, tokens(10));
+    isPoison.add("workspace:poison");
+    const owed = ledger.settle(spent, tokens(5_000));
+    await vi.advanceTimersByTimeAsync(10);
+    expect(ledger.state).toBe("unavailable");
+    const outcomes = await Promise.all(subjects.map((subject) => reserve(ledger, subject, tokens(100))));
+    expect(outcomes.map((each) => (isReservation(each) ? "taken" : each.refused))).toEqual([
+      "taken",
+      "taken",
+      "limits_unavailable",
+      "taken",
+    ]);
+    for (let second = 0; second < 3; second += 1) await ledger.sweep();
+    await reserved(ledger, { ...workspace({ tokensPerMinute: 1_000 }), id: "delta" }, tokens(100));
+    isPoison.clear();
+    await ledger.sweep();
+    await owed;
+    vi.useRealTimers();
+    expect(store.used("workspace:poison", "tokens")).toBeGreaterThanOrEqual(5_000);
+    expect(ledger.state).toBe("ok");
+  });
+
   it("grants nothing in one window by an answer for the one before", async () => {
     const store = new MemoryLimitStore();
     const ledger = ledgerOver(store);
