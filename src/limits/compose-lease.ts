@@ -17,6 +17,8 @@ interface CounterEntry {
 interface SlotEntry {
   readonly row: SlotLease;
   readonly account: SlotAccount;
+  /** What was held before. */
+  readonly held: number;
 }
 
 /** One call of the store, and what to do when it has ended. */
@@ -53,13 +55,18 @@ export class ComposedLease {
   /** Gives whose figures nothing is known of now; with `null`, of a debt alone. */
   failed(error: unknown): ReadonlySet<CounterAccount | SlotAccount | null> {
     const unknown = new Set<CounterAccount | SlotAccount | null>();
-    for (const { account, debt } of this.#counters) {
+    const isUndone = error instanceof StoreUnavailableError && error.done === "no";
+    for (const { row, account, debt } of this.#counters) {
       // It may be on disk already, and then stands there twice: never not at all.
       if (debt !== null && isRefused(error)) this.#accounts.oweRefused(debt);
       else if (debt !== null) this.#accounts.owe(debt);
+      if (isUndone) account?.keepReturns(row);
       unknown.add(account);
     }
-    for (const { account } of this.#slots) unknown.add(account);
+    for (const { account, held } of this.#slots) {
+      if (isUndone) account.held = held;
+      unknown.add(account);
+    }
     return unknown;
   }
 
@@ -105,7 +112,8 @@ interface Demand {
 
 /**
  * Puts together everything that is wanted of the store now; `null` where nothing is. What is given back is out of hand from here on, and
- * stays so where the call fails: nobody knows then whether it has come back, and what is counted twice is safer than what is counted not at all.
+ * stays so where nobody knows what a call that failed has done: what is counted twice is safer than what is counted not at all. Where nothing was
+ * done, it is given back with the next call.
  */
 export function composeLease(
   accounts: Accounts,
@@ -139,8 +147,8 @@ export function composeLease(
     const demand = why === "close" ? 0 : (demands.slots.get(account) ?? 0);
     const isIdle = why === "close" || now - account.touchedAt >= IDLE;
     if (demand === 0 && !account.hasSurplus(isIdle) && !account.isDue(now)) continue;
-    const { subject, ceiling, inUse } = account;
-    slots.push({ row: { subject, ceiling, inUse, want: account.takeWanted(demand, isIdle) }, account });
+    const { subject, ceiling, inUse, held } = account;
+    slots.push({ row: { subject, ceiling, inUse, want: account.takeWanted(demand, isIdle) }, account, held });
   }
   if (why === "sweep") accounts.forgetIdle((account) => now - account.touchedAt >= FORGOTTEN);
   if (counters.length + slots.length === 0) return null;

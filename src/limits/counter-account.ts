@@ -95,6 +95,11 @@ export class CounterAccount {
     return amount;
   }
 
+  /** Nothing was given back after all. What was held of a window that is over means nothing. */
+  keepReturns({ start, giveBack }: CounterLease): void {
+    if (start === this.start) this.returning += giveBack;
+  }
+
   /** How much to ask for. @param lack what waiting requests need beyond what is at hand. @param amount of one of them. */
   wanted(lack: number, amount: number, now: number): number {
     const brisk = now - this.#refilledAt < BRISK;

@@ -4,6 +4,7 @@ import type { KeyLimits } from "../../src/canon/workspace/limits.ts";
 import { Ledger, type LimitedSubject, type Reservation } from "../../src/limits/ledger.ts";
 import type { Amounts } from "../../src/limits/meters.ts";
 import type { LimitRefusal } from "../../src/limits/refusal.ts";
+import { StoreUnavailableError } from "../../src/store/errors.ts";
 import { SLOT_LEASE } from "../../src/limits/slot-account.ts";
 import { MemoryLimitStore } from "./memory-store.ts";
 
@@ -277,6 +278,42 @@ describe("a store that does not answer", () => {
     store.after = () => Promise.resolve();
     await reserved(second, acme, tokens(1_000));
     expect((await refused(first, acme, tokens(1))).refused).toBe("tokens_per_minute");
+  });
+
+  it("is locked while something goes back: that goes back when it is free again", async () => {
+    const store = new MemoryLimitStore();
+    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ budget: { tokens: 1_000, per: "day" }, concurrency: 2 });
+    const both = [await reserved(first, acme, tokens(900)), await reserved(first, acme, tokens(1))];
+    for (const reservation of both) first.release(reservation);
+    clock.at += 2_500;
+    store.before = () => Promise.reject(new StoreUnavailableError("locked", { done: "no" }));
+    for (let tries = 0; tries < 3; tries += 1) await first.sweep();
+    expect(first.state).toBe("unavailable");
+    store.before = () => Promise.resolve();
+    await first.sweep();
+    expect(store.used("workspace:acme", "tokens")).toBe(0);
+    await reserved(second, acme, tokens(500));
+    await reserved(second, acme, tokens(500));
+    expect((await refused(first, acme, tokens(1))).refused).toBe("budget_exhausted");
+  });
+
+  it("was locked in the window before: nothing of that goes back in this one", async () => {
+    const store = new MemoryLimitStore();
+    const [ledger, other] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ tokensPerMinute: 1_000 });
+    ledger.release(await reserved(ledger, acme, tokens(900)));
+    clock.at += 2_500;
+    store.before = () => {
+      clock.at = TEN + 60_000;
+      void ledger.reserve([acme], tokens(2_000), 0);
+      return Promise.reject(new StoreUnavailableError("locked", { done: "no" }));
+    };
+    await ledger.sweep();
+    store.before = () => Promise.resolve();
+    await reserved(other, acme, tokens(400));
+    await reserved(ledger, acme, tokens(500));
+    expect(store.counters.get(`workspace:acme tokens minute ${TEN + 60_000}`)).toBe(900);
   });
 
   it("refuses one figure, and every other is leased nevertheless", async () => {
