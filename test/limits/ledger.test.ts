@@ -181,6 +181,25 @@ describe("requests at once", () => {
     expect((await refused(first, acme)).refused).toBe("concurrency");
   });
 
+  it("are not given to others while one process still hands them out", async () => {
+    const store = new MemoryLimitStore();
+    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ concurrency: 10 });
+    const key: LimitedSubject = { kind: "key", id: "k", limits: { ...NONE, requestsPerMinute: 100 } };
+    const busy = await Promise.all(Array.from({ length: 10 }, () => reserved(first, acme)));
+    for (const reservation of busy) first.release(reservation);
+    const answer = Promise.withResolvers<void>();
+    store.after = () => answer.promise;
+    // Waits for its key's counter; meanwhile others take what its process holds.
+    const waiting = first.reserve([acme, key], one, 1_000);
+    const meanwhile = Array.from({ length: 10 }, () => first.reserve([acme], one, 1_000));
+    answer.resolve();
+    const outcomes = await Promise.all([waiting, ...meanwhile]);
+    const others = await Promise.all(Array.from({ length: 10 }, () => reserve(second, acme)));
+    const running = [...outcomes, ...others].filter((result) => result !== null && isReservation(result));
+    expect(running).toHaveLength(10);
+  });
+
   it("come free with the lease of a process that died, not before", async () => {
     const store = new MemoryLimitStore();
     const [dead, alive] = [ledgerOver(store), ledgerOver(store)];
