@@ -131,6 +131,37 @@ describe("counting", () => {
     expect(await refused(ledger, workspace({ tokensPerMinute: 100 }), tokens(101))).toMatchObject({ never: true });
   });
 
+  it("asks for a moment only, where what is under way may come back", async () => {
+    const ledger = ledgerOver(new MemoryLimitStore());
+    const acme = workspace({ budget: { tokens: 1_000, per: "month" } });
+    const first = await reserved(ledger, acme, tokens(600));
+    expect(await refused(ledger, acme, tokens(600))).toMatchObject({
+      refused: "budget_exhausted",
+      retryAfter: 1_000,
+      never: false,
+    });
+    const counted = workspace({ requestsPerMinute: 1 });
+    const beta = { ...counted, id: "beta" };
+    await reserved(ledger, beta);
+    expect((await refused(ledger, beta)).retryAfter).toBe(60_000);
+    void ledger.settle(first, tokens(600));
+    expect((await refused(ledger, acme, tokens(600))).retryAfter).toBe(Date.UTC(2026, 11, 1) - TEN);
+    // What is under way could not make room for that, whatever came back.
+    await reserved(ledger, acme, tokens(100));
+    expect((await refused(ledger, acme, tokens(500))).retryAfter).toBe(Date.UTC(2026, 11, 1) - TEN);
+  });
+
+  it("does not take what is under way since another window for something that may come back", async () => {
+    const ledger = ledgerOver(new MemoryLimitStore());
+    const acme = workspace({ tokensPerMinute: 1_000 });
+    const old = await reserved(ledger, acme, tokens(900));
+    clock.at += 60_000;
+    void ledger.settle(await reserved(ledger, acme, tokens(900)), tokens(900));
+    expect((await refused(ledger, acme, tokens(200))).retryAfter).toBe(60_000);
+    ledger.release(old);
+    expect((await refused(ledger, acme, tokens(200))).retryAfter).toBe(60_000);
+  });
+
   it("keeps to the limits of the workspace and of the key", async () => {
     const ledger = ledgerOver(new MemoryLimitStore());
     const acme = workspace({ requestsPerMinute: 100 });
@@ -148,7 +179,8 @@ describe("counting", () => {
   it("counts money and tokens of a month", async () => {
     const ledger = ledgerOver(new MemoryLimitStore());
     const acme = workspace({ budget: { usd: 0.000_01, per: "month" } });
-    await reserved(ledger, acme, { requests: 1, tokens: 0, microUsd: 10 });
+    const spent = { requests: 1, tokens: 0, microUsd: 10 };
+    void ledger.settle(await reserved(ledger, acme, spent), spent);
     const { retryAfter, refused: code } = await refused(ledger, acme, { requests: 1, tokens: 0, microUsd: 1 });
     expect([code, retryAfter]).toEqual(["budget_exhausted", Date.UTC(2026, 11, 1) - TEN]);
   });
