@@ -14,11 +14,15 @@ export interface Overdraft {
   readonly amount: number;
 }
 
+/** A larger one could not be written down. */
+const LARGEST_DEBT = Number.MAX_SAFE_INTEGER;
+
 /** Everything that one process knows of limits: what it holds, and what it owes. */
 export class Accounts {
   readonly counters = new Map<string, CounterAccount>();
   readonly slots = new Map<string, SlotAccount>();
   readonly overdrafts = new Map<string, Overdraft>();
+  readonly #refusedDebts = new Set<string>();
   readonly #workspaces = new Map<string, Meters>();
   readonly #keys = new Map<string, Meters>();
 
@@ -54,7 +58,7 @@ export class Accounts {
 
   /** True where more was used than was reserved and at hand: it is owed to the store. */
   settle(account: CounterAccount, reserved: number, used: number, at: number): boolean {
-    account.open -= 1;
+    account.leave(reserved, at);
     const isCurrent = account.holds(at);
     let beyond = used - reserved;
     if (isCurrent) {
@@ -70,9 +74,35 @@ export class Accounts {
   }
 
   owe(debt: Overdraft): void {
-    const id = `${debt.subject} ${debt.measure} ${debt.window} ${debt.start}`;
-    const owed = this.overdrafts.get(id);
-    this.overdrafts.set(id, owed === undefined ? debt : { ...debt, amount: owed.amount + debt.amount });
+    const id = idOfDebt(debt);
+    const amount = (this.overdrafts.get(id)?.amount ?? 0) + debt.amount;
+    this.overdrafts.set(id, { ...debt, amount: Math.min(amount, LARGEST_DEBT) });
+  }
+
+  /**
+   * Takes out what is owed.
+   *
+   * @param isHasty without what the store has refused before: only sweeps try that again.
+   */
+  takeDebts(isHasty: boolean): readonly Overdraft[] {
+    const taken: Overdraft[] = [];
+    for (const [id, debt] of this.overdrafts) {
+      if (isHasty && this.#refusedDebts.has(id)) continue;
+      taken.push(debt);
+      this.overdrafts.delete(id);
+      this.#refusedDebts.delete(id);
+    }
+    return taken;
+  }
+
+  get hasRefusedDebts(): boolean {
+    return this.#refusedDebts.size > 0;
+  }
+
+  /** The store will not have it: it is owed still, and keeps no request waiting. */
+  oweRefused(debt: Overdraft): void {
+    this.owe(debt);
+    this.#refusedDebts.add(idOfDebt(debt));
   }
 
   #make(subject: string, limits: KeyLimits): Meters {
@@ -98,4 +128,8 @@ export class Accounts {
 
 function idOf({ subject, measure, window }: CounterAccount): string {
   return `${subject} ${measure} ${window}`;
+}
+
+function idOfDebt({ subject, measure, window, start }: Overdraft): string {
+  return `${subject} ${measure} ${window} ${start}`;
 }

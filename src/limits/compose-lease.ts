@@ -1,14 +1,95 @@
+import { StoreUnavailableError } from "../store/errors.ts";
 import type { CounterLease, LimitLease, LimitLeased, SlotLease } from "../store/limits.ts";
 import type { Accounts, Overdraft } from "./accounts.ts";
 import type { CounterAccount } from "./counter-account.ts";
 import { amountOf, type Amounts, type Meters } from "./meters.ts";
 import { SLOT_LEASE, type SlotAccount } from "./slot-account.ts";
 
+/** What is wanted of one counter. */
+interface CounterEntry {
+  readonly row: CounterLease;
+  /** `null` where only a debt is told. */
+  readonly account: CounterAccount | null;
+  readonly debt: Overdraft | null;
+}
+
+/** What is wanted of the places of one subject. */
+interface SlotEntry {
+  readonly row: SlotLease;
+  readonly account: SlotAccount;
+  /** What was held before. */
+  readonly held: number;
+}
+
 /** One call of the store, and what to do when it has ended. */
-export interface ComposedLease {
+export class ComposedLease {
   readonly lease: LimitLease;
-  readonly told: (leased: LimitLeased, now: number) => void;
-  readonly failed: () => void;
+  readonly #accounts: Accounts;
+  readonly #counters: readonly CounterEntry[];
+  readonly #slots: readonly SlotEntry[];
+
+  constructor(
+    accounts: Accounts,
+    terms: Pick<LimitLease, "holder" | "now" | "until">,
+    counters: readonly CounterEntry[],
+    slots: readonly SlotEntry[],
+  ) {
+    this.#accounts = accounts;
+    this.#counters = counters;
+    this.#slots = slots;
+    const { holder, now, until } = terms;
+    this.lease = { holder, now, until, counters: counters.map(({ row }) => row), slots: slots.map(({ row }) => row) };
+  }
+
+  told(leased: LimitLeased, at: number): void {
+    for (const [index, { row, account }] of this.#counters.entries()) {
+      const said = leased.counters[index];
+      if (said !== undefined) account?.told(row, said, at);
+    }
+    for (const [index, { account }] of this.#slots.entries()) {
+      const said = leased.slots[index];
+      if (said !== undefined) account.told(said, this.lease.until, at);
+    }
+  }
+
+  /** Gives whose figures nothing is known of now; with `null`, of a debt alone. */
+  failed(error: unknown): ReadonlySet<CounterAccount | SlotAccount | null> {
+    const unknown = new Set<CounterAccount | SlotAccount | null>();
+    const isUndone = error instanceof StoreUnavailableError && error.done === "no";
+    for (const { row, account, debt } of this.#counters) {
+      // It may be on disk already, and then stands there twice: never not at all.
+      if (debt !== null && isRefused(error)) this.#accounts.oweRefused(debt);
+      else if (debt !== null) this.#accounts.owe(debt);
+      if (isUndone) account?.keepReturns(row);
+      unknown.add(account);
+    }
+    for (const { account, held } of this.#slots) {
+      if (isUndone) account.held = held;
+      unknown.add(account);
+    }
+    return unknown;
+  }
+
+  /** The same in two calls; `null` where it is about one figure only. Figures are independent of each other. */
+  halves(): readonly [ComposedLease, ComposedLease] | null {
+    const count = this.#counters.length + this.#slots.length;
+    if (count < 2) return null;
+    const half = Math.ceil(count / 2);
+    const slot = Math.max(0, half - this.#counters.length);
+    const part = (from: number, to: number, fromSlot: number, toSlot: number): ComposedLease =>
+      new ComposedLease(
+        this.#accounts,
+        this.lease,
+        this.#counters.slice(from, to),
+        this.#slots.slice(fromSlot, toSlot),
+      );
+    return [part(0, half, 0, slot), part(half, count, slot, count)];
+  }
+}
+
+/** Whether asking the same again fails again. */
+export function isRefused(error: unknown): boolean {
+  return error instanceof StoreUnavailableError && error.refused && error.done === "no";
 }
 
 /** A request that waits for the store. */
@@ -31,7 +112,8 @@ interface Demand {
 
 /**
  * Puts together everything that is wanted of the store now; `null` where nothing is. What is given back is out of hand from here on, and
- * stays so where the call fails: nobody knows then whether it has come back, and what is counted twice is safer than what is counted not at all.
+ * stays so where nobody knows what a call that failed has done: what is counted twice is safer than what is counted not at all. Where nothing was
+ * done, it is given back with the next call.
  */
 export function composeLease(
   accounts: Accounts,
@@ -42,60 +124,35 @@ export function composeLease(
 ): ComposedLease | null {
   const demands = demandsOf(waiting);
   const all = why !== "request";
-  const counters: CounterLease[] = [];
-  const counterAccounts: (CounterAccount | null)[] = [];
-  const debts = [...accounts.overdrafts.values()];
-  accounts.overdrafts.clear();
+  const counters: CounterEntry[] = [];
+  const debts = accounts.takeDebts(why === "request");
   const owed = new Set(debts);
   for (const account of all ? accounts.counters.values() : demands.counters.keys()) {
     account.roll(now);
     const isIdle = why === "close" || (why === "sweep" && now - account.touchedAt >= IDLE);
     const giveBack = account.takeReturns(isIdle);
-    const debt = debts.find((one) => isDebtOf(one, account));
+    const debt = debts.find((one) => isDebtOf(one, account)) ?? null;
     const row = counterRow(account, demands.counters.get(account), giveBack, debt?.amount ?? 0, now);
     if (row === null) continue;
-    if (debt !== undefined) owed.delete(debt);
-    counters.push(row);
-    counterAccounts.push(account);
+    if (debt !== null) owed.delete(debt);
+    counters.push({ row, account, debt });
   }
-  for (const { subject, measure, window, start, amount } of owed) {
-    counters.push({ subject, measure, window, start, ceiling: 0, giveBack: 0, overdraft: amount, need: 0, want: 0 });
-    counterAccounts.push(null);
+  for (const debt of owed) {
+    const { subject, measure, window, start, amount } = debt;
+    const row = { subject, measure, window, start, ceiling: 0, giveBack: 0, overdraft: amount, need: 0, want: 0 };
+    counters.push({ row, account: null, debt });
   }
-  const slots: SlotLease[] = [];
-  const slotAccounts: SlotAccount[] = [];
+  const slots: SlotEntry[] = [];
   for (const account of all ? accounts.slots.values() : demands.slots.keys()) {
     const demand = why === "close" ? 0 : (demands.slots.get(account) ?? 0);
     const isIdle = why === "close" || now - account.touchedAt >= IDLE;
     if (demand === 0 && !account.hasSurplus(isIdle) && !account.isDue(now)) continue;
-    slots.push({
-      subject: account.subject,
-      ceiling: account.ceiling,
-      inUse: account.inUse,
-      want: account.takeWanted(demand, isIdle),
-    });
-    slotAccounts.push(account);
+    const { subject, ceiling, inUse, held } = account;
+    slots.push({ row: { subject, ceiling, inUse, want: account.takeWanted(demand, isIdle) }, account, held });
   }
   if (why === "sweep") accounts.forgetIdle((account) => now - account.touchedAt >= FORGOTTEN);
   if (counters.length + slots.length === 0) return null;
-  const until = now + SLOT_LEASE;
-  return {
-    lease: { holder, now, until, counters, slots },
-    told(leased, at) {
-      for (const [index, account] of counterAccounts.entries()) {
-        const [asked, said] = [counters[index], leased.counters[index]];
-        if (account !== null && asked !== undefined && said !== undefined) account.told(asked, said, at);
-      }
-      for (const [index, account] of slotAccounts.entries()) {
-        const said = leased.slots[index];
-        if (said !== undefined) account.told(said, until, at);
-      }
-    },
-    failed() {
-      // It may be on disk already, and then stands there twice: never not at all.
-      for (const debt of debts) accounts.owe(debt);
-    },
-  };
+  return new ComposedLease(accounts, { holder, now, until: now + SLOT_LEASE }, counters, slots);
 }
 
 function counterRow(

@@ -31,8 +31,10 @@ export class CounterAccount {
   used = 0;
   toldAt = Number.NEGATIVE_INFINITY;
   touchedAt = 0;
-  /** Reservations that are not settled. */
+  /** Reservations that are not settled, of whatever window. */
   open = 0;
+  /** What those of this window may use: much of it mostly comes back. */
+  reserved = 0;
   #factor = LEAST_FACTOR;
   #refilledAt = Number.NEGATIVE_INFINITY;
 
@@ -50,6 +52,7 @@ export class CounterAccount {
     this.end = windowEnd(this.window, this.start);
     this.available = 0;
     this.returning = 0;
+    this.reserved = 0;
     this.used = 0;
     this.toldAt = Number.NEGATIVE_INFINITY;
   }
@@ -69,12 +72,25 @@ export class CounterAccount {
 
   take(amount: number): void {
     this.available -= amount;
+    this.reserved += amount;
     this.open += 1;
+  }
+
+  /** The end of a reservation. @param at when it was made. */
+  leave(amount: number, at: number): void {
+    this.open -= 1;
+    if (this.holds(at)) this.reserved -= amount;
   }
 
   /** As last heard, the counter has no room for as much. */
   isKnownFull(amount: number, now: number): boolean {
     return now - this.toldAt < TOLD_FOR && this.used - this.returning + amount - this.available > this.ceiling;
+  }
+
+  /** There would be room if requests under way here used nothing of what they have reserved. Each stays a request, whatever else it uses. */
+  mayComeFree(amount: number): boolean {
+    if (this.measure === "requests") return false;
+    return this.used - this.returning - this.reserved + amount - this.available <= this.ceiling;
   }
 
   /** As far as this process knows; at least 0. */
@@ -93,6 +109,11 @@ export class CounterAccount {
     this.available -= excess;
     this.returning = 0;
     return amount;
+  }
+
+  /** Nothing was given back after all. What was held of a window that is over means nothing. */
+  keepReturns({ start, giveBack }: CounterLease): void {
+    if (start === this.start) this.returning += giveBack;
   }
 
   /** How much to ask for. @param lack what waiting requests need beyond what is at hand. @param amount of one of them. */

@@ -28,6 +28,8 @@ export interface Estimate {
   /** Tokens; the largest over all places. */
   readonly input: number;
   readonly output: number;
+  /** More tokens than a provider may be believed to have counted. */
+  readonly most: number;
   /** Counts requests and nothing else: nothing is generated or read by a model. */
   readonly requestsOnly: boolean;
 }
@@ -45,32 +47,42 @@ const TOOL_FRAME = 1_024;
 /** Tokens of output where neither the request nor the model's row has a limit. */
 const UNKNOWN_OUTPUT = 16_384;
 
+/** How many times the window and the output of a model a provider is believed to have counted: its own tools may read and write again and again. */
+const BELIEVED = 16;
+
+/** Bounds of what is believed, tokens: sums of such counts and their prices are far below 2^53. */
+const LEAST_MOST = 2 ** 20;
+const LARGEST_MOST = 2 ** 40;
+
 const NOTHING_READ = { requests: 1, tokens: 0, microUsd: 0 };
 
 /**
  * The most that a request may use, wherever it goes: never too little as far as the request and the table tell. A token is at least one byte of
- * the body; of what has no bytes there (pictures by address, documents) an allowance is added. Where there is a context window, no more than that can be read.
+ * the body; of what has no bytes there (pictures by address, documents) an allowance is added. Where there is a context window, no more than that can be read for one prompt.
  */
 export function estimateRequest(request: EstimatedRequest, places: readonly EstimatedPlace[]): Estimate {
   if (request.operation === "messages.count_tokens") {
-    return { amounts: NOTHING_READ, input: 0, output: 0, requestsOnly: true };
+    return { amounts: NOTHING_READ, input: 0, output: 0, most: 0, requestsOnly: true };
   }
   const generates = OUTPUTS.has(request.operation);
   const bound = inputBound(request);
   const asked = generates ? askedOutput(request) : 0;
-  const choices = generates ? choicesOf(request.body) : 0;
+  const prompts = promptsOf(request);
+  const choices = generates ? prompts * choicesOf(request.body) : 0;
   let tokens = 0;
   let microUsd = 0;
-  let [input, output] = [0, 0];
+  let [input, output, most] = [0, 0, LEAST_MOST];
   for (const { endpoint, model } of places) {
-    const read = generates ? Math.min(bound, model?.contextWindow ?? bound) : bound;
+    const read = generates ? Math.min(bound, prompts * (model?.contextWindow ?? bound)) : bound;
     const made = choices * Math.min(asked ?? Number.MAX_SAFE_INTEGER, largestOutput(model));
     tokens = Math.max(tokens, read + made);
     microUsd = Math.max(microUsd, costOf(endpoint.price, read, made, request.calls));
     input = Math.max(input, read);
     output = Math.max(output, made);
+    most = Math.max(most, BELIEVED * (Math.max(read, prompts * (model?.contextWindow ?? 0)) + made));
   }
-  return { amounts: { requests: 1, tokens, microUsd }, input, output, requestsOnly: false };
+  most = Math.min(most, LARGEST_MOST);
+  return { amounts: { requests: 1, tokens, microUsd }, input, output, most, requestsOnly: false };
 }
 
 /** The most that a model makes, tokens, for a request that names no limit; an allowance where its row does not tell. */
@@ -147,6 +159,13 @@ function askedOutput({ body, edits }: EstimatedRequest): number | null {
   return own === null ? edits.maxOutputTokens : Math.min(own, edits.maxOutputTokens);
 }
 
+/** Each prompt of a list is read and answered by itself; a list of numbers is one prompt, of tokens. */
+function promptsOf({ operation, body: { prompt } }: EstimatedRequest): number {
+  if (operation !== "completions" || !Array.isArray(prompt)) return 1;
+  return prompt.every((token) => typeof token === "number") ? 1 : prompt.length;
+}
+
+/** Answers to one prompt. */
 function choicesOf({ n, best_of: bestOf }: JsonObject): number {
   const many = [n, bestOf].map((value) => (typeof value === "number" && Number.isFinite(value) ? Math.ceil(value) : 1));
   return Math.max(1, ...many);

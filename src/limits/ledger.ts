@@ -1,9 +1,11 @@
 import type { KeyLimits } from "../canon/workspace/limits.ts";
-import type { LimitStore } from "../store/limits.ts";
+import type { LimitLeased, LimitStore } from "../store/limits.ts";
 import { Accounts } from "./accounts.ts";
-import { composeLease } from "./compose-lease.ts";
+import { composeLease, isRefused, type ComposedLease } from "./compose-lease.ts";
+import type { CounterAccount } from "./counter-account.ts";
 import { amountOf, type Amounts, type Meters } from "./meters.ts";
 import { refusalBy, type LimitRefusal } from "./refusal.ts";
+import type { SlotAccount } from "./slot-account.ts";
 
 /** Whose limits hold for a request. */
 export interface LimitedSubject {
@@ -41,6 +43,10 @@ interface Waiter {
 interface Debt {
   readonly resolve: () => void;
 }
+
+type Account = CounterAccount | SlotAccount;
+
+const NO_ACCOUNTS: ReadonlySet<Account> = new Set();
 
 const MAX_WAIT = 1_000;
 
@@ -200,26 +206,50 @@ export class Ledger {
     const debtors = this.#debtors;
     this.#debtors = [];
     if (composed === null) {
-      for (const { resolve } of debtors) resolve();
+      this.#resolve(debtors);
       return null;
     }
     this.#flyingSince = performance.now();
-    this.#flight = this.#store.lease(composed.lease).then(
-      (leased) => {
-        this.#failing = false;
-        composed.told(leased, this.#now());
-        for (const { resolve } of debtors) resolve();
-        this.#land(true);
-      },
-      () => {
-        this.#failing = true;
-        composed.failed();
+    this.#flight = this.#lease(composed).then((unknown) => {
+      const isDone = unknown !== "all" && unknown.size === 0;
+      this.#failing = !isDone;
+      if (isDone) this.#resolve(debtors);
+      else {
         this.#debtors = [...debtors, ...this.#debtors];
-        this.#refuseAll();
-        this.#land(false);
-      },
-    );
+        this.#refuse(unknown);
+      }
+      this.#land(unknown !== "all");
+    });
     return this.#flight;
+  }
+
+  /** What the store refuses to write down stays owed, and so do those who wait for it. */
+  #resolve(debtors: readonly Debt[]): void {
+    if (this.#accounts.hasRefusedDebts) this.#debtors = [...debtors, ...this.#debtors];
+    else for (const { resolve } of debtors) resolve();
+  }
+
+  /** Gives whose figures nothing is known of: none where everything was done. Never rejects. */
+  async #lease(composed: ComposedLease): Promise<ReadonlySet<Account | null> | "all"> {
+    let leased: LimitLeased;
+    try {
+      leased = await this.#store.lease(composed.lease);
+    } catch (error) {
+      const halves = isRefused(error) ? composed.halves() : null;
+      if (halves !== null) return this.#leaseApart(halves);
+      const unknown = composed.failed(error);
+      return isRefused(error) ? unknown : "all";
+    }
+    composed.told(leased, this.#now());
+    return NO_ACCOUNTS;
+  }
+
+  /** What one figure is refused for must keep no other from being leased. */
+  async #leaseApart([one, other]: readonly [ComposedLease, ComposedLease]): Promise<
+    ReadonlySet<Account | null> | "all"
+  > {
+    const [first, second] = [await this.#lease(one), await this.#lease(other)];
+    return first === "all" || second === "all" ? "all" : new Set([...first, ...second]);
   }
 
   #land(answered: boolean): void {
@@ -246,10 +276,14 @@ export class Ledger {
     }
   }
 
-  #refuseAll(): void {
+  /** Refuses those who wait for one of these. */
+  #refuse(unknown: ReadonlySet<Account | null> | "all"): void {
     const waiters = this.#waiters;
-    this.#waiters = [];
+    const isMet = ({ counters, slots }: Meters): boolean =>
+      unknown === "all" || counters.some((one) => unknown.has(one)) || (slots !== null && unknown.has(slots));
+    this.#waiters = waiters.filter(({ meters }) => !meters.some(isMet));
     for (const { meters, amounts, resolve, timer } of waiters) {
+      if (!meters.some(isMet)) continue;
       clearTimeout(timer);
       resolve(refusalBy(meters, amounts, this.#now(), "unavailable"));
     }

@@ -18,6 +18,8 @@ export interface LimitRefusal {
 
 /** A place may come free at any moment. Milliseconds. */
 const SLOT_RETRY = 1_000;
+/** What a request under way has reserved may come back at any moment. Milliseconds. */
+const RETURN_RETRY = 1_000;
 const STORE_RETRY = 1_000;
 
 /** `known`: the refusal by what is known of the counters; `null` where the store must be asked first. */
@@ -38,7 +40,8 @@ export function refusalBy(
       const amount = amountOf(amounts, counter.measure);
       const never = amount > counter.ceiling;
       if (!never && (counter.available >= amount || !counter.isKnownFull(amount, now))) continue;
-      const retryAfter = Math.max(1, counter.end - now);
+      const untilEnd = Math.max(1, counter.end - now);
+      const retryAfter = !never && counter.mayComeFree(amount) ? Math.min(RETURN_RETRY, untilEnd) : untilEnd;
       // The longest wait is the one that helps.
       if (found !== null && (found.never || (!never && found.retryAfter >= retryAfter))) continue;
       found = { refused: codeOf(counter), subject: kindOf(counter.subject), never, retryAfter, meters };

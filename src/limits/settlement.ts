@@ -52,7 +52,7 @@ export function usedBy(estimate: Estimate, ended: EndedRequest): Amounts | null 
   const reached = ended.attempts.filter(({ failure }) => failure === null || !NOT_REACHED.has(failure));
   if (reached.length === 0) return null;
   if (estimate.requestsOnly) return estimate.amounts;
-  const input = ended.usage?.input ?? estimate.input;
+  const input = believed(ended.usage?.input ?? null, estimate) ?? estimate.input;
   const last = reached.at(-1);
   let tokens = 0;
   let microUsd = 0;
@@ -62,13 +62,22 @@ export function usedBy(estimate: Estimate, ended: EndedRequest): Amounts | null 
     tokens += input + output;
     microUsd += costOf(attempt.endpoint.price, input, output, attempt.calls);
   }
-  return { requests: 1, tokens, microUsd };
+  return { requests: 1, tokens, microUsd: Math.min(microUsd, LARGEST_COST) };
+}
+
+/** Millionths of a US dollar: beyond this, sums of many requests would not be exact. */
+const LARGEST_COST = 2 ** 45;
+
+/** What a provider says that it counted, within what can be: one wrong figure must not use up every budget, nor be one that cannot be stored. */
+function believed(counted: number | null, { most }: Estimate): number | null {
+  return counted === null || Number.isNaN(counted) ? null : Math.min(Math.max(0, Math.ceil(counted)), most);
 }
 
 function outputOf(estimate: Estimate, { whole, usage, sent }: EndedRequest): number {
-  if (whole) return usage?.output ?? estimate.output;
+  const counted = believed(usage?.output ?? null, estimate);
+  if (whole) return counted ?? estimate.output;
   // What a provider counted before the cut is often only its first word.
-  return Math.max(usage?.output ?? 0, Math.min(estimate.output, Math.ceil(sent / BYTES_PER_TOKEN)));
+  return Math.max(counted ?? 0, Math.min(estimate.output, Math.ceil(sent / BYTES_PER_TOKEN)));
 }
 
 /**
@@ -88,12 +97,13 @@ export function usedByParts(
   const answered = costly.some(({ failure }) => failure === null);
   const lost = costly.some(({ failure }) => failure !== null);
   const unknown = lost || (answered && counted === null);
-  const tokens = unknown ? Math.max(estimate.input, counted ?? 0) : (counted ?? 0);
+  const told = believed(counted, estimate) ?? 0;
+  const tokens = unknown ? Math.max(estimate.input, told) : told;
   let dearest = 0;
   let calls = 0;
   for (const { endpoint, calls: made } of costly) {
     dearest = Math.max(dearest, costOf(endpoint.price, tokens, 0, 0));
     calls += costOf(endpoint.price, 0, 0, made);
   }
-  return { requests: 1, tokens, microUsd: dearest + calls };
+  return { requests: 1, tokens, microUsd: Math.min(dearest + calls, LARGEST_COST) };
 }

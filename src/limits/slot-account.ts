@@ -61,7 +61,8 @@ export class SlotAccount {
 
   /** How many to ask for. What is given back is not at hand from now on. @param demand requests that wait for a place. */
   takeWanted(demand: number, isIdle: boolean): number {
-    if (demand > 0) return this.inUse + Math.max(demand, this.#share);
+    // What is held is at hand while the call is under way: less than that must not be asked for.
+    if (demand > 0) return Math.max(this.held, this.inUse + Math.max(demand, this.#share));
     const wanted = this.inUse + (isIdle ? 0 : Math.min(this.#share, Math.max(0, this.held - this.inUse)));
     this.held = Math.min(this.held, wanted);
     return wanted;

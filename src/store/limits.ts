@@ -1,5 +1,8 @@
 import type { LimitMeasure, LimitWindow } from "../limits/windows.ts";
 
+/** Above this, numbers are not exact here: no figure of the store rises past it. */
+export const LARGEST_FIGURE = Number.MAX_SAFE_INTEGER;
+
 /** One figure that rises: who, what, and in which period. */
 export interface LimitCounter {
   /** `workspace:<id>` or `key:<public id>`. */
@@ -99,7 +102,10 @@ export interface LimitStore {
    * All of it in one transaction, durable when it resolves. Counters are independent of each other: what one does not grant keeps no other
    * from granting.
    *
-   * @throws {StoreUnavailableError} it may have been done nevertheless, so what was to be given back must not be given back again.
+   * Figures never pass 2^53 - 1: what would, stays there.
+   *
+   * @throws {StoreUnavailableError} with `done: "no"` nothing of it was done. Otherwise it may have been, so what was to be given back must not be
+   * given back again. With `refused` it fails again, alone or with others.
    */
   lease(lease: LimitLease): Promise<LimitLeased>;
   /** Counters whose window started at one of these moments or later, by subject, and the slots held at `now`. @param now milliseconds since the epoch. */

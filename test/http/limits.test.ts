@@ -156,6 +156,7 @@ describe("tokens", () => {
     expect(store.used("workspace:w", "tokens")).toBeGreaterThanOrEqual(564 + 60);
     const refused = await post(router, { ...hello, max_tokens: 500 });
     expect(await errorOf(refused)).toMatchObject({ code: "tokens_per_minute" });
+    expect([refused.headers.get("retry-after"), refused.headers.get("x-should-retry")]).toEqual(["1", null]);
     release.resolve();
     await (await running).text();
     await router.settled(2);

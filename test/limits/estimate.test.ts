@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FailureKind } from "../../src/canon/failure.ts";
+import type { JsonObject } from "../../src/canon/json.ts";
 import { formatDuration } from "../../src/http/limits/headers.ts";
 import { costOf, estimateRequest, type Estimate, type EstimatedRequest } from "../../src/limits/estimate.ts";
 import { usedBy, usedByParts, type EndedAttempt } from "../../src/limits/settlement.ts";
@@ -37,6 +38,8 @@ const asked = (more: Partial<EstimatedRequest> = {}): EstimatedRequest => ({
   ...more,
 });
 
+const completion = (body: JsonObject): EstimatedRequest => asked({ operation: "completions", body });
+
 const cheap = endpoint("cheap", { price: { input: 1, output: 2, request: 0 } });
 const dear = endpoint("dear", { price: { input: 3, output: 15, request: 0.01 } });
 const large = model("m", { contextWindow: 8_000, maxOutputTokens: 4_000 });
@@ -54,6 +57,12 @@ describe("the most that a request may use", () => {
     ["what providers say of tools", asked({ body: { tools: [], max_tokens: 1 } }), 1_064 + 1_024 + 1],
     ["no more than the context window", asked({ bytes: 1e6, body: { max_tokens: 1 } }), 8_000 + 1],
     ["only input, where nothing is generated", asked({ operation: "embeddings" }), 1_064],
+    ["an answer to each prompt of a list", completion({ prompt: ["a", "b", "c"], max_tokens: 100 }), 1_064 + 300],
+    ["each of several answers to each prompt", completion({ prompt: ["a", "b"], n: 2, max_tokens: 10 }), 1_064 + 40],
+    ["all that is generated to choose from", completion({ prompt: ["a", "b"], best_of: 5, n: 2 }), 1_064 + 40_000],
+    ["one answer to one prompt of tokens", completion({ prompt: [1, 2, 3], max_tokens: 100 }), 1_064 + 100],
+    ["an answer to each prompt of tokens", completion({ prompt: [[1, 2], [3]], max_tokens: 100 }), 1_064 + 200],
+    ["a context window for each prompt", { ...completion({ prompt: ["a", "b"], max_tokens: 1 }), bytes: 1e6 }, 16_002],
     [
       "the query once with each document",
       asked({ operation: "rerank", body: { query: "four", documents: ["", "", ""] } }),
@@ -98,6 +107,7 @@ const estimate: Estimate = {
   amounts: { requests: 1, tokens: 1_500, microUsd: 9_999 },
   input: 1_000,
   output: 500,
+  most: 1_000_000,
   requestsOnly: false,
 };
 
@@ -149,6 +159,22 @@ describe("what a request has used", () => {
       expect(usedByParts(estimate, [attempt(failure)], null)).toBeNull();
     },
   );
+
+  it("is no more than can be, whatever a provider says that it counted", () => {
+    const absurd = [Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY, 1e300];
+    const priced = endpoint("priced", { price: { input: 1e9, output: 1e9, request: 0 } });
+    const real = estimateRequest(asked(), [{ endpoint: priced, model: large }]);
+    expect(real.most).toBeLessThanOrEqual(2 ** 40);
+    for (const count of absurd) {
+      const ended = { whole: true, attempts: [attempt(null, 200, priced)], usage: usage(count, count), sent: 0 };
+      for (const used of [usedBy(real, ended), usedByParts(real, ended.attempts, count)]) {
+        expect(used?.tokens).toBeLessThanOrEqual(2 ** 41);
+        expect(used?.microUsd).toBeLessThanOrEqual(2 ** 45);
+      }
+    }
+    const odd = { whole: true, attempts: [attempt(null, 200)], usage: usage(-5, 1.5), sent: 0 };
+    expect(usedBy(real, odd)?.tokens).toBe(2);
+  });
 
   it("is the request where tokens were only counted", () => {
     const counting = { ...estimate, amounts: { requests: 1, tokens: 0, microUsd: 0 }, requestsOnly: true };

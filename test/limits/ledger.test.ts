@@ -4,6 +4,7 @@ import type { KeyLimits } from "../../src/canon/workspace/limits.ts";
 import { Ledger, type LimitedSubject, type Reservation } from "../../src/limits/ledger.ts";
 import type { Amounts } from "../../src/limits/meters.ts";
 import type { LimitRefusal } from "../../src/limits/refusal.ts";
+import { StoreUnavailableError } from "../../src/store/errors.ts";
 import { SLOT_LEASE } from "../../src/limits/slot-account.ts";
 import { MemoryLimitStore } from "./memory-store.ts";
 
@@ -130,6 +131,37 @@ describe("counting", () => {
     expect(await refused(ledger, workspace({ tokensPerMinute: 100 }), tokens(101))).toMatchObject({ never: true });
   });
 
+  it("asks for a moment only, where what is under way may come back", async () => {
+    const ledger = ledgerOver(new MemoryLimitStore());
+    const acme = workspace({ budget: { tokens: 1_000, per: "month" } });
+    const first = await reserved(ledger, acme, tokens(600));
+    expect(await refused(ledger, acme, tokens(600))).toMatchObject({
+      refused: "budget_exhausted",
+      retryAfter: 1_000,
+      never: false,
+    });
+    const counted = workspace({ requestsPerMinute: 1 });
+    const beta = { ...counted, id: "beta" };
+    await reserved(ledger, beta);
+    expect((await refused(ledger, beta)).retryAfter).toBe(60_000);
+    void ledger.settle(first, tokens(600));
+    expect((await refused(ledger, acme, tokens(600))).retryAfter).toBe(Date.UTC(2026, 11, 1) - TEN);
+    // What is under way could not make room for that, whatever came back.
+    await reserved(ledger, acme, tokens(100));
+    expect((await refused(ledger, acme, tokens(500))).retryAfter).toBe(Date.UTC(2026, 11, 1) - TEN);
+  });
+
+  it("does not take what is under way since another window for something that may come back", async () => {
+    const ledger = ledgerOver(new MemoryLimitStore());
+    const acme = workspace({ tokensPerMinute: 1_000 });
+    const old = await reserved(ledger, acme, tokens(900));
+    clock.at += 60_000;
+    void ledger.settle(await reserved(ledger, acme, tokens(900)), tokens(900));
+    expect((await refused(ledger, acme, tokens(200))).retryAfter).toBe(60_000);
+    ledger.release(old);
+    expect((await refused(ledger, acme, tokens(200))).retryAfter).toBe(60_000);
+  });
+
   it("keeps to the limits of the workspace and of the key", async () => {
     const ledger = ledgerOver(new MemoryLimitStore());
     const acme = workspace({ requestsPerMinute: 100 });
@@ -147,7 +179,8 @@ describe("counting", () => {
   it("counts money and tokens of a month", async () => {
     const ledger = ledgerOver(new MemoryLimitStore());
     const acme = workspace({ budget: { usd: 0.000_01, per: "month" } });
-    await reserved(ledger, acme, { requests: 1, tokens: 0, microUsd: 10 });
+    const spent = { requests: 1, tokens: 0, microUsd: 10 };
+    void ledger.settle(await reserved(ledger, acme, spent), spent);
     const { retryAfter, refused: code } = await refused(ledger, acme, { requests: 1, tokens: 0, microUsd: 1 });
     expect([code, retryAfter]).toEqual(["budget_exhausted", Date.UTC(2026, 11, 1) - TEN]);
   });
@@ -178,6 +211,25 @@ describe("requests at once", () => {
     await first.sweep();
     await reserved(second, acme);
     expect((await refused(first, acme)).refused).toBe("concurrency");
+  });
+
+  it("are not given to others while one process still hands them out", async () => {
+    const store = new MemoryLimitStore();
+    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ concurrency: 10 });
+    const key: LimitedSubject = { kind: "key", id: "k", limits: { ...NONE, requestsPerMinute: 100 } };
+    const busy = await Promise.all(Array.from({ length: 10 }, () => reserved(first, acme)));
+    for (const reservation of busy) first.release(reservation);
+    const answer = Promise.withResolvers<void>();
+    store.after = () => answer.promise;
+    // Waits for its key's counter; meanwhile others take what its process holds.
+    const waiting = first.reserve([acme, key], one, 1_000);
+    const meanwhile = Array.from({ length: 10 }, () => first.reserve([acme], one, 1_000));
+    answer.resolve();
+    const outcomes = await Promise.all([waiting, ...meanwhile]);
+    const others = await Promise.all(Array.from({ length: 10 }, () => reserve(second, acme)));
+    const running = [...outcomes, ...others].filter((result) => result !== null && isReservation(result));
+    expect(running).toHaveLength(10);
   });
 
   it("come free with the lease of a process that died, not before", async () => {
@@ -277,6 +329,76 @@ describe("a store that does not answer", () => {
     store.after = () => Promise.resolve();
     await reserved(second, acme, tokens(1_000));
     expect((await refused(first, acme, tokens(1))).refused).toBe("tokens_per_minute");
+  });
+
+  it("is locked while something goes back: that goes back when it is free again", async () => {
+    const store = new MemoryLimitStore();
+    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ budget: { tokens: 1_000, per: "day" }, concurrency: 2 });
+    const both = [await reserved(first, acme, tokens(900)), await reserved(first, acme, tokens(1))];
+    for (const reservation of both) first.release(reservation);
+    clock.at += 2_500;
+    store.before = () => Promise.reject(new StoreUnavailableError("locked", { done: "no" }));
+    for (let tries = 0; tries < 3; tries += 1) await first.sweep();
+    expect(first.state).toBe("unavailable");
+    store.before = () => Promise.resolve();
+    await first.sweep();
+    expect(store.used("workspace:acme", "tokens")).toBe(0);
+    await reserved(second, acme, tokens(500));
+    await reserved(second, acme, tokens(500));
+    expect((await refused(first, acme, tokens(1))).refused).toBe("budget_exhausted");
+  });
+
+  it("was locked in the window before: nothing of that goes back in this one", async () => {
+    const store = new MemoryLimitStore();
+    const [ledger, other] = [ledgerOver(store), ledgerOver(store)];
+    const acme = workspace({ tokensPerMinute: 1_000 });
+    ledger.release(await reserved(ledger, acme, tokens(900)));
+    clock.at += 2_500;
+    store.before = () => {
+      clock.at = TEN + 60_000;
+      void ledger.reserve([acme], tokens(2_000), 0);
+      return Promise.reject(new StoreUnavailableError("locked", { done: "no" }));
+    };
+    await ledger.sweep();
+    store.before = () => Promise.resolve();
+    await reserved(other, acme, tokens(400));
+    await reserved(ledger, acme, tokens(500));
+    expect(store.counters.get(`workspace:acme tokens minute ${TEN + 60_000}`)).toBe(900);
+  });
+
+  it("refuses one figure, and every other is leased nevertheless", async () => {
+    vi.useFakeTimers();
+    const store = new MemoryLimitStore();
+    const ledger = ledgerOver(store);
+    const isPoison = new Set(["workspace:poison"]);
+    store.refuses = ({ subject }) => isPoison.has(subject);
+    const subjects = ["acme", "beta", "poison", "gamma"].map((id): LimitedSubject => ({
+      ...workspace({ tokensPerMinute: 1_000 }),
+      id,
+    }));
+    const poison = { ...workspace({ tokensPerMinute: 1_000 }), id: "poison" };
+    isPoison.clear();
+    const spent = await reserved(ledger, poison, tokens(10));
+    isPoison.add("workspace:poison");
+    const owed = ledger.settle(spent, tokens(5_000));
+    await vi.advanceTimersByTimeAsync(10);
+    expect(ledger.state).toBe("unavailable");
+    const outcomes = await Promise.all(subjects.map((subject) => reserve(ledger, subject, tokens(100))));
+    expect(outcomes.map((each) => (isReservation(each) ? "taken" : each.refused))).toEqual([
+      "taken",
+      "taken",
+      "limits_unavailable",
+      "taken",
+    ]);
+    for (let second = 0; second < 3; second += 1) await ledger.sweep();
+    await reserved(ledger, { ...workspace({ tokensPerMinute: 1_000 }), id: "delta" }, tokens(100));
+    isPoison.clear();
+    await ledger.sweep();
+    await owed;
+    vi.useRealTimers();
+    expect(store.used("workspace:poison", "tokens")).toBeGreaterThanOrEqual(5_000);
+    expect(ledger.state).toBe("ok");
   });
 
   it("grants nothing in one window by an answer for the one before", async () => {

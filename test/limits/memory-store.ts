@@ -1,3 +1,4 @@
+import { StoreUnavailableError } from "../../src/store/errors.ts";
 import type { CounterLease, CounterLeased, LimitStore, SlotLease, SlotsLeased } from "../../src/store/limits.ts";
 
 /** The store's port in memory, one call after the other, to be made slow or broken. */
@@ -7,12 +8,17 @@ export class MemoryLimitStore implements LimitStore {
   calls = 0;
   /** Awaited before a call is carried out. */
   before: () => Promise<void> = () => Promise.resolve();
+  /** Rows with which a call is refused, and nothing of it done. */
+  refuses: (row: CounterLease | SlotLease) => boolean = () => false;
   /** Awaited after it has been, before it is answered. */
   after: () => Promise<void> = () => Promise.resolve();
 
   async lease(lease: Parameters<LimitStore["lease"]>[0]): Promise<Awaited<ReturnType<LimitStore["lease"]>>> {
     this.calls += 1;
     await this.before();
+    if ([...lease.counters, ...lease.slots].some((row) => this.refuses(row))) {
+      throw new StoreUnavailableError("refused", { done: "no", refused: true });
+    }
     const leased = {
       counters: lease.counters.map((one) => this.#counter(one)),
       slots: lease.slots.map((one) => this.#slots(one, lease.holder, lease.now, lease.until)),

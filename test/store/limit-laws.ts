@@ -76,6 +76,20 @@ export function limitLaws(store: () => Store): void {
     expect(await take(counter({ ceiling: large, need: 1, want: large - 1 }))).toEqual([[large - 1, large - 1]]);
   });
 
+  it("stays at the largest figure that is exact, however much is added", async () => {
+    const largest = Number.MAX_SAFE_INTEGER;
+    expect(await take(counter({ overdraft: largest }))).toEqual([[0, largest]]);
+    expect(await take(counter({ overdraft: largest }))).toEqual([[0, largest]]);
+    expect(await take(counter({ giveBack: largest, overdraft: 7 }))).toEqual([[0, 7]]);
+  });
+
+  it("does nothing of what it refuses, and says so", async () => {
+    const bad = counter({ start: 0.5, overdraft: 1, subject: "workspace:beta" });
+    const counters = [counter({ need: 5, want: 5 }), bad];
+    await expect(store().limits.lease(lease({ counters }))).rejects.toMatchObject({ done: "no", refused: true });
+    expect(await take(counter({ need: 5, want: 5 }))).toEqual([[5, 5]]);
+  });
+
   it("grants no more than the ceiling to many who ask at once", async () => {
     const asked = await Promise.all(Array.from({ length: 50 }, () => take(counter({ need: 1, want: 7 }))));
     expect(asked.reduce((sum, [row]) => sum + (row?.[0] ?? 0), 0)).toBe(100);

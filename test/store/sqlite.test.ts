@@ -245,6 +245,8 @@ describe("another process that holds the write lock", () => {
     expect(performance.now() - startedAt).toBeLessThan(1_000);
     expect(store.evidence.health()).toMatchObject({ state: "unavailable", refused: 1 });
     await expect(store.keys.create(keyRecord("a"))).rejects.toThrow("another process holds the database");
+    const lease = { holder: "a", now: 0, until: 1, counters: [], slots: [] };
+    await expect(store.limits.lease(lease)).rejects.toMatchObject({ done: "no", refused: false });
     // An outcome must survive the trouble.
     store.evidence.settle(outcomeRecord("before"));
     await expect(store.evidence.flush()).rejects.toMatchObject({ reason: "failed" });

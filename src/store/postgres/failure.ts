@@ -10,7 +10,10 @@ export class StatementFailure extends StoreUnavailableError {
   /** The server cannot be used at present, and whether the statement took effect is not known. */
   readonly away: boolean;
   constructor(code: string | null) {
-    super(`PostgreSQL could not do it: ${describeCode(code)}`);
+    super(`PostgreSQL could not do it: ${describeCode(code)}`, {
+      done: code !== null && isUndone(code) ? "no" : "unknown",
+      refused: code !== null && /^2[23][0-9A-Z]{3}$/.test(code),
+    });
     this.code = code;
     this.away = code === null ? false : isAway(code);
   }
@@ -67,6 +70,13 @@ function isAway(code: string): boolean {
   if (!/^[0-9A-Z]{5}$/.test(code)) return true;
   return ["08", "53", "58"].includes(code.slice(0, 2)) || code.startsWith("57P") || ["25006", "25P03"].includes(code);
 }
+
+/** No connection was made, or the server said by an error of the statement that it rolled back. */
+function isUndone(code: string): boolean {
+  return NOT_CONNECTED.has(code) || code.startsWith("53") || code === "25006" || !isAway(code);
+}
+
+const NOT_CONNECTED: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND", "ENOENT", "CONNECT_TIMEOUT"]);
 
 /** Keeps the code of what the driver threw, and nothing else. */
 export function toFailure(error: unknown): StatementFailure {

@@ -81,9 +81,9 @@ export class PostgresLink {
    * @throws {StoreUnavailableError} at once while the server is away, or the link closed
    */
   async query(text: string, parameters: readonly Parameter[] = []): Promise<readonly Row[]> {
-    if (this.#ended.signal.aborted) throw new StoreUnavailableError("the store is closed");
+    if (this.#ended.signal.aborted) throw new StoreUnavailableError("the store is closed", { done: "no" });
     if (this.#state === "suspected") await this.whenAvailable(SUSPICION);
-    if (!this.available) throw new StoreUnavailableError(AWAY);
+    if (!this.available) throw new StoreUnavailableError(AWAY, { done: "no" });
     const pool = this.#pool;
     try {
       return await pool.query(text, parameters, this.#bounds.statementTimeout + WAY);

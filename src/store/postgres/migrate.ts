@@ -4,7 +4,7 @@ import type { Pool, Row } from "./pool.ts";
 import { EVIDENCE } from "./schema/evidence.ts";
 import { ISSUERS } from "./schema/issuers.ts";
 import { KEYS } from "./schema/keys.ts";
-import { LIMITS } from "./schema/limits.ts";
+import { LEASE_LIMITS, LIMITS } from "./schema/limits.ts";
 import { POLICIES } from "./schema/policies.ts";
 import { ROLL_UPS } from "./schema/roll-ups.ts";
 
@@ -23,6 +23,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 4, name: "roll-ups", sql: ROLL_UPS },
   { version: 5, name: "issuers", sql: ISSUERS },
   { version: 6, name: "limits", sql: LIMITS },
+  { version: 7, name: "limits within numbers", sql: LEASE_LIMITS },
 ];
 
 /** Any number, the same in every version of this program: who holds it changes the schema. */

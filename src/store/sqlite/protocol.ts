@@ -105,7 +105,8 @@ export type StoreReply =
   | { readonly kind: "pruned"; readonly count: number }
   | { readonly kind: "duplicate_key"; readonly id: string }
   | { readonly kind: "key_not_active"; readonly id: string }
-  | { readonly kind: "failed"; readonly description: string };
+  /** All of it was rolled back. `refused`: because of what was asked, not of the database's state. */
+  | { readonly kind: "failed"; readonly description: string; readonly refused: boolean };
 
 export interface ToWorker {
   readonly id: number;

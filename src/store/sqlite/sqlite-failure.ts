@@ -11,6 +11,9 @@ const FIXES: ReadonlyMap<number, string> = new Map([
 
 const BUSY = 5;
 
+/** Primary result codes for what was asked, whatever the state of the database: too big, constraint, mismatch, range. */
+const REFUSALS: ReadonlySet<number> = new Set([18, 19, 20, 25]);
+
 /**
  * What went wrong, in words of ours and SQLite's code only. SQLite's own message is left out: it can quote statements
  * and paths.
@@ -22,6 +25,12 @@ export function describeFailure(error: unknown): string {
   return typeof systemCode === "string" && /^[A-Z][A-Z0-9_]{1,40}$/.test(systemCode)
     ? `the operating system refused (${systemCode}); check the path and its access rights`
     : "an unexpected error inside the store";
+}
+
+/** Whether asking the same again fails again: the values are at fault, not the database. Errors without a code of SQLite are those of values. */
+export function isRefusal(error: unknown): boolean {
+  const code = primaryCode(error);
+  return code === null || REFUSALS.has(code);
 }
 
 export function isBusy(error: unknown): boolean {

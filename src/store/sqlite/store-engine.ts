@@ -12,7 +12,7 @@ import { packRows } from "./roll-up-pages.ts";
 import { RollUpTable } from "./tables/roll-up-table.ts";
 import type { FromWorker, StoreReply, StoreRequest } from "./protocol.ts";
 import { readNumber } from "./tables/row.ts";
-import { describeFailure } from "./sqlite-failure.ts";
+import { describeFailure, isRefusal } from "./sqlite-failure.ts";
 import { Transaction } from "./tables/transaction.ts";
 
 /** How many decisions of dead processes are ended at a time: a few milliseconds of the worker. */
@@ -63,7 +63,7 @@ export class StoreEngine {
     try {
       return this.#perform(request, now);
     } catch (error) {
-      return { kind: "failed", description: describeFailure(error) };
+      return { kind: "failed", description: describeFailure(error), refused: isRefusal(error) };
     }
   }
 

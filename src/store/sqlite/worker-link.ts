@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 
 import type { KeyRecord } from "../port.ts";
-import { DuplicateKeyError, KeyNotActiveError, StoreUnavailableError } from "../errors.ts";
+import { DuplicateKeyError, KeyNotActiveError, StoreUnavailableError, type StoreFailure } from "../errors.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker, WorkerStart } from "./protocol.ts";
 
 /** How long after its unexpected end the thread is started again, milliseconds. */
@@ -13,6 +13,8 @@ const CLOSE_WAIT = 5_000;
 
 const RESTARTING = "the store's thread is being restarted; try again in a second";
 const ENDED = "the store's thread has ended, and its database with it; restart the process";
+
+const NOT_SENT: StoreFailure = { done: "no" };
 
 export interface WorkerLinkOptions {
   readonly start: WorkerStart;
@@ -70,7 +72,10 @@ export class WorkerLink {
     if (reply.kind === "duplicate_key") throw new DuplicateKeyError(reply.id);
     if (reply.kind === "key_not_active") throw new KeyNotActiveError(reply.id);
     if (reply.kind === "failed") {
-      throw new StoreUnavailableError(`the store could not do ${request.operation}: ${reply.description}`);
+      throw new StoreUnavailableError(`the store could not do ${request.operation}: ${reply.description}`, {
+        done: "no",
+        refused: reply.refused,
+      });
     }
     throw new TypeError(`the store's worker answered ${request.operation} with ${reply.kind}`);
   }
@@ -95,8 +100,8 @@ export class WorkerLink {
   #send(request: StoreRequest): Promise<StoreReply> {
     return new Promise((resolve, reject) => {
       const worker = this.#worker;
-      if (this.#closed) throw new StoreUnavailableError("the store is closed");
-      if (worker === null) throw new StoreUnavailableError(this.#options.restart ? RESTARTING : ENDED);
+      if (this.#closed) throw new StoreUnavailableError("the store is closed", NOT_SENT);
+      if (worker === null) throw new StoreUnavailableError(this.#options.restart ? RESTARTING : ENDED, NOT_SENT);
       this.#lastId += 1;
       const message: ToWorker = { id: this.#lastId, request };
       this.#waiting.set(message.id, { resolve, reject });

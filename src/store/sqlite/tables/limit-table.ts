@@ -1,15 +1,16 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { LIMIT_MEASURES, LIMIT_WINDOWS } from "../../../limits/windows.ts";
-import type {
-  CounterLease,
-  CounterLeased,
-  LimitLease,
-  LimitLeased,
-  LimitStanding,
-  LimitUse,
-  SlotLease,
-  SlotsLeased,
+import {
+  LARGEST_FIGURE,
+  type CounterLease,
+  type CounterLeased,
+  type LimitLease,
+  type LimitLeased,
+  type LimitStanding,
+  type LimitUse,
+  type SlotLease,
+  type SlotsLeased,
 } from "../../limits.ts";
 import { readNumber, readText, type Row } from "./row.ts";
 import type { Transaction } from "./transaction.ts";
@@ -31,7 +32,7 @@ export class LimitTable {
     this.#transaction = transaction;
     this.#adjust = database.prepare(
       `INSERT INTO limit_counters (subject, measure, period, start, used) VALUES (?1, ?2, ?3, ?4, ?6)
-       ON CONFLICT (subject, measure, period, start) DO UPDATE SET used = max(0, used - ?5) + ?6 RETURNING used`,
+       ON CONFLICT (subject, measure, period, start) DO UPDATE SET used = min(${LARGEST_FIGURE}, max(0, used - ?5) + ?6) RETURNING used`,
     );
     this.#grant = database.prepare(
       `UPDATE limit_counters SET used = used + min(?7, ?5 - used)
