@@ -19,6 +19,8 @@ const stranger = (id: string, reason = "invalid_api_key"): DecisionRecord =>
 
 const refusal = (id: string): OutcomeRecord => ({ ...outcomeRecord(id, "refused"), status: 401, attempts: [] });
 
+const NOTHING = { request: 0, answer: 0 };
+
 /** Evidence that keeps what it is given. */
 function memory() {
   const decisions: DecisionRecord[] = [];
@@ -42,7 +44,7 @@ function memory() {
     for (let number = 0; number < count; number++) {
       const id = `req_${reason ?? ""}${(ids += 1)}`;
       await strangers.evidence.decide(stranger(id, reason)).catch(() => undefined);
-      strangers.evidence.settle(refusal(id));
+      strangers.evidence.settle(refusal(id), NOTHING);
     }
   };
   const counted = (reason = "invalid_api_key"): number =>
@@ -118,7 +120,7 @@ describe("refusals of strangers", () => {
     for (let number = 0; number < 500; number++) {
       const refused = number % 2 === 0;
       await strangers.evidence.decide(decisionRecord(`req_${number}`, refused ? { outcome: "refuse" } : {}));
-      strangers.evidence.settle(outcomeRecord(`req_${number}`));
+      strangers.evidence.settle(outcomeRecord(`req_${number}`), NOTHING);
     }
     expect([decisions.length, outcomes.length]).toEqual([500, 500]);
   });
@@ -142,10 +144,10 @@ describe("refusals of strangers", () => {
     );
     for (let number = 0; number < 20_000; number++) {
       void strangers.evidence.decide(stranger(`req_${number}`)).catch(() => undefined);
-      strangers.evidence.settle(refusal(`req_${number}`));
+      strangers.evidence.settle(refusal(`req_${number}`), NOTHING);
     }
     void strangers.evidence.decide(decisionRecord("req_good"));
-    strangers.evidence.settle(outcomeRecord("req_good"));
+    strangers.evidence.settle(outcomeRecord("req_good"), NOTHING);
     expect(queue.health()).toMatchObject({ waiting: 101, refused: 0, lost: 0 });
   });
 });

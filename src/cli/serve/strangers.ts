@@ -9,6 +9,9 @@ const PER_SECOND = 10;
 /** How often those beyond it are written as one, milliseconds. */
 const INTERVAL = 10_000;
 
+/** Nothing of it was read or answered. */
+const NOTHING = { request: 0, answer: 0 };
+
 type Evidence = Runtime["evidence"];
 
 interface Sum {
@@ -84,9 +87,9 @@ export function strangerEvidence(
         left.set(record.requestId, record);
         return Promise.resolve();
       },
-      settle(record) {
+      settle(record, sizes) {
         const decision = left.get(record.requestId);
-        if (decision === undefined) return evidence.settle(record);
+        if (decision === undefined) return evidence.settle(record, sizes);
         left.delete(record.requestId);
         return add(decision, record);
       },
@@ -107,6 +110,6 @@ async function writeOne(evidence: Evidence, { decision, outcome }: Sum): Promise
     // It was late and has landed after all; only its outcome may be missing.
     if (!(error instanceof DuplicateDecisionError)) return false;
   }
-  evidence.settle(outcome);
+  evidence.settle(outcome, NOTHING);
   return true;
 }
