@@ -74,6 +74,8 @@ export interface DecisionRecord {
   readonly token?: Word;
   /** Absent where nothing is changed. */
   readonly change?: ChangeRecord;
+  /** How many refusals without an accepted key this record stands for, where there were too many for a record each; one where absent. */
+  readonly repeated?: number;
 }
 
 /** What a request changes of the keys. It is on disk before the change is. */

@@ -14,11 +14,13 @@ export interface DecisionFacts {
   readonly route: Word | null;
   readonly keyId: Word | null;
   readonly outcome: DecisionRecord["outcome"];
+  /** How many requests it stands for. */
+  readonly repeated: number;
 }
 
 export function decisionFacts(decision: DecisionRecord): DecisionFacts {
-  const { at, workspace, operation, route, keyId, outcome } = decision;
-  return { hour: Math.floor(at / HOUR), workspace, operation, route, keyId, outcome };
+  const { at, workspace, operation, route, keyId, outcome, repeated = 1 } = decision;
+  return { hour: Math.floor(at / HOUR), workspace, operation, route, keyId, outcome, repeated };
 }
 
 const OUTCOME_COUNTER = { route: "allowed", deny: "denied", refuse: "refused", answer: "answered" } as const;
@@ -29,8 +31,8 @@ export function rollUpDecision(increments: Increments, decision: DecisionRecord)
   const shadows = decision.shadows ?? [];
   const isAllowed = decision.outcome === "route";
   for (const cell of requestCells(increments, facts)) {
-    cell.count("requests");
-    cell.count(OUTCOME_COUNTER[decision.outcome]);
+    cell.count("requests", facts.repeated);
+    cell.count(OUTCOME_COUNTER[decision.outcome], facts.repeated);
     if (shadows.length > 0) {
       cell.count("judged");
       countShadow(cell, decision.wouldDeny, isAllowed);
@@ -39,8 +41,8 @@ export function rollUpDecision(increments: Increments, decision: DecisionRecord)
   const at = (facet: Facet, labels: Labels): Cell => increments.cell(facts.workspace, facet, facts.hour, labels);
   if (decision.outcome === "deny" || decision.outcome === "refuse") {
     const cell = at("verdict", [decision.policy, decision.constraint, decision.reason]);
-    cell.count("requests");
-    cell.count(OUTCOME_COUNTER[decision.outcome]);
+    cell.count("requests", facts.repeated);
+    cell.count(OUTCOME_COUNTER[decision.outcome], facts.repeated);
   }
   for (const { policy, revision } of shadows) {
     const own = decision.wouldDeny.filter((one) => one.policy === policy && one.revision === revision);
@@ -63,8 +65,8 @@ export function rollUpOutcome(increments: Increments, facts: DecisionFacts, outc
   }
   const answering = outcome.attempts.findLast(({ failure }) => failure === null) ?? outcome.attempts.at(-1);
   const place = increments.cell(facts.workspace, "place", facts.hour, placeOf(answering));
-  place.count("requests");
-  place.count(OUTCOME_COUNTER[facts.outcome]);
+  place.count("requests", facts.repeated);
+  place.count(OUTCOME_COUNTER[facts.outcome], facts.repeated);
   countEnd(place, facts, outcome);
   for (const attempt of attempts) {
     countAttempt(increments.cell(facts.workspace, "place", facts.hour, placeOf(attempt)), attempt);
@@ -96,8 +98,8 @@ function countShadow(cell: Cell, said: readonly ShadowRecord[], isAllowed: boole
 
 function countEnd(cell: Cell, facts: DecisionFacts, outcome: OutcomeRecord): void {
   const { terminal } = outcome;
-  cell.count("ended");
-  cell.count(`terminal.${terminal}`);
+  cell.count("ended", facts.repeated);
+  cell.count(`terminal.${terminal}`, facts.repeated);
   if (outcome.joined === undefined) {
     if (new Set(outcome.attempts.map(({ endpoint }) => endpoint)).size > 1) cell.count("fell_back");
     if (outcome.inputTokens !== null || outcome.outputTokens !== null) cell.count("metered");

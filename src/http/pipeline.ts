@@ -97,6 +97,7 @@ async function handle(call: InferenceCall): Promise<ServiceError | null> {
     return null;
   }
   if ("code" in body) return recorder.refuse(snapshot, identity, body);
+  recorder.read(body.bytes);
   const invalid = call.validate(body.value);
   if (invalid !== null) return recorder.refuse(snapshot, identity, invalid);
   const request = endpoint.surface.parse(body.value, body.bytes, protocolHeaders(incoming.headers));
@@ -196,7 +197,7 @@ async function relay(
   });
   if ("code" in outcome) return outcome;
   admission.relayed(outcome, client.sent);
-  recorder.relayed(outcome);
+  recorder.relayed(outcome, client.sent);
   return outcome.error;
 }
 

@@ -16,7 +16,7 @@ import {
   type Terminal,
 } from "../evidence/record.ts";
 import { decisionId } from "../dialects/openai-errors.ts";
-import { answerRecord, decisionRecord, refusalRecord, type RecordHead } from "./records.ts";
+import { answerRecord, decisionRecord, EMPTY_OUTCOME, refusalRecord, type RecordHead } from "./records.ts";
 import type { Runtime, Snapshot } from "./runtime.ts";
 
 /** Writes the two records of one request: its decision before the answer, its outcome after. Each exactly once. */
@@ -32,6 +32,7 @@ export class Recorder {
   #outcome: Omit<OutcomeRecord, "requestId" | "at" | "total" | "router"> | null = null;
   #attempts: OutcomeRecord["attempts"] = [];
   #limits: readonly string[] = [];
+  #sizes = { request: 0, answer: 0 };
 
   constructor(
     { evidence, observer, beginTrace }: Pick<Runtime, "evidence" | "observer" | "beginTrace">,
@@ -147,8 +148,14 @@ export class Recorder {
     this.#outcome = { ...this.#outcome, status: error.status, attempts: this.#attempts };
   }
 
-  /** @param joined the request whose calls answered this one. */
-  relayed(outcome: RelayOutcome, joined: string | null = null): void {
+  /** @param bytes of the request's body. */
+  read(bytes: number): void {
+    this.#sizes = { ...this.#sizes, request: bytes };
+  }
+
+  /** @param sent bytes of the answer. @param joined the request whose calls answered this one. */
+  relayed(outcome: RelayOutcome, sent: number, joined: string | null = null): void {
+    this.#sizes = { ...this.#sizes, answer: sent };
     this.#attempts = outcome.attempts.map(
       ({ candidate: { endpoint }, failure, status, duration, simulated, translated, calls }) => ({
         endpoint: asWord(endpoint.id),
@@ -192,7 +199,7 @@ export class Recorder {
       total: rounded(total),
       router: rounded((this.#dispatchedAt ?? performance.now()) - this.#arrivedAt),
     };
-    this.#evidence.settle(outcome);
+    this.#evidence.settle(outcome, this.#sizes);
     try {
       const ended = { decision, outcome, traceId: this.#trace?.traceId ?? null };
       this.#observer?.ended(decision.operation, ended);
@@ -249,18 +256,6 @@ export class Recorder {
     ];
   }
 }
-
-const EMPTY_OUTCOME = {
-  finish: null,
-  attempts: [],
-  stripped: [],
-  losses: [],
-  inputTokens: null,
-  outputTokens: null,
-  cacheReadTokens: null,
-  reasoningTokens: null,
-  firstByte: null,
-} as const;
 
 /**
  * Lets the decision's way to the disk overlap with the provider's call, unless the store is known to be in trouble: then

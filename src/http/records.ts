@@ -15,6 +15,19 @@ import type { Snapshot } from "./runtime.ts";
 /** What is known of a request before anything of it has been read. */
 export type RecordHead = Pick<DecisionRecord, "requestId" | "at" | "operation" | "retryCount" | "clientRequestDigest">;
 
+/** Of a request that reached no provider. */
+export const EMPTY_OUTCOME = {
+  finish: null,
+  attempts: [],
+  stripped: [],
+  losses: [],
+  inputTokens: null,
+  outputTokens: null,
+  cacheReadTokens: null,
+  reasoningTokens: null,
+  firstByte: null,
+} as const;
+
 /** Of a request that never reached a decision: unauthenticated, malformed, too large. */
 export function refusalRecord(
   head: RecordHead,

@@ -40,6 +40,12 @@ export type Verification =
   | { readonly ok: true; readonly identity: Identity }
   | { readonly ok: false; readonly code: "invalid_api_key" | "expired_api_key" };
 
+/** Bytes of a request's body, and of what was sent back of its answer; 0 where there was none. */
+export interface RequestSizes {
+  readonly request: number;
+  readonly answer: number;
+}
+
 /** Everything outside a request that its handling needs: plain records of functions, so that tests can put their own. */
 export interface Runtime {
   readonly snapshots: SnapshotHolder;
@@ -51,7 +57,7 @@ export interface Runtime {
   readonly lookUp?: (token: string) => Promise<boolean>;
   readonly evidence: {
     readonly decide: (record: DecisionRecord) => Promise<void>;
-    readonly settle: (record: OutcomeRecord) => void;
+    readonly settle: (record: OutcomeRecord, sizes: RequestSizes) => void;
   };
   /** Told of every request with what its evidence says. */
   readonly observer?: RequestObserver;

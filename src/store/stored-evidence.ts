@@ -93,6 +93,7 @@ const DECISION = {
   clientRequestDigest: isTextOrNull,
   token: (value) => value === undefined || isText(value),
   change: (value) => value === undefined || hasShape(CHANGE)(value),
+  repeated: (value) => value === undefined || isNumber(value),
 } satisfies Record<keyof DecisionRecord, Check>;
 
 const ATTEMPT = {

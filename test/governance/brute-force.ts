@@ -72,13 +72,14 @@ function timeOf({ at }: DecisionRecord, unit: "day" | "hour"): string {
 const OUTCOMES = { route: "allowed", deny: "denied", refuse: "refused", answer: "answered" };
 
 function countRequest(counted: Counted, { decision, outcome }: RecordedRequest, withShadow: boolean): void {
-  count(counted, "requests");
-  count(counted, OUTCOMES[decision.outcome]);
+  const requests = decision.repeated ?? 1;
+  count(counted, "requests", requests);
+  count(counted, OUTCOMES[decision.outcome], requests);
   if (withShadow && (decision.shadows ?? []).length > 0) {
     count(counted, "judged");
     countSaid(counted, decision, decision.wouldDeny);
   }
-  if (outcome === null) count(counted, "running");
+  if (outcome === null) count(counted, "running", requests);
   else countEnd(counted, decision, outcome);
   if (outcome !== null) for (const attempt of callsOf(outcome)) countAttempt(counted, attempt);
 }
@@ -105,7 +106,7 @@ function callsOf(outcome: OutcomeRecord): readonly AttemptRecord[] {
 }
 
 function countEnd(counted: Counted, decision: DecisionRecord, outcome: OutcomeRecord): void {
-  count(counted, `terminal ${outcome.terminal}`);
+  count(counted, `terminal ${outcome.terminal}`, decision.repeated ?? 1);
   if (outcome.joined === undefined) {
     count(counted, "fallbacks", new Set(outcome.attempts.map(({ endpoint }) => endpoint)).size > 1);
     count(counted, "input", outcome.inputTokens ?? 0);
@@ -137,8 +138,8 @@ function countPlaces({ decision, outcome }: RecordedRequest, groupAt: GroupAt): 
   });
   const answered = outcome.attempts.findLast(({ failure }) => failure === null) ?? outcome.attempts.at(-1);
   const place = groupAt(decision, labels(answered));
-  count(place, "requests");
-  count(place, OUTCOMES[decision.outcome]);
+  count(place, "requests", decision.repeated ?? 1);
+  count(place, OUTCOMES[decision.outcome], decision.repeated ?? 1);
   countEnd(place, decision, outcome);
   for (const attempt of callsOf(outcome)) countAttempt(groupAt(decision, labels(attempt)), attempt);
 }
@@ -148,8 +149,8 @@ function countVerdicts(requests: readonly RecordedRequest[], dimensions: readonl
     const { outcome, policy, constraint, reason } = decision;
     if (outcome !== "deny" && outcome !== "refuse") continue;
     const group = groupAt(decision, { policy, constraint, reason_code: reason });
-    count(group, "requests");
-    count(group, OUTCOMES[outcome]);
+    count(group, "requests", decision.repeated ?? 1);
+    count(group, OUTCOMES[outcome], decision.repeated ?? 1);
   }
   const perPolicy = dimensions.every((name) => name === "policy" || name === "day" || name === "hour");
   const judges = new Map<Counted, Set<string>>();

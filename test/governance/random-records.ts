@@ -49,6 +49,7 @@ const decision = fc
     policy: maybe(policy),
     constraint: maybe(constraint),
     reason: maybe(reason),
+    repeated: fc.option(fc.integer({ min: 2, max: 50_000 }), { nil: undefined, freq: 1 }),
     shadows: fc.option(shadows, { nil: undefined, freq: 5 }),
     said: fc.array(
       fc.record({
@@ -61,14 +62,19 @@ const decision = fc
       { maxLength: 4 },
     ),
   })
-  .map(({ said, shadows: asked, ...members }): Partial<DecisionRecord> => {
+  .map(({ said, shadows: asked, repeated, ...members }): Partial<DecisionRecord> => {
     const wouldDeny = said.flatMap(({ of, ...one }) => {
       const by = asked?.[of % (asked.length || 1)];
       return by === undefined ? [] : [{ ...one, ...by }];
     });
     // One constraint of a revision speaks once.
     const once = new Map(wouldDeny.map((one) => [`${one.policy} ${one.revision} ${one.constraint}`, one]));
-    return { ...members, wouldDeny: [...once.values()], ...(asked === undefined ? {} : { shadows: asked }) };
+    return {
+      ...members,
+      wouldDeny: [...once.values()],
+      ...(asked === undefined ? {} : { shadows: asked }),
+      ...(repeated === undefined ? {} : { repeated }),
+    };
   });
 
 const attempt: fc.Arbitrary<AttemptRecord> = fc.record(

@@ -17,6 +17,7 @@ export function formatEntry({ decision, outcome }: EvidenceEntry): string {
       ? "-"
       : `${outcome.inputTokens ?? 0}+${outcome.outputTokens ?? 0} tokens`,
     outcome === null || outcome.terminal === "unknown" ? "-" : `${Math.round(outcome.total)} ms`,
+    ...(decision.repeated === undefined ? [] : [`${decision.repeated} requests`]),
   ];
   return fields.join("  ");
 }

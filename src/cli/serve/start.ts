@@ -22,6 +22,7 @@ import type { ServeOptions } from "./options.ts";
 import { meteredEvidence } from "./metered-evidence.ts";
 import { startRetention, type Retention } from "./retention.ts";
 import { buildSnapshot, type BuiltSnapshot } from "./snapshots.ts";
+import { strangerEvidence, type StrangerEvidence } from "./strangers.ts";
 import type { LogOptions } from "./telemetry/server-log.ts";
 import { ServerTelemetry } from "./telemetry/server-telemetry.ts";
 
@@ -110,6 +111,9 @@ async function open(
   opened.add(() => Promise.resolve(tokens.close()));
   const limited = openLedger(store.limits);
   opened.add(limited.close);
+  const metered = meteredEvidence(store.evidence, tokens.spend);
+  const strangers = strangerEvidence(metered, () => store.evidence.health().state === "ok", newRequestId, Date.now);
+  opened.add(strangers.close);
   const snapshots = new SnapshotHolder(built.snapshot);
   const state = { accepting: true, reloadFailed: false };
   const runtime = makeRuntime({
@@ -123,6 +127,7 @@ async function open(
     limits,
     telemetry,
     tokens,
+    strangers,
     ledger: limited.ledger,
   });
   opened.add(telemetry.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version }));
@@ -198,6 +203,7 @@ interface RuntimeParts {
   readonly limits: Partial<ServerLimits>;
   readonly telemetry: ServerTelemetry;
   readonly tokens: TokenDoor;
+  readonly strangers: StrangerEvidence;
   readonly ledger: Ledger;
 }
 
@@ -208,10 +214,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
     snapshots,
     verify: (token, now) => keys.verify(token, now),
     lookUp: keys.lookUp,
-    evidence: meteredEvidence(
-      { decide: (record) => store.evidence.decide(record), settle: (record) => store.evidence.settle(record) },
-      tokens.spend,
-    ),
+    evidence: parts.strangers.evidence,
     observer: telemetry.observer,
     beginTrace: telemetry.beginTrace,
     metrics: telemetry.metrics.page,

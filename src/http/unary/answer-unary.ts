@@ -150,7 +150,7 @@ class UnaryCarrier {
     // What the calls came to is told once, by whoever is still there to tell it.
     const claims = work !== null && share.claim();
     const outcome = outcomeOf(work, claims, terminal, this.#opened, answer === null ? null : performance.now());
-    recorder.relayed(outcome, claims || share.joined === null ? null : share.joined);
+    recorder.relayed(outcome, answer?.bytes.length ?? 0, claims || share.joined === null ? null : share.joined);
     if (isGone) return null;
     if (end === "deadline") return outOfTime();
     if (answer === null || work === null) return outcome.error;

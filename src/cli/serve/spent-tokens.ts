@@ -1,0 +1,41 @@
+import type { FailureKind } from "../../canon/failure.ts";
+import { MODEL_OPERATION_OF, type Operation } from "../../canon/operation.ts";
+import type { OutcomeRecord } from "../../evidence/record.ts";
+import type { RequestSizes } from "../../http/runtime.ts";
+
+/** Failures with which nothing of the request has reached a provider. */
+const NOT_REACHED: ReadonlySet<FailureKind> = new Set([
+  "connect",
+  "tls",
+  "timeout_connect",
+  "credentials_missing",
+  "saturated",
+]);
+
+const BYTES_PER_TOKEN = 4;
+
+/**
+ * Tokens that a request counts for against a token's ceiling. What the provider counted; where it did not, as in an answer that its reader left, what the
+ * bytes tell. Whatever reached a provider counts for at least one.
+ */
+export function spentTokens(operation: Operation, outcome: OutcomeRecord, sizes: RequestSizes): number {
+  // The calls are those of the other request, which counts them.
+  if (outcome.joined !== undefined || operation === "messages.count_tokens") return 0;
+  const read = Math.ceil(sizes.request / BYTES_PER_TOKEN);
+  // It was on its way to a provider, and left before anybody saw how far it came.
+  if (outcome.attempts.length === 0) return Math.max(1, read);
+  const reached = outcome.attempts.filter(({ failure }) => failure === null || !NOT_REACHED.has(failure));
+  if (reached.length === 0) return 0;
+  const costly = reached.filter(({ failure, status }) => failure === null || status === null || status < 400);
+  if (costly.length === 0) return 1;
+  const input = outcome.inputTokens ?? read;
+  if (MODEL_OPERATION_OF[operation] !== "generate") {
+    const lost = costly.some(({ failure }) => failure !== null);
+    return Math.max(1, lost ? Math.max(input, read) : input);
+  }
+  const sent = Math.ceil(sizes.answer / BYTES_PER_TOKEN);
+  const isWhole = outcome.terminal === "completed" || outcome.terminal === "incomplete";
+  // What a provider counted before a cut is often only its first word.
+  const output = isWhole ? (outcome.outputTokens ?? sent) : Math.max(outcome.outputTokens ?? 0, sent);
+  return Math.max(1, costly.length * input + output);
+}

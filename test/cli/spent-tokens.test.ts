@@ -1,0 +1,105 @@
+import { describe, expect, it } from "vitest";
+
+import { meteredEvidence } from "../../src/cli/serve/metered-evidence.ts";
+import { asWord, type DecisionRecord, type OutcomeRecord } from "../../src/evidence/record.ts";
+import type { RequestSizes } from "../../src/http/runtime.ts";
+import { spentTokens } from "../../src/cli/serve/spent-tokens.ts";
+import { decisionRecord, outcomeRecord } from "../store/records.ts";
+import { hello, post, sse, delta, startRouter, startSse, startUpstream, tableOver } from "../support/router.ts";
+
+const sizes = { request: 400, answer: 80 };
+const attempt = outcomeRecord("a").attempts[0];
+if (attempt === undefined) throw new Error("no attempt");
+const ended = (members: Partial<OutcomeRecord>): OutcomeRecord => ({
+  ...outcomeRecord("a"),
+  inputTokens: null,
+  outputTokens: null,
+  ...members,
+});
+const cut = { terminal: "client_closed" as const, attempts: [{ ...attempt, failure: "client_closed" as const }] };
+
+describe("what a request counts for against a token's ceiling", () => {
+  it.each<[string, Partial<OutcomeRecord>, number]>([
+    ["a whole answer: what the provider counted", { inputTokens: 7, outputTokens: 9 }, 16],
+    ["a whole answer that nobody counted: its bytes", {}, 120],
+    ["an answer that its reader left: its bytes", cut, 120],
+    ["one that was counted to its first word only", { ...cut, inputTokens: 30, outputTokens: 1 }, 50],
+    ["one that its reader left before the first byte was looked at", { terminal: "client_closed", attempts: [] }, 100],
+    [
+      "a call that was lost before another answered: its input too",
+      { inputTokens: 7, outputTokens: 9, attempts: [{ ...attempt, failure: "timeout_idle", status: null }, attempt] },
+      23,
+    ],
+    [
+      "a call that the provider refused: one",
+      { terminal: "failed", attempts: [{ ...attempt, failure: "rejected", status: 400 }] },
+      1,
+    ],
+    [
+      "no call that reached anybody: nothing",
+      { terminal: "failed", attempts: [{ ...attempt, failure: "connect", status: null }] },
+      0,
+    ],
+    ["another request's calls: nothing", { attempts: [], joined: asWord("req_other") }, 0],
+  ])("%s", (_, members, tokens) => {
+    expect(spentTokens("chat.completions", ended(members), sizes)).toBe(tokens);
+  });
+
+  it("counts no output of embeddings, and nothing of counting", () => {
+    expect(spentTokens("embeddings", ended({ inputTokens: 5 }), sizes)).toBe(5);
+    expect(spentTokens("embeddings", ended({}), sizes)).toBe(100);
+    expect(
+      spentTokens(
+        "embeddings",
+        ended({ inputTokens: 5, attempts: [attempt, { ...attempt, failure: "reset" }] }),
+        sizes,
+      ),
+    ).toBe(100);
+    expect(spentTokens("messages.count_tokens", ended({}), sizes)).toBe(0);
+  });
+
+  it("is told of tokens and of requests that may go to a provider, and of no others", () => {
+    const spent: (string | number)[] = [];
+    const evidence = meteredEvidence(
+      { decide: () => Promise.resolve(), settle: () => {} },
+      (token, tokens) => void spent.push(token, tokens),
+    );
+    const requests: Partial<DecisionRecord>[] = [
+      { token: asWord("t1") },
+      {},
+      { token: asWord("t2"), outcome: "refuse" },
+      { token: asWord("t3"), outcome: "deny" },
+      { token: asWord("t4"), outcome: "answer", operation: "models" },
+    ];
+    for (const [index, members] of requests.entries()) {
+      void evidence.decide(decisionRecord(`req_${index}`, members));
+      evidence.settle({ ...ended({}), requestId: asWord(`req_${index}`) }, sizes);
+    }
+    expect(spent).toEqual(["t1", 120]);
+  });
+});
+
+it("a stream that its reader leaves early costs its input and what was sent", async () => {
+  const upstream = await startUpstream((response) => {
+    startSse(response);
+    for (let piece = 0; piece < 40; piece += 1) response.write(sse(delta("word ")));
+  });
+  const settled: (readonly [OutcomeRecord, RequestSizes])[] = [];
+  const router = await startRouter({
+    table: tableOver([upstream]),
+    runtime: {
+      evidence: { decide: () => Promise.resolve(), settle: (record, told) => void settled.push([record, told]) },
+    },
+  });
+  const response = await post(router, { ...hello, stream: true });
+  const reader = response.body?.getReader();
+  const first = await reader?.read();
+  await reader?.cancel();
+  await expect.poll(() => settled.length).toBe(1);
+  const [outcome, told] = settled[0] ?? [];
+  if (outcome === undefined || told === undefined) throw new Error("nothing was settled");
+  expect(outcome).toMatchObject({ terminal: "client_closed", outputTokens: null });
+  expect(told.request).toBe(JSON.stringify({ ...hello, stream: true }).length);
+  expect(told.answer).toBeGreaterThanOrEqual(first?.value?.length ?? Infinity);
+  expect(spentTokens("chat.completions", outcome, told)).toBe(Math.ceil(told.request / 4) + Math.ceil(told.answer / 4));
+});

@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { strangerEvidence } from "../../src/cli/serve/strangers.ts";
+import { asWord, type DecisionRecord, type OutcomeRecord } from "../../src/evidence/record.ts";
+import { DuplicateDecisionError, EvidenceUnavailableError } from "../../src/store/errors.ts";
+import { EvidenceQueue } from "../../src/store/evidence-queue.ts";
+import { decisionRecord, outcomeRecord } from "../store/records.ts";
+import { startTestServer } from "../support/server.ts";
+
+const stranger = (id: string, reason = "invalid_api_key"): DecisionRecord =>
+  decisionRecord(id, {
+    workspace: null,
+    keyId: null,
+    route: null,
+    outcome: "refuse",
+    reason: asWord(reason),
+    clientRequestDigest: asWord("0123456789abcdef"),
+    retryCount: 3,
+  });
+
+const refusal = (id: string): OutcomeRecord => ({ ...outcomeRecord(id, "refused"), status: 401, attempts: [] });
+
+const NOTHING = { request: 0, answer: 0 };
+
+/** Evidence that keeps what it is given. */
+function memory() {
+  const decisions: DecisionRecord[] = [];
+  const outcomes: OutcomeRecord[] = [];
+  const state = { writable: true, failure: null as Error | null };
+  let ids = 0;
+  const strangers = strangerEvidence(
+    {
+      decide: (record) => {
+        if (state.failure !== null) return Promise.reject(state.failure);
+        decisions.push(record);
+        return Promise.resolve();
+      },
+      settle: (record) => void outcomes.push(record),
+    },
+    () => state.writable,
+    () => `req_sum${(ids += 1)}`,
+    Date.now,
+  );
+  const refuse = async (count: number, reason?: string): Promise<void> => {
+    for (let number = 0; number < count; number++) {
+      const id = `req_${reason ?? ""}${(ids += 1)}`;
+      await strangers.evidence.decide(stranger(id, reason)).catch(() => undefined);
+      strangers.evidence.settle(refusal(id), NOTHING);
+    }
+  };
+  const counted = (reason = "invalid_api_key"): number =>
+    decisions.filter((one) => one.reason === reason).reduce((sum, { repeated = 1 }) => sum + repeated, 0);
+  return { strangers, decisions, outcomes, state, refuse, counted };
+}
+
+describe("refusals of strangers", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it("are written one by one up to a share, and beyond it as one for each code, and every one is counted", async () => {
+    const { refuse, decisions, outcomes, counted } = memory();
+    await refuse(5_000);
+    await refuse(700, "expired_api_key");
+    expect(decisions).toHaveLength(100);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(decisions).toHaveLength(102);
+    expect(outcomes.map(({ requestId }) => requestId)).toEqual(decisions.map(({ requestId }) => requestId));
+    expect([counted(), counted("expired_api_key")]).toEqual([5_000, 700]);
+    const sum = decisions.at(-1);
+    expect(sum).toMatchObject({
+      repeated: 700,
+      workspace: null,
+      outcome: "refuse",
+      clientRequestDigest: null,
+      retryCount: 0,
+    });
+    expect(outcomes.at(-1)).toMatchObject({ status: 401, terminal: "refused" });
+    // In ten seconds the share is whole again, and nothing is written where nothing happens.
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(decisions).toHaveLength(102);
+    await refuse(3);
+    expect(decisions).toHaveLength(105);
+  });
+
+  it("are added up while the store is in trouble, and written once when it is not", async () => {
+    const { refuse, decisions, state, counted, strangers } = memory();
+    state.writable = false;
+    await refuse(400);
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(decisions).toEqual([]);
+    state.writable = true;
+    state.failure = new EvidenceUnavailableError("late");
+    await vi.advanceTimersByTimeAsync(10_000);
+    state.writable = false;
+    await refuse(50);
+    state.writable = true;
+    state.failure = null;
+    await strangers.close();
+    expect(counted()).toBe(450);
+    expect(new Set(decisions.map(({ requestId }) => requestId)).size).toBe(decisions.length);
+  });
+
+  it("are not written twice where the store was late and wrote after all", async () => {
+    const { refuse, outcomes, state, strangers } = memory();
+    state.writable = false;
+    await refuse(9);
+    state.writable = true;
+    state.failure = new DuplicateDecisionError();
+    await strangers.close();
+    expect(outcomes).toHaveLength(1);
+    await strangers.close();
+    expect(outcomes).toHaveLength(1);
+  });
+
+  it("leave the requests of those who have keys alone", async () => {
+    const { strangers, decisions, outcomes } = memory();
+    for (let number = 0; number < 500; number++) {
+      const refused = number % 2 === 0;
+      await strangers.evidence.decide(decisionRecord(`req_${number}`, refused ? { outcome: "refuse" } : {}));
+      strangers.evidence.settle(outcomeRecord(`req_${number}`), NOTHING);
+    }
+    expect([decisions.length, outcomes.length]).toEqual([500, 500]);
+  });
+
+  it("do not take the room of others in the queue", async () => {
+    const queue = new EvidenceQueue(() => new Promise(() => {}), {
+      spacing: 0,
+      outcomeDelay: 1,
+      maxWait: 60_000,
+      maxWaiting: 1_000,
+    });
+    const evidence = {
+      decide: (record: DecisionRecord) => queue.decide(record),
+      settle: (record: OutcomeRecord) => queue.settle(record),
+    };
+    const strangers = strangerEvidence(
+      evidence,
+      () => queue.health().state === "ok",
+      () => "req_sum",
+      Date.now,
+    );
+    for (let number = 0; number < 20_000; number++) {
+      void strangers.evidence.decide(stranger(`req_${number}`)).catch(() => undefined);
+      strangers.evidence.settle(refusal(`req_${number}`), NOTHING);
+    }
+    void strangers.evidence.decide(decisionRecord("req_good"));
+    strangers.evidence.settle(outcomeRecord("req_good"), NOTHING);
+    expect(queue.health()).toMatchObject({ waiting: 101, refused: 0, lost: 0 });
+  });
+});
+
+it("a flood without a key costs a server a bounded number of rows, and its summary and metrics count every request", async () => {
+  const { server } = await startTestServer();
+  const refused = await Promise.all(
+    Array.from({ length: 400 }, () =>
+      fetch(`${server.url}/v1/chat/completions`, { method: "POST", headers: { authorization: "Bearer nobody" } }),
+    ),
+  );
+  expect(refused.every(({ status }) => status === 401)).toBe(true);
+  const page = await (await fetch(`${server.adminUrl}/metrics`)).text();
+  const counted = [...page.matchAll(/^signalbox_requests_total\{[^}]*\} (\d+)/gm)].reduce(
+    (sum, [, count]) => sum + Number(count),
+    0,
+  );
+  expect(counted).toBe(400);
+  await server.store.evidence.flush();
+  const entries = await server.store.evidence.read({ after: 0, limit: 1_000 });
+  expect(entries.length).toBeGreaterThanOrEqual(100);
+  expect(entries.length).toBeLessThan(200);
+});
