@@ -15,8 +15,6 @@ export class Cell {
   /** A copy of a plain array: cells are made by the thousand, and typed arrays of this size stand outside the heap. */
   readonly #counts = NOTHING.slice();
   readonly #sketches: (QuantileSketch | null)[] = [null, null, null];
-  /** Sketches that were added and not yet looked at: most groups of a long list are never shown. */
-  readonly #encoded: [Uint8Array[], Uint8Array[], Uint8Array[]] = [[], [], []];
 
   get(counter: Counter): number {
     return this.#counts[COUNTER_NUMBERS[counter]] ?? 0;
@@ -48,9 +46,10 @@ export class Cell {
       if (number >= COUNTER_LIMIT) throw new RangeError("a roll-up has a counter that this version does not know");
       this.#counts[number] = (this.#counts[number] ?? 0) + reader.number();
     }
-    for (const encoded of this.#encoded) {
+    // Added at once: a view that is kept keeps the whole page of cells that it was read from.
+    for (const index of LATENCIES.keys()) {
       const sketch = reader.bytes();
-      if (sketch.length > 0) encoded.push(sketch);
+      if (sketch.length > 0) this.#sketch(index).addEncoded(sketch);
     }
   }
 
@@ -77,14 +76,25 @@ export class Cell {
       writer.number(Math.min(count, Number.MAX_SAFE_INTEGER));
     }
     for (const index of LATENCIES.keys()) {
-      if (this.#sketches[index] === null && this.#encoded[index]?.length === 0) writer.number(0);
+      if (this.#sketches[index] === null) writer.number(0);
       else this.#sketch(index).write(writer);
     }
   }
 
   #sketch(index: number): QuantileSketch {
-    const sketch = (this.#sketches[index] ??= new QuantileSketch());
-    for (const bytes of this.#encoded[index]?.splice(0) ?? []) sketch.addEncoded(bytes);
-    return sketch;
+    return (this.#sketches[index] ??= new QuantileSketch());
   }
+}
+
+/** One count of a cell, from the bytes it was written as, without its latencies. @throws {RangeError} for bytes of another version */
+export function encodedCount(bytes: Uint8Array, counter: Counter): number {
+  const reader = new ByteReader(bytes);
+  if (reader.number() !== VERSION) throw new RangeError("a roll-up of another version; read it with that version");
+  const wanted = COUNTER_NUMBERS[counter];
+  for (let left = reader.number(); left > 0; left--) {
+    const number = reader.number();
+    const count = reader.number();
+    if (number === wanted) return count;
+  }
+  return 0;
 }

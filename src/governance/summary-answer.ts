@@ -5,7 +5,8 @@ import type { Measures } from "./measures.ts";
 import { RELATIVE_ERROR } from "./quantile-sketch.ts";
 import { HOUR } from "./roll-up.ts";
 import type { ShadowPolicy } from "./shadow-counts.ts";
-import type { Group, Summary, VerdictLine } from "./summarise.ts";
+import type { Group } from "./groups.ts";
+import type { Summary, VerdictLine } from "./summarise.ts";
 import { formatHour, type Window } from "./window.ts";
 
 /**
@@ -21,7 +22,7 @@ export interface SummaryAnswer {
     /** RFC 3339; whole hours, so possibly more than was asked. */
     readonly start: Word;
     readonly end: Word;
-    /** Before it every hour is over and every request has ended: those numbers do not change any more. */
+    /** Before it every hour is over and every request has ended: those numbers do not change any more. Before `start` where that can be said of no hour of the window. */
     readonly complete_until: Word;
   };
   readonly group_by: readonly Dimension[];
@@ -76,9 +77,16 @@ export interface StoredPolicyState {
   readonly mode: "shadow" | "enforce";
 }
 
+/**
+ * A decision counts in the hour in which its request arrived, and is written when its body has been read (within
+ * a minute) and it has been decided. Milliseconds.
+ */
+const LATEST_RECORD = 120_000;
+
 export function summaryAnswer(scene: SummaryScene, summary: Summary): SummaryAnswer {
   const { window, grouping, workspace, head, tableRevision } = scene;
-  const complete = Math.min(window.until, Math.floor(scene.now / HOUR), summary.firstRunning ?? Infinity);
+  const settled = Math.floor((scene.now - LATEST_RECORD) / HOUR);
+  const complete = Math.min(window.until, settled, summary.firstRunning ?? Infinity);
   return {
     object: "governance.summary",
     version: 1,
@@ -86,7 +94,7 @@ export function summaryAnswer(scene: SummaryScene, summary: Summary): SummaryAns
     window: {
       start: asWord(formatHour(window.from)),
       end: asWord(formatHour(window.until)),
-      complete_until: asWord(formatHour(Math.max(complete, window.from))),
+      complete_until: asWord(formatHour(complete)),
     },
     group_by: grouping.dimensions,
     relative_error: RELATIVE_ERROR,

@@ -9,6 +9,12 @@ export interface Window {
 const DEFAULT_HOURS = 24;
 export const MAXIMUM_DAYS = 400;
 
+/** By the hour, one cell a label and hour is added up and shown: no window needs more at a time. */
+export const MAXIMUM_HOURLY_DAYS = 31;
+
+/** Later times end in an hour that RFC 3339 cannot write. */
+const LAST_INSTANT = Date.UTC(9999, 0, 1);
+
 const INSTANT = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
 /** A problem with a member of the question, in a sentence for the caller that does not repeat what was written. */
@@ -38,8 +44,14 @@ export function readWindow(start: string | null, end: string | null, now: number
   return { from, until };
 }
 
+/** What is wrong with grouping so long a window so finely, in a sentence for the caller; `null` for nothing. */
+export function windowTooFine({ from, until }: Window, time: "day" | "hour" | null): string | null {
+  if (time !== "hour" || until - from <= MAXIMUM_HOURLY_DAYS * 24) return null;
+  return `group_by hour takes at most ${MAXIMUM_HOURLY_DAYS} days from start to end; give a shorter window, or group by day`;
+}
+
 const NO_INSTANT = (member: string): string =>
-  `${member} must be a time as RFC 3339 writes it, with a zone, such as 2026-11-21T00:00:00Z`;
+  `${member} must be a time as RFC 3339 writes it, with a zone and from 1970 to 9998, such as 2026-11-21T00:00:00Z`;
 
 /** Milliseconds since the epoch; `null` for a text that names no instant, such as 30 February. */
 function readInstant(text: string): number | null {
@@ -48,7 +60,7 @@ function readInstant(text: string): number | null {
   const time = Date.parse(text.toUpperCase());
   // Some days beyond a month's end are read as days of the next one.
   const lastDay = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
-  return Number.isNaN(time) || time < 0 || Number(day) > lastDay ? null : time;
+  return Number.isNaN(time) || time < 0 || time > LAST_INSTANT || Number(day) > lastDay ? null : time;
 }
 
 /** The start of an hour, RFC 3339. */

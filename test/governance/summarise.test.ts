@@ -2,7 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Increments, type RollUpRow } from "../../src/governance/increments.ts";
 import { decisionFacts, HOUR, rollUpDecision, rollUpOutcome } from "../../src/governance/roll-up.ts";
-import { MAXIMUM_GROUPS, summarise } from "../../src/governance/summarise.ts";
+import { MAXIMUM_GROUPS } from "../../src/governance/groups.ts";
+import { summarise } from "../../src/governance/summarise.ts";
+import { formatHour } from "../../src/governance/window.ts";
 import { asWord } from "../../src/evidence/record.ts";
 import { decisionRecord } from "../store/records.ts";
 import { expectAgreement, groupingOf, readRows } from "./agreement.ts";
@@ -117,6 +119,39 @@ describe("a summary", () => {
     expect(summary.groups).toHaveLength(MAXIMUM_GROUPS);
     expect(summary.groups.map(({ group }) => group.key)).not.toContain("k17");
     expect(summary.totals.requests).toBe(2 * MAXIMUM_GROUPS + 1);
+  });
+
+  it("reads groups twice where there are too many of them, keeps no more than it gives, and finds the largest", async () => {
+    const increments = new Increments();
+    const sizes: { readonly name: string; readonly size: number }[] = [];
+    for (let hour = 0; hour < 50; hour++) {
+      for (let route = 0; route < 40; route++) {
+        const size = 1 + ((hour * 37 + route * 11) % 97);
+        const decision = decisionRecord("r", { route: asWord(`c${route}`), at: hour * HOUR });
+        for (let count = 0; count < size; count++) rollUpDecision(increments, decision);
+        sizes.push({ name: `${formatHour(hour)} c${route}`, size });
+      }
+    }
+    const read = readRows(increments.entries().map((entry) => ({ ...entry, cell: entry.cell.encode() })));
+    const facets: string[] = [];
+    const summary = await summarise(
+      (facet) => {
+        facets.push(facet);
+        return read({ workspace: "acme-prod", facet, from: 0, until: 100 });
+      },
+      groupingOf(["route", "hour"]),
+    );
+    const found = summary.groups.map(({ group, measures }) => ({
+      name: `${group.hour} ${group.route}`,
+      size: measures.requests,
+    }));
+    const smallest = Math.min(...found.map(({ size }) => size));
+    expect(summary.truncated).toBe(true);
+    expect(found).toHaveLength(MAXIMUM_GROUPS);
+    expect(sizes).toEqual(expect.arrayContaining(found));
+    const larger = sizes.filter(({ size }) => size > smallest);
+    expect(found).toEqual(expect.arrayContaining(larger));
+    expect(facets).toEqual(["total", "traffic", "verdict", "shadow", "traffic"]);
   });
 
   it("tells the first hour in which a request still runs", async () => {

@@ -1,10 +1,11 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Scope } from "../../src/canon/scope.ts";
 import { asWord } from "../../src/evidence/record.ts";
 import type { SummaryAnswer } from "../../src/governance/summary-answer.ts";
 import { GOVERNANCE_SUMMARY } from "../../src/http/contract/summary-answer-schema.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
+import { SummaryTurns } from "../../src/http/control/summary-turns.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { startRouter } from "../support/router.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
@@ -138,11 +139,15 @@ describe("GET /v1/governance/summary", () => {
     ["?group_by=day,hour", "group_by", "day or hour, not both"],
     ["?group_by=provider,region,model,day", "group_by", "at most 3"],
     ["?group_by=route,key", "group_by", "can combine these"],
+    ["?end=9999-12-31T23:59:59Z", "end", "from 1970 to 9998"],
+    ["?start=2026-01-01T00:00:00Z&end=2026-02-01T00:00:01Z&group_by=route,hour", "group_by", "at most 31 days"],
   ])("refuses %s", async (query, param, message) => {
     const router = await startRouter({
       table: table(),
       identity: { ...identity, scopes: new Set(READ) },
-      runtime: { summary: { read: () => emptyPages(), policies: () => Promise.resolve([]) } },
+      runtime: {
+        summary: { read: () => emptyPages(), policies: () => Promise.resolve([]), turns: new SummaryTurns() },
+      },
     });
     const { status, body } = await ask(router.url, "good", query);
     expect(status).toBe(400);
@@ -150,9 +155,49 @@ describe("GET /v1/governance/summary", () => {
     expect(body.error.message).toContain(message);
   });
 
+  it("says of no hour to come that it is complete, and of none that late records may still change", async () => {
+    const test = await startTestServer();
+    const reader = await test.key("acme-prod", READ);
+    const { body } = await ask(
+      test.server.url,
+      reader,
+      "?start=2190-01-10T05:00:00Z&end=2190-01-11T05:00:00Z&group_by=hour",
+    );
+    expect(body.window.start).toBe("2190-01-10T05:00:00Z");
+    expect(Date.parse(body.window.complete_until)).toBeLessThanOrEqual(Date.now() - 120_000);
+  });
+
+  it("makes one summary of a workspace at a time, and sends away who asks for many at once", async () => {
+    let running = 0;
+    let most = 0;
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const policies = async (): Promise<[]> => [];
+    const read = async function* pages(): AsyncGenerator<never> {
+      most = Math.max(most, (running += 1));
+      await released;
+      running -= 1;
+      yield* [];
+    };
+    const summary = { read, policies, turns: new SummaryTurns() };
+    const scoped = { ...identity, scopes: new Set(READ) };
+    const router = await startRouter({ table: table(), identity: scoped, runtime: { summary } });
+    const answers = Array.from({ length: 6 }, () => ask(router.url, "good"));
+    const early: Awaited<(typeof answers)[number]>[] = [];
+    for (const answer of answers) void answer.then((one) => early.push(one));
+    await vi.waitFor(() => expect(early).toHaveLength(2));
+    expect(early.map(({ status, body }) => [status, body.error.code])).toEqual(
+      Array.from({ length: 2 }, () => [429, "summaries_waiting"]),
+    );
+    release();
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(4);
+    expect(most).toBe(1);
+    expect((await ask(router.url, "good")).status).toBe(200);
+  });
+
   it("is 503 where the store cannot be read", async () => {
     const down = () => Promise.reject(new Error("secret path"));
-    for (const runtime of [{}, { summary: { read: () => emptyPages(), policies: down } }]) {
+    for (const runtime of [{}, { summary: { read: () => emptyPages(), policies: down, turns: new SummaryTurns() } }]) {
       const router = await startRouter({ table: table(), identity: { ...identity, scopes: new Set(READ) }, runtime });
       const { status, body } = await ask(router.url, "good");
       expect([status, body.error.code]).toEqual([503, "summary_unavailable"]);

@@ -7,6 +7,7 @@ import { startProber } from "../../dispatch/probes/prober.ts";
 import { Places } from "../../dispatch/places/places.ts";
 import { stickyKeys } from "../../dispatch/places/sticky-key.ts";
 import { RunningRequests } from "../../http/unary/joined.ts";
+import { SummaryTurns } from "../../http/control/summary-turns.ts";
 import { createApp, listen, type Listening } from "../../http/server.ts";
 import type { Ledger } from "../../limits/ledger.ts";
 import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
@@ -223,6 +224,7 @@ function makeRuntime(parts: RuntimeParts): Runtime {
       read: (query) => store.summary.read(query),
       policies: () => store.summary.policies(),
       head: () => store.evidence.health().head,
+      turns: new SummaryTurns(),
     },
     running: new RunningRequests(),
     ledger: parts.ledger,

@@ -1,7 +1,7 @@
 import { readGrouping, type Grouping } from "../../governance/dimensions.ts";
 import { summarise } from "../../governance/summarise.ts";
 import { summaryAnswer, type SummaryAnswer } from "../../governance/summary-answer.ts";
-import { readWindow, type Window } from "../../governance/window.ts";
+import { readWindow, windowTooFine, type Window } from "../../governance/window.ts";
 import type { Store } from "../../store/port.ts";
 import { listItems, readArguments } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
@@ -19,7 +19,7 @@ Flags
   --start TIME      RFC 3339, such as 2026-11-21T00:00:00Z. Default: a day before the end.
   --end TIME        Default: now. Whole hours are counted.
   --group-by A,B    operation, route; provider, region, model; policy, constraint, reason_code; key. Each also with day
-                    or hour.
+                    or hour; hour for at most 31 days.
   --json            One JSON object a line: what GET /v1/governance/summary answers, without the server's part.
   --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
                     else .signalbox/signalbox.db.
@@ -51,6 +51,8 @@ export function summary(argv: readonly string[], io: CommandIo): Promise<number>
     if ("problem" in window) throw new UsageError(`--${window.problem}`);
     const grouping = readGrouping((values["group-by"] ?? []).flatMap((list) => listItems(list)));
     if ("problem" in grouping) throw new UsageError(grouping.problem.replace("group_by", "--group-by"));
+    const tooFine = windowTooFine(window, grouping.time);
+    if (tooFine !== null) throw new UsageError(tooFine.replace("group_by", "--group-by"));
     return await withStore(databasePath(values.database, io), false, async (store) => {
       const workspaces = values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];
       for (const workspace of workspaces) {

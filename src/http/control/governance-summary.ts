@@ -2,10 +2,11 @@ import { invalidRequest, serviceError, type ServiceError } from "../../canon/err
 import type { Identity } from "../../canon/identity.ts";
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
 import { DIMENSIONS, MAXIMUM_DIMENSIONS, readGrouping, type Grouping } from "../../governance/dimensions.ts";
-import { summarise } from "../../governance/summarise.ts";
+import { summarise, type Summary } from "../../governance/summarise.ts";
 import { summaryAnswer, type StoredPolicyState, type SummaryScene } from "../../governance/summary-answer.ts";
-import { MAXIMUM_DAYS, readWindow, type Window } from "../../governance/window.ts";
+import { MAXIMUM_DAYS, MAXIMUM_HOURLY_DAYS, readWindow, windowTooFine, type Window } from "../../governance/window.ts";
 import type { Snapshot } from "../runtime.ts";
+import type { SummaryTurns } from "./summary-turns.ts";
 
 /** Query parameters, for /openapi.json. */
 export const SUMMARY_QUERY = {
@@ -19,8 +20,7 @@ export const SUMMARY_QUERY = {
     type: "array",
     maxItems: MAXIMUM_DIMENSIONS,
     items: { enum: DIMENSIONS },
-    description:
-      "Several times, or with commas: operation and route; provider, region and model; policy, constraint and reason_code; or key. Each with day or hour.",
+    description: `Several times, or with commas: operation and route; provider, region and model; policy, constraint and reason_code; or key. Each with day, or with hour for at most ${MAXIMUM_HOURLY_DAYS} days.`,
   },
 } as const;
 
@@ -28,6 +28,7 @@ export const SUMMARY_QUERY = {
 export interface SummarySource {
   readonly read: (query: RollUpQuery) => AsyncIterable<readonly RollUpRow[]>;
   readonly policies: () => Promise<readonly StoredPolicyState[]>;
+  readonly turns: SummaryTurns;
   /** The newest row of the evidence log, as this process knows it. */
   readonly head?: () => SummaryScene["head"];
 }
@@ -46,7 +47,9 @@ export async function governanceSummary(
   const { workspace } = identity;
   try {
     const stored = await source.policies();
-    const summary = await summarise((facet) => source.read({ workspace, facet, ...window }), grouping);
+    const read = (): Promise<Summary> => summarise((facet) => source.read({ workspace, facet, ...window }), grouping);
+    const summary = await source.turns.take(workspace, read);
+    if (summary === null) return summaryBusy();
     const answer = summaryAnswer(
       {
         workspace,
@@ -64,6 +67,11 @@ export async function governanceSummary(
   } catch {
     return summaryUnavailable();
   }
+}
+
+function summaryBusy(): ServiceError {
+  const message = "Other summaries of this workspace are being made. Ask one after the other.";
+  return serviceError(429, "rate_limit", "summaries_waiting", message, { retryAfter: 1_000 });
 }
 
 export function summaryUnavailable(): ServiceError {
@@ -89,5 +97,7 @@ function readQuery(query: URLSearchParams, now: number): { window: Window; group
   if ("problem" in window) return invalidRequest("invalid_value", window.problem, window.member);
   const grouping = readGrouping(query.getAll("group_by").flatMap((list) => list.split(",")));
   if ("problem" in grouping) return invalidRequest("invalid_value", grouping.problem, "group_by");
+  const tooFine = windowTooFine(window, grouping.time);
+  if (tooFine !== null) return invalidRequest("invalid_value", tooFine, "group_by");
   return { window, grouping };
 }

@@ -99,7 +99,7 @@ function evidenceStore(link: WorkerLink, queue: EvidenceQueue): EvidenceStore {
     decide: (record) => queue.decide(record),
     settle: (record) => queue.settle(record),
     flush: () => queue.flush(),
-    health: () => queue.health(),
+    health: () => (link.fileHeld ? queue.health() : { ...queue.health(), state: "unavailable" }),
     read: (query) => readEvidence(link, query),
   };
 }

@@ -117,4 +117,6 @@ export type FromWorker =
   | { readonly type: "opened" }
   | { readonly type: "not_opened"; readonly description: string }
   | { readonly type: "reply"; readonly id: number; readonly reply: StoreReply }
+  /** The path leads no longer, or again, to the file that is open. */
+  | { readonly type: "file"; readonly held: boolean }
   | { readonly type: "keys_changed"; readonly records: readonly KeyRecord[] };

@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { EvidenceTable } from "./tables/evidence-table.ts";
 import { IssuerTable } from "./tables/issuer-table.ts";
+import { LOST_FILE, type FileIdentity } from "./file-identity.ts";
 import { LogTable } from "./tables/log-table.ts";
 import { LogWriter } from "./tables/log-writer.ts";
 import { KeyTable, type RotateResult } from "./tables/key-table.ts";
@@ -21,12 +22,16 @@ const REAPED_AT_ONCE = 500;
 /** How often they are looked for, milliseconds. */
 const REAPING = 5_000;
 
+/** For a database that nobody else can take away. */
+const ALWAYS_THERE: Pick<FileIdentity, "holds"> = { holds: () => true };
+
 const DONE: StoreReply = { kind: "done" };
 
 /** The worker's half of the store: one database connection, one request after the other. */
 export class StoreEngine {
   readonly #database: DatabaseSync;
   readonly #post: (message: FromWorker) => void;
+  readonly #file: Pick<FileIdentity, "holds">;
   readonly #keys: KeyTable;
   readonly #evidence: EvidenceTable;
   readonly #log: LogTable;
@@ -40,11 +45,17 @@ export class StoreEngine {
   #watching = false;
   #publishedVersion = 0;
   #reapedAt = 0;
+  #fileHeld = true;
 
-  constructor(database: DatabaseSync, post: (message: FromWorker) => void) {
+  constructor(
+    database: DatabaseSync,
+    post: (message: FromWorker) => void,
+    file: Pick<FileIdentity, "holds"> = ALWAYS_THERE,
+  ) {
     const transaction = new Transaction(database);
     this.#database = database;
     this.#post = post;
+    this.#file = file;
     this.#lease = new ProcessLease(database);
     this.#keys = new KeyTable(database, transaction);
     this.#rollUps = new RollUpTable(database, transaction, (requestId) => writer.decisionOf(requestId));
@@ -61,7 +72,9 @@ export class StoreEngine {
   /** Never throws: a failure is a reply, so that one bad request cannot end the thread. */
   answer(request: StoreRequest, now: number): StoreReply {
     try {
-      return this.#perform(request, now);
+      const reply = this.#perform(request, now);
+      // Looked at afterwards: what was written to a file without a name is not kept.
+      return request.operation === "close" || this.#holdsFile() ? reply : { kind: "failed", description: LOST_FILE };
     } catch (error) {
       return { kind: "failed", description: describeFailure(error), refused: isRefusal(error) };
     }
@@ -69,6 +82,7 @@ export class StoreEngine {
 
   /** Looks for key changes of other processes, says that this process still runs, and ends what dead ones left. */
   poll(now: number): void {
+    if (!this.#holdsFile()) return;
     try {
       // The number changes with commits of other connections only; this one's own changes are published at once.
       const dataVersion = this.#readDataVersion();
@@ -156,6 +170,14 @@ export class StoreEngine {
         }
         return DONE;
     }
+  }
+
+  /** Says so when it changes, so that the server knows without a request. */
+  #holdsFile(): boolean {
+    const holds = this.#file.holds();
+    if (holds !== this.#fileHeld) this.#post({ type: "file", held: holds });
+    this.#fileHeld = holds;
+    return holds;
   }
 
   /** Only by a process that writes evidence itself: a command that only reads leaves no trace. */

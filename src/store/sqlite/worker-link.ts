@@ -45,6 +45,7 @@ export class WorkerLink {
   #restarting: ReturnType<typeof setTimeout> | null = null;
   #lastId = 0;
   #closed = false;
+  #fileHeld = true;
 
   private constructor(options: WorkerLinkOptions) {
     this.#options = options;
@@ -78,6 +79,11 @@ export class WorkerLink {
       });
     }
     throw new TypeError(`the store's worker answered ${request.operation} with ${reply.kind}`);
+  }
+
+  /** False once the file was deleted or replaced under the open database. */
+  get fileHeld(): boolean {
+    return this.#fileHeld;
   }
 
   /** Ends the thread after what it was asked so far. Safe to call twice. */
@@ -117,6 +123,7 @@ export class WorkerLink {
       switch (message.type) {
         case "opened":
           this.#worker = worker;
+          this.#fileHeld = true;
           resolve();
           break;
         case "not_opened":
@@ -125,6 +132,9 @@ export class WorkerLink {
         case "reply":
           this.#waiting.get(message.id)?.resolve(message.reply);
           this.#waiting.delete(message.id);
+          break;
+        case "file":
+          this.#fileHeld = message.held;
           break;
         case "keys_changed":
           this.#options.onKeysChanged(message.records);

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 
 import { openDatabase, UnusableDatabaseError } from "./database.ts";
+import { FileIdentity } from "./file-identity.ts";
 import type { FromWorker, ToWorker, WorkerStart } from "./protocol.ts";
 import { describeFailure } from "./sqlite-failure.ts";
 import { StoreEngine } from "./store-engine.ts";
@@ -15,7 +16,7 @@ const post = (message: FromWorker): void => port.postMessage(message);
 
 function start({ path, busyTimeout }: WorkerStart): StoreEngine | null {
   try {
-    return new StoreEngine(openDatabase(path, busyTimeout), post);
+    return new StoreEngine(openDatabase(path, busyTimeout), post, new FileIdentity(path));
   } catch (error) {
     post({
       type: "not_opened",

@@ -1,0 +1,173 @@
+import { asWord, type Word } from "../evidence/record.ts";
+import { Cell, encodedCount } from "./cell.ts";
+import type { Dimension, Grouping } from "./dimensions.ts";
+import { groupKey, GroupRanking } from "./group-ranking.ts";
+import { placeMeasures, requestMeasures, verdictMeasures, type Measures } from "./measures.ts";
+import { readLabels, ShadowCounts } from "./shadow-counts.ts";
+import { formatHour } from "./window.ts";
+
+/** Groups, and lines of a list, that are given at most; the largest ones. */
+export const MAXIMUM_GROUPS = 1_000;
+
+export interface Group {
+  /** Only the dimensions asked for; `null`: of none, such as requests that called no provider. Days and hours are their start, RFC 3339. */
+  readonly group: Readonly<Partial<Record<Dimension, Word | null>>>;
+  readonly measures: Measures;
+}
+
+interface GroupCells {
+  /** With `part`, what the group is known by. */
+  readonly time: string;
+  readonly part: string;
+  readonly group: Group["group"];
+  readonly cell: Cell;
+  readonly shadow: ShadowCounts;
+}
+
+/**
+ * Adds up cells by group. What a group needs is kept for {@link MAXIMUM_GROUPS} groups and no more: when there turn out to
+ * be others, only sizes are added up from there on, and the cells are to be given again to a `Groups` that knows the winners.
+ */
+export class Groups {
+  readonly #grouping: Grouping;
+  readonly #winners: ReadonlySet<string> | null;
+  readonly #groups = new Map<string, GroupCells>();
+  #ranking: GroupRanking | null = null;
+  /** Labels repeat in every hour; so do the groups that they belong to. */
+  readonly #parts = new Map<string, { readonly group: Group["group"]; readonly key: string }>();
+  #time: { readonly hour: number; readonly text: string | null } = { hour: -1, text: null };
+  /** What was judged, by policy and revision, in each bucket of time: `judged` of a group is that of the revisions in it. */
+  readonly #judged = new Map<string, number>();
+
+  /** @param winners keys of the groups to keep; `null`: not known yet. */
+  constructor(grouping: Grouping, winners: ReadonlySet<string> | null = null) {
+    this.#grouping = grouping;
+    this.#winners = winners;
+  }
+
+  /** The largest groups, where there were too many to keep; otherwise `null`. */
+  winners(): ReadonlySet<string> | null {
+    return this.#ranking?.largest(MAXIMUM_GROUPS) ?? null;
+  }
+
+  add(hour: number, labels: string, cell: Uint8Array): void {
+    this.#group(hour, labels, readLabels, () => encodedCount(cell, "requests"))?.cell.addEncoded(cell);
+  }
+
+  /** The labels of a shadow's verdict have the revision in between. */
+  addShadow(hour: number, labels: string, cell: Uint8Array): void {
+    const [policy = null, revision = null, ...verdict] = readLabels(labels);
+    const time = this.#timeOf(hour) ?? "";
+    if (verdict.length === 0) {
+      const key = `${time}\n${policy ?? ""}\n${revision ?? ""}`;
+      this.#judged.set(key, (this.#judged.get(key) ?? 0) + encodedCount(cell, "judged"));
+    }
+    const perPolicy = this.#grouping.labels.every(({ dimension }) => dimension === "policy");
+    // By policy a request counts once however many constraints it fails; finer, its verdicts count.
+    if (perPolicy !== (verdict.length === 0)) return;
+    const size = (): number => encodedCount(cell, "would_deny") + encodedCount(cell, "would_narrow");
+    const group = this.#group(hour, labels, () => [policy, ...verdict], size);
+    if (group === null) return;
+    group.shadow.add(labels, cell);
+    group.shadow.judgedBy.add(`${time}\n${policy ?? ""}\n${revision ?? ""}`);
+  }
+
+  /** Once all cells are added, and {@link winners} gives none. */
+  finish(): readonly Group[] {
+    const largest = [...this.#groups]
+      .map(([key, cells]) => ({ key, cells, size: sizeOf(cells) }))
+      .toSorted((left, right) => right.size - left.size || (left.key < right.key ? -1 : 1))
+      .map(({ cells }) => cells);
+    const { time } = this.#grouping;
+    const shown =
+      time === null
+        ? largest
+        : largest.toSorted((left, right) =>
+            (left.group[time] ?? "") < (right.group[time] ?? "") ? -1 : left.group[time] === right.group[time] ? 0 : 1,
+          );
+    return shown.map((cells) => ({ group: cells.group, measures: this.#measures(cells) }));
+  }
+
+  #measures({ cell, shadow }: GroupCells): Measures {
+    switch (this.#grouping.facet) {
+      case "place":
+        return placeMeasures(cell);
+      case "verdict": {
+        let judged = 0;
+        for (const key of shadow.judgedBy) judged += this.#judged.get(key) ?? 0;
+        return verdictMeasures(cell, shadow.sum(judged));
+      }
+      case "total":
+      case "traffic":
+      case "key":
+        return requestMeasures(cell);
+    }
+  }
+
+  /** `null` where the group is not kept. */
+  #group(
+    hour: number,
+    labels: string,
+    read: (labels: string) => readonly (Word | null)[],
+    size: () => number,
+  ): GroupCells | null {
+    const part = this.#parts.get(labels) ?? this.#readPart(labels, read(labels));
+    const time = this.#timeOf(hour);
+    if (this.#ranking !== null) {
+      this.#ranking.add(time ?? "", part.key, size());
+      return null;
+    }
+    const key = groupKey(time ?? "", part.key);
+    const known = this.#groups.get(key);
+    if (known !== undefined) return known;
+    if (this.#winners !== null && !this.#winners.has(key)) return null;
+    if (this.#groups.size === MAXIMUM_GROUPS) {
+      this.#rank().add(time ?? "", part.key, size());
+      return null;
+    }
+    const group = time === null ? part.group : { ...part.group, [this.#grouping.time ?? "hour"]: asWord(time) };
+    const made = {
+      time: time ?? "",
+      part: part.key,
+      group: inOrder(this.#grouping.dimensions, group),
+      cell: new Cell(),
+      shadow: new ShadowCounts(),
+    };
+    this.#groups.set(key, made);
+    return made;
+  }
+
+  #rank(): GroupRanking {
+    const ranking = new GroupRanking();
+    for (const cells of this.#groups.values()) ranking.add(cells.time, cells.part, sizeOf(cells));
+    this.#groups.clear();
+    this.#ranking = ranking;
+    return ranking;
+  }
+
+  #readPart(labels: string, words: readonly (Word | null)[]): { readonly group: Group["group"]; readonly key: string } {
+    const group: Partial<Record<Dimension, Word | null>> = {};
+    for (const { dimension, position } of this.#grouping.labels) group[dimension] = words[position] ?? null;
+    const part = { group, key: JSON.stringify(group) };
+    this.#parts.set(labels, part);
+    return part;
+  }
+
+  #timeOf(hour: number): string | null {
+    const { time } = this.#grouping;
+    if (time === null) return null;
+    if (this.#time.hour !== hour) {
+      const start = formatHour(hour);
+      this.#time = { hour, text: time === "day" ? start.slice(0, 10) : start };
+    }
+    return this.#time.text;
+  }
+}
+
+function sizeOf({ cell, shadow }: GroupCells): number {
+  return cell.get("requests") + shadow.size;
+}
+
+function inOrder(dimensions: readonly Dimension[], group: Group["group"]): Group["group"] {
+  return Object.fromEntries(dimensions.map((dimension) => [dimension, group[dimension] ?? null]));
+}
