@@ -74,7 +74,8 @@ export class StoreEngine {
     try {
       const reply = this.#perform(request, now);
       // Looked at afterwards: what was written to a file without a name is not kept.
-      return request.operation === "close" || this.#holdsFile() ? reply : { kind: "failed", description: LOST_FILE };
+      if (request.operation === "close" || this.#holdsFile()) return reply;
+      return { kind: "failed", description: LOST_FILE, refused: false };
     } catch (error) {
       return { kind: "failed", description: describeFailure(error), refused: isRefusal(error) };
     }
