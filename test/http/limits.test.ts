@@ -304,6 +304,27 @@ describe("embeddings", () => {
       body: JSON.stringify({ model: "r", input: "one two three" }),
     });
 
+  it("of one idempotency key that come at once, before any of them is admitted, join each other", async () => {
+    const upstream = await startUpstream((response) =>
+      answerJson(response, {
+        object: "list",
+        data: [{ object: "embedding", index: 0, embedding: [0.5, 0.25, 0.125] }],
+        model: "m",
+        usage: { prompt_tokens: 3, total_tokens: 3 },
+      }),
+    );
+    const { router, store } = await limited(vectors(upstream), { requestsPerMinute: 1 });
+    store.after = () => new Promise((resolve) => setTimeout(resolve, 50));
+    const answers = await Promise.all(Array.from({ length: 5 }, () => ask(router, "k")));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect(upstream.calls).toHaveLength(1);
+    // And where there is no room, each is told so.
+    const refusals = await Promise.all(Array.from({ length: 3 }, () => ask(router, "l")));
+    expect(refusals.map(({ status }) => status)).toEqual([429, 429, 429]);
+    await router.settled(8);
+    expect(store.used("workspace:w", "requests")).toBe(1);
+  });
+
   it("of one idempotency key reserve once, and settle by what was counted", async () => {
     const release = Promise.withResolvers<void>();
     const upstream = await startUpstream(async (response) => {
