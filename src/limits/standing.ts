@@ -25,11 +25,6 @@ export interface LimitedKey {
   readonly limits?: KeyLimits | null;
 }
 
-/** When the longest window that holds the moment began: all that {@link limitRows} needs started then or later. */
-export function oldestStart(now: number): number {
-  return windowStart("month", now);
-}
-
 /** Every limit of the workspaces and of their keys, in the order given, with what is used of it in the window of the moment. */
 export function limitRows(
   workspaces: readonly { readonly id: string; readonly limits: WorkspaceLimits }[],
