@@ -104,14 +104,16 @@ describe("requests per minute", () => {
     expect((await post(router, small)).status).toBe(200);
   });
 
-  it("of the key count beside those of the workspace; a key without its own has those of per_key", async () => {
+  it("of the key count beside those of the workspace; its own and those of per_key, whichever is less", async () => {
     const upstream = await answering();
     const one = { ...NONE, requestsPerMinute: 1 };
     const own = await limited(
       tableOver([upstream]),
-      { requestsPerMinute: 9, perKey: one },
+      { requestsPerMinute: 9, perKey: { ...NONE, requestsPerMinute: 3 } },
       { ...one, requestsPerMinute: 2 },
     );
+    const wider = await limited(tableOver([upstream]), { perKey: one }, { ...NONE, requestsPerMinute: 9 });
+    const other = await limited(tableOver([upstream]), { perKey: one }, { ...NONE, concurrency: 9 });
     const common = await limited(tableOver([upstream]), { requestsPerMinute: 9, perKey: one });
     const statuses = async ({ router }: Limited): Promise<readonly number[]> => [
       (await post(router, small)).status,
@@ -119,7 +121,7 @@ describe("requests per minute", () => {
       (await post(router, small)).status,
     ];
     expect(await statuses(own)).toEqual([200, 200, 429]);
-    expect(await statuses(common)).toEqual([200, 429, 429]);
+    for (const each of [common, wider, other]) expect(await statuses(each)).toEqual([200, 429, 429]);
     expect((await errorOf(await post(common.router, small))).message).toContain("this key");
   });
 

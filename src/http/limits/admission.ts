@@ -3,6 +3,7 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { AttemptReport, RelayOutcome } from "../../dispatch/relay-plan.ts";
+import { effectiveLimits } from "../../limits/effective.ts";
 import { estimateRequest, type Estimate } from "../../limits/estimate.ts";
 import type { LimitedSubject, Ledger, Reservation } from "../../limits/ledger.ts";
 import type { LimitRefusal } from "../../limits/refusal.ts";
@@ -71,7 +72,7 @@ export function admitToLimits(
 
 function subjectsOf({ snapshot }: InferenceCall, { workspace, keyId, limits }: Identity): readonly LimitedSubject[] {
   const ofWorkspace = snapshot.decider.table.workspaces[workspace]?.limits;
-  const ofKey = limits ?? ofWorkspace?.perKey ?? null;
+  const ofKey = effectiveLimits(limits ?? null, ofWorkspace?.perKey ?? null);
   const subjects: LimitedSubject[] = [];
   if (ofWorkspace !== undefined) subjects.push({ kind: "workspace", id: workspace, limits: ofWorkspace });
   if (ofKey !== null) subjects.push({ kind: "key", id: keyId, limits: ofKey });
