@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { compileTable } from "../compile/compile-table.ts";
 import { loadConfiguration } from "../compile/load.ts";
-import { limitRows, oldestStart, type LimitRow } from "../limits/standing.ts";
+import { limitRows, type LimitRow } from "../limits/standing.ts";
 import { readArguments } from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
@@ -69,7 +69,7 @@ async function readRows(io: CommandIo, wanted: Wanted): Promise<readonly LimitRo
     const now = Date.now();
     const keys = await store.keys.list();
     const live = keys.filter(({ status, expiresAt }) => status === "active" && expiresAt > now);
-    return limitRows(workspaces, live, await store.limits.read(oldestStart(now), now), now);
+    return limitRows(workspaces, live, await store.limits.read(now), now);
   });
 }
 

@@ -1,5 +1,5 @@
-import type { KeyLimits } from "../canon/workspace/limits.ts";
 import { CounterAccount } from "./counter-account.ts";
+import type { EffectiveLimits } from "./effective.ts";
 import type { LimitedSubject } from "./ledger.ts";
 import { counterLimits, type Meters } from "./meters.ts";
 import { SlotAccount } from "./slot-account.ts";
@@ -105,7 +105,7 @@ export class Accounts {
     this.#refusedDebts.add(idOfDebt(debt));
   }
 
-  #make(subject: string, limits: KeyLimits): Meters {
+  #make(subject: string, limits: EffectiveLimits): Meters {
     const counters = counterLimits(limits).map(({ measure, window, ceiling }) => {
       const made = new CounterAccount(subject, measure, window, ceiling);
       const known = this.counters.get(idOf(made));

@@ -1,5 +1,5 @@
-import type { KeyLimits } from "../canon/workspace/limits.ts";
 import type { LimitLeased, LimitStore } from "../store/limits.ts";
+import type { EffectiveLimits } from "./effective.ts";
 import { Accounts } from "./accounts.ts";
 import { composeLease, isRefused, type ComposedLease } from "./compose-lease.ts";
 import type { CounterAccount } from "./counter-account.ts";
@@ -11,7 +11,7 @@ import type { SlotAccount } from "./slot-account.ts";
 export interface LimitedSubject {
   readonly kind: "workspace" | "key";
   readonly id: string;
-  readonly limits: KeyLimits;
+  readonly limits: EffectiveLimits;
 }
 
 /** What is taken for one request. End it once, by {@link Ledger.settle} or {@link Ledger.release}. */

@@ -1,6 +1,7 @@
-import type { Budget, KeyLimits } from "../canon/workspace/limits.ts";
+import type { Budget } from "../canon/workspace/limits.ts";
 import type { CounterAccount } from "./counter-account.ts";
 import type { SlotAccount } from "./slot-account.ts";
+import type { EffectiveLimits } from "./effective.ts";
 import type { LimitMeasure, LimitWindow } from "./windows.ts";
 
 /** What a request uses, or may use: whole numbers, at least 0. Money in millionths of a US dollar. */
@@ -17,7 +18,7 @@ export function amountOf(amounts: Amounts, measure: LimitMeasure): number {
 
 /** The limits of one subject, each with what this process holds of it. Never changed: other limits are other meters. */
 export interface Meters {
-  readonly limits: KeyLimits;
+  readonly limits: EffectiveLimits;
   readonly counters: readonly CounterAccount[];
   readonly slots: SlotAccount | null;
 }
@@ -32,7 +33,8 @@ export interface CounterLimit {
 }
 
 /** The counters that limits ask for. */
-export function counterLimits({ requestsPerMinute, tokensPerMinute, budget }: KeyLimits): readonly CounterLimit[] {
+export function counterLimits(limited: EffectiveLimits): readonly CounterLimit[] {
+  const { requestsPerMinute, tokensPerMinute, budget, secondBudget } = limited;
   const limits: CounterLimit[] = [];
   if (requestsPerMinute !== null) {
     limits.push({ measure: "requests", window: "minute", ceiling: requestsPerMinute, code: "requests_per_minute" });
@@ -40,8 +42,8 @@ export function counterLimits({ requestsPerMinute, tokensPerMinute, budget }: Ke
   if (tokensPerMinute !== null) {
     limits.push({ measure: "tokens", window: "minute", ceiling: tokensPerMinute, code: "tokens_per_minute" });
   }
-  if (budget !== null) {
-    limits.push({ ...measured(budget), window: budget.per, code: "budget_exhausted" });
+  for (const each of [budget, secondBudget]) {
+    if (each != null) limits.push({ ...measured(each), window: each.per, code: "budget_exhausted" });
   }
   return limits;
 }

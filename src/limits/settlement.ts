@@ -21,6 +21,8 @@ export interface EndedRequest {
   /** In the order of trying. */
   readonly attempts: readonly EndedAttempt[];
   readonly usage: TokenUsage | null;
+  /** The answer comes as a stream; otherwise in one piece, which is made before its first byte is sent. */
+  readonly streamed: boolean;
   /** Bytes of the answer that were sent to the client. */
   readonly sent: number;
 }
@@ -34,6 +36,18 @@ const NOT_REACHED: ReadonlySet<FailureKind> = new Set([
   "saturated",
 ]);
 
+/** Failures that the provider has told itself, whatever the status: it makes no answer. */
+const TOLD: ReadonlySet<FailureKind> = new Set([
+  "rate_limited",
+  "overloaded",
+  "server_error",
+  "auth",
+  "not_found",
+  "rejected",
+  "redirect",
+  "error_frame",
+]);
+
 /** Bytes of an answer for one token. Frames of streams have far more: too many tokens are counted rather than too few. */
 const BYTES_PER_TOKEN = 4;
 
@@ -43,6 +57,7 @@ const BYTES_PER_TOKEN = 4;
  * - A whole answer: what the provider counted; where it did not count, what was estimated.
  * - An answer that was cut, by the provider, by the router or by the client who left: what was counted of its input, or its estimate;
  *   of its output what was counted or what was sent, whichever is more.
+ * - An answer in one piece that did not come: the output that was estimated. Providers go on when nobody listens any more, and charge for it.
  * - A call that the provider refused with an error status: nothing but the request.
  * - A call whose end nobody saw, before another answered: its input.
  *
@@ -53,12 +68,12 @@ export function usedBy(estimate: Estimate, ended: EndedRequest): Amounts | null 
   if (reached.length === 0) return null;
   if (estimate.requestsOnly) return estimate.amounts;
   const input = believed(ended.usage?.input ?? null, estimate) ?? estimate.input;
-  const last = reached.at(-1);
+  const carriedOut = reached.filter(({ failure, status }) => failure === null || status === null || status < 400);
+  const last = carriedOut.at(-1);
   let tokens = 0;
   let microUsd = 0;
-  for (const attempt of reached) {
-    if (attempt.failure !== null && attempt.status !== null && attempt.status >= 400) continue;
-    const output = attempt === last ? outputOf(estimate, ended) : 0;
+  for (const attempt of carriedOut) {
+    const output = attempt === last ? outputOf(estimate, ended, attempt.failure) : 0;
     tokens += input + output;
     microUsd += costOf(attempt.endpoint.price, input, output, attempt.calls);
   }
@@ -73,9 +88,14 @@ function believed(counted: number | null, { most }: Estimate): number | null {
   return counted === null || Number.isNaN(counted) ? null : Math.min(Math.max(0, Math.ceil(counted)), most);
 }
 
-function outputOf(estimate: Estimate, { whole, usage, sent }: EndedRequest): number {
+function outputOf(
+  estimate: Estimate,
+  { whole, usage, sent, streamed }: EndedRequest,
+  failure: FailureKind | null,
+): number {
   const counted = believed(usage?.output ?? null, estimate);
-  if (whole) return counted ?? estimate.output;
+  const isMade = whole || (!streamed && (failure === null || !TOLD.has(failure)));
+  if (isMade) return counted ?? estimate.output;
   // What a provider counted before the cut is often only its first word.
   return Math.max(counted ?? 0, Math.min(estimate.output, Math.ceil(sent / BYTES_PER_TOKEN)));
 }

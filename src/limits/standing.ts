@@ -1,5 +1,6 @@
 import type { KeyLimits, WorkspaceLimits } from "../canon/workspace/limits.ts";
 import type { LimitStanding } from "../store/limits.ts";
+import { effectiveLimits, type EffectiveLimits } from "./effective.ts";
 import { counterLimits } from "./meters.ts";
 import { windowEnd, windowStart, type LimitMeasure, type LimitWindow } from "./windows.ts";
 
@@ -21,13 +22,8 @@ export interface LimitRow {
 export interface LimitedKey {
   readonly id: string;
   readonly workspace: string;
-  /** The key's own; those of its workspace's `per_key` where it has none. */
+  /** The key's own, beside which those of its workspace's `per_key` hold. */
   readonly limits?: KeyLimits | null;
-}
-
-/** When the longest window that holds the moment began: all that {@link limitRows} needs started then or later. */
-export function oldestStart(now: number): number {
-  return windowStart("month", now);
 }
 
 /** Every limit of the workspaces and of their keys, in the order given, with what is used of it in the window of the moment. */
@@ -44,7 +40,7 @@ export function limitRows(
     ]),
   );
   const held = new Map(standing.slots.map(({ subject, held: count }) => [subject, count]));
-  const rowsOf = (workspace: string, key: string | null, limits: KeyLimits): readonly LimitRow[] => {
+  const rowsOf = (workspace: string, key: string | null, limits: EffectiveLimits): readonly LimitRow[] => {
     const subject = key === null ? `workspace:${workspace}` : `key:${key}`;
     const counters = counterLimits(limits).map(({ measure, window, ceiling }): LimitRow => {
       const start = windowStart(window, now);
@@ -60,7 +56,7 @@ export function limitRows(
     ...keys
       .filter(({ workspace }) => workspace === id)
       .flatMap((key) => {
-        const own = key.limits ?? limits.perKey;
+        const own = effectiveLimits(key.limits ?? null, limits.perKey);
         return own === null ? [] : rowsOf(id, key.id, own);
       }),
   ]);

@@ -8,6 +8,16 @@ export type LimitMeasure = (typeof LIMIT_MEASURES)[number];
 
 const LENGTHS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
 
+const DAY = LENGTHS.day;
+
+/** How long after its start a counter of a window is kept, milliseconds: longer than the window, and than any request that may still settle in it. */
+export const KEPT: Readonly<Record<LimitWindow, number>> = {
+  minute: 600_000,
+  hour: 2 * DAY,
+  day: 2 * DAY,
+  month: 62 * DAY,
+};
+
 /** When the window that holds the moment began. @param at milliseconds since the epoch. */
 export function windowStart(window: LimitWindow, at: number): number {
   if (window !== "month") return at - (at % LENGTHS[window]);

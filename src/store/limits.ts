@@ -108,8 +108,13 @@ export interface LimitStore {
    * given back again. With `refused` it fails again, alone or with others.
    */
   lease(lease: LimitLease): Promise<LimitLeased>;
-  /** Counters whose window started at one of these moments or later, by subject, and the slots held at `now`. @param now milliseconds since the epoch. */
-  read(since: number, now: number): Promise<LimitStanding>;
-  /** Forgets counters whose window started before the moment, and slots whose lease ended before it. Gives how many. */
-  prune(before: number): Promise<number>;
+  /** Counters of the windows that hold the moment, by subject, and the slots held then. @param now milliseconds since the epoch. */
+  read(now: number): Promise<LimitStanding>;
+  /**
+   * Forgets counters whose window is over for long (`KEPT` in `limits/windows.ts`), and slots whose lease is over for as long as those of minutes. Gives
+   * how many: fewer than `limit` counters where none is left to forget.
+   *
+   * @param now milliseconds since the epoch. @param limit of counters, at least 1.
+   */
+  prune(now: number, limit: number): Promise<number>;
 }

@@ -104,14 +104,16 @@ describe("requests per minute", () => {
     expect((await post(router, small)).status).toBe(200);
   });
 
-  it("of the key count beside those of the workspace; a key without its own has those of per_key", async () => {
+  it("of the key count beside those of the workspace; its own and those of per_key, whichever is less", async () => {
     const upstream = await answering();
     const one = { ...NONE, requestsPerMinute: 1 };
     const own = await limited(
       tableOver([upstream]),
-      { requestsPerMinute: 9, perKey: one },
+      { requestsPerMinute: 9, perKey: { ...NONE, requestsPerMinute: 3 } },
       { ...one, requestsPerMinute: 2 },
     );
+    const wider = await limited(tableOver([upstream]), { perKey: one }, { ...NONE, requestsPerMinute: 9 });
+    const other = await limited(tableOver([upstream]), { perKey: one }, { ...NONE, concurrency: 9 });
     const common = await limited(tableOver([upstream]), { requestsPerMinute: 9, perKey: one });
     const statuses = async ({ router }: Limited): Promise<readonly number[]> => [
       (await post(router, small)).status,
@@ -119,7 +121,7 @@ describe("requests per minute", () => {
       (await post(router, small)).status,
     ];
     expect(await statuses(own)).toEqual([200, 200, 429]);
-    expect(await statuses(common)).toEqual([200, 429, 429]);
+    for (const each of [common, wider, other]) expect(await statuses(each)).toEqual([200, 429, 429]);
     expect((await errorOf(await post(common.router, small))).message).toContain("this key");
   });
 
@@ -303,6 +305,27 @@ describe("embeddings", () => {
       headers: { authorization: "Bearer good", "content-type": "application/json", "idempotency-key": key },
       body: JSON.stringify({ model: "r", input: "one two three" }),
     });
+
+  it("of one idempotency key that come at once, before any of them is admitted, join each other", async () => {
+    const upstream = await startUpstream((response) =>
+      answerJson(response, {
+        object: "list",
+        data: [{ object: "embedding", index: 0, embedding: [0.5, 0.25, 0.125] }],
+        model: "m",
+        usage: { prompt_tokens: 3, total_tokens: 3 },
+      }),
+    );
+    const { router, store } = await limited(vectors(upstream), { requestsPerMinute: 1 });
+    store.after = () => new Promise((resolve) => setTimeout(resolve, 50));
+    const answers = await Promise.all(Array.from({ length: 5 }, () => ask(router, "k")));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect(upstream.calls).toHaveLength(1);
+    // And where there is no room, each is told so.
+    const refusals = await Promise.all(Array.from({ length: 3 }, () => ask(router, "l")));
+    expect(refusals.map(({ status }) => status)).toEqual([429, 429, 429]);
+    await router.settled(8);
+    expect(store.used("workspace:w", "requests")).toBe(1);
+  });
 
   it("of one idempotency key reserve once, and settle by what was counted", async () => {
     const release = Promise.withResolvers<void>();

@@ -90,7 +90,7 @@ function crashLaws(place: () => Promise<string>): void {
 
       const store = await openStore(database);
       const used = async (): Promise<number> =>
-        (await store.limits.read(0, Date.now())).counters.reduce((sum, counter) => sum + counter.used, 0);
+        (await store.limits.read(Date.now())).counters.reduce((sum, counter) => sum + counter.used, 0);
       expect(await used()).toBeGreaterThanOrEqual(settled);
       expect(await used()).toBeLessThanOrEqual(CEILING + beyond);
 

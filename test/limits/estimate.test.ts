@@ -149,13 +149,37 @@ describe("what a request has used", () => {
     ],
     ["nothing but the request, where it was refused", false, [attempt("rejected", 400)], null, 0, [0, 0]],
   ] as const)("is %s", (_, whole, attempts, counted, sent, [tokens, microUsd]) => {
-    expect(usedBy(estimate, { whole, attempts, usage: counted, sent })).toEqual({ requests: 1, tokens, microUsd });
+    expect(usedBy(estimate, { whole, attempts, usage: counted, sent, streamed: true })).toEqual({
+      requests: 1,
+      tokens,
+      microUsd,
+    });
+  });
+
+  it.each([
+    ["the estimate, where it was given up before it came", [attempt("client_closed")], null, [1_500, 2_000]],
+    ["the estimate, where its time was over", [attempt("timeout_total")], null, [1_500, 2_000]],
+    ["the estimate, where it was cut", [attempt("reset", 200)], null, [1_500, 2_000]],
+    ["what was counted, where that arrived", [attempt("reset", 200)], usage(10, 20), [30, 50]],
+    ["nothing but the request, where it was refused", [attempt("rate_limited", 429)], null, [0, 0]],
+    ["its input, where the provider said that it failed", [attempt("error_frame", 200)], null, [1_000, 1_000]],
+    [
+      "the estimate once and the input of the other, where two did not come",
+      [attempt("timeout_first_byte"), attempt("timeout_total"), attempt("rate_limited", 429)],
+      null,
+      [2_500, 3_000],
+    ],
+  ] as const)("for an answer in one piece that did not come is %s", (_, attempts, counted, [tokens, microUsd]) => {
+    const ended = { whole: false, attempts, usage: counted, sent: 0, streamed: false };
+    expect(usedBy(estimate, ended)).toEqual({ requests: 1, tokens, microUsd });
   });
 
   it.each(["connect", "tls", "timeout_connect", "saturated", "credentials_missing"] as const)(
     "is nothing at all where no provider was reached: %s",
     (failure) => {
-      expect(usedBy(estimate, { whole: false, attempts: [attempt(failure)], usage: null, sent: 0 })).toBeNull();
+      expect(
+        usedBy(estimate, { whole: false, attempts: [attempt(failure)], usage: null, sent: 0, streamed: true }),
+      ).toBeNull();
       expect(usedByParts(estimate, [attempt(failure)], null)).toBeNull();
     },
   );
@@ -166,19 +190,25 @@ describe("what a request has used", () => {
     const real = estimateRequest(asked(), [{ endpoint: priced, model: large }]);
     expect(real.most).toBeLessThanOrEqual(2 ** 40);
     for (const count of absurd) {
-      const ended = { whole: true, attempts: [attempt(null, 200, priced)], usage: usage(count, count), sent: 0 };
+      const ended = {
+        whole: true,
+        attempts: [attempt(null, 200, priced)],
+        usage: usage(count, count),
+        sent: 0,
+        streamed: true,
+      };
       for (const used of [usedBy(real, ended), usedByParts(real, ended.attempts, count)]) {
         expect(used?.tokens).toBeLessThanOrEqual(2 ** 41);
         expect(used?.microUsd).toBeLessThanOrEqual(2 ** 45);
       }
     }
-    const odd = { whole: true, attempts: [attempt(null, 200)], usage: usage(-5, 1.5), sent: 0 };
+    const odd = { whole: true, attempts: [attempt(null, 200)], usage: usage(-5, 1.5), sent: 0, streamed: true };
     expect(usedBy(real, odd)?.tokens).toBe(2);
   });
 
   it("is the request where tokens were only counted", () => {
     const counting = { ...estimate, amounts: { requests: 1, tokens: 0, microUsd: 0 }, requestsOnly: true };
-    const ended = { whole: true, attempts: [attempt(null, 200)], usage: usage(10, 20), sent: 0 };
+    const ended = { whole: true, attempts: [attempt(null, 200)], usage: usage(10, 20), sent: 0, streamed: true };
     expect(usedBy(counting, ended)).toEqual({ requests: 1, tokens: 0, microUsd: 0 });
   });
 

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 
+import { LIMIT_WINDOWS } from "../../src/limits/windows.ts";
 import type { CounterLease, LimitLease, SlotLease } from "../../src/store/limits.ts";
 import type { Store } from "../../src/store/port.ts";
 
@@ -117,17 +118,42 @@ export function limitLaws(store: () => Store): void {
     expect(await hold({ want: 1 }, { ...later, now: MINUTE + 20_000 })).toEqual([1, 0]);
   });
 
-  it("tells how everything stands, and forgets what is old", async () => {
-    await take(counter({ need: 5, want: 5 }), counter({ need: 7, want: 7, window: "day", start: MINUTE - 36_000_000 }));
+  const hour = 3_600_000;
+  const starts = { minute: MINUTE, hour: MINUTE, day: MINUTE - 10 * hour, month: Date.UTC(2026, 10) } as const;
+
+  it("tells how the windows of the moment and the places stand, nothing of others", async () => {
+    for (const [index, window] of LIMIT_WINDOWS.entries()) {
+      const row = { window, need: index + 1, want: index + 1 };
+      await take(counter({ ...row, start: starts[window] }), counter({ ...row, start: starts[window] - 60_000 }));
+    }
+    // What starts with a minute is not that minute's.
+    await take(counter({ window: "day", start: MINUTE, overdraft: 1 }));
     await hold({ want: 2 });
     const { limits } = store();
-    expect(await limits.read(MINUTE, MINUTE)).toEqual({
-      counters: [{ subject: "workspace:acme", measure: "tokens", window: "minute", start: MINUTE, used: 5 }],
-      slots: [{ subject: "workspace:acme", held: 2 }],
-    });
-    expect((await limits.read(0, MINUTE + 20_000)).slots).toEqual([]);
-    expect(await limits.prune(MINUTE)).toBe(1);
-    expect((await limits.read(0, MINUTE)).counters).toHaveLength(1);
-    expect(await limits.prune(MINUTE + 20_001)).toBe(2);
+    const standing = await limits.read(MINUTE + 1_234);
+    expect(standing.counters.map(({ window, start, used }) => [window, start, used])).toEqual([
+      ["day", starts.day, 3],
+      ["hour", starts.hour, 2],
+      ["minute", starts.minute, 1],
+      ["month", starts.month, 4],
+    ]);
+    expect(standing.slots).toEqual([{ subject: "workspace:acme", held: 2 }]);
+    expect((await limits.read(MINUTE + 20_000)).slots).toEqual([]);
+  });
+
+  it("forgets what is over for long, each window in its time, so many at a time", async () => {
+    const { limits } = store();
+    for (const window of LIMIT_WINDOWS) await take(counter({ window, start: MINUTE, overdraft: 1 }));
+    await hold({ want: 2 });
+    // Minutes after ten of them, and places whose lease is over as long; hours and days after two days; months after two months.
+    expect(await limits.prune(MINUTE + 600_000, 10)).toBe(0);
+    expect(await limits.prune(MINUTE + 600_001, 10)).toBe(1);
+    expect(await limits.prune(MINUTE + 620_001, 10)).toBe(1);
+    expect(await limits.prune(MINUTE + 48 * hour, 10)).toBe(0);
+    expect(await limits.prune(MINUTE + 48 * hour + 1, 10)).toBe(2);
+    expect(await limits.prune(MINUTE + 62 * 24 * hour, 10)).toBe(0);
+    expect(await limits.prune(MINUTE + 62 * 24 * hour + 1, 10)).toBe(1);
+    for (let count = 0; count < 5; count += 1) await take(counter({ subject: `key:${count}`, overdraft: 1 }));
+    expect([await limits.prune(MINUTE + hour, 3), await limits.prune(MINUTE + hour, 3)]).toEqual([3, 2]);
   });
 }

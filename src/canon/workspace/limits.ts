@@ -18,6 +18,6 @@ export type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
 
 /** What all keys of a workspace may use together. */
 export interface WorkspaceLimits extends KeyLimits {
-  /** What each key may use that has no limits of its own. */
+  /** What each key may use. Its own limits only narrow that (`limits/effective.ts`). */
   readonly perKey: KeyLimits | null;
 }

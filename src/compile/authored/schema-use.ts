@@ -176,7 +176,7 @@ export const workspace: Schema = object(
     limits: object("What all keys of the workspace may use together; nothing is limited unless set.", {
       ...ceilings,
       per_key: object(
-        "What each key may use, unless the key has limits of its own. All keys together still keep to the workspace's.",
+        "What each key may use. Limits of a key of its own only narrow it. All keys together still keep to the workspace's.",
         ceilings,
       ),
     }),

@@ -3,6 +3,7 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { AttemptReport, RelayOutcome } from "../../dispatch/relay-plan.ts";
+import { effectiveLimits } from "../../limits/effective.ts";
 import { estimateRequest, type Estimate } from "../../limits/estimate.ts";
 import type { LimitedSubject, Ledger, Reservation } from "../../limits/ledger.ts";
 import type { LimitRefusal } from "../../limits/refusal.ts";
@@ -53,12 +54,13 @@ export function admitToLimits(
     decision.plan.map(({ endpoint }) => ({ endpoint, model: models[endpoint.model] })),
   );
   const decided = ledger.reserve(subjects, estimate.amounts, deadline - performance.now());
+  const { stream } = shape;
   const admitted = (result: Reservation | LimitRefusal | null): Admission | ServiceError => {
     if (result === null) return UNLIMITED;
     const headers = limitHeaders(call.endpoint.path, result.meters, ledger.now());
     if (!("refused" in result)) {
       call.recorder.limited(headers);
-      return new Reserved(ledger, result, estimate);
+      return new Reserved(ledger, result, estimate, stream);
     }
     // Official clients repeat a 429 within seconds, whatever it says (protocols.md §0.2).
     const isVain = result.never || result.retryAfter > LONGEST_WAIT;
@@ -70,7 +72,7 @@ export function admitToLimits(
 
 function subjectsOf({ snapshot }: InferenceCall, { workspace, keyId, limits }: Identity): readonly LimitedSubject[] {
   const ofWorkspace = snapshot.decider.table.workspaces[workspace]?.limits;
-  const ofKey = limits ?? ofWorkspace?.perKey ?? null;
+  const ofKey = effectiveLimits(limits ?? null, ofWorkspace?.perKey ?? null);
   const subjects: LimitedSubject[] = [];
   if (ofWorkspace !== undefined) subjects.push({ kind: "workspace", id: workspace, limits: ofWorkspace });
   if (ofKey !== null) subjects.push({ kind: "key", id: keyId, limits: ofKey });
@@ -81,8 +83,10 @@ class Reserved implements Admission {
   readonly #ledger: Ledger;
   readonly #reservation: Reservation;
   readonly #estimate: Estimate;
+  readonly #streamed: boolean;
 
-  constructor(ledger: Ledger, reservation: Reservation, estimate: Estimate) {
+  constructor(ledger: Ledger, reservation: Reservation, estimate: Estimate, streamed: boolean) {
+    this.#streamed = streamed;
     this.#ledger = ledger;
     this.#reservation = reservation;
     this.#estimate = estimate;
@@ -90,7 +94,9 @@ class Reserved implements Admission {
 
   relayed({ terminal, attempts, usage }: RelayOutcome, sent: number): void {
     const whole = terminal === "completed" || terminal === "incomplete";
-    this.#settle(usedBy(this.#estimate, { whole, attempts: attempts.map(toEnded), usage, sent }));
+    this.#settle(
+      usedBy(this.#estimate, { whole, attempts: attempts.map(toEnded), usage, sent, streamed: this.#streamed }),
+    );
   }
 
   gathered(attempts: readonly AttemptReport[], counted: number | null): void {

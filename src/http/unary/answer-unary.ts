@@ -60,21 +60,27 @@ export async function answerUnary(
   const calls = opened.task.parts.length;
   const admit = (): ReturnType<typeof admitToLimits> =>
     admitToLimits(call, identity, request, opened.decision, { bytes, calls, deadline: bounds.deadline });
-  // Who joins another's work uses nothing of its own.
-  const taken = runtime.running.hasWorkFor(idempotent) ? null : admit();
-  const admission = taken instanceof Promise ? await taken : taken;
-  if (admission !== null && "code" in admission) {
-    return recorder.refuseDecided(identity, request, opened.decision, admission);
-  }
-  const admissions = new UnaryAdmissions(admission, admit);
+  const begun = await runtime.running.announce(idempotent, bounds.deadline);
+  let admissions: UnaryAdmissions | null = null;
   try {
+    // Who joins another's work uses nothing of its own.
+    const taken = runtime.running.hasWorkFor(idempotent) ? null : admit();
+    const admission = taken instanceof Promise ? await taken : taken;
+    if (admission !== null && "code" in admission) {
+      return recorder.refuseDecided(identity, request, opened.decision, admission);
+    }
+    admissions = new UnaryAdmissions(admission, admit);
     const recorded = recorder.decided(identity, request, opened.decision, bounds.deadline);
     const unrecorded = await refusedByStore(runtime, recorded);
     if (unrecorded !== null) return unrecorded;
     recorder.dispatched();
-    return await new UnaryCarrier(call, request, opened, route, bounds, idempotent, recorded, admissions).run();
+    const carrier = new UnaryCarrier(call, request, opened, route, bounds, idempotent, recorded, admissions);
+    const answered = carrier.run();
+    begun();
+    return await answered;
   } finally {
-    admissions.close();
+    begun();
+    admissions?.close();
   }
 }
 

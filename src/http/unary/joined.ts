@@ -85,6 +85,7 @@ interface Running<Result> {
  */
 export class RunningRequests<Result> {
   readonly #running = new Map<string, Running<Result>>();
+  readonly #coming = new Map<string, Promise<void>>();
 
   /** How many kinds of work are under way that could be joined. */
   get size(): number {
@@ -95,6 +96,28 @@ export class RunningRequests<Result> {
   hasWorkFor(call: IdempotentCall | null): boolean {
     const known = call === null ? undefined : this.#running.get(call.key);
     return known !== undefined && (known.call?.asked !== call?.asked || known.call?.decided === call?.decided);
+  }
+
+  /**
+   * Says that work for this call may begin soon, so that equal requests wait for it instead of taking anything of their own; waits for another
+   * request that has said so. Gives what ends it: call it when the work has begun, or when there will be none.
+   *
+   * @param deadline on the clock of `performance.now()`.
+   */
+  async announce(call: IdempotentCall | null, deadline: number): Promise<() => void> {
+    if (call === null) return NOTHING;
+    for (;;) {
+      const other = this.#coming.get(call.key);
+      if (this.hasWorkFor(call)) return NOTHING;
+      if (other === undefined) break;
+      if (!(await within(other, deadline))) return NOTHING;
+    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#coming.set(call.key, promise);
+    return () => {
+      if (this.#coming.get(call.key) === promise) this.#coming.delete(call.key);
+      resolve();
+    };
   }
 
   /**
@@ -158,4 +181,15 @@ export class RunningRequests<Result> {
     const { call } = running;
     if (call !== null && this.#running.get(call.key) === running) this.#running.delete(call.key);
   }
+}
+
+const NOTHING = (): void => {};
+
+/** Whether it resolved before the deadline. */
+async function within(promise: Promise<void>, deadline: number): Promise<boolean> {
+  const late = Promise.withResolvers<false>();
+  const timer = setTimeout(() => late.resolve(false), Math.max(0, deadline - performance.now()));
+  const isInTime = await Promise.race([promise.then(() => true), late.promise]);
+  clearTimeout(timer);
+  return isInTime;
 }

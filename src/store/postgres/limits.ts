@@ -1,4 +1,4 @@
-import { LIMIT_MEASURES, LIMIT_WINDOWS } from "../../limits/windows.ts";
+import { KEPT, LIMIT_MEASURES, LIMIT_WINDOWS, windowStart } from "../../limits/windows.ts";
 import type { LimitLease, LimitLeased, LimitStore, LimitUse } from "../limits.ts";
 import { StatementFailure, TRY_AGAIN } from "./failure.ts";
 import type { PostgresLink } from "./link.ts";
@@ -10,11 +10,25 @@ SELECT counters_leased, slots_leased
 FROM signalbox.lease_limits($1, $2, $3, $4::text::json, $5::text::json)`;
 const COUNTERS = `
 SELECT subject, measure, period, start, used FROM signalbox.limit_counters
-WHERE start >= $1 ORDER BY subject, measure, period, start`;
+WHERE start IN ($1, $2, $3, $4)
+  AND start = CASE period WHEN 'minute' THEN $1::bigint WHEN 'hour' THEN $2 WHEN 'day' THEN $3 ELSE $4 END
+ORDER BY subject, measure, period, start`;
 const SLOTS = `
 SELECT subject, sum(held)::bigint AS held FROM signalbox.limit_slots
 WHERE until > $1 GROUP BY subject ORDER BY subject`;
-const PRUNE = "SELECT signalbox.prune_limits($1) AS count";
+/** Rows that a lease has just locked are left to the next time: who waits for one of them and holds others could wait in a circle. */
+const PRUNE = `
+WITH old AS (
+  SELECT subject, measure, period, start FROM signalbox.limit_counters
+  WHERE start < greatest($1::bigint, $2, $3, $4)
+    AND start < CASE period WHEN 'minute' THEN $1::bigint WHEN 'hour' THEN $2 WHEN 'day' THEN $3 ELSE $4 END
+  LIMIT $5 FOR UPDATE SKIP LOCKED),
+counters AS (
+  DELETE FROM signalbox.limit_counters AS counter USING old
+  WHERE counter.subject = old.subject AND counter.measure = old.measure AND counter.period = old.period
+    AND counter.start = old.start RETURNING 1),
+slots AS (DELETE FROM signalbox.limit_slots WHERE until < $1 RETURNING 1)
+SELECT (SELECT count(*) FROM counters) + (SELECT count(*) FROM slots) AS count`;
 
 /** How often a lease is sent that the server ended in favour of another: nothing of it was done. */
 const ATTEMPTS = 3;
@@ -23,16 +37,18 @@ const ATTEMPTS = 3;
 export function postgresLimits(link: PostgresLink): LimitStore {
   return {
     lease: (lease) => leaseLimits(link, lease),
-    async read(since, now) {
-      const counters = await link.query(COUNTERS, [Math.trunc(since)]);
+    async read(now) {
+      const starts = LIMIT_WINDOWS.map((window) => windowStart(window, Math.trunc(now)));
+      const counters = await link.query(COUNTERS, starts);
       const slots = await link.query(SLOTS, [Math.trunc(now)]);
       return {
         counters: counters.map(toUse),
         slots: slots.map((row) => ({ subject: readText(row, "subject"), held: readNumber(row, "held") })),
       };
     },
-    async prune(before) {
-      return readNumber((await link.query(PRUNE, [Math.trunc(before)]))[0] ?? {}, "count");
+    async prune(now, limit) {
+      const cutoffs = LIMIT_WINDOWS.map((window) => Math.trunc(now) - KEPT[window]);
+      return readNumber((await link.query(PRUNE, [...cutoffs, limit]))[0] ?? {}, "count");
     },
   };
 }

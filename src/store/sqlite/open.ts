@@ -153,11 +153,11 @@ function limitStore(link: WorkerLink): LimitStore {
     async lease(lease) {
       return (await link.request({ operation: "limits.lease", lease }, "limits_leased")).leased;
     },
-    async read(since, now) {
-      return (await link.request({ operation: "limits.read", since, now }, "limits")).standing;
+    async read(now) {
+      return (await link.request({ operation: "limits.read", now }, "limits")).standing;
     },
-    async prune(before) {
-      return (await link.request({ operation: "limits.prune", before }, "pruned")).count;
+    async prune(now, limit) {
+      return (await link.request({ operation: "limits.prune", now, limit }, "pruned")).count;
     },
   };
 }

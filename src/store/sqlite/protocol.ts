@@ -54,8 +54,8 @@ export type StoreRequest =
   | { readonly operation: "issuers.list"; readonly now: number }
   | { readonly operation: "issuers.prune"; readonly before: number }
   | { readonly operation: "limits.lease"; readonly lease: LimitLease }
-  | { readonly operation: "limits.read"; readonly since: number; readonly now: number }
-  | { readonly operation: "limits.prune"; readonly before: number }
+  | { readonly operation: "limits.read"; readonly now: number }
+  | { readonly operation: "limits.prune"; readonly now: number; readonly limit: number }
   | { readonly operation: "close" };
 
 /** One page of a reading: the newest `limit` entries with `after < sequence < before`. */

@@ -160,9 +160,9 @@ export class StoreEngine {
       case "limits.lease":
         return { kind: "limits_leased", leased: this.#limits.lease(request.lease) };
       case "limits.read":
-        return { kind: "limits", standing: this.#limits.read(request.since, request.now) };
+        return { kind: "limits", standing: this.#limits.read(request.now) };
       case "limits.prune":
-        return { kind: "pruned", count: this.#limits.prune(request.before) };
+        return { kind: "pruned", count: this.#limits.prune(request.now, request.limit) };
       case "close":
         try {
           this.#lease.end(now);

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import { LIMIT_MEASURES, LIMIT_WINDOWS } from "../../../limits/windows.ts";
+import { KEPT, LIMIT_MEASURES, LIMIT_WINDOWS, windowStart } from "../../../limits/windows.ts";
 import {
   LARGEST_FIGURE,
   type CounterLease,
@@ -47,12 +47,20 @@ export class LimitTable {
     );
     this.#leave = database.prepare("DELETE FROM limit_slots WHERE subject = ? AND holder = ?");
     this.#counters = database.prepare(
-      "SELECT subject, measure, period, start, used FROM limit_counters WHERE start >= ? ORDER BY subject, measure, period, start",
+      `SELECT subject, measure, period, start, used FROM limit_counters
+       WHERE (period, start) IN (VALUES ('minute', ?1), ('hour', ?2), ('day', ?3), ('month', ?4)) AND start IN (?1, ?2, ?3, ?4)
+       ORDER BY subject, measure, period, start`,
     );
     this.#slots = database.prepare(
       "SELECT subject, sum(held) AS held FROM limit_slots WHERE until > ? GROUP BY subject ORDER BY subject",
     );
-    this.#pruneCounters = database.prepare("DELETE FROM limit_counters WHERE start < ?");
+    // The first condition is what the index by start is read with: minutes are forgotten first.
+    this.#pruneCounters = database.prepare(
+      `DELETE FROM limit_counters WHERE (subject, measure, period, start) IN (
+         SELECT subject, measure, period, start FROM limit_counters WHERE start < max(?1, ?2, ?3, ?4)
+           AND start < CASE period WHEN 'minute' THEN ?1 WHEN 'hour' THEN ?2 WHEN 'day' THEN ?3 ELSE ?4 END
+         LIMIT ?5)`,
+    );
     this.#pruneSlots = database.prepare("DELETE FROM limit_slots WHERE until < ?");
   }
 
@@ -63,16 +71,19 @@ export class LimitTable {
     }));
   }
 
-  read(since: number, now: number): LimitStanding {
+  read(now: number): LimitStanding {
     return {
-      counters: this.#counters.all(since).map(toUse),
+      counters: this.#counters.all(...LIMIT_WINDOWS.map((window) => windowStart(window, now))).map(toUse),
       slots: this.#slots.all(now).map((row) => ({ subject: readText(row, "subject"), held: readNumber(row, "held") })),
     };
   }
 
-  prune(before: number): number {
+  prune(now: number, limit: number): number {
+    const cutoffs = LIMIT_WINDOWS.map((window) => now - KEPT[window]);
     return this.#transaction.run(
-      () => Number(this.#pruneCounters.run(before).changes) + Number(this.#pruneSlots.run(before).changes),
+      () =>
+        Number(this.#pruneCounters.run(...cutoffs, limit).changes) +
+        Number(this.#pruneSlots.run(now - KEPT.minute).changes),
     );
   }
 
