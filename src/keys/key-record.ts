@@ -120,6 +120,7 @@ export function prepareRotation(
       createdAt: now,
       createdBy: options.createdBy,
       rotatedFrom: old.id,
+      lineage: old.lineage ?? old.id,
     },
     makeKeyText(randomBytes, environment),
   );
@@ -174,6 +175,7 @@ function checkGrant(options: KeyOptions, clock: Clock): Grant {
     createdAt: now,
     createdBy: options.createdBy,
     rotatedFrom: null,
+    lineage: null,
   };
 }
 

@@ -3,6 +3,7 @@ import { UNIQUE_VIOLATION, StatementFailure } from "./failure.ts";
 import type { Pool, Row } from "./pool.ts";
 import { EVIDENCE } from "./schema/evidence.ts";
 import { ISSUERS } from "./schema/issuers.ts";
+import { KEY_PAGES } from "./schema/key-pages.ts";
 import { KEYS } from "./schema/keys.ts";
 import { LIMITS } from "./schema/limits.ts";
 import { POLICIES } from "./schema/policies.ts";
@@ -23,6 +24,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 4, name: "roll-ups", sql: ROLL_UPS },
   { version: 5, name: "issuers", sql: ISSUERS },
   { version: 6, name: "limits", sql: LIMITS },
+  { version: 7, name: "key pages", sql: KEY_PAGES },
 ];
 
 /** Any number, the same in every version of this program: who holds it changes the schema. */

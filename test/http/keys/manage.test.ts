@@ -233,3 +233,21 @@ describe("POST /v1/keys/{id}/revoke", () => {
     expect((await call(server, own, "GET", "/v1/keys")).status).toBe(401);
   });
 });
+
+it("a rotated key and the one that replaces it have one limit together", async () => {
+  const manager2 = await key("demo", ["operations:manage"]);
+  const made = await call(server, manager2, "POST", "/v1/keys", { ...PLAIN, limits: { requests_per_minute: 2 } });
+  const route = server.built.snapshot.decider.table.workspaces["demo"]?.approve.routes[0];
+  const ask = async (credential: string): Promise<number> =>
+    (
+      await call(server, credential, "POST", "/v1/chat/completions", {
+        model: route,
+        messages: [{ role: "user", content: "hello" }],
+      })
+    ).status;
+  expect(await ask(made.json.key)).toBe(200);
+  const rotated = await call(server, manager2, "POST", `/v1/keys/${made.json.id}/rotate`);
+  const again = await call(server, manager2, "POST", `/v1/keys/${rotated.json.id}/rotate`);
+  expect(await ask(rotated.json.key)).toBe(200);
+  expect([await ask(again.json.key), await ask(made.json.key)]).toEqual([429, 429]);
+});
