@@ -256,8 +256,22 @@ describe("a token", () => {
     ]);
     const refused = answers.find(({ status }) => status === 429);
     expect(Number(refused?.headers.get("retry-after"))).toBeGreaterThan(500);
+    expect(answers.map(({ headers }) => headers.get("x-should-retry"))).toEqual(
+      answers.map(({ status }) => (status === 429 ? "false" : null)),
+    );
+    expect((await chat(token, model)).headers.get("x-should-retry")).toBe("false");
     expect(JSON.parse((await refused?.text()) ?? "").error.code).toBe("budget_exhausted");
     expect((await chat(await tokenOf(parent.key, { max_requests: 1 }), model)).status).toBe(200);
+  });
+
+  it("counts no request that is none", async () => {
+    const token = await tokenOf(parent.key, { max_requests: 1 });
+    const path = "/v1/chat/completions";
+    for (const body of ["{", {}, { model, messages: "none" }]) {
+      expect((await call(server, token, "POST", path, body)).status).toBe(400);
+    }
+    expect((await chat(token, model)).status).toBe(200);
+    expect((await call(server, token, "POST", path, "{")).status).toBe(429);
   });
 
   it("starts no request once its tokens are used up", async () => {
