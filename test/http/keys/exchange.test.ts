@@ -133,6 +133,12 @@ describe("POST /v1/credentials/exchange", () => {
     expect(answer).toMatchObject({ status: 400, json: { error: { param } } });
   });
 
+  it("refuses a body that names a member twice", async () => {
+    const body = `{"grant_type":"${GRANT_TYPE}","lifetime":60,"lifetime":600}`;
+    const { status, json } = await call(server, parent.key, "POST", EXCHANGE, body);
+    expect([status, json.error.code]).toEqual([400, "invalid_json"]);
+  });
+
   it("gives nothing beyond the grant", async () => {
     const { key } = await makeKey(
       { maximum_lifetime: 120, operations: ["embeddings"], routes: [model], origins: [ORIGIN] },
