@@ -17,6 +17,8 @@ export interface Identity {
   readonly labels: readonly string[];
   /** When the key stops working, milliseconds since the epoch. */
   readonly expiresAt: number;
+  /** Public id of the first of the keys that this one replaced, one after the other: limits hold for all of them together. Absent and `null`: none. */
+  readonly lineage?: string | null;
   /** The key's own limits; those of its workspace's `per_key` where it has none. */
   readonly limits?: KeyLimits | null;
   /** What is left of the key's grant where the caller has a token of it; absent and `null` mean the key itself. */

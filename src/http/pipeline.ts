@@ -10,6 +10,7 @@ import { relayPlan } from "../dispatch/relay-plan.ts";
 import { arrangedPlan } from "./arranged-plan.ts";
 import { admit } from "./authenticate.ts";
 import { readBounds, type Bounds } from "./bounds.ts";
+import { retryAdvice, takeFromToken } from "./credentials/admit-token.ts";
 import type { InferenceEndpoint } from "./contract/endpoint.ts";
 import { admitToLimits, type Admission } from "./limits/admission.ts";
 import { NodeAnswer } from "./node-answer.ts";
@@ -90,7 +91,10 @@ async function handle(call: InferenceCall): Promise<ServiceError | null> {
     endpoint.scope ?? "inference",
     endpoint.operation,
   );
-  if ("code" in identity) return recorder.refuse(snapshot, null, identity);
+  if ("code" in identity) {
+    recorder.limited(retryAdvice(identity));
+    return recorder.refuse(snapshot, null, identity);
+  }
   const body = await readBody(incoming, runtime.limits);
   if (body === "aborted") {
     recorder.aborted(snapshot, identity);
@@ -102,6 +106,11 @@ async function handle(call: InferenceCall): Promise<ServiceError | null> {
   if (invalid !== null) return recorder.refuse(snapshot, identity, invalid);
   const request = endpoint.surface.parse(body.value, body.bytes, protocolHeaders(incoming.headers));
   if ("code" in request) return recorder.refuse(snapshot, identity, request);
+  const exhausted = takeFromToken(runtime.tokens, identity);
+  if (exhausted !== null) {
+    recorder.limited(retryAdvice(exhausted));
+    return recorder.refuse(snapshot, identity, exhausted);
+  }
   return decideAndAnswer(call, identity, request, body.bytes, bounds);
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
-import { parseJsonBytes } from "../dialects/json-bytes.ts";
+import { parseJsonBytes, repeatsMember } from "../dialects/json-bytes.ts";
 import type { ServerLimits } from "./runtime.ts";
 
 /** A parsed body and how many bytes it had. */
@@ -13,15 +13,19 @@ export interface Body {
 /** The client went away, or took too long, before its request was whole. */
 export type Unreadable = "aborted";
 
-/**
- * Reads a JSON object, bounded in size and time. The one place where a body becomes a value.
- *
- * @param acceptsForm whether a form is read too, as an object of texts.
- */
+/** How an endpoint wants its bodies read. */
+export interface BodyReading {
+  /** A form is read too, as an object of texts. */
+  readonly acceptsForm?: boolean | undefined;
+  /** A JSON object that names a member twice is refused. */
+  readonly uniqueMembers?: boolean | undefined;
+}
+
+/** Reads a JSON object, bounded in size and time. The one place where a body becomes a value. */
 export async function readBody(
   request: IncomingMessage,
   limits: ServerLimits,
-  acceptsForm = false,
+  { acceptsForm = false, uniqueMembers = false }: BodyReading = {},
 ): Promise<Body | ServiceError | Unreadable> {
   const isForm = acceptsForm && FORM.test(request.headers["content-type"] ?? "");
   const refused = refuseByHeaders(request, limits, isForm);
@@ -41,6 +45,9 @@ export async function readBody(
   const value = parseJsonBytes(bytes);
   if (value === undefined) return invalidRequest("invalid_json", "The body is not valid JSON in UTF-8.");
   if (!isJsonObject(value)) return invalidRequest("invalid_json", "The body must be a JSON object.");
+  if (uniqueMembers && repeatsMember(bytes)) {
+    return invalidRequest("invalid_json", "The body names a member twice; send each once.");
+  }
   return { value, bytes: bytes.length };
 }
 

@@ -44,11 +44,20 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): H3 
   }
   for (const endpoint of ENDPOINTS) {
     if (endpoint.listener !== listener) continue;
-    const handler = nodeHandler(runtime, endpoint, validators.get(endpoint) ?? null, operations);
+    const handler = exactPath(runtime, nodeHandler(runtime, endpoint, validators.get(endpoint) ?? null, operations));
     app.on(endpoint.method, endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"), (event) => run(runtime, handler, event));
   }
   app.all("/**", (event) => run(runtime, notFound(runtime), event));
   return app;
+}
+
+/** h3 takes a path with a slash at its end for the one without; in OpenAPI, and for whoever guards paths in front of us, it is another. */
+function exactPath(runtime: Runtime, handler: NodeHandler): NodeHandler {
+  const unknown = notFound(runtime);
+  return (incoming, response) => {
+    const [path = "/"] = (incoming.url ?? "/").split("?", 1);
+    return (path.endsWith("/") ? unknown : handler)(incoming, response);
+  };
 }
 
 function nodeHandler(

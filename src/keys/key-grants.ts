@@ -1,8 +1,9 @@
 import { isOrigin, isRouteName } from "../canon/credentials/narrowing.ts";
 import { TOKEN_LIFETIME, type ExchangeGrant } from "../canon/credentials/service-key.ts";
-import type { Budget, KeyLimits } from "../canon/workspace/limits.ts";
+import { SMALLEST_BUDGET, type Budget, type KeyLimits } from "../canon/workspace/limits.ts";
 import { OPERATIONS, isOperation } from "../canon/operation.ts";
-import { KeyOptionError, type KeyField } from "./key-option-error.ts";
+import { KeyOptionError, NO_SECRETS, type KeyField } from "./key-option-error.ts";
+import { holdsCredential } from "./key-text.ts";
 
 const MAXIMUM_ROUTES = 256;
 const MAXIMUM_ORIGINS = 32;
@@ -49,6 +50,7 @@ function checkRoutes(asked: readonly string[] | null): ExchangeGrant["routes"] {
       `give 1 to ${MAXIMUM_ROUTES} names of routes, each of 1 to 256 characters without spaces, or leave it out`,
     );
   }
+  if (asked.some(holdsCredential)) throw new KeyOptionError("exchange.routes", NO_SECRETS);
   return [...new Set(asked)].toSorted();
 }
 
@@ -78,7 +80,7 @@ export function checkLimits(asked: KeyLimits | null): KeyLimits | null {
 
 function checkBudget(budget: Budget): Budget {
   const { per } = budget;
-  if ("usd" in budget && Number.isFinite(budget.usd) && budget.usd > 0 && budget.usd <= 1_000_000_000) {
+  if ("usd" in budget && Number.isFinite(budget.usd) && budget.usd >= SMALLEST_BUDGET && budget.usd <= 1_000_000_000) {
     return { usd: budget.usd, per };
   }
   if ("tokens" in budget && Number.isSafeInteger(budget.tokens) && budget.tokens >= 1 && budget.tokens <= 1e12) {
@@ -86,7 +88,7 @@ function checkBudget(budget: Budget): Budget {
   }
   throw new KeyOptionError(
     "limits.budget",
-    "give US dollars above 0, up to 1000000000, or tokens from 1 to 1000000000000, and hour, day or month",
+    "give US dollars from 0.000001 to 1000000000, or tokens from 1 to 1000000000000, and hour, day or month",
   );
 }
 

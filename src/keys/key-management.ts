@@ -7,41 +7,57 @@ import type { RandomBytes } from "./key-text.ts";
 
 type Fault =
   | { readonly fault: "option"; readonly field: string; readonly fix: string }
-  | { readonly fault: "absent" | "not_active" | "unavailable" };
+  | { readonly fault: "absent" | "not_active" | "too_many" | "unavailable" };
+
+/** Good keys of one workspace, at most: every process has all keys in memory. Some more may be made at once. */
+export const MAXIMUM_ACTIVE_KEYS = 10_000;
+
+interface Stored {
+  readonly previous: ServiceKey | null;
+}
 
 interface Prepared {
   readonly text: string;
   readonly key: ServiceKey;
   readonly previous: ServiceKey | null;
-  readonly store: () => Promise<Fault | null>;
+  readonly store: () => Promise<Stored | Fault>;
 }
 
 /** Making and changing keys for callers who want reasons and not exceptions; what http serves under `/v1/keys`. */
 export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomBytes) {
+  const isFull = async (workspace: string): Promise<boolean> =>
+    (await keys.countActive(workspace, Math.trunc(clock()), MAXIMUM_ACTIVE_KEYS)) >= MAXIMUM_ACTIVE_KEYS;
   return {
     get: (id: string): Promise<ServiceKey | Fault> =>
       orFault(async () => {
         const record = await keys.get(id);
         return record === null ? ABSENT : withoutDigest(record);
       }),
-    list: (workspace: string): Promise<readonly ServiceKey[] | Fault> =>
-      orFault(async () => (await keys.list({ workspace })).map(withoutDigest)),
-    create(options: KeyOptions): Prepared | Fault {
-      try {
+    page: (workspace: string, after: ServiceKey | null, limit: number): Promise<readonly ServiceKey[] | Fault> =>
+      orFault(async () => (await keys.page({ workspace, after, limit })).map(withoutDigest)),
+    create: (options: KeyOptions): Promise<Prepared | Fault> =>
+      orFault(async () => {
         const { text, record } = createKey(options, clock, randomBytes);
-        const store = (): Promise<Fault | null> => orFault(() => keys.create(record).then(() => null));
+        if (await isFull(record.workspace)) return TOO_MANY;
+        const store = (): Promise<Stored | Fault> =>
+          orFault(async () => {
+            await keys.create(record);
+            return { previous: null };
+          });
         return { text, key: withoutDigest(record), previous: null, store };
-      } catch (error) {
-        return faultOf(error);
-      }
-    },
+      }),
     rotate: (id: string, options: RotateOptions): Promise<Prepared | Fault> =>
       orFault(async () => {
         const old = await keys.get(id);
         if (old === null) return ABSENT;
         const { text, record, previous } = prepareRotation(old, options, clock, randomBytes);
-        const store = (): Promise<Fault | null> =>
-          orFault(async () => ((await keys.rotate(id, record, previous.expiresAt)) === null ? ABSENT : null));
+        // A key that ends at once makes room for the one that replaces it.
+        if (previous.expiresAt > record.createdAt && (await isFull(old.workspace))) return TOO_MANY;
+        const store = (): Promise<Stored | Fault> =>
+          orFault(async () => {
+            const replaced = await keys.rotate(id, record, previous.expiresAt);
+            return replaced === null ? ABSENT : { previous: withoutDigest(replaced) };
+          });
         return { text, key: withoutDigest(record), previous: withoutDigest(previous), store };
       }),
     revoke: (id: string): Promise<ServiceKey | Fault> =>
@@ -53,6 +69,7 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
 }
 
 const ABSENT = { fault: "absent" } as const;
+const TOO_MANY = { fault: "too_many" } as const;
 
 async function orFault<Result>(work: () => Promise<Result>): Promise<Result | Fault> {
   try {

@@ -17,6 +17,9 @@ export type KeyField =
   | "overlap"
   | "key";
 
+/** The fix of a text that would be kept, and read by others, with a secret in it. */
+export const NO_SECRETS = "leave the service key or token out; this would store a secret";
+
 /**
  * An option cannot be used. The message names the field and the fix and never quotes what was given: somebody may have
  * put a key there.

@@ -5,8 +5,15 @@ import type { KeyLimits } from "../canon/workspace/limits.ts";
 import { KeyNotActiveError } from "../store/errors.ts";
 import type { KeyRecord, KeyStore } from "../store/port.ts";
 import { checkExchange, checkLimits, type ExchangeOptions } from "./key-grants.ts";
-import { KeyOptionError } from "./key-option-error.ts";
-import { isEnvironment, makeKeyText, parseKeyText, type KeyText, type RandomBytes } from "./key-text.ts";
+import { KeyOptionError, NO_SECRETS } from "./key-option-error.ts";
+import {
+  holdsCredential,
+  isEnvironment,
+  makeKeyText,
+  parseKeyText,
+  type KeyText,
+  type RandomBytes,
+} from "./key-text.ts";
 
 export const DAY = 24 * 60 * 60_000;
 
@@ -120,6 +127,7 @@ export function prepareRotation(
       createdAt: now,
       createdBy: options.createdBy,
       rotatedFrom: old.id,
+      lineage: old.lineage ?? old.id,
     },
     makeKeyText(randomBytes, environment),
   );
@@ -174,6 +182,7 @@ function checkGrant(options: KeyOptions, clock: Clock): Grant {
     createdAt: now,
     createdBy: options.createdBy,
     rotatedFrom: null,
+    lineage: null,
   };
 }
 
@@ -196,6 +205,7 @@ function checkWord(field: "workspace" | "workload" | "labels", value: string): s
       "give 1 to 64 letters, digits, dots, dashes or underscores, beginning with a letter or digit",
     );
   }
+  if (holdsCredential(value)) throw new KeyOptionError(field, NO_SECRETS);
   return value;
 }
 
@@ -206,6 +216,7 @@ function checkOwner(owner: string): string {
       "say who answers for the key, such as group:payments or an address, up to 128 characters without spaces",
     );
   }
+  if (holdsCredential(owner)) throw new KeyOptionError("owner", NO_SECRETS);
   return owner;
 }
 

@@ -255,6 +255,7 @@ function makeEntry(record: KeyRecord, known: Entry | undefined): Entry {
     workload: record.workload,
     labels: Object.freeze([...record.labels]),
     expiresAt,
+    lineage: record.lineage,
     limits: record.limits,
   });
   return {

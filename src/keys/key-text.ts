@@ -68,6 +68,11 @@ export function bearerCredential(authorization: string): string | null {
   return authorization.slice(7).trim();
 }
 
+/** Whether a service key or token, or most of one, stands somewhere in a text. */
+export function holdsCredential(text: string): boolean {
+  return /sbx_[a-z0-9]{1,16}_[0-9A-Za-z_.-]{12}/i.test(text);
+}
+
 export function isEnvironment(text: string): boolean {
   return /^[a-z0-9]{1,16}$/.test(text);
 }

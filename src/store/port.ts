@@ -37,8 +37,16 @@ export interface KeyStore {
   /** Durable when it resolves. @throws {DuplicateKeyError} when the id exists. */
   create(record: KeyRecord): Promise<void>;
   get(id: string): Promise<KeyRecord | null>;
-  /** Newest first; `workspace` narrows. */
+  /** Newest first; `workspace` narrows. All of them: for the terminal. */
   list(filter?: { readonly workspace?: string }): Promise<readonly KeyRecord[]>;
+  /** The same, some keys of one workspace at a time, without reading the others. */
+  page(query: KeyPageQuery): Promise<readonly KeyRecord[]>;
+  /**
+   * How many keys of a workspace are good at a moment; `most` where there are as many or more.
+   *
+   * @param now milliseconds since the epoch
+   */
+  countActive(workspace: string, now: number, most: number): Promise<number>;
   /** Durable when it resolves; revoking twice keeps the first time. `null` where there is no such key. */
   revoke(id: string, at: number): Promise<KeyRecord | null>;
   /**
@@ -57,6 +65,14 @@ export interface KeyStore {
    * back a function that ends it.
    */
   watch(listener: (records: readonly KeyRecord[]) => void): Promise<() => void>;
+}
+
+export interface KeyPageQuery {
+  readonly workspace: string;
+  /** The key that the page comes after; `null` for the first page. */
+  readonly after: Pick<KeyRecord, "id" | "createdAt"> | null;
+  /** At least 1. */
+  readonly limit: number;
 }
 
 export interface KeyUse {

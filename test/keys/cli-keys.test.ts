@@ -114,7 +114,7 @@ describe("keys create", () => {
     ["--concurrency 1000001", "--concurrency: give a whole number from 1 to 1000000"],
     ["--budget-usd 5", "--budget-per: give hour, day or month"],
     ["--budget-per day", "--budget-usd: is missing"],
-    ["--budget-usd 0 --budget-per day", "--budget-usd: give US dollars above 0"],
+    ["--budget-usd 0 --budget-per day", "--budget-usd: give US dollars from 0.000001"],
   ])("refuses %s", async (flags, message) => {
     const { code, stdout, stderr } = await run(...CREATE, "--expires", "90d", ...flags.split(" "));
     expect(code).toBe(2);

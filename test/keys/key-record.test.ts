@@ -49,6 +49,7 @@ describe("createKey", () => {
       createdBy: "cli",
       lastUsedAt: null,
       rotatedFrom: null,
+      lineage: null,
       status: "active",
       revokedAt: null,
     });
@@ -137,6 +138,7 @@ describe("rotateKey", () => {
       createdBy: "k1",
       expiresAt: NOW + 91 * DAY,
       rotatedFrom: record.id,
+      lineage: record.id,
     });
     expect(rotated?.previous).toEqual({ ...record, expiresAt: NOW + 2 * DAY });
     expect(await store.keys.get(record.id)).toEqual(rotated?.previous);

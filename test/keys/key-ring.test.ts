@@ -46,6 +46,7 @@ describe("KeyRing.verify", () => {
         workload: "checkout",
         labels: ["a", "b"],
         expiresAt: NOW + 10_000_000,
+        lineage: null,
         limits: null,
       },
     });
@@ -132,6 +133,8 @@ function silentStore(records: Map<string, KeyRecord>, asked: string[] = []): Key
       return Promise.resolve(records.get(id) ?? null);
     },
     list: () => Promise.resolve([]),
+    page: () => Promise.resolve([]),
+    countActive: () => Promise.resolve(0),
     revoke: () => Promise.resolve(null),
     rotate: () => Promise.resolve(null),
     touch: () => Promise.resolve(),
@@ -310,6 +313,8 @@ describe("openKeyRing", () => {
         create: () => Promise.resolve(),
         get: () => Promise.resolve(null),
         list: () => Promise.resolve([]),
+        page: () => Promise.resolve([]),
+        countActive: () => Promise.resolve(0),
         revoke: () => Promise.resolve(null),
         rotate: () => Promise.resolve(null),
         touch: (uses) => {

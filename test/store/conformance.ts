@@ -98,6 +98,42 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.list({ workspace: "none" })).toEqual([]);
   });
 
+  it("gives the keys of a workspace page by page in the order of the list, each once, also those of one moment", async () => {
+    for (const [index, createdAt] of [5, 3, 3, 9, 3, 1, 3].entries()) {
+      await store().keys.create(keyRecord(`k${index}`, { createdAt }));
+      await store().keys.create(keyRecord(`o${index}`, { createdAt, workspace: "beta" }));
+    }
+    const listed = await store().keys.list({ workspace: "acme-prod" });
+    for (const limit of [1, 2, 3, 7, 20]) {
+      const paged = [];
+      for (let page = await store().keys.page({ workspace: "acme-prod", after: null, limit }); page.length > 0;) {
+        expect(page.length).toBeLessThanOrEqual(limit);
+        paged.push(...page);
+        page = await store().keys.page({ workspace: "acme-prod", after: page.at(-1) ?? null, limit });
+      }
+      expect(paged).toEqual(listed);
+    }
+    expect(await store().keys.page({ workspace: "none", after: null, limit: 5 })).toEqual([]);
+  });
+
+  it("counts the good keys of a workspace, up to as many as are asked for", async () => {
+    for (const id of ["a", "b", "c"]) await store().keys.create(keyRecord(id));
+    await store().keys.create(keyRecord("expired", { expiresAt: 1_200_000 }));
+    await store().keys.create(keyRecord("other", { workspace: "beta" }));
+    await store().keys.revoke("c", 5);
+    expect(await store().keys.countActive("acme-prod", 1_199_999, 100)).toBe(3);
+    expect(await store().keys.countActive("acme-prod", 1_200_000, 100)).toBe(2);
+    expect(await store().keys.countActive("acme-prod", 1_200_000, 1)).toBe(1);
+    expect(await store().keys.countActive("none", 0, 9)).toBe(0);
+  });
+
+  it("keeps the lineage of rotated keys", async () => {
+    await store().keys.create(keyRecord("a"));
+    await store().keys.rotate("a", keyRecord("b", { rotatedFrom: "a", lineage: "a" }), 1_500_000);
+    expect(await store().keys.get("b")).toMatchObject({ rotatedFrom: "a", lineage: "a" });
+    expect(await store().keys.get("a")).toMatchObject({ lineage: null });
+  });
+
   it("revokes once: the first time stays, and an unknown key is null", async () => {
     await store().keys.create(keyRecord("a"));
     expect(await store().keys.revoke("a", 50)).toMatchObject({ status: "revoked", revokedAt: 50 });

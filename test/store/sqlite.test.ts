@@ -1,4 +1,4 @@
-import { chmodSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
@@ -37,6 +37,42 @@ describe("the file", () => {
     chmodSync(path, 0o644);
     await (await openSqliteStore({ path })).close();
     expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it("finds the first key of rotations that were made by an older version", async () => {
+    const path = databaseFile();
+    mkdirSync(join(path, ".."), { recursive: true });
+    const database = new DatabaseSync(path);
+    database.exec("PRAGMA application_id = 1396856881");
+    database.exec(
+      "CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)",
+    );
+    for (const { version, name, sql } of MIGRATIONS.filter((one) => one.version < 9)) {
+      if (typeof sql === "string") database.exec(sql);
+      else sql(database);
+      database.prepare("INSERT INTO migrations VALUES (?, ?, 0)").run(version, name);
+    }
+    const add = database.prepare(
+      "INSERT INTO keys VALUES (?, ?, 'w', '[]', 'o', 'e', '', '[]', 9, 1, 'cli', NULL, ?, 'active', NULL, ?, NULL, NULL)",
+    );
+    for (const [index, [id, from]] of [
+      ["a", null],
+      ["b", "a"],
+      ["z", null],
+      ["c", "b"],
+    ].entries()) {
+      add.run(id ?? "", String(index), from ?? null, index);
+    }
+    database.close();
+    const store = await openSqliteStore({ path });
+    const lineages = (await store.keys.list()).map(({ id, lineage }) => [id, lineage]);
+    expect(lineages).toEqual([
+      ["a", null],
+      ["b", "a"],
+      ["c", "a"],
+      ["z", null],
+    ]);
+    await store.close();
   });
 
   it("keeps everything over a close", async () => {

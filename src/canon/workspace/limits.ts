@@ -13,6 +13,9 @@ export type Budget =
   | { readonly usd: number; readonly per: BudgetPeriod }
   | { readonly tokens: number; readonly per: BudgetPeriod };
 
+/** US dollars; money is counted in millionths. */
+export const SMALLEST_BUDGET = 0.000_001;
+
 export const BUDGET_PERIODS = ["hour", "day", "month"] as const;
 export type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
 

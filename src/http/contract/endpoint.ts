@@ -19,6 +19,8 @@ export interface EndpointFacts {
   readonly isBodyOptional?: true;
   /** The body may be a form of texts, as OAuth has it. */
   readonly acceptsForm?: true;
+  /** A body that names a member twice is refused: what it grants must not depend on which of the two a reader takes. */
+  readonly uniqueMembers?: true;
   /** Required query parameters by name. */
   readonly query: Readonly<Record<string, JsonObject>>;
   /** Query parameters that may be left out, by name. None where absent. */

@@ -16,6 +16,7 @@ const MANAGED = {
   scope: "operations:manage",
   query: {},
   body: null,
+  uniqueMembers: true,
   streams: false,
 } as const;
 

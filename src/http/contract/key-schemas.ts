@@ -1,6 +1,7 @@
 import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { SCOPES } from "../../canon/scope.ts";
+import { SMALLEST_BUDGET } from "../../canon/workspace/limits.ts";
 
 const text = { type: "string" } as const;
 const time = { type: "string", description: "RFC 3339." } as const;
@@ -58,8 +59,8 @@ const limits = {
       minProperties: 2,
       maxProperties: 2,
       properties: {
-        usd: { type: "number", exclusiveMinimum: 0 },
-        tokens: count,
+        usd: { type: "number", minimum: SMALLEST_BUDGET },
+        tokens: { type: "integer", minimum: 1 },
         per: { enum: ["hour", "day", "month"] },
       },
     },

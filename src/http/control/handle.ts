@@ -107,7 +107,7 @@ async function answerVisit(
     const read =
       endpoint.isBodyOptional === true && hasNoBody(incoming)
         ? EMPTY
-        : await readBody(incoming, runtime.limits, endpoint.acceptsForm);
+        : await readBody(incoming, runtime.limits, endpoint);
     if (read === "aborted" || "code" in read) return read;
     const invalid = validate(read.value);
     if (invalid !== null) return invalid;

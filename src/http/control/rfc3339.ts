@@ -1,8 +1,13 @@
+const INSTANT = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+
 /** Milliseconds since the epoch of an RFC 3339 time with a zone; `null` for anything else. */
 export function readTime(text: string): number | null {
-  if (!/^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/.test(text)) return null;
-  const time = Date.parse(text);
-  return Number.isNaN(time) ? null : time;
+  const [, year, month, day, hour] = INSTANT.exec(text) ?? [];
+  if (year === undefined || month === undefined || day === undefined) return null;
+  // Some days beyond a month's end are read as days of the next one, and hour 24 as the next day.
+  const lastDay = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+  const time = Date.parse(text.toUpperCase());
+  return Number.isNaN(time) || Number(day) > lastDay || Number(hour) > 23 ? null : time;
 }
 
 /** The same, written in UTC. */

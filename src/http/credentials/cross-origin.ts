@@ -16,6 +16,7 @@ const ANSWER_HEADERS = [
   "x-signalbox-route",
   "x-signalbox-table",
   "x-signalbox-attempts",
+  "x-signalbox-simulated",
   "x-should-retry",
   "retry-after",
   ...["limit", "remaining", "reset"].flatMap((figure) =>
@@ -43,12 +44,14 @@ const PATHS = ENDPOINTS.filter(
  * @returns whether it was a preflight, which has been answered.
  */
 export function answerCrossOrigin(runtime: Runtime, incoming: IncomingMessage, response: ServerResponse): boolean {
-  const { origin } = incoming.headers;
-  if (origin === undefined || runtime.tokens === undefined) return false;
+  if (runtime.tokens === undefined) return false;
   const path = (incoming.url ?? "/").split("?", 1)[0] ?? "/";
-  if (!PATHS.some((served) => served.test(path)) || !runtime.tokens.allowsOrigin(origin, Date.now())) return false;
-  response.setHeader("access-control-allow-origin", origin);
+  if (!PATHS.some((served) => served.test(path))) return false;
+  // Whatever the answer: a cache must not give one origin's to another.
   response.setHeader("vary", "origin");
+  const { origin } = incoming.headers;
+  if (origin === undefined || !runtime.tokens.allowsOrigin(origin, Date.now())) return false;
+  response.setHeader("access-control-allow-origin", origin);
   if (incoming.method !== "OPTIONS" || incoming.headers["access-control-request-method"] === undefined) {
     response.setHeader("access-control-expose-headers", ANSWER_HEADERS);
     return false;

@@ -24,6 +24,8 @@ export interface Tokens {
     text: string,
     now: number,
   ) => Promise<{ readonly ok: true; readonly identity: Identity } | { readonly ok: false; readonly code: string }>;
+  /** The ceiling of the token that is reached already; counts nothing. */
+  readonly reached: (identity: Identity) => "requests" | "tokens" | null;
   /** Counts a request against the token's ceilings; gives the one that is reached. */
   readonly take: (identity: Identity, now: number) => "requests" | "tokens" | null;
   readonly prepare: (identity: Identity, asked: TokenRequest) => PreparedToken | ExchangeFault;

@@ -70,12 +70,15 @@ export function admitToLimits(
   return decided instanceof Promise ? decided.then(admitted) : admitted(decided);
 }
 
-function subjectsOf({ snapshot }: InferenceCall, { workspace, keyId, limits }: Identity): readonly LimitedSubject[] {
+function subjectsOf(
+  { snapshot }: InferenceCall,
+  { workspace, keyId, lineage, limits }: Identity,
+): readonly LimitedSubject[] {
   const ofWorkspace = snapshot.decider.table.workspaces[workspace]?.limits;
   const ofKey = effectiveLimits(limits ?? null, ofWorkspace?.perKey ?? null);
   const subjects: LimitedSubject[] = [];
   if (ofWorkspace !== undefined) subjects.push({ kind: "workspace", id: workspace, limits: ofWorkspace });
-  if (ofKey !== null) subjects.push({ kind: "key", id: keyId, limits: ofKey });
+  if (ofKey !== null) subjects.push({ kind: "key", id: lineage ?? keyId, limits: ofKey });
   return subjects;
 }
 

@@ -10,7 +10,7 @@ import type { RandomBytes } from "../key-text.ts";
 import { ISSUER, TOKEN_TYPE, readClaims, tokenClaims } from "./claims.ts";
 import { IssuerRing } from "./issuer-ring.ts";
 import { SigningKeys } from "./signing-key.ts";
-import { TokenLedger } from "./token-ledger.ts";
+import { TokenLedger, type CountedToken } from "./token-ledger.ts";
 
 /** In front of the JWT, so that people and secret scanners know one. No service key has a dot. */
 const PREFIX = "sbx_x_";
@@ -39,6 +39,8 @@ export interface TokenDoor {
   readonly isToken: (text: string) => boolean;
   /** Who holds the token; every reason to refuse it is the same. Never rejects. */
   readonly verify: (text: string, now: number) => Promise<Verification>;
+  /** The ceiling of the token that is reached already; counts nothing. */
+  readonly reached: (identity: Identity) => "requests" | "tokens" | null;
   /** Counts a request against the token's ceilings; gives the one that is reached. */
   readonly take: (identity: Identity, now: number) => "requests" | "tokens" | null;
   readonly spend: (tokenId: string, tokens: number) => void;
@@ -62,13 +64,24 @@ export async function openTokenDoor(
   return {
     isToken,
     verify: (text, now) => verify(ring, known, text, now),
-    take: ({ narrowed, expiresAt }, now) =>
-      narrowed === undefined || narrowed === null ? null : ledger.take(narrowed, expiresAt, now),
+    reached: (identity) => {
+      const token = countedToken(identity);
+      return token === null ? null : ledger.reached(token);
+    },
+    take: (identity, now) => {
+      const token = countedToken(identity);
+      return token === null ? null : ledger.take(token, now);
+    },
     spend: (tokenId, tokens) => ledger.spend(tokenId, tokens),
     prepare: (identity, asked) => prepare(ring, signing, clock, randomBytes, identity, asked),
     allowsOrigin: ring.allowsOrigin,
     close: () => known.close(),
   };
+}
+
+function countedToken({ workspace, expiresAt, narrowed }: Identity): CountedToken | null {
+  if (narrowed === undefined || narrowed === null) return null;
+  return { tokenId: narrowed.tokenId, ceilings: narrowed.ceilings, workspace, expiresAt };
 }
 
 function isToken(text: string): boolean {

@@ -1,12 +1,32 @@
-import type { Narrowing } from "../../canon/credentials/narrowing.ts";
+import type { TokenCeilings } from "../../canon/credentials/narrowing.ts";
 
-/** Tokens counted at once. Forgetting one would give it its ceiling again, so beyond this number new ones are refused. */
-const MAXIMUM_TOKENS = 200_000;
+/**
+ * Tokens with ceilings that are counted at once for one workspace. Forgetting one would give it its ceiling again, so beyond this number its new ones are
+ * refused, and no other workspace's.
+ */
+const MAXIMUM_TOKENS = 20_000;
+
+/** A full workspace is looked through for what has expired once in so long, milliseconds. */
+const SCAN_INTERVAL = 1_000;
+
+/** A token, as far as counting needs it. */
+export interface CountedToken {
+  readonly tokenId: string;
+  readonly workspace: string;
+  readonly ceilings: TokenCeilings;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
 
 interface Account {
   requests: number;
   tokens: number;
   readonly expiresAt: number;
+}
+
+interface WorkspaceAccounts {
+  readonly accounts: Map<string, Account>;
+  scannedAt: number;
 }
 
 /**
@@ -15,15 +35,23 @@ interface Account {
  */
 export class TokenLedger {
   readonly #accounts = new Map<string, Account>();
+  readonly #workspaces = new Map<string, WorkspaceAccounts>();
 
-  /** Counts one request; gives the ceiling that is reached already, and then counts nothing. */
-  take({ tokenId, ceilings }: Narrowing, expiresAt: number, now: number): "requests" | "tokens" | null {
+  /** The ceiling that is reached already; counts nothing. */
+  reached({ tokenId, ceilings }: CountedToken): "requests" | "tokens" | null {
+    const account = this.#accounts.get(tokenId);
+    return account === undefined ? null : reachedBy(account, ceilings);
+  }
+
+  /** Counts one request; gives the ceiling that is reached already, and then counts nothing. @param now milliseconds since the epoch. */
+  take(token: CountedToken, now: number): "requests" | "tokens" | null {
+    const { tokenId, ceilings } = token;
     if (ceilings.requests === null && ceilings.tokens === null) return null;
-    const account = this.#accounts.get(tokenId) ?? this.#open(tokenId, expiresAt, now);
-    if (account === null || (ceilings.requests !== null && account.requests >= ceilings.requests)) return "requests";
-    if (ceilings.tokens !== null && account.tokens >= ceilings.tokens) return "tokens";
-    account.requests += 1;
-    return null;
+    const account = this.#accounts.get(tokenId) ?? this.#open(token, now);
+    if (account === null) return "requests";
+    const reached = reachedBy(account, ceilings);
+    if (reached === null) account.requests += 1;
+    return reached;
   }
 
   /** Adds what a request turned out to use; of tokens without ceilings nothing is kept. */
@@ -32,15 +60,29 @@ export class TokenLedger {
     if (account !== undefined) account.tokens += tokens;
   }
 
-  #open(tokenId: string, expiresAt: number, now: number): Account | null {
-    if (this.#accounts.size >= MAXIMUM_TOKENS) this.#forgetExpired(now);
-    if (this.#accounts.size >= MAXIMUM_TOKENS) return null;
+  #open({ tokenId, workspace, expiresAt }: CountedToken, now: number): Account | null {
+    const own = this.#workspaces.get(workspace) ?? { accounts: new Map(), scannedAt: Number.NEGATIVE_INFINITY };
+    this.#workspaces.set(workspace, own);
+    if (own.accounts.size >= MAXIMUM_TOKENS) this.#forgetExpired(own, now);
+    if (own.accounts.size >= MAXIMUM_TOKENS) return null;
     const account = { requests: 0, tokens: 0, expiresAt };
+    own.accounts.set(tokenId, account);
     this.#accounts.set(tokenId, account);
     return account;
   }
 
-  #forgetExpired(now: number): void {
-    for (const [id, { expiresAt }] of this.#accounts) if (expiresAt <= now) this.#accounts.delete(id);
+  #forgetExpired(own: WorkspaceAccounts, now: number): void {
+    if (now - own.scannedAt < SCAN_INTERVAL) return;
+    own.scannedAt = now;
+    for (const [id, { expiresAt }] of own.accounts) {
+      if (expiresAt > now) continue;
+      own.accounts.delete(id);
+      this.#accounts.delete(id);
+    }
   }
+}
+
+function reachedBy(account: Account, { requests, tokens }: TokenCeilings): "requests" | "tokens" | null {
+  if (requests !== null && account.requests >= requests) return "requests";
+  return tokens !== null && account.tokens >= tokens ? "tokens" : null;
 }

@@ -3,6 +3,7 @@ import { UNIQUE_VIOLATION, StatementFailure } from "./failure.ts";
 import type { Pool, Row } from "./pool.ts";
 import { EVIDENCE } from "./schema/evidence.ts";
 import { ISSUERS } from "./schema/issuers.ts";
+import { KEY_PAGES } from "./schema/key-pages.ts";
 import { KEYS } from "./schema/keys.ts";
 import { LEASE_LIMITS, LIMITS } from "./schema/limits.ts";
 import { POLICIES } from "./schema/policies.ts";
@@ -24,6 +25,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 5, name: "issuers", sql: ISSUERS },
   { version: 6, name: "limits", sql: LIMITS },
   { version: 7, name: "limits within numbers", sql: LEASE_LIMITS },
+  { version: 8, name: "key pages", sql: KEY_PAGES },
 ];
 
 /** Any number, the same in every version of this program: who holds it changes the schema. */

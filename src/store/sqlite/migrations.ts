@@ -151,6 +151,21 @@ CREATE TABLE roll_up_increments (
 ) STRICT;
 `;
 
+/** Pages in the order of the list, counting what is good, and what rotations belong together: also of the rotations so far. */
+const KEY_PAGES = `
+DROP INDEX keys_by_workspace;
+CREATE INDEX keys_by_workspace ON keys (workspace, created_at DESC, id);
+CREATE INDEX keys_by_state ON keys (workspace, status, expires_at);
+ALTER TABLE keys ADD COLUMN lineage TEXT;
+WITH RECURSIVE descent (id, first) AS (
+  SELECT id, id FROM keys WHERE rotated_from IS NULL
+  UNION ALL SELECT keys.id, descent.first FROM keys JOIN descent ON keys.rotated_from = descent.id
+)
+UPDATE keys SET lineage = descent.first FROM descent WHERE descent.id = keys.id AND keys.rotated_from IS NOT NULL;
+CREATE TRIGGER keys_keep_their_lineage BEFORE UPDATE OF lineage ON keys
+  BEGIN SELECT RAISE(ABORT, 'the grants of a key never change'); END;
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: "keys", sql: KEYS },
   { version: 2, name: "evidence", sql: EVIDENCE },
@@ -160,4 +175,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 6, name: "key grants", sql: KEY_GRANTS },
   { version: 7, name: "issuers", sql: ISSUERS },
   { version: 8, name: "roll-ups", sql: ROLL_UPS },
+  { version: 9, name: "key pages", sql: KEY_PAGES },
 ];

@@ -77,6 +77,12 @@ function keyStore(link: WorkerLink, watchers: KeyWatchers): KeyStore {
     async list(filter) {
       return (await link.request({ operation: "keys.list", workspace: filter?.workspace ?? null }, "keys")).records;
     },
+    async page(query) {
+      return (await link.request({ operation: "keys.page", query }, "keys")).records;
+    },
+    async countActive(workspace, now, most) {
+      return (await link.request({ operation: "keys.count_active", workspace, now, most }, "count")).count;
+    },
     async revoke(id, at) {
       return (await link.request({ operation: "keys.revoke", id, at }, "key")).record;
     },

@@ -5,7 +5,7 @@ import type { PackedRows } from "./roll-up-pages.ts";
 import type { RollUpQuery } from "../../governance/increments.ts";
 import type { EvidenceAnchor, EvidenceHead, LogRow } from "../evidence-log.ts";
 import type { ScannedRow } from "../prune-scan.ts";
-import type { EvidenceQuery, KeyRecord, KeyUse, ObservedPolicy, PolicyState } from "../port.ts";
+import type { EvidenceQuery, KeyPageQuery, KeyRecord, KeyUse, ObservedPolicy, PolicyState } from "../port.ts";
 
 /** Given to the worker thread when it starts. */
 export interface WorkerStart {
@@ -19,6 +19,8 @@ export type StoreRequest =
   | { readonly operation: "keys.create"; readonly record: KeyRecord }
   | { readonly operation: "keys.get"; readonly id: string }
   | { readonly operation: "keys.list"; readonly workspace: string | null }
+  | { readonly operation: "keys.page"; readonly query: KeyPageQuery }
+  | { readonly operation: "keys.count_active"; readonly workspace: string; readonly now: number; readonly most: number }
   | { readonly operation: "keys.revoke"; readonly id: string; readonly at: number }
   | {
       readonly operation: "keys.rotate";
@@ -83,6 +85,7 @@ export type StoreReply =
   | { readonly kind: "done" }
   | { readonly kind: "key"; readonly record: KeyRecord | null }
   | { readonly kind: "keys"; readonly records: readonly KeyRecord[] }
+  | { readonly kind: "count"; readonly count: number }
   | {
       readonly kind: "appended";
       readonly duplicates: readonly number[];

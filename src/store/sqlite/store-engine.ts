@@ -109,6 +109,10 @@ export class StoreEngine {
         return { kind: "key", record: this.#keys.get(request.id) };
       case "keys.list":
         return { kind: "keys", records: this.#keys.list(request.workspace) };
+      case "keys.page":
+        return { kind: "keys", records: this.#keys.page(request.query) };
+      case "keys.count_active":
+        return { kind: "count", count: this.#keys.countActive(request.workspace, request.now, request.most) };
       case "keys.revoke":
         return this.#published({ kind: "key", record: this.#keys.revoke(request.id, request.at) });
       case "keys.rotate": {

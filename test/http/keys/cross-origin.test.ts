@@ -92,6 +92,7 @@ describe("an answer", () => {
       expect(response.headers.get("access-control-allow-origin")).toBe(ORIGIN);
       expect(response.headers.get("vary")).toBe("origin");
       expect(response.headers.get("access-control-expose-headers")).toContain("x-request-id");
+      expect(response.headers.get("access-control-expose-headers")).toContain("x-signalbox-simulated");
     }
   });
 
@@ -115,6 +116,17 @@ describe("an answer", () => {
     expect(response.headers.get("content-type")).toContain("text/event-stream");
     expect(response.headers.get("access-control-allow-origin")).toBe(ORIGIN);
     expect(await response.text()).toContain("[DONE]");
+  });
+
+  it("says that it may be another for another origin, wherever it may be", async () => {
+    for (const { path, method, scope, listener, id } of ENDPOINTS) {
+      if (listener !== "public") continue;
+      const isForTokens = (scope === "inference" || scope === "catalogue:read") && id !== "exchangeKey";
+      for (const headers of [{}, { origin: "https://evil.example" }]) {
+        const response = await fetch(`${server.url}${path.replace(/\{\w+\}/, "x")}`, { method, headers });
+        expect([path, response.headers.get("vary")]).toEqual([path, isForTokens ? "origin" : null]);
+      }
+    }
   });
 
   it("has none of it for other origins, for no origin, and where pages have no business", async () => {

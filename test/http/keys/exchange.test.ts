@@ -133,6 +133,12 @@ describe("POST /v1/credentials/exchange", () => {
     expect(answer).toMatchObject({ status: 400, json: { error: { param } } });
   });
 
+  it("refuses a body that names a member twice", async () => {
+    const body = `{"grant_type":"${GRANT_TYPE}","lifetime":60,"lifetime":600}`;
+    const { status, json } = await call(server, parent.key, "POST", EXCHANGE, body);
+    expect([status, json.error.code]).toEqual([400, "invalid_json"]);
+  });
+
   it("gives nothing beyond the grant", async () => {
     const { key } = await makeKey(
       { maximum_lifetime: 120, operations: ["embeddings"], routes: [model], origins: [ORIGIN] },
@@ -256,8 +262,22 @@ describe("a token", () => {
     ]);
     const refused = answers.find(({ status }) => status === 429);
     expect(Number(refused?.headers.get("retry-after"))).toBeGreaterThan(500);
+    expect(answers.map(({ headers }) => headers.get("x-should-retry"))).toEqual(
+      answers.map(({ status }) => (status === 429 ? "false" : null)),
+    );
+    expect((await chat(token, model)).headers.get("x-should-retry")).toBe("false");
     expect(JSON.parse((await refused?.text()) ?? "").error.code).toBe("budget_exhausted");
     expect((await chat(await tokenOf(parent.key, { max_requests: 1 }), model)).status).toBe(200);
+  });
+
+  it("counts no request that is none", async () => {
+    const token = await tokenOf(parent.key, { max_requests: 1 });
+    const path = "/v1/chat/completions";
+    for (const body of ["{", {}, { model, messages: "none" }]) {
+      expect((await call(server, token, "POST", path, body)).status).toBe(400);
+    }
+    expect((await chat(token, model)).status).toBe(200);
+    expect((await call(server, token, "POST", path, "{")).status).toBe(429);
   });
 
   it("starts no request once its tokens are used up", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 
+import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
 import { bodyValidator } from "../../../src/http/contract/validate.ts";
 import { CREATED_KEY, KEY_LIST, ROTATED_KEY, SERVICE_KEY } from "../../../src/http/contract/key-schemas.ts";
 import { DAY, digestKeyText } from "../../../src/keys/key-record.ts";
@@ -115,6 +116,42 @@ describe("POST /v1/keys", () => {
       "exchange.origins",
     ],
     ["no requests", { limits: { requests_per_minute: 0 } }, "invalid_value", "limits.requests_per_minute"],
+    [
+      "a date that there is not",
+      { expires_in: undefined, expires_at: "2027-02-30T00:00:00Z" },
+      "invalid_value",
+      "expires_at",
+    ],
+    [
+      "an hour that there is not",
+      { expires_in: undefined, expires_at: "2027-02-20T24:00:00Z" },
+      "invalid_value",
+      "expires_at",
+    ],
+    ["a key for an owner", { owner: `of:${manager}` }, "invalid_value", "owner"],
+    ["a key for a workload", { workload: manager }, "invalid_value", "workload"],
+    ["a key for a label", { labels: [manager] }, "invalid_value", "labels"],
+    ["a token for a label", { labels: ["sbx_x_eyJhbGciOiJFZERTQSJ9.eyJ"] }, "invalid_value", "labels"],
+    [
+      "a key for a route",
+      { exchange: { maximum_lifetime: 60, routes: [manager] } },
+      "invalid_value",
+      "exchange.routes",
+    ],
+    [
+      "a budget of nothing",
+      { limits: { budget: { tokens: null, per: "day" } } },
+      "invalid_type",
+      "limits.budget.tokens",
+    ],
+    ["a budget without an amount", { limits: { budget: { per: "day" } } }, "invalid_value", "limits.budget"],
+    ["a budget of both", { limits: { budget: { usd: 1, tokens: 1, per: "day" } } }, "invalid_value", "limits.budget"],
+    [
+      "money that rounds to none",
+      { limits: { budget: { usd: 1e-9, per: "day" } } },
+      "invalid_value",
+      "limits.budget.usd",
+    ],
     ["no money", { limits: { budget: { usd: 0, per: "day" } } }, "invalid_value", "limits.budget.usd"],
     ["a wrong period", { limits: { budget: { usd: 1, per: "year" } } }, "invalid_value", "limits.budget.per"],
     ["an unknown limit", { limits: { rpm: 1 } }, "unknown_field", "limits.rpm"],
@@ -122,6 +159,7 @@ describe("POST /v1/keys", () => {
     const { status, json, text } = await create(body);
     expect({ status, ...json.error }).toMatchObject({ status: 400, code, param });
     expect(text).not.toContain(CANARY);
+    expect(text).not.toContain(manager);
   });
 });
 
@@ -232,4 +270,47 @@ describe("POST /v1/keys/{id}/revoke", () => {
     expect((await call(server, own, "POST", `/v1/keys/${id}/revoke`)).status).toBe(200);
     expect((await call(server, own, "GET", "/v1/keys")).status).toBe(401);
   });
+});
+
+it("a rotated key and the one that replaces it have one limit together", async () => {
+  const manager2 = await key("demo", ["operations:manage"]);
+  const made = await call(server, manager2, "POST", "/v1/keys", { ...PLAIN, limits: { requests_per_minute: 2 } });
+  const route = server.built.snapshot.decider.table.workspaces["demo"]?.approve.routes[0];
+  const ask = async (credential: string): Promise<number> =>
+    (
+      await call(server, credential, "POST", "/v1/chat/completions", {
+        model: route,
+        messages: [{ role: "user", content: "hello" }],
+      })
+    ).status;
+  expect(await ask(made.json.key)).toBe(200);
+  const rotated = await call(server, manager2, "POST", `/v1/keys/${made.json.id}/rotate`);
+  const again = await call(server, manager2, "POST", `/v1/keys/${rotated.json.id}/rotate`);
+  expect(await ask(rotated.json.key)).toBe(200);
+  expect([await ask(again.json.key), await ask(made.json.key)]).toEqual([429, 429]);
+});
+
+it.each([
+  ["/v1/keys", '{"scopes":["inference"],"scopes":["operations:manage"],"owner":"a","expires_in":60}'],
+  ["/v1/keys", String.raw`{"scopes":["inference"],"\u006fwner":"b","owner" : "a","expires_in":60}`],
+  ["/v1/keys", '{"scopes":["inference"],"owner":"a","expires_in":60,"limits":{"concurrency":1,"concurrency":9}}'],
+  [`/v1/keys/${managerId ?? ""}/rotate`, '{"overlap_seconds":0,"overlap_seconds":86400}'],
+])("POST %s refuses a body that names a member twice: %s", async (path, body) => {
+  const { status, json } = await call(server, manager, "POST", path, body);
+  expect([status, json.error.code]).toEqual([400, "invalid_json"]);
+});
+
+it("takes the same name in different objects, and in texts", async () => {
+  const twice = { maximum_lifetime: 60, routes: ['"owner":{"owner":', "owner"] };
+  expect((await create({ exchange: twice, limits: { budget: { usd: 0.000_001, per: "day" } } })).status).toBe(200);
+});
+
+it("has nothing at paths with a slash at their end", async () => {
+  for (const { path, method, listener } of ENDPOINTS) {
+    if (listener !== "public") continue;
+    const body = method === "POST" ? "{}" : undefined;
+    const { status, json } = await call(server, manager, method, `${path.replace(/\{\w+\}/, "x")}/`, body);
+    expect([path, status, json.error?.code ?? json.error?.type]).toEqual([path, 404, expect.anything()]);
+    if (!path.startsWith("/api/") && !path.includes("responses")) expect(json.error.code, path).toBe("unknown_path");
+  }
 });

@@ -2,14 +2,18 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 
 import type { TokenCeilings } from "../../../src/canon/credentials/narrowing.ts";
-import { TokenLedger } from "../../../src/keys/tokens/token-ledger.ts";
+import { TokenLedger, type CountedToken } from "../../../src/keys/tokens/token-ledger.ts";
 
-const narrowed = (tokenId: string, ceilings: Partial<TokenCeilings>) => ({
+const counted = (
+  tokenId: string,
+  ceilings: Partial<TokenCeilings>,
+  more: Partial<CountedToken> = {},
+): CountedToken => ({
   tokenId,
-  operations: null,
-  routes: null,
-  origin: null,
+  workspace: "w",
   ceilings: { requests: null, tokens: null, ...ceilings },
+  expiresAt: 1_000,
+  ...more,
 });
 
 it("lets in as many requests as the ceiling says, and none once the tokens are spent, whatever the order", () => {
@@ -20,16 +24,16 @@ it("lets in as many requests as the ceiling says, and none once the tokens are s
       fc.array(fc.oneof(fc.constant("take" as const), fc.integer({ min: 0, max: 20 }))),
       (requests, tokens, steps) => {
         const ledger = new TokenLedger();
-        const token = narrowed("t", { requests, tokens });
+        const token = counted("t", { requests, tokens });
         let [started, spent] = [0, 0];
         for (const step of steps) {
           if (step !== "take") {
             ledger.spend("t", step);
             if (started > 0) spent += step;
-          } else if (started >= requests) expect(ledger.take(token, 1_000, 0)).toBe("requests");
-          else if (spent >= tokens) expect(ledger.take(token, 1_000, 0)).toBe("tokens");
+          } else if (started >= requests) expect(ledger.take(token, 0)).toBe("requests");
+          else if (spent >= tokens) expect(ledger.take(token, 0)).toBe("tokens");
           else {
-            expect(ledger.take(token, 1_000, 0)).toBeNull();
+            expect(ledger.take(token, 0)).toBeNull();
             started += 1;
           }
         }
@@ -40,16 +44,29 @@ it("lets in as many requests as the ceiling says, and none once the tokens are s
 
 it("keeps tokens apart, and counts nothing for those without ceilings", () => {
   const ledger = new TokenLedger();
-  expect(ledger.take(narrowed("a", { requests: 1 }), 1_000, 0)).toBeNull();
-  expect(ledger.take(narrowed("b", { requests: 1 }), 1_000, 0)).toBeNull();
-  expect(ledger.take(narrowed("a", { requests: 1 }), 1_000, 0)).toBe("requests");
-  for (let count = 0; count < 10; count += 1) expect(ledger.take(narrowed("c", {}), 1_000, 0)).toBeNull();
+  expect(ledger.take(counted("a", { requests: 1 }), 0)).toBeNull();
+  expect(ledger.take(counted("b", { requests: 1 }), 0)).toBeNull();
+  expect(ledger.take(counted("a", { requests: 1 }), 0)).toBe("requests");
+  for (let count = 0; count < 10; count += 1) expect(ledger.take(counted("c", {}), 0)).toBeNull();
 });
 
-it("full, it refuses new tokens in place of forgetting what others have used; expired ones make room", () => {
+it("says what is reached without counting", () => {
   const ledger = new TokenLedger();
-  for (let count = 0; count < 200_000; count += 1) ledger.take(narrowed(`t${count}`, { requests: 1 }), 1_000, 0);
-  expect(ledger.take(narrowed("new", { requests: 1 }), 2_000, 999)).toBe("requests");
-  expect(ledger.take(narrowed("t0", { requests: 1 }), 1_000, 999)).toBe("requests");
-  expect(ledger.take(narrowed("new", { requests: 1 }), 2_000, 1_000)).toBeNull();
+  const token = counted("a", { requests: 1 });
+  for (let count = 0; count < 3; count += 1) expect(ledger.reached(token)).toBeNull();
+  expect(ledger.take(token, 0)).toBeNull();
+  expect(ledger.reached(token)).toBe("requests");
+});
+
+it("a full workspace's new tokens are refused in place of forgetting what others have used; other workspaces' are not", () => {
+  const ledger = new TokenLedger();
+  for (let count = 0; count < 20_000; count += 1) ledger.take(counted(`t${count}`, { requests: 1 }), 0);
+  const fresh = counted("new", { requests: 1 }, { expiresAt: 9_000 });
+  expect(ledger.take(fresh, 999)).toBe("requests");
+  expect(ledger.take(counted("t0", { requests: 1 }), 999)).toBe("requests");
+  expect(ledger.take(counted("other", { requests: 1 }, { workspace: "x" }), 999)).toBeNull();
+  // Expired ones make room, looked for once a second.
+  expect(ledger.take(fresh, 1_998)).toBe("requests");
+  expect(ledger.take(fresh, 1_999)).toBeNull();
+  expect(ledger.reached(counted("t0", { requests: 1 }))).toBeNull();
 });

@@ -20,16 +20,15 @@ export const KEY_HANDLERS = {
     if (workspace !== undefined && workspace !== identity.workspace) return noSuchWorkspace();
     const asked = readNewKey(body, identity.workspace, identity.keyId, Date.now());
     if ("code" in asked) return asked;
-    const prepared = keys.create(asked);
+    const prepared = await keys.create(asked);
     if ("fault" in prepared) return faultError(prepared, body);
     return stored(call, prepared, body);
   },
   listKeys: async (call) => {
     const { identity, keys } = parts(call);
-    const listed = await keys.list(identity.workspace);
-    if ("fault" in listed) return faultError(listed);
     const now = Date.now();
-    return withHeaders(pageOfKeys(listed, call.url.searchParams, (key) => describeKey(key, now)));
+    const page = await pageOfKeys(keys, identity.workspace, call.url.searchParams, (key) => describeKey(key, now));
+    return "fault" in page ? faultError(page) : withHeaders(page);
   },
   getKey: async (call) => {
     const key = await ownKey(call);
@@ -66,14 +65,14 @@ async function stored(call: ControlCall, prepared: PreparedKey, body: JsonObject
     ...(previous !== null && { replaces: asWord(previous.id) }),
   });
   if (unrecorded !== null) return unrecorded;
-  const fault = await store();
-  if (fault !== null) return faultError(fault, body);
+  const result = await store();
+  if ("fault" in result) return faultError(result, body);
   const now = Date.now();
   return {
     json: {
       ...describeKey(key, now),
       key: text,
-      ...(previous !== null && { previous: describeKey(previous, now) }),
+      ...(result.previous !== null && { previous: describeKey(result.previous, now) }),
     },
     headers: NO_STORE,
   };
@@ -129,6 +128,11 @@ function faultError(fault: KeyFault, body: JsonObject = {}): ServiceError {
       return noSuchKey();
     case "not_active":
       return invalidRequest("key_not_active", "The key is revoked or expired; create a new key instead.");
+    case "too_many":
+      return invalidRequest(
+        "too_many_keys",
+        "The workspace has as many good keys as it may; revoke those that nobody uses, or let them expire.",
+      );
     case "unavailable":
       return serviceError(
         503,

@@ -37,25 +37,29 @@ export interface Rotation {
 /** Why a key could not be made, read or changed. `fix` is a sentence without any value that was given. */
 export type KeyFault =
   | { readonly fault: "option"; readonly field: string; readonly fix: string }
-  | { readonly fault: "absent" | "not_active" | "unavailable" };
+  | { readonly fault: "absent" | "not_active" | "too_many" | "unavailable" };
 
-/** A key that nobody has yet: it exists when `store` has resolved with `null`. */
+/** A key that nobody has yet: it exists when `store` has resolved without a fault. */
 export interface PreparedKey {
   /** The whole key, to be shown once. */
   readonly text: string;
   readonly key: ServiceKey;
-  /** The key that it replaces, as that will be. */
+  /** The key that it replaces, as that is to be. */
   readonly previous: ServiceKey | null;
-  /** Durable when it resolves. */
-  readonly store: () => Promise<KeyFault | null>;
+  /** Durable when it resolves; gives the replaced key as it then is. */
+  readonly store: () => Promise<{ readonly previous: ServiceKey | null } | KeyFault>;
 }
 
 /** The keys as http needs them; `keys/key-management.ts` over the store. Nothing here throws or rejects but for a bug. */
 export interface KeyManagement {
   readonly get: (id: string) => Promise<ServiceKey | KeyFault>;
-  /** Newest first. */
-  readonly list: (workspace: string) => Promise<readonly ServiceKey[] | KeyFault>;
-  readonly create: (options: NewKey) => PreparedKey | KeyFault;
+  /** Newest first, at most `limit`. @param after the last key of the page before; `null` for the first page. */
+  readonly page: (
+    workspace: string,
+    after: ServiceKey | null,
+    limit: number,
+  ) => Promise<readonly ServiceKey[] | KeyFault>;
+  readonly create: (options: NewKey) => Promise<PreparedKey | KeyFault>;
   readonly rotate: (id: string, options: Rotation) => Promise<PreparedKey | KeyFault>;
   /** Durable, and refused by this process, when it resolves. Revoking twice keeps the first time. */
   readonly revoke: (id: string) => Promise<ServiceKey | KeyFault>;

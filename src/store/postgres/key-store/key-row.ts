@@ -5,7 +5,7 @@ import type { Row } from "../pool.ts";
 import { readNumber, readNumberOrNull, readText, readTextOrNull, readTexts } from "../row.ts";
 
 export const KEY_COLUMNS = `id, digest, workspace, scopes, owner, environment, workload, labels, expires_at, created_at,
-  created_by, last_used_at, rotated_from, status, revoked_at, exchange, limits, version`;
+  created_by, last_used_at, rotated_from, status, revoked_at, exchange, limits, lineage, version`;
 
 /** A key with the number of its newest change. */
 export function readKey(row: Row): { readonly record: KeyRecord; readonly version: number } {
@@ -24,6 +24,7 @@ export function readKey(row: Row): { readonly record: KeyRecord; readonly versio
     createdBy: readText(row, "created_by"),
     lastUsedAt: readNumberOrNull(row, "last_used_at"),
     rotatedFrom: readTextOrNull(row, "rotated_from"),
+    lineage: readTextOrNull(row, "lineage"),
     status: readText(row, "status") === "active" ? "active" : "revoked",
     revokedAt: readNumberOrNull(row, "revoked_at"),
     exchange: parseExchange(readTextOrNull(row, "exchange")),

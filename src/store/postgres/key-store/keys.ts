@@ -5,10 +5,17 @@ import type { KeyFeed } from "./key-feed.ts";
 import { KEY_COLUMNS, readKey } from "./key-row.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
+import { readNumber } from "../row.ts";
 
 const GET = `SELECT ${KEY_COLUMNS} FROM signalbox.keys WHERE id = $1`;
 const LIST = `SELECT ${KEY_COLUMNS} FROM signalbox.keys ORDER BY created_at DESC, id`;
 const LIST_WORKSPACE = `SELECT ${KEY_COLUMNS} FROM signalbox.keys WHERE workspace = $1 ORDER BY created_at DESC, id`;
+const PAGE = `
+SELECT ${KEY_COLUMNS} FROM signalbox.keys
+WHERE workspace = $1 AND created_at <= $2 AND (created_at < $2 OR id > $3) ORDER BY created_at DESC, id LIMIT $4`;
+const COUNT_ACTIVE = `
+SELECT count(*) AS count FROM (
+  SELECT 1 FROM signalbox.keys WHERE workspace = $1 AND status = 'active' AND expires_at > $2 LIMIT $3) AS active`;
 const CREATE = `SELECT ${KEY_COLUMNS} FROM signalbox.add_key($1::text::jsonb)`;
 const REVOKE = `UPDATE signalbox.keys SET status = 'revoked', revoked_at = $2 WHERE id = $1 AND status = 'active' RETURNING ${KEY_COLUMNS}`;
 const ROTATE = `SELECT ${KEY_COLUMNS} FROM signalbox.rotate_key($1, $2::text::jsonb, $3)`;
@@ -33,6 +40,13 @@ export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
         ? link.query(LIST)
         : link.query(LIST_WORKSPACE, [filter.workspace]));
       return rows.map((row) => readKey(row).record);
+    },
+    async page({ workspace, after, limit }) {
+      const { createdAt, id } = after ?? { createdAt: Number.MAX_SAFE_INTEGER, id: "" };
+      return (await link.query(PAGE, [workspace, createdAt, id, limit])).map((row) => readKey(row).record);
+    },
+    async countActive(workspace, now, most) {
+      return readNumber((await link.query(COUNT_ACTIVE, [workspace, now, most]))[0] ?? {}, "count");
     },
     async revoke(id, at) {
       const rows = await link.query(REVOKE, [id, at]);

@@ -1,14 +1,14 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { isScope } from "../../../canon/scope.ts";
-import type { KeyRecord, KeyUse } from "../../port.ts";
+import type { KeyPageQuery, KeyRecord, KeyUse } from "../../port.ts";
 import { parseExchange, parseLimits } from "../../stored-grants.ts";
 import { readNumber, readNumberOrNull, readText, readTextOrNull, readTexts, type Row } from "./row.ts";
 import { isUniqueViolation } from "../sqlite-failure.ts";
 import type { Transaction } from "./transaction.ts";
 
 const COLUMNS = `id, digest, workspace, scopes, owner, environment, workload, labels, expires_at, created_at, created_by,
-  last_used_at, rotated_from, status, revoked_at, exchange, limits`;
+  last_used_at, rotated_from, status, revoked_at, exchange, limits, lineage`;
 
 /** Every change takes the next number, inside its write transaction; so numbers rise in the order of the commits. */
 const NEXT_VERSION = "(SELECT coalesce(max(version), 0) + 1 FROM keys)";
@@ -22,6 +22,8 @@ export class KeyTable {
   readonly #get: StatementSync;
   readonly #listAll: StatementSync;
   readonly #listWorkspace: StatementSync;
+  readonly #page: StatementSync;
+  readonly #countActive: StatementSync;
   readonly #revoke: StatementSync;
   readonly #bringForward: StatementSync;
   readonly #touch: StatementSync;
@@ -30,12 +32,18 @@ export class KeyTable {
   constructor(database: DatabaseSync, transaction: Transaction) {
     this.#transaction = transaction;
     this.#insert = database.prepare(
-      `INSERT INTO keys (${COLUMNS}, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${NEXT_VERSION})`,
+      `INSERT INTO keys (${COLUMNS}, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${NEXT_VERSION})`,
     );
     this.#get = database.prepare(`SELECT ${COLUMNS} FROM keys WHERE id = ?`);
     this.#listAll = database.prepare(`SELECT ${COLUMNS} FROM keys ORDER BY created_at DESC, id`);
     this.#listWorkspace = database.prepare(
       `SELECT ${COLUMNS} FROM keys WHERE workspace = ? ORDER BY created_at DESC, id`,
+    );
+    this.#page = database.prepare(
+      `SELECT ${COLUMNS} FROM keys WHERE workspace = ? AND created_at <= ? AND (created_at < ? OR id > ?) ORDER BY created_at DESC, id LIMIT ?`,
+    );
+    this.#countActive = database.prepare(
+      "SELECT count(*) AS count FROM (SELECT 1 FROM keys WHERE workspace = ? AND status = 'active' AND expires_at > ? LIMIT ?)",
     );
     this.#revoke = database.prepare(
       `UPDATE keys SET status = 'revoked', revoked_at = ?, version = ${NEXT_VERSION} WHERE id = ? AND status = 'active'`,
@@ -67,6 +75,15 @@ export class KeyTable {
 
   list(workspace: string | null): readonly KeyRecord[] {
     return (workspace === null ? this.#listAll.all() : this.#listWorkspace.all(workspace)).map(readRecord);
+  }
+
+  page({ workspace, after, limit }: KeyPageQuery): readonly KeyRecord[] {
+    const { createdAt, id } = after ?? { createdAt: Number.MAX_SAFE_INTEGER, id: "" };
+    return this.#page.all(workspace, createdAt, createdAt, id, limit).map(readRecord);
+  }
+
+  countActive(workspace: string, now: number, most: number): number {
+    return readNumber(this.#countActive.get(workspace, now, most) ?? {}, "count");
   }
 
   revoke(id: string, at: number): KeyRecord | null {
@@ -128,6 +145,7 @@ export class KeyTable {
       record.revokedAt,
       record.exchange === null ? null : JSON.stringify(record.exchange),
       record.limits === null ? null : JSON.stringify(record.limits),
+      record.lineage,
     );
   }
 }
@@ -148,6 +166,7 @@ function readRecord(row: Row): KeyRecord {
     createdBy: readText(row, "created_by"),
     lastUsedAt: readNumberOrNull(row, "last_used_at"),
     rotatedFrom: readTextOrNull(row, "rotated_from"),
+    lineage: readTextOrNull(row, "lineage"),
     status: readText(row, "status") === "active" ? "active" : "revoked",
     revokedAt: readNumberOrNull(row, "revoked_at"),
     exchange: parseExchange(readTextOrNull(row, "exchange")),
