@@ -17,6 +17,17 @@ export interface ChainRow extends ChainLink {
   readonly kind: ChainKind;
   /** The record's JSON text, exactly as stored. */
   readonly record: string;
+  /** What the row is looked up by, where it comes from a database. */
+  readonly columns?: RowColumns;
+}
+
+/** Copies of what the record says, outside the chain: readings, selections and retention go by them. */
+export interface RowColumns {
+  readonly requestId: string;
+  /** Whole milliseconds since the epoch. */
+  readonly at: number;
+  /** Of an outcome, that of its decision. */
+  readonly workspace: string | null;
 }
 
 /**
@@ -31,10 +42,19 @@ export function chainHash(previous: string, position: number, kind: ChainKind, r
 
 /**
  * Why a log does not verify. `gap`: a row is missing, repeated or out of its place. `hash`: the row, or one before it,
- * is not what was written. `anchor`: the chain holds in itself but is not the one that was remembered. `end`: the log
+ * is not what was written. `column`: what the row is looked up by is not what its record says, or a running request is
+ * listed as ended or the other way round. `anchor`: the chain holds in itself but is not the one that was remembered. `end`: the log
  * ends before a place that was remembered.
  */
-export type ChainCause = "gap" | "hash" | "unreadable" | "duplicate" | "outcome_before_decision" | "anchor" | "end";
+export type ChainCause =
+  | "gap"
+  | "hash"
+  | "unreadable"
+  | "column"
+  | "duplicate"
+  | "outcome_before_decision"
+  | "anchor"
+  | "end";
 
 export interface ChainFault {
   /** The first position that does not verify. */
@@ -61,7 +81,7 @@ const ENDED_REMEMBERED = 200_000;
 export class ChainVerifier {
   readonly #remembered = new Map<number, string[]>();
   readonly #fromGenesis: boolean;
-  readonly #running = new Set<string>();
+  readonly #running = new Map<string, Decided>();
   #ended = new Set<string>();
   #endedBefore: ReadonlySet<string> = new Set();
   #head: ChainLink;
@@ -88,6 +108,11 @@ export class ChainVerifier {
   /** Decisions seen whose outcome has not been. */
   get running(): number {
     return this.#running.size;
+  }
+
+  /** Positions of the decisions seen whose outcome has not been. */
+  runningPositions(): readonly number[] {
+    return [...this.#running.values()].map(({ position }) => position);
   }
 
   /** Whether the beginning itself is what was remembered of it. Call before the first row. */
@@ -117,18 +142,28 @@ export class ChainVerifier {
   #causeIn(row: ChainRow): ChainCause | null {
     if (chainHash(this.#head.hash, row.position, row.kind, row.record) !== row.hash) return "hash";
     if (!this.#matches(row)) return "anchor";
-    const requestId = requestIdOf(row.record);
-    if (requestId === null) return "unreadable";
-    return row.kind === "decision" ? this.#decide(requestId) : this.#settle(requestId);
+    const facts = factsOf(row.record);
+    if (facts === null) return "unreadable";
+    const { requestId, at, workspace } = facts;
+    const decided = row.kind === "decision" ? { position: row.position, workspace } : this.#running.get(requestId);
+    const cause = row.kind === "decision" ? this.#decide(facts, row.position) : this.#settle(requestId);
+    if (cause !== null || row.columns === undefined) return cause;
+    const { columns } = row;
+    const isTrue =
+      columns.requestId === requestId &&
+      (at === null || columns.at === Math.trunc(at)) &&
+      // Where the decision was pruned, nothing says any more whose outcome it is.
+      (decided === undefined || columns.workspace === decided.workspace);
+    return isTrue ? null : "column";
   }
 
   #matches({ position, hash }: ChainLink): boolean {
     return (this.#remembered.get(position) ?? []).every((known) => known === hash);
   }
 
-  #decide(requestId: string): ChainCause | null {
+  #decide({ requestId, workspace }: RecordFacts, position: number): ChainCause | null {
     if (this.#running.has(requestId) || this.#hasEnded(requestId)) return "duplicate";
-    this.#running.add(requestId);
+    this.#running.set(requestId, { position, workspace });
     return null;
   }
 
@@ -149,11 +184,33 @@ export class ChainVerifier {
   }
 }
 
-function requestIdOf(record: string): string | null {
+interface Decided {
+  readonly position: number;
+  readonly workspace: string | null;
+}
+
+interface RecordFacts {
+  readonly requestId: string;
+  /** `null` where the record does not say. */
+  readonly at: number | null;
+  readonly workspace: string | null;
+}
+
+function factsOf(record: string): RecordFacts | null {
   try {
     const value: unknown = JSON.parse(record);
-    const requestId: unknown = typeof value === "object" && value !== null ? Reflect.get(value, "requestId") : null;
-    return typeof requestId === "string" ? requestId : null;
+    if (typeof value !== "object" || value === null) return null;
+    const [requestId, at, workspace]: readonly unknown[] = [
+      Reflect.get(value, "requestId"),
+      Reflect.get(value, "at"),
+      Reflect.get(value, "workspace"),
+    ];
+    if (typeof requestId !== "string") return null;
+    return {
+      requestId,
+      at: typeof at === "number" ? at : null,
+      workspace: typeof workspace === "string" ? workspace : null,
+    };
   } catch {
     return null;
   }

@@ -7,6 +7,8 @@ export interface EvidenceLog {
   head(): Promise<EvidenceHead>;
   /** In order of position. @throws {RangeError} for a limit that is not 1 to 10,000, or a position below 0. */
   log(query: { readonly after: number; readonly limit: number }): Promise<readonly LogRow[]>;
+  /** Positions of the decisions that the store has as not ended, in order. */
+  openDecisions(): Promise<readonly number[]>;
   /** Oldest first. Where rows were pruned, the log begins after one of them. */
   anchors(): Promise<readonly EvidenceAnchor[]>;
   /**
@@ -46,6 +48,14 @@ export interface LogRow {
   /** The record's JSON text, exactly as it was hashed. */
   readonly record: string;
   readonly hash: string;
+  /** What the row is looked up by: copies of what the record says, which the chain does not cover. */
+  readonly columns: {
+    readonly requestId: string;
+    /** Whole milliseconds since the epoch. */
+    readonly at: number;
+    /** Of an outcome, that of its decision. */
+    readonly workspace: string | null;
+  };
 }
 
 export interface EvidenceAnchor {

@@ -6,6 +6,10 @@ import { asWord, type DecisionRecord, type OutcomeRecord } from "../../src/evide
 import type { Store } from "../../src/store/port.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import type { Facet } from "../../src/governance/increments.ts";
+import { HOUR } from "../../src/governance/roll-up.ts";
+import { summarise } from "../../src/governance/summarise.ts";
+import { groupingOf } from "../governance/agreement.ts";
 import { fault } from "./conformance-log.ts";
 import { decisionRecord, outcomeRecord } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -92,4 +96,23 @@ it("leaves an older file as it was when it cannot be taken over", async () => {
   expect(database.prepare("SELECT count(*) AS count FROM outcomes").get()).toEqual({ count: 1 });
   expect(database.prepare("SELECT max(version) AS version FROM migrations").get()).toEqual({ version: 3 });
   database.close();
+});
+
+it("counts what older files hold, so that no outcome counts without its decision", async () => {
+  const at = 1_795_000_000_000;
+  const [first, second] = ["r1", "r2"].map((id) => decisionRecord(id, { workspace: asWord("beta"), at }));
+  if (first === undefined || second === undefined) throw new Error("two records");
+  const path = oldFile([
+    [first, outcomeRecord("r1")],
+    [second, null],
+  ]);
+  await reopened(path, async (store) => {
+    // It was open when the file was taken over.
+    store.evidence.settle(outcomeRecord("r2", "failed"));
+    await store.evidence.flush();
+    const hour = Math.floor(at / HOUR);
+    const read = (facet: Facet) => store.summary.read({ workspace: "beta", facet, from: hour, until: hour + 1 });
+    const { totals } = await summarise(read, groupingOf([]));
+    expect(totals).toMatchObject({ requests: 2, running: 0, ended: { terminals: { completed: 1, failed: 1 } } });
+  });
 });

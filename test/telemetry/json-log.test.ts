@@ -1,5 +1,5 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { constants, cpSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, constants, cpSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
@@ -71,6 +71,40 @@ describe("a log of JSON lines", () => {
     const begun = performance.now();
     await log.close(200);
     expect(performance.now() - begun).toBeLessThan(1_500);
+  });
+
+  it("keeps no process alive whose lines nobody reads", { timeout: 20_000 }, async () => {
+    const fifo = join(temporaryFolder(), "fifo");
+    execFileSync("mkfifo", [fifo]);
+    const script = `
+      import { constants, openSync } from "node:fs";
+      const { openJsonLog } = await import(${JSON.stringify(join(ROOT, "src/telemetry/logs/json-log.ts"))});
+      const descriptor = openSync(${JSON.stringify(fifo)}, constants.O_RDWR | constants.O_NONBLOCK);
+      const log = await openJsonLog({ level: "info", descriptor });
+      for (let line = 0; line < 5000; line += 1) log.write("info", { event: "draining", in_flight: line });
+      await log.close(300);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: "ignore" });
+    cleanups.push(() => void child.kill("SIGKILL"));
+    const ended = new Promise((done) => {
+      child.once("exit", done);
+    });
+    expect(await ended).toBe(0);
+  });
+
+  it("counts every line, and goes on, when its reader has gone", async () => {
+    const pipe = join(temporaryFolder(), "fifo");
+    execFileSync("mkfifo", [pipe]);
+    const read = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+    const descriptor = openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK);
+    const log = await openJsonLog({ level: "info", descriptor });
+    closeSync(read);
+    for (let line = 0; line < 3; line += 1) log.write("info", { event: "draining", in_flight: line });
+    await until(() => log.dropped() === 3);
+    log.write("info", { event: "draining", in_flight: 4 });
+    expect(log.dropped()).toBe(4);
+    const begun = performance.now();
+    await log.close(5_000);
+    expect(performance.now() - begun).toBeLessThan(1_000);
   });
 });
 

@@ -7,6 +7,7 @@ import { startOf, walkLog } from "./walk-log.ts";
 const CAUSES: Readonly<Record<ChainCause, string>> = {
   gap: "a row is missing here, or stands in another place",
   hash: "the row, or the one before it, is not what was written",
+  column: "what the row is looked up by is not what its record says, or it is listed as running and is not",
   unreadable: "the row holds no record with a request id",
   duplicate: "the request has such a row already",
   outcome_before_decision: "an outcome without a decision before it",
@@ -32,7 +33,10 @@ export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[], i
   for (let attempt = 1; ; attempt += 1) {
     const { from, anchors } = await startOf(log);
     const verifier = new ChainVerifier({ from, remembered: [...anchors, ...noted] });
-    const fault = checkNoted(from, anchors, noted) ?? (await verifyRows(verifier, walkLog(log, from.position)));
+    const fault =
+      checkNoted(from, anchors, noted) ??
+      (await verifyRows(verifier, walkLog(log, from.position))) ??
+      (await verifyOpen(verifier, log));
     if (fault === null) {
       io.stdout(summary(from, verifier, anchors));
       return EXIT.ok;
@@ -43,6 +47,21 @@ export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[], i
       return EXIT.failed;
     }
   }
+}
+
+/** Whether the store has the decisions without an outcome as running, and no others, while requests come and end. */
+async function verifyOpen(verifier: ChainVerifier, log: EvidenceLog): Promise<ChainFault | null> {
+  const seen = verifier.head.position;
+  const before = new Set(verifier.runningPositions());
+  const listed = (await log.openDecisions()).filter((position) => position <= seen);
+  const ended = listed.find((position) => !before.has(position));
+  if (ended !== undefined) return { position: ended, cause: "column" };
+  // Those that ended while the list was read have their outcomes in what follows.
+  const fault = await verifyRows(verifier, walkLog(log, seen));
+  if (fault !== null) return fault;
+  const open = new Set(listed);
+  const missing = verifier.runningPositions().find((position) => position <= seen && !open.has(position));
+  return missing === undefined ? null : { position: missing, cause: "column" };
 }
 
 /** Feeds the rows and says what is wrong first. */

@@ -15,6 +15,9 @@ export function evidenceLog(link: WorkerLink): EvidenceLog {
       return (await link.request({ operation: "evidence.head" }, "head")).head;
     },
     log: ({ after, limit }) => readLog(link, after, limit),
+    async openDecisions() {
+      return (await link.request({ operation: "evidence.open" }, "open")).positions;
+    },
     async anchors() {
       return (await link.request({ operation: "evidence.anchors" }, "anchors")).anchors;
     },

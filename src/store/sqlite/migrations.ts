@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
-import { migrateToEvidenceLog } from "./evidence-migration.ts";
+import { migrateToEvidenceLog } from "./schema/evidence.ts";
+import { migrateToRollUps } from "./schema/roll-ups.ts";
 
 /** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
 export interface Migration {
@@ -132,25 +133,6 @@ CREATE TRIGGER issuers_never_change BEFORE UPDATE ON issuers
   BEGIN SELECT RAISE(ABORT, 'an issuer never changes'); END;
 `;
 
-/**
- * `roll_up_increments` has one row for each batch of records, written with it; now and then its rows are added to the cells
- * of `roll_ups`. Adding to the cells at once would write some fifty pages for each batch.
- */
-const ROLL_UPS = `
-CREATE TABLE roll_ups (
-  workspace TEXT NOT NULL,
-  facet TEXT NOT NULL,
-  hour INTEGER NOT NULL,
-  labels TEXT NOT NULL,
-  cell BLOB NOT NULL,
-  PRIMARY KEY (workspace, facet, hour, labels)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE roll_up_increments (
-  id INTEGER PRIMARY KEY,
-  increments BLOB NOT NULL
-) STRICT;
-`;
-
 /** Pages in the order of the list, counting what is good, and what rotations belong together: also of the rotations so far. */
 const KEY_PAGES = `
 DROP INDEX keys_by_workspace;
@@ -174,6 +156,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 5, name: "limits", sql: LIMITS },
   { version: 6, name: "key grants", sql: KEY_GRANTS },
   { version: 7, name: "issuers", sql: ISSUERS },
-  { version: 8, name: "roll-ups", sql: ROLL_UPS },
+  { version: 8, name: "roll-ups", sql: migrateToRollUps },
   { version: 9, name: "key pages", sql: KEY_PAGES },
 ];

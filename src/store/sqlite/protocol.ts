@@ -38,6 +38,7 @@ export type StoreRequest =
   | { readonly operation: "evidence.read"; readonly query: EvidencePage }
   | { readonly operation: "evidence.head" }
   | { readonly operation: "evidence.log"; readonly after: number; readonly limit: number }
+  | { readonly operation: "evidence.open" }
   | { readonly operation: "evidence.anchors" }
   | { readonly operation: "evidence.anchor"; readonly now: number }
   | { readonly operation: "evidence.reap"; readonly limit: number }
@@ -94,6 +95,7 @@ export type StoreReply =
     }
   | { readonly kind: "head"; readonly head: EvidenceHead }
   | { readonly kind: "log"; readonly rows: readonly LogRow[] }
+  | { readonly kind: "open"; readonly positions: readonly number[] }
   | { readonly kind: "anchors"; readonly anchors: readonly EvidenceAnchor[] }
   | { readonly kind: "anchor"; readonly anchor: EvidenceAnchor | null }
   | { readonly kind: "count"; readonly count: number }

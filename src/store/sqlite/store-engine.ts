@@ -134,6 +134,8 @@ export class StoreEngine {
         return { kind: "head", head: this.#log.head() };
       case "evidence.log":
         return { kind: "log", rows: this.#log.log(request.after, request.limit) };
+      case "evidence.open":
+        return { kind: "open", positions: this.#log.openDecisions() };
       case "evidence.anchors":
         return { kind: "anchors", anchors: this.#log.anchors() };
       case "evidence.anchor":

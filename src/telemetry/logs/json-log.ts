@@ -9,7 +9,7 @@ export interface JsonLogOptions {
 }
 
 export interface JsonLog extends Log {
-  /** Lines that nobody took in time. */
+  /** Lines that nobody took in time; once the reader has gone, every line, and those it may not have read. */
   dropped(): number;
   /** Writes what waits and closes the descriptor (not that of standard output), for at most `patience` milliseconds. */
   close(patience: number): Promise<void>;
@@ -24,14 +24,40 @@ const BUFFER = 1024 * 1024;
 export async function openJsonLog(options: JsonLogOptions): Promise<JsonLog> {
   const { pino } = await import("pino");
   let dropped = 0;
+  /** Lines since nothing waited. */
+  let waiting = 0;
+  let isGone = false;
+  let isClosing = false;
+  let isAbandoned = false;
   const destination = pino.destination({
     fd: options.descriptor,
     sync: false,
     maxLength: options.bufferBytes ?? BUFFER,
+    // Tried again for ever, a line that a reader does not take would keep the process alive after its log was closed.
+    retryEAGAIN: () => !isAbandoned,
   });
-  destination.on("drop", () => (dropped += 1));
+  destination.on("drop", () => {
+    dropped += 1;
+    waiting -= 1;
+  });
+  destination.on("drain", () => (waiting = 0));
   // Without a listener an error of the descriptor would end the process.
-  destination.on("error", () => {});
+  destination.on("error", (error: NodeJS.ErrnoException) => {
+    // Of other errors, such as a full disk, the next line tries again.
+    if (error.code !== "EPIPE" || isGone) return;
+    isGone = true;
+    dropped += waiting;
+  });
+  const lines = {
+    write(line: string): void {
+      if (isGone || isClosing) {
+        dropped += 1;
+        return;
+      }
+      waiting += 1;
+      destination.write(line);
+    },
+  };
   const logger = pino(
     {
       level: options.level,
@@ -40,7 +66,7 @@ export async function openJsonLog(options: JsonLogOptions): Promise<JsonLog> {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    destination,
+    lines,
   );
   return {
     write: (level, record) => logger[level](record),
@@ -48,11 +74,18 @@ export async function openJsonLog(options: JsonLogOptions): Promise<JsonLog> {
     dropped: () => dropped,
     close: (patience) =>
       new Promise((resolve) => {
-        // Destroyed, it keeps no process alive that a reader has left.
-        const timer = setTimeout(() => {
+        const abandon = (): void => {
+          isAbandoned = true;
           destination.destroy();
           resolve();
-        }, patience);
+        };
+        isClosing = true;
+        if (isGone || isAbandoned) {
+          abandon();
+          return;
+        }
+        // Destroyed, it keeps no process alive that a reader has left.
+        const timer = setTimeout(abandon, patience);
         destination.once("close", () => {
           clearTimeout(timer);
           resolve();

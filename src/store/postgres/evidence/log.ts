@@ -3,7 +3,7 @@ import { refuseRange } from "../../evidence-range.ts";
 import { PruneScan, type ScannedRow } from "../../prune-scan.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
-import { readNumber, readNumberOrNull, readText } from "../row.ts";
+import { readNumber, readNumberOrNull, readText, readTextOrNull } from "../row.ts";
 
 /** Rows read at a time, so that no statement is long. */
 const PAGE = 2_000;
@@ -13,7 +13,8 @@ const STEP = 5_000;
 
 const HEAD = "SELECT position, hash FROM signalbox.evidence_head";
 const LOG = `
-SELECT position, kind, record, hash FROM signalbox.evidence_log WHERE position > $1 ORDER BY position LIMIT $2`;
+SELECT position, kind, at, request_id, workspace, record, hash FROM signalbox.evidence_log WHERE position > $1 ORDER BY position LIMIT $2`;
+const OPEN = "SELECT position FROM signalbox.evidence_open ORDER BY position";
 const ANCHORS = "SELECT position, hash, at FROM signalbox.evidence_anchors ORDER BY position";
 const ANCHOR = "SELECT position, hash, at FROM signalbox.anchor_evidence($1)";
 // In one statement: a request that ends between two of them would neither run nor have an end.
@@ -47,6 +48,9 @@ export function postgresLog(link: PostgresLink, steps: PruneSteps): EvidenceLog 
         found.push(...rows.map(readLogRow));
         if (rows.length < limit || found.length >= query.limit) return found;
       }
+    },
+    async openDecisions() {
+      return (await link.query(OPEN)).map((row) => readNumber(row, "position"));
     },
     async anchors() {
       return (await link.query(ANCHORS)).map(readAnchor);
@@ -108,5 +112,10 @@ function readAnchor(row: Row): EvidenceAnchor {
 
 function readLogRow(row: Row): LogRow {
   const kind = readText(row, "kind") === "decision" ? "decision" : "outcome";
-  return { ...readHead(row), kind, record: readText(row, "record") };
+  const columns = {
+    requestId: readText(row, "request_id"),
+    at: readNumber(row, "at"),
+    workspace: readTextOrNull(row, "workspace"),
+  };
+  return { ...readHead(row), kind, record: readText(row, "record"), columns };
 }

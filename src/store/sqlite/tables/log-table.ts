@@ -7,7 +7,7 @@ import { unknownOutcome } from "../../stored-evidence.ts";
 import type { ScannedRow } from "../../prune-scan.ts";
 import type { LogWriter } from "./log-writer.ts";
 import { LEASE } from "./process-lease.ts";
-import { readNumber, readNumberOrNull, readText, type Row } from "./row.ts";
+import { readNumber, readNumberOrNull, readText, readTextOrNull, type Row } from "./row.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The log as its auditors and its retention see it; runs in the worker. */
@@ -20,6 +20,7 @@ export class LogTable {
   readonly #anchorAt: StatementSync;
   readonly #dead: StatementSync;
   readonly #oldestOpen: StatementSync;
+  readonly #allOpen: StatementSync;
   readonly #scan: StatementSync;
   readonly #oldest: StatementSync;
   readonly #hashAt: StatementSync;
@@ -30,7 +31,7 @@ export class LogTable {
     this.#transaction = transaction;
     this.#writer = writer;
     this.#rows = database.prepare(
-      "SELECT position, kind, record, hash FROM evidence_log WHERE position > ? ORDER BY position LIMIT ?",
+      "SELECT position, kind, at, request_id, workspace, record, hash FROM evidence_log WHERE position > ? ORDER BY position LIMIT ?",
     );
     // A prune that was cut off has its own beginning, which is no anchor.
     this.#anchors = database.prepare(
@@ -50,6 +51,7 @@ export class LogTable {
        ORDER BY evidence_open.position LIMIT ?`,
     );
     this.#oldestOpen = database.prepare("SELECT min(position) AS position FROM evidence_open");
+    this.#allOpen = database.prepare("SELECT position FROM evidence_open ORDER BY position");
     this.#scan = database.prepare(
       `SELECT decisions.position, decisions.at, outcomes.position AS ended FROM evidence_log AS decisions
        LEFT JOIN evidence_log AS outcomes ON decisions.kind = 'decision'
@@ -71,6 +73,10 @@ export class LogTable {
 
   log(after: number, limit: number): readonly LogRow[] {
     return this.#rows.all(after, limit).map(readLogRow);
+  }
+
+  openDecisions(): readonly number[] {
+    return this.#allOpen.all().map((row) => readNumber(row, "position"));
   }
 
   anchors(): readonly EvidenceAnchor[] {
@@ -138,6 +144,11 @@ function readLogRow(row: Row): LogRow {
     kind: readText(row, "kind") === "decision" ? "decision" : "outcome",
     record: readText(row, "record"),
     hash: readText(row, "hash"),
+    columns: {
+      requestId: readText(row, "request_id"),
+      at: readNumber(row, "at"),
+      workspace: readTextOrNull(row, "workspace"),
+    },
   };
 }
 

@@ -1,0 +1,45 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+
+function start(argv: readonly string[]) {
+  const folder = mkdtempSync(join(tmpdir(), "signalbox-streams-"));
+  const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...argv], {
+    cwd: folder,
+    env: { PATH: process.env["PATH"] ?? "" },
+  });
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return child;
+}
+
+describe("a command whose output nobody takes", { timeout: 30_000 }, () => {
+  it("serves on when it serves", async () => {
+    const child = start(["mock", "--port", "0"]);
+    const [said]: readonly unknown[] = await once(child.stdout, "data");
+    const url = /http:\/\/\S+/.exec(String(said))?.[0] ?? "";
+    child.stdout.destroy();
+    child.stderr.destroy();
+    expect((await fetch(url)).status).toBeLessThan(500);
+    child.kill("SIGTERM");
+    const [code]: readonly unknown[] = await once(child, "exit");
+    // It has said that it stops, to nobody.
+    expect(code).toBe(0);
+  });
+
+  it("ends quietly when it only prints", async () => {
+    const child = start(["check", "--help"]);
+    child.stdout.destroy();
+    let stderr = "";
+    child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+    await once(child, "exit");
+    expect(stderr).toBe("");
+  });
+});
