@@ -159,7 +159,7 @@ async function relay(
   const client = new NodeAnswer(call.response, call.common);
   const { table } = snapshot.decider;
   recorder.dispatched();
-  const outcome = await relayPlan(
+  const relayed = await relayPlan(
     {
       request,
       ...arrangedPlan(call.runtime, decision, route, request, call.incoming.headers),
@@ -185,26 +185,19 @@ async function relay(
       random: Math.random,
       maxAnswerBytes: call.runtime.limits.answerBytes,
       durable: recorded.then((error) => {
-        if (error !== null) throw new NotRecorded(error);
+        if (error !== null) throw new NotRecorded();
       }),
       answerHeaders: (candidate, attempt) => recorder.answerHeaders(snapshot, route.id, candidate, attempt),
     },
     client,
-  ).catch((error: unknown) => {
-    if (error instanceof NotRecorded) return error.answer;
-    throw error;
-  });
-  if ("code" in outcome) return outcome;
+  );
+  // What a provider has seen meanwhile stands in the evidence, which is written late.
+  const isUnrecorded = relayed.terminal === "failed" && relayed.error === null && relayed.firstByteAt === null;
+  const outcome = isUnrecorded ? { ...relayed, error: await recorded } : relayed;
   admission.relayed(outcome, client.sent);
   recorder.relayed(outcome);
   return outcome.error;
 }
 
 /** The decision could not be put on disk, so nothing may be answered (architecture.md, "Durability stance"). */
-class NotRecorded extends Error {
-  readonly answer: ServiceError;
-  constructor(answer: ServiceError) {
-    super("decision not recorded");
-    this.answer = answer;
-  }
-}
+class NotRecorded extends Error {}

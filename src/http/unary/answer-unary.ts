@@ -120,10 +120,9 @@ class UnaryCarrier {
     for (;;) {
       const share = this.#join();
       if ("code" in share) {
-        await this.#recorded;
-        return share;
+        return (await this.#recorded) ?? share;
       }
-      const waited = await waitFor(share, this.#client, this.#bounds.deadline);
+      const waited = await waitFor(share, this.#client, this.#bounds.deadline, this.#recorded);
       if (!this.#mayTryAlone(share, waited)) return this.#settle(share, waited);
     }
   }
@@ -143,14 +142,20 @@ class UnaryCarrier {
   async #settle(share: Share<UnaryWork>, { end, work }: Waited<UnaryWork>): Promise<ServiceError | null> {
     const { recorder, snapshot } = this.#call;
     const unrecorded = await this.#recorded;
-    if (unrecorded !== null) return unrecorded;
     const isGone = end === "gone" || this.#client.closed;
-    const terminal = isGone ? "client_closed" : end === "deadline" ? "failed" : terminalOf(work);
-    const answer = isGone || end === "deadline" ? null : (work?.answer ?? null);
+    const isWithheld = unrecorded !== null || end === "deadline";
+    const terminal = isGone ? "client_closed" : isWithheld ? "failed" : terminalOf(work);
+    const answer = isGone || isWithheld ? null : (work?.answer ?? null);
     // What the calls came to is told once, by whoever is still there to tell it.
     const claims = work !== null && share.claim();
     const outcome = outcomeOf(work, claims, terminal, this.#opened, answer === null ? null : performance.now());
-    recorder.relayed(outcome, claims || share.joined === null ? null : share.joined);
+    const joined = claims || share.joined === null ? null : share.joined;
+    if (unrecorded !== null && !isGone) {
+      // What a provider has seen meanwhile stands in the evidence, which is written late.
+      recorder.relayed({ ...outcome, error: unrecorded }, joined);
+      return unrecorded;
+    }
+    recorder.relayed(outcome, joined);
     if (isGone) return null;
     if (end === "deadline") return outOfTime();
     if (answer === null || work === null) return outcome.error;
@@ -190,7 +195,7 @@ class UnaryCarrier {
       const place = (gathered.answeredBy ?? decision.plan[0]).endpoint;
       return { gathered, answer: task.answer(gathered.ends, answerContext(this.#request, requestId, place)) };
     });
-    return { result, cancel: () => gathering.cancel() };
+    return { result, cancel: (why) => gathering.cancel(why) };
   }
 }
 
