@@ -12,7 +12,7 @@ import { admit } from "./authenticate.ts";
 import { readBounds, type Bounds } from "./bounds.ts";
 import type { InferenceEndpoint } from "./contract/endpoint.ts";
 import { admitToLimits, type Admission } from "./limits/admission.ts";
-import { NodeAnswer } from "./node-answer.ts";
+import { NodeAnswer, untilDelivered } from "./node-answer.ts";
 import { readBody } from "./read-body.ts";
 import { Recorder, refusedByStore } from "./recorder.ts";
 import type { Runtime, Snapshot } from "./runtime.ts";
@@ -156,7 +156,7 @@ async function relay(
   admission: Admission,
 ): Promise<ServiceError | null> {
   const { snapshot, recorder, requestId } = call;
-  const client = new NodeAnswer(call.response, call.common);
+  const client = new NodeAnswer(call.response, call.common, call.runtime.limits.writeTime);
   const { table } = snapshot.decider;
   recorder.dispatched();
   const relayed = await relayPlan(
@@ -193,7 +193,7 @@ async function relay(
   );
   // What a provider has seen meanwhile stands in the evidence, which is written late.
   const isUnrecorded = relayed.terminal === "failed" && relayed.error === null && relayed.firstByteAt === null;
-  const outcome = isUnrecorded ? { ...relayed, error: await recorded } : relayed;
+  const outcome = isUnrecorded ? { ...relayed, error: await recorded } : await untilDelivered(relayed, client);
   admission.relayed(outcome, client.sent);
   recorder.relayed(outcome);
   return outcome.error;

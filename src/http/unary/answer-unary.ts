@@ -13,7 +13,7 @@ import { refusedByStore } from "../recorder.ts";
 import { answerContext, targetOf } from "../translation.ts";
 import { admitToLimits } from "../limits/admission.ts";
 import { UnaryAdmissions } from "../limits/unary-admissions.ts";
-import { NodeAnswer } from "../node-answer.ts";
+import { NodeAnswer, untilDelivered } from "../node-answer.ts";
 import {
   idempotentCall,
   readIdempotencyKey,
@@ -113,7 +113,7 @@ class UnaryCarrier {
     this.#bounds = bounds;
     this.#idempotent = idempotent;
     this.#recorded = recorded;
-    this.#client = new NodeAnswer(call.response, call.common);
+    this.#client = new NodeAnswer(call.response, call.common, call.runtime.limits.writeTime);
   }
 
   async run(): Promise<ServiceError | null> {
@@ -155,10 +155,11 @@ class UnaryCarrier {
       recorder.relayed({ ...outcome, error: unrecorded }, joined);
       return unrecorded;
     }
-    recorder.relayed(outcome, joined);
-    if (isGone) return null;
-    if (end === "deadline") return outOfTime();
-    if (answer === null || work === null) return outcome.error;
+    if (answer === null || work === null) {
+      recorder.relayed(outcome, joined);
+      if (isGone) return null;
+      return end === "deadline" ? outOfTime() : outcome.error;
+    }
     const { answeredBy, calls } = work.gathered;
     const [first] = this.#opened.decision.plan;
     this.#client.start(200, [
@@ -169,6 +170,7 @@ class UnaryCarrier {
       ...recorder.answerHeaders(snapshot, this.#route.id, answeredBy ?? first, claims ? calls : 0),
     ]);
     this.#client.end(answer.bytes);
+    recorder.relayed(await untilDelivered(outcome, this.#client), joined);
     return null;
   }
 
