@@ -209,3 +209,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#timer = null;
   }
 }
+
+/** A whole answer begins when it is finished: only its whole time says that it takes too long. */
+export function timeoutsFor(timeouts: Timeouts, isStream: boolean): Timeouts {
+  return isStream ? timeouts : { ...timeouts, firstByte: timeouts.total };
+}

@@ -3,14 +3,13 @@ import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
 import type { FinishReason } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
-import type { Timeouts } from "../canon/table.ts";
-import type { AnswerStream, Ending, WholeAnswer } from "../dialects/dialect.ts";
-import type { Passage } from "../dialects/translation/passage.ts";
+import type { AnswerStream, Ending } from "../dialects/dialect.ts";
+import { judgedAnswer, type Passage } from "../dialects/translation/passage.ts";
 import type { AttemptResult } from "./attempt-result.ts";
 import type { ClientAnswer } from "./client-answer.ts";
 import type { Connection } from "./connections.ts";
 import { decompressorFor, type Decompressor } from "./decompress.ts";
-import { Exchange, type ExchangeListener } from "./exchange.ts";
+import { Exchange, timeoutsFor, type ExchangeListener } from "./exchange.ts";
 import { failureError } from "./failure-error.ts";
 import { Outbox } from "./outbox.ts";
 import { toldFailure } from "./places/told-failure.ts";
@@ -45,6 +44,8 @@ export class RelayAttempt implements ExchangeListener {
   /** When a stream first said something. */
   #firstOutputAt: number | null = null;
   #firstByteAt: number | null = null;
+  /** The end of an answer that is whole and waits for the decision to be on disk. */
+  #answered: Ending | null = null;
   #ended = false;
 
   constructor(
@@ -76,16 +77,11 @@ export class RelayAttempt implements ExchangeListener {
     );
   }
 
-  /** Runs to the end. Rejects only with what `job.durable` rejects with. */
+  /** Runs to the end. Rejects only for a bug of ours. */
   run(): Promise<AttemptResult> {
     this.#job.durable.then(
       () => this.#becomeDurable(),
-      (error: unknown) => {
-        if (this.#ended) return;
-        this.#ended = true;
-        this.#exchange.cancel();
-        this.#result.reject(error);
-      },
+      () => this.#abandon(),
     );
     this.#exchange.start(this.#connection);
     return this.#result.promise;
@@ -98,6 +94,15 @@ export class RelayAttempt implements ExchangeListener {
 
   resume(): void {
     this.#exchange.resume();
+  }
+
+  /** The decision is not on disk in time: nothing may be sent. What the provider has answered by now is told nevertheless. */
+  #abandon(): void {
+    if (this.#ended) return;
+    this.#exchange.cancel();
+    if (this.#answered === null) return this.#finish(failureOf("abandoned"), null, this.#stream?.usage ?? null);
+    const { finish, usage, losses } = this.#answered;
+    this.#finish(null, finish, usage, losses);
   }
 
   headers(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
@@ -171,8 +176,9 @@ export class RelayAttempt implements ExchangeListener {
   }
 
   async #endAnswer(received: Uint8Array): Promise<void> {
-    const { ending, bytes } = judged(this.#passage, received);
+    const { ending, bytes } = judgedAnswer(this.#passage, received);
     if (ending.failure !== null) return this.#finish(toldFailure(ending.failure), null, ending.usage);
+    this.#answered = ending;
     try {
       await this.#job.durable;
     } catch {
@@ -227,6 +233,7 @@ export class RelayAttempt implements ExchangeListener {
   }
 
   async #closeStream(ending: Ending, events: readonly Uint8Array[]): Promise<void> {
+    this.#answered = ending;
     try {
       await this.#job.durable;
     } catch {
@@ -283,18 +290,3 @@ export class RelayAttempt implements ExchangeListener {
 }
 
 const EMPTY = new Uint8Array(0);
-
-/** A whole answer begins when it is finished: only its whole time says that it takes too long. */
-function timeoutsFor(timeouts: Timeouts, isStream: boolean): Timeouts {
-  return isStream ? timeouts : { ...timeouts, firstByte: timeouts.total };
-}
-
-/** The whole answer as the client gets it; one that cannot be read or printed (nested beyond the stack) is malformed. */
-function judged(passage: Passage, received: Uint8Array): WholeAnswer {
-  try {
-    return passage.answer(received);
-  } catch {
-    const ending = { failure: failureOf("malformed"), finish: null, usage: null, losses: [] };
-    return { ending, bytes: EMPTY };
-  }
-}

@@ -39,7 +39,10 @@ export interface RelayJob {
   readonly callTracer?: CallTracer | null;
   /** Largest answer that is collected, bytes. */
   readonly maxAnswerBytes: number;
-  /** Resolves when the decision is on disk; nothing may be sent to the client before. */
+  /**
+   * Resolves when the decision is on disk; nothing may be sent to the client before. Where it rejects nothing is sent at all,
+   * calls are given up, and the outcome is `failed` without an error: the caller knows why.
+   */
   readonly durable: Promise<void>;
   /** Headers of an answer by this candidate at this attempt; names and values by turns. */
   readonly answerHeaders: (candidate: Candidate, attempt: number) => readonly string[];
@@ -77,8 +80,6 @@ export interface RelayOutcome {
 /**
  * Tries the places of the plan until one commits (architecture.md, "Dispatch"). Before the first byte to the client a failure may
  * be tried elsewhere or again; after it there is only an honest end.
- *
- * @throws what `job.durable` rejects with, before anything has been sent.
  */
 export async function relayPlan(job: RelayJob, client: ClientAnswer): Promise<RelayOutcome> {
   return new PlanRun(job, client).run();
@@ -93,6 +94,8 @@ class PlanRun {
   readonly #losses = new Set<Loss>();
   #current: RelayAttempt | null = null;
   #gone: boolean;
+  /** The decision is not on disk in time: nobody else is called. */
+  #unrecorded = false;
   /** Ends a wait in a queue; made where there is one. */
   #left: AbortController | null = null;
   readonly #pause = new Pause();
@@ -101,8 +104,11 @@ class PlanRun {
     this.#job = job;
     this.#client = client;
     this.#gone = client.closed;
-    // Whoever awaits it hears of a failure; a plan whose candidates cannot be tried must not make it an unhandled one.
-    job.durable.catch(() => {});
+    job.durable.catch(() => {
+      this.#unrecorded = true;
+      this.#left?.abort();
+      this.#pause.end();
+    });
     client.onClose(() => {
       this.#gone = true;
       this.#left?.abort();
@@ -116,15 +122,16 @@ class PlanRun {
     const { plan, maxAttempts, deadline, random } = this.#job;
     const itinerary = new Itinerary(plan.length, maxAttempts, deadline);
     let step: Step | null = { place: 0, pause: 0 };
-    while (step !== null && !this.#gone) {
+    while (step !== null && !this.#stopped) {
       if (step.pause > 0) await this.#pause.of(step.pause);
-      if (this.#gone) break;
+      if (this.#stopped) break;
       const candidate = plan[step.place];
       if (candidate === undefined) throw new Error("relay: no such place");
       const result = await this.#tryPlace(candidate, itinerary.hasFresh(this.#isWorthTrying));
       const { finish, usage, firstByteAt, failure } = result;
       const known = { ...this.#known(), finish, usage, firstByteAt };
       if (this.#gone) return { ...known, terminal: "client_closed", error: null };
+      if (this.#unrecorded) return { ...known, terminal: "failed", error: null };
       if (failure === null) {
         const incomplete = finish !== null && INCOMPLETE_REASONS.has(finish);
         return { ...known, terminal: incomplete ? "incomplete" : "completed", error: null };
@@ -144,18 +151,22 @@ class PlanRun {
 
   async #failed(): Promise<RelayOutcome> {
     // An error is an answer too.
-    if (!this.#gone) await this.#job.durable;
+    if (!this.#gone) await this.#job.durable.catch(() => {});
     const failed = this.#attempts.flatMap(({ candidate, failure }) =>
       failure === null ? [] : [{ endpoint: candidate.endpoint.id, failure }],
     );
     return {
       ...this.#known(),
       terminal: this.#gone ? "client_closed" : "failed",
-      error: this.#gone ? null : failureError(failed),
+      error: this.#stopped ? null : failureError(failed),
       finish: null,
       usage: null,
       firstByteAt: null,
     };
+  }
+
+  get #stopped(): boolean {
+    return this.#gone || this.#unrecorded;
   }
 
   #known(): Pick<RelayOutcome, "attempts" | "stripped" | "losses"> {
@@ -171,10 +182,10 @@ class PlanRun {
     let translated = false;
     if (connection === undefined) {
       result = notTried("credentials_missing");
-    } else if (this.#gone) {
+    } else if (this.#stopped) {
       // In a queue, or in the moment in which a place became free: nobody was called.
       leave?.();
-      return notTried("client_closed");
+      return notTried(this.#gone ? "client_closed" : "abandoned");
     } else if (leave === null) {
       result = notTried("saturated", hasOther ? NOT_WAITED : null);
     } else {

@@ -13,7 +13,7 @@ import { readBounds, type Bounds } from "./bounds.ts";
 import { retryAdvice, takeFromToken } from "./credentials/admit-token.ts";
 import type { InferenceEndpoint } from "./contract/endpoint.ts";
 import { admitToLimits, type Admission } from "./limits/admission.ts";
-import { NodeAnswer } from "./node-answer.ts";
+import { NodeAnswer, untilDelivered } from "./node-answer.ts";
 import { readBody } from "./read-body.ts";
 import { Recorder, refusedByStore } from "./recorder.ts";
 import type { Runtime, Snapshot } from "./runtime.ts";
@@ -166,10 +166,10 @@ async function relay(
   admission: Admission,
 ): Promise<ServiceError | null> {
   const { snapshot, recorder, requestId } = call;
-  const client = new NodeAnswer(call.response, call.common);
+  const client = new NodeAnswer(call.response, call.common, call.runtime.limits.writeTime);
   const { table } = snapshot.decider;
   recorder.dispatched();
-  const outcome = await relayPlan(
+  const relayed = await relayPlan(
     {
       request,
       ...arrangedPlan(call.runtime, decision, route, request, call.incoming.headers),
@@ -195,26 +195,19 @@ async function relay(
       random: Math.random,
       maxAnswerBytes: call.runtime.limits.answerBytes,
       durable: recorded.then((error) => {
-        if (error !== null) throw new NotRecorded(error);
+        if (error !== null) throw new NotRecorded();
       }),
       answerHeaders: (candidate, attempt) => recorder.answerHeaders(snapshot, route.id, candidate, attempt),
     },
     client,
-  ).catch((error: unknown) => {
-    if (error instanceof NotRecorded) return error.answer;
-    throw error;
-  });
-  if ("code" in outcome) return outcome;
+  );
+  // What a provider has seen meanwhile stands in the evidence, which is written late.
+  const isUnrecorded = relayed.terminal === "failed" && relayed.error === null && relayed.firstByteAt === null;
+  const outcome = isUnrecorded ? { ...relayed, error: await recorded } : await untilDelivered(relayed, client);
   admission.relayed(outcome, client.sent);
   recorder.relayed(outcome, client.sent);
   return outcome.error;
 }
 
 /** The decision could not be put on disk, so nothing may be answered (architecture.md, "Durability stance"). */
-class NotRecorded extends Error {
-  readonly answer: ServiceError;
-  constructor(answer: ServiceError) {
-    super("decision not recorded");
-    this.answer = answer;
-  }
-}
+class NotRecorded extends Error {}

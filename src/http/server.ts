@@ -6,6 +6,7 @@ import { handleControl } from "./control/handle.ts";
 import type { Endpoint } from "./contract/endpoint.ts";
 import { ENDPOINTS } from "./contract/endpoints.ts";
 import { handleInference } from "./pipeline.ts";
+import { boundWriting } from "./node-answer.ts";
 import type { Runtime } from "./runtime.ts";
 import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
 import type { SimulatedOperation } from "./control/simulate.ts";
@@ -89,13 +90,6 @@ async function run(runtime: Runtime, handler: NodeHandler, event: H3Event): Prom
   if (response.writableEnded) boundWriting(response, runtime.limits.writeTime);
   else if (!response.destroyed) await closed(response);
   return HANDLED;
-}
-
-/** Takes back what a client does not read: an answer of megabytes would otherwise stay in memory as long as its socket. */
-function boundWriting(response: ServerResponse, writeTime: number): void {
-  if (response.writableFinished || response.destroyed) return;
-  const timer = setTimeout(() => response.destroy(), writeTime);
-  response.once("close", () => clearTimeout(timer));
 }
 
 function closed(response: ServerResponse): Promise<void> {

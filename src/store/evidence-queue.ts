@@ -1,8 +1,9 @@
-import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+import { asWord, type DecisionRecord, type OutcomeRecord } from "../evidence/record.ts";
 import type { EvidenceHead } from "./evidence-log.ts";
 import type { EvidenceHealth } from "./port.ts";
 import { DuplicateDecisionError, EvidenceUnavailableError, type EvidenceUnavailableReason } from "./errors.ts";
 import { OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "./evidence-batch.ts";
+import { unknownOutcome } from "./stored-evidence.ts";
 
 /** How the queue trades waiting against work. Milliseconds and records. */
 export interface EvidenceLimits {
@@ -15,7 +16,7 @@ export interface EvidenceLimits {
   readonly outcomeDelay: number;
   /** A commit that takes longer is given up: who waits is refused, until the store answers again. */
   readonly maxWait: number;
-  /** Decisions, and likewise outcomes, kept in memory; more are refused (decisions) or lost (outcomes). */
+  /** Decisions kept in memory; more are refused. Of outcomes twice as many: so much is left for those of decisions on disk. */
   readonly maxWaiting: number;
 }
 
@@ -42,13 +43,22 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
-/** What gathers while the batch before is being written. Each waiter of `waiters` belongs to one decision, in order. */
+/**
+ * What gathers while the batch before is being written. Each place of `waiters` belongs to one decision, in order; `null`
+ * where nobody waits any more: the decision is late, and written nevertheless. Those stand before the others.
+ */
 interface Batch {
   readonly decisions: DecisionFields;
   readonly outcomes: OutcomeFields;
-  readonly waiters: Waiter[];
+  readonly waiters: (Waiter | null)[];
   readonly flushes: Waiter[];
 }
+
+/** Requests whose outcomes were lost that are remembered; those beyond stay open until their process ends. */
+const MOST_UNENDED = 50_000;
+
+/** Requests refused at once and still running that are remembered; outcomes of those beyond count as lost. */
+const MOST_DROPPED = 50_000;
 
 const emptyBatch = (): Batch => ({ decisions: [], outcomes: [], waiters: [], flushes: [] });
 
@@ -69,6 +79,10 @@ export class EvidenceQueue {
   #closed = false;
   #refused = 0;
   #lost = 0;
+  /** Requests with a decision on disk or on its way there, whose outcomes could not be kept. */
+  #unended: string[] = [];
+  /** Requests whose decisions were not taken, until they end. */
+  readonly #dropped = new Set<string>();
   #head: EvidenceHead | null;
 
   /** @param head the newest row of the log as far as is known */
@@ -78,28 +92,33 @@ export class EvidenceQueue {
     this.#head = head;
   }
 
+  /**
+   * Resolves when the record is on disk. Once taken it is written, however late: when its caller is refused meanwhile, a
+   * provider may have been called already.
+   */
   decide(record: DecisionRecord): Promise<void> {
     return new Promise((resolve, reject) => {
       const { decisions, waiters } = this.#gathering;
       const obstacle = this.#obstacle();
       if (obstacle !== null) {
         this.#refused += 1;
+        this.#drop(record.requestId);
         reject(new EvidenceUnavailableError(obstacle));
         return;
       }
+      const isFirst = !isAwaited(this.#gathering);
       // The column holds whole milliseconds; a fraction would be refused by the database, and with it the whole batch.
       decisions.push(Math.trunc(record.at), record.requestId, record.workspace, JSON.stringify(record));
       waiters.push({ resolve, reject });
-      if (waiters.length === 1) this.#schedule(this.#limits.spacing - (performance.now() - this.#startedAt));
+      if (isFirst) this.#schedule(this.#limits.spacing - (performance.now() - this.#startedAt));
     });
   }
 
+  /** The outcome of a decision that was not taken goes with it. */
   settle(record: OutcomeRecord): void {
+    if (this.#dropped.delete(record.requestId)) return;
     const { outcomes } = this.#gathering;
-    if (this.#closed || outcomes.length >= this.#limits.maxWaiting * OUTCOME_FIELDS) {
-      this.#lost += 1;
-      return;
-    }
+    if (this.#closed || this.#outcomeRoom() <= 0) return this.#lose(record.requestId);
     outcomes.push(Math.trunc(record.at), record.requestId, JSON.stringify(record));
     if (outcomes.length === OUTCOME_FIELDS) this.#schedule(this.#limits.outcomeDelay);
   }
@@ -121,14 +140,14 @@ export class EvidenceQueue {
     this.#closed = true;
   }
 
-  /** The batch being written takes longer than it may; everybody is refused until it lands. */
-  get late(): boolean {
-    return this.#late;
+  /** A decision would be refused at once: the batch being written is late, too many wait, or the queue is closed. */
+  get refusing(): boolean {
+    return this.#obstacle() !== null;
   }
 
   health(): EvidenceHealth {
     return {
-      state: this.#available && !this.#late ? "ok" : "unavailable",
+      state: this.#available && !this.refusing ? "ok" : "unavailable",
       waiting: this.#waiting(),
       refused: this.#refused,
       lost: this.#lost,
@@ -183,19 +202,28 @@ export class EvidenceQueue {
     this.#available = true;
     this.#head = head;
     this.#lost += lost;
+    // One that nobody waits for was written by an attempt of which only the confirmation was missing.
     for (const position of duplicates) batch.waiters[position]?.reject(new DuplicateDecisionError());
-    for (const { resolve } of batch.waiters) resolve();
+    for (const waiter of batch.waiters) waiter?.resolve();
     for (const { resolve } of batch.flushes) resolve();
+    this.#endUnended();
   }
 
-  /** The decisions were refused in front of their callers, so they are not kept; the outcomes are tried again. */
+  /** The callers are refused; what they decided, and the outcomes, are tried again, before what has come since. */
   #failed(batch: Batch): void {
     this.#available = false;
     this.#refuse(batch, "failed");
-    const room = this.#limits.maxWaiting * OUTCOME_FIELDS - this.#gathering.outcomes.length;
-    const kept = batch.outcomes.slice(0, Math.max(0, room));
-    this.#lost += (batch.outcomes.length - kept.length) / OUTCOME_FIELDS;
-    this.#gathering.outcomes.unshift(...kept);
+    const { decisions, outcomes, waiters, flushes } = this.#gathering;
+    const room = Math.max(0, this.#outcomeRoom());
+    for (let place = room; place < batch.outcomes.length; place += OUTCOME_FIELDS) {
+      this.#lose(String(batch.outcomes[place + 1]));
+    }
+    this.#gathering = {
+      decisions: batch.decisions.concat(decisions),
+      outcomes: batch.outcomes.slice(0, room).concat(outcomes),
+      waiters: batch.waiters.concat(waiters),
+      flushes,
+    };
   }
 
   /** The store is late: everybody is refused, new ones at once, so that requests neither hang nor pile up. */
@@ -205,19 +233,54 @@ export class EvidenceQueue {
     this.#refuse(this.#gathering, "late");
   }
 
-  /** Tells everybody who waits for the batch, and forgets its decisions; what was sent already may still be written. */
-  #refuse(batch: Batch, reason: EvidenceUnavailableReason): void {
-    this.#refused += batch.waiters.length;
+  /** Tells everybody who waits for the batch; its decisions are kept. */
+  #refuse({ waiters, flushes }: Batch, reason: EvidenceUnavailableReason): void {
     const error = new EvidenceUnavailableError(reason);
-    for (const { reject } of batch.waiters.splice(0)) reject(error);
-    for (const { reject } of batch.flushes.splice(0)) reject(error);
-    batch.decisions.length = 0;
+    for (const [place, waiter] of waiters.entries()) {
+      if (waiter === null) continue;
+      this.#refused += 1;
+      waiter.reject(error);
+      waiters[place] = null;
+    }
+    for (const { reject } of flushes.splice(0)) reject(error);
+  }
+
+  /** Fields of outcomes that still may gather. */
+  #outcomeRoom(): number {
+    return 2 * this.#limits.maxWaiting * OUTCOME_FIELDS - this.#gathering.outcomes.length;
+  }
+
+  #drop(requestId: string): void {
+    if (this.#dropped.size < MOST_DROPPED) this.#dropped.add(requestId);
+  }
+
+  #lose(requestId: string): void {
+    this.#lost += 1;
+    if (this.#unended.length < MOST_UNENDED) this.#unended.push(requestId);
+  }
+
+  /** A decision without an end would be open for as long as the process lives, and nothing after it could be pruned. */
+  #endUnended(): void {
+    if (this.#unended.length === 0) return;
+    const at = Date.now();
+    const room = Math.max(0, Math.floor(this.#outcomeRoom() / OUTCOME_FIELDS));
+    for (const requestId of this.#unended.splice(0, room)) {
+      this.#gathering.outcomes.push(at, requestId, JSON.stringify(unknownOutcome(asWord(requestId), at)));
+    }
   }
 
   #scheduleNext(): void {
-    const { waiters, outcomes, flushes } = this.#gathering;
+    const { decisions, outcomes, flushes } = this.#gathering;
+    // Who closes asks once more by `flush`; after that the process must be able to end.
+    if (this.#closed && !this.#available && flushes.length === 0) return;
     if (flushes.length > 0) this.#schedule(0);
-    else if (waiters.length > 0) this.#schedule(this.#limits.spacing - (performance.now() - this.#startedAt));
-    else if (outcomes.length > 0) this.#schedule(this.#limits.outcomeDelay);
+    else if (isAwaited(this.#gathering)) {
+      this.#schedule(this.#limits.spacing - (performance.now() - this.#startedAt));
+    } else if (decisions.length + outcomes.length > 0) this.#schedule(this.#limits.outcomeDelay);
   }
+}
+
+/** Somebody waits for the batch: the newest decision is not late. */
+function isAwaited({ waiters }: Batch): boolean {
+  return (waiters.at(-1) ?? null) !== null;
 }

@@ -86,13 +86,15 @@ export interface EvidenceStore extends EvidenceLog {
    * Resolves when the record is on disk. Records that arrive together share one commit.
    *
    * @throws {EvidenceUnavailableError} when the record could not be made durable within the bounded wait, or too many
-   * records wait already. The caller must not let the answer leave; the next call may succeed.
+   * records wait already. The caller must not let the answer leave; the next call may succeed. The record may still be
+   * written, later: its outcome must be handed over in any case.
    * @throws {DuplicateDecisionError} when there is a decision with this request id.
    */
   decide(record: DecisionRecord): Promise<void>;
   /**
    * Written in the next batch; lost by a crash at most for the newest batch, whose outcomes then read `unknown`. An
-   * outcome whose decision is not on disk, or that has an outcome already, is counted in `health().lost` and not kept.
+   * outcome whose decision is not on disk, or that has an outcome already, is counted in `health().lost` and not kept;
+   * that of a decision that was refused at once is not kept and not counted.
    */
   settle(record: OutcomeRecord): void;
   /** Resolves when everything handed over so far is on disk. @throws {EvidenceUnavailableError} */

@@ -80,7 +80,7 @@ describe("a store that does not answer", () => {
     expect(upstream.calls.length).toBe(2);
     expect(await statusOf(router)).toMatchObject({
       degraded: ["evidence"],
-      evidence: { state: "unavailable", waiting: 0, refused: 3, lost: 0, head: GENESIS },
+      evidence: { state: "unavailable", waiting: 2, refused: 3, lost: 0, head: GENESIS },
     });
   });
 });
@@ -103,7 +103,7 @@ describe("a store that fails slowly", () => {
 });
 
 describe("a disk that is full", () => {
-  it("refuses what cannot be recorded, keeps outcomes, and serves again when there is room", async () => {
+  it("refuses what cannot be recorded, keeps the records, and serves again when there is room", async () => {
     const database = openDatabase(join(temporaryFolder(), "full.db"), 50);
     const engine = new StoreEngine(database, () => {});
     const failures = new Set<string>();
@@ -138,8 +138,8 @@ describe("a disk that is full", () => {
     expect(await statusOf(router)).toMatchObject({ degraded: [], evidence: { state: "ok", waiting: 0 } });
     const kept = database.prepare("SELECT kind, count(*) AS count FROM evidence_log GROUP BY kind").all();
     expect(kept).toEqual([
-      { kind: "decision", count: answered + 1 },
-      { kind: "outcome", count: answered + 1 },
+      { kind: "decision", count: answered + 3 },
+      { kind: "outcome", count: answered + 3 },
     ]);
     queue.close();
     database.close();
@@ -170,7 +170,8 @@ describe("a whole server whose database another process holds", () => {
         });
       const served = [await ask()];
       expect(served[0]?.status).toBe(200);
-      const other = new DatabaseSync(join(folder, "signalbox.db"));
+      await server.store.evidence.flush();
+      const other = new DatabaseSync(join(folder, "signalbox.db"), { timeout: 2_000 });
       held.push(other);
       other.exec("BEGIN IMMEDIATE");
       const startedAt = performance.now();

@@ -1,6 +1,19 @@
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { answerJson, startRouter, startUpstream, tableOver, until, type Router } from "../support/router.ts";
+import {
+  ANSWER,
+  answerJson,
+  delta,
+  hello,
+  post,
+  sse,
+  startRouter,
+  startSse,
+  startUpstream,
+  tableOver,
+  until,
+  type Router,
+} from "../support/router.ts";
 
 const sockets: Socket[] = [];
 afterEach(() => {
@@ -176,5 +189,67 @@ describe("answers that nobody reads", () => {
     expect(received).toBeLessThan(30_000_000);
     const whole = await (await fetch(`${router.url}/openapi.json`)).text();
     expect(whole).toHaveLength(30_000_002);
+  });
+
+  const text = "x".repeat(1_000_000);
+  const big = {
+    ...ANSWER,
+    choices: Array.from({ length: 16 }, (_, index) => ({
+      index,
+      message: { role: "assistant", content: text },
+      finish_reason: "stop",
+    })),
+  };
+  const limits = {
+    bodyBytes: 1_000_000,
+    answerBytes: 32_000_000,
+    requestTime: 10_000,
+    bodyTime: 500,
+    writeTime: 600,
+  };
+  const bodyOf = (stream: boolean): string => JSON.stringify({ ...hello, stream });
+
+  it.each([
+    ["whole", "the client resets", false],
+    ["streamed", "the client resets", true],
+    ["whole", "the write time has passed", false],
+  ])("%s: are under way until %s, and not completed", async (_, end, stream) => {
+    const upstream = await startUpstream((response) => {
+      if (!stream) return answerJson(response, big);
+      startSse(response);
+      response.write(sse(delta("x".repeat(12_000_000))));
+      response.end(`${sse(delta("", "stop"))}data: [DONE]\n\n`);
+    });
+    const router = await startRouter({ table: tableOver([upstream]), runtime: { limits } });
+    const socket = open(router.url);
+    socket.on("error", () => {});
+    const body = bodyOf(stream);
+    const startedAt = performance.now();
+    socket.once("data", () => socket.pause());
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\ncontent-type: application/json`;
+    socket.write(`${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    await until(() => router.decisions.length === 1 && socket.isPaused());
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    expect([router.outcomes.length, router.snapshots.users]).toEqual([0, 1]);
+    if (end === "the client resets") socket.resetAndDestroy();
+    await router.settled(1);
+    if (end !== "the client resets") expect(performance.now() - startedAt).toBeGreaterThan(590);
+    expect(router.outcomes).toMatchObject([{ terminal: "client_closed", status: 200 }]);
+    if (!stream) expect(router.outcomes).toMatchObject([{ inputTokens: 5, outputTokens: 6 }]);
+    expect(router.snapshots.users).toBe(0);
+  });
+
+  it("are completed once a slow client has read them", async () => {
+    const upstream = await startUpstream((response) => answerJson(response, big));
+    const router = await startRouter({
+      table: tableOver([upstream]),
+      runtime: { limits: { ...limits, writeTime: 5_000 } },
+    });
+    const response = await post(router, hello);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(router.outcomes).toEqual([]);
+    expect((await response.text()).length).toBeGreaterThan(16_000_000);
+    await router.settled(1);
+    expect(router.outcomes).toMatchObject([{ terminal: "completed", status: 200 }]);
   });
 });

@@ -8,6 +8,9 @@ import { decisionRecord, outcomeRecord } from "./records.ts";
 interface Write {
   readonly decisions: number;
   readonly outcomes: number;
+  readonly ids: readonly unknown[];
+  readonly outcomeIds: readonly unknown[];
+  readonly terminals: readonly unknown[];
   readonly startedAt: number;
   readonly succeed: (appended?: Partial<Appended>) => void;
   readonly fail: () => void;
@@ -25,6 +28,11 @@ function makeQueue(limits: Partial<EvidenceLimits> = {}): {
       writes.push({
         decisions: decisions.length / DECISION_FIELDS,
         outcomes: outcomes.length / OUTCOME_FIELDS,
+        ids: decisions.filter((_, place) => place % DECISION_FIELDS === 1),
+        outcomeIds: outcomes.filter((_, place) => place % OUTCOME_FIELDS === 1),
+        terminals: outcomes
+          .filter((_, place) => place % OUTCOME_FIELDS === 2)
+          .map((text) => (JSON.parse(String(text)) as { terminal: unknown }).terminal),
         startedAt: performance.now(),
         succeed: (appended = {}) => resolve({ duplicates: [], lost: 0, head: GENESIS, ...appended }),
         fail: () => reject(new Error("disk on fire")),
@@ -109,6 +117,17 @@ describe("a store that does not keep up", () => {
     expect(queue.health()).toMatchObject({ state: "ok", refused: 1 });
   });
 
+  it("says so before a decision that it could not take, so that nobody is sent anywhere", async () => {
+    const { queue, writes } = makeQueue({ maxWaiting: 1 });
+    const decided = queue.decide(decisionRecord("a"));
+    expect([queue.health().state, queue.refusing]).toEqual(["unavailable", true]);
+    (await nextWrite(writes, 1)).succeed();
+    await decided;
+    expect([queue.health().state, queue.refusing]).toEqual(["ok", false]);
+    queue.close();
+    expect(queue.health().state).toBe("unavailable");
+  });
+
   it("refuses everybody who waits once a commit is late, new ones at once, until it lands", async () => {
     const { queue, writes } = makeQueue({ maxWait: 200 });
     const flying = queue.decide(decisionRecord("a"));
@@ -117,38 +136,86 @@ describe("a store that does not keep up", () => {
     const results = await Promise.allSettled([flying, gathering]);
     expect(results).toMatchObject([{ reason: { reason: "late" } }, { reason: { reason: "late" } }]);
     await expect(queue.decide(decisionRecord("c"))).rejects.toMatchObject({ reason: "late" });
-    expect(queue.health()).toMatchObject({ state: "unavailable", waiting: 0, refused: 3 });
+    expect(queue.health()).toMatchObject({ state: "unavailable", waiting: 2, refused: 3 });
     write.succeed();
     await expect.poll(() => queue.health().state).toBe("ok");
     const later = queue.decide(decisionRecord("d"));
     const next = await nextWrite(writes, 2);
-    expect(next.decisions).toBe(1);
+    expect(next.ids).toEqual(["b", "d"]);
     next.succeed();
     await later;
+    expect(queue.health()).toMatchObject({ waiting: 0, refused: 3 });
   });
 
-  it("refuses the decisions of a failed batch and tries its outcomes again", async () => {
+  it("refuses the callers of a failed batch, and tries its decisions and outcomes again, in their order", async () => {
     const { queue, writes } = makeQueue();
     const decided = queue.decide(decisionRecord("a"));
     queue.settle(outcomeRecord("z"));
-    (await nextWrite(writes, 1)).fail();
+    const write = await nextWrite(writes, 1);
+    const second = queue.decide(decisionRecord("b"));
+    queue.settle(outcomeRecord("a"));
+    write.fail();
     await expect(decided).rejects.toMatchObject({ reason: "failed" });
     const next = await nextWrite(writes, 2);
-    expect([next.decisions, next.outcomes]).toEqual([0, 1]);
+    expect([next.ids, next.outcomeIds]).toEqual([
+      ["a", "b"],
+      ["z", "a"],
+    ]);
     next.succeed();
-    await queue.flush();
+    await second;
     expect(queue.health()).toEqual({ state: "ok", waiting: 0, refused: 1, lost: 0, head: GENESIS });
   });
 
-  it("keeps no more outcomes than it may, whatever fails, and counts the lost", async () => {
-    const { queue, writes } = makeQueue({ maxWaiting: 2 });
+  it("writes late decisions by itself, and takes one that was written already for written", async () => {
+    const { queue, writes } = makeQueue();
+    const decided = queue.decide(decisionRecord("a"));
+    (await nextWrite(writes, 1)).fail();
+    await expect(decided).rejects.toMatchObject({ reason: "failed" });
+    (await nextWrite(writes, 2)).fail();
+    (await nextWrite(writes, 3)).succeed({ duplicates: [0] });
+    await expect.poll(() => queue.health()).toMatchObject({ state: "ok", waiting: 0, refused: 1, lost: 0 });
+  });
+
+  it("does not call an outcome lost whose decision was not taken", async () => {
+    const { queue, writes } = makeQueue({ maxWaiting: 1 });
+    const decided = queue.decide(decisionRecord("a"));
+    await expect(queue.decide(decisionRecord("b"))).rejects.toMatchObject({ reason: "full" });
+    queue.settle(outcomeRecord("b"));
+    queue.settle(outcomeRecord("a"));
+    const write = await nextWrite(writes, 1);
+    expect(write.outcomeIds).toEqual(["a"]);
+    write.succeed();
+    await decided;
+    expect(queue.health()).toMatchObject({ refused: 1, lost: 0 });
+  });
+
+  it("has room for outcomes of written decisions beside those that wait, and ends later what it had no room for", async () => {
+    const { queue, writes } = makeQueue({ maxWaiting: 1 });
     for (const id of ["a", "b", "c"]) queue.settle(outcomeRecord(id));
     const write = await nextWrite(writes, 1);
     queue.settle(outcomeRecord("d"));
     write.fail();
     const next = await nextWrite(writes, 2);
-    expect([write.outcomes, next.outcomes, queue.health().lost]).toEqual([2, 2, 2]);
+    expect([write.outcomeIds, next.outcomeIds, queue.health().lost]).toEqual([["a", "b"], ["a", "d"], 2]);
     next.succeed();
+    const last = await nextWrite(writes, 3);
+    expect([last.outcomeIds, last.terminals]).toEqual([
+      ["c", "b"],
+      ["unknown", "unknown"],
+    ]);
+    last.succeed();
+    await queue.flush();
+  });
+
+  it("does not try for ever once it is closed", async () => {
+    const { queue, writes } = makeQueue();
+    queue.settle(outcomeRecord("a"));
+    queue.close();
+    const flushed = queue.flush();
+    (await nextWrite(writes, 1)).fail();
+    await expect(flushed).rejects.toMatchObject({ reason: "failed" });
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect(writes).toHaveLength(1);
   });
 });
 

@@ -1,5 +1,5 @@
 import type { RequestEdits } from "../../canon/decision.ts";
-import type { UpstreamFailure } from "../../canon/failure.ts";
+import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
 import { collectAnswer } from "../../canon/generate/answer.ts";
 import type { InferenceEvent } from "../../canon/generate/event.ts";
 import type { Loss } from "../../canon/generate/loss.ts";
@@ -145,3 +145,13 @@ const EVENT_STREAM = "text/event-stream";
 const NONE: readonly Loss[] = Object.freeze([]);
 const EMPTY = new Uint8Array(0);
 const encoder = new TextEncoder();
+
+/** The whole answer as the client gets it; one that cannot be read or printed (nested beyond the stack) is malformed. */
+export function judgedAnswer(passage: Passage, received: Uint8Array): WholeAnswer {
+  try {
+    return passage.answer(received);
+  } catch {
+    const ending = { failure: failureOf("malformed"), finish: null, usage: null, losses: [] };
+    return { ending, bytes: new Uint8Array(0) };
+  }
+}

@@ -98,9 +98,9 @@ export class Gathering {
   }
 
   /** Nobody waits any more: every call is given up and its socket closed. */
-  cancel(): void {
+  cancel(why: GivenUp): void {
     this.#cancelled = true;
-    this.#stop("client_closed");
+    this.#stop(why);
   }
 
   async #work(): Promise<void> {

@@ -13,7 +13,7 @@ import { refusedByStore } from "../recorder.ts";
 import { answerContext, targetOf } from "../translation.ts";
 import { admitToLimits } from "../limits/admission.ts";
 import { UnaryAdmissions } from "../limits/unary-admissions.ts";
-import { NodeAnswer } from "../node-answer.ts";
+import { NodeAnswer, untilDelivered } from "../node-answer.ts";
 import {
   idempotentCall,
   readIdempotencyKey,
@@ -119,17 +119,16 @@ class UnaryCarrier {
     this.#bounds = bounds;
     this.#idempotent = idempotent;
     this.#recorded = recorded;
-    this.#client = new NodeAnswer(call.response, call.common);
+    this.#client = new NodeAnswer(call.response, call.common, call.runtime.limits.writeTime);
   }
 
   async run(): Promise<ServiceError | null> {
     for (;;) {
       const share = this.#join();
       if ("code" in share) {
-        await this.#recorded;
-        return share;
+        return (await this.#recorded) ?? share;
       }
-      const waited = await waitFor(share, this.#client, this.#bounds.deadline);
+      const waited = await waitFor(share, this.#client, this.#bounds.deadline, this.#recorded);
       if (!this.#mayTryAlone(share, waited)) return this.#settle(share, waited);
     }
   }
@@ -149,17 +148,24 @@ class UnaryCarrier {
   async #settle(share: Share<UnaryWork>, { end, work }: Waited<UnaryWork>): Promise<ServiceError | null> {
     const { recorder, snapshot } = this.#call;
     const unrecorded = await this.#recorded;
-    if (unrecorded !== null) return unrecorded;
     const isGone = end === "gone" || this.#client.closed;
-    const terminal = isGone ? "client_closed" : end === "deadline" ? "failed" : terminalOf(work);
-    const answer = isGone || end === "deadline" ? null : (work?.answer ?? null);
+    const isWithheld = unrecorded !== null || end === "deadline";
+    const terminal = isGone ? "client_closed" : isWithheld ? "failed" : terminalOf(work);
+    const answer = isGone || isWithheld ? null : (work?.answer ?? null);
     // What the calls came to is told once, by whoever is still there to tell it.
     const claims = work !== null && share.claim();
     const outcome = outcomeOf(work, claims, terminal, this.#opened, answer === null ? null : performance.now());
-    recorder.relayed(outcome, answer?.bytes.length ?? 0, claims || share.joined === null ? null : share.joined);
-    if (isGone) return null;
-    if (end === "deadline") return outOfTime();
-    if (answer === null || work === null) return outcome.error;
+    const joined = claims || share.joined === null ? null : share.joined;
+    if (unrecorded !== null && !isGone) {
+      // What a provider has seen meanwhile stands in the evidence, which is written late.
+      recorder.relayed({ ...outcome, error: unrecorded }, 0, joined);
+      return unrecorded;
+    }
+    if (answer === null || work === null) {
+      recorder.relayed(outcome, 0, joined);
+      if (isGone) return null;
+      return end === "deadline" ? outOfTime() : outcome.error;
+    }
     const { answeredBy, calls } = work.gathered;
     const [first] = this.#opened.decision.plan;
     this.#client.start(200, [
@@ -170,6 +176,7 @@ class UnaryCarrier {
       ...recorder.answerHeaders(snapshot, this.#route.id, answeredBy ?? first, claims ? calls : 0),
     ]);
     this.#client.end(answer.bytes);
+    recorder.relayed(await untilDelivered(outcome, this.#client), this.#client.sent, joined);
     return null;
   }
 
@@ -196,7 +203,7 @@ class UnaryCarrier {
       const place = (gathered.answeredBy ?? decision.plan[0]).endpoint;
       return { gathered, answer: task.answer(gathered.ends, answerContext(this.#request, requestId, place)) };
     });
-    return { result, cancel: () => gathering.cancel() };
+    return { result, cancel: (why) => gathering.cancel(why) };
   }
 }
 

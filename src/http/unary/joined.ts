@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { RouteDecision } from "../../canon/decision.ts";
 import { canonicalJson, type JsonObject } from "../../canon/json.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { GivenUp } from "../../dispatch/unary/part-run.ts";
 import type { Bounds } from "../bounds.ts";
 
 /** What a caller's idempotency key stands for while its request runs: whose it is, what is asked, and what was decided. */
@@ -54,8 +55,8 @@ export type WorkBounds = Pick<Bounds, "deadline" | "maxAttempts">;
 /** Work that several requests may wait for. */
 export interface Work<Result> {
   readonly result: Promise<Result>;
-  /** Nobody waits any more. */
-  readonly cancel: () => void;
+  /** Nobody waits any more, because of what the last one said. */
+  readonly cancel: (why: GivenUp) => void;
 }
 
 /** One request's share in a piece of work. */
@@ -65,7 +66,7 @@ export interface Share<Result> {
   readonly joined: string | null;
   readonly bounds: WorkBounds;
   /** This request waits no more; true where it was the last, so that the work ends. Later calls do nothing. */
-  readonly leave: () => boolean;
+  readonly leave: (why?: GivenUp) => boolean;
   /** True for the first that asks: what the work cost stands in exactly one request's evidence. */
   readonly claim: () => boolean;
 }
@@ -159,14 +160,14 @@ export class RunningRequests<Result> {
   #share(running: Running<Result>, joined: string | null): Share<Result> {
     running.waiting += 1;
     let isIn = true;
-    const leave = (): boolean => {
+    const leave = (why: GivenUp = "client_closed"): boolean => {
       if (!isIn) return false;
       isIn = false;
       running.waiting -= 1;
       if (running.waiting > 0) return false;
       // Before it is cancelled: whoever comes now must not join work that is being given up.
       this.#forget(running);
-      running.work.cancel();
+      running.work.cancel(why);
       return true;
     };
     const claim = (): boolean => {

@@ -185,7 +185,7 @@ describe("gathering parts", () => {
     const ended = gathering.run();
     await new Promise(setImmediate);
     expect(ledger.running).toBe(4);
-    gathering.cancel();
+    gathering.cancel("client_closed");
     expect(await ended).toMatchObject({ ends: null, error: null, attempts: [{ failure: { kind: "client_closed" } }] });
     expect(ledger.running).toBe(0);
   });

@@ -56,7 +56,7 @@ export function openPostgresEvidence({ link, limits, lease, head, folder }: Post
   }, RENEWAL);
   const health = (): EvidenceHealth => {
     const { state, ...counts } = queue.health();
-    const ok = link.available && (state === "ok" || (!failedSinceRestored && !queue.late));
+    const ok = link.available && (state === "ok" || (!failedSinceRestored && !queue.refusing));
     return { ...counts, state: ok ? "ok" : "unavailable", head: writer.head };
   };
   return {
