@@ -2,6 +2,8 @@ import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/fail
 import type { FinishReason } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
+import type { WholeAnswer } from "../dialects/dialect.ts";
+import type { Passage } from "../dialects/translation/passage.ts";
 import type { CallOutcome } from "./places/places.ts";
 
 /** How one attempt ended. `firstByteAt` tells whether the client has seen anything of it. */
@@ -43,4 +45,16 @@ export function learnt({ failure, firstToken, usage }: AttemptResult, duration: 
   // A whole answer shows its tokens at once: its time is all that there is.
   const span = duration - (firstToken ?? 0);
   return { failure, firstToken, tokensPerSecond: tokens > 0 && span > 0 ? (tokens * 1000) / span : null };
+}
+
+export const EMPTY = new Uint8Array(0);
+
+/** The whole answer as the client gets it; one that cannot be read or printed (nested beyond the stack) is malformed. */
+export function judged(passage: Passage, received: Uint8Array): WholeAnswer {
+  try {
+    return passage.answer(received);
+  } catch {
+    const ending = { failure: failureOf("malformed"), finish: null, usage: null, losses: [] };
+    return { ending, bytes: EMPTY };
+  }
 }

@@ -57,6 +57,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#attemptEnds = now + request.timeouts.total;
   }
 
+  /** Something of the request may have reached the provider. */
+  get begun(): boolean {
+    return this.#controller !== null;
+  }
+
   start(connection: Connection): void {
     this.#watch();
     if (connection.authorize === undefined) this.#dispatch(connection, this.#request.headers);
@@ -208,4 +213,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
   }
+}
+
+/** A whole answer begins when it is finished: only its whole time says that it takes too long. */
+export function timeoutsFor(timeouts: Timeouts, isStream: boolean): Timeouts {
+  return isStream ? timeouts : { ...timeouts, firstByte: timeouts.total };
 }

@@ -3,14 +3,13 @@ import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
 import type { FinishReason } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
-import type { Timeouts } from "../canon/table.ts";
-import type { AnswerStream, Ending, WholeAnswer } from "../dialects/dialect.ts";
+import type { AnswerStream, Ending } from "../dialects/dialect.ts";
 import type { Passage } from "../dialects/translation/passage.ts";
-import type { AttemptResult } from "./attempt-result.ts";
+import { EMPTY, judged, type AttemptResult } from "./attempt-result.ts";
 import type { ClientAnswer } from "./client-answer.ts";
 import type { Connection } from "./connections.ts";
 import { decompressorFor, type Decompressor } from "./decompress.ts";
-import { Exchange, type ExchangeListener } from "./exchange.ts";
+import { Exchange, timeoutsFor, type ExchangeListener } from "./exchange.ts";
 import { failureError } from "./failure-error.ts";
 import { Outbox } from "./outbox.ts";
 import { toldFailure } from "./places/told-failure.ts";
@@ -33,6 +32,8 @@ export class RelayAttempt implements ExchangeListener {
   readonly #exchange: Exchange;
   readonly #result = Promise.withResolvers<AttemptResult>();
   #stream: AnswerStream | null = null;
+  /** What was counted of an answer in one piece. */
+  #whole: TokenUsage | null = null;
   /** Takes an encoding off that we did not ask for; `null` where there is none. */
   #decompressor: Decompressor | null = null;
   #status: number | null = null;
@@ -98,6 +99,16 @@ export class RelayAttempt implements ExchangeListener {
 
   resume(): void {
     this.#exchange.resume();
+  }
+
+  /** Something of the request may have reached the provider. */
+  get begun(): boolean {
+    return this.#exchange.begun;
+  }
+
+  /** What the provider has counted of its answer so far, whether or not anybody may see it. */
+  get counted(): TokenUsage | null {
+    return this.#whole ?? this.#stream?.usage ?? null;
   }
 
   headers(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
@@ -173,6 +184,7 @@ export class RelayAttempt implements ExchangeListener {
   async #endAnswer(received: Uint8Array): Promise<void> {
     const { ending, bytes } = judged(this.#passage, received);
     if (ending.failure !== null) return this.#finish(toldFailure(ending.failure), null, ending.usage);
+    this.#whole = ending.usage;
     try {
       await this.#job.durable;
     } catch {
@@ -279,22 +291,5 @@ export class RelayAttempt implements ExchangeListener {
       firstByteAt: this.#firstByteAt,
       firstToken,
     });
-  }
-}
-
-const EMPTY = new Uint8Array(0);
-
-/** A whole answer begins when it is finished: only its whole time says that it takes too long. */
-function timeoutsFor(timeouts: Timeouts, isStream: boolean): Timeouts {
-  return isStream ? timeouts : { ...timeouts, firstByte: timeouts.total };
-}
-
-/** The whole answer as the client gets it; one that cannot be read or printed (nested beyond the stack) is malformed. */
-function judged(passage: Passage, received: Uint8Array): WholeAnswer {
-  try {
-    return passage.answer(received);
-  } catch {
-    const ending = { failure: failureOf("malformed"), finish: null, usage: null, losses: [] };
-    return { ending, bytes: EMPTY };
   }
 }

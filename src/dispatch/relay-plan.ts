@@ -41,6 +41,8 @@ export interface RelayJob {
   readonly maxAnswerBytes: number;
   /** Resolves when the decision is on disk; nothing may be sent to the client before. */
   readonly durable: Promise<void>;
+  /** Told what calls there were, where {@link relayPlan} rejects with what `durable` rejects with. */
+  readonly unanswered?: (calls: UnansweredCalls) => void;
   /** Headers of an answer by this candidate at this attempt; names and values by turns. */
   readonly answerHeaders: (candidate: Candidate, attempt: number) => readonly string[];
 }
@@ -58,6 +60,9 @@ export interface AttemptReport {
   /** Calls that ended alike, where a request was sent in parts; one where absent. */
   readonly calls?: number;
 }
+
+/** What is known of calls whose answers nobody may see. */
+export type UnansweredCalls = Pick<RelayOutcome, "attempts" | "usage">;
 
 export interface RelayOutcome {
   readonly terminal: "completed" | "incomplete" | "failed" | "client_closed";
@@ -92,6 +97,8 @@ class PlanRun {
   readonly #stripped = new Set<string>();
   readonly #losses = new Set<Loss>();
   #current: RelayAttempt | null = null;
+  /** The newest call and what was counted of it; `null` where nothing of it was sent. */
+  #unseen: { readonly usage: TokenUsage | null } | null = null;
   #gone: boolean;
   /** Ends a wait in a queue; made where there is one. */
   #left: AbortController | null = null;
@@ -113,6 +120,15 @@ class PlanRun {
   }
 
   async run(): Promise<RelayOutcome> {
+    try {
+      return await this.#answer();
+    } catch (error) {
+      this.#job.unanswered?.({ attempts: this.#attempts, usage: this.#unseen?.usage ?? null });
+      throw error;
+    }
+  }
+
+  async #answer(): Promise<RelayOutcome> {
     const { plan, maxAttempts, deadline, random } = this.#job;
     const itinerary = new Itinerary(plan.length, maxAttempts, deadline);
     let step: Step | null = { place: 0, pause: 0 };
@@ -167,8 +183,21 @@ class PlanRun {
     const startedAt = performance.now();
     const connection = this.#job.connections.get(candidate.endpoint.provider);
     const leave = connection === undefined ? null : await this.#enter(candidate, connection, hasOther);
-    let result: AttemptResult;
+    // Where it throws, nothing is known of its end.
+    let result: AttemptResult = notTried("abandoned");
     let translated = false;
+    const report = (): void => {
+      const { failure, status } = result;
+      const duration = performance.now() - startedAt;
+      this.#attempts.push({
+        candidate,
+        simulated: connection?.simulated === true,
+        translated,
+        failure,
+        status,
+        duration,
+      });
+    };
     if (connection === undefined) {
       result = notTried("credentials_missing");
     } else if (this.#gone) {
@@ -185,14 +214,14 @@ class PlanRun {
         for (const loss of passage.losses) this.#losses.add(loss);
         result = await this.#attempt(candidate, connection, passage);
         for (const loss of result.losses) this.#losses.add(loss);
+      } catch (error) {
+        if (this.#unseen !== null) report();
+        throw error;
       } finally {
         leave();
       }
     }
-    const { failure, status } = result;
-    const duration = performance.now() - startedAt;
-    const simulated = connection?.simulated === true;
-    this.#attempts.push({ candidate, simulated, translated, failure, status, duration });
+    report();
     return result;
   }
 
@@ -215,6 +244,7 @@ class PlanRun {
       traceEnd = result;
       return result;
     } finally {
+      this.#unseen = attempt.begun ? { usage: attempt.counted } : null;
       this.#current = null;
       places.end(id, outcome, performance.now());
       trace?.end(traceEnd);

@@ -6,7 +6,7 @@ import type { InferenceRequest } from "../canon/request.ts";
 import type { RouteRow } from "../canon/table.ts";
 import type { Surface } from "../dialects/dialect.ts";
 import { openPassage } from "../dialects/translation/passage.ts";
-import { relayPlan } from "../dispatch/relay-plan.ts";
+import { relayPlan, type UnansweredCalls } from "../dispatch/relay-plan.ts";
 import { arrangedPlan } from "./arranged-plan.ts";
 import { admit } from "./authenticate.ts";
 import { readBounds, type Bounds } from "./bounds.ts";
@@ -159,6 +159,7 @@ async function relay(
   const client = new NodeAnswer(call.response, call.common);
   const { table } = snapshot.decider;
   recorder.dispatched();
+  let unanswered: UnansweredCalls | null = null;
   const outcome = await relayPlan(
     {
       request,
@@ -187,12 +188,17 @@ async function relay(
       durable: recorded.then((error) => {
         if (error !== null) throw new NotRecorded(error);
       }),
+      unanswered: (calls) => {
+        unanswered = calls;
+      },
       answerHeaders: (candidate, attempt) => recorder.answerHeaders(snapshot, route.id, candidate, attempt),
     },
     client,
   ).catch((error: unknown) => {
-    if (error instanceof NotRecorded) return error.answer;
-    throw error;
+    if (!(error instanceof NotRecorded)) throw error;
+    // Nobody saw an answer; what was asked of providers is charged for nevertheless.
+    if (unanswered !== null) admission.unanswered(unanswered);
+    return error.answer;
   });
   if ("code" in outcome) return outcome;
   admission.relayed(outcome, client.sent);

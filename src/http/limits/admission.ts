@@ -2,7 +2,7 @@ import type { RouteDecision } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
-import type { AttemptReport, RelayOutcome } from "../../dispatch/relay-plan.ts";
+import type { AttemptReport, RelayOutcome, UnansweredCalls } from "../../dispatch/relay-plan.ts";
 import { effectiveLimits } from "../../limits/effective.ts";
 import { estimateRequest, type Estimate } from "../../limits/estimate.ts";
 import type { LimitedSubject, Ledger, Reservation } from "../../limits/ledger.ts";
@@ -16,6 +16,8 @@ import { limitError } from "./limit-error.ts";
 export interface Admission {
   /** Settles what a relayed request came to. @param sent bytes of its answer. */
   readonly relayed: (outcome: RelayOutcome, sent: number) => void;
+  /** The same where no answer may be seen, since the decision could not be recorded: what is known of the calls that there were. */
+  readonly unanswered: (calls: UnansweredCalls) => void;
   /** The same for a request in parts. @param counted tokens; `null` where nobody counted. */
   readonly gathered: (attempts: readonly AttemptReport[], counted: number | null) => void;
   /** Nothing was sent to anybody. */
@@ -28,7 +30,13 @@ export interface Admission {
 const LONGEST_WAIT = 60_000;
 
 /** Of a request that nothing limits. */
-const UNLIMITED: Admission = { relayed: () => {}, gathered: () => {}, release: () => {}, end: () => {} };
+const UNLIMITED: Admission = {
+  relayed: () => {},
+  unanswered: () => {},
+  gathered: () => {},
+  release: () => {},
+  end: () => {},
+};
 
 /**
  * Takes what a request may use from the limits of its workspace and key, before anything is sent to a provider. At once where enough is at
@@ -97,6 +105,11 @@ class Reserved implements Admission {
     this.#settle(
       usedBy(this.#estimate, { whole, attempts: attempts.map(toEnded), usage, sent, streamed: this.#streamed }),
     );
+  }
+
+  unanswered({ attempts, usage }: UnansweredCalls): void {
+    const ended = { whole: false, attempts: attempts.map(toEnded), usage, sent: 0, streamed: this.#streamed };
+    this.#settle(usedBy(this.#estimate, ended));
   }
 
   gathered(attempts: readonly AttemptReport[], counted: number | null): void {
