@@ -50,7 +50,14 @@ interface Limited {
   readonly store: MemoryLimitStore;
 }
 
-async function limited(base: RoutingTable, limits: Partial<WorkspaceLimits>, key?: KeyLimits): Promise<Limited> {
+type Decide = () => Promise<void>;
+
+async function limited(
+  base: RoutingTable,
+  limits: Partial<WorkspaceLimits>,
+  key?: KeyLimits,
+  decide?: Decide,
+): Promise<Limited> {
   const store = new MemoryLimitStore();
   const ledger = new Ledger({ store, holder: "router", now: () => clock.at, maxWait: 200 });
   const caller = {
@@ -59,7 +66,11 @@ async function limited(base: RoutingTable, limits: Partial<WorkspaceLimits>, key
     ...(key === undefined ? {} : { limits: key }),
   };
   return {
-    router: await startRouter({ table: withLimits(base, limits), identity: caller, runtime: { ledger } }),
+    router: await startRouter({
+      table: withLimits(base, limits),
+      identity: caller,
+      runtime: { ledger, ...(decide === undefined ? {} : { evidence: { decide, settle: () => {} } }) },
+    }),
     store,
   };
 }
@@ -211,6 +222,36 @@ describe("tokens", () => {
     await until(() => store.used("workspace:w", "tokens") < 2_000);
     // At least 600 bytes in 4 each, and the input; what is held of a chunk of 1,000 may come on top.
     expect(store.used("workspace:w", "tokens")).toBeGreaterThan(150 + 60);
+  });
+});
+
+describe("a decision that cannot be recorded", () => {
+  it("costs what its provider counted, though nobody sees the answer", async () => {
+    const upstream = await answering();
+    const disk = Promise.withResolvers<void>();
+    const { router, store } = await limited(
+      tableOver([upstream]),
+      { tokensPerMinute: 1_000, requestsPerMinute: 1 },
+      undefined,
+      () => disk.promise,
+    );
+    const answer = post(router, { ...hello, max_tokens: 500 });
+    await until(() => upstream.calls.length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    disk.reject(new Error("disk full"));
+    expect((await answer).status).toBe(503);
+    // 11 tokens, and what is held of a chunk of a sixteenth.
+    await until(() => store.used("workspace:w", "tokens") <= 62 + 11);
+    expect((await post(router, small)).status).toBe(429);
+  });
+
+  it("costs nothing, not even the request, where nothing was sent", async () => {
+    const upstream = await answering();
+    const { router } = await limited(tableOver([upstream]), { requestsPerMinute: 1 }, undefined, () =>
+      Promise.reject(new Error("disk full")),
+    );
+    for (let count = 0; count < 3; count += 1) expect((await post(router, small)).status).toBe(503);
+    expect(upstream.calls).toHaveLength(0);
   });
 });
 
