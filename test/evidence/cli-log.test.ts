@@ -1,10 +1,12 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import fs, { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 
 import { evidence } from "../../src/cli/evidence/evidence.ts";
+import { ExportFile } from "../../src/cli/evidence/export-file.ts";
 import { asWord } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
@@ -222,6 +224,33 @@ describe("evidence export", { timeout: 30_000 }, () => {
     writeFileSync(exported(), text);
     execFileSync("sed", ["-i", "3d", exported()]);
     expect(check().stdout + check().stderr).toContain("row 3 does not verify");
+  });
+
+  it("has its name only when it is whole: a full disk leaves nothing, and says so", () => {
+    const file = new ExportFile(join(cwd, "whole.jsonl"));
+    file.write("one\n");
+    expect(existsSync(join(cwd, "whole.jsonl"))).toBe(false);
+    file.finish();
+    expect(readFileSync(join(cwd, "whole.jsonl"), "utf8")).toBe("one\n");
+    expect(readdirSync(cwd).filter((name) => name.includes("partial"))).toEqual([]);
+    expect(() => new ExportFile(join(cwd, "whole.jsonl"))).toThrow("exists already");
+
+    const write = vi.spyOn(fs, "writeSync");
+    onTestFinished(() => {
+      write.mockRestore();
+      syncBuiltinESMExports();
+    });
+    const full = new ExportFile(join(cwd, "full.jsonl"));
+    // The first call takes a part; then the disk is full.
+    write
+      .mockImplementationOnce(() => 2)
+      .mockImplementationOnce(() => {
+        throw Object.assign(new Error("no space left"), { code: "ENOSPC" });
+      });
+    syncBuiltinESMExports();
+    expect(() => full.write("two\n")).toThrow("cannot be written (ENOSPC)");
+    full.discard();
+    expect(readdirSync(cwd).filter((name) => name.startsWith("full"))).toEqual([]);
   });
 
   it("of a part verifies from where it begins", async () => {
