@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import fs, { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import fs, { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -42,7 +42,10 @@ async function fill(at = 1_795_000_000_000): Promise<void> {
 
 /** What somebody does who owns the file. */
 function tamper(...statements: readonly string[]): void {
-  const database = new DatabaseSync(join(cwd, ".signalbox", "signalbox.db"), { enableForeignKeyConstraints: false });
+  const database = new DatabaseSync(join(cwd, ".signalbox", "signalbox.db"), {
+    enableForeignKeyConstraints: false,
+    timeout: 5_000,
+  });
   const triggers = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();
   for (const { name } of triggers) database.exec(`DROP TRIGGER ${String(name)}`);
   for (const statement of statements) database.exec(statement);
@@ -121,6 +124,29 @@ describe("evidence verify", { timeout: 30_000 }, () => {
     );
     expect((await run("verify")).code).toBe(0);
     expect((await run("verify", "--expect-head", noted)).code).toBe(1);
+  });
+
+  it("changes nothing of the file, nor do tail and export, and needs no right to write", async () => {
+    await fill();
+    await store.close();
+    const path = join(cwd, ".signalbox", "signalbox.db");
+    for (const mode of [0o640, 0o444]) {
+      chmodSync(path, mode);
+      chmodSync(join(cwd, ".signalbox"), mode === 0o444 ? 0o555 : 0o755);
+      const before = [readFileSync(path), statSync(path).mtimeMs, statSync(path).mode];
+      for (const command of ["verify", "tail", "export"]) {
+        expect(await run(command), command).toMatchObject({ code: 0, stderr: "" });
+      }
+      expect([readFileSync(path), statSync(path).mtimeMs, statSync(path).mode]).toEqual(before);
+    }
+    chmodSync(join(cwd, ".signalbox"), 0o755);
+  });
+
+  it("does not bring a file of another version up to date", async () => {
+    await store.close();
+    tamper("DELETE FROM migrations WHERE version > 7");
+    const { code, stderr } = await run("verify");
+    expect([code, stderr]).toEqual([1, expect.stringContaining("schema version 7")]);
   });
 
   it("verifies what a prune left that was cut off between two steps, and the next one goes on", async () => {
