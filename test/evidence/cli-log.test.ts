@@ -1,10 +1,12 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import fs, { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 
 import { evidence } from "../../src/cli/evidence/evidence.ts";
+import { ExportFile } from "../../src/cli/evidence/export-file.ts";
 import { asWord } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
@@ -40,7 +42,10 @@ async function fill(at = 1_795_000_000_000): Promise<void> {
 
 /** What somebody does who owns the file. */
 function tamper(...statements: readonly string[]): void {
-  const database = new DatabaseSync(join(cwd, ".signalbox", "signalbox.db"), { enableForeignKeyConstraints: false });
+  const database = new DatabaseSync(join(cwd, ".signalbox", "signalbox.db"), {
+    enableForeignKeyConstraints: false,
+    timeout: 5_000,
+  });
   const triggers = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();
   for (const { name } of triggers) database.exec(`DROP TRIGGER ${String(name)}`);
   for (const statement of statements) database.exec(statement);
@@ -119,6 +124,29 @@ describe("evidence verify", { timeout: 30_000 }, () => {
     );
     expect((await run("verify")).code).toBe(0);
     expect((await run("verify", "--expect-head", noted)).code).toBe(1);
+  });
+
+  it("changes nothing of the file, nor do tail and export, and needs no right to write", async () => {
+    await fill();
+    await store.close();
+    const path = join(cwd, ".signalbox", "signalbox.db");
+    for (const mode of [0o640, 0o444]) {
+      chmodSync(path, mode);
+      chmodSync(join(cwd, ".signalbox"), mode === 0o444 ? 0o555 : 0o755);
+      const before = [readFileSync(path), statSync(path).mtimeMs, statSync(path).mode];
+      for (const command of ["verify", "tail", "export"]) {
+        expect(await run(command), command).toMatchObject({ code: 0, stderr: "" });
+      }
+      expect([readFileSync(path), statSync(path).mtimeMs, statSync(path).mode]).toEqual(before);
+    }
+    chmodSync(join(cwd, ".signalbox"), 0o755);
+  });
+
+  it("does not bring a file of another version up to date", async () => {
+    await store.close();
+    tamper("DELETE FROM migrations WHERE version > 7");
+    const { code, stderr } = await run("verify");
+    expect([code, stderr]).toEqual([1, expect.stringContaining("schema version 7")]);
   });
 
   it("verifies what a prune left that was cut off between two steps, and the next one goes on", async () => {
@@ -222,6 +250,33 @@ describe("evidence export", { timeout: 30_000 }, () => {
     writeFileSync(exported(), text);
     execFileSync("sed", ["-i", "3d", exported()]);
     expect(check().stdout + check().stderr).toContain("row 3 does not verify");
+  });
+
+  it("has its name only when it is whole: a full disk leaves nothing, and says so", () => {
+    const file = new ExportFile(join(cwd, "whole.jsonl"));
+    file.write("one\n");
+    expect(existsSync(join(cwd, "whole.jsonl"))).toBe(false);
+    file.finish();
+    expect(readFileSync(join(cwd, "whole.jsonl"), "utf8")).toBe("one\n");
+    expect(readdirSync(cwd).filter((name) => name.includes("partial"))).toEqual([]);
+    expect(() => new ExportFile(join(cwd, "whole.jsonl"))).toThrow("exists already");
+
+    const write = vi.spyOn(fs, "writeSync");
+    onTestFinished(() => {
+      write.mockRestore();
+      syncBuiltinESMExports();
+    });
+    const full = new ExportFile(join(cwd, "full.jsonl"));
+    // The first call takes a part; then the disk is full.
+    write
+      .mockImplementationOnce(() => 2)
+      .mockImplementationOnce(() => {
+        throw Object.assign(new Error("no space left"), { code: "ENOSPC" });
+      });
+    syncBuiltinESMExports();
+    expect(() => full.write("two\n")).toThrow("cannot be written (ENOSPC)");
+    full.discard();
+    expect(readdirSync(cwd).filter((name) => name.startsWith("full"))).toEqual([]);
   });
 
   it("of a part verifies from where it begins", async () => {

@@ -109,8 +109,9 @@ function withEvidence<Result>(
   values: Values,
   io: CommandIo,
   work: (evidence: EvidenceStore) => Promise<Result>,
+  use: false | "read" = "read",
 ): Promise<Result> {
-  return withStore(databasePath(values.database, io), false, (store) => work(store.evidence));
+  return withStore(databasePath(values.database, io), use, (store) => work(store.evidence));
 }
 
 async function runTail(values: Values, io: CommandIo): Promise<number> {
@@ -145,7 +146,7 @@ async function runExport(values: Values, io: CommandIo): Promise<number> {
 }
 
 async function runAnchor(values: Values, io: CommandIo): Promise<number> {
-  const anchor = await withEvidence(values, io, (store) => store.anchor(Date.now()));
+  const anchor = await withEvidence(values, io, (store) => store.anchor(Date.now()), false);
   if (anchor === null) io.stderr("signalbox evidence: the log is empty; there is nothing to remember yet\n");
   else io.stdout(`${formatLink(anchor)}\n`);
   return anchor === null ? EXIT.failed : EXIT.ok;
@@ -159,7 +160,7 @@ async function runPrune(values: Values, io: CommandIo): Promise<number> {
       `--yes: is missing; requests that ended before ${new Date(before).toISOString()} are deleted for good`,
     );
   }
-  const { anchor, rows } = await withEvidence(values, io, (store) => store.prune(before, now));
+  const { anchor, rows } = await withEvidence(values, io, (store) => store.prune(before, now), false);
   io.stdout(
     anchor === null
       ? "nothing to delete\n"

@@ -1,10 +1,9 @@
-import { closeSync, openSync, writeSync } from "node:fs";
-
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { GENESIS, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
 import type { EvidenceLog } from "../../store/evidence-log.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { formatHeader, formatRow } from "./export-line.ts";
+import { ExportFile } from "./export-file.ts";
+import { formatHeader, formatRow, type ExportHeader } from "./export-line.ts";
 import { startOf, walkLog } from "./walk-log.ts";
 
 export interface ExportOptions {
@@ -25,23 +24,37 @@ export interface ExportOptions {
 export async function exportLog(log: EvidenceLog, options: ExportOptions, io: CommandIo): Promise<void> {
   const from = await exportStart(log, options.after);
   const to = await exportEnd(log, options.until, from);
-  const sink = options.output === null ? { write: io.stdout, close: () => {} } : openSink(options.output);
-  try {
-    sink.write(`${formatHeader({ from, to, workspace: options.workspace })}\n`);
-    const selection = new Selection(options.workspace);
-    let previous = from;
-    for await (const row of walkLog(log, from.position)) {
-      if (row.position > to.position) break;
-      if (row.position !== previous.position + 1) throw interrupted(previous.position + 1);
-      // A line is a row only as long as no record has a second line; ours never have.
-      if (row.record.includes("\n")) throw interrupted(row.position);
-      if (selection.takes(row)) sink.write(`${formatRow({ ...row, previous: previous.hash })}\n`);
-      previous = row;
-    }
-    if (previous.position !== to.position) throw interrupted(previous.position + 1);
-  } finally {
-    sink.close();
+  if (options.output === null) {
+    await writeRows(log, { from, to, workspace: options.workspace }, io.stdout);
+    return;
   }
+  const file = new ExportFile(options.output);
+  try {
+    await writeRows(log, { from, to, workspace: options.workspace }, (text) => file.write(text));
+    file.finish();
+  } catch (error) {
+    file.discard();
+    throw error;
+  }
+}
+
+async function writeRows(
+  log: EvidenceLog,
+  { from, to, workspace }: ExportHeader,
+  write: (text: string) => void,
+): Promise<void> {
+  write(`${formatHeader({ from, to, workspace })}\n`);
+  const selection = new Selection(workspace);
+  let previous = from;
+  for await (const row of walkLog(log, from.position)) {
+    if (row.position > to.position) break;
+    if (row.position !== previous.position + 1) throw interrupted(previous.position + 1);
+    // A line is a row only as long as no record has a second line; ours never have.
+    if (row.record.includes("\n")) throw interrupted(row.position);
+    if (selection.takes(row)) write(`${formatRow({ ...row, previous: previous.hash })}\n`);
+    previous = row;
+  }
+  if (previous.position !== to.position) throw interrupted(previous.position + 1);
 }
 
 async function exportStart(log: EvidenceLog, after: number | null): Promise<ChainLink> {
@@ -93,15 +106,6 @@ function facts(position: number, record: string): JsonObject {
     // Said below, without the error: it quotes the text.
   }
   throw interrupted(position);
-}
-
-function openSink(path: string): { readonly write: (text: string) => void; readonly close: () => void } {
-  try {
-    const file = openSync(path, "wx", 0o600);
-    return { write: (text) => void writeSync(file, text), close: () => closeSync(file) };
-  } catch {
-    throw new CommandError("--output: the file exists already, or cannot be made; give the path of a new file");
-  }
 }
 
 function interrupted(position: number): CommandError {

@@ -49,14 +49,14 @@ export function openStore(database: string): Promise<Store> {
 /**
  * Runs `action` with the store open, and closes it.
  *
- * @param create whether a missing database is made; a command that only reads must not leave an empty one behind
+ * @param use whether a missing database is made (`true`), must be there (`false`), or is only read
  */
 export async function withStore<Result>(
   database: string,
-  create: boolean,
+  use: boolean | "read",
   action: (store: Store) => Promise<Result>,
 ): Promise<Result> {
-  const store = await openForCommand(database, create);
+  const store = await openForCommand(database, use);
   try {
     return await action(store);
   } finally {
@@ -64,10 +64,10 @@ export async function withStore<Result>(
   }
 }
 
-async function openForCommand(database: string, create: boolean): Promise<Store> {
-  if (isPostgresUrl(database)) return await openPostgresStore({ url: database, create });
-  if (!create && !existsSync(database)) {
+async function openForCommand(database: string, use: boolean | "read"): Promise<Store> {
+  if (isPostgresUrl(database)) return await openPostgresStore({ url: database, create: use === true });
+  if (use !== true && !existsSync(database)) {
     throw new CommandError(`there is no database at ${database}; give its path with --database`);
   }
-  return await openSqliteStore({ path: database, busyTimeout: BUSY_TIMEOUT });
+  return await openSqliteStore({ path: database, busyTimeout: BUSY_TIMEOUT, readOnly: use === "read" });
 }

@@ -1,9 +1,10 @@
 import { chmodSync, closeSync, existsSync, constants, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 
 import { MIGRATIONS } from "./migrations.ts";
-import { isBusy } from "./sqlite-failure.ts";
+import { isBusy, isCannotOpen } from "./sqlite-failure.ts";
 
 /** Written into the file's header, so that somebody else's SQLite file is refused instead of filled with our tables. */
 const APPLICATION_ID = 0x53_42_58_31;
@@ -34,6 +35,43 @@ export function openDatabase(path: string, busyTimeout: number): DatabaseSync {
     retryWhileBusy(() => database.exec("PRAGMA journal_mode = WAL"));
     database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
     retryWhileBusy(() => migrate(database));
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return database;
+}
+
+/**
+ * Opens a file for reading: not a byte of it changes, and rights to read are enough. Where SQLite cannot make the WAL's
+ * index beside the file and there is no WAL, the file is taken for one that nobody writes, such as a copy.
+ *
+ * @throws {UnusableDatabaseError} when the file belongs to another program, or is not of this version
+ */
+export function openToRead(path: string, busyTimeout: number): DatabaseSync {
+  try {
+    return openChecked(path, busyTimeout);
+  } catch (error) {
+    if (!isCannotOpen(error) || !existsSync(path) || existsSync(`${path}-wal`)) throw error;
+    const url = pathToFileURL(path);
+    url.searchParams.set("immutable", "1");
+    return openChecked(url, busyTimeout);
+  }
+}
+
+function openChecked(path: string | URL, busyTimeout: number): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: busyTimeout, readOnly: true });
+  try {
+    database.exec("PRAGMA trusted_schema = OFF");
+    retryWhileBusy(() => refuseForeignFile(database));
+    const newest = MIGRATIONS.at(-1)?.version ?? 0;
+    const tables = readInteger(database, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'");
+    const present = tables === 0 ? 0 : readInteger(database, "SELECT coalesce(max(version), 0) FROM migrations");
+    if (present !== newest) {
+      throw new UnusableDatabaseError(
+        `this database has schema version ${present}, and this program reads version ${newest} only; read it with the program that wrote it, or let "signalbox serve" bring it up to date`,
+      );
+    }
   } catch (error) {
     database.close();
     throw error;

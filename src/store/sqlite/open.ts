@@ -27,13 +27,15 @@ export interface SqliteStoreOptions {
    */
   readonly busyTimeout?: number;
   readonly evidence?: Partial<EvidenceLimits>;
+  /** Only reads evidence, keys and limits, and changes nothing of the file; whatever would write fails. Default false. */
+  readonly readOnly?: boolean;
 }
 
 /** @throws {StoreUnavailableError} when the database cannot be opened; the message names the fix */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const watchers = new KeyWatchers();
   const link = await WorkerLink.open({
-    start: { path: options.path, busyTimeout: options.busyTimeout ?? 500 },
+    start: { path: options.path, busyTimeout: options.busyTimeout ?? 500, readOnly: options.readOnly ?? false },
     restart: options.path !== IN_MEMORY,
     onKeysChanged: (records) => watchers.publish(records),
     onRestarted: () => {

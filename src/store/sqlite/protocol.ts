@@ -12,6 +12,8 @@ export interface WorkerStart {
   readonly path: string;
   /** Milliseconds. */
   readonly busyTimeout: number;
+  /** Nothing of the file changes; whatever would write fails. */
+  readonly readOnly?: boolean;
 }
 
 /** What the main thread asks of the worker. */

@@ -37,6 +37,12 @@ export function isBusy(error: unknown): boolean {
   return primaryCode(error) === BUSY;
 }
 
+/** Also for a WAL whose index cannot be made beside it. */
+export function isCannotOpen(error: unknown): boolean {
+  const code = primaryCode(error);
+  return code === 14 || code === 8;
+}
+
 /** Whether an INSERT met a row with the same primary key or the same unique column. */
 export function isUniqueViolation(error: unknown): boolean {
   const code = readMember(error, "errcode");

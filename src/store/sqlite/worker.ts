@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 
-import { openDatabase, UnusableDatabaseError } from "./database.ts";
+import { openDatabase, openToRead, UnusableDatabaseError } from "./database.ts";
 import { FileIdentity } from "./file-identity.ts";
 import type { FromWorker, ToWorker, WorkerStart } from "./protocol.ts";
 import { describeFailure } from "./sqlite-failure.ts";
@@ -14,9 +14,10 @@ if (port === null) throw new Error("this file is the store's worker thread; open
 
 const post = (message: FromWorker): void => port.postMessage(message);
 
-function start({ path, busyTimeout }: WorkerStart): StoreEngine | null {
+function start({ path, busyTimeout, readOnly }: WorkerStart): StoreEngine | null {
   try {
-    return new StoreEngine(openDatabase(path, busyTimeout), post, new FileIdentity(path));
+    const database = readOnly === true ? openToRead(path, busyTimeout) : openDatabase(path, busyTimeout);
+    return new StoreEngine(database, post, new FileIdentity(path));
   } catch (error) {
     post({
       type: "not_opened",
