@@ -18,6 +18,9 @@ export function observers(all: readonly (RequestObserver | null)[]): RequestObse
     ended: (operation, request) => {
       for (const one of present) one.ended(operation, request);
     },
+    unrouted: (status) => {
+      for (const one of present) one.unrouted?.(status);
+    },
   };
 }
 
@@ -29,4 +32,6 @@ export interface RequestObserver {
   began(operation: DecisionRecord["operation"]): void;
   /** Once for each `began`. @param request `null` where there is no record: nobody asked for a key. */
   ended(operation: DecisionRecord["operation"], request: EndedRequest | null): void;
+  /** One that never became a request of an endpoint: an unknown path or method, a malformed URL. No record says more of it. */
+  unrouted?(status: number): void;
 }

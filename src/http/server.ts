@@ -108,6 +108,7 @@ function isResponse(value: unknown): value is ServerResponse {
 
 /** Answers a request that never became a call of an endpoint. */
 function answerError(runtime: Runtime, incoming: IncomingMessage, response: ServerResponse, error: ServiceError): void {
+  runtime.observer?.unrouted?.(error.status);
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
   sendError(response, incoming.url ?? "/", error, requestId, commonHeaders(requestId, clientRequestId));

@@ -1,5 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { observers } from "../../src/evidence/observer.ts";
 import {
   ANSWER,
   answerJson,
@@ -155,6 +156,24 @@ describe("bodies that nobody reads", () => {
       await until(() => (text.match(/HTTP\/1\.1 401/g) ?? []).length === count);
     }
     expect(text).not.toMatch(/connection: close/i);
+  });
+});
+
+describe("what was no request of an endpoint", () => {
+  it("has no record, and is counted by its status; refused requests of an endpoint are not", async () => {
+    const told: number[] = [];
+    const observer = { began: () => {}, ended: () => {}, unrouted: (status: number) => void told.push(status) };
+    const router = await plainRouter({ runtime: { observer: observers([null, observer]) } });
+    for (const [method, path] of [
+      ["GET", "/v1/nothing"],
+      ["DELETE", "/v1/chat/completions"],
+      ["GET", "/v1/models/%zz"],
+    ] as const) {
+      await (await fetch(`${router.url}${path}`, { method })).text();
+    }
+    expect((await fetch(`${router.url}/v1/models`)).status).toBe(401);
+    expect(told).toEqual([404, 404, 400]);
+    expect(router.decisions).toHaveLength(1);
   });
 });
 

@@ -41,6 +41,11 @@ export class RequestMetrics implements RequestObserver {
     help: "Requests that were refused before a decision, by error code.",
     labels: ["operation", "code"],
   });
+  readonly #unrouted = new Counter({
+    name: "signalbox_unrouted",
+    help: "Answers to what was no request of an endpoint: an unknown path or method, a malformed URL. They leave no evidence.",
+    labels: ["status"],
+  });
   readonly #wouldDeny = new Counter({
     name: "signalbox_shadow_would_deny",
     help: "Times that a constraint of a shadow slot would have denied or narrowed; signalbox_decisions_total is the denominator.",
@@ -129,6 +134,7 @@ export class RequestMetrics implements RequestObserver {
     this.#decisions,
     this.#denials,
     this.#refusals,
+    this.#unrouted,
     this.#wouldDeny,
     this.#obligations,
     this.#attempts,
@@ -164,6 +170,10 @@ export class RequestMetrics implements RequestObserver {
     this.#countOutcome(decision, outcome);
     this.#countAttempts(decision.route ?? "", outcome.attempts);
     this.#countTokens(decision, outcome);
+  }
+
+  unrouted(status: number): void {
+    this.#unrouted.add(1, String(status));
   }
 
   #countDecision({

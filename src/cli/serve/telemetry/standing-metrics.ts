@@ -185,7 +185,7 @@ function evidenceMetrics({ evidence, runtime }: StandingSources): readonly Famil
       "counter",
       facts(
         "signalbox_evidence_refused",
-        "Decisions that could not be confirmed in time; their requests were refused.",
+        "Decisions that could not be confirmed in time; what waited for them was refused. Most are written late.",
       ),
       () => [[evidence.health().refused] as const],
     ),
