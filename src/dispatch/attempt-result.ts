@@ -15,6 +15,8 @@ export interface AttemptResult {
   readonly firstByteAt: number | null;
   /** Milliseconds from the request sent to the first output of a stream; `null` where there was none. */
   readonly firstToken: number | null;
+  /** It was ended before anything of the request had left: there was no attempt. */
+  readonly unsent?: true;
 }
 
 /** Of a place that was not asked. @param code see `UpstreamFailure`. */

@@ -130,6 +130,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#controller?.resume();
   }
 
+  /** Something of the request may have reached the provider. */
+  get begun(): boolean {
+    return this.#controller !== null;
+  }
+
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     // Given up while it waited for a free connection.

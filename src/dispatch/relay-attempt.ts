@@ -46,6 +46,7 @@ export class RelayAttempt implements ExchangeListener {
   #firstByteAt: number | null = null;
   /** The end of an answer that is whole and waits for the decision to be on disk. */
   #answered: Ending | null = null;
+  #unsent = false;
   #ended = false;
 
   constructor(
@@ -99,6 +100,7 @@ export class RelayAttempt implements ExchangeListener {
   /** The decision is not on disk in time: nothing may be sent. What the provider has answered by now is told nevertheless. */
   #abandon(): void {
     if (this.#ended) return;
+    this.#unsent = !this.#exchange.begun;
     this.#exchange.cancel();
     if (this.#answered === null) return this.#finish(failureOf("abandoned"), null, this.#stream?.usage ?? null);
     const { finish, usage, losses } = this.#answered;
@@ -285,6 +287,7 @@ export class RelayAttempt implements ExchangeListener {
       losses,
       firstByteAt: this.#firstByteAt,
       firstToken,
+      ...(this.#unsent ? { unsent: true } : {}),
     });
   }
 }

@@ -200,6 +200,7 @@ class PlanRun {
         leave();
       }
     }
+    if (result.unsent === true) return result;
     const { failure, status } = result;
     const duration = performance.now() - startedAt;
     const simulated = connection?.simulated === true;
