@@ -5,5 +5,6 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     // For a hang, not for a slow machine: a whole server starts in a second here and in ten where others compile beside it.
     testTimeout: 30_000,
+    hookTimeout: 30_000,
   },
 });
