@@ -1,6 +1,6 @@
 import { watchIssuers, type IssuerStore } from "../issuers.ts";
 import type { PostgresLink } from "./link.ts";
-import { readNumber, readText } from "./row.ts";
+import { readNumber, readText } from "../rows/row.ts";
 
 const PUBLISH =
   "INSERT INTO signalbox.issuers (kid, public_key, expires_at) VALUES ($1, $2, $3) ON CONFLICT (kid) DO NOTHING";

@@ -3,7 +3,7 @@ import type { LimitLease, LimitLeased, LimitStore, LimitUse } from "../limits.ts
 import { StatementFailure, TRY_AGAIN } from "./failure.ts";
 import type { PostgresLink } from "./link.ts";
 import type { Row } from "./pool.ts";
-import { readNumber, readText } from "./row.ts";
+import { readNumber, readText } from "../rows/row.ts";
 
 const LEASE = `
 SELECT counters_leased, slots_leased

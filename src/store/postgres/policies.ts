@@ -2,7 +2,7 @@ import { refuseRepeatedId } from "../observed-policies.ts";
 import type { PolicyState, PolicyStore } from "../port.ts";
 import type { PostgresLink } from "./link.ts";
 import type { Row } from "./pool.ts";
-import { readNumber, readText } from "./row.ts";
+import { readNumber, readText } from "../rows/row.ts";
 
 const OBSERVE = "SELECT id, digest, revision, mode FROM signalbox.observe_policies($1::text::jsonb)";
 

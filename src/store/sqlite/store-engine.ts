@@ -12,7 +12,7 @@ import { ProcessLease } from "./tables/process-lease.ts";
 import { packRows } from "./roll-up-pages.ts";
 import { RollUpTable } from "./tables/roll-up-table.ts";
 import type { FromWorker, StoreReply, StoreRequest } from "./protocol.ts";
-import { readNumber } from "./tables/row.ts";
+import { readNumber } from "../rows/row.ts";
 import { describeFailure, isRefusal } from "./sqlite-failure.ts";
 import { Transaction } from "./tables/transaction.ts";
 

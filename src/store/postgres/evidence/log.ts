@@ -3,7 +3,7 @@ import { refuseRange } from "../../evidence-range.ts";
 import { PruneScan, type ScannedRow } from "../../prune-scan.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
-import { readNumber, readNumberOrNull, readText, readTextOrNull } from "../row.ts";
+import { readNumber, readNumberOrNull, readText, readTextOrNull } from "../../rows/row.ts";
 
 /** Rows read at a time, so that no statement is long. */
 const PAGE = 2_000;

@@ -1,5 +1,5 @@
 import type { PostgresLink } from "../link.ts";
-import { readNumber } from "../row.ts";
+import { readNumber } from "../../rows/row.ts";
 
 const START =
   "INSERT INTO signalbox.evidence_processes (started_at, seen_at) VALUES (signalbox.now_ms(), signalbox.now_ms()) RETURNING id";

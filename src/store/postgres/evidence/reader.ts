@@ -3,7 +3,7 @@ import type { EvidenceEntry, EvidenceQuery } from "../../port.ts";
 import { readEntry } from "../../stored-evidence.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
-import { readNumber, readText, readTextOrNull } from "../row.ts";
+import { readNumber, readText, readTextOrNull } from "../../rows/row.ts";
 
 /** Entries read at a time, so that no statement is long. */
 const PAGE = 1_000;

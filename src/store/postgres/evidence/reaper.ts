@@ -2,7 +2,7 @@ import { asWord } from "../../../evidence/record.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
-import { readNumber, readText } from "../row.ts";
+import { readNumber, readText } from "../../rows/row.ts";
 import type { EvidenceWriter } from "./writer.ts";
 
 /** Decisions ended at a time. */

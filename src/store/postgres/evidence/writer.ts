@@ -5,7 +5,7 @@ import type { Appended } from "../../evidence-queue.ts";
 import { StatementFailure, TRY_AGAIN } from "../failure.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
-import { readNumber, readText } from "../row.ts";
+import { readNumber, readText } from "../../rows/row.ts";
 import { toBatch, type BatchItem } from "./batch.ts";
 import type { ProcessLease } from "./process-lease.ts";
 

@@ -5,7 +5,7 @@ import type { KeyFeed } from "./key-feed.ts";
 import { KEY_COLUMNS, readKey } from "./key-row.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
-import { readNumber } from "../row.ts";
+import { readNumber } from "../../rows/row.ts";
 
 const GET = `SELECT ${KEY_COLUMNS} FROM signalbox.keys WHERE id = $1`;
 const LIST = `SELECT ${KEY_COLUMNS} FROM signalbox.keys ORDER BY created_at DESC, id`;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
-import { readBytes, readNumber, readText, readTextOrNull } from "../row.ts";
+import { readBytes, readNumber, readText, readTextOrNull } from "../../rows/row.ts";
 import { countRows } from "./count-rows.ts";
 
 /** Rows counted at a time: some milliseconds of this thread. */

@@ -3,7 +3,7 @@ import type { SummaryStore } from "../../summary.ts";
 import { readLogHead } from "../evidence/log.ts";
 import type { PostgresLink } from "../link.ts";
 import { readPolicyStates } from "../policies.ts";
-import { readBytes, readNumber, readText } from "../row.ts";
+import { readBytes, readNumber, readText } from "../../rows/row.ts";
 import type { RollUpFolder } from "./fold.ts";
 
 /** Cells read at a time, so that no statement is long. */

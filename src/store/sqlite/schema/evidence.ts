@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import { chainHash, GENESIS, type ChainKind } from "../../../evidence/chain.ts";
-import { readNumber, readText, readTextOrNull } from "../tables/row.ts";
+import { readNumber, readText, readTextOrNull } from "../../rows/row.ts";
 
 /**
  * The log of decisions and outcomes. `evidence_open` lists the decisions without an outcome, so that neither the reaper

@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { Increments } from "../../../governance/increments.ts";
 import { decisionFacts, rollUpDecision, rollUpOutcome, type DecisionFacts } from "../../../governance/roll-up.ts";
 import { readDecision, readOutcome } from "../../stored-evidence.ts";
-import { readText } from "../tables/row.ts";
+import { readText } from "../../rows/row.ts";
 
 /**
  * `roll_up_increments` has one row for each batch of records, written with it; now and then its rows are added to the cells

@@ -5,7 +5,7 @@ import { DECISION_FIELDS, OUTCOME_FIELDS, type DecisionFields, type OutcomeField
 import type { EvidencePage, EvidenceRow } from "../protocol.ts";
 import type { LogWriter } from "./log-writer.ts";
 import { LEASE, type ProcessLease } from "./process-lease.ts";
-import { readNumber, readNumberOrNull, readText, readTextOrNull, type Row } from "./row.ts";
+import { readNumber, readNumberOrNull, readText, readTextOrNull, type Row } from "../../rows/row.ts";
 import type { Transaction } from "./transaction.ts";
 
 const SELECT = `

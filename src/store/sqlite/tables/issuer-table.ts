@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import type { IssuerRecord } from "../../issuers.ts";
-import { readNumber, readText } from "./row.ts";
+import { readNumber, readText } from "../../rows/row.ts";
 
 /** The statements over `issuers`; runs in the worker. Each is one row's, so each is a transaction of its own. */
 export class IssuerTable {

@@ -1,9 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import { isScope } from "../../../canon/scope.ts";
 import type { KeyPageQuery, KeyRecord, KeyUse } from "../../port.ts";
-import { parseExchange, parseLimits } from "../../stored-grants.ts";
-import { readNumber, readNumberOrNull, readText, readTextOrNull, readTexts, type Row } from "./row.ts";
+import { readKeyRecord } from "../../rows/key-row.ts";
+import { readNumber } from "../../rows/row.ts";
 import { isUniqueViolation } from "../sqlite-failure.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -70,16 +69,16 @@ export class KeyTable {
 
   get(id: string): KeyRecord | null {
     const row = this.#get.get(id);
-    return row === undefined ? null : readRecord(row);
+    return row === undefined ? null : readKeyRecord(row);
   }
 
   list(workspace: string | null): readonly KeyRecord[] {
-    return (workspace === null ? this.#listAll.all() : this.#listWorkspace.all(workspace)).map(readRecord);
+    return (workspace === null ? this.#listAll.all() : this.#listWorkspace.all(workspace)).map(readKeyRecord);
   }
 
   page({ workspace, after, limit }: KeyPageQuery): readonly KeyRecord[] {
     const { createdAt, id } = after ?? { createdAt: Number.MAX_SAFE_INTEGER, id: "" };
-    return this.#page.all(workspace, createdAt, createdAt, id, limit).map(readRecord);
+    return this.#page.all(workspace, createdAt, createdAt, id, limit).map(readKeyRecord);
   }
 
   countActive(workspace: string, now: number, most: number): number {
@@ -121,7 +120,7 @@ export class KeyTable {
     const rows = this.#changedSince.all(version);
     const last = rows.at(-1);
     return {
-      records: rows.map(readRecord),
+      records: rows.map(readKeyRecord),
       version: last === undefined ? version : readNumber(last, "version"),
     };
   }
@@ -148,28 +147,4 @@ export class KeyTable {
       record.lineage,
     );
   }
-}
-
-function readRecord(row: Row): KeyRecord {
-  return {
-    id: readText(row, "id"),
-    digest: readText(row, "digest"),
-    workspace: readText(row, "workspace"),
-    // A scope that this version does not know grants nothing.
-    scopes: readTexts(row, "scopes").filter(isScope),
-    owner: readText(row, "owner"),
-    environment: readText(row, "environment"),
-    workload: readText(row, "workload"),
-    labels: readTexts(row, "labels"),
-    expiresAt: readNumber(row, "expires_at"),
-    createdAt: readNumber(row, "created_at"),
-    createdBy: readText(row, "created_by"),
-    lastUsedAt: readNumberOrNull(row, "last_used_at"),
-    rotatedFrom: readTextOrNull(row, "rotated_from"),
-    lineage: readTextOrNull(row, "lineage"),
-    status: readText(row, "status") === "active" ? "active" : "revoked",
-    revokedAt: readNumberOrNull(row, "revoked_at"),
-    exchange: parseExchange(readTextOrNull(row, "exchange")),
-    limits: parseLimits(readTextOrNull(row, "limits")),
-  };
 }

@@ -12,7 +12,7 @@ import {
   type SlotLease,
   type SlotsLeased,
 } from "../../limits.ts";
-import { readNumber, readText, type Row } from "./row.ts";
+import { readNumber, readText, type Row } from "../../rows/row.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The statements over `limit_counters` and `limit_slots`; runs in the worker. */

@@ -7,7 +7,7 @@ import { unknownOutcome } from "../../stored-evidence.ts";
 import type { ScannedRow } from "../../prune-scan.ts";
 import type { LogWriter } from "./log-writer.ts";
 import { LEASE } from "./process-lease.ts";
-import { readNumber, readNumberOrNull, readText, readTextOrNull, type Row } from "./row.ts";
+import { readNumber, readNumberOrNull, readText, readTextOrNull, type Row } from "../../rows/row.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The log as its auditors and its retention see it; runs in the worker. */

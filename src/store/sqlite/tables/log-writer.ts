@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { chainHash, GENESIS, type ChainKind, type ChainLink } from "../../../evidence/chain.ts";
 import type { RollUpTable } from "./roll-up-table.ts";
-import { readNumber, readText, readTextOrNull } from "./row.ts";
+import { readNumber, readText, readTextOrNull } from "../../rows/row.ts";
 
 export interface NewDecision {
   /** Whole milliseconds since the epoch. */

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import type { ObservedPolicy, PolicyState } from "../../port.ts";
-import { readNumber, readText } from "./row.ts";
+import { readNumber, readText } from "../../rows/row.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The statements over `policies` and `policy_revisions`; runs in the worker. */

@@ -6,7 +6,7 @@ import type { RowFields } from "../roll-up-pages.ts";
 import { OpenDecisions } from "../open-decisions.ts";
 import { readDecision, readOutcome } from "../../stored-evidence.ts";
 import type { RollUpPage } from "../protocol.ts";
-import { readNumber, readText, type Row } from "./row.ts";
+import { readNumber, readText, type Row } from "../../rows/row.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** How often what was added goes into the cells, milliseconds. */

@@ -1,7 +1,5 @@
-import type { SQLOutputValue } from "node:sqlite";
-
-/** A row as `node:sqlite` gives it. The readers below refuse a column of another type instead of passing it on. */
-export type Row = Readonly<Record<string, SQLOutputValue>>;
+/** A row as a driver gives it. The readers below refuse a column of another type instead of passing it on. */
+export type Row = Readonly<Record<string, unknown>>;
 
 export function readText(row: Row, column: string): string {
   const value = row[column];
@@ -23,9 +21,16 @@ export function readNumberOrNull(row: Row, column: string): number | null {
   return row[column] === null ? null : readNumber(row, column);
 }
 
-/** A column that holds a JSON array of strings. */
+/** A column that holds a list of strings, or its JSON text. */
 export function readTexts(row: Row, column: string): readonly string[] {
-  const value: unknown = JSON.parse(readText(row, column));
+  const stored = row[column];
+  const value: unknown = typeof stored === "string" ? JSON.parse(stored) : stored;
   if (!Array.isArray(value)) throw new TypeError(`column ${column} holds no list`);
   return value.filter((item) => typeof item === "string");
+}
+
+export function readBytes(row: Row, column: string): Uint8Array {
+  const value = row[column];
+  if (!(value instanceof Uint8Array)) throw new TypeError(`column ${column} holds no bytes`);
+  return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
 }
