@@ -95,7 +95,7 @@ function appends(): void {
           if (workspace === undefined) throw new Error("bench: no workspace");
           const { decision, outcome } = request((id += 1), FROM * HOUR, workspace, random);
           decisions.push(decision.at, decision.requestId, workspace, JSON.stringify(decision));
-          outcomes.push(outcome.at, outcome.requestId, JSON.stringify(outcome));
+          outcomes.push(Math.trunc(outcome.at), outcome.requestId, JSON.stringify(outcome));
         }
         const began = performance.now();
         const cpu = process.cpuUsage();
