@@ -42,3 +42,16 @@ export interface UpstreamFailure {
 export function failureOf(kind: FailureKind): UpstreamFailure {
   return { kind, status: null, retryAfter: null, code: null };
 }
+
+const NOT_REACHED: ReadonlySet<FailureKind> = new Set([
+  "connect",
+  "tls",
+  "timeout_connect",
+  "credentials_missing",
+  "saturated",
+]);
+
+/** Whether something of the request may have reached the provider: then it may be charged for. */
+export function hasReachedProvider(kind: FailureKind): boolean {
+  return !NOT_REACHED.has(kind);
+}

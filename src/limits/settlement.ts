@@ -1,4 +1,4 @@
-import type { FailureKind } from "../canon/failure.ts";
+import { hasReachedProvider, type FailureKind } from "../canon/failure.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { EndpointRow } from "../canon/table.ts";
 import { costOf, type Estimate } from "./estimate.ts";
@@ -26,15 +26,6 @@ export interface EndedRequest {
   /** Bytes of the answer that were sent to the client. */
   readonly sent: number;
 }
-
-/** Failures with which nothing of the request has reached a provider. */
-const NOT_REACHED: ReadonlySet<FailureKind> = new Set([
-  "connect",
-  "tls",
-  "timeout_connect",
-  "credentials_missing",
-  "saturated",
-]);
 
 /** Failures that the provider has told itself, whatever the status: it makes no answer. */
 const TOLD: ReadonlySet<FailureKind> = new Set([
@@ -64,7 +55,7 @@ const BYTES_PER_TOKEN = 4;
  * All input counts at the price of input, whether it came from a cache or not, and reasoning is output: the table has no other prices.
  */
 export function usedBy(estimate: Estimate, ended: EndedRequest): Amounts | null {
-  const reached = ended.attempts.filter(({ failure }) => failure === null || !NOT_REACHED.has(failure));
+  const reached = ended.attempts.filter(({ failure }) => failure === null || hasReachedProvider(failure));
   if (reached.length === 0) return null;
   if (estimate.requestsOnly) return estimate.amounts;
   const input = believed(ended.usage?.input ?? null, estimate) ?? estimate.input;
@@ -111,7 +102,7 @@ export function usedByParts(
   attempts: readonly EndedAttempt[],
   counted: number | null,
 ): Amounts | null {
-  const reached = attempts.filter(({ failure }) => failure === null || !NOT_REACHED.has(failure));
+  const reached = attempts.filter(({ failure }) => failure === null || hasReachedProvider(failure));
   if (reached.length === 0) return null;
   const costly = reached.filter(({ failure, status }) => failure === null || status === null || status < 400);
   const answered = costly.some(({ failure }) => failure === null);

@@ -2,7 +2,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
 
+import { summarise } from "../../src/governance/summarise.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { groupingOf } from "../governance/agreement.ts";
 import { fault } from "./conformance-log.ts";
 import { decisionRecord, outcomeRecord } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -29,6 +31,12 @@ it("ends in the chain what a dead process left, by any process that writes evide
   const entries = await reader.evidence.read({ after: 0, limit: 10 });
   expect(entries.map(({ outcome }) => outcome?.terminal ?? null)).toEqual(["unknown", "unknown", "unknown", null]);
   expect(await fault(reader)).toBeNull();
+
+  // What was reaped has ended in the summary too: or its requests would run for ever.
+  const { workspace } = decisionRecord("any");
+  const query = { workspace, from: 0, until: 1_000_000 };
+  const { totals } = await summarise((facet) => reader.summary.read({ facet, ...query }), groupingOf([]));
+  expect(totals).toMatchObject({ requests: 4, running: 1 });
 
   // A process that was only believed dead comes too late; its word is counted as lost.
   const database = new DatabaseSync(path);

@@ -1,16 +1,7 @@
-import type { FailureKind } from "../../canon/failure.ts";
+import { hasReachedProvider } from "../../canon/failure.ts";
 import { MODEL_OPERATION_OF, type Operation } from "../../canon/operation.ts";
 import type { OutcomeRecord } from "../../evidence/record.ts";
 import type { RequestSizes } from "../../http/runtime.ts";
-
-/** Failures with which nothing of the request has reached a provider. */
-const NOT_REACHED: ReadonlySet<FailureKind> = new Set([
-  "connect",
-  "tls",
-  "timeout_connect",
-  "credentials_missing",
-  "saturated",
-]);
 
 const BYTES_PER_TOKEN = 4;
 
@@ -24,7 +15,7 @@ export function spentTokens(operation: Operation, outcome: OutcomeRecord, sizes:
   const read = Math.ceil(sizes.request / BYTES_PER_TOKEN);
   // It was on its way to a provider, and left before anybody saw how far it came.
   if (outcome.attempts.length === 0) return Math.max(1, read);
-  const reached = outcome.attempts.filter(({ failure }) => failure === null || !NOT_REACHED.has(failure));
+  const reached = outcome.attempts.filter(({ failure }) => failure === null || hasReachedProvider(failure));
   if (reached.length === 0) return 0;
   const costly = reached.filter(({ failure, status }) => failure === null || status === null || status < 400);
   if (costly.length === 0) return 1;
