@@ -1,0 +1,106 @@
+import type { Capability } from "../canon/capability.ts";
+import type { Feature } from "../canon/generate/feature.ts";
+import type { Operation } from "../canon/operation.ts";
+import type { PolicyTime } from "../canon/policy.ts";
+import type { ProviderPreferences } from "../canon/preferences.ts";
+import type { ReasoningEffort, TokenBucket } from "../canon/request.ts";
+
+/** One request as far as any decision may look at it: what stands for a class, and what a reader can try again. Plain JSON. */
+export interface RequestPoint {
+  readonly workspace: string;
+  /** The route's name as a caller would write it; empty for moderations that leave it to the workspace. */
+  readonly model: string;
+  readonly operation: Operation;
+  readonly key: { readonly environment: string; readonly workload: string; readonly labels: readonly string[] };
+  /** Sorted, each once. */
+  readonly needs: readonly Capability[];
+  /** Sorted, each once. */
+  readonly features: readonly Feature[];
+  readonly signatureFamilies: readonly string[];
+  readonly stream: boolean;
+  readonly context: TokenBucket;
+  readonly maxOutput: TokenBucket;
+  readonly reasoningEffort: ReasoningEffort;
+  readonly dimensions: number | null;
+  readonly preferences: ProviderPreferences | null;
+  readonly time: PolicyTime;
+}
+
+/** Where a request may go, with everything that makes it another place for a reviewer. */
+export interface Place {
+  readonly endpoint: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly region: string;
+  /** Candidates of one tier are equals. */
+  readonly tier: number;
+}
+
+export interface OutcomeDenial {
+  /** Policy id, `approvals` or `preferences`. */
+  readonly policy: string;
+  readonly constraint: string;
+  readonly reason: string;
+}
+
+/** What becomes of a request on one side. */
+export interface Outcome {
+  /** In the order of trying; empty for a denial. */
+  readonly plan: readonly Place[];
+  /** `null`: all of the plan. */
+  readonly maxPlaces: number | null;
+  readonly denial: OutcomeDenial | null;
+  /** The most output tokens and members to take out; `null` for a denial. */
+  readonly edits: { readonly maxOutputTokens: number | null; readonly stripFields: readonly string[] } | null;
+  /** Whether a constraint that acts here could not be evaluated. */
+  readonly indeterminate: boolean;
+}
+
+export const CHANGE_WORDS = [
+  "newly_denied",
+  "newly_allowed",
+  "primary_changed",
+  "fallbacks_widened",
+  "fallbacks_narrowed",
+  "fallbacks_reordered",
+  "destination_changed",
+  "edits_changed",
+  "reason_changed",
+  "indeterminate_new",
+] as const;
+/**
+ * What a change does to a request (policy.md §5). `destination_changed`: an endpoint of the same id now stands for something else (another
+ * provider, region, address, model or contract); `edits_changed`: obligations take out or limit something else.
+ */
+export type ChangeWord = (typeof CHANGE_WORDS)[number];
+
+/** Which slots act: as the files say, or as if candidates were promoted. */
+export const STANDPOINTS = ["declared", "promoted"] as const;
+export type Standpoint = (typeof STANDPOINTS)[number];
+
+export interface OutcomePair {
+  readonly base: Outcome;
+  readonly head: Outcome;
+  /** In the order of {@link CHANGE_WORDS}; empty where nothing changes. */
+  readonly words: readonly ChangeWord[];
+}
+
+/** One class of requests, decided on both sides. */
+export interface ClassComparison {
+  /** Stands for every request of the class. */
+  readonly point: RequestPoint;
+  /** The workspaces and routes that the class holds for; nothing tells them apart. The point is one of them. */
+  readonly members: readonly { readonly workspace: string; readonly model: string }[];
+  /** How many request shapes the class stands for, all members together. */
+  readonly shapes: bigint;
+  readonly declared: OutcomePair;
+  readonly promoted: OutcomePair;
+}
+
+/** What somebody besides the policies wants told apart; no class then holds two requests that differ in it. */
+export interface Distinctions {
+  /** Ids, capabilities, features, labels and other words that must not be taken for others. */
+  readonly words: readonly string[];
+  /** Paths of `PolicyInput`, such as `input.key.environment`, that are read. */
+  readonly reads: readonly string[];
+}

@@ -1,0 +1,209 @@
+import type { Diagnostic } from "../../canon/diagnostic.ts";
+import type { ChangeWord, OutcomeDenial, RequestPoint } from "../point.ts";
+
+/**
+ * What `signalbox simulate --format json` prints: versioned, its members in a fixed order, the same bytes for the same two trees whatever the number of
+ * workers, so that an approver can sign its SHA-256. Every other format is made from this value alone.
+ */
+export interface SimulationReport {
+  readonly format: "signalbox.simulation.v1";
+  readonly base: SideReport;
+  readonly head: SideReport;
+  /** `false`: not every class was decided; `cut` says what was left out. */
+  readonly complete: boolean;
+  readonly cut: readonly DimensionCut[];
+  readonly space: SpaceReport;
+  /** As the files say. */
+  readonly declared: ComparisonReport;
+  /** As if the candidates named in `promoted_policies` were promoted in head (all of both sides, unless asked otherwise). */
+  readonly promoted: ComparisonReport;
+  readonly promoted_policies: readonly string[];
+  readonly findings: readonly LivenessFinding[];
+  /** Settings that differ and decide nothing about where requests go, such as limits and timeouts: `workspaces.acme.limits`. Sorted. */
+  readonly other_changes: readonly string[];
+  /** `null` where no evidence was given. */
+  readonly evidence: EvidenceReport | null;
+  /** `null` where there is no assertions file. */
+  readonly assertions: AssertionsReport | null;
+}
+
+export interface SideReport {
+  /** The ref or folder, as it was asked for. */
+  readonly name: string;
+  /** Commit id; `null` for a folder. */
+  readonly commit: string | null;
+  readonly table_revision: string;
+  readonly policies: readonly {
+    readonly id: string;
+    readonly digest: string;
+    readonly slot: "enforced" | "candidate";
+  }[];
+  /** Warnings of the compiler; a side with errors gives no report. */
+  readonly warnings: readonly Diagnostic[];
+}
+
+export interface DimensionCut {
+  readonly dimension: string;
+  /** Values that were told apart, and those of them that were decided. */
+  readonly values: number;
+  readonly kept: number;
+}
+
+export interface SpaceReport {
+  readonly classes: number;
+  /** Decimal digits: it may be larger than a number holds. */
+  readonly shapes: string;
+  readonly dimensions: readonly DimensionReport[];
+}
+
+export interface DimensionReport {
+  readonly name: string;
+  /** How many values the dimension has, and into how many they collapse at most. */
+  readonly values: number;
+  readonly told_apart: number;
+  /** Policies (`policy:<id>`), the table (`table`) and assertions (`assertions`) that look at it. */
+  readonly read_by: readonly string[];
+  /** Why values that look alike are told apart, such as `policy eu-residency calls startswith`; `null` where they are not. */
+  readonly reason: string | null;
+}
+
+export interface ComparisonReport {
+  /** Of every class: what head allows against what base allows. */
+  readonly access: "equivalent" | "more_permissive" | "less_permissive" | "incomparable";
+  readonly changed_classes: number;
+  readonly changed_shapes: string;
+  /** How many classes and shapes each word holds for; words without any are left out. */
+  readonly words: readonly { readonly word: ChangeWord; readonly classes: number; readonly shapes: string }[];
+  /** Largest change first: denials, then new places, then the rest; the same order for the same trees. */
+  readonly groups: readonly ChangeGroup[];
+  /** Reachable in head and not in base. */
+  readonly new_data_paths: readonly DataPath[];
+  /** Reachable in base and not in head. */
+  readonly lost_data_paths: readonly DataPath[];
+}
+
+/** Classes that change in the same way on the same routes. */
+export interface ChangeGroup {
+  /** Twelve hexadecimal digits; the same while the change stays the same. */
+  readonly id: string;
+  readonly words: readonly ChangeWord[];
+  readonly routes: readonly string[];
+  readonly workspaces: readonly string[];
+  readonly operations: readonly string[];
+  /** What else the requests have in common, where not every value of a dimension is concerned: `needs: tools`. */
+  readonly conditions: readonly { readonly dimension: string; readonly values: readonly string[] }[];
+  readonly classes: number;
+  readonly shapes: string;
+  readonly base: ResultReport;
+  readonly head: ResultReport;
+  readonly witness: RequestPoint;
+  /** The command line that explains the witness on head, without the program's name. */
+  readonly explain: readonly string[];
+  /** Where a reader should look in head's files (base's where the row is gone); `null` where nobody knows. */
+  readonly place: SourcePlace | null;
+  /** Requests of the evidence in these classes; `null` without evidence. */
+  readonly seen: number | null;
+}
+
+export interface SourcePlace {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface ResultReport {
+  readonly outcome: "route" | "deny";
+  readonly plan: readonly PlaceReport[];
+  readonly denial: OutcomeDenial | null;
+  readonly edits: { readonly max_output_tokens: number | null; readonly strip_fields: readonly string[] } | null;
+}
+
+export interface PlaceReport {
+  readonly endpoint: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly region: string;
+}
+
+export interface DataPath {
+  readonly workspace: string;
+  readonly operation: string;
+  readonly provider: string;
+  readonly region: string;
+  readonly routes: readonly string[];
+  readonly witness: RequestPoint;
+  readonly explain: readonly string[];
+  readonly seen: number | null;
+}
+
+/** Something of head that no request ever meets. */
+export interface LivenessFinding {
+  readonly kind:
+    | "policy_without_effect"
+    | "constraint_never_fails"
+    | "constraint_never_passes"
+    | "reason_never_given"
+    | "route_never_chosen"
+    | "endpoint_never_chosen"
+    | "fallback_never_used";
+  /** `eu-residency`, `eu-residency/processed_in_eu`, `chat-large`, `chat-large → gpt-5-us`. */
+  readonly subject: string;
+  /** Whether it was so in base already. */
+  readonly in_base: boolean;
+  readonly place: SourcePlace | null;
+}
+
+export interface EvidenceReport {
+  /** Decisions of inference that were read. */
+  readonly decisions: number;
+  /** RFC 3339, of the first and the last decision; `null` without any. */
+  readonly from: string | null;
+  readonly to: string | null;
+  /** Decisions that head's files cannot express, by what is missing: a workspace, route or word that is gone. */
+  readonly unrepresentable: readonly { readonly why: string; readonly decisions: number }[];
+  /** Changed classes that were seen, and decisions in them, for both standpoints. */
+  readonly declared: { readonly classes: number; readonly decisions: number };
+  readonly promoted: { readonly classes: number; readonly decisions: number };
+}
+
+export interface AssertionsReport {
+  readonly file: string;
+  readonly results: readonly AssertionResult[];
+  readonly coverage: readonly CoverageResult[];
+  readonly passed: number;
+  readonly failed: number;
+  readonly waived: number;
+}
+
+export interface AssertionResult {
+  readonly id: string;
+  readonly title: string;
+  readonly kind: string;
+  readonly status: "PASS" | "FAIL" | "WAIVED";
+  readonly standpoint: "declared" | "promoted" | "both";
+  /** Classes that it was held against; an assertion that meets none fails. */
+  readonly classes: number;
+  readonly violations: number;
+  /** One sentence about the first violation, or why it fails without one. */
+  readonly message: string | null;
+  readonly witness: RequestPoint | null;
+  readonly explain: readonly string[] | null;
+  readonly waiver: {
+    readonly until: string;
+    readonly reason: string;
+    readonly owner: string;
+    readonly expired: boolean;
+  } | null;
+  readonly place: SourcePlace;
+}
+
+export interface CoverageResult {
+  readonly what: "constraints" | "reasons" | "routes" | "fallback_edges";
+  readonly covered: number;
+  readonly of: number;
+  /** Per cent, 0 to 100; `null` where no gate was set. */
+  readonly required: number | null;
+  readonly status: "PASS" | "FAIL";
+  readonly missing: readonly string[];
+  readonly place: SourcePlace | null;
+}
