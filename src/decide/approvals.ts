@@ -1,14 +1,15 @@
 import { CAPABILITIES, type Capability } from "../canon/capability.ts";
 import type { Candidate } from "../canon/decision.ts";
-import { SURFACE_DIALECT_OF } from "../canon/operation.ts";
+import type { Feature } from "../canon/generate/feature.ts";
+import { SURFACE_DIALECT_OF, type Operation } from "../canon/operation.ts";
 import type { ReasonCode } from "../canon/reasons.ts";
 import type { RequestShape } from "../canon/request.ts";
-import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
+import type { Approvals, RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
 import { emulatesSchema } from "../canon/generate/schema-emulation.ts";
 import type { Trace } from "./trace.ts";
 
 /** One thing the table must approve before a request may use a candidate. */
-interface Approval {
+export interface Approval {
   readonly constraint: string;
   readonly reason: ReasonCode;
   readonly subject: string | null;
@@ -33,37 +34,54 @@ export function applyApprovals(
 ): readonly Candidate[] {
   let remaining = candidates;
   for (const approval of approvalsFor(table, workspace, route, shape)) {
-    const failing = remaining.filter((candidate) => !approval.passes(candidate));
-    const mayNarrow =
-      approval.filters === true ||
-      (route.onGap === "narrow" && failing.every((candidate) => candidate.rank === "fallback"));
-    const narrowed = remaining.filter((candidate) => approval.passes(candidate));
-    const failingIds = failing.map((candidate) => candidate.endpoint.id);
-    const denied = failing.length > 0 && (!mayNarrow || narrowed.length === 0);
+    const applied = applyApproval(route, approval, remaining);
     trace.record({
       policy: "approvals",
       revision: table.revision,
       slot: "enforced",
       constraint: approval.constraint,
-      verdict: failing.length === 0 ? "pass" : "fail",
-      reason: failing.length === 0 ? null : approval.reason,
-      failing: failingIds,
-      effect: failing.length === 0 ? "none" : denied ? "denied" : "narrowed",
+      verdict: applied.failing.length === 0 ? "pass" : "fail",
+      reason: applied.failing.length === 0 ? null : approval.reason,
+      failing: applied.failing,
+      effect: applied.failing.length === 0 ? "none" : applied.denied ? "denied" : "narrowed",
     });
-    if (denied) {
+    if (applied.denied) {
       trace.deny({
         policy: "approvals",
         revision: table.revision,
         constraint: approval.constraint,
         reason: approval.reason,
         subject: approval.subject,
-        failing: failingIds,
+        failing: applied.failing,
       });
     } else {
-      remaining = narrowed;
+      remaining = applied.remaining;
     }
   }
   return remaining;
+}
+
+/** What one approval makes of the candidates that those before it have left. */
+export interface AppliedApproval {
+  /** Endpoint ids. */
+  readonly failing: readonly string[];
+  readonly denied: boolean;
+  /** Those that pass; none only where the request is denied. */
+  readonly remaining: readonly Candidate[];
+}
+
+export function applyApproval(route: RouteRow, approval: Approval, candidates: readonly Candidate[]): AppliedApproval {
+  const failing = candidates.filter((candidate) => !approval.passes(candidate));
+  if (failing.length === 0) return { failing: [], denied: false, remaining: candidates };
+  const mayNarrow =
+    approval.filters === true ||
+    (route.onGap === "narrow" && failing.every((candidate) => candidate.rank === "fallback"));
+  const remaining = candidates.filter((candidate) => !failing.includes(candidate));
+  return {
+    failing: failing.map((candidate) => candidate.endpoint.id),
+    denied: !mayNarrow || remaining.length === 0,
+    remaining,
+  };
 }
 
 function approvalsFor(
@@ -72,10 +90,20 @@ function approvalsFor(
   route: RouteRow,
   shape: RequestShape,
 ): readonly Approval[] {
-  const { approve } = workspace;
   return [
     ...shape.needs.flatMap((capability) => capabilityApprovals(workspace, route, shape, capability)),
-    ...featureApprovals(shape),
+    ...shape.features.map((feature) => featureApproval(shape.operation, feature)),
+    ...placeApprovals(table, workspace, shape),
+  ];
+}
+
+/** What is asked of every request after its needs and its features, in this order. */
+export function placeApprovals(
+  table: RoutingTable,
+  { approve }: WorkspaceRow,
+  shape: Pick<RequestShape, "operation" | "dimensions" | "signatureFamilies">,
+): readonly Approval[] {
+  return [
     {
       constraint: "provider_approved",
       reason: "PROVIDER_NOT_APPROVED",
@@ -88,15 +116,16 @@ function approvalsFor(
       subject: null,
       passes: ({ endpoint }) => approve.regions.includes(endpoint.region),
     },
-    ...embeddingApprovals(table, workspace, shape),
+    ...embeddingApprovals(table, approve, shape),
     ...signatureApprovals(table, shape),
   ];
 }
 
-function capabilityApprovals(
+/** @param shape of the request; looked at only for what may stand in for `json_schema`. */
+export function capabilityApprovals(
   workspace: WorkspaceRow,
   route: RouteRow,
-  shape: RequestShape,
+  shape: Pick<RequestShape, "needs" | "features">,
   capability: Capability,
 ): readonly Approval[] {
   const facts = CAPABILITIES[capability];
@@ -127,22 +156,25 @@ function capabilityApprovals(
  * What the request's protocol lets it say must be sayable in the endpoint's (decisions.md, rule 2): a candidate that cannot be told everything
  * is no candidate. Requests in the endpoint's own protocol may also use what only some of its models take.
  */
-function featureApprovals(shape: RequestShape): readonly Approval[] {
-  const own = SURFACE_DIALECT_OF[shape.operation];
-  return shape.features.map((feature) => ({
+export function featureApproval(operation: Operation, feature: Feature): Approval {
+  const own = SURFACE_DIALECT_OF[operation];
+  return {
     constraint: `feature_expressed:${feature}`,
     reason: "feature_not_supported",
     subject: feature,
     passes: ({ endpoint }) =>
       (endpoint.dialect === own ? endpoint.nativeFeatures : endpoint.features).includes(feature),
     ...(feature === "signed_reasoning" ? { filters: true } : {}),
-  }));
+  };
 }
 
 /** What vectors are made with: their length and the model's window must both be approved (specification, "Limits", 2). */
-function embeddingApprovals(table: RoutingTable, workspace: WorkspaceRow, shape: RequestShape): readonly Approval[] {
+function embeddingApprovals(
+  table: RoutingTable,
+  { dimensions, contextWindow: largest }: Approvals,
+  shape: Pick<RequestShape, "operation" | "dimensions">,
+): readonly Approval[] {
   if (shape.operation !== "embeddings") return [];
-  const { dimensions, contextWindow: largest } = workspace.approve;
   const produced = ({ endpoint }: Candidate): number | null => {
     const model = table.models[endpoint.model];
     const asked = shape.dimensions ?? model?.defaultDimensions ?? null;
@@ -174,7 +206,7 @@ function embeddingApprovals(table: RoutingTable, workspace: WorkspaceRow, shape:
  * Signed reasoning in the history can be read by its own family only (decisions.md, rule 6; protocols.md §0.9). A fallback that answered the last
  * turn is then the only one that can take the next, so this constraint chooses among candidates in place of refusing.
  */
-function signatureApprovals(table: RoutingTable, shape: RequestShape): readonly Approval[] {
+function signatureApprovals(table: RoutingTable, shape: Pick<RequestShape, "signatureFamilies">): readonly Approval[] {
   if (shape.signatureFamilies.length === 0) return [];
   return [
     {

@@ -4,6 +4,7 @@ import type { Operation } from "../canon/operation.ts";
 import type { PolicyTime } from "../canon/policy.ts";
 import type { ProviderPreferences } from "../canon/preferences.ts";
 import type { ReasoningEffort, TokenBucket } from "../canon/request.ts";
+import type { Balance } from "../canon/table.ts";
 
 /** One request as far as any decision may look at it: what stands for a class, and what a reader can try again. Plain JSON. */
 export interface RequestPoint {
@@ -32,8 +33,10 @@ export interface Place {
   readonly model: string;
   readonly provider: string;
   readonly region: string;
-  /** Candidates of one tier are equals. */
+  /** Candidates of one tier are equals, shared as `balance` says. */
   readonly tier: number;
+  readonly balance: Balance;
+  readonly weight: number;
 }
 
 export interface OutcomeDenial {
@@ -63,6 +66,7 @@ export const CHANGE_WORDS = [
   "fallbacks_widened",
   "fallbacks_narrowed",
   "fallbacks_reordered",
+  "sharing_changed",
   "destination_changed",
   "edits_changed",
   "reason_changed",
@@ -70,7 +74,8 @@ export const CHANGE_WORDS = [
 ] as const;
 /**
  * What a change does to a request (policy.md §5). `destination_changed`: an endpoint of the same id now stands for something else (another
- * provider, region, address, model or contract); `edits_changed`: obligations take out or limit something else.
+ * provider, region, address, model or contract); `sharing_changed`: equals are shared in another way, or are
+ * equals no more; `edits_changed`: obligations take out or limit something else.
  */
 export type ChangeWord = (typeof CHANGE_WORDS)[number];
 

@@ -7,7 +7,7 @@ import type { EndpointRow, RouteRow } from "../table.ts";
  */
 export function emulatesSchema(
   route: Pick<RouteRow, "emulateSchema">,
-  shape: RequestShape,
+  shape: Pick<RequestShape, "needs" | "features">,
   endpoint: EndpointRow,
 ): boolean {
   return (

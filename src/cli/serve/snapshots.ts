@@ -10,6 +10,7 @@ import type { Access, ConnectionPools } from "../../dispatch/connections.ts";
 import { createAuthorize } from "../../dispatch/credentials/authorize.ts";
 import type { Snapshot } from "../../http/runtime.ts";
 import { policyData } from "../../policy/policy-data.ts";
+import { initialMode } from "../../policy/initial-mode.ts";
 import { createPolicySet } from "../../policy/policy-set.ts";
 import type { Store } from "../../store/port.ts";
 
@@ -80,12 +81,6 @@ export async function buildSnapshot(supply: SnapshotSupply): Promise<BuiltSnapsh
     simulated,
     disabled: secrets.missing.filter(({ onMissing }) => onMissing === "disable"),
   };
-}
-
-function initialMode(table: RoutingTable, policy: string): "shadow" | "enforce" {
-  const modes = table.policies.initialMode;
-  const own = Object.hasOwn(modes, policy) ? modes[policy] : undefined;
-  return own ?? (Object.hasOwn(modes, "*") ? modes["*"] : undefined) ?? "shadow";
 }
 
 type SecretPlace = Pick<MissingSecret, "provider" | "reference">;
