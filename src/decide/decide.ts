@@ -2,7 +2,7 @@ import { mayDo, mayUseRoute } from "../canon/credentials/narrowing.ts";
 import type { Candidate, Decision, Denial, IfPromoted } from "../canon/decision.ts";
 import type { Identity } from "../canon/identity.ts";
 import { deepFreeze } from "../canon/json.ts";
-import { MODEL_OPERATION_OF } from "../canon/operation.ts";
+import { MODEL_OPERATION_OF, type Operation } from "../canon/operation.ts";
 import type { PolicyEvaluation, PolicySet, PolicySlot } from "../canon/policy.ts";
 import type { ProviderPreferences } from "../canon/preferences.ts";
 import type { ReasonCode } from "../canon/reasons.ts";
@@ -41,29 +41,54 @@ export function decide(
   question: Question,
   at: number,
 ): Decision {
-  const workspace = ownRow(table.workspaces, identity.workspace);
-  const model = modelAsked(workspace, question);
-  if (model === null) return refusal(table, "", "route_named", "moderation_route_missing");
-  const route = ownRow(table.routes, model);
-  const isApproved = route !== null && workspace?.approve.routes.includes(route.id) === true;
-  if (workspace === null || route === null || !isApproved || !isLeft(identity, route, question.shape)) {
-    // One answer for "unknown" and "not yours": a difference would tell which routes exist.
-    return refusal(table, "", "route_known", "model_not_found");
-  }
-  if (!route.operations.includes(MODEL_OPERATION_OF[question.shape.operation])) {
-    return refusal(table, route.id, "operation_supported", "operation_not_supported");
-  }
+  const asked = routeAsked(table, identity, question.model, question.shape.operation);
+  if ("reason" in asked) return refusal(table, asked.route, asked.constraint, asked.reason);
+  const { workspace, route } = asked;
   return decideRoute(table, policies, workspace, route, identity, question, at);
 }
 
+interface RouteAsked {
+  readonly workspace: WorkspaceRow;
+  readonly route: RouteRow;
+}
+
+interface RouteRefusal {
+  /** Empty where the name is not a route that the workspace may see. */
+  readonly route: string;
+  readonly constraint: string;
+  readonly reason: ReasonCode;
+}
+
+/** The route that a name means to a caller, or why it is none; what else a request asks for does not matter here. */
+export function routeAsked(
+  table: RoutingTable,
+  identity: Identity,
+  model: string,
+  operation: Operation,
+): RouteAsked | RouteRefusal {
+  const workspace = ownRow(table.workspaces, identity.workspace);
+  const name = modelAsked(workspace, model, operation);
+  if (name === null) return { route: "", constraint: "route_named", reason: "moderation_route_missing" };
+  const route = ownRow(table.routes, name);
+  const isApproved = route !== null && workspace?.approve.routes.includes(route.id) === true;
+  if (workspace === null || route === null || !isApproved || !isLeft(identity, route, operation)) {
+    // One answer for "unknown" and "not yours": a difference would tell which routes exist.
+    return { route: "", constraint: "route_known", reason: "model_not_found" };
+  }
+  if (!route.operations.includes(MODEL_OPERATION_OF[operation])) {
+    return { route: route.id, constraint: "operation_supported", reason: "operation_not_supported" };
+  }
+  return { workspace, route };
+}
+
 /** A token sees the routes and does the work that it was made for; to it, the rest of the workspace is not there. */
-function isLeft(identity: Identity, route: RouteRow, shape: RequestShape): boolean {
-  return mayUseRoute(identity, route.id) && mayDo(identity, shape.operation);
+function isLeft(identity: Identity, route: RouteRow, operation: Operation): boolean {
+  return mayUseRoute(identity, route.id) && mayDo(identity, operation);
 }
 
 /** The route's name as the caller wrote it; moderations may leave it to the workspace. `null` where neither names one. */
-function modelAsked(workspace: WorkspaceRow | null, { model, shape }: Question): string | null {
-  if (model !== "" || shape.operation !== "moderations") return model;
+function modelAsked(workspace: WorkspaceRow | null, model: string, operation: Operation): string | null {
+  if (model !== "" || operation !== "moderations") return model;
   return workspace?.defaultModerationRoute ?? null;
 }
 

@@ -90,12 +90,18 @@ export interface OutcomePair {
   readonly words: readonly ChangeWord[];
 }
 
+/** A workspace and the name of a route that its requests ask for. */
+export interface Member {
+  readonly workspace: string;
+  readonly model: string;
+}
+
 /** One class of requests, decided on both sides. */
 export interface ClassComparison {
   /** Stands for every request of the class. */
   readonly point: RequestPoint;
   /** The workspaces and routes that the class holds for; nothing tells them apart. The point is one of them. */
-  readonly members: readonly { readonly workspace: string; readonly model: string }[];
+  readonly members: readonly [Member, ...Member[]];
   /** How many request shapes the class stands for, all members together. */
   readonly shapes: bigint;
   readonly declared: OutcomePair;

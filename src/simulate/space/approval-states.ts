@@ -1,0 +1,245 @@
+import type { Capability } from "../../canon/capability.ts";
+import type { Feature } from "../../canon/generate/feature.ts";
+import { routeCandidates } from "../../decide/candidates.ts";
+import { capabilityApprovals, featureApproval, placeApprovals, type Approval } from "../../decide/approvals.ts";
+import type { RequestPoint } from "../point.ts";
+import { joinedWords } from "./blocks.ts";
+import type { Sight } from "./readers.ts";
+import {
+  approveSide,
+  needToken,
+  preferencesOf,
+  seeNeed,
+  startSide,
+  stateKey,
+  type SideState,
+  type SideView,
+} from "./side-state.ts";
+import type { OperationUniverse } from "./universe.ts";
+
+/** The members of a point that the table's approvals look at. */
+export type ApprovalPart = Pick<
+  RequestPoint,
+  "needs" | "features" | "signatureFamilies" | "dimensions" | "preferences"
+>;
+
+/** Requests that both sides treat alike until their policies are asked. */
+export interface ApprovalState {
+  /** One of them, the plainest. */
+  readonly part: ApprovalPart;
+  /** In the order of the views. */
+  readonly sides: readonly SideState[];
+  /** What assertions tell apart. */
+  readonly asserted: string;
+  readonly size: bigint;
+}
+
+/** What one step makes of a request that takes it. */
+interface Step {
+  readonly word: Capability | Feature;
+  readonly kind: "needs" | "features";
+  readonly asserted: string;
+  readonly isForced: boolean;
+  /** Nothing that anybody looks at changes: only the number of requests does. */
+  readonly isIdle: boolean;
+}
+
+/**
+ * Every state that requests of one workspace, route and operation can reach, with the number of requests in each. Needs and features are taken one
+ * by one, in the order in which approvals are asked, and requests that have come to the same state go on as one: so the subsets of a hundred words
+ * need not be written out.
+ */
+export function approvalStates(
+  point: RequestPoint,
+  universe: OperationUniverse,
+  views: readonly SideView[],
+  assertions: Sight,
+): readonly ApprovalState[] {
+  const emulates = views.some(({ opened }) => opened?.route.emulateSchema === true);
+  const couples = emulates && universe.features.includes("constrained_schema");
+  const walks = (couples ? [false, true] : [null]).map(
+    (constrained) => new Walk(point, universe, views, assertions, constrained),
+  );
+  return merged(
+    walks.flatMap((walk) => walk.states()),
+    () => "",
+  );
+}
+
+class Walk {
+  readonly #point: RequestPoint;
+  readonly #universe: OperationUniverse;
+  readonly #views: readonly SideView[];
+  readonly #assertions: Sight;
+  /** Whether these requests have a response schema that no tool can stand in for; `null` where it does not matter. */
+  readonly #constrained: boolean | null;
+
+  constructor(
+    point: RequestPoint,
+    universe: OperationUniverse,
+    views: readonly SideView[],
+    assertions: Sight,
+    constrained: boolean | null,
+  ) {
+    this.#point = point;
+    this.#universe = universe;
+    this.#views = views;
+    this.#assertions = assertions;
+    this.#constrained = constrained;
+  }
+
+  states(): readonly ApprovalState[] {
+    let states = merged(this.#starts());
+    for (const step of this.#steps()) {
+      const taken = step.isIdle ? [] : states.map((state) => this.#take(state, step));
+      if (step.isForced) states = merged(taken);
+      else if (step.isIdle) states = states.map((state) => ({ ...state, size: state.size * 2n }));
+      else states = merged([...states, ...taken]);
+    }
+    return states.flatMap((state) => this.#finish(state));
+  }
+
+  #starts(): readonly ApprovalState[] {
+    const preferred = preferencesOf(this.#point.operation, this.#views);
+    return preferred.flatMap((preferences) =>
+      this.#universe.dimensions.map((dimensions): ApprovalState => {
+        const request = "input.request";
+        const asserted = [
+          this.#asserts(`${request}.allow_fallbacks`, preferences?.allow_fallbacks !== false),
+          this.#asserts(`${request}.data_collection`, preferences?.data_collection ?? "deny"),
+          this.#asserts(`${request}.zdr`, preferences?.zdr === true),
+          this.#asserts(`${request}.dimensions`, dimensions),
+        ];
+        return {
+          part: { needs: [], features: [], signatureFamilies: [], dimensions, preferences },
+          sides: this.#views.map((view) => startSide(view, preferences, dimensions)),
+          asserted: asserted.join("|"),
+          size: 1n,
+        };
+      }),
+    );
+  }
+
+  #asserts(path: string, value: string | number | boolean | null): string {
+    return this.#assertions.sees(path) ? String(value) : "";
+  }
+
+  #steps(): readonly Step[] {
+    const { needs, features, always } = this.#universe;
+    const steps: Step[] = [];
+    for (const word of needs) {
+      const sees = this.#assertions.sees("input.request.needs") && this.#assertions.tells("input.request.needs", word);
+      const asserted = sees ? `need ${word}` : "";
+      const isIdle =
+        asserted === "" &&
+        this.#views.every((view) => needToken(view, word) === "" && this.#passesAll(view, this.#needed(view, word)));
+      steps.push({ word, kind: "needs", asserted, isForced: false, isIdle });
+    }
+    for (const word of [...features, ...always].toSorted()) {
+      if (word === "constrained_schema" && this.#constrained === false) continue;
+      const asserted = this.#assertions.names(word) ? `feature ${word}` : "";
+      const isForced = always.includes(word) || (word === "constrained_schema" && this.#constrained === true);
+      const isSigned = word === "signed_reasoning" && this.#universe.signatureFamilies.length > 0;
+      const isIdle =
+        asserted === "" &&
+        !isForced &&
+        !isSigned &&
+        this.#views.every((view) => this.#passesAll(view, this.#used(word)));
+      if (word === "signed_reasoning" && !isSigned) continue;
+      steps.push({ word, kind: "features", asserted, isForced, isIdle });
+    }
+    return steps;
+  }
+
+  #passesAll({ table, opened }: SideView, approvals: readonly Approval[]): boolean {
+    if (opened === null) return true;
+    const candidates = routeCandidates(table, opened.route);
+    return approvals.every((approval) => candidates.every((candidate) => approval.passes(candidate)));
+  }
+
+  #needed({ opened }: SideView, capability: Capability): readonly Approval[] {
+    if (opened === null) return [];
+    const shape = {
+      needs: [capability],
+      features: this.#constrained === true ? (["constrained_schema"] as const) : [],
+    };
+    return capabilityApprovals(opened.workspace, opened.route, shape, capability);
+  }
+
+  #used(feature: Feature): readonly Approval[] {
+    return [featureApproval(this.#point.operation, feature)];
+  }
+
+  #take(state: ApprovalState, step: Step): ApprovalState {
+    const { kind, word } = step;
+    const { needs, features } = this.#universe;
+    const capability = kind === "needs" ? needs.find((name) => name === word) : undefined;
+    const feature =
+      kind === "features" ? [...features, ...this.#universe.always].find((name) => name === word) : undefined;
+    const sides = state.sides.map((side, place) => {
+      const view = this.#views[place];
+      if (view === undefined) return side;
+      if (capability !== undefined) {
+        return seeNeed(approveSide(view, side, this.#needed(view, capability)), needToken(view, capability));
+      }
+      return feature === undefined ? side : approveSide(view, side, this.#used(feature));
+    });
+    const { part } = state;
+    return {
+      part: {
+        ...part,
+        needs: capability === undefined ? part.needs : [...part.needs, capability],
+        features: feature === undefined ? part.features : [...part.features, feature],
+      },
+      sides,
+      asserted: joinedWords(state.asserted, step.asserted),
+      size: state.size,
+    };
+  }
+
+  /** Signed reasoning has a family; then the places are looked at. */
+  #finish(state: ApprovalState): readonly ApprovalState[] {
+    const isSigned = state.part.features.includes("signed_reasoning");
+    const families = isSigned ? this.#universe.signatureFamilies : [[]];
+    return families.map((signatureFamilies) => {
+      const { operation } = this.#point;
+      const shape = { operation, dimensions: state.part.dimensions, signatureFamilies };
+      const sides = state.sides.map((side, place) => {
+        const view = this.#views[place];
+        if (view?.opened == null) return side;
+        return approveSide(view, side, placeApprovals(view.table, view.opened.workspace, shape));
+      });
+      return { ...state, part: { ...state.part, signatureFamilies }, sides };
+    });
+  }
+}
+
+function merged(
+  states: readonly ApprovalState[],
+  besides: (state: ApprovalState) => string = holdsBack,
+): ApprovalState[] {
+  const found = new Map<string, ApprovalState>();
+  for (const state of states) {
+    const key = `${state.sides.map(stateKey).join("\n\n")}\n\n${state.asserted}\n\n${besides(state)}`;
+    const same = found.get(key);
+    if (same === undefined) found.set(key, state);
+    else {
+      const plainest = plainness(state.part) < plainness(same.part) ? state : same;
+      found.set(key, { ...plainest, size: state.size + same.size });
+    }
+  }
+  return [...found.values()];
+}
+
+/** What later steps still look at although no state shows it: until the places are looked at, signed reasoning and the length of vectors. */
+function holdsBack({ part, sides }: ApprovalState): string {
+  if (sides.every(({ denied }) => denied !== null)) return "";
+  const signed = part.features.includes("signed_reasoning") && part.signatureFamilies.length === 0;
+  return `${signed ? "signed" : ""}|${part.dimensions ?? ""}`;
+}
+
+/** Fewer words first: a reader should not wonder what a witness has to do with a word that does not matter. */
+function plainness({ needs, features, signatureFamilies, dimensions, preferences }: ApprovalPart): number {
+  const preferred = preferences === null ? 0 : Object.keys(preferences).length;
+  return needs.length + features.length + signatureFamilies.length + (dimensions === null ? 0 : 1) + preferred;
+}

@@ -1,0 +1,167 @@
+import type { PolicyTime } from "../../canon/policy.ts";
+import type { ReasoningEffort, TokenBucket } from "../../canon/request.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import type { RequestPoint } from "../point.ts";
+import type { Sight } from "./readers.ts";
+import { OUTSIDE_VOCABULARY, type OperationUniverse, type Universe } from "./universe.ts";
+
+/** The members of a point that only policies look at. */
+export type PolicyOnly = Pick<RequestPoint, "stream" | "context" | "maxOutput" | "reasoningEffort" | "key" | "time">;
+
+/** Values of one dimension that nobody tells apart. */
+export interface Block {
+  /** What each pair of eyes sees of the values, in the order in which the eyes were given. */
+  readonly tokens: readonly string[];
+  /** One of them, as the members of a point that it sets. */
+  readonly set: (point: PolicyOnly) => PolicyOnly;
+  readonly size: bigint;
+}
+
+export interface Dimension {
+  readonly name: string;
+  /** How many values there are. */
+  readonly values: bigint;
+  readonly blocks: readonly Block[];
+}
+
+/** What one side sees of the words of keys: a word that its vocabulary does not have reads `other`. */
+export interface Eyes {
+  readonly sight: Pick<Sight, "sees" | "tells">;
+  /** Absent for readers of requests that have no vocabulary: assertions. */
+  readonly table?: Pick<RoutingTable, "vocabulary">;
+}
+
+/**
+ * The dimensions that only policies and assertions look at, each with its values gathered into blocks that none of the given eyes tells apart.
+ * Where a side has decided already without asking its policies, its eyes are left out.
+ */
+export function policyOnlyDimensions(
+  universe: Universe,
+  own: OperationUniverse,
+  eyes: readonly Eyes[],
+): readonly Dimension[] {
+  return [
+    single(
+      "stream",
+      own.stream,
+      (stream) => eyes.map(seesBoolean("input.request.stream", stream)),
+      (point, stream) => ({
+        ...point,
+        stream,
+      }),
+    ),
+    single("context", own.context, wordAt(eyes, "input.request.context"), (point, context: TokenBucket) => ({
+      ...point,
+      context,
+    })),
+    single("max_output", own.maxOutput, wordAt(eyes, "input.request.max_output"), (point, maxOutput: TokenBucket) => ({
+      ...point,
+      maxOutput,
+    })),
+    single(
+      "reasoning_effort",
+      own.reasoningEffort,
+      wordAt(eyes, "input.request.reasoning_effort"),
+      (point, reasoningEffort: ReasoningEffort) => ({ ...point, reasoningEffort }),
+    ),
+    single(
+      "environment",
+      universe.environments,
+      (word) =>
+        eyes.map((one) => token(one.sight, "input.key.environment", known(one.table?.vocabulary.environments, word))),
+      (point, environment) => ({ ...point, key: { ...point.key, environment } }),
+    ),
+    single(
+      "workload",
+      universe.workloads,
+      (word) => eyes.map((one) => token(one.sight, "input.key.workload", known(one.table?.vocabulary.workloads, word))),
+      (point, workload) => ({ ...point, key: { ...point.key, workload } }),
+    ),
+    labelSets(universe.labels, eyes),
+    single(
+      "time",
+      universe.times,
+      (time) => eyes.map(seesTime(time)),
+      (point, time: PolicyTime) => ({ ...point, time }),
+    ),
+  ];
+}
+
+function single<Value>(
+  name: string,
+  values: readonly Value[],
+  tokens: (value: Value) => readonly string[],
+  set: (point: PolicyOnly, value: Value) => PolicyOnly,
+): Dimension {
+  const found = new Map<string, { value: Value; tokens: readonly string[]; size: bigint }>();
+  for (const value of values) {
+    const seen = tokens(value);
+    const key = JSON.stringify(seen);
+    const block = found.get(key);
+    if (block === undefined) found.set(key, { value, tokens: seen, size: 1n });
+    else block.size += 1n;
+  }
+  const blocks = [...found.values()].map(({ value, ...block }): Block => ({
+    ...block,
+    set: (point) => set(point, value),
+  }));
+  return { name, values: BigInt(values.length), blocks };
+}
+
+/** Every set of labels; those that no policy tells apart count by how many they are. */
+function labelSets(labels: readonly string[], eyes: readonly Eyes[]): Dimension {
+  const none = eyes.map(() => "");
+  let sets = new Map([[JSON.stringify(none), { tokens: none, chosen: new Array<string>(), size: 1n }]]);
+  for (const label of labels) {
+    const added = eyes.map((one) => {
+      const visible = one.table === undefined || one.table.vocabulary.labels.includes(label);
+      return visible ? token(one.sight, "input.key.labels", label) : "";
+    });
+    const next = new Map(sets);
+    for (const { tokens, chosen, size } of sets.values()) {
+      const joined = tokens.map((text, place) => joinedWords(text, added[place] ?? ""));
+      const key = JSON.stringify(joined);
+      const same = next.get(key);
+      next.set(
+        key,
+        same === undefined ? { tokens: joined, chosen: [...chosen, label], size } : { ...same, size: same.size + size },
+      );
+    }
+    sets = next;
+  }
+  const blocks = [...sets.values()].map(({ chosen, tokens, size }): Block => ({
+    tokens,
+    size,
+    set: (point) => ({ ...point, key: { ...point.key, labels: chosen } }),
+  }));
+  return { name: "key_labels", values: 1n << BigInt(labels.length), blocks };
+}
+
+/** A multiset as text: the same words in any order are the same. */
+export function joinedWords(text: string, word: string): string {
+  if (word === "") return text;
+  return text === "" ? word : [...text.split("\n"), word].toSorted().join("\n");
+}
+
+function wordAt<Word extends string>(eyes: readonly Eyes[], path: string): (word: Word) => readonly string[] {
+  return (word) => eyes.map(({ sight }) => token(sight, path, word));
+}
+
+/** What a reader sees of a word: nothing, that there is one, or which. */
+function token(sight: Eyes["sight"], path: string, word: string): string {
+  if (!sight.sees(path)) return "";
+  return sight.tells(path, word) ? `=${word}` : "~";
+}
+
+function known(vocabulary: readonly string[] | undefined, word: string): string {
+  return vocabulary === undefined || vocabulary.includes(word) ? word : OUTSIDE_VOCABULARY;
+}
+
+function seesBoolean(path: string, value: boolean): (eyes: Eyes) => string {
+  return ({ sight }) => (sight.sees(path) ? String(value) : "");
+}
+
+/** Day and hour are few: who reads one sees all of it. */
+function seesTime({ day, hour }: PolicyTime): (eyes: Eyes) => string {
+  return ({ sight }) => `${sight.sees("input.time.day") ? day : ""}/${sight.sees("input.time.hour") ? hour : ""}`;
+}

@@ -1,0 +1,150 @@
+import type { Operation } from "../../canon/operation.ts";
+import { SOME_TIME } from "../decide-point.ts";
+import type { RequestPoint } from "../point.ts";
+import { approvalStates, type ApprovalState } from "./approval-states.ts";
+import { policyOnlyDimensions, type Block, type Dimension, type Eyes, type PolicyOnly } from "./blocks.ts";
+import type { PairClass } from "./pairs.ts";
+import type { Sight } from "./readers.ts";
+import { openSide, stateKey } from "./side-state.ts";
+import type { Universe } from "./universe.ts";
+
+/** One class of pairs under one operation: what is enumerated at a time. */
+export interface Job {
+  readonly pair: PairClass;
+  readonly operation: Operation;
+}
+
+/** Requests that neither the sides nor the assertions tell apart. */
+export interface RequestClass {
+  readonly point: RequestPoint;
+  /** For one member of the pair class. */
+  readonly size: bigint;
+  /** For each side: requests with the same text get the same decision there. */
+  readonly sideKeys: readonly string[];
+}
+
+/** What a side is made of, as far as classes depend on it. */
+export interface SpaceSide {
+  readonly table: Parameters<typeof openSide>[0];
+  readonly sightOf: (operation: Operation) => Sight;
+}
+
+export interface Space {
+  readonly universe: Universe;
+  readonly sides: readonly SpaceSide[];
+  readonly assertionsOf: (operation: Operation) => Sight;
+}
+
+/** The classes of one job: first what the table makes of requests, then what only policies and assertions look at. */
+export class JobClasses {
+  readonly #start: RequestPoint;
+  readonly #states: readonly ApprovalState[];
+  readonly #dimensions: (state: ApprovalState) => readonly Dimension[];
+  /** Requests of one member. */
+  readonly shapes: bigint;
+
+  constructor(space: Space, { pair, operation }: Job) {
+    const own = space.universe.operations.get(operation);
+    if (own === undefined) throw new Error(`simulation: the universe has no operation ${operation}`);
+    const [member] = pair.members;
+    this.#start = startPoint(member, operation, space.universe);
+    const views = space.sides.map(({ table, sightOf }) => openSide(table, sightOf(operation), this.#start));
+    const assertions = space.assertionsOf(operation);
+    this.#states = approvalStates(this.#start, own, views, assertions);
+    const known = new Map<string, readonly Dimension[]>();
+    this.#dimensions = (state) => {
+      const live = state.sides.map(({ denied }) => denied === null);
+      const key = live.join();
+      const made = known.get(key) ?? policyOnlyDimensions(space.universe, own, eyesOf(space, operation, live));
+      known.set(key, made);
+      return made;
+    };
+    this.shapes = this.#count((state) => this.#dimensions(state).reduce((all, { values }) => all * values, state.size));
+  }
+
+  get count(): number {
+    return this.#states.reduce(
+      (sum, state) => sum + this.#dimensions(state).reduce((all, { blocks }) => all * blocks.length, 1),
+      0,
+    );
+  }
+
+  #count(of: (state: ApprovalState) => bigint): bigint {
+    return this.#states.reduce((sum, state) => sum + of(state), 0n);
+  }
+
+  /** The dimensions as they are told apart where both sides ask their policies; of no state, where none does. */
+  dimensions(): readonly Dimension[] {
+    const live = this.#states.toSorted((left, right) => livesOf(right) - livesOf(left))[0];
+    return live === undefined ? [] : this.#dimensions(live);
+  }
+
+  *classes(): Generator<RequestClass> {
+    for (const state of this.#states) {
+      const { signatureFamilies, ...part } = state.part;
+      const point: RequestPoint = { ...this.#start, ...part, signatureFamilies };
+      yield* combinations(state, point, this.#dimensions(state));
+    }
+  }
+}
+
+function livesOf({ sides }: ApprovalState): number {
+  return sides.filter(({ denied }) => denied === null).length;
+}
+
+/** A side that has denied already does not ask its policies: what they can see does not matter there. */
+function eyesOf(space: Space, operation: Operation, live: readonly boolean[]): readonly Eyes[] {
+  const sides = space.sides.map(({ table, sightOf }, place): Eyes => {
+    return { table, sight: live[place] === true ? sightOf(operation) : BLIND };
+  });
+  return [...sides, { sight: space.assertionsOf(operation) }];
+}
+
+const BLIND: Pick<Sight, "sees" | "tells"> = { sees: () => false, tells: () => false };
+
+function* combinations(
+  state: ApprovalState,
+  start: RequestPoint,
+  dimensions: readonly Dimension[],
+): Generator<RequestClass> {
+  const stateKeys = state.sides.map(stateKey);
+  const chosen: Block[] = [];
+  const walk = function* (place: number, point: PolicyOnly, size: bigint): Generator<RequestClass> {
+    const dimension = dimensions[place];
+    if (dimension === undefined) {
+      const sideKeys = stateKeys.map((key, side) => `${key}\n${chosen.map(({ tokens }) => tokens[side]).join("\n")}`);
+      yield { point: { ...start, ...point }, size, sideKeys };
+      return;
+    }
+    for (const block of dimension.blocks) {
+      chosen.push(block);
+      yield* walk(place + 1, block.set(point), size * block.size);
+      chosen.pop();
+    }
+  };
+  const { stream, context, maxOutput, reasoningEffort, key, time } = start;
+  yield* walk(0, { stream, context, maxOutput, reasoningEffort, key, time }, state.size);
+}
+
+function startPoint(
+  { workspace, model }: PairClass["members"][number],
+  operation: Operation,
+  { environments, workloads }: Universe,
+): RequestPoint {
+  return {
+    workspace,
+    model,
+    operation,
+    key: { environment: environments[0] ?? "other", workload: workloads[0] ?? "other", labels: [] },
+    needs: [],
+    features: [],
+    signatureFamilies: [],
+    stream: false,
+    context: "unspecified",
+    maxOutput: "unspecified",
+    reasoningEffort: "unspecified",
+    dimensions: null,
+    preferences: null,
+    time: SOME_TIME,
+  };
+}

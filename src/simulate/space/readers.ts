@@ -1,0 +1,123 @@
+import type { Operation } from "../../canon/operation.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import type { CompiledPolicy } from "../../policy/compiled.ts";
+import type { Distinctions } from "../point.ts";
+
+/** Somebody whose answer may depend on members of the input. */
+export interface Reader {
+  /** `policy:<id>` or `assertions`. */
+  readonly name: string;
+  /** `null`: all of them. */
+  readonly operations: readonly Operation[] | null;
+  /** Paths of the input and of the data; each covers everything below it. */
+  readonly reads: readonly string[];
+  /** Words that it can tell from others because they stand in it. */
+  readonly words: ReadonlySet<string>;
+  /** Why it can tell any word from any other, such as a built-in that looks into text; empty where it cannot. */
+  readonly inspects: readonly string[];
+}
+
+interface PolicyWords {
+  readonly strings: readonly string[];
+  readonly inspects: readonly string[];
+}
+
+/**
+ * What a policy can tell apart. A Rego program gives the permuted answer to a permuted input wherever the words that change places do not
+ * stand in it and it does not look into words or at their order; so such words need not be tried one by one.
+ */
+export function policyReader(policy: CompiledPolicy & { readonly words?: PolicyWords }): Reader {
+  const { contract, reads, words = { strings: [], inspects: ["unknown"] } } = policy;
+  return {
+    name: `policy:${contract.id}`,
+    operations: contract.operations,
+    reads,
+    words: new Set(words.strings),
+    inspects: words.inspects,
+  };
+}
+
+export function distinctionReader({ reads, words }: Distinctions): Reader {
+  return { name: "assertions", operations: null, reads, words: new Set(words), inspects: [] };
+}
+
+/** Whether what a reader reads says anything of what stands at the path. */
+export function readsPath({ reads }: Pick<Reader, "reads">, path: string): boolean {
+  return reads.some((read) => path === read || path.startsWith(`${read}.`) || read.startsWith(`${path}.`));
+}
+
+/** Dimensions that share their words: who reads two of them may compare one with the other. */
+const SHARED_WORDS: readonly (readonly string[])[] = [
+  ["input.request.context", "input.request.max_output", "input.request.reasoning_effort"],
+];
+
+/** What the readers of one side and one operation see of requests. */
+export class Sight {
+  readonly #readers: readonly Reader[];
+  /** Words of the table that occur in more than one place: a policy may hold one against the other. */
+  readonly #ambiguous: ReadonlySet<string>;
+
+  constructor(readers: readonly Reader[], operation: Operation, ambiguous: ReadonlySet<string>) {
+    this.#readers = readers.filter(({ operations }) => operations === null || operations.includes(operation));
+    this.#ambiguous = ambiguous;
+  }
+
+  sees(path: string): boolean {
+    return this.#readers.some((reader) => readsPath(reader, path));
+  }
+
+  /** Whether a reader names the word, wherever it looks for it. */
+  names(word: string): boolean {
+    return this.#readers.some(({ words }) => words.has(word));
+  }
+
+  /** Whether a word at the path may be told from every other word there. */
+  tells(path: string, word: string): boolean {
+    return this.#readers.some((reader) => readsPath(reader, path) && this.#canTell(reader, path, word));
+  }
+
+  #canTell(reader: Reader, path: string, word: string): boolean {
+    if (reader.inspects.length > 0 || reader.words.has(word) || this.#ambiguous.has(word)) return true;
+    const shared = SHARED_WORDS.find((paths) => paths.includes(path)) ?? [];
+    return shared.filter((other) => readsPath(reader, other)).length > 1;
+  }
+}
+
+/** Words that stand in two places of a table, or are the name of a capability too. */
+export function ambiguousWords(table: RoutingTable, capabilities: readonly string[]): ReadonlySet<string> {
+  const seen = new Set<string>();
+  const ambiguous = new Set<string>();
+  for (const list of [capabilities, ...wordLists(table)]) {
+    for (const word of new Set(list)) {
+      if (seen.has(word)) ambiguous.add(word);
+      seen.add(word);
+    }
+  }
+  return ambiguous;
+}
+
+/** Each list is one kind of word; within a kind a word may occur again and again. */
+function wordLists(table: RoutingTable): readonly (readonly string[])[] {
+  const workspaces = Object.values(table.workspaces);
+  const { environments, workloads, labels } = table.vocabulary;
+  return [
+    Object.keys(table.workspaces),
+    workspaces.map(({ tier }) => tier),
+    workspaces.flatMap((workspace) => workspace.labels),
+    Object.keys(table.routes),
+    Object.keys(table.endpoints),
+    Object.keys(table.models),
+    Object.keys(table.providers),
+    [...Object.values(table.regionGroups).flat(), ...Object.values(table.endpoints).map(({ region }) => region)],
+    Object.keys(table.regionGroups),
+    Object.values(table.endpoints).map(({ dialect }) => dialect),
+    Object.values(table.models).flatMap(({ signatureFamily }) => signatureFamily ?? []),
+    environments,
+    workloads,
+    labels,
+    OTHER_WORDS,
+  ];
+}
+
+/** Words of the input that are the same for every table. */
+const OTHER_WORDS = ["other", "none", "primary", "fallback", "allow", "deny", "weekday", "weekend"];

@@ -1,0 +1,150 @@
+import type { Capability } from "../../canon/capability.ts";
+import type { Candidate } from "../../canon/decision.ts";
+import type { Operation } from "../../canon/operation.ts";
+import type { ProviderPreferences } from "../../canon/preferences.ts";
+import type { RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
+import { applyApproval, type Approval } from "../../decide/approvals.ts";
+import { routeCandidates } from "../../decide/candidates.ts";
+import { routeAsked } from "../../decide/decide.ts";
+import { applyPreferences, orderCandidates } from "../../decide/narrow.ts";
+import { Trace } from "../../decide/trace.ts";
+import { identityOf } from "../decide-point.ts";
+import type { RequestPoint } from "../point.ts";
+import { joinedWords } from "./blocks.ts";
+import type { Sight } from "./readers.ts";
+
+/** One side, looked at for one workspace, route and operation. */
+export interface SideView {
+  readonly table: RoutingTable;
+  readonly sight: Sight;
+  /** `null`: every request is refused before anything of its shape matters. */
+  readonly opened: { readonly workspace: WorkspaceRow; readonly route: RouteRow } | null;
+}
+
+export function openSide(table: RoutingTable, sight: Sight, point: RequestPoint): SideView {
+  const asked = routeAsked(table, identityOf(point), point.model, point.operation);
+  return { table, sight, opened: "reason" in asked ? null : asked };
+}
+
+/**
+ * How far a side has come with a request: what its decision still depends on. Two requests in the same state, which the side's policies do not tell
+ * apart by their other members, get the same decision.
+ */
+export interface SideState {
+  /** `policy/constraint/reason` of a denial that stands already; its policies will not be asked. */
+  readonly denied: string | null;
+  readonly candidates: readonly Candidate[];
+  /** What of the request the policies can see so far. */
+  readonly seen: string;
+}
+
+const REFUSED: SideState = { denied: "refused", candidates: [], seen: "" };
+
+/** After the caller's preferences. */
+export function startSide(
+  { table, sight, opened }: SideView,
+  preferences: ProviderPreferences | null,
+  dimensions: number | null,
+): SideState {
+  if (opened === null) return REFUSED;
+  const trace = new Trace();
+  const wanted = applyPreferences(table, preferences, routeCandidates(table, opened.route), trace);
+  if (trace.denial !== null) return deniedState(`preferences/${trace.denial.constraint}/${trace.denial.reason}`);
+  const seen = [
+    preferences?.allow_fallbacks === false ? "one place" : "",
+    visible(sight, "input.request.allow_fallbacks", preferences?.allow_fallbacks !== false),
+    visible(sight, "input.request.data_collection", preferences?.data_collection ?? "deny"),
+    visible(sight, "input.request.zdr", preferences?.zdr === true),
+    visible(sight, "input.request.dimensions", dimensions),
+  ];
+  return { denied: null, candidates: orderCandidates(preferences, wanted), seen: seen.join("|") };
+}
+
+export function approveSide({ opened }: SideView, state: SideState, approvals: readonly Approval[]): SideState {
+  if (opened === null || state.denied !== null) return state;
+  let { candidates } = state;
+  for (const approval of approvals) {
+    const applied = applyApproval(opened.route, approval, candidates);
+    if (applied.denied) return deniedState(`approvals/${approval.constraint}/${approval.reason}`);
+    candidates = applied.remaining;
+  }
+  return candidates === state.candidates ? state : { ...state, candidates };
+}
+
+/** The request has one more need; the policies may see it. */
+export function seeNeed(state: SideState, token: string): SideState {
+  if (token === "" || state.denied !== null) return state;
+  const [head = "", needs = ""] = state.seen.split("#");
+  return { ...state, seen: `${head}#${joinedWords(needs, token)}` };
+}
+
+/** What the policies of a side see of a capability: nothing, which one, or only what the table says of it. */
+export function needToken({ table, sight, opened }: SideView, capability: Capability): string {
+  if (opened === null || !sight.sees("input.request.needs")) return "";
+  if (sight.tells("input.request.needs", capability)) return `=${capability}`;
+  const supported = routeCandidates(table, opened.route).map(({ endpoint }) =>
+    endpoint.capabilities.includes(capability),
+  );
+  const approved = sight.sees("data.approved.capabilities") ? approvalsOf(table, capability) : "";
+  return `~${approved}.${bits(supported)}`;
+}
+
+const approvalBits = new WeakMap<RoutingTable, Map<Capability, string>>();
+
+/** Which workspaces approve a capability: a policy may look at all of them. */
+function approvalsOf(table: RoutingTable, capability: Capability): string {
+  const known = approvalBits.get(table) ?? new Map<Capability, string>();
+  approvalBits.set(table, known);
+  const made =
+    known.get(capability) ??
+    bits(Object.values(table.workspaces).map(({ approve }) => approve.capabilities.includes(capability)));
+  known.set(capability, made);
+  return made;
+}
+
+function bits(values: readonly boolean[]): string {
+  return values.map((value) => (value ? "1" : "0")).join("");
+}
+
+export function stateKey({ denied, candidates, seen }: SideState): string {
+  if (denied !== null) return `!${denied}`;
+  const places = candidates.map(({ endpoint, tier, balance, weight }) => `${endpoint.id}@${tier}${balance}${weight}`);
+  return `${places.join(",")}|${seen}`;
+}
+
+function deniedState(denied: string): SideState {
+  return { denied, candidates: [], seen: "" };
+}
+
+function visible(sight: Sight, path: string, value: string | number | boolean | null): string {
+  return sight.sees(path) ? String(value) : "";
+}
+
+/** Preferences that stand for all others: each that policies may see, and each provider alone. */
+export function preferencesOf(
+  operation: Operation,
+  views: readonly SideView[],
+): readonly (ProviderPreferences | null)[] {
+  const providers = new Set(
+    views.flatMap(({ table, opened }) =>
+      opened === null ? [] : routeCandidates(table, opened.route).map(({ endpoint }) => endpoint.provider),
+    ),
+  );
+  const found: (ProviderPreferences | null)[] = [];
+  for (const only of [null, ...[...providers].toSorted()]) {
+    for (const allow_fallbacks of [true, false]) {
+      for (const data_collection of ["deny", "allow"] as const) {
+        for (const zdr of [false, true]) {
+          const preferences: ProviderPreferences = {
+            ...(only === null ? {} : { only: [only] }),
+            ...(allow_fallbacks ? {} : { allow_fallbacks }),
+            ...(data_collection === "deny" ? {} : { data_collection }),
+            ...(zdr ? { zdr } : {}),
+          };
+          found.push(Object.keys(preferences).length === 0 ? null : preferences);
+        }
+      }
+    }
+  }
+  return found;
+}

@@ -1,0 +1,130 @@
+import { CAPABILITY_NAMES, type Capability } from "../../canon/capability.ts";
+import { FEATURE_NAMES, type Feature } from "../../canon/generate/feature.ts";
+import { MODEL_OPERATION_OF, OPERATIONS, type Operation } from "../../canon/operation.ts";
+import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
+import {
+  ALWAYS_USED,
+  REASONING_EFFORTS,
+  TOKEN_BUCKETS,
+  type ReasoningEffort,
+  type TokenBucket,
+} from "../../canon/request.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+
+/** Everything that requests of one operation can be, as far as a decision may look at it. */
+export interface OperationUniverse {
+  readonly needs: readonly Capability[];
+  /** Those that a request may have or not; sorted. */
+  readonly features: readonly Feature[];
+  /** Those that every request has. */
+  readonly always: readonly Feature[];
+  readonly stream: readonly boolean[];
+  readonly context: readonly TokenBucket[];
+  readonly maxOutput: readonly TokenBucket[];
+  readonly reasoningEffort: readonly ReasoningEffort[];
+  /** `null`: the request names no length. */
+  readonly dimensions: readonly (number | null)[];
+  /** Families of requests with signed reasoning; two of them stand for several at once. */
+  readonly signatureFamilies: readonly (readonly string[])[];
+}
+
+/** Every request that two tables could be asked. Finite, because a decision looks at nothing that is not (policy.md §2). */
+export interface Universe {
+  readonly workspaces: readonly string[];
+  /** Route names; the empty one for moderations that leave it to the workspace. */
+  readonly models: readonly string[];
+  readonly operations: ReadonlyMap<Operation, OperationUniverse>;
+  readonly environments: readonly string[];
+  readonly workloads: readonly string[];
+  readonly labels: readonly string[];
+  readonly times: readonly PolicyTime[];
+}
+
+/** What a key's environment or workload is where neither vocabulary has it. */
+export const OUTSIDE_VOCABULARY = "other";
+
+const UNARY_FEATURES: readonly Feature[] = ["token_inputs", "input_purpose", "document_limit"];
+const NATIVE_FEATURES: readonly Feature[] = [
+  "native_chat",
+  "native_completions",
+  "native_responses",
+  "native_messages",
+];
+/** Found while a conversation is read, which these surfaces have and plain completions have not. */
+const CONVERSATIONAL = FEATURE_NAMES.filter(
+  (name) => !UNARY_FEATURES.includes(name) && !NATIVE_FEATURES.includes(name) && name !== "count_tokens",
+);
+
+/** What the parsers of each surface can find in a body; more would make differences of what nobody can ask. */
+const FEATURES_OF: Readonly<Record<Operation, readonly Feature[]>> = {
+  "chat.completions": [...CONVERSATIONAL, "native_chat"],
+  completions: [
+    "native_completions",
+    "logit_bias",
+    "penalties",
+    "penalties_outside_0_1",
+    "sampling",
+    "seed",
+    "stop_sequences",
+    "stop_sequences_blank",
+    "stop_sequences_over_4",
+    "temperature_above_1",
+    "token_logprobs",
+  ],
+  responses: [...CONVERSATIONAL, "native_responses"],
+  messages: [...CONVERSATIONAL, "native_messages"],
+  "messages.count_tokens": [...CONVERSATIONAL, "native_messages"],
+  embeddings: ["input_purpose", "token_inputs"],
+  rerank: ["document_limit"],
+  moderations: ["image_url"],
+};
+
+const NEEDS_OF: Readonly<Partial<Record<Operation, readonly Capability[]>>> = {
+  completions: ["logprobs", "multiple_choices"],
+  embeddings: ["image_input"],
+  rerank: [],
+  moderations: ["image_input"],
+};
+
+/** All that can be asked of either table. */
+export function universeOf(base: RoutingTable, head: RoutingTable): Universe {
+  const tables = [base, head];
+  const words = (of: (table: RoutingTable) => readonly string[]): readonly string[] =>
+    [...new Set(tables.flatMap(of))].toSorted();
+  const families = words((table) =>
+    Object.values(table.models).flatMap(({ signatureFamily }) => signatureFamily ?? []),
+  );
+  const dimensions = [
+    ...new Set(tables.flatMap((table) => Object.values(table.models).flatMap((model) => model.dimensions))),
+  ].toSorted((left, right) => left - right);
+  return {
+    workspaces: words(({ workspaces }) => Object.keys(workspaces)),
+    models: ["", ...words(({ routes }) => Object.keys(routes))],
+    operations: new Map(OPERATIONS.map((operation) => [operation, operationUniverse(operation, families, dimensions)])),
+    environments: words(({ vocabulary }) => [...vocabulary.environments, OUTSIDE_VOCABULARY]),
+    workloads: words(({ vocabulary }) => [...vocabulary.workloads, OUTSIDE_VOCABULARY]),
+    labels: words(({ vocabulary }) => vocabulary.labels),
+    times: DAY_BUCKETS.flatMap((day) => HOUR_BUCKETS.map((hour) => ({ day, hour }))),
+  };
+}
+
+function operationUniverse(
+  operation: Operation,
+  families: readonly string[],
+  dimensions: readonly number[],
+): OperationUniverse {
+  const generates = MODEL_OPERATION_OF[operation] === "generate";
+  const always = ALWAYS_USED[operation] ?? [];
+  const several = families.length > 1 ? [families.slice(0, 2)] : [];
+  return {
+    needs: (NEEDS_OF[operation] ?? CAPABILITY_NAMES).toSorted(),
+    features: FEATURES_OF[operation].filter((name) => !always.includes(name)).toSorted(),
+    always,
+    stream: generates && operation !== "messages.count_tokens" ? [false, true] : [false],
+    context: TOKEN_BUCKETS,
+    maxOutput: generates ? TOKEN_BUCKETS : ["unspecified"],
+    reasoningEffort: generates ? REASONING_EFFORTS : ["unspecified"],
+    dimensions: operation === "embeddings" ? [null, ...dimensions] : [null],
+    signatureFamilies: generates ? [...families.map((family) => [family]), ...several] : [],
+  };
+}
