@@ -15,7 +15,7 @@ import {
   type SideState,
   type SideView,
 } from "./side-state.ts";
-import type { OperationUniverse } from "./universe.ts";
+import type { OperationUniverse, PreferenceUniverse } from "./universe.ts";
 
 /** The members of a point that the table's approvals look at. */
 export type ApprovalPart = Pick<
@@ -52,13 +52,14 @@ interface Step {
 export function approvalStates(
   point: RequestPoint,
   universe: OperationUniverse,
+  preferences: PreferenceUniverse,
   views: readonly SideView[],
   assertions: Sight,
 ): readonly ApprovalState[] {
   const emulates = views.some(({ opened }) => opened?.route.emulateSchema === true);
   const couples = emulates && universe.features.includes("constrained_schema");
   const walks = (couples ? [false, true] : [null]).map(
-    (constrained) => new Walk(point, universe, views, assertions, constrained),
+    (constrained) => new Walk(point, universe, preferences, views, assertions, constrained),
   );
   return merged(
     walks.flatMap((walk) => walk.states()),
@@ -69,6 +70,7 @@ export function approvalStates(
 class Walk {
   readonly #point: RequestPoint;
   readonly #universe: OperationUniverse;
+  readonly #preferences: PreferenceUniverse;
   readonly #views: readonly SideView[];
   readonly #assertions: Sight;
   /** Whether these requests have a response schema that no tool can stand in for; `null` where it does not matter. */
@@ -77,12 +79,14 @@ class Walk {
   constructor(
     point: RequestPoint,
     universe: OperationUniverse,
+    preferences: PreferenceUniverse,
     views: readonly SideView[],
     assertions: Sight,
     constrained: boolean | null,
   ) {
     this.#point = point;
     this.#universe = universe;
+    this.#preferences = preferences;
     this.#views = views;
     this.#assertions = assertions;
     this.#constrained = constrained;
@@ -100,7 +104,7 @@ class Walk {
   }
 
   #starts(): readonly ApprovalState[] {
-    const preferred = preferencesOf(this.#point.operation, this.#views);
+    const preferred = preferencesOf(this.#preferences, this.#views);
     return preferred.flatMap((preferences) =>
       this.#universe.dimensions.map((dimensions): ApprovalState => {
         const request = "input.request";
@@ -233,9 +237,9 @@ function merged(
 
 /** What later steps still look at although no state shows it: until the places are looked at, signed reasoning and the length of vectors. */
 function holdsBack({ part, sides }: ApprovalState): string {
-  if (sides.every(({ denied }) => denied !== null)) return "";
-  const signed = part.features.includes("signed_reasoning") && part.signatureFamilies.length === 0;
-  return `${signed ? "signed" : ""}|${part.dimensions ?? ""}`;
+  // A request with signed reasoning is one for each family, denied or not.
+  const signed = part.features.includes("signed_reasoning") ? "signed" : "";
+  return sides.every(({ denied }) => denied !== null) ? signed : `${signed}|${part.dimensions ?? ""}`;
 }
 
 /** Fewer words first: a reader should not wonder what a witness has to do with a word that does not matter. */

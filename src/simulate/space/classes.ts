@@ -50,7 +50,7 @@ export class JobClasses {
     this.#start = startPoint(member, operation, space.universe);
     const views = space.sides.map(({ table, sightOf }) => openSide(table, sightOf(operation), this.#start));
     const assertions = space.assertionsOf(operation);
-    this.#states = approvalStates(this.#start, own, views, assertions);
+    this.#states = approvalStates(this.#start, own, space.universe.preferences, views, assertions);
     const known = new Map<string, readonly Dimension[]>();
     this.#dimensions = (state) => {
       const live = state.sides.map(({ denied }) => denied === null);

@@ -1,6 +1,5 @@
 import type { Capability } from "../../canon/capability.ts";
 import type { Candidate } from "../../canon/decision.ts";
-import type { Operation } from "../../canon/operation.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import { applyApproval, type Approval } from "../../decide/approvals.ts";
@@ -12,6 +11,7 @@ import { identityOf } from "../decide-point.ts";
 import type { RequestPoint } from "../point.ts";
 import { joinedWords } from "./blocks.ts";
 import type { Sight } from "./readers.ts";
+import type { PreferenceUniverse } from "./universe.ts";
 
 /** One side, looked at for one workspace, route and operation. */
 export interface SideView {
@@ -120,9 +120,9 @@ function visible(sight: Sight, path: string, value: string | number | boolean | 
   return sight.sees(path) ? String(value) : "";
 }
 
-/** Preferences that stand for all others: each that policies may see, and each provider alone. */
+/** Every preference of the universe over the providers of a route, on whichever side; the plainest first. */
 export function preferencesOf(
-  operation: Operation,
+  { allowFallbacks, dataCollection, zdr: retentions, only: isNarrowed }: PreferenceUniverse,
   views: readonly SideView[],
 ): readonly (ProviderPreferences | null)[] {
   const providers = new Set(
@@ -130,21 +130,20 @@ export function preferencesOf(
       opened === null ? [] : routeCandidates(table, opened.route).map(({ endpoint }) => endpoint.provider),
     ),
   );
-  const found: (ProviderPreferences | null)[] = [];
-  for (const only of [null, ...[...providers].toSorted()]) {
-    for (const allow_fallbacks of [true, false]) {
-      for (const data_collection of ["deny", "allow"] as const) {
-        for (const zdr of [false, true]) {
+  const narrowings = [null, ...(isNarrowed ? [...providers].toSorted() : [])];
+  return narrowings.flatMap((only) =>
+    allowFallbacks.flatMap((allow_fallbacks) =>
+      dataCollection.flatMap((data_collection) =>
+        retentions.map((zdr): ProviderPreferences | null => {
           const preferences: ProviderPreferences = {
             ...(only === null ? {} : { only: [only] }),
             ...(allow_fallbacks ? {} : { allow_fallbacks }),
             ...(data_collection === "deny" ? {} : { data_collection }),
             ...(zdr ? { zdr } : {}),
           };
-          found.push(Object.keys(preferences).length === 0 ? null : preferences);
-        }
-      }
-    }
-  }
-  return found;
+          return Object.keys(preferences).length === 0 ? null : preferences;
+        }),
+      ),
+    ),
+  );
 }

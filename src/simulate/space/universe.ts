@@ -38,6 +38,19 @@ export interface Universe {
   readonly workloads: readonly string[];
   readonly labels: readonly string[];
   readonly times: readonly PolicyTime[];
+  readonly preferences: PreferenceUniverse;
+}
+
+/**
+ * Preferences that change what a policy can see or what is eligible. Prices and regions narrow a plan as `only` does; `order` and `sort` change the
+ * order of a plan and never what is in it: none of these is varied.
+ */
+export interface PreferenceUniverse {
+  readonly allowFallbacks: readonly boolean[];
+  readonly dataCollection: readonly ("allow" | "deny")[];
+  readonly zdr: readonly boolean[];
+  /** Whether each provider of a route is also asked for alone. */
+  readonly only: boolean;
 }
 
 /** What a key's environment or workload is where neither vocabulary has it. */
@@ -104,6 +117,7 @@ export function universeOf(base: RoutingTable, head: RoutingTable): Universe {
     environments: words(({ vocabulary }) => [...vocabulary.environments, OUTSIDE_VOCABULARY]),
     workloads: words(({ vocabulary }) => [...vocabulary.workloads, OUTSIDE_VOCABULARY]),
     labels: words(({ vocabulary }) => vocabulary.labels),
+    preferences: { allowFallbacks: [true, false], dataCollection: ["deny", "allow"], zdr: [false, true], only: true },
     times: DAY_BUCKETS.flatMap((day) => HOUR_BUCKETS.map((hour) => ({ day, hour }))),
   };
 }

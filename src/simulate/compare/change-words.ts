@@ -1,0 +1,84 @@
+import type { RoutingTable } from "../../canon/table.ts";
+import type { ChangeWord, Outcome, Place } from "../point.ts";
+
+/** What endpoints of a table really are, whatever they are called. */
+export type Destinations = ReadonlyMap<string, string>;
+
+/**
+ * Everything that makes an endpoint another place for a reviewer: who processes a request, where, under which address and contract. Prices, limits
+ * and timeouts are no part of it.
+ */
+export function destinationsOf(table: RoutingTable): Destinations {
+  const destinations = new Map<string, string>();
+  for (const { id, model, provider, region, dialect, upstreamModel } of Object.values(table.endpoints)) {
+    const row = Object.hasOwn(table.providers, provider) ? table.providers[provider] : undefined;
+    const contract = row === undefined ? [] : [row.baseUrl, row.apiVersion, row.retention, row.trainsOnData];
+    destinations.set(id, JSON.stringify([model, provider, region, dialect, upstreamModel, ...contract]));
+  }
+  return destinations;
+}
+
+/** What a change does to one request, in the order of `CHANGE_WORDS`. */
+export function changeWords(
+  base: Outcome,
+  head: Outcome,
+  destinations: { readonly base: Destinations; readonly head: Destinations },
+): readonly ChangeWord[] {
+  const newlyIndeterminate: readonly ChangeWord[] =
+    head.indeterminate && !base.indeterminate ? ["indeterminate_new"] : [];
+  if (base.denial !== null && head.denial !== null) {
+    const { policy, constraint, reason } = base.denial;
+    const same =
+      policy === head.denial.policy && constraint === head.denial.constraint && reason === head.denial.reason;
+    return same ? newlyIndeterminate : ["reason_changed", ...newlyIndeterminate];
+  }
+  if (head.denial !== null) return ["newly_denied", ...newlyIndeterminate];
+  if (base.denial !== null) return ["newly_allowed", ...newlyIndeterminate];
+  return [
+    ...planWords(base.plan, head.plan),
+    ...elsewhere(base, head, destinations),
+    ...editWords(base, head),
+    ...newlyIndeterminate,
+  ];
+}
+
+function planWords(base: readonly Place[], head: readonly Place[]): readonly ChangeWord[] {
+  const [before, after] = [idsOf(base), idsOf(head)];
+  const [first, firstNow] = [before[0], after[0]];
+  const words: ChangeWord[] = [];
+  if (first !== firstNow) words.push("primary_changed");
+  if (after.some((id) => id !== firstNow && !before.includes(id))) words.push("fallbacks_widened");
+  if (before.some((id) => id !== first && !after.includes(id))) words.push("fallbacks_narrowed");
+  if (words.length > 0) return words;
+  if (before.join("\n") !== after.join("\n")) return ["fallbacks_reordered"];
+  return sharingOf(base) === sharingOf(head) ? [] : ["sharing_changed"];
+}
+
+function idsOf(plan: readonly Place[]): readonly string[] {
+  return plan.map(({ endpoint }) => endpoint);
+}
+
+function sharingOf(plan: readonly Place[]): string {
+  return plan.map(({ tier, balance, weight }) => `${tier} ${balance} ${weight}`).join("\n");
+}
+
+function elsewhere(
+  base: Outcome,
+  head: Outcome,
+  destinations: { readonly base: Destinations; readonly head: Destinations },
+): readonly ChangeWord[] {
+  const moved = head.plan.some(
+    ({ endpoint }) =>
+      base.plan.some((place) => place.endpoint === endpoint) &&
+      destinations.base.get(endpoint) !== destinations.head.get(endpoint),
+  );
+  return moved ? ["destination_changed"] : [];
+}
+
+function editWords(base: Outcome, head: Outcome): readonly ChangeWord[] {
+  const [before, after] = [base.edits, head.edits];
+  const same =
+    before?.maxOutputTokens === after?.maxOutputTokens &&
+    (before?.stripFields ?? []).join() === (after?.stripFields ?? []).join();
+  return same ? [] : ["edits_changed"];
+}

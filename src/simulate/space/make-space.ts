@@ -1,0 +1,62 @@
+import { CAPABILITY_NAMES } from "../../canon/capability.ts";
+import { OPERATIONS, type Operation } from "../../canon/operation.ts";
+import { destinationsOf } from "../compare/change-words.ts";
+import type { Distinctions } from "../point.ts";
+import type { CompiledSide } from "../standpoints.ts";
+import type { Job, Space } from "./classes.ts";
+import { pairClasses, type PairSide } from "./pairs.ts";
+import { ambiguousWords, distinctionReader, policyReader, Sight, type Reader } from "./readers.ts";
+import { universeOf, type Universe } from "./universe.ts";
+
+/** The space of two sides, and the jobs that enumerate it. The same sides give the same jobs in the same order, in every thread. */
+export interface PlannedSpace {
+  readonly space: Space;
+  readonly jobs: readonly Job[];
+  readonly readers: readonly Reader[];
+}
+
+/** @param narrowed makes the universe smaller; every value that it leaves out is one that is not decided. */
+export function planSpace(
+  base: CompiledSide,
+  head: CompiledSide,
+  distinctions: Distinctions | null,
+  narrowed: (universe: Universe) => Universe = (universe) => universe,
+): PlannedSpace {
+  const universe = narrowed(universeOf(base.table, head.table));
+  const assertions = distinctions === null ? null : distinctionReader(distinctions);
+  const sides = [base, head].map(({ table, policies }): PairSide => {
+    const destinations = destinationsOf(table);
+    return {
+      table,
+      readers: policies.policies.map(policyReader),
+      ambiguous: ambiguousWords(table, CAPABILITY_NAMES),
+      destinationOf: ({ id }) => destinations.get(id) ?? id,
+    };
+  });
+  const pairs = pairClasses(universe.workspaces, universe.models, sides, assertions);
+  const none = new Set<string>();
+  const space: Space = {
+    universe,
+    sides: sides.map(({ table, readers, ambiguous }) => ({
+      table,
+      sightOf: remembered((operation) => new Sight(readers, operation, ambiguous)),
+    })),
+    assertionsOf: remembered((operation) => new Sight(assertions === null ? [] : [assertions], operation, none)),
+  };
+  const jobs = pairs.flatMap((pair) =>
+    OPERATIONS.filter((operation) => universe.operations.has(operation))
+      .filter((operation) => pair.members[0].model !== "" || operation === "moderations")
+      .map((operation): Job => ({ pair, operation })),
+  );
+  const readers = [...sides.flatMap((side) => side.readers), ...(assertions === null ? [] : [assertions])];
+  return { space, jobs, readers };
+}
+
+function remembered(make: (operation: Operation) => Sight): (operation: Operation) => Sight {
+  const made = new Map<Operation, Sight>();
+  return (operation) => {
+    const known = made.get(operation) ?? make(operation);
+    made.set(operation, known);
+    return known;
+  };
+}

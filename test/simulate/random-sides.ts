@@ -1,0 +1,245 @@
+import fc from "fast-check";
+import type { Capability } from "../../src/canon/capability.ts";
+import type { Feature } from "../../src/canon/generate/feature.ts";
+import type { RoutingTable } from "../../src/canon/table.ts";
+import { buildModules, compilePolicies, type CompiledPolicies } from "../../src/policy/compile-policies.ts";
+import type { Universe } from "../../src/simulate/space/universe.ts";
+import { policySource, toolchain } from "../policy/samples.ts";
+import { endpoint, model, provider, route, table, workspace } from "../support/table.ts";
+
+/** Policies that look at requests in all the ways that collapse has to get right: words, counts, other members, one member against another. */
+const SOURCES = [
+  policySource(
+    "region",
+    { near: "{effect: require_all, reasons: [FAR]}" },
+    `pass.near contains c.id if {
+	some c in input.candidates
+	c.region in data.approved.regions[input.workspace.id]
+	c.region != "us-east"
+}
+
+pass.near contains c.id if {
+	some c in input.candidates
+	not "eu" in input.workspace.labels
+}`,
+  ),
+  policySource(
+    "few-needs",
+    { few: "{effect: gate, reasons: [MANY]}" },
+    `needs contains need if some need in input.request.needs
+
+pass.few if count(needs) < 2
+
+pass.few if "tools" in needs`,
+  ),
+  policySource(
+    "supported",
+    { all: "{effect: filter, reasons: [LACKING]}" },
+    `pass.all contains c.id if {
+	some c in input.candidates
+	every need in input.request.needs {
+		need in c.capabilities
+	}
+}`,
+  ),
+  policySource(
+    "sizes",
+    { differ: "{effect: gate, reasons: [SAME, LONG]}" },
+    `pass.differ if input.request.context != input.request.max_output
+
+reason.differ := "LONG" if input.request.context == "to_4k"`,
+  ),
+  policySource(
+    "key",
+    { label: "{effect: gate, reasons: [NO_LABEL]}" },
+    `pass.label if some label in input.key.labels
+
+pass.label if input.key.environment == "production"
+
+pass.label if input.key.workload in input.workspace.labels`,
+    "[chat.completions]",
+  ),
+  policySource(
+    "hours",
+    { awake: "{effect: gate, reasons: [ASLEEP]}" },
+    `pass.awake if input.time.hour != "night"
+
+pass.awake if input.request.stream`,
+    null,
+    { near: "{kind: prefer_region, value: us}", short: "{kind: max_output_tokens, value: 100}" },
+  ),
+  policySource(
+    "alone",
+    { one: "{effect: gate, reasons: [MANY_PLACES]}" },
+    `pass.one if not input.request.allow_fallbacks
+
+pass.one if count(input.candidates) < 3
+
+pass.one if input.request.zdr
+
+pass.one if input.request.data_collection == "allow"`,
+  ),
+  policySource(
+    "first-need",
+    { early: "{effect: gate, reasons: [LATE]}" },
+    `pass.early if input.request.needs[0] < "m"
+
+pass.early if count(input.request.needs) == 0
+
+pass.early if startswith(input.workspace.id, "a")`,
+  ),
+];
+
+/** Compiled once; each side has some of them. */
+export async function policyPool(): Promise<readonly CompiledPolicies[]> {
+  const choices = [[], [0, 1], [2, 4], [3, 5], [0, 6], [1, 2, 3, 4], [7], [5, 4, 0], [1, 6, 4]];
+  return Promise.all(
+    choices.map(async (chosen) => {
+      const compiled = await compilePolicies(
+        chosen.flatMap((index) => SOURCES[index] ?? []),
+        { cacheDirectory: null, toolchain },
+      );
+      if (compiled.diagnostics.some(({ severity }) => severity === "error")) {
+        throw new Error(JSON.stringify(compiled.diagnostics));
+      }
+      return { ...compiled, modules: await buildModules(compiled.policies, toolchain) };
+    }),
+  );
+}
+
+const CAPABILITIES: readonly Capability[] = ["tools", "json_schema", "reasoning"];
+const FEATURES: readonly Feature[] = ["sampling", "constrained_schema", "signed_reasoning"];
+
+const endpointFacts = fc.record({
+  model: fc.constantFrom("m", "n"),
+  provider: fc.constantFrom("p", "q", "s"),
+  region: fc.constantFrom("eu-west", "us-east"),
+  capabilities: fc
+    .subarray([...CAPABILITIES, ...CAPABILITIES.slice(0, 2)])
+    .map((list) => [...new Set(list)].toSorted()),
+  features: fc
+    .subarray([
+      "sampling",
+      "constrained_schema",
+      "signed_reasoning",
+      "tool_choice_named",
+      "tool_choice_required",
+    ] as const)
+    .map((list) => list.toSorted()),
+  dialect: fc.constantFrom("openai-chat", "anthropic-messages"),
+});
+
+const ENDPOINTS = ["a", "b", "c", "d"];
+
+const routeFacts = fc.record({
+  endpoints: fc.shuffledSubarray(ENDPOINTS, { minLength: 1, maxLength: 3 }),
+  onGap: fc.constantFrom("deny", "narrow"),
+  emulateSchema: fc.boolean(),
+});
+
+const workspaceFacts = fc.record({
+  routes: fc.subarray(["r", "t"]),
+  regions: fc.subarray(["eu-west", "us-east"], { minLength: 1 }),
+  providers: fc.subarray(["p", "q", "s"], { minLength: 1 }),
+  capabilities: fc.subarray([...CAPABILITIES]),
+  tier: fc.constantFrom("standard", "regulated"),
+  labels: fc.subarray(["eu", "web"]),
+});
+
+const sideFacts = fc.record({
+  endpoints: fc.array(endpointFacts, { minLength: 4, maxLength: 4 }),
+  routes: fc.array(routeFacts, { minLength: 2, maxLength: 2 }),
+  workspaces: fc.array(workspaceFacts, { minLength: 2, maxLength: 2 }),
+  policies: fc.nat(8),
+  enforced: fc.subarray(["region", "few-needs", "supported", "sizes", "key", "hours", "alone", "first-need"]),
+});
+type SideFacts = typeof sideFacts extends fc.Arbitrary<infer Facts> ? Facts : never;
+
+function tableOf(facts: SideFacts): RoutingTable {
+  const made = table({
+    providers: [
+      provider("p"),
+      provider("q", { region: "us-east", retention: "days_30" }),
+      provider("s", { trainsOnData: true }),
+    ],
+    models: [model("m", { signatureFamily: "one" }), model("n", { signatureFamily: "two" })],
+    endpoints: facts.endpoints.map((row, index) =>
+      endpoint(ENDPOINTS[index] ?? "a", { ...row, nativeFeatures: row.features }),
+    ),
+    routes: facts.routes.map(({ endpoints: [first = "a", ...rest], ...row }, index) =>
+      route(index === 0 ? "r" : "t", first, rest, row),
+    ),
+    workspaces: facts.workspaces.map(({ tier, labels, ...approve }, index) =>
+      workspace(index === 0 ? "w" : "v", approve, { tier, labels }),
+    ),
+  });
+  const initialMode = Object.fromEntries(facts.enforced.map((id) => [id, "enforce" as const]));
+  return {
+    ...made,
+    policies: { dir: "policies", initialMode },
+    vocabulary: {
+      environments: ["production", "staging", "testing"],
+      workloads: ["web", "batch"],
+      labels: ["eu", "vip"],
+    },
+  };
+}
+
+/** Two sides that have much in common: head is base, but for the members that are drawn anew. */
+export const twoSides = fc
+  .tuple(sideFacts, sideFacts, fc.subarray(["endpoints", "routes", "workspaces", "policies", "enforced"] as const))
+  .map(([base, other, changed]) => {
+    const head: SideFacts = { ...base };
+    for (const member of changed) Object.assign(head, { [member]: other[member] });
+    return {
+      base: { table: tableOf(base), policies: base.policies },
+      head: { table: tableOf(head), policies: head.policies },
+    };
+  });
+
+/** A universe small enough to write out: of each dimension a few values, at random. */
+export const narrowings = fc
+  .record({
+    needs: fc.subarray([...CAPABILITIES], { maxLength: 3 }),
+    features: fc.subarray([...FEATURES], { maxLength: 2 }),
+    stream: fc.subarray([false, true], { minLength: 1 }),
+    context: fc.subarray(["unspecified", "to_1k", "to_4k"] as const, { minLength: 1, maxLength: 2 }),
+    maxOutput: fc.subarray(["unspecified", "to_4k"] as const, { minLength: 1 }),
+    environments: fc.subarray(["production", "staging", "other"], { minLength: 1, maxLength: 2 }),
+    workloads: fc.subarray(["web", "batch"], { minLength: 1 }),
+    labels: fc.subarray(["eu", "vip"], { maxLength: 1 }),
+    times: fc.subarray([0, 1, 5], { minLength: 1, maxLength: 1 }),
+    flags: fc.subarray(["fallbacks", "collection", "zdr", "only"] as const, { maxLength: 2 }),
+    operations: fc.subarray(["chat.completions", "messages"] as const, { minLength: 1, maxLength: 1 }),
+  })
+  .map(
+    ({ operations, flags, needs, features, stream, context, maxOutput, times, ...key }) =>
+      (universe: Universe): Universe => ({
+        ...universe,
+        ...key,
+        times: universe.times.filter((_, index) => times.includes(index)),
+        preferences: {
+          allowFallbacks: flags.includes("fallbacks") ? [true, false] : [true],
+          dataCollection: flags.includes("collection") ? ["deny", "allow"] : ["deny"],
+          zdr: flags.includes("zdr") ? [false, true] : [false],
+          only: flags.includes("only"),
+        },
+        operations: new Map(
+          [...universe.operations]
+            .filter(([operation]) => operations.some((one) => one === operation))
+            .map(([operation, own]) => [
+              operation,
+              {
+                ...own,
+                needs: needs.toSorted(),
+                features: features.toSorted(),
+                stream,
+                context,
+                maxOutput,
+                reasoningEffort: ["unspecified"] as const,
+                dimensions: [null],
+              },
+            ]),
+        ),
+      }),
+  );
