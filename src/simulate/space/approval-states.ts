@@ -31,8 +31,20 @@ export interface ApprovalState {
   readonly sides: readonly SideState[];
   /** What assertions tell apart. */
   readonly asserted: string;
+  /** Needs and features that all of them have. */
+  readonly common: Common;
+  /** Values that their other members take, for each of them. */
+  readonly taken: Taken;
   readonly size: bigint;
 }
+
+export interface Common {
+  readonly needs: readonly Capability[];
+  readonly features: readonly Feature[];
+}
+
+/** Dimension → values, as text. */
+export type Taken = ReadonlyMap<string, readonly string[]>;
 
 /** What one step makes of a request that takes it. */
 interface Step {
@@ -118,6 +130,14 @@ class Walk {
           part: { needs: [], features: [], signatureFamilies: [], dimensions, preferences },
           sides: this.#views.map((view) => startSide(view, preferences, dimensions)),
           asserted: asserted.join("|"),
+          common: { needs: [], features: [] },
+          taken: new Map([
+            ["only", [preferences?.only?.[0] ?? "any"]],
+            ["allow_fallbacks", [String(preferences?.allow_fallbacks !== false)]],
+            ["data_collection", [preferences?.data_collection ?? "deny"]],
+            ["zdr", [String(preferences?.zdr === true)]],
+            ["dimensions", [String(dimensions ?? "none")]],
+          ]),
           size: 1n,
         };
       }),
@@ -188,16 +208,17 @@ class Walk {
       }
       return feature === undefined ? side : approveSide(view, side, this.#used(feature));
     });
-    const { part } = state;
+    const more = <Words extends Common>(words: Words): Words => ({
+      ...words,
+      needs: capability === undefined ? words.needs : [...words.needs, capability],
+      features: feature === undefined ? words.features : [...words.features, feature],
+    });
     return {
-      part: {
-        ...part,
-        needs: capability === undefined ? part.needs : [...part.needs, capability],
-        features: feature === undefined ? part.features : [...part.features, feature],
-      },
+      ...state,
+      part: more(state.part),
+      common: more(state.common),
       sides,
       asserted: joinedWords(state.asserted, step.asserted),
-      size: state.size,
     };
   }
 
@@ -229,10 +250,33 @@ function merged(
     if (same === undefined) found.set(key, state);
     else {
       const plainest = plainness(state.part) < plainness(same.part) ? state : same;
-      found.set(key, { ...plainest, size: state.size + same.size });
+      found.set(key, {
+        ...plainest,
+        common: both(state.common, same.common),
+        taken: either(state.taken, same.taken),
+        size: state.size + same.size,
+      });
     }
   }
   return [...found.values()];
+}
+
+function both(left: Common, right: Common): Common {
+  return {
+    needs: left.needs.filter((need) => right.needs.includes(need)),
+    features: left.features.filter((feature) => right.features.includes(feature)),
+  };
+}
+
+function either(left: Taken, right: Taken): Taken {
+  if (left === right) return left;
+  return new Map(
+    [...left].map(([name, values]) => {
+      const others = right.get(name) ?? [];
+      const isCovered = values === others || others.every((value) => values.includes(value));
+      return [name, isCovered ? values : [...new Set([...values, ...others])].toSorted()];
+    }),
+  );
 }
 
 /** What later steps still look at although no state shows it: until the places are looked at, signed reasoning and the length of vectors. */

@@ -10,6 +10,8 @@ export type PolicyOnly = Pick<RequestPoint, "stream" | "context" | "maxOutput" |
 
 /** Values of one dimension that nobody tells apart. */
 export interface Block {
+  /** The values, as text; of sets, what all of them have. */
+  readonly values: readonly string[];
   /** What each pair of eyes sees of the values, in the order in which the eyes were given. */
   readonly tokens: readonly string[];
   /** One of them, as the members of a point that it sets. */
@@ -92,14 +94,18 @@ function single<Value>(
   values: readonly Value[],
   tokens: (value: Value) => readonly string[],
   set: (point: PolicyOnly, value: Value) => PolicyOnly,
+  shown: (value: Value) => string = String,
 ): Dimension {
-  const found = new Map<string, { value: Value; tokens: readonly string[]; size: bigint }>();
+  const found = new Map<string, { value: Value; tokens: readonly string[]; values: string[]; size: bigint }>();
   for (const value of values) {
     const seen = tokens(value);
     const key = JSON.stringify(seen);
     const block = found.get(key);
-    if (block === undefined) found.set(key, { value, tokens: seen, size: 1n });
-    else block.size += 1n;
+    if (block === undefined) found.set(key, { value, tokens: seen, values: [shown(value)], size: 1n });
+    else {
+      block.values.push(shown(value));
+      block.size += 1n;
+    }
   }
   const blocks = [...found.values()].map(({ value, ...block }): Block => ({
     ...block,
@@ -111,30 +117,45 @@ function single<Value>(
 /** Every set of labels; those that no policy tells apart count by how many they are. */
 function labelSets(labels: readonly string[], eyes: readonly Eyes[]): Dimension {
   const none = eyes.map(() => "");
-  let sets = new Map([[JSON.stringify(none), { tokens: none, chosen: new Array<string>(), size: 1n }]]);
+  const empty: LabelSets = { tokens: none, chosen: [], common: [], size: 1n };
+  let sets = new Map([[JSON.stringify(none), empty]]);
   for (const label of labels) {
     const added = eyes.map((one) => {
       const visible = one.table === undefined || one.table.vocabulary.labels.includes(label);
       return visible ? token(one.sight, "input.key.labels", label) : "";
     });
     const next = new Map(sets);
-    for (const { tokens, chosen, size } of sets.values()) {
+    for (const { tokens, chosen, common, size } of sets.values()) {
       const joined = tokens.map((text, place) => joinedWords(text, added[place] ?? ""));
       const key = JSON.stringify(joined);
       const same = next.get(key);
+      const more = { tokens: joined, chosen: [...chosen, label], common: [...common, label], size };
       next.set(
         key,
-        same === undefined ? { tokens: joined, chosen: [...chosen, label], size } : { ...same, size: same.size + size },
+        same === undefined ? more : { ...same, common: shared(same.common, more.common), size: same.size + size },
       );
     }
     sets = next;
   }
-  const blocks = [...sets.values()].map(({ chosen, tokens, size }): Block => ({
+  const blocks = [...sets.values()].map(({ chosen, tokens, common, size }): Block => ({
     tokens,
+    values: common,
     size,
     set: (point) => ({ ...point, key: { ...point.key, labels: chosen } }),
   }));
   return { name: "key_labels", values: 1n << BigInt(labels.length), blocks };
+}
+
+/** Sets of labels that look the same. */
+interface LabelSets {
+  readonly tokens: readonly string[];
+  readonly chosen: readonly string[];
+  readonly common: readonly string[];
+  readonly size: bigint;
+}
+
+function shared(left: readonly string[], right: readonly string[]): readonly string[] {
+  return left.filter((word) => right.includes(word));
 }
 
 /** A multiset as text: the same words in any order are the same. */

@@ -1,7 +1,7 @@
 import type { Operation } from "../../canon/operation.ts";
 import { SOME_TIME } from "../decide-point.ts";
 import type { RequestPoint } from "../point.ts";
-import { approvalStates, type ApprovalState } from "./approval-states.ts";
+import { approvalStates, type ApprovalState, type Common as ApprovalCommon, type Taken } from "./approval-states.ts";
 import { policyOnlyDimensions, type Block, type Dimension, type Eyes, type PolicyOnly } from "./blocks.ts";
 import type { PairClass } from "./pairs.ts";
 import type { Sight } from "./readers.ts";
@@ -14,6 +14,11 @@ export interface Job {
   readonly operation: Operation;
 }
 
+/** Words that every request of a class has. */
+export interface Common extends ApprovalCommon {
+  readonly labels: readonly string[];
+}
+
 /** Requests that neither the sides nor the assertions tell apart. */
 export interface RequestClass {
   readonly point: RequestPoint;
@@ -21,6 +26,15 @@ export interface RequestClass {
   readonly size: bigint;
   /** For each side: requests with the same text get the same decision there. */
   readonly sideKeys: readonly string[];
+  /** To be called before the next class is asked for. */
+  readonly describe: () => ClassDetails;
+}
+
+export interface ClassDetails {
+  /** What all requests of the class have in common. */
+  readonly common: Common;
+  /** Of the dimensions that have one value each: those that requests of the class take. */
+  readonly taken: Taken;
 }
 
 /** What a side is made of, as far as classes depend on it. */
@@ -113,7 +127,14 @@ function* combinations(
     const dimension = dimensions[place];
     if (dimension === undefined) {
       const sideKeys = stateKeys.map((key, side) => `${key}\n${chosen.map(({ tokens }) => tokens[side]).join("\n")}`);
-      yield { point: { ...start, ...point }, size, sideKeys };
+      const describe = (): ClassDetails => {
+        const taken = new Map(state.taken);
+        for (const [index, { name }] of dimensions.entries()) {
+          if (name !== "key_labels") taken.set(name, chosen[index]?.values ?? []);
+        }
+        return { common: { ...state.common, labels: labelsOf(dimensions, chosen) }, taken };
+      };
+      yield { point: { ...start, ...point }, size, sideKeys, describe };
       return;
     }
     for (const block of dimension.blocks) {
@@ -124,6 +145,11 @@ function* combinations(
   };
   const { stream, context, maxOutput, reasoningEffort, key, time } = start;
   yield* walk(0, { stream, context, maxOutput, reasoningEffort, key, time }, state.size);
+}
+
+function labelsOf(dimensions: readonly Dimension[], chosen: readonly Block[]): readonly string[] {
+  const place = dimensions.findIndex(({ name }) => name === "key_labels");
+  return chosen[place]?.values ?? [];
 }
 
 function startPoint(

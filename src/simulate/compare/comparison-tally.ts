@@ -1,0 +1,90 @@
+import type { ChangeWord, Member, Outcome, OutcomePair, RequestPoint } from "../point.ts";
+import type { ClassDetails } from "../space/classes.ts";
+import type { Destinations } from "./change-words.ts";
+import { addToGroup, mergeGroups, type GroupTallies, type Order } from "./group-tally.ts";
+import { JobPaths, mergePaths, type PathTallies } from "./path-tally.ts";
+
+/** What one standpoint has come to so far. Plain data, merged in any order with the same result. */
+export interface ComparisonTally {
+  changedClasses: number;
+  changedShapes: bigint;
+  readonly words: Map<ChangeWord, { classes: number; shapes: bigint }>;
+  readonly groups: GroupTallies;
+  readonly basePaths: PathTallies;
+  readonly headPaths: PathTallies;
+  /** Whether some request reaches a place that it did not reach, or reaches one no more. */
+  gains: boolean;
+  loses: boolean;
+}
+
+export function emptyComparison(): ComparisonTally {
+  return {
+    changedClasses: 0,
+    changedShapes: 0n,
+    words: new Map(),
+    groups: new Map(),
+    basePaths: new Map(),
+    headPaths: new Map(),
+    gains: false,
+    loses: false,
+  };
+}
+
+export function mergeComparison(into: ComparisonTally, from: ComparisonTally): void {
+  into.changedClasses += from.changedClasses;
+  into.changedShapes += from.changedShapes;
+  for (const [word, { classes, shapes }] of from.words) countWord(into, word, classes, shapes);
+  mergeGroups(into.groups, from.groups);
+  mergePaths(into.basePaths, from.basePaths);
+  mergePaths(into.headPaths, from.headPaths);
+  into.gains ||= from.gains;
+  into.loses ||= from.loses;
+}
+
+/** Adds the classes of one job to a tally. */
+export class JobComparison {
+  readonly #tally: ComparisonTally;
+  readonly #destinations: { readonly base: Destinations; readonly head: Destinations };
+  readonly #members: readonly Member[];
+  readonly #base = new JobPaths();
+  readonly #head = new JobPaths();
+
+  constructor(
+    tally: ComparisonTally,
+    destinations: { readonly base: Destinations; readonly head: Destinations },
+    members: readonly Member[],
+  ) {
+    this.#tally = tally;
+    this.#destinations = destinations;
+    this.#members = members;
+  }
+
+  add(pair: OutcomePair, point: RequestPoint, shapes: bigint, order: Order, details: () => ClassDetails): void {
+    this.#base.add(pair.base, point, order);
+    this.#head.add(pair.head, point, order);
+    if (pair.words.length === 0) return;
+    const tally = this.#tally;
+    tally.changedClasses += 1;
+    tally.changedShapes += shapes;
+    for (const word of pair.words) countWord(tally, word, 1, shapes);
+    const [before, after] = [reached(pair.base, this.#destinations.base), reached(pair.head, this.#destinations.head)];
+    tally.gains ||= !after.isSubsetOf(before);
+    tally.loses ||= !before.isSubsetOf(after);
+    addToGroup(tally.groups, pair, point, this.#members, shapes, order, details());
+  }
+
+  end(operation: string): void {
+    this.#base.writeTo(this.#tally.basePaths, this.#members, operation);
+    this.#head.writeTo(this.#tally.headPaths, this.#members, operation);
+  }
+}
+
+function countWord(tally: ComparisonTally, word: ChangeWord, classes: number, shapes: bigint): void {
+  const known = tally.words.get(word);
+  tally.words.set(word, { classes: (known?.classes ?? 0) + classes, shapes: (known?.shapes ?? 0n) + shapes });
+}
+
+/** What requests reach, by what it is and not by what it is called. */
+function reached({ plan }: Outcome, destinations: Destinations): ReadonlySet<string> {
+  return new Set(plan.map(({ endpoint }) => destinations.get(endpoint) ?? endpoint));
+}

@@ -1,0 +1,93 @@
+import type { ChangeWord, Member, Outcome, OutcomePair, RequestPoint } from "../point.ts";
+import type { ClassDetails } from "../space/classes.ts";
+
+/** Where a class stands in the enumeration: the first one that shows something is the witness, whoever came upon it first. */
+export type Order = number;
+
+/** Classes that change in the same way. Plain data: it crosses threads. */
+export interface GroupTally {
+  readonly words: readonly ChangeWord[];
+  readonly base: Outcome;
+  readonly head: Outcome;
+  readonly routes: Set<string>;
+  readonly workspaces: Set<string>;
+  readonly operations: Set<string>;
+  /** Words that every request of the group has. */
+  common: { needs: readonly string[]; features: readonly string[]; labels: readonly string[] };
+  /** Dimension → values that requests of the group take. */
+  readonly taken: Map<string, Set<string>>;
+  classes: number;
+  shapes: bigint;
+  witness: RequestPoint;
+  order: Order;
+}
+
+export type GroupTallies = Map<string, GroupTally>;
+
+/** Requests with the same text are of the same group, whichever class they come from. */
+export function groupKey({ words, base, head }: OutcomePair): string {
+  return JSON.stringify([words, base, head]);
+}
+
+export function addToGroup(
+  groups: GroupTallies,
+  pair: OutcomePair,
+  point: RequestPoint,
+  members: readonly Member[],
+  shapes: bigint,
+  order: Order,
+  { common, taken }: ClassDetails,
+): void {
+  const key = groupKey(pair);
+  let group = groups.get(key);
+  if (group === undefined) {
+    const { words, base, head } = pair;
+    const sets = { routes: new Set<string>(), workspaces: new Set<string>(), operations: new Set<string>() };
+    group = { words, base, head, ...sets, common, taken: new Map(), classes: 0, shapes: 0n, witness: point, order };
+    groups.set(key, group);
+  }
+  for (const { workspace, model } of members) {
+    group.workspaces.add(workspace);
+    group.routes.add(model);
+  }
+  group.operations.add(point.operation);
+  group.common = inCommon(group.common, common);
+  for (const [name, values] of taken) addAll(group.taken, name, values);
+  group.classes += 1;
+  group.shapes += shapes;
+  if (order < group.order) Object.assign(group, { witness: point, order });
+}
+
+export function mergeGroups(into: GroupTallies, from: GroupTallies): void {
+  for (const [key, group] of from) {
+    const known = into.get(key);
+    if (known === undefined) {
+      into.set(key, group);
+      continue;
+    }
+    for (const name of ["routes", "workspaces", "operations"] as const) {
+      for (const word of group[name]) known[name].add(word);
+    }
+    known.common = inCommon(known.common, group.common);
+    for (const [name, values] of group.taken) addAll(known.taken, name, values);
+    known.classes += group.classes;
+    known.shapes += group.shapes;
+    if (group.order < known.order) Object.assign(known, { witness: group.witness, order: group.order });
+  }
+}
+
+function inCommon(left: GroupTally["common"], right: GroupTally["common"]): GroupTally["common"] {
+  const kept = (mine: readonly string[], other: readonly string[]): readonly string[] =>
+    mine.every((word) => other.includes(word)) ? mine : mine.filter((word) => other.includes(word));
+  return {
+    needs: kept(left.needs, right.needs),
+    features: kept(left.features, right.features),
+    labels: kept(left.labels, right.labels),
+  };
+}
+
+function addAll(sets: Map<string, Set<string>>, name: string, values: Iterable<string>): void {
+  const set = sets.get(name) ?? new Set<string>();
+  sets.set(name, set);
+  for (const value of values) set.add(value);
+}

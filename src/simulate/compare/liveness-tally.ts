@@ -1,0 +1,102 @@
+import type { Decision } from "../../canon/decision.ts";
+import type { RouteRow, RoutingTable } from "../../canon/table.ts";
+import { routeCandidates } from "../../decide/candidates.ts";
+import type { Member, Outcome } from "../point.ts";
+
+/** What some request of one side has met. Plain data, merged in any order with the same result. */
+export interface LivenessTally {
+  /** `policy/constraint`. */
+  readonly passed: Set<string>;
+  readonly failed: Set<string>;
+  readonly indeterminate: Set<string>;
+  /** `policy/constraint/reason`. */
+  readonly reasons: Set<string>;
+  /** Policies that have denied, narrowed, or changed something, or would have. */
+  readonly effective: Set<string>;
+  /** Routes that took a request somewhere. */
+  readonly routes: Set<string>;
+  /** Endpoints that stood in a plan. */
+  readonly endpoints: Set<string>;
+  /** `route → endpoint`, of endpoints that stood behind another one in a plan of the route. */
+  readonly fallbacks: Set<string>;
+}
+
+export function emptyLiveness(): LivenessTally {
+  return {
+    passed: new Set(),
+    failed: new Set(),
+    indeterminate: new Set(),
+    reasons: new Set(),
+    effective: new Set(),
+    routes: new Set(),
+    endpoints: new Set(),
+    fallbacks: new Set(),
+  };
+}
+
+export function mergeLiveness(into: LivenessTally, from: LivenessTally): void {
+  for (const name of [
+    "passed",
+    "failed",
+    "indeterminate",
+    "reasons",
+    "effective",
+    "routes",
+    "endpoints",
+    "fallbacks",
+  ] as const) {
+    for (const word of from[name]) into[name].add(word);
+  }
+}
+
+const BY_TABLE = ["approvals", "preferences"];
+
+/** Notes what the policies said in one decision. Where the table denies, they were asked about places that nobody goes to: that does not count. */
+export function noteDecision(tally: LivenessTally, decision: Decision): void {
+  if (decision.outcome === "deny" && BY_TABLE.includes(decision.denial.policy)) return;
+  for (const { policy, constraint, verdict, reason, effect } of decision.trace) {
+    if (BY_TABLE.includes(policy)) continue;
+    const name = `${policy}/${constraint}`;
+    if (verdict === "pass") tally.passed.add(name);
+    else if (verdict === "fail") tally.failed.add(name);
+    else tally.indeterminate.add(name);
+    if (verdict === "fail" && reason !== null) tally.reasons.add(`${name}/${reason}`);
+    if (effect !== "none") tally.effective.add(policy);
+  }
+  for (const { policy, effect } of decision.obligations) if (effect !== "none") tally.effective.add(policy);
+}
+
+/** Endpoint ids of the plans of one job, on one side. */
+export class JobPlaces {
+  readonly #planned = new Set<string>();
+  readonly #behind = new Set<string>();
+
+  add({ plan }: Outcome): void {
+    for (const [place, { endpoint }] of plan.entries()) {
+      this.#planned.add(endpoint);
+      if (place > 0) this.#behind.add(endpoint);
+    }
+  }
+
+  /** The endpoints of the first member stand for those in the same places of the others' routes. */
+  writeTo(tally: LivenessTally, table: RoutingTable, members: readonly Member[]): void {
+    if (this.#planned.size === 0) return;
+    const routes = members.map((member) => routeOf(table, member));
+    const places = routes.map((route) => (route === null ? [] : routeCandidates(table, route)));
+    for (const [index, route] of routes.entries()) {
+      if (route === null) continue;
+      tally.routes.add(route.id);
+      for (const [place, { endpoint }] of (places[index] ?? []).entries()) {
+        const same = places[0]?.[place]?.endpoint.id ?? "";
+        if (this.#planned.has(same)) tally.endpoints.add(endpoint.id);
+        if (this.#behind.has(same)) tally.fallbacks.add(`${route.id} → ${endpoint.id}`);
+      }
+    }
+  }
+}
+
+function routeOf(table: RoutingTable, { workspace, model }: Member): RouteRow | null {
+  const row = Object.hasOwn(table.workspaces, workspace) ? table.workspaces[workspace] : undefined;
+  const name = model === "" ? (row?.defaultModerationRoute ?? "") : model;
+  return Object.hasOwn(table.routes, name) ? (table.routes[name] ?? null) : null;
+}

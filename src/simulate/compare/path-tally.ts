@@ -1,0 +1,52 @@
+import type { Member, Outcome, RequestPoint } from "../point.ts";
+import type { Order } from "./group-tally.ts";
+
+/** A way that data can take (policy.md §5): whose requests of which operation reach which provider in which region. */
+export interface PathTally {
+  readonly workspace: string;
+  readonly operation: string;
+  readonly provider: string;
+  readonly region: string;
+  readonly routes: Set<string>;
+  witness: RequestPoint;
+  order: Order;
+}
+
+export type PathTallies = Map<string, PathTally>;
+
+/** The places of one job, until its members are written out. */
+export class JobPaths {
+  readonly #places = new Map<string, { provider: string; region: string; witness: RequestPoint; order: Order }>();
+
+  add({ plan }: Outcome, point: RequestPoint, order: Order): void {
+    for (const { provider, region } of plan) {
+      const key = `${provider}\n${region}`;
+      if (!this.#places.has(key)) this.#places.set(key, { provider, region, witness: point, order });
+    }
+  }
+
+  /** Every member of the job's pair class has the same paths. */
+  writeTo(paths: PathTallies, members: readonly Member[], operation: string): void {
+    for (const { provider, region, witness, order } of this.#places.values()) {
+      for (const { workspace, model } of members) {
+        const own = { ...witness, workspace, model };
+        addPath(paths, { workspace, operation, provider, region, routes: new Set([model]), witness: own, order });
+      }
+    }
+  }
+}
+
+export function mergePaths(into: PathTallies, from: PathTallies): void {
+  for (const path of from.values()) addPath(into, path);
+}
+
+function addPath(paths: PathTallies, path: PathTally): void {
+  const key = [path.workspace, path.operation, path.provider, path.region].join("\n");
+  const known = paths.get(key);
+  if (known === undefined) {
+    paths.set(key, path);
+    return;
+  }
+  for (const route of path.routes) known.routes.add(route);
+  if (path.order < known.order) Object.assign(known, { witness: path.witness, order: path.order });
+}
