@@ -10,4 +10,6 @@ process.exitCode = await runCommands(argv, {
   environment: process.env,
   cwd: process.cwd(),
   terminal: process.stdout.isTTY,
+  columns: process.stdout.columns,
+  stderrTerminal: process.stderr.isTTY,
 });

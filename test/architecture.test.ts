@@ -66,7 +66,14 @@ describe("the shape of the house", () => {
   });
 
   it("the files that simulate and check cannot reach dispatch: no provider can be called from there", () => {
-    for (const file of ["cli/check.ts", "http/control/simulate.ts", "decide/decide.ts", "compile/compile.ts"]) {
+    const files = [
+      "cli/check.ts",
+      "cli/simulate/simulate.ts",
+      "http/control/simulate.ts",
+      "decide/decide.ts",
+      "compile/compile.ts",
+    ];
+    for (const file of files) {
       const reached = [...reachableFrom(join(SOURCE, file))].map(shown);
       expect(reached.length, file).toBeGreaterThan(1);
       expect(
@@ -74,6 +81,20 @@ describe("the shape of the house", () => {
         file,
       ).toEqual([]);
     }
+  });
+
+  it("simulating a change serves nobody and opens no store", () => {
+    const reached = [...reachableFrom(join(SOURCE, "cli/simulate/simulate.ts"))].map(shown);
+    // How times are written, what the words of limits are, and errors that every command prints: they open nothing.
+    const harmless = ["src/http/control/rfc3339.ts", "src/store/limits.ts", "src/store/errors.ts"];
+    expect(reached).toEqual(expect.arrayContaining(harmless));
+    expect(
+      reached.filter((path) => /^src\/(http|store|mock|telemetry)\//.test(path) && !harmless.includes(path)),
+    ).toEqual([]);
+    const openers = reached.filter((path) =>
+      /from "(node:sqlite|node:net|node:http|node:https|pg|h3|undici)"/.test(textOf(join(ROOT, path))),
+    );
+    expect(openers).toEqual([]);
   });
 
   it("only http knows h3, only dispatch knows undici, only policy knows OPA, only keys know JWTs", () => {

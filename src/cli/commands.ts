@@ -13,6 +13,10 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: "compile the configuration and report every problem",
     load: async () => (await import("./check.ts")).check,
   },
+  simulate: {
+    summary: "say what a change of the configuration does to requests, before it is merged",
+    load: async () => (await import("./simulate/simulate.ts")).simulate,
+  },
   policy: {
     summary: "begin, check, test and format policies",
     load: async () => (await import("./policy/policy.ts")).policy,

@@ -1,6 +1,6 @@
-import { readdir, readFile } from "node:fs/promises";
-import { dirname, join, posix } from "node:path";
+import { basename, dirname, posix } from "node:path";
 import type { Diagnostic, Source } from "../canon/diagnostic.ts";
+import { directoryTree, type FileTree } from "./file-tree.ts";
 import { Findings } from "./findings/findings.ts";
 import { policyDirectory } from "./policy-directory.ts";
 
@@ -14,56 +14,54 @@ export interface ConfigurationFiles {
 }
 
 /**
- * Reads routes.yaml and the policies beside it: the only part of the compiler that touches files. Never rejects.
+ * Reads routes.yaml and the policies beside it from disk. Never rejects.
  *
  * @param path of routes.yaml.
  * @param shown the same path as messages print it; the policies' paths begin with its folder.
  */
-export async function loadConfiguration(path: string, shown: string = path): Promise<ConfigurationFiles> {
+export function loadConfiguration(path: string, shown: string = path): Promise<ConfigurationFiles> {
+  return loadFromTree(directoryTree(dirname(path)), basename(path), shown);
+}
+
+/**
+ * The same from any tree: the only part of the compiler that touches files. Rejects only where the tree does.
+ *
+ * @param path of routes.yaml, from the tree's root.
+ * @param shown as for {@link loadConfiguration}.
+ */
+export async function loadFromTree(tree: FileTree, path: string, shown: string): Promise<ConfigurationFiles> {
   const unreadable: Diagnostic[] = [];
   const read = async (file: string, name: string): Promise<Source> => {
-    const text = await readText(file);
+    const text = await tree.readText(file);
     if (text === null) unreadable.push(unreadableFile(name, "the file cannot be read, or is not UTF-8 text"));
     return { path: name, text: text ?? "" };
   };
   const routes = await read(path, shown);
   if (unreadable.length > 0) return { routes, policies: [], unreadable };
   const { directory, declared } = policyDirectory(routes.text);
-  const folder = join(dirname(path), directory);
-  const names = await regoFiles(folder);
+  const folder = posix.join(posix.dirname(path), directory);
+  const names = await regoFiles(tree, folder);
   // Only a folder that nobody asked for may be absent: a misspelt one would switch every policy off.
   if (names === null && declared) {
     unreadable.push(unreadableFile(shown, "the folder that `policies.dir` names cannot be read"));
   }
   const policies: Source[] = [];
   for (const name of names ?? []) {
-    policies.push(await read(join(folder, name), posix.join(posix.dirname(shown), directory, name)));
+    policies.push(await read(posix.join(folder, name), posix.join(posix.dirname(shown), directory, name)));
   }
   return { routes, policies, unreadable };
 }
 
-async function readText(path: string): Promise<string | null> {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path));
-  } catch {
-    return null;
-  }
-}
-
 /** Paths below the folder; `null` where there is no folder to read. */
-async function regoFiles(folder: string): Promise<readonly string[] | null> {
-  const own = await namesIn(folder);
+async function regoFiles(tree: FileTree, folder: string): Promise<readonly string[] | null> {
+  const own = await tree.namesIn(folder);
   if (own === null) return null;
-  const shared = (await namesIn(join(folder, "lib"))) ?? [];
-  return [...own, ...shared.map((name) => `lib/${name}`)].toSorted();
+  const shared = (await tree.namesIn(posix.join(folder, "lib"))) ?? [];
+  return [...own.filter(isPolicy), ...shared.filter(isPolicy).map((name) => `lib/${name}`)].toSorted();
 }
 
-async function namesIn(folder: string): Promise<readonly string[] | null> {
-  try {
-    return (await readdir(folder)).filter((name) => name.endsWith(".rego") && !name.startsWith("."));
-  } catch {
-    return null;
-  }
+function isPolicy(name: string): boolean {
+  return name.endsWith(".rego") && !name.startsWith(".");
 }
 
 function unreadableFile(file: string, message: string): Diagnostic {

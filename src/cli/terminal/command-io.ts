@@ -6,6 +6,10 @@ export interface CommandIo {
   readonly cwd: string;
   /** Whether stdout is a terminal; colours are for terminals only. */
   readonly terminal?: boolean;
+  /** Columns of that terminal. */
+  readonly columns?: number;
+  /** Whether stderr is a terminal; a line that is rewritten is for terminals only. */
+  readonly stderrTerminal?: boolean;
   /** Ends a command that would otherwise run on, such as `evidence tail --follow`. */
   readonly signal?: AbortSignal;
 }

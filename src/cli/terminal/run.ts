@@ -2,14 +2,23 @@ import { KeyOptionError } from "../../keys/key-option-error.ts";
 import { DuplicateKeyError, KeyNotActiveError, StoreUnavailableError } from "../../store/errors.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./command-io.ts";
 
-/** Runs a command's work and turns the errors made for people into one line on stderr and the exit code. */
-export async function runCommand(name: string, io: CommandIo, work: () => Promise<number>): Promise<number> {
+/**
+ * Runs a command's work and turns the errors made for people into one line on stderr and the exit code.
+ *
+ * @param usage the exit code of a command line that cannot be used, for commands that say something else with 2
+ */
+export async function runCommand(
+  name: string,
+  io: CommandIo,
+  work: () => Promise<number>,
+  usage: number = EXIT.usage,
+): Promise<number> {
   try {
     return await work();
   } catch (error) {
     if (error instanceof UsageError) {
       io.stderr(`signalbox ${name}: ${error.message}\nRun "signalbox ${name} --help" for help.\n`);
-      return EXIT.usage;
+      return usage;
     }
     if (
       error instanceof CommandError ||

@@ -1,0 +1,58 @@
+import { CHANGE_WORDS, type ChangeWord } from "../../simulate/point.ts";
+import type { ComparisonReport, SimulationReport } from "../../simulate/report/report.ts";
+
+/** Exit codes of `signalbox simulate`. A command line that cannot be used is an error: 2 says something else here. */
+export const SIMULATE_EXIT = { ok: 0, error: 1, differences: 2, failed: 3, incomplete: 4 } as const;
+
+/** What `--fail-on` takes. */
+export const FAIL_ON_WORDS = [
+  ...CHANGE_WORDS,
+  "new_data_paths",
+  "more_permissive",
+  "less_permissive",
+  "incomparable",
+  "any",
+] as const;
+export type FailOnWord = (typeof FAIL_ON_WORDS)[number];
+
+export interface ExitFlags {
+  readonly detailedExitcode: boolean;
+  readonly failOn: readonly FailOnWord[];
+  /** Whether `--promote` was given: then `--fail-on` looks at what the promotion does as well. */
+  readonly promoting: boolean;
+}
+
+/** What the report comes to. @param report `null` where there is none because of an error. */
+export function exitCodeOf(report: SimulationReport | null, flags: ExitFlags): number {
+  if (report === null) return SIMULATE_EXIT.error;
+  const { declared, promoted, assertions } = report;
+  const gated = flags.promoting ? [declared, promoted] : [declared];
+  const gateFailed = assertions?.coverage.some(({ status }) => status === "FAIL") === true;
+  if ((assertions?.failed ?? 0) > 0 || gateFailed) return SIMULATE_EXIT.failed;
+  if (flags.failOn.some((word) => gated.some((comparison) => meets(comparison, word)))) return SIMULATE_EXIT.failed;
+  const both = [declared, promoted];
+  if (!report.complete || both.some((comparison) => changes(comparison, "indeterminate_new"))) {
+    return SIMULATE_EXIT.incomplete;
+  }
+  return flags.detailedExitcode && both.some(differs) ? SIMULATE_EXIT.differences : SIMULATE_EXIT.ok;
+}
+
+function meets(comparison: ComparisonReport, word: FailOnWord): boolean {
+  const { access } = comparison;
+  if (word === "any") return differs(comparison);
+  if (word === "new_data_paths") return comparison.new_data_paths.length > 0;
+  if (word === "incomparable") return access === "incomparable";
+  if (word === "more_permissive" || word === "less_permissive") {
+    // What allows more here and less there does both: a grant must not hide behind a denial beside it.
+    return access === word || access === "incomparable";
+  }
+  return changes(comparison, word);
+}
+
+function changes(comparison: ComparisonReport, wanted: ChangeWord): boolean {
+  return comparison.words.some(({ word, classes }) => word === wanted && classes > 0);
+}
+
+function differs({ changed_classes, new_data_paths, lost_data_paths, access }: ComparisonReport): boolean {
+  return changed_classes > 0 || new_data_paths.length > 0 || lost_data_paths.length > 0 || access !== "equivalent";
+}

@@ -1,0 +1,181 @@
+import { availableParallelism } from "node:os";
+import { isAbsolute, resolve } from "node:path";
+
+import type { Promotion } from "../../simulate/request.ts";
+import { listItems, readArguments, readTime } from "../terminal/arguments.ts";
+import { UsageError } from "../terminal/command-io.ts";
+import { FAIL_ON_WORDS, type FailOnWord } from "./exit-code.ts";
+import { DEFAULT_FORMAT, FORMATS, isFormat, type Format } from "./formats/formats.ts";
+
+/** Where one side is read from. */
+export type TreeOption =
+  | { readonly kind: "ref"; readonly name: string }
+  | { readonly kind: "directory"; readonly name: string };
+
+/** A report to write. */
+export interface OutputOption {
+  readonly format: Format;
+  /** `null` for stdout; else as given. */
+  readonly file: string | null;
+}
+
+export interface SimulateOptions {
+  readonly base: TreeOption;
+  readonly head: TreeOption;
+  readonly mergeBase: boolean;
+  readonly config: string;
+  /** `null`: the one beside the policies, if there is one. */
+  readonly assertions: string | null;
+  /** Exactly one of them is for stdout. */
+  readonly outputs: readonly OutputOption[];
+  readonly promote: readonly Promotion[] | null;
+  readonly evidence: string | null;
+  readonly maxClasses: number;
+  readonly workers: number;
+  readonly detailedExitcode: boolean;
+  readonly failOn: readonly FailOnWord[];
+  readonly quiet: boolean;
+  readonly cacheDirectory: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export const DEFAULT_MAX_CLASSES = 1_000_000;
+const MOST_WORKERS = 256;
+
+export function defaultWorkers(): number {
+  return Math.min(availableParallelism(), 8);
+}
+
+const FLAGS = {
+  base: { type: "string", default: "origin/main" },
+  head: { type: "string", default: "." },
+  "merge-base": { type: "boolean", default: false },
+  config: { type: "string", default: "routes.yaml" },
+  assertions: { type: "string" },
+  format: { type: "string", multiple: true },
+  promote: { type: "string", multiple: true },
+  evidence: { type: "string" },
+  "max-classes": { type: "string" },
+  workers: { type: "string" },
+  "detailed-exitcode": { type: "boolean", default: false },
+  "fail-on": { type: "string", multiple: true },
+  quiet: { type: "boolean", default: false },
+  cache: { type: "string", default: ".signalbox/cache" },
+  now: { type: "string" },
+} as const;
+
+/** @throws {UsageError} that names the flag and the fix. */
+export function readSimulateOptions(argv: readonly string[], cwd: string): SimulateOptions {
+  const { values, positionals } = readArguments(argv, FLAGS);
+  if (positionals.length > 0) throw new UsageError("takes flags only; name the sides with --base and --head");
+  const base = readTree(values.base, "--base");
+  const head = readTree(values.head, "--head");
+  if (values["merge-base"] && base.kind === "directory") {
+    throw new UsageError(
+      "--merge-base: --base is a folder, which has no history; give a ref, or leave --merge-base out",
+    );
+  }
+  return {
+    base,
+    head,
+    mergeBase: values["merge-base"],
+    config: readPath(values.config, "--config"),
+    assertions: values.assertions === undefined ? null : readPath(values.assertions, "--assertions"),
+    outputs: readOutputs(values.format ?? [], cwd),
+    promote: values.promote === undefined ? null : readPromotions(values.promote),
+    evidence: values.evidence === undefined ? null : resolve(cwd, notEmpty(values.evidence, "--evidence")),
+    maxClasses: readCount(values["max-classes"], "--max-classes", DEFAULT_MAX_CLASSES, 1_000_000_000),
+    workers: readCount(values.workers, "--workers", defaultWorkers(), MOST_WORKERS),
+    detailedExitcode: values["detailed-exitcode"],
+    failOn: readFailOn(values["fail-on"] ?? []),
+    quiet: values.quiet,
+    cacheDirectory: resolve(cwd, notEmpty(values.cache, "--cache")),
+    now: values.now === undefined ? Date.now() : readNow(values.now),
+  };
+}
+
+/** A folder begins with `./`, `../` or `/`, or is `.` or `..`; everything else is a ref. */
+function readTree(value: string, flag: string): TreeOption {
+  if (/^\.{1,2}($|[/\\])/.test(value) || isAbsolute(value)) return { kind: "directory", name: value };
+  // What begins with a dash would be an option to git, and what is below a space ends or hides an argument.
+  if (value === "" || value.startsWith("-") || /\p{Cc}/u.test(value)) {
+    throw new UsageError(`${flag}: must be a git ref, such as origin/main, or a folder that begins with ./, ../ or /`);
+  }
+  return { kind: "ref", name: value };
+}
+
+/** A path that is looked up in both trees. */
+function readPath(value: string, flag: string): string {
+  if (value === "" || value.endsWith("/") || isAbsolute(value)) {
+    throw new UsageError(`${flag}: must be a file, relative to the current folder: it is looked up in a commit too`);
+  }
+  return value;
+}
+
+function readOutputs(values: readonly string[], cwd: string): readonly OutputOption[] {
+  const outputs = values.map((value): OutputOption => {
+    const cut = value.indexOf("=");
+    const format = cut === -1 ? value : value.slice(0, cut);
+    if (!isFormat(format)) {
+      throw new UsageError(`--format: must be one of ${Object.keys(FORMATS).join(", ")}, each also as FORMAT=FILE`);
+    }
+    const file = cut === -1 ? null : value.slice(cut + 1);
+    if (file === "" || file === "-") {
+      throw new UsageError(`--format: ${format}= needs a file; for standard output write --format ${format}`);
+    }
+    return { format, file };
+  });
+  const plain = outputs.filter(({ file }) => file === null);
+  if (plain.length > 1) {
+    throw new UsageError("--format: only one goes to standard output; give the others a file, as FORMAT=FILE");
+  }
+  const files = outputs.flatMap(({ file }) => (file === null ? [] : [resolve(cwd, file)]));
+  if (new Set(files).size < files.length)
+    throw new UsageError("--format: two formats name one file; give each its own");
+  return plain.length === 1 ? outputs : [{ format: DEFAULT_FORMAT, file: null }, ...outputs];
+}
+
+function readPromotions(values: readonly string[]): readonly Promotion[] {
+  const promotions = values.map((value): Promotion => {
+    const [, id, digestPrefix] = /^([a-z][a-z0-9-]{0,63})(?:@([0-9a-f]{6,64}))?$/.exec(value) ?? [];
+    if (id === undefined) {
+      throw new UsageError(
+        "--promote: must be ID or ID@REV: a policy's id, and 6 to 64 lower-case hexadecimal digits that its digest begins with",
+      );
+    }
+    return { id, digestPrefix: digestPrefix ?? null };
+  });
+  if (new Set(promotions.map(({ id }) => id)).size < promotions.length) {
+    throw new UsageError("--promote: names a policy twice; give each once");
+  }
+  return promotions;
+}
+
+function readFailOn(values: readonly string[]): readonly FailOnWord[] {
+  const asked = values.map((value) => listItems(value));
+  const words = FAIL_ON_WORDS.filter((word) => asked.some((list) => list.includes(word)));
+  const known = (word: string): boolean => FAIL_ON_WORDS.some((own) => own === word);
+  if (!asked.every((list) => list.length > 0 && list.every(known))) {
+    throw new UsageError(`--fail-on: must be a list, separated by commas, of ${FAIL_ON_WORDS.join(", ")}`);
+  }
+  return words;
+}
+
+function readCount(value: string | undefined, flag: string, normal: number, most: number): number {
+  if (value === undefined) return normal;
+  const count = /^\d{1,10}$/.test(value) ? Number(value) : 0;
+  if (count < 1 || count > most) throw new UsageError(`${flag}: must be a whole number from 1 to ${most}`);
+  return count;
+}
+
+function readNow(value: string): number {
+  const time = readTime(/^\d{4}-\d{2}-\d{2}$/.test(value) ? `${value}T00:00:00Z` : value);
+  if (time === null) throw new UsageError("--now: must be a date of RFC 3339, such as 2026-11-21, or such a time");
+  return time;
+}
+
+function notEmpty(value: string, flag: string): string {
+  if (value === "") throw new UsageError(`${flag}: needs a path`);
+  return value;
+}

@@ -1,0 +1,58 @@
+import { createHash } from "node:crypto";
+import { constants } from "node:fs";
+import { access, stat, writeFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+
+import type { SimulationReport } from "../../simulate/report/report.ts";
+import { CommandError, type CommandIo } from "../terminal/command-io.ts";
+import { printable, wantsColour } from "../terminal/printing.ts";
+import { FORMATS, type FormatReport } from "./formats/formats.ts";
+import { formatJson } from "./formats/json.ts";
+import type { OutputOption } from "./options.ts";
+
+/** Columns where nobody knows of a terminal. */
+const USUAL_WIDTH = 100;
+
+/** Looks before the work begins whether the files could be written. @throws {CommandError} where one could not. */
+export async function checkOutputs(outputs: readonly OutputOption[], io: CommandIo): Promise<void> {
+  for (const { file } of outputs) {
+    if (file === null) continue;
+    const path = resolve(io.cwd, file);
+    const found = await stat(path).catch(() => null);
+    if (found?.isDirectory() === true) throw notWritten(file, "is a folder; name a file in it");
+    try {
+      await access(found === null ? dirname(path) : path, constants.W_OK);
+    } catch {
+      throw notWritten(file, "cannot be written; check the folder and its permissions");
+    }
+  }
+}
+
+/** Writes the report in every form that was asked for. @throws {CommandError} where a file cannot be written. */
+export async function writeOutputs(
+  report: SimulationReport,
+  outputs: readonly OutputOption[],
+  io: CommandIo,
+): Promise<void> {
+  const reportDigest = createHash("sha256").update(formatJson(report)).digest("hex");
+  for (const { format, file } of outputs) {
+    const render: FormatReport = FORMATS[format];
+    if (file === null) {
+      const width = io.terminal === true ? (io.columns ?? USUAL_WIDTH) : USUAL_WIDTH;
+      io.stdout(render(report, { colour: wantsColour(io), width, reportDigest }));
+      continue;
+    }
+    try {
+      await writeFile(resolve(io.cwd, file), render(report, { colour: false, width: USUAL_WIDTH, reportDigest }));
+    } catch (error) {
+      const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+      // Whatever is not about the file is a bug of a format.
+      if (typeof code !== "string") throw error;
+      throw notWritten(file, `cannot be written (${code}); check the folder and its permissions`);
+    }
+  }
+}
+
+function notWritten(file: string, why: string): CommandError {
+  return new CommandError(`--format: ${printable(file)} ${why}`);
+}

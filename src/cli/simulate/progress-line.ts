@@ -1,0 +1,46 @@
+import type { Progress } from "../../simulate/request.ts";
+import type { CommandIo } from "../terminal/command-io.ts";
+
+/** Milliseconds between two looks of the line. */
+const INTERVAL = 200;
+const CLEAR = "\r\u001b[2K";
+
+/** One line of a terminal that is written over. */
+export interface ProgressLine {
+  readonly show: (progress: Progress) => void;
+  /** Takes the line away; may be called without one. */
+  readonly clear: () => void;
+}
+
+/** @param clock milliseconds from any moment on. */
+export function progressLine(
+  io: CommandIo,
+  quiet: boolean,
+  clock: () => number = () => performance.now(),
+): ProgressLine {
+  if (quiet || io.stderrTerminal !== true) return { show: () => {}, clear: () => {} };
+  let shownAt = -Infinity;
+  let standing = false;
+  return {
+    show: (progress) => {
+      const now = clock();
+      if (now - shownAt < INTERVAL) return;
+      shownAt = now;
+      standing = true;
+      io.stderr(`${CLEAR}${describe(progress)}`);
+    },
+    clear: () => {
+      if (standing) io.stderr(CLEAR);
+      standing = false;
+    },
+  };
+}
+
+function describe({ phase, done, of }: Progress): string {
+  const amount = of === 0 ? grouped(done) : `${grouped(done)} of ${grouped(of)}`;
+  return phase === "classes" ? `Telling classes of requests apart: ${amount}` : `Deciding classes: ${amount}`;
+}
+
+function grouped(count: number): string {
+  return count.toLocaleString("en");
+}

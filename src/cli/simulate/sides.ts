@@ -1,0 +1,131 @@
+import { stat } from "node:fs/promises";
+import { posix, resolve, sep } from "node:path";
+
+import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
+import { compileConfiguration } from "../../compile/compile.ts";
+import { directoryTree, type FileTree } from "../../compile/file-tree.ts";
+import { loadFromTree, type ConfigurationFiles } from "../../compile/load.ts";
+import { policyDirectory } from "../../compile/policy-directory.ts";
+import type { Promotion, Side } from "../../simulate/request.ts";
+import { CommandError, type CommandIo } from "../terminal/command-io.ts";
+import type { SimulateOptions, TreeOption } from "./options.ts";
+import { openRepository } from "./trees/repository.ts";
+
+/** A tree that is there, not compiled yet. */
+export interface SideTree {
+  readonly flag: "--base" | "--head";
+  readonly name: string;
+  readonly commit: string | null;
+  readonly files: FileTree;
+  /** From the tree's root, of a path that is relative to the current folder. */
+  readonly pathOf: (path: string, flag: string) => string;
+}
+
+/** A side with errors. */
+export interface SideFailure {
+  readonly name: string;
+  readonly flag: SideTree["flag"];
+  readonly files: ConfigurationFiles;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Finds both trees. @throws {CommandError} that names the flag and the fix. */
+export async function openTrees(
+  options: Pick<SimulateOptions, "base" | "head" | "mergeBase">,
+  io: CommandIo,
+): Promise<{ readonly base: SideTree; readonly head: SideTree }> {
+  const head = await openTree(options.head, "--head", io);
+  if (!options.mergeBase || options.base.kind === "directory") {
+    return { base: await openTree(options.base, "--base", io), head };
+  }
+  const repository = await openRepository(io.cwd, io.environment, "--base");
+  const commit = await repository.mergeBase(
+    await repository.commitOf(options.base.name),
+    head.commit ?? (await headCommit(io)),
+  );
+  const files = repository.tree(commit);
+  const name = `${options.base.name} (merge base)`;
+  return { base: { flag: "--base", name, commit, files, pathOf: repository.pathFromRoot }, head };
+}
+
+async function headCommit(io: CommandIo): Promise<string> {
+  return (await openRepository(io.cwd, io.environment, "--merge-base")).commitOf("HEAD");
+}
+
+async function openTree(option: TreeOption, flag: SideTree["flag"], io: CommandIo): Promise<SideTree> {
+  const { name } = option;
+  if (option.kind === "directory") {
+    const root = resolve(io.cwd, name);
+    const found = await stat(root).catch(() => null);
+    if (found?.isDirectory() !== true) {
+      throw new CommandError(`${flag}: there is no such folder; give one that is there, or a git ref`);
+    }
+    return { flag, name, commit: null, files: directoryTree(root), pathOf: (path) => path };
+  }
+  const repository = await openRepository(io.cwd, io.environment, flag);
+  const commit = await repository.commitOf(name);
+  return { flag, name, commit, files: repository.tree(commit), pathOf: repository.pathFromRoot };
+}
+
+/**
+ * Compiles a tree as a start would.
+ *
+ * @throws {CommandError} where the tree cannot be read, which is not the same as a file that is missing in it.
+ */
+export async function compileSide(
+  tree: SideTree,
+  options: Pick<SimulateOptions, "config" | "cacheDirectory">,
+): Promise<Side | SideFailure> {
+  const { name, commit, flag } = tree;
+  const shown = shownIn(options.config);
+  const files = await loadFromTree(tree.files, tree.pathOf(shown, "--config"), shown);
+  const { table, policies, diagnostics } = await compileConfiguration(files, options);
+  const failed = diagnostics.some(({ severity }) => severity === "error");
+  if (failed || table === null || policies === null) return { name, flag, files, diagnostics };
+  return { name, commit, table, policies, files, warnings: diagnostics };
+}
+
+/**
+ * The assertions, from head's tree.
+ *
+ * @param asked the file that was named; `null`: the one beside the policies, which may be absent.
+ * @throws {CommandError} where the file cannot be read.
+ */
+export async function readAssertions(
+  tree: SideTree,
+  files: ConfigurationFiles,
+  asked: string | null,
+): Promise<Source | null> {
+  const beside = posix.join(posix.dirname(files.routes.path), policyDirectory(files.routes.text).directory);
+  const shown = asked === null ? posix.join(beside, "assertions.yaml") : shownIn(asked);
+  const path = tree.pathOf(shown, "--assertions");
+  if (asked === null) {
+    const names = await tree.files.namesIn(posix.dirname(path));
+    if (names?.includes(posix.basename(path)) !== true) return null;
+  }
+  const text = await tree.files.readText(path);
+  if (text === null) {
+    throw new CommandError("--assertions: head has no such file, or it is not UTF-8 text; check the path");
+  }
+  return { path: shown, text };
+}
+
+/** @throws {CommandError} for a promotion of what head does not have. */
+export function checkPromotions(head: Side, promotions: readonly Promotion[]): void {
+  for (const { id, digestPrefix } of promotions) {
+    const own = head.policies.policies.filter(({ contract }) => contract.id === id);
+    if (own.length === 0) {
+      throw new CommandError("--promote: head has no policy of that id; give the id of one of its policies");
+    }
+    if (digestPrefix !== null && !own.some(({ digest }) => digest.startsWith(digestPrefix))) {
+      throw new CommandError(
+        `--promote: head has another revision of ${id}; its digest begins with ${own[0]?.digest.slice(0, 12)}`,
+      );
+    }
+  }
+}
+
+/** As messages print it: with `/`, and the same for both sides, so that a report does not depend on where a side was read from. */
+function shownIn(path: string): string {
+  return posix.normalize(path.split(sep).join("/"));
+}

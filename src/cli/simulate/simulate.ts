@@ -1,0 +1,97 @@
+import { constants } from "node:fs";
+import { access } from "node:fs/promises";
+
+import type { RunSimulation, Side, SimulationRequest } from "../../simulate/request.ts";
+import type { SimulationReport } from "../../simulate/report/report.ts";
+import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
+import { stopAsked } from "../terminal/listening.ts";
+import { printable } from "../terminal/printing.ts";
+import { formatDiagnostics } from "../terminal/report.ts";
+import { runCommand } from "../terminal/run.ts";
+import { exitCodeOf, SIMULATE_EXIT } from "./exit-code.ts";
+import { simulateHelp } from "./help.ts";
+import { readSimulateOptions, type SimulateOptions } from "./options.ts";
+import { checkOutputs, writeOutputs } from "./outputs.ts";
+import { progressLine } from "./progress-line.ts";
+import { checkPromotions, compileSide, openTrees, readAssertions, type SideFailure } from "./sides.ts";
+
+/** `signalbox simulate`; gives the exit code. @param run the engine. */
+export async function simulate(argv: readonly string[], io: CommandIo, run: RunSimulation = noEngine): Promise<number> {
+  if (argv.includes("--help") || argv.includes("-h")) {
+    io.stdout(simulateHelp());
+    return EXIT.ok;
+  }
+  return runCommand("simulate", io, () => compare(readSimulateOptions(argv, io.cwd), io, run), SIMULATE_EXIT.error);
+}
+
+function noEngine(): Promise<SimulationReport> {
+  throw new CommandError("this build has no engine for simulations");
+}
+
+async function compare(options: SimulateOptions, io: CommandIo, run: RunSimulation): Promise<number> {
+  await checkOutputs(options.outputs, io);
+  await checkEvidence(options.evidence);
+  const trees = await openTrees(options, io);
+  const base = await compileSide(trees.base, options);
+  const head = await compileSide(trees.head, options);
+  if ("diagnostics" in base || "diagnostics" in head) {
+    for (const side of [base, head]) if ("diagnostics" in side) printFailure(side, io);
+    return exitCodeOf(null, exitFlags(options));
+  }
+  checkPromotions(head, options.promote ?? []);
+  const source = await readAssertions(trees.head, head.files, options.assertions);
+  const { promote, maxClasses, workers, evidence, now } = options;
+  const request = { promote, maxClasses, workers, evidence, now, assertions: source === null ? null : { source } };
+  const report = await runWatched(base, head, request, { io, quiet: options.quiet, run });
+  await writeOutputs(report, options.outputs, io);
+  return exitCodeOf(report, exitFlags(options));
+}
+
+function exitFlags({ detailedExitcode, failOn, promote }: SimulateOptions) {
+  return { detailedExitcode, failOn, promoting: promote !== null };
+}
+
+async function checkEvidence(path: string | null): Promise<void> {
+  if (path === null) return;
+  try {
+    await access(path, constants.R_OK);
+  } catch {
+    throw new CommandError(
+      "--evidence: the file cannot be read; give a file that signalbox evidence export has written",
+    );
+  }
+}
+
+/** On stderr whatever the format: no report begins here, and what reads one must not take this for it. */
+function printFailure({ name, flag, files, diagnostics }: SideFailure, io: CommandIo): void {
+  const colour = io.stderrTerminal === true && (io.environment["NO_COLOR"] ?? "") === "";
+  const sources = [files.routes, ...files.policies];
+  const side = `${flag.slice(2)} (${printable(name)})`;
+  io.stderr(formatDiagnostics("terminal", diagnostics, { sources, colour }));
+  io.stderr(`signalbox simulate: ${side} has errors; nothing was compared\n`);
+}
+
+/** With a line of progress, until the engine is done or somebody stops it. */
+async function runWatched(
+  base: Side,
+  head: Side,
+  request: SimulationRequest,
+  { io, quiet, run }: { readonly io: CommandIo; readonly quiet: boolean; readonly run: RunSimulation },
+): Promise<SimulationReport> {
+  const line = progressLine(io, quiet);
+  const stop = new AbortController();
+  // Takes the listeners of signals away again when the engine is done.
+  const done = new AbortController();
+  void stopAsked(AbortSignal.any([done.signal, ...(io.signal === undefined ? [] : [io.signal])])).then(() => {
+    if (!done.signal.aborted) stop.abort();
+  });
+  try {
+    return await run(base, head, request, { onProgress: line.show, signal: stop.signal });
+  } catch (error) {
+    if (stop.signal.aborted) throw new CommandError("stopped; nothing was reported");
+    throw error;
+  } finally {
+    done.abort();
+    line.clear();
+  }
+}

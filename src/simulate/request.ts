@@ -1,0 +1,64 @@
+import type { Source } from "../canon/diagnostic.ts";
+import type { RoutingTable } from "../canon/table.ts";
+import type { ConfigurationFiles } from "../compile/load.ts";
+import type { Diagnostic } from "../canon/diagnostic.ts";
+import type { CompiledPolicies } from "../policy/compile-policies.ts";
+import type { SimulationReport } from "./report/report.ts";
+
+/** One of the two trees that are compared, compiled without errors. */
+export interface Side {
+  /** The ref or folder, as it was asked for. */
+  readonly name: string;
+  /** Commit id; `null` for a folder. */
+  readonly commit: string | null;
+  readonly table: RoutingTable;
+  readonly policies: CompiledPolicies;
+  readonly files: ConfigurationFiles;
+  /** Sorted. */
+  readonly warnings: readonly Diagnostic[];
+}
+
+/** A candidate that is taken for promoted. */
+export interface Promotion {
+  readonly id: string;
+  /** Lower-case hexadecimal digits that the content's digest begins with; `null`: whatever content stands in head. */
+  readonly digestPrefix: string | null;
+}
+
+export interface SimulationRequest {
+  /** `null`: every candidate of both sides. Every entry names a policy of head, each at most once. */
+  readonly promote: readonly Promotion[] | null;
+  /** From 1. */
+  readonly maxClasses: number;
+  /** From 1, which means in process. */
+  readonly workers: number;
+  /** The assertions file, unread; `null` where there is none. */
+  readonly assertions: { readonly source: Source } | null;
+  /** Absolute path of exported evidence; `null` without. */
+  readonly evidence: string | null;
+  /** Milliseconds since the epoch: waivers end by it. */
+  readonly now: number;
+}
+
+/** `of` is 0 while nobody knows how many there are. */
+export interface Progress {
+  readonly phase: "classes" | "decisions";
+  readonly done: number;
+  readonly of: number;
+}
+
+/** Who waits for a simulation. */
+export interface SimulationWatch {
+  /** May be called at any rate. */
+  readonly onProgress: (progress: Progress) => void;
+  /** When it aborts, workers are terminated and the promise rejects. */
+  readonly signal: AbortSignal;
+}
+
+/** Compares two sides. Rejects over bugs, and with the signal's reason. */
+export type RunSimulation = (
+  base: Side,
+  head: Side,
+  request: SimulationRequest,
+  watch: SimulationWatch,
+) => Promise<SimulationReport>;

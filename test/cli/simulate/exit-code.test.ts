@@ -1,0 +1,77 @@
+import { describe, expect, test } from "vitest";
+import { exitCodeOf, FAIL_ON_WORDS, type ExitFlags, type FailOnWord } from "../../../src/cli/simulate/exit-code.ts";
+import { CHANGE_WORDS, type ChangeWord } from "../../../src/simulate/point.ts";
+import type { ComparisonReport, SimulationReport } from "../../../src/simulate/report/report.ts";
+import { ASSERTIONS, PATH, reportOf, SAME } from "./report.ts";
+
+const NONE: ExitFlags = { detailedExitcode: false, failOn: [], promoting: false };
+const DETAILED: ExitFlags = { ...NONE, detailedExitcode: true };
+const failOn = (...words: readonly FailOnWord[]): ExitFlags => ({ ...NONE, failOn: words });
+
+function changed(word: ChangeWord, access: ComparisonReport["access"] = "incomparable"): ComparisonReport {
+  return { ...SAME, access, changed_classes: 1, changed_shapes: "1", words: [{ word, classes: 1, shapes: "1" }] };
+}
+
+const DENIED = changed("newly_denied", "less_permissive");
+const INDETERMINATE = changed("indeterminate_new", "less_permissive");
+const FAILED = { ...ASSERTIONS, failed: 1 };
+const GATE = { what: "routes", covered: 1, of: 2, required: 100, missing: [], place: null } as const;
+
+describe("exit codes of simulate", () => {
+  test.for<[string, Partial<SimulationReport>, ExitFlags, number]>([
+    ["nothing differs", {}, DETAILED, 0],
+    ["settings that decide nothing", { other_changes: ["workspaces.acme.limits"] }, DETAILED, 0],
+    ["something differs, nobody asked", { declared: DENIED }, NONE, 0],
+    ["something differs", { declared: DENIED }, DETAILED, 2],
+    ["something differs as if promoted", { promoted: DENIED }, DETAILED, 2],
+    ["a path is new", { declared: { ...SAME, new_data_paths: [PATH] } }, DETAILED, 2],
+    ["a path is gone", { declared: { ...SAME, lost_data_paths: [PATH] } }, DETAILED, 2],
+    ["assertions hold", { assertions: { ...ASSERTIONS, passed: 3, waived: 1 } }, DETAILED, 0],
+    ["an assertion fails", { assertions: FAILED }, NONE, 3],
+    ["a coverage gate fails", { assertions: { ...ASSERTIONS, coverage: [{ ...GATE, status: "FAIL" }] } }, NONE, 3],
+    ["a coverage gate holds", { assertions: { ...ASSERTIONS, coverage: [{ ...GATE, status: "PASS" }] } }, NONE, 0],
+    ["not every class was decided", { complete: false }, NONE, 4],
+    ["newly indeterminate", { declared: INDETERMINATE }, NONE, 4],
+    ["newly indeterminate as if promoted", { promoted: INDETERMINATE }, NONE, 4],
+    ["4 before 2", { complete: false, declared: DENIED }, DETAILED, 4],
+    ["3 before 2", { assertions: FAILED, declared: DENIED }, DETAILED, 3],
+    ["3 before 4", { assertions: FAILED, complete: false }, NONE, 3],
+    ["3 of --fail-on before 4", { declared: INDETERMINATE }, failOn("indeterminate_new"), 3],
+    ["a word that does not hold", { declared: DENIED }, failOn("newly_allowed", "incomparable", "new_data_paths"), 0],
+    ["a word as if promoted, not promoting", { promoted: DENIED }, failOn("newly_denied", "any"), 0],
+    ["a word as if promoted, promoting", { promoted: DENIED }, { ...failOn("newly_denied"), promoting: true }, 3],
+    ["a word as declared, promoting", { declared: DENIED }, { ...failOn("newly_denied"), promoting: true }, 3],
+    ["any, nothing differs", {}, failOn("any"), 0],
+    [
+      "a word without classes",
+      { declared: { ...SAME, words: [{ word: "newly_denied", classes: 0, shapes: "0" }] } },
+      failOn("newly_denied"),
+      0,
+    ],
+  ])("%s", ([, changes, flags, expected]) => {
+    expect(exitCodeOf(reportOf(changes), flags)).toBe(expected);
+  });
+
+  test("an error goes before everything", () => {
+    expect(exitCodeOf(null, DETAILED)).toBe(1);
+  });
+
+  test("every word of --fail-on holds for what it says, and for nothing else", () => {
+    const scenes: Readonly<Record<string, readonly [ComparisonReport, readonly FailOnWord[]]>> = {
+      ...Object.fromEntries(CHANGE_WORDS.map((word) => [word, [changed(word, "equivalent"), [word, "any"]]])),
+      more_permissive: [{ ...SAME, access: "more_permissive" }, ["more_permissive", "any"]],
+      less_permissive: [{ ...SAME, access: "less_permissive" }, ["less_permissive", "any"]],
+      // A grant must not hide behind a denial beside it.
+      incomparable: [
+        { ...SAME, access: "incomparable" },
+        ["more_permissive", "less_permissive", "incomparable", "any"],
+      ],
+      new_data_paths: [{ ...SAME, new_data_paths: [PATH] }, ["new_data_paths", "any"]],
+    };
+    for (const [name, [declared, holding]] of Object.entries(scenes)) {
+      const failing = FAIL_ON_WORDS.filter((word) => exitCodeOf(reportOf({ declared }), failOn(word)) === 3);
+      expect(failing, name).toEqual(holding);
+    }
+    expect(Object.keys(scenes)).toHaveLength(FAIL_ON_WORDS.length - 1);
+  });
+});

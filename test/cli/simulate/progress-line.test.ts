@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import { progressLine } from "../../../src/cli/simulate/progress-line.ts";
+
+function line(stderrTerminal: boolean, quiet = false) {
+  const written: string[] = [];
+  let now = 0;
+  const io = {
+    stdout: () => {
+      throw new Error("progress is not for stdout");
+    },
+    stderr: (text: string) => void written.push(text),
+    environment: {},
+    cwd: "/nowhere",
+    stderrTerminal,
+  };
+  const shown = progressLine(io, quiet, () => now);
+  return { shown, written, wait: (milliseconds: number) => (now += milliseconds) };
+}
+
+const CLEAR = "\r\u001b[2K";
+
+test("one line, written over, and gone at the end", () => {
+  const { shown, written, wait } = line(true);
+  shown.show({ phase: "classes", done: 0, of: 0 });
+  wait(200);
+  shown.show({ phase: "decisions", done: 1200, of: 3184 });
+  shown.clear();
+  shown.clear();
+  expect(written).toEqual([
+    `${CLEAR}Telling classes of requests apart: 0`,
+    `${CLEAR}Deciding classes: 1,200 of 3,184`,
+    CLEAR,
+  ]);
+});
+
+test("five times a second at most", () => {
+  const { shown, written, wait } = line(true);
+  for (let done = 0; done < 1000; done += 1) {
+    shown.show({ phase: "decisions", done, of: 1000 });
+    wait(1);
+  }
+  expect(written).toHaveLength(5);
+});
+
+test.for([
+  [false, false],
+  [true, true],
+  [false, true],
+] as const)("nothing where stderr is no terminal or nobody wants it: terminal %j, quiet %j", ([terminal, quiet]) => {
+  const { shown, written } = line(terminal, quiet);
+  shown.show({ phase: "decisions", done: 1, of: 2 });
+  shown.clear();
+  expect(written).toEqual([]);
+});
+
+test("nothing to take away where nothing was shown", () => {
+  const { shown, written } = line(true);
+  shown.clear();
+  expect(written).toEqual([]);
+});

@@ -1,0 +1,152 @@
+import type { RequestPoint } from "../../../src/simulate/point.ts";
+import type { ChangeGroup, ComparisonReport, DataPath, SimulationReport } from "../../../src/simulate/report/report.ts";
+
+export const POINT: RequestPoint = {
+  workspace: "acme",
+  model: "chat",
+  operation: "chat.completions",
+  key: { environment: "production", workload: "batch", labels: ["eu"] },
+  needs: ["tools"],
+  features: [],
+  signatureFamilies: [],
+  stream: false,
+  context: "le_8k",
+  maxOutput: "le_8k",
+  reasoningEffort: "default",
+  dimensions: null,
+  preferences: { order: ["a"], sort: { by: "price", partition: "model" }, zdr: true },
+  time: { day: "weekday", hour: "morning" },
+} as RequestPoint;
+
+export const PATH: DataPath = {
+  workspace: "acme",
+  operation: "chat.completions",
+  provider: "us",
+  region: "us-east",
+  routes: ["chat"],
+  witness: POINT,
+  explain: ["explain", "--model", "chat"],
+  seen: null,
+};
+
+export const GROUP: ChangeGroup = {
+  id: "0123456789ab",
+  words: ["newly_denied"],
+  routes: ["chat"],
+  workspaces: ["acme"],
+  operations: ["chat.completions"],
+  conditions: [{ dimension: "needs", values: ["tools"] }],
+  classes: 1,
+  shapes: "12",
+  base: {
+    outcome: "route",
+    plan: [{ endpoint: "e", model: "m", provider: "p", region: "r" }],
+    denial: null,
+    edits: { max_output_tokens: 5, strip_fields: ["user"] },
+  },
+  head: {
+    outcome: "deny",
+    plan: [],
+    denial: { policy: "eu", constraint: "processed_in_eu", reason: "REGION" },
+    edits: null,
+  },
+  witness: POINT,
+  explain: ["explain"],
+  place: { file: "routes.yaml", line: 1, column: 2 },
+  seen: 3,
+};
+
+export const SAME: ComparisonReport = {
+  access: "equivalent",
+  changed_classes: 0,
+  changed_shapes: "0",
+  words: [],
+  groups: [],
+  new_data_paths: [],
+  lost_data_paths: [],
+};
+
+/** Two sides that decide alike. */
+export function reportOf(changes: Partial<SimulationReport> = {}): SimulationReport {
+  const side = { name: "x", commit: null, table_revision: "0".repeat(64), policies: [], warnings: [] };
+  return {
+    format: "signalbox.simulation.v1",
+    base: { ...side, name: "origin/main" },
+    head: { ...side, name: "." },
+    complete: true,
+    cut: [],
+    space: { classes: 1, shapes: "1", dimensions: [] },
+    declared: SAME,
+    promoted: SAME,
+    promoted_policies: [],
+    findings: [],
+    other_changes: [],
+    evidence: null,
+    assertions: null,
+    ...changes,
+  };
+}
+
+export const ASSERTIONS: NonNullable<SimulationReport["assertions"]> = {
+  file: "policies/assertions.yaml",
+  results: [],
+  coverage: [],
+  passed: 0,
+  failed: 0,
+  waived: 0,
+};
+
+/** A report with every member that there can be. */
+export const FULL: SimulationReport = reportOf({
+  base: {
+    name: "origin/main",
+    commit: "a".repeat(40),
+    table_revision: "0".repeat(64),
+    policies: [{ id: "eu", digest: "d", slot: "enforced" }],
+    warnings: [{ code: "C", severity: "warning", file: "f", line: 1, column: 2, message: "m", hint: "h" }],
+  },
+  cut: [{ dimension: "needs", values: 3, kept: 2 }],
+  space: {
+    classes: 2,
+    shapes: "123456789012345678901234567890",
+    dimensions: [{ name: "needs", values: 3, told_apart: 2, read_by: ["table"], reason: null }],
+  },
+  declared: {
+    ...SAME,
+    words: [{ word: "newly_denied", classes: 1, shapes: "12" }],
+    groups: [GROUP],
+    new_data_paths: [PATH],
+    lost_data_paths: [PATH],
+  },
+  promoted_policies: ["eu"],
+  findings: [{ kind: "route_never_chosen", subject: "chat", in_base: false, place: null }],
+  other_changes: ["workspaces.acme.limits"],
+  evidence: {
+    decisions: 1,
+    from: "2026-11-01T00:00:00Z",
+    to: null,
+    unrepresentable: [{ why: "workspace", decisions: 1 }],
+    declared: { classes: 1, decisions: 1 },
+    promoted: { classes: 1, decisions: 1 },
+  },
+  assertions: {
+    ...ASSERTIONS,
+    results: [
+      {
+        id: "one",
+        title: "One",
+        kind: "no_new_access",
+        status: "WAIVED",
+        standpoint: "both",
+        classes: 1,
+        violations: 1,
+        message: "m",
+        witness: POINT,
+        explain: ["explain"],
+        waiver: { until: "2026-12-01", reason: "r", owner: "o", expired: false },
+        place: { file: "f", line: 1, column: 1 },
+      },
+    ],
+    coverage: [{ what: "routes", covered: 1, of: 2, required: 50, status: "PASS", missing: ["chat"], place: null }],
+  },
+});

@@ -1,0 +1,391 @@
+import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { openRepository, type Repository } from "../../../src/cli/simulate/trees/repository.ts";
+import { directoryTree, type FileTree } from "../../../src/compile/file-tree.ts";
+import { loadFromTree } from "../../../src/compile/load.ts";
+import { commit, git, GIT_ENVIRONMENT, NO_GIT, repository, temporaryFolder, writeTo } from "./repository.ts";
+
+type Files = Readonly<Record<string, string | Uint8Array>>;
+
+async function committed(files: Files): Promise<FileTree> {
+  const folder = repository(files);
+  const opened = await open(folder);
+  const id = await opened.commitOf("main");
+  // What stands in the working tree is of no concern.
+  for (const name of Object.keys(files)) rmSync(join(folder, name));
+  return opened.tree(id);
+}
+
+function open(folder: string, environment: Readonly<Record<string, string | undefined>> = GIT_ENVIRONMENT) {
+  return openRepository(folder, environment, "--base");
+}
+
+async function textAt(opened: Repository, ref: string, path: string): Promise<string | null> {
+  return opened.tree(await opened.commitOf(ref)).readText(path);
+}
+
+const IMPLEMENTATIONS: readonly (readonly [string, (files: Files) => Promise<FileTree>, string | null])[] = [
+  [
+    "a folder",
+    async (files) => {
+      const folder = temporaryFolder();
+      writeTo(folder, files);
+      return directoryTree(folder);
+    },
+    null,
+  ],
+  ["a commit", committed, NO_GIT],
+];
+
+describe.for(IMPLEMENTATIONS)("%s as a tree", { timeout: 60_000 }, ([, make, missing]) => {
+  const skip = missing !== null;
+
+  test.skipIf(skip)("reads files as they are", async () => {
+    const cases: readonly (readonly [string, string | Uint8Array, string | null])[] = [
+      ["plain", "a: 1\n", "a: 1\n"],
+      ["empty", "", ""],
+      ["line endings", "a\r\nb\n", "a\r\nb\n"],
+      ["no last line feed", "a", "a"],
+      ["a byte order mark is no text", "\uFEFFa", "a"],
+      ["beyond ASCII", "région: Zürich 🚂\n", "région: Zürich 🚂\n"],
+      ["larger than a pipe", "x".repeat(300_000), "x".repeat(300_000)],
+      ["no UTF-8", new Uint8Array([0x61, 0xff, 0x62]), null],
+      ["half a character", new Uint8Array([0xe2, 0x82]), null],
+    ];
+    const tree = await make(Object.fromEntries(cases.map(([name, content]) => [`folder/${name}`, content])));
+    for (const [name, , expected] of cases) expect(await tree.readText(`folder/${name}`), name).toBe(expected);
+  });
+
+  test.skipIf(skip)("no name is a pattern, an option or a member of an object", async () => {
+    const names = [
+      "with space",
+      "-dash",
+      "--help",
+      ":(glob)*",
+      "star*",
+      "[ab]",
+      "quote\"and'",
+      "naïve",
+      "a\tb",
+      "new\nline",
+      "$(id)",
+      "constructor",
+      "HEAD",
+    ];
+    const files = names.flatMap((name) => [
+      [name, `one ${name}`],
+      [`in/${name}/file`, `two ${name}`],
+    ]);
+    const tree = await make(Object.fromEntries(files));
+    for (const name of names) {
+      expect(await tree.readText(name)).toBe(`one ${name}`);
+      expect(await tree.readText(`in/${name}/file`)).toBe(`two ${name}`);
+      expect(await tree.namesIn(`in/${name}`)).toEqual(["file"]);
+    }
+    expect((await tree.namesIn("in"))?.toSorted()).toEqual(names.toSorted());
+    expect((await tree.namesIn(""))?.toSorted()).toEqual([...names, "in"].toSorted());
+  });
+
+  test.skipIf(skip)("null for what is not there, or is something else", async () => {
+    const tree = await make({ root: "", "folder/a": "", "folder/b": "", "folder/lib/c": "" });
+    const noText = ["absent", "folder/absent", "absent/a", "folder", "folder/", "", ".", "root/below", "toString"];
+    for (const path of noText) expect(await tree.readText(path), path).toBeNull();
+    const names: readonly (readonly [string, readonly string[] | null])[] = [
+      ["", ["folder", "root"]],
+      [".", ["folder", "root"]],
+      ["folder", ["a", "b", "lib"]],
+      ["folder/", ["a", "b", "lib"]],
+      ["./folder/lib/..", ["a", "b", "lib"]],
+      ["folder/lib", ["c"]],
+      ["root", null],
+      ["absent", null],
+      ["folder/absent", null],
+      ["toString", null],
+    ];
+    for (const [path, expected] of names) {
+      expect((await tree.namesIn(path))?.toSorted() ?? null, path).toEqual(expected);
+    }
+  });
+
+  test.skipIf(skip)("gives the compiler the same files", async () => {
+    const tree = await make({
+      "infra/routes.yaml": "version: 1\npolicies: { dir: rules }\n",
+      "infra/rules/b.rego": "b",
+      "infra/rules/a.rego": "a",
+      "infra/rules/.hidden.rego": "x",
+      "infra/rules/notes.md": "x",
+      "infra/rules/lib/words.rego": "w",
+      "infra/rules/folder.rego/x": "x",
+    });
+    const files = await loadFromTree(tree, "infra/routes.yaml", "routes.yaml");
+    expect(files.policies.map(({ path, text }) => [path, text])).toEqual([
+      ["rules/a.rego", "a"],
+      ["rules/b.rego", "b"],
+      ["rules/folder.rego", ""],
+      ["rules/lib/words.rego", "w"],
+    ]);
+    // A folder with a policy's name is no policy, and is not passed over either.
+    expect(files.unreadable?.map(({ file, code }) => [file, code])).toEqual([
+      ["rules/folder.rego", "SOURCE_UNREADABLE"],
+    ]);
+  });
+});
+
+describe("a folder as a tree, only", () => {
+  test("follows links, as mounted volumes have them", async () => {
+    const folder = temporaryFolder();
+    writeTo(folder, { "data/real": "x" });
+    symlinkSync("data", join(folder, "linked"));
+    expect(await directoryTree(folder).readText("linked/real")).toBe("x");
+  });
+});
+
+describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", { timeout: 60_000 }, () => {
+  const ROUTES = { "infra/routes.yaml": "one", "other/file": "x" };
+
+  test("says what was committed, not what stands there", async () => {
+    const folder = repository(ROUTES);
+    writeTo(folder, { "infra/routes.yaml": "two" });
+    const second = commit(folder, "second");
+    writeTo(folder, { "infra/routes.yaml": "three" });
+    const opened = await open(folder);
+    expect(await textAt(opened, "HEAD~1", "infra/routes.yaml")).toBe("one");
+    expect(await textAt(opened, "main", "infra/routes.yaml")).toBe("two");
+    expect(await opened.commitOf("main")).toBe(second);
+    expect(await opened.commitOf(second.slice(0, 10))).toBe(second);
+  });
+
+  test("a tag, annotated or not, a branch and a remote's branch name commits", async () => {
+    const folder = repository(ROUTES);
+    const first = git(folder, "rev-parse", "HEAD");
+    git(folder, "tag", "light");
+    git(folder, "tag", "--annotate", "--message", "v", "annotated");
+    git(folder, "update-ref", "refs/remotes/origin/main", first);
+    const opened = await open(folder);
+    for (const ref of ["light", "annotated", "main", "origin/main", "refs/tags/light", "HEAD", "@"]) {
+      expect(await opened.commitOf(ref), ref).toBe(first);
+    }
+  });
+
+  test("a subfolder sees the whole tree, and its own place in it", async () => {
+    const folder = repository(ROUTES);
+    const opened = await open(join(folder, "infra"));
+    expect(opened.pathFromRoot("routes.yaml", "--config")).toBe("infra/routes.yaml");
+    expect(opened.pathFromRoot("../other/file", "--config")).toBe("other/file");
+    expect(await textAt(opened, "main", "other/file")).toBe("x");
+    expect(await textAt(opened, "main", "infra/routes.yaml")).toBe("one");
+    for (const path of ["../../outside", "../..", "/etc/passwd"]) {
+      expect(() => opened.pathFromRoot(path, "--config"), path).toThrow(/^--config: leads out of the repository/);
+    }
+  });
+
+  test("bare repositories, linked worktrees and shallow clones have commits too", async () => {
+    const folder = repository(ROUTES);
+    writeTo(folder, { "infra/routes.yaml": "two" });
+    commit(folder, "second");
+    const beside = temporaryFolder();
+    git(beside, "clone", "--quiet", "--bare", folder, "bare");
+    git(folder, "worktree", "add", "--quiet", "--detach", join(beside, "worktree"));
+    git(beside, "clone", "--quiet", "--depth", "1", `file://${folder}`, "shallow");
+    for (const name of ["bare", "worktree", "shallow"]) {
+      const opened = await open(join(beside, name));
+      expect(await textAt(opened, "HEAD", "infra/routes.yaml"), name).toBe("two");
+      expect(opened.pathFromRoot("routes.yaml", "--config"), name).toBe("routes.yaml");
+    }
+    const shallow = await open(join(beside, "shallow"));
+    await expect(shallow.commitOf("HEAD~1")).rejects.toThrow(
+      /^--base: this shallow clone has no commit of that name; in CI fetch it: git fetch origin main/,
+    );
+    const worktree = await open(join(beside, "worktree", "infra"));
+    expect(worktree.pathFromRoot("routes.yaml", "--config")).toBe("infra/routes.yaml");
+  });
+
+  test("the better name of objects (SHA-256) changes nothing", async ({ skip }) => {
+    const folder = temporaryFolder();
+    try {
+      git(folder, "init", "--quiet", "--initial-branch", "main", "--object-format=sha256");
+    } catch {
+      skip("this git has no SHA-256 repositories");
+    }
+    writeTo(folder, ROUTES);
+    expect(commit(folder, "first")).toHaveLength(64);
+    expect(await textAt(await open(folder), "main", "infra/routes.yaml")).toBe("one");
+  });
+
+  test("what names no commit", async () => {
+    const folder = repository(ROUTES);
+    const opened = await open(folder);
+    const refs = [
+      "nope",
+      "origin/main",
+      "^main",
+      "main..main",
+      "main...main",
+      "main^!",
+      "main:infra",
+      "main:infra/routes.yaml",
+      "main^{tree}",
+      ":infra/routes.yaml",
+      "--all",
+      "--git-dir",
+      "-h",
+      "",
+      " ",
+      "main main",
+      "@{upstream}",
+      "0".repeat(40),
+      "f".repeat(40),
+      "constructor",
+      "$(touch pwned)",
+      "main; touch pwned",
+    ];
+    for (const ref of refs) {
+      await expect(opened.commitOf(ref), ref).rejects.toThrow(
+        /^--base: this repository has no commit of that name; in CI fetch it: git fetch origin main/,
+      );
+    }
+    expect(existsSync(join(folder, "pwned"))).toBe(false);
+  });
+
+  test("the merge base is the best common ancestor, and its absence is said", async () => {
+    const folder = repository(ROUTES);
+    const fork = git(folder, "rev-parse", "HEAD");
+    git(folder, "checkout", "--quiet", "-b", "change");
+    const change = commit(folder, "change");
+    git(folder, "checkout", "--quiet", "main");
+    const main = commit(folder, "main goes on");
+    git(folder, "checkout", "--quiet", "--orphan", "stranger");
+    const stranger = commit(folder, "stranger");
+    const opened = await open(folder);
+    expect(await opened.mergeBase(main, change)).toBe(fork);
+    expect(await opened.mergeBase(fork, change)).toBe(fork);
+    await expect(opened.mergeBase(main, stranger)).rejects.toThrow(
+      /^--merge-base: base and head have no common ancestor; leave/,
+    );
+    git(folder, "checkout", "--quiet", "main");
+    const beside = temporaryFolder();
+    git(beside, "clone", "--quiet", "--depth", "1", "--no-single-branch", `file://${folder}`, "shallow");
+    const shallow = await open(join(beside, "shallow"));
+    await expect(shallow.mergeBase(main, change)).rejects.toThrow(
+      /shallow clone; fetch the history: git fetch --unshallow/,
+    );
+  });
+
+  test("links are refused where they are met, and only there", async () => {
+    const folder = repository({ "policies/a.rego": "a", "real/b.rego": "b", "routes.yaml": "x" });
+    symlinkSync("/etc/passwd", join(folder, "policies/out.rego"));
+    symlinkSync("../real", join(folder, "policies/lib"));
+    symlinkSync("absent", join(folder, "README"));
+    commit(folder, "links");
+    const opened = await open(folder);
+    const tree = opened.tree(await opened.commitOf("main"));
+    expect(await tree.readText("routes.yaml")).toBe("x");
+    expect((await tree.namesIn("policies"))?.toSorted()).toEqual(["a.rego", "lib", "out.rego"]);
+    const refusal = (path: string) =>
+      `--base: ${path} is a symbolic link in that commit, and links are not followed there`;
+    await expect(tree.readText("policies/out.rego")).rejects.toThrow(refusal("policies/out.rego"));
+    await expect(tree.readText("policies/lib/b.rego")).rejects.toThrow(refusal("policies/lib"));
+    await expect(tree.namesIn("policies/lib")).rejects.toThrow(refusal("policies/lib"));
+    await expect(loadFromTree(tree, "routes.yaml", "routes.yaml")).rejects.toThrow("is a symbolic link");
+  });
+
+  test("submodules are refused", async () => {
+    const folder = repository({ "routes.yaml": "x" });
+    const id = git(folder, "rev-parse", "HEAD");
+    git(folder, "update-index", "--add", "--cacheinfo", `160000,${id},policies`);
+    git(folder, "commit", "--quiet", "--message", "submodule");
+    const opened = await open(folder);
+    const tree = opened.tree(await opened.commitOf("main"));
+    await expect(tree.namesIn("policies")).rejects.toThrow("--base: policies is a submodule in that commit");
+  });
+
+  test("a partial clone says what to fetch, and fetches nothing", async () => {
+    const folder = repository(ROUTES);
+    git(folder, "config", "uploadpack.allowFilter", "true");
+    const beside = temporaryFolder();
+    git(beside, "clone", "--quiet", "--filter=blob:none", "--no-checkout", `file://${folder}`, "partial");
+    const partial = join(beside, "partial");
+    const opened = await open(partial);
+    const before = git(partial, "count-objects", "-v");
+    await expect(textAt(opened, "HEAD", "infra/routes.yaml")).rejects.toThrow(
+      "--base: this clone does not hold all files of that commit, as partial clones do not; fetch them: git fetch --refetch --no-filter",
+    );
+    expect(git(partial, "count-objects", "-v")).toBe(before);
+  });
+
+  test("no object stands in the place of another", async () => {
+    const folder = repository(ROUTES);
+    const first = git(folder, "rev-parse", "HEAD");
+    writeTo(folder, { "infra/routes.yaml": "replaced" });
+    git(folder, "replace", first, commit(folder, "second"));
+    expect(await textAt(await open(folder), first, "infra/routes.yaml")).toBe("one");
+  });
+
+  test("nothing that the repository names is run", async () => {
+    const folder = repository({ ...ROUTES, ".gitattributes": "* filter=evil diff=evil text eol=crlf\n" });
+    const script = join(folder, ".git", "evil.sh");
+    writeFileSync(script, `#!/bin/sh\ntouch '${folder}/pwned'\ncat\n`);
+    chmodSync(script, 0o755);
+    for (const key of [
+      "core.fsmonitor",
+      "core.pager",
+      "core.editor",
+      "core.sshCommand",
+      "core.askPass",
+      "filter.evil.smudge",
+      "filter.evil.process",
+      "diff.evil.textconv",
+      "diff.external",
+      "alias.cat-file",
+      "alias.ls-tree",
+      "alias.rev-parse",
+      "credential.helper",
+    ]) {
+      git(folder, "config", key, key.startsWith("alias.") ? `!${script}` : script);
+    }
+    const hooks = join(folder, ".git", "hooks");
+    mkdirSync(hooks, { recursive: true });
+    for (const hook of ["post-checkout", "post-index-change", "reference-transaction", "pre-auto-gc"]) {
+      writeFileSync(join(hooks, hook), `#!/bin/sh\ntouch '${folder}/pwned'\n`);
+      chmodSync(join(hooks, hook), 0o755);
+    }
+    const opened = await open(folder);
+    expect(await textAt(opened, "main", "infra/routes.yaml")).toBe("one");
+    await opened.mergeBase(await opened.commitOf("main"), await opened.commitOf("HEAD"));
+    expect(existsSync(join(folder, "pwned"))).toBe(false);
+  });
+
+  test("reading changes nothing in the repository", async () => {
+    const folder = repository(ROUTES);
+    writeTo(folder, { "infra/routes.yaml": "two" });
+    const state = () => [
+      git(folder, "status", "--porcelain"),
+      git(folder, "for-each-ref"),
+      git(folder, "count-objects", "-v"),
+    ];
+    const before = state();
+    await textAt(await open(folder), "main", "infra/routes.yaml");
+    expect(state()).toEqual(before);
+  });
+
+  test("a folder that is in no repository", async () => {
+    await expect(open(temporaryFolder(), { ...GIT_ENVIRONMENT, GIT_CEILING_DIRECTORIES: "/" })).rejects.toThrow(
+      "--base: this folder is in no git repository; run it in one, or give two folders, such as --base ./before",
+    );
+  });
+
+  test("a repository of another user", async () => {
+    const folder = repository(ROUTES);
+    await expect(open(folder, { ...GIT_ENVIRONMENT, GIT_TEST_ASSUME_DIFFERENT_OWNER: "1" })).rejects.toThrow(
+      "--base: git does not trust this repository, which belongs to another user",
+    );
+  });
+});
+
+test("without git: what to install, or to give instead", async () => {
+  const empty = temporaryFolder();
+  await expect(open(empty, { PATH: empty })).rejects.toThrow(
+    "--base: git cannot be run; install it, or give two folders, such as --base ./before",
+  );
+});
