@@ -29,7 +29,7 @@ export function checkAssertions(
     const path = ["assertions", index];
     if (ids.has(assertion.id)) {
       const message = `another assertion has the id ${quote(assertion.id)}`;
-      report.value("ASSERTION_DUPLICATE_ID", [...path, "id"], message, "choose another id");
+      report.value("DUPLICATE_ID", [...path, "id"], message, "choose another id");
     }
     ids.add(assertion.id);
     if (assertion.waiver !== undefined && lastMoment(assertion.waiver.until) === null) {

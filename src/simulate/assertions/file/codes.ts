@@ -13,11 +13,11 @@ export const ASSERTION_CODES = {
     "A key that this place, or this kind of assertion, does not know. Signalbox ignores nothing in silence.",
     "Correct its spelling or remove it; `docs/assertions.md` lists all keys.",
   ),
+  DUPLICATE_ID: error("Two assertions have the same id.", "Give one of them another id."),
   LITERAL_SECRET: error(
     "A credential, or something that looks like one, stands in the file. The value is never repeated in a message.",
     "Revoke the credential if it was committed, and remove it.",
   ),
-  ASSERTION_DUPLICATE_ID: error("Two assertions have the same id.", "Give one of them another id."),
   ASSERTION_UNKNOWN_WORD: error(
     "A workspace, route, provider, policy or other word is named that neither side of the comparison knows.",
     "Correct its spelling; an assertion about nothing could never fail.",
