@@ -10,8 +10,8 @@ import {
   parseDocument,
   type Range,
 } from "yaml";
-import type { RouteCode } from "../findings/codes.ts";
-import type { Findings } from "../findings/findings.ts";
+import type { TextFindings } from "../findings/findings.ts";
+import type { TextCode } from "../findings/text-codes.ts";
 import { quote } from "./literal-secrets.ts";
 import type { ConfigNode, MapNode, Member, Position } from "./tree.ts";
 
@@ -24,7 +24,7 @@ const DEEPEST = 32;
 /**
  * The tree of a YAML text with line feeds only, or `null` where the text has no meaning to go on with. The parser's own messages are not used: some of them quote the file.
  */
-export function readDocument(text: string, findings: Findings): ConfigNode | null {
+export function readDocument(text: string, findings: TextFindings): ConfigNode | null {
   const start = { line: 1, column: 1 };
   if (text.length > LARGEST_TEXT) {
     findings.add("SOURCE_TOO_LARGE", start, `the file has ${text.length} characters, more than ${LARGEST_TEXT}`);
@@ -50,7 +50,7 @@ export function readDocument(text: string, findings: Findings): ConfigNode | nul
       "WRONG_TYPE",
       start,
       "the file is empty",
-      "start with `version: 1`; routes.yaml in the repository is an example",
+      "start with `version: 1`; the file of the same name in the repository is an example",
     );
     return null;
   }
@@ -60,7 +60,7 @@ export function readDocument(text: string, findings: Findings): ConfigNode | nul
 }
 
 /** Our words for what the parser found; anything else is `YAML_SYNTAX` with the general sentence. */
-const PARSER_FINDINGS: Readonly<Partial<Record<string, readonly [RouteCode, string, string]>>> = {
+const PARSER_FINDINGS: Readonly<Partial<Record<string, readonly [TextCode, string, string]>>> = {
   DUPLICATE_KEY: ["YAML_DUPLICATE_KEY", "this key stands in the same mapping twice", "keep one of them"],
   MULTIPLE_DOCS: ["YAML_MULTIPLE_DOCUMENTS", "a second YAML document begins here", "remove the `---` and merge both"],
   NON_STRING_KEY: ["YAML_KEY", "a list or mapping stands where a key is expected", "use a plain name"],
@@ -86,7 +86,11 @@ const PARSER_FINDINGS: Readonly<Partial<Record<string, readonly [RouteCode, stri
 const HARMLESS: ReadonlySet<string> = new Set(["DUPLICATE_KEY", "NON_STRING_KEY", "TAG_RESOLVE_FAILED"]);
 
 /** @returns whether the tree is worth reading on. */
-function reportParserErrors(document: Document, position: (offset: number) => Position, findings: Findings): boolean {
+function reportParserErrors(
+  document: Document,
+  position: (offset: number) => Position,
+  findings: TextFindings,
+): boolean {
   let readable = true;
   for (const problem of [...document.errors, ...document.warnings]) {
     const [code, message, hint] = PARSER_FINDINGS[problem.code] ?? [
@@ -113,13 +117,13 @@ function reportParserErrors(document: Document, position: (offset: number) => Po
 class Reader {
   readonly #document: Document;
   readonly #position: (offset: number) => Position;
-  readonly #findings: Findings;
+  readonly #findings: TextFindings;
   readonly #open = new Set<unknown>();
   #nodes = 0;
   /** The text says more than anybody could mean; what has been read of it is not worth judging. */
   exhausted = false;
 
-  constructor(document: Document, position: (offset: number) => Position, findings: Findings) {
+  constructor(document: Document, position: (offset: number) => Position, findings: TextFindings) {
     this.#document = document;
     this.#position = position;
     this.#findings = findings;

@@ -1,4 +1,4 @@
-import type { Findings } from "../findings/findings.ts";
+import type { TextFindings } from "../findings/findings.ts";
 import { type ConfigNode, describePath, type Path, scalars } from "./tree.ts";
 
 /** Forms that issuers give their credentials, so that a find is certain enough to stop a deployment. Data, not rules about vendors. */
@@ -69,7 +69,7 @@ export function redactLine(line: string): string {
  * Reports every literal credential of a text with line feeds only: in the whole text by its form (comments included, for they are committed too), by the
  * key it stands under, and, where credentials belong, by its randomness.
  */
-export function reportLiteralSecrets(text: string, tree: ConfigNode | null, findings: Findings): void {
+export function reportLiteralSecrets(text: string, tree: ConfigNode | null, findings: TextFindings): void {
   const lines = new Set<number>();
   if (tree !== null) {
     for (const { path, node } of scalars(tree)) {

@@ -1,11 +1,12 @@
 import type { ErrorObject } from "ajv/dist/2020.js";
 import type { RouteCode } from "../findings/codes.ts";
-import type { Findings } from "../findings/findings.ts";
+import type { FindingsOf } from "../findings/findings.ts";
 import { suggest } from "../findings/suggest.ts";
+import type { TextCode } from "../findings/text-codes.ts";
 import { describeSafely, quote } from "./literal-secrets.ts";
 import { type ConfigNode, keyPosition, nodeAt, type Path, type Position, valuePosition } from "./tree.ts";
 
-/** Closed lists whose violation has a code of its own. */
+/** Closed lists of routes.yaml whose violation has a code of its own. */
 const LIST_CODES: Readonly<Partial<Record<string, RouteCode>>> = {
   "#/$defs/capability/enum": "UNKNOWN_CAPABILITY",
   "#/$defs/dialect/enum": "UNKNOWN_DIALECT",
@@ -29,7 +30,7 @@ const AUTH_HINT =
   "write `auth: none`, or one of `bearer: {env: NAME}`, `header: x-api-key` with `secret: {env: NAME}`, `aws_sigv4` and `google_oauth` under it";
 
 /** One error of the schema with what its sentence needs. */
-interface Fault {
+export interface Fault {
   readonly error: ErrorObject;
   readonly tree: ConfigNode;
   readonly path: Path;
@@ -38,28 +39,40 @@ interface Fault {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-interface Complaint {
-  readonly code: RouteCode;
+export interface Complaint<Code> {
+  readonly code: Code;
   readonly at: Position;
   readonly message: string;
   readonly hint?: string;
 }
 
-/** Says one error of the schema in our words, at the place of the key or value concerned. */
-export function reportShapeError(error: ErrorObject, tree: ConfigNode, findings: Findings): void {
+/** By keyword of JSON Schema. `null`: the same mistake has been reported already. */
+export type Complaints<Code> = Readonly<Partial<Record<string, (fault: Fault) => Complaint<Code> | null>>>;
+
+/**
+ * Says one error of the schema in our words, at the place of the key or value concerned.
+ *
+ * @param own what a format says of keywords in another way than all others.
+ */
+export function reportShapeError<Code extends string>(
+  error: ErrorObject,
+  tree: ConfigNode,
+  findings: FindingsOf<Code | TextCode>,
+  own: Complaints<Code | TextCode>,
+): void {
   // Both only repeat what the errors beside them say.
   if (error.keyword === "if" || error.keyword === "propertyNames" || error.schemaPath.includes("/oneOf/")) return;
   const path = pathOf(error);
   const fault = { error, tree, path, where: describeSafely(path), parameters: objectOf(error.params) };
   // What has been taken for a credential is not judged a second time, and nothing about it is repeated.
   if (error.propertyName === undefined && findings.has("LITERAL_SECRET", valuePosition(tree, path))) return;
-  const complain = error.propertyName === undefined ? (COMPLAINTS[error.keyword] ?? otherwise) : wrongName;
+  const complain =
+    error.propertyName === undefined ? (own[error.keyword] ?? COMPLAINTS[error.keyword] ?? otherwise) : wrongName;
   const complaint = complain(fault);
   if (complaint !== null) findings.add(complaint.code, complaint.at, complaint.message, complaint.hint ?? "");
 }
 
-/** By keyword of JSON Schema. `null`: the same mistake has been reported already. */
-const COMPLAINTS: Readonly<Partial<Record<string, (fault: Fault) => Complaint | null>>> = {
+const COMPLAINTS: Complaints<TextCode> = {
   additionalProperties({ error, tree, path, where, parameters }) {
     const name = String(parameters["additionalProperty"]);
     const hint = suggest(name, Object.keys(objectOf(schemaOf(error)["properties"])));
@@ -80,10 +93,6 @@ const COMPLAINTS: Readonly<Partial<Record<string, (fault: Fault) => Complaint | 
       hint: purposeOf(error, name),
     };
   },
-  oneOf({ tree, path, where }) {
-    const message = `${where} must be one of \`bearer\`, \`header\` with \`secret\`, \`aws_sigv4\` and \`google_oauth\``;
-    return { code: "AUTH_INCOMPLETE", at: keyPosition(tree, path), message, hint: AUTH_HINT };
-  },
   uniqueItems({ tree, path, where, parameters }) {
     const item = [...path, Math.max(Number(parameters["i"]), Number(parameters["j"]))];
     const message = `${where} names ${shown(tree, item)} twice`;
@@ -93,31 +102,47 @@ const COMPLAINTS: Readonly<Partial<Record<string, (fault: Fault) => Complaint | 
     const message = `${where} must be ${typeName(parameters["type"])}, not ${foundType(tree, path)}`;
     return { code: "WRONG_TYPE", at: valuePosition(tree, path), message };
   },
-  const({ tree, path, where }) {
-    const at = valuePosition(tree, path);
-    // The schema has two constants: the version, at the top, and `auth: none`.
-    if (path.length > 1)
-      return { code: "WRONG_VALUE", at, message: `${where} must be \`none\` or a mapping`, hint: AUTH_HINT };
+  const({ tree, path }) {
     const hint = "write `version: 1`, or use the release that knows this version";
-    return { code: "VERSION_UNSUPPORTED", at, message: "`version` must be 1", hint };
+    return { code: "VERSION_UNSUPPORTED", at: valuePosition(tree, path), message: "`version` must be 1", hint };
   },
-  enum({ error, tree, path, where, parameters }) {
+  enum({ tree, path, where, parameters }) {
     const known = Array.isArray(parameters["allowedValues"]) ? parameters["allowedValues"].map(String) : [];
     const message = `${where} cannot be ${shown(tree, path)}`;
-    const code = LIST_CODES[error.schemaPath] ?? "WRONG_VALUE";
-    return { code, at: valuePosition(tree, path), message, hint: suggest(scalarText(tree, path), known) };
+    const hint = suggest(scalarText(tree, path), known);
+    return { code: "WRONG_VALUE", at: valuePosition(tree, path), message, hint };
   },
   pattern({ error, tree, path, where }) {
     return { code: "WRONG_VALUE", at: valuePosition(tree, path), message: `${where} must be ${expectation(error)}` };
   },
 };
 
-function otherwise({ error, tree, path, where, parameters }: Fault): Complaint {
+/** What only routes.yaml has: its two constants, credentials, and lists whose violation has a code of its own. */
+export const ROUTE_COMPLAINTS: Complaints<RouteCode> = {
+  oneOf({ tree, path, where }) {
+    const message = `${where} must be one of \`bearer\`, \`header\` with \`secret\`, \`aws_sigv4\` and \`google_oauth\``;
+    return { code: "AUTH_INCOMPLETE", at: keyPosition(tree, path), message, hint: AUTH_HINT };
+  },
+  const(fault) {
+    const { tree, path, where } = fault;
+    // The schema has two constants: the version, at the top, and `auth: none`.
+    if (path.length <= 1) return COMPLAINTS["const"]?.(fault) ?? null;
+    const message = `${where} must be \`none\` or a mapping`;
+    return { code: "WRONG_VALUE", at: valuePosition(tree, path), message, hint: AUTH_HINT };
+  },
+  enum(fault) {
+    const complaint = COMPLAINTS["enum"]?.(fault) ?? null;
+    const code = LIST_CODES[fault.error.schemaPath];
+    return complaint === null || code === undefined ? complaint : { ...complaint, code };
+  },
+};
+
+function otherwise({ error, tree, path, where, parameters }: Fault): Complaint<TextCode> {
   const message = `${where} must ${limit(error.keyword, parameters["limit"])}`;
   return { code: "WRONG_VALUE", at: valuePosition(tree, path), message };
 }
 
-function wrongName({ error, tree, path, where }: Fault): Complaint {
+function wrongName({ error, tree, path, where }: Fault): Complaint<TextCode> {
   const name = error.propertyName ?? "";
   const message = `${quote(name)} cannot be a name in ${where}`;
   return { code: "WRONG_VALUE", at: keyPosition(tree, [...path, name]), message, hint: `use ${expectation(error)}` };

@@ -2,7 +2,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.
 import type { Findings } from "../findings/findings.ts";
 import { routesSchema } from "../routes-schema.ts";
 import type { RoutesFile } from "./routes-file.ts";
-import { pathOf, reportShapeError } from "./shape-errors.ts";
+import { pathOf, reportShapeError, ROUTE_COMPLAINTS } from "./shape-errors.ts";
 import { type ConfigNode, type MapNode, nodeAt, type Path, plainValue, removeNode } from "./tree.ts";
 
 /** More rounds than a file of our depth can need: each removes at least the innermost value at fault. */
@@ -39,7 +39,8 @@ function validatorFor(dialects: readonly string[]): Validate {
 export function readShape(tree: ConfigNode, dialects: readonly string[], findings: Findings): RoutesFile | null {
   const validate = validatorFor(dialects);
   const original = plainValue(tree);
-  if (!validate(original)) for (const error of validate.errors ?? []) reportShapeError(error, tree, findings);
+  if (!validate(original))
+    for (const error of validate.errors ?? []) reportShapeError(error, tree, findings, ROUTE_COMPLAINTS);
   if (tree.kind !== "map") return null;
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
     const value: unknown = plainValue(tree);

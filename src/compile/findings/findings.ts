@@ -1,23 +1,33 @@
 import { compareDiagnostics, type Diagnostic } from "../../canon/diagnostic.ts";
 import { type ConfigNode, keyPosition, type Path, type Position, valuePosition } from "../authored/tree.ts";
+import type { CodeFacts } from "./code-facts.ts";
 import { ROUTE_CODES, type RouteCode } from "./codes.ts";
+import type { TextCode } from "./text-codes.ts";
+
+/** Takes what is wrong with the text of any file of ours, whatever else its own codes say. */
+export interface TextFindings {
+  add(code: TextCode, at: Position, message: string, hint?: string): void;
+  has(code: TextCode, at: Position): boolean;
+}
 
 /** Collects what is wrong with one file, so that its author learns of everything at once. */
-export class Findings {
+export class FindingsOf<Code extends string> {
   readonly #file: string;
-  readonly #found = new Map<string, Diagnostic<RouteCode>>();
+  readonly #codes: Readonly<Record<Code, CodeFacts>>;
+  readonly #found = new Map<string, Diagnostic<Code>>();
   readonly #places = new Set<string>();
 
-  constructor(file: string) {
+  constructor(file: string, codes: Readonly<Record<Code, CodeFacts>>) {
     this.#file = file;
+    this.#codes = codes;
   }
 
   /** The same finding at the same place counts once: an alias can show one mistake many times. */
-  add(code: RouteCode, at: Position, message: string, hint = ""): void {
+  add(code: Code, at: Position, message: string, hint = ""): void {
     const place = `${code}:${at.line}:${at.column}`;
     const key = `${place}:${message}`;
     this.#places.add(place);
-    const { severity } = ROUTE_CODES[code];
+    const { severity } = this.#codes[code];
     this.#found.set(key, {
       code,
       severity,
@@ -29,7 +39,7 @@ export class Findings {
     });
   }
 
-  has(code: RouteCode, at: Position): boolean {
+  has(code: Code, at: Position): boolean {
     return this.#places.has(`${code}:${at.line}:${at.column}`);
   }
 
@@ -38,12 +48,12 @@ export class Findings {
   }
 
   /** Sorted as every report is. */
-  list(): readonly Diagnostic<RouteCode>[] {
+  list(): readonly Diagnostic<Code>[] {
     return [...this.#found.values()].toSorted(compareDiagnostics);
   }
 
   /** Findings addressed by path instead of position. */
-  on(tree: ConfigNode): Report {
+  on(tree: ConfigNode): ReportOf<Code> {
     return {
       value: (code, path, message, hint) => this.add(code, valuePosition(tree, path), message, hint),
       key: (code, path, message, hint) => this.add(code, keyPosition(tree, path), message, hint),
@@ -51,10 +61,19 @@ export class Findings {
   }
 }
 
-type ReportAt = (code: RouteCode, path: Path, message: string, hint?: string) => void;
+type ReportAt<Code> = (code: Code, path: Path, message: string, hint?: string) => void;
 
 /** Points at the value of a path, or at its key where the row as a whole is meant. */
-export interface Report {
-  readonly value: ReportAt;
-  readonly key: ReportAt;
+export interface ReportOf<Code> {
+  readonly value: ReportAt<Code>;
+  readonly key: ReportAt<Code>;
 }
+
+/** What is wrong with routes.yaml. */
+export class Findings extends FindingsOf<RouteCode> {
+  constructor(file: string) {
+    super(file, ROUTE_CODES);
+  }
+}
+
+export type Report = ReportOf<RouteCode>;

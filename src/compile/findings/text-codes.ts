@@ -51,3 +51,5 @@ export const TEXT_CODES = {
     "Revoke the credential if it was committed, then refer to it: `{env: NAME}` or `{file: path}`.",
   ),
 } as const satisfies Record<string, CodeFacts>;
+
+export type TextCode = keyof typeof TEXT_CODES;

@@ -1,0 +1,121 @@
+import type { RoutingTable } from "../../canon/table.ts";
+import type { Distinctions } from "../point.ts";
+import type { Assertion, OfSides, PlaceSelector, RequestSelector } from "./assertion.ts";
+import { conditionsOf } from "./select.ts";
+
+/**
+ * Where a selector's member stands in `PolicyInput`. Features and families of signed reasoning stand in no policy's input; they are named
+ * as if they did.
+ */
+const PATHS: Readonly<Record<keyof RequestSelector, string>> = {
+  workspaces: "input.workspace.id",
+  tiers: "input.workspace.tier",
+  labels: "input.workspace.labels",
+  routes: "input.request.route",
+  operations: "input.operation",
+  needs: "input.request.needs",
+  features: "input.request.features",
+  signature_families: "input.request.signature_families",
+  environments: "input.key.environment",
+  workloads: "input.key.workload",
+  key_labels: "input.key.labels",
+  stream: "input.request.stream",
+  context: "input.request.context",
+  max_output: "input.request.max_output",
+  reasoning_effort: "input.request.reasoning_effort",
+  dimensions: "input.request.dimensions",
+  allow_fallbacks: "input.request.allow_fallbacks",
+  data_collection: "input.request.data_collection",
+  zdr: "input.request.zdr",
+  days: "input.time.day",
+  hours: "input.time.hour",
+};
+
+/**
+ * What the engine must tell apart so that a class is meant by an assertion as a whole or not at all. Words are those that the assertions
+ * name; words that they do not name may be taken for each other, but not for a named one, and in a set (needs, features, labels) not for
+ * nothing at all: `only` asks whether there is anything else. Point cases need no classes.
+ *
+ * Requests alone must be told apart, not places: an assertion looks at the plan of a class, and all its requests have the same plan.
+ * The places' words are named nevertheless, for an engine that takes endpoints for each other which no decision tells apart.
+ */
+export function distinctionsOf(assertions: readonly Assertion[], tables: OfSides<RoutingTable>): Distinctions {
+  const words = new Set<string>();
+  const reads = new Set<string>();
+  const look = (selector: RequestSelector): void => {
+    for (const member of MEMBERS) {
+      const condition = selector[member];
+      if (condition === undefined) continue;
+      reads.add(PATHS[member]);
+      for (const word of wordsOf(condition)) words.add(word);
+    }
+  };
+  for (const assertion of assertions) {
+    if (assertion.kind === "cases") continue;
+    look(assertion.for);
+    look(assertion.except ?? {});
+    for (const place of placesOf(assertion)) {
+      for (const word of placeWords(place, tables)) words.add(word);
+    }
+    if (assertion.kind === "no_new_access") {
+      // It tells every provider in every region from every other.
+      for (const { providers, endpoints } of [tables.base, tables.head]) {
+        for (const id of Object.keys(providers)) words.add(id);
+        for (const { region } of Object.values(endpoints)) words.add(region);
+      }
+    }
+  }
+  return { words: [...words].toSorted(), reads: [...reads].toSorted() };
+}
+
+const MEMBERS: readonly (keyof RequestSelector)[] = Object.keys(PATHS).filter(isMember);
+
+function isMember(name: string): name is keyof RequestSelector {
+  return Object.hasOwn(PATHS, name);
+}
+
+/** The words of a list or of all lists of a condition; a flag needs none, for its path says all. */
+function wordsOf(condition: NonNullable<RequestSelector[keyof RequestSelector]>): readonly string[] {
+  if (typeof condition === "boolean" || typeof condition === "string") return [];
+  if (isNumbers(condition)) return condition.map(String);
+  return Object.values(conditionsOf(condition)).flat();
+}
+
+function isNumbers(condition: object): condition is readonly number[] {
+  return Array.isArray(condition) && condition.every((item) => typeof item === "number");
+}
+
+function placesOf(assertion: Assertion): readonly PlaceSelector[] {
+  switch (assertion.kind) {
+    case "no_new_access":
+    case "access_not_granted":
+      return [assertion.to];
+    case "implies": {
+      const { if: condition, then: demand } = assertion;
+      return [condition.reaches, demand.every_place, demand.some_place, demand.primary].filter(
+        (place) => place !== undefined,
+      );
+    }
+    case "always_routable":
+    case "equivalent":
+    case "cases":
+      return [];
+  }
+}
+
+function placeWords(place: PlaceSelector, { head }: OfSides<RoutingTable>): readonly string[] {
+  const { providers = [], regions = [], models = [], endpoints = [], retention, trains_on_data: trains } = place;
+  const grouped = regions.flatMap((name) => (Object.hasOwn(head.regionGroups, name) ? head.regionGroups[name] : []));
+  // What a contract says is asked by provider: those that fit must not be taken for those that do not.
+  const fitting = Object.values(head.providers).filter(
+    (row) => retention?.includes(row.retention) === true || row.trainsOnData === trains,
+  );
+  return [
+    ...providers,
+    ...regions,
+    ...grouped.filter((region) => region !== undefined),
+    ...models,
+    ...endpoints,
+    ...fitting.map(({ id }) => id),
+  ];
+}

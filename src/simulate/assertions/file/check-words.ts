@@ -1,0 +1,138 @@
+import { REASONS } from "../../../canon/reasons.ts";
+import { quote } from "../../../compile/authored/literal-secrets.ts";
+import type { Path } from "../../../compile/authored/tree.ts";
+import type { ReportOf } from "../../../compile/findings/findings.ts";
+import { suggest } from "../../../compile/findings/suggest.ts";
+import type {
+  CaseExpectation,
+  CaseRequest,
+  DenialSelector,
+  OfSides,
+  PlaceSelector,
+  RequestSelector,
+  SetCondition,
+} from "../assertion.ts";
+import type { AssertionCode } from "./codes.ts";
+import { isTableWord, type KnownWords, type TableWord, WORD_NAMES } from "./known-words.ts";
+
+/** Denials by the table itself; what they are given as reasons is in `canon/reasons.ts`. */
+const TABLE_DENIALS: readonly string[] = ["approvals", "preferences"];
+/** A constraint that could not be evaluated is denied with this, whatever its policy declares. */
+const UNDECLARED_REASONS: readonly string[] = ["EVALUATION_INDETERMINATE", "NO_CANDIDATE_PASSES"];
+
+/** Looks every word of a file up: one that nothing knows would make an assertion that cannot fail. */
+export class WordCheck {
+  readonly #known: OfSides<KnownWords>;
+  readonly #report: ReportOf<AssertionCode>;
+
+  constructor(known: OfSides<KnownWords>, report: ReportOf<AssertionCode>) {
+    this.#known = known;
+    this.#report = report;
+  }
+
+  /** @param either whether words that only base knows mean something here. */
+  selector(selector: RequestSelector | PlaceSelector | undefined, path: Path, either: boolean): void {
+    for (const [member, condition] of Object.entries(selector ?? {})) {
+      if (!isTableWord(member)) continue;
+      for (const { word, at } of wordsOf(condition, [...path, member])) this.#word(member, word, at, either);
+    }
+  }
+
+  denial(denial: DenialSelector | undefined, path: Path): void {
+    const { contracts } = this.#known.head;
+    if (denial === undefined || contracts === null) return;
+    const { policy, constraint, reason } = denial;
+    const named = contracts.filter(({ id }) => policy === undefined || id === policy);
+    const byTable = policy === undefined || TABLE_DENIALS.includes(policy);
+    const policies = [...contracts.map(({ id }) => id), ...TABLE_DENIALS];
+    if (policy !== undefined && !policies.includes(policy)) {
+      this.#unknown("policy", policy, [...path, "policy"], policies);
+      return;
+    }
+    const constraints = named.flatMap((contract) => contract.constraints);
+    // The table's own constraints are many and are nowhere listed, so only those of policies are looked up.
+    if (constraint !== undefined && !byTable && !constraints.some(({ name }) => name === constraint)) {
+      const names = constraints.map(({ name }) => name);
+      this.#unknown("constraint", constraint, [...path, "constraint"], names);
+      return;
+    }
+    const asked = constraints.filter(({ name }) => byTable || constraint === undefined || name === constraint);
+    const reasons = asked.flatMap((each) => each.reasons);
+    const all = [...reasons, ...UNDECLARED_REASONS, ...(byTable ? Object.keys(REASONS) : [])];
+    if (reason !== undefined && !all.includes(reason)) this.#unknown("reason", reason, [...path, "reason"], all);
+  }
+
+  request(request: CaseRequest, path: Path): void {
+    const { workspace, model, environment, workload, key_labels, signature_families, dimensions } = request;
+    const one = (member: string, kind: TableWord, word: string | undefined): void => {
+      if (word !== undefined) this.#word(kind, word, [...path, member], false);
+    };
+    one("workspace", "workspaces", workspace);
+    one("model", "routes", model);
+    one("environment", "environments", environment);
+    one("workload", "workloads", workload);
+    one("dimensions", "dimensions", dimensions?.toString());
+    this.#list("key_labels", key_labels, path, "key_labels");
+    this.#list("signature_families", signature_families, path, "signature_families");
+    for (const member of ["only", "ignore", "order"] as const) this.#list("providers", request[member], path, member);
+    this.#list("regions", request.region, path, "region");
+  }
+
+  expectation({ plan, primary, contains, lacks, denied_by }: CaseExpectation, path: Path): void {
+    this.#list("endpoints", plan, path, "plan");
+    this.#list("endpoints", contains, path, "contains");
+    this.#list("endpoints", lacks, path, "lacks");
+    if (primary !== undefined) this.#word("endpoints", primary, [...path, "primary"], false);
+    this.denial(denied_by, [...path, "denied_by"]);
+  }
+
+  /** What a coverage gate leaves out: `policy/constraint`, `policy/constraint/REASON`, a route, `route → endpoint`. */
+  covered(subject: string, path: Path): void {
+    const { contracts } = this.#known.head;
+    const declared = (contracts ?? []).flatMap(({ id, constraints }) =>
+      constraints.flatMap(({ name, reasons }) => [
+        `${id}/${name}`,
+        ...reasons.map((reason) => `${id}/${name}/${reason}`),
+      ]),
+    );
+    const known = [...this.#known.head.of("routes"), ...this.#known.head.edges, ...declared];
+    if (known.includes(subject) || (contracts === null && subject.includes("/"))) return;
+    this.#unknown("subject of coverage", subject, path, known);
+  }
+
+  #list(kind: TableWord, words: readonly string[] | undefined, path: Path, member: string): void {
+    for (const [index, word] of (words ?? []).entries()) this.#word(kind, word, [...path, member, index], false);
+  }
+
+  #word(kind: TableWord, word: string, path: Path, either: boolean): void {
+    const head = this.#known.head.of(kind);
+    const base = this.#known.base.of(kind);
+    if (head.has(word) || (either && base.has(word))) return;
+    if (base.has(word)) {
+      const hint = `remove it: ${quote(word)} stands in base only`;
+      this.#report.value("ASSERTION_WORD_GONE", path, `head has no ${WORD_NAMES[kind]} ${quote(word)}`, hint);
+    } else {
+      this.#unknown(WORD_NAMES[kind], word, path, either ? [...head, ...base] : head);
+    }
+  }
+
+  #unknown(what: string, word: string, path: Path, known: Iterable<string>): void {
+    this.#report.value("ASSERTION_UNKNOWN_WORD", path, `there is no ${what} ${quote(word)}`, suggest(word, known));
+  }
+}
+
+/** Every word of a list, or of all lists of a condition on a set. */
+function wordsOf(
+  condition: SetCondition | readonly (string | number)[] | boolean | string | undefined,
+  path: Path,
+): readonly { readonly word: string; readonly at: Path }[] {
+  if (typeof condition !== "object") return [];
+  const lists = isList(condition)
+    ? [{ list: condition, at: path }]
+    : Object.entries(condition).map(([name, list]) => ({ list, at: [...path, name] }));
+  return lists.flatMap(({ list, at }) => list.map((word, index) => ({ word: String(word), at: [...at, index] })));
+}
+
+function isList(condition: object): condition is readonly (string | number)[] {
+  return Array.isArray(condition);
+}

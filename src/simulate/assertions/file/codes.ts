@@ -1,0 +1,47 @@
+import { error, type CodeFacts } from "../../../compile/findings/code-facts.ts";
+import { FindingsOf } from "../../../compile/findings/findings.ts";
+import { TEXT_CODES } from "../../../compile/findings/text-codes.ts";
+
+/** Every finding that reading an assertions file can make; `docs/assertions.md` has a row for each, which a test checks. */
+export const ASSERTION_CODES = {
+  ...TEXT_CODES,
+  SOURCE_TOO_LARGE: error(
+    "The file is larger than one megabyte.",
+    "Select requests by tier, label or operation instead of naming each.",
+  ),
+  UNKNOWN_KEY: error(
+    "A key that this place, or this kind of assertion, does not know. Signalbox ignores nothing in silence.",
+    "Correct its spelling or remove it; `docs/assertions.md` lists all keys.",
+  ),
+  DUPLICATE_ID: error("Two assertions have the same id.", "Give one of them another id."),
+  LITERAL_SECRET: error(
+    "A credential, or something that looks like one, stands in the file. The value is never repeated in a message.",
+    "Revoke the credential if it was committed, and remove it.",
+  ),
+  ASSERTION_UNKNOWN_WORD: error(
+    "A workspace, route, provider, policy or other word is named that neither side of the comparison knows.",
+    "Correct its spelling; an assertion about nothing could never fail.",
+  ),
+  ASSERTION_WORD_GONE: error(
+    "A word is named that base knows and head does not, in an assertion that speaks of head alone.",
+    "Remove the word together with what it named; only `no_new_access` and `equivalent` look at base.",
+  ),
+  ASSERTION_DATE_INVALID: error("A date is none of the calendar.", "Write year, month and day, such as `2026-12-31`."),
+  ASSERTION_CONTRADICTION: error(
+    "Two things are demanded of one request that cannot both be: a denial has no places, a routed request no denial.",
+    "Keep one of them.",
+  ),
+} as const satisfies Record<string, CodeFacts>;
+
+export type AssertionCode = keyof typeof ASSERTION_CODES;
+
+export function isAssertionCode(code: string): code is AssertionCode {
+  return Object.hasOwn(ASSERTION_CODES, code);
+}
+
+/** What is wrong with one assertions file. */
+export class AssertionFindings extends FindingsOf<AssertionCode> {
+  constructor(file: string) {
+    super(file, ASSERTION_CODES);
+  }
+}

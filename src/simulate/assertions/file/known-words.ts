@@ -1,0 +1,77 @@
+import type { RoutingTable } from "../../../canon/table.ts";
+import type { AssertionSide } from "../assertion.ts";
+
+/** Lists of an assertions file whose words come from routes.yaml, and where they stand there. */
+const TABLE_WORDS = {
+  workspaces: ({ workspaces }) => Object.keys(workspaces),
+  tiers: ({ workspaces }) => Object.values(workspaces).map(({ tier }) => tier),
+  labels: ({ workspaces, vocabulary }) => [
+    ...vocabulary.labels,
+    ...Object.values(workspaces).flatMap(({ labels }) => labels),
+  ],
+  routes: ({ routes }) => Object.keys(routes),
+  environments: ({ vocabulary }) => [...vocabulary.environments, "other"],
+  workloads: ({ vocabulary }) => [...vocabulary.workloads, "other"],
+  key_labels: ({ vocabulary }) => vocabulary.labels,
+  signature_families: ({ models }) => Object.values(models).flatMap(({ signatureFamily }) => signatureFamily ?? []),
+  dimensions: ({ models }) => ["0", ...Object.values(models).flatMap(({ dimensions }) => dimensions.map(String))],
+  providers: ({ providers }) => Object.keys(providers),
+  regions: (table) => [
+    ...Object.entries(table.regionGroups).flatMap(([group, regions]) => [group, ...regions]),
+    ...Object.values(table.providers).map(({ region }) => region),
+    ...Object.values(table.endpoints).map(({ region }) => region),
+  ],
+  models: ({ models }) => Object.keys(models),
+  endpoints: ({ endpoints }) => Object.keys(endpoints),
+} as const satisfies Record<string, (table: RoutingTable) => readonly string[]>;
+
+export type TableWord = keyof typeof TABLE_WORDS;
+
+/** What one word of a list is called in a message. */
+export const WORD_NAMES: Readonly<Record<TableWord, string>> = {
+  workspaces: "workspace",
+  tiers: "tier",
+  labels: "workspace label",
+  routes: "route",
+  environments: "environment",
+  workloads: "workload",
+  key_labels: "key label",
+  signature_families: "signature family",
+  dimensions: "vector length",
+  providers: "provider",
+  regions: "region",
+  models: "model",
+  endpoints: "endpoint",
+};
+
+export function isTableWord(member: string): member is TableWord {
+  return Object.hasOwn(TABLE_WORDS, member);
+}
+
+/** The words of one side, looked up once for a whole file. */
+export class KnownWords {
+  readonly #side: AssertionSide;
+  readonly #words = new Map<TableWord, ReadonlySet<string>>();
+
+  constructor(side: AssertionSide) {
+    this.#side = side;
+  }
+
+  of(kind: TableWord): ReadonlySet<string> {
+    const known = this.#words.get(kind) ?? new Set(TABLE_WORDS[kind](this.#side.table));
+    this.#words.set(kind, known);
+    return known;
+  }
+
+  /** `null` where policies are not known. */
+  get contracts(): AssertionSide["contracts"] {
+    return this.#side.contracts;
+  }
+
+  /** `route → endpoint` for every fallback of every route. */
+  get edges(): readonly string[] {
+    return Object.values(this.#side.table.routes).flatMap(({ id, fallbacks }) =>
+      fallbacks.map((endpoint) => `${id} → ${endpoint}`),
+    );
+  }
+}

@@ -1,0 +1,110 @@
+import { ALWAYS_USED } from "../../../canon/request.ts";
+import type { ProviderPreferences } from "../../../canon/preferences.ts";
+import { type ConfigNode, keyPosition, type Path, valuePosition } from "../../../compile/authored/tree.ts";
+import type { RequestPoint } from "../../point.ts";
+import type { SourcePlace } from "../../report/report.ts";
+import {
+  type Assertion,
+  type Assertions,
+  type CaseRequest,
+  COVERAGE_MEASURES,
+  type Demand,
+  type PointCase,
+} from "../assertion.ts";
+import type { AuthoredAssertion, AuthoredAssertions, AuthoredCase } from "./authored.ts";
+
+/** The file with its defaults written out and the place of every row. */
+export function normaliseAssertions(
+  { assertions, coverage = {} }: AuthoredAssertions,
+  file: string,
+  tree: ConfigNode,
+): Assertions {
+  const placeOf = (path: Path, position = valuePosition): SourcePlace => ({ file, ...position(tree, path) });
+  return {
+    assertions: assertions.map((assertion, index) => normalise(assertion, placeOf(["assertions", index]))),
+    coverage: {
+      gates: COVERAGE_MEASURES.flatMap((what) => {
+        const required = coverage[what];
+        return required === undefined ? [] : [{ what, required, place: placeOf(["coverage", what], keyPosition) }];
+      }),
+      except: (coverage.except ?? []).map(coverageSubject),
+    },
+  };
+}
+
+/** `chat-large -> gpt-5-eu` is written more easily than the arrow of reports. */
+export function coverageSubject(text: string): string {
+  return text.replaceAll(/ *(?:->|→) */g, " → ");
+}
+
+function normalise(assertion: AuthoredAssertion, place: SourcePlace): Assertion {
+  return {
+    ...demandOf(assertion),
+    id: assertion.id,
+    title: assertion.title,
+    standpoint: assertion.standpoint ?? "both",
+    waiver: assertion.waiver ?? null,
+    may_be_empty: assertion.kind !== "cases" && assertion.may_be_empty === true,
+    place,
+  };
+}
+
+function demandOf(assertion: AuthoredAssertion): Demand {
+  if (assertion.kind === "cases") return { kind: "cases", cases: assertion.cases.map(normaliseCase) };
+  const selection = { for: assertion.for ?? {}, except: assertion.except ?? null };
+  switch (assertion.kind) {
+    case "no_new_access":
+      return { kind: assertion.kind, ...selection, to: assertion.to ?? {} };
+    case "access_not_granted":
+      return { kind: assertion.kind, ...selection, to: assertion.to };
+    case "always_routable":
+      return { kind: assertion.kind, ...selection, min_places: assertion.min_places ?? 1 };
+    case "implies":
+      // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; nobody awaits an assertion
+      return { kind: assertion.kind, ...selection, if: assertion.if, then: assertion.then };
+    case "equivalent":
+      return { kind: assertion.kind, ...selection, ignoring: assertion.ignoring ?? [] };
+  }
+}
+
+function normaliseCase({ name, request, expect }: AuthoredCase, index: number): PointCase {
+  return { name: name ?? `case ${index + 1}`, point: pointOf(request), expect };
+}
+
+/** The request of a case, with the plainest value for everything that it does not say. */
+function pointOf(request: CaseRequest): RequestPoint {
+  return {
+    workspace: request.workspace,
+    model: request.model ?? "",
+    operation: request.operation,
+    key: {
+      environment: request.environment ?? "other",
+      workload: request.workload ?? "other",
+      labels: (request.key_labels ?? []).toSorted(),
+    },
+    needs: (request.needs ?? []).toSorted(),
+    features: [...new Set([...(request.features ?? []), ...(ALWAYS_USED[request.operation] ?? [])])].toSorted(),
+    signatureFamilies: (request.signature_families ?? []).toSorted(),
+    stream: request.stream ?? false,
+    context: request.context ?? "to_1k",
+    maxOutput: request.max_output ?? "unspecified",
+    reasoningEffort: request.reasoning_effort ?? "unspecified",
+    dimensions: request.dimensions ?? null,
+    preferences: preferencesOf(request),
+    time: { day: request.day ?? "weekday", hour: request.hour ?? "morning" },
+  };
+}
+
+function preferencesOf(request: CaseRequest): ProviderPreferences | null {
+  const { order, only, ignore, allow_fallbacks, region, data_collection, zdr } = request;
+  const preferences: ProviderPreferences = {
+    ...(order === undefined ? {} : { order }),
+    ...(only === undefined ? {} : { only }),
+    ...(ignore === undefined ? {} : { ignore }),
+    ...(allow_fallbacks === undefined ? {} : { allow_fallbacks }),
+    ...(region === undefined ? {} : { region }),
+    ...(data_collection === undefined ? {} : { data_collection }),
+    ...(zdr === undefined ? {} : { zdr }),
+  };
+  return Object.keys(preferences).length === 0 ? null : preferences;
+}

@@ -1,0 +1,90 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import type { Diagnostic, Source } from "../../../canon/diagnostic.ts";
+import { readDocument } from "../../../compile/authored/document.ts";
+import { reportLiteralSecrets } from "../../../compile/authored/literal-secrets.ts";
+import { type Complaints, pathOf, reportShapeError } from "../../../compile/authored/shape-errors.ts";
+import { normaliseText } from "../../../compile/authored/text.ts";
+import { type ConfigNode, keyPosition, plainValue } from "../../../compile/authored/tree.ts";
+import type { Assertions, AssertionSide, OfSides } from "../assertion.ts";
+import type { AuthoredAssertions } from "./authored.ts";
+import { checkAssertions } from "./check.ts";
+import { AssertionFindings, type AssertionCode } from "./codes.ts";
+import { normaliseAssertions } from "./normalise.ts";
+import { ASSERTIONS_SCHEMA } from "./schema.ts";
+
+export interface ParsedAssertions {
+  /** `null` where the file has an error: none of it is then held against anything. */
+  readonly assertions: Assertions | null;
+  /** Sorted. */
+  readonly diagnostics: readonly Diagnostic<AssertionCode>[];
+}
+
+const ajv = new Ajv2020({
+  allErrors: true,
+  verbose: true,
+  strict: true,
+  strictRequired: false,
+  strictTypes: false,
+  discriminator: true,
+});
+ajv.addKeyword({ keyword: "patternErrorMessage", schemaType: "string" });
+const validate = ajv.compile<AuthoredAssertions>(ASSERTIONS_SCHEMA);
+
+/**
+ * Reads `policies/assertions.yaml`, or says everything that is wrong with it. Never throws over what the file holds.
+ *
+ * @param sides where its words are looked up; the same side twice where nothing is compared.
+ */
+export function parseAssertions(source: Source, sides: OfSides<AssertionSide>): ParsedAssertions {
+  const findings = new AssertionFindings(source.path);
+  const text = normaliseText(source.text);
+  const tree = readDocument(text, findings);
+  reportLiteralSecrets(text, tree, findings);
+  const shape = tree === null ? null : readShape(tree, findings);
+  if (tree === null || shape === null) return { assertions: null, diagnostics: findings.list() };
+  const { authored, wrong } = shape;
+  checkAssertions(authored, wrong, sides, findings.on(tree));
+  const assertions = findings.failed ? null : normaliseAssertions(authored, source.path, tree);
+  return { assertions, diagnostics: findings.list() };
+}
+
+/** What of the file can be judged further. */
+interface Shape {
+  readonly authored: AuthoredAssertions;
+  /** Rows that do not fit the schema, by index; something that says nothing stands in their places, so that indices stay. */
+  readonly wrong: ReadonlySet<number>;
+}
+
+/** What does not fit the schema is reported and left out, so that the words of the rest are checked in the same run. */
+function readShape(tree: ConfigNode, findings: AssertionFindings): Shape | null {
+  const value: unknown = plainValue(tree);
+  if (validate(value)) return { authored: value, wrong: new Set() };
+  const wrong = new Set<number>();
+  let coverageFits = true;
+  for (const error of validate.errors ?? []) {
+    reportShapeError(error, tree, findings, COMPLAINTS);
+    const [section, row] = pathOf(error);
+    if (section === "assertions" && typeof row === "number") wrong.add(row);
+    if (section === "coverage") coverageFits = false;
+  }
+  if (typeof value !== "object" || value === null || !("assertions" in value)) return null;
+  const { assertions } = value;
+  if (!Array.isArray(assertions)) return null;
+  const rest: unknown = {
+    version: 1,
+    assertions: assertions.map((row: unknown, index) => (wrong.has(index) ? SAYS_NOTHING : row)),
+    ...(coverageFits && "coverage" in value ? { coverage: value.coverage } : {}),
+  };
+  return validate(rest) ? { authored: rest, wrong } : null;
+}
+
+const SAYS_NOTHING = { kind: "equivalent", id: "left-out", title: "Left out" };
+
+const COMPLAINTS: Complaints<AssertionCode> = {
+  // The list of kinds and the demand for the key say the same, and better.
+  discriminator: () => null,
+  minProperties({ tree, path, where }) {
+    const hint = "say at least one thing, or remove the key";
+    return { code: "WRONG_VALUE", at: keyPosition(tree, path), message: `${where} says nothing`, hint };
+  },
+};

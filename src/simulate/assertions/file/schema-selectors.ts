@@ -1,0 +1,150 @@
+import { CAPABILITY_NAMES } from "../../../canon/capability.ts";
+import { FEATURE_NAMES } from "../../../canon/generate/feature.ts";
+import { OPERATIONS } from "../../../canon/operation.ts";
+import { DAY_BUCKETS, HOUR_BUCKETS } from "../../../canon/policy.ts";
+import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../../canon/request.ts";
+import { RETENTIONS } from "../../../canon/table.ts";
+import { choose, list, object, ref, type Schema } from "../../../compile/authored/schema.ts";
+
+const name: Schema = {
+  type: "string",
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$",
+  patternErrorMessage: "a name as routes.yaml has it",
+};
+
+/** Several names, of which one must fit. */
+const words = (description: string): Schema => ({ ...list(description, { $ref: "#/$defs/name" }), minItems: 1 });
+
+const oneOf = (description: string, values: readonly string[]): Schema => ({
+  ...list(description, { type: "string", enum: values }),
+  minItems: 1,
+});
+
+const flag = (description: string): Schema => ({ type: "boolean", description });
+
+/** A condition on a set: a list is short for `any`. */
+function set(description: string, item: Schema): Schema {
+  const some = (meaning: string): Schema => ({ ...list(meaning, item), minItems: 1 });
+  const conditions: Schema = {
+    ...object(`${description} Everything that is said must hold.`, {
+      all: some("All of these are there."),
+      any: some("At least one of these is there."),
+      none: some("None of these is there."),
+      only: list("Nothing but these is there; `[]`: nothing at all.", item),
+    }),
+    minProperties: 1,
+  };
+  return { description, ...choose("object", conditions, some(`${description} At least one of these is there.`)) };
+}
+
+const lengths: Schema = {
+  ...list("Lengths of vectors asked for; 0: the request asks for none.", {
+    type: "integer",
+    minimum: 0,
+    maximum: 65_536,
+  }),
+  minItems: 1,
+};
+
+const word = { $ref: "#/$defs/name" };
+
+const requestSelector: Schema = {
+  ...object("Which requests are meant: everything that is said must hold, of a list one of its members.", {
+    workspaces: words("Workspace ids."),
+    tiers: words("Tiers of workspaces."),
+    labels: set("Labels of the workspace.", word),
+    routes: words("Route ids; a moderation request that names no route uses its workspace's own."),
+    operations: oneOf("What is asked for.", OPERATIONS),
+    needs: set("Capabilities that the request needs.", { type: "string", enum: CAPABILITY_NAMES }),
+    features: set("What the request asks of a wire protocol.", { type: "string", enum: FEATURE_NAMES }),
+    signature_families: set("Families whose signed reasoning stands in the history.", word),
+    environments: words("Environments of the key; `other`: one outside the vocabulary."),
+    workloads: words("Workloads of the key; `other`: one outside the vocabulary."),
+    key_labels: set("Labels of the key.", word),
+    stream: flag("Whether the answer is streamed."),
+    context: oneOf("Estimated size of the input.", TOKEN_BUCKETS),
+    max_output: oneOf("The most output that the request allows.", TOKEN_BUCKETS),
+    reasoning_effort: oneOf("Reasoning effort.", REASONING_EFFORTS),
+    dimensions: lengths,
+    allow_fallbacks: flag("Whether the caller takes fallbacks; true unless the request says otherwise."),
+    data_collection: {
+      type: "string",
+      enum: ["allow", "deny"],
+      description: "Whether the caller takes providers that train on data; `deny` unless the request says otherwise.",
+    },
+    zdr: flag("Whether the caller wants providers that keep nothing; false unless the request says otherwise."),
+    days: oneOf("Days (UTC) of the decision.", DAY_BUCKETS),
+    hours: oneOf("Hours (UTC) of the decision.", HOUR_BUCKETS),
+  }),
+  minProperties: 1,
+};
+
+const placeSelector: Schema = {
+  ...object("Which places are meant: everything that is said must hold, of a list one of its members.", {
+    providers: words("Provider ids."),
+    regions: words("Regions, or region groups for all regions in them."),
+    models: words("Model ids."),
+    endpoints: words("Endpoint ids."),
+    retention: oneOf("How long the provider keeps what it is sent.", RETENTIONS),
+    trains_on_data: flag("Whether the provider trains on what it is sent."),
+  }),
+  minProperties: 1,
+};
+
+const denialSelector: Schema = {
+  ...object("What a denial names: everything that is said must hold.", {
+    policy: ref("name", "Policy id; `approvals` or `preferences` for denials by the table."),
+    constraint: ref("name", "Name of the constraint."),
+    reason: ref("name", "Code of the reason."),
+  }),
+  minProperties: 1,
+};
+
+const caseRequest: Schema = object(
+  "One request. What is left out is the plainest there is: no needs, no features, a small input, no preferences.",
+  {
+    workspace: ref("name", "Workspace id."),
+    model: ref("name", "The route's id; only moderations may leave it out."),
+    operation: { type: "string", enum: OPERATIONS, description: "What is asked for." },
+    environment: ref("name", "Environment of the key.", { default: "other" }),
+    workload: ref("name", "Workload of the key.", { default: "other" }),
+    key_labels: list("Labels of the key.", word),
+    needs: list("Capabilities that the request needs.", { type: "string", enum: CAPABILITY_NAMES }),
+    features: list("What the request asks of a wire protocol.", { type: "string", enum: FEATURE_NAMES }),
+    signature_families: list("Families whose signed reasoning stands in the history.", word),
+    stream: flag("Whether the answer is streamed."),
+    context: { type: "string", enum: TOKEN_BUCKETS, default: "to_1k", description: "Estimated size of the input." },
+    max_output: {
+      type: "string",
+      enum: TOKEN_BUCKETS,
+      default: "unspecified",
+      description: "The most output that the request allows.",
+    },
+    reasoning_effort: {
+      type: "string",
+      enum: REASONING_EFFORTS,
+      default: "unspecified",
+      description: "Reasoning effort.",
+    },
+    dimensions: { type: "integer", minimum: 1, maximum: 65_536, description: "Length of the vectors asked for." },
+    allow_fallbacks: flag("`provider.allow_fallbacks` of the request."),
+    data_collection: { type: "string", enum: ["allow", "deny"], description: "`provider.data_collection`." },
+    zdr: flag("`provider.zdr` of the request."),
+    only: list("`provider.only`: provider ids.", word),
+    ignore: list("`provider.ignore`: provider ids.", word),
+    order: list("`provider.order`: provider ids.", word),
+    region: list("`provider.region`: regions or region groups.", word),
+    day: { type: "string", enum: DAY_BUCKETS, default: "weekday", description: "Day (UTC) of the decision." },
+    hour: { type: "string", enum: HOUR_BUCKETS, default: "morning", description: "Hour (UTC) of the decision." },
+  },
+  ["workspace", "operation"],
+);
+
+/** What the kinds of assertions are made of, as `$defs` of the schema. */
+export const SELECTOR_DEFINITIONS: Readonly<Record<string, Schema>> = {
+  name,
+  request_selector: requestSelector,
+  place_selector: placeSelector,
+  denial_selector: denialSelector,
+  case_request: caseRequest,
+};

@@ -1,0 +1,209 @@
+import { list, object, ref, type Schema } from "../../../compile/authored/schema.ts";
+import { CHANGE_WORDS, STANDPOINTS } from "../../point.ts";
+import { ASSERTION_KINDS } from "../assertion.ts";
+import { SELECTOR_DEFINITIONS } from "./schema-selectors.ts";
+
+/** `$id` of the schema; a name, not an address that anybody has to reach. */
+const SCHEMA_ID = "urn:signalbox:assertions:1";
+
+const line = (description: string): Schema => ({
+  type: "string",
+  pattern: "^[^\\u0000-\\u001f\\u007f]{1,200}$",
+  patternErrorMessage: "one line of at most 200 characters",
+  description,
+});
+
+const outcome: Schema = {
+  type: "string",
+  enum: ["route", "deny"],
+  description: "Whether the request is routed or denied.",
+};
+
+const waiver: Schema = object(
+  "A failure that is put up with for a while: it reads WAIVED until the end of the day, and FAIL afterwards.",
+  {
+    until: {
+      type: "string",
+      pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+      patternErrorMessage: "a date such as `2026-12-31`",
+      description: "Last day of the waiver, in UTC.",
+    },
+    reason: line("Why the failure is put up with."),
+    owner: line("Who sees to its end."),
+  },
+  ["until", "reason", "owner"],
+);
+
+const common: Readonly<Record<string, Schema>> = {
+  id: {
+    type: "string",
+    pattern: "^(?=.{1,63}$)[a-z0-9]+(?:-[a-z0-9]+)*$",
+    patternErrorMessage: "kebab-case of at most 63 characters, such as `no-new-access`",
+    description: "Name of the assertion in reports. Unique in the file.",
+  },
+  title: line("What is asserted, in one sentence."),
+  standpoint: {
+    type: "string",
+    enum: [...STANDPOINTS, "both"],
+    default: "both",
+    description:
+      "`declared`: as the files say. `promoted`: as if every candidate were promoted. `both`: each must hold.",
+  },
+  waiver,
+};
+
+const selection: Readonly<Record<string, Schema>> = {
+  for: ref("request_selector", "Requests that are meant. All unless set."),
+  except: ref("request_selector", "Requests that are not meant after all."),
+  may_be_empty: {
+    type: "boolean",
+    default: false,
+    description: "Whether it may meet no request at all; otherwise that is a failure.",
+  },
+};
+
+/** A kind of assertion with keys of its own. */
+function kind(
+  word: (typeof ASSERTION_KINDS)[number],
+  description: string,
+  keys: Readonly<Record<string, Schema>>,
+  required: readonly string[] = [],
+): Schema {
+  const discriminator: Schema = { const: word, description: "Kind of the assertion." };
+  return object(description, { kind: discriminator, ...common, ...keys }, ["kind", "id", "title", ...required]);
+}
+
+const KINDS: Readonly<Record<(typeof ASSERTION_KINDS)[number], Schema>> = {
+  no_new_access: kind(
+    "no_new_access",
+    "Requests reach no provider in a region in head that they do not reach there in base.",
+    { ...selection, to: ref("place_selector", "Places that are meant. All unless set.") },
+  ),
+  access_not_granted: kind(
+    "access_not_granted",
+    "No plan of these requests contains such a place in head.",
+    { ...selection, to: ref("place_selector", "Places that must not be reached.") },
+    ["to"],
+  ),
+  always_routable: kind("always_routable", "These requests are routed in head.", {
+    ...selection,
+    min_places: {
+      type: "integer",
+      minimum: 1,
+      maximum: 100,
+      default: 1,
+      description: "Places that a request must at least be able to go to.",
+    },
+  }),
+  implies: kind(
+    "implies",
+    "Where `if` holds of a decision of head, `then` holds of it too.",
+    {
+      ...selection,
+      if: {
+        ...object("What holds of the decisions that are meant.", {
+          outcome,
+          reaches: ref("place_selector", "Some place of the plan is one of these."),
+          denied_by: ref("denial_selector", "The request is denied, and by this."),
+        }),
+        minProperties: 1,
+      },
+      // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; nobody awaits a schema
+      then: {
+        ...object("What must hold of them. A denial keeps to every `every_place`, and to no `some_place`.", {
+          outcome,
+          every_place: ref("place_selector", "Every place of the plan is one of these."),
+          some_place: ref("place_selector", "Some place of the plan is one of these."),
+          primary: ref("place_selector", "The first place of the plan is one of these."),
+          denied_by: ref("denial_selector", "The request is denied, and by this."),
+        }),
+        minProperties: 1,
+      },
+    },
+    ["if", "then"],
+  ),
+  equivalent: kind("equivalent", "These requests have the same outcome in base and in head.", {
+    ...selection,
+    ignoring: list("Changes that do not matter.", { type: "string", enum: CHANGE_WORDS }),
+  }),
+  cases: kind(
+    "cases",
+    "Single requests and what becomes of them in head.",
+    {
+      cases: {
+        type: "array",
+        minItems: 1,
+        description: "The requests.",
+        items: object(
+          "One request and what is expected of its decision.",
+          {
+            name: line("What the case is about. Its number unless set."),
+            request: ref("case_request", "The request."),
+            expect: {
+              ...object("What becomes of it; everything that is said must hold. Endpoints by id.", {
+                outcome,
+                plan: list("All places in the order of trying.", { $ref: "#/$defs/name" }),
+                primary: ref("name", "The first place."),
+                contains: list("Places that are in the plan.", { $ref: "#/$defs/name" }),
+                lacks: list("Places that are not in the plan.", { $ref: "#/$defs/name" }),
+                denied_by: ref("denial_selector", "The request is denied, and by this."),
+              }),
+              minProperties: 1,
+            },
+          },
+          ["request", "expect"],
+        ),
+      },
+    },
+    ["cases"],
+  ),
+};
+
+const share = (description: string): Schema => ({ type: "number", minimum: 0, maximum: 100, description });
+
+const coverage: Schema = object("How much of head the classes must bring into play, in per cent.", {
+  constraints: share("Constraints that some request passes and some request fails."),
+  reasons: share("Declared reasons that some request is given."),
+  routes: share("Routes that some request goes to."),
+  fallback_edges: share("Fallbacks of routes that stand in some plan."),
+  except: list(
+    "What does not count: `policy/constraint`, `policy/constraint/REASON`, a route, or `route -> endpoint`.",
+    {
+      type: "string",
+      pattern: "^[^\\u0000-\\u001f\\u007f]{1,300}$",
+      patternErrorMessage: "one line of at most 300 characters",
+    },
+  ),
+});
+
+/**
+ * The shape of `policies/assertions.yaml`: what is checked, what editors complete (`policies/assertions.schema.json`) and what
+ * `docs/assertions.md` lists are this one value. Whether words exist is checked in `check-words.ts`.
+ */
+export const ASSERTIONS_SCHEMA: Schema = {
+  $schema: "https://json-schema.org/draft/2020-12/schema",
+  $id: SCHEMA_ID,
+  title: "assertions.yaml",
+  ...object(
+    "What `signalbox simulate` holds a change against. Unknown keys are errors.",
+    {
+      version: { const: 1, description: "Version of this format." },
+      assertions: {
+        type: "array",
+        description: "What is unacceptable, one row each.",
+        items: {
+          type: "object",
+          properties: {
+            kind: { enum: ASSERTION_KINDS, description: "Kind of the assertion; it says which keys there are." },
+          },
+          required: ["kind"],
+          discriminator: { propertyName: "kind" },
+          oneOf: ASSERTION_KINDS.map((word) => ({ $ref: `#/$defs/${word}` })),
+        },
+      },
+      coverage,
+    },
+    ["version", "assertions"],
+  ),
+  $defs: { ...KINDS, ...SELECTOR_DEFINITIONS },
+};

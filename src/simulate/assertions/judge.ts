@@ -1,0 +1,131 @@
+import type { RoutingTable } from "../../canon/table.ts";
+import type { Outcome, OutcomeDenial, OutcomePair, Place } from "../point.ts";
+import type { DecisionCondition, DecisionDemand, Demand, DenialSelector, PlaceSelector } from "./assertion.ts";
+import { placeTest } from "./select.ts";
+
+/** What one standpoint of one class says of an assertion. */
+export interface Judgement {
+  /** `false`: the assertion does not speak of such a decision. */
+  readonly met: boolean;
+  /** What is wrong, in words that follow "as declared, "; `null`: nothing. */
+  readonly violation: string | null;
+}
+
+export type Judge = (pair: OutcomePair) => Judgement;
+
+export type ClassDemand = Exclude<Demand, { readonly kind: "cases" }>;
+
+const HOLDS: Judgement = { met: true, violation: null };
+const NOT_MEANT: Judgement = { met: false, violation: null };
+const violated = (violation: string): Judgement => ({ met: true, violation });
+
+/** Makes the test of one assertion. @param head the table of the side whose plans it looks at. */
+export function judgeOf(demand: ClassDemand, head: RoutingTable): Judge {
+  switch (demand.kind) {
+    case "no_new_access": {
+      const means = placeTest(demand.to, head);
+      return (pair) => noNewAccess(pair, means);
+    }
+    case "access_not_granted": {
+      const means = placeTest(demand.to, head);
+      return (pair) => {
+        const place = pair.head.plan.find(means);
+        return place === undefined ? HOLDS : violated(`the plan contains ${formatPlace(place)}`);
+      };
+    }
+    case "always_routable":
+      return (pair) => alwaysRoutable(pair.head, demand.min_places);
+    case "implies": {
+      const applies = conditionTest(demand.if, head);
+      const demanded = demandTest(demand.then, head);
+      return (pair) => {
+        if (!applies(pair.head)) return NOT_MEANT;
+        const violation = demanded(pair.head);
+        return violation === null ? HOLDS : violated(violation);
+      };
+    }
+    case "equivalent":
+      return (pair) => {
+        const words = pair.words.filter((word) => !demand.ignoring.includes(word));
+        return words.length === 0 ? HOLDS : violated(`the outcome changes: ${words.join(", ")}`);
+      };
+  }
+}
+
+function noNewAccess(pair: OutcomePair, means: (place: Place) => boolean): Judgement {
+  const before = new Set(pair.base.plan.map(destinationOf));
+  const added = pair.head.plan.find((place) => means(place) && !before.has(destinationOf(place)));
+  return added === undefined ? HOLDS : violated(`${formatPlace(added)} is reached in head and not in base`);
+}
+
+/** Names may hold neither line feeds nor spaces, so that no two pairs read alike. */
+function destinationOf({ provider, region }: Place): string {
+  return `${provider}\n${region}`;
+}
+
+function alwaysRoutable(outcome: Outcome, least: number): Judgement {
+  if (outcome.denial !== null) return violated(`the request is denied by ${formatDenial(outcome.denial)}`);
+  // A caller that takes no fallbacks is sent to one place, however many equals share it.
+  const places = Math.min(outcome.plan.length, outcome.maxPlaces ?? Infinity);
+  return places >= least ? HOLDS : violated(`the request can go to ${places} of the ${least} places demanded`);
+}
+
+function conditionTest(condition: DecisionCondition, head: RoutingTable): (outcome: Outcome) => boolean {
+  const reaches = condition.reaches === undefined ? null : placeTest(condition.reaches, head);
+  return (outcome) =>
+    (condition.outcome === undefined || outcomeWord(outcome) === condition.outcome) &&
+    (reaches === null || outcome.plan.some(reaches)) &&
+    (condition.denied_by === undefined || isDeniedBy(outcome.denial, condition.denied_by));
+}
+
+function demandTest(demand: DecisionDemand, head: RoutingTable): (outcome: Outcome) => string | null {
+  const test = (selector: PlaceSelector | undefined) => (selector === undefined ? null : placeTest(selector, head));
+  const [every, some, primary] = [test(demand.every_place), test(demand.some_place), test(demand.primary)];
+  return (outcome) => {
+    const wrong = outcomeViolation(outcome, demand);
+    if (wrong !== null) return wrong;
+    const stranger = every === null ? undefined : outcome.plan.find((place) => !every(place));
+    if (stranger !== undefined)
+      return `the plan contains ${formatPlace(stranger)}, which \`every_place\` does not mean`;
+    if (some !== null && !outcome.plan.some(some)) return "no place of the plan is one that `some_place` means";
+    const [first] = outcome.plan;
+    if (primary !== null && (first === undefined || !primary(first)))
+      return `${first === undefined ? "no place" : formatPlace(first)} comes first, which \`primary\` does not mean`;
+    return null;
+  };
+}
+
+/** What is wrong with whether and by what a request is denied; `null`: nothing. */
+export function outcomeViolation(
+  outcome: Outcome,
+  expected: { readonly outcome?: "route" | "deny"; readonly denied_by?: DenialSelector },
+): string | null {
+  const { denial } = outcome;
+  const denied = expected.outcome === "deny" || expected.denied_by !== undefined;
+  if (denied && denial === null) return "the request is routed";
+  if (expected.outcome === "route" && denial !== null) return `the request is denied by ${formatDenial(denial)}`;
+  if (expected.denied_by !== undefined && denial !== null && !isDeniedBy(denial, expected.denied_by))
+    return `the request is denied by ${formatDenial(denial)} instead`;
+  return null;
+}
+
+function outcomeWord({ denial }: Outcome): "route" | "deny" {
+  return denial === null ? "route" : "deny";
+}
+
+function isDeniedBy(denial: OutcomeDenial | null, by: DenialSelector): boolean {
+  return (
+    denial !== null &&
+    (by.policy === undefined || denial.policy === by.policy) &&
+    (by.constraint === undefined || denial.constraint === by.constraint) &&
+    (by.reason === undefined || denial.reason === by.reason)
+  );
+}
+
+function formatPlace({ endpoint, provider, region }: Place): string {
+  return `${endpoint} (${provider}, ${region})`;
+}
+
+export function formatDenial({ policy, constraint, reason }: OutcomeDenial): string {
+  return `${policy}/${constraint} (${reason})`;
+}

@@ -1,0 +1,87 @@
+import type { RequestPoint } from "../point.ts";
+import type { AssertionResult, AssertionsReport, CoverageResult } from "../report/report.ts";
+import type { Assertion } from "./assertion.ts";
+import type { CaseResult } from "./cases.ts";
+import type { AssertionCount, AssertionTally } from "./run.ts";
+import { lastMoment } from "./waiver.ts";
+
+/** The command line that explains a request on head, without the program's name. */
+export type ExplainArguments = (point: RequestPoint) => readonly string[];
+
+/**
+ * What became of every assertion, in the order of the file.
+ *
+ * @param tally of all classes.
+ * @param now decides whether a waiver still holds.
+ * @param explain `null`: no result says how to explain its witness.
+ */
+export function assertionResults(
+  assertions: readonly Assertion[],
+  tally: AssertionTally,
+  cases: readonly CaseResult[],
+  now: Date,
+  explain: ExplainArguments | null = null,
+): readonly AssertionResult[] {
+  const counts = new Map(tally.map((count) => [count.id, count]));
+  return assertions.map((assertion) => {
+    const count = assertion.kind === "cases" ? countOfCases(assertion.id, cases) : counts.get(assertion.id);
+    // An assertion that nobody has counted must not read as one that met no request, let alone as a pass.
+    if (count === undefined) throw new Error(`assertionResults: the tally lacks assertion ${assertion.id}`);
+    return resultOf(assertion, count, now, explain);
+  });
+}
+
+/** The section of the report. Gates are not counted among the assertions. */
+export function assertionsReport(
+  file: string,
+  results: readonly AssertionResult[],
+  coverage: readonly CoverageResult[],
+): AssertionsReport {
+  const amount = (status: AssertionResult["status"]) => results.filter((result) => result.status === status).length;
+  return { file, results, coverage, passed: amount("PASS"), failed: amount("FAIL"), waived: amount("WAIVED") };
+}
+
+function countOfCases(id: string, cases: readonly CaseResult[]): AssertionCount {
+  const own = cases.filter(({ assertion }) => assertion === id);
+  const failed = own.flatMap(({ point, message }) => (message === null ? [] : [{ point, message }]));
+  return { id, classes: own.length, violations: failed.length, first: failed[0] ?? null };
+}
+
+function resultOf(
+  assertion: Assertion,
+  { classes, violations, first }: AssertionCount,
+  now: Date,
+  explain: ExplainArguments | null,
+): AssertionResult {
+  const { id, title, kind, standpoint, place } = assertion;
+  const empty = classes === 0 && !assertion.may_be_empty;
+  const failure =
+    first?.message ?? (empty ? "it meets no request; correct its selectors, or say `may_be_empty: true`" : null);
+  const waiver = waiverOf(assertion, now);
+  const waived = failure !== null && waiver?.expired === false;
+  return {
+    id,
+    title,
+    kind,
+    status: failure === null ? "PASS" : waived ? "WAIVED" : "FAIL",
+    standpoint,
+    classes,
+    violations,
+    message: messageOf(failure, waiver),
+    witness: first?.point ?? null,
+    explain: first === null || explain === null ? null : explain(first.point),
+    waiver,
+    place,
+  };
+}
+
+function waiverOf({ waiver }: Assertion, now: Date): AssertionResult["waiver"] {
+  if (waiver === null) return null;
+  const end = lastMoment(waiver.until);
+  return { ...waiver, expired: end === null || now.getTime() >= end };
+}
+
+function messageOf(failure: string | null, waiver: AssertionResult["waiver"]): string | null {
+  if (failure === null) return waiver === null ? null : "it passes, so its waiver can be removed";
+  return waiver?.expired === true ? `${failure}; its waiver ended with ${waiver.until}` : failure;
+}

@@ -1,0 +1,104 @@
+import type { RoutingTable } from "../../canon/table.ts";
+import type { ClassComparison, OutcomePair, RequestPoint, Standpoint } from "../point.ts";
+import type { Assertion, OfSides } from "./assertion.ts";
+import { type Judge, judgeOf } from "./judge.ts";
+import { requestTest } from "./select.ts";
+
+/** What has been seen of one assertion. */
+export interface AssertionCount {
+  readonly id: string;
+  /** Classes that it was held against. */
+  readonly classes: number;
+  readonly violations: number;
+  /** The first violation in the order of the classes. */
+  readonly first: { readonly point: RequestPoint; readonly message: string } | null;
+}
+
+/** One for each assertion that is held against classes, in the order of the file. Plain data. */
+export type AssertionTally = readonly AssertionCount[];
+
+interface Running {
+  readonly assertion: Assertion;
+  readonly means: (point: RequestPoint) => boolean;
+  readonly judge: Judge;
+  classes: number;
+  violations: number;
+  first: AssertionCount["first"];
+}
+
+/** Holds every assertion against every class that it is given. Point cases are `judgeCases`' work. */
+export class AssertionRun {
+  readonly #running: readonly Running[];
+
+  /** @param tables those that the classes are decided with. */
+  constructor(assertions: readonly Assertion[], tables: OfSides<RoutingTable>) {
+    this.#running = assertions.flatMap((assertion) => {
+      if (assertion.kind === "cases") return [];
+      const compares = assertion.kind === "no_new_access" || assertion.kind === "equivalent";
+      const means = requestTest(assertion, tables, compares ? ["base", "head"] : ["head"]);
+      return [{ assertion, means, judge: judgeOf(assertion, tables.head), classes: 0, violations: 0, first: null }];
+    });
+  }
+
+  visit(comparison: ClassComparison): void {
+    for (const running of this.#running) {
+      if (running.means(comparison.point)) judgeClass(running, comparison);
+    }
+  }
+
+  snapshot(): AssertionTally {
+    return this.#running.map(({ assertion, classes, violations, first }) => ({
+      id: assertion.id,
+      classes,
+      violations,
+      first,
+    }));
+  }
+}
+
+/** A class counts once, whether one or both standpoints violate the assertion. */
+function judgeClass(running: Running, { point, declared, promoted }: ClassComparison): void {
+  const { assertion, judge } = running;
+  const pairs: readonly (readonly [Standpoint, OutcomePair])[] = [
+    ["declared", declared],
+    ["promoted", promoted],
+  ];
+  let met = false;
+  let message: string | null = null;
+  for (const [standpoint, pair] of pairs) {
+    if (assertion.standpoint !== "both" && assertion.standpoint !== standpoint) continue;
+    const judgement = judge(pair);
+    met ||= judgement.met;
+    if (judgement.violation !== null) message ??= `${STANDPOINT_WORDS[standpoint]}, ${judgement.violation}`;
+  }
+  if (met) running.classes += 1;
+  if (message === null) return;
+  running.violations += 1;
+  running.first ??= { point, message };
+}
+
+/** How a message says from where something is looked at. */
+export const STANDPOINT_WORDS: Readonly<Record<Standpoint, string>> = {
+  declared: "as declared",
+  promoted: "as if promoted",
+};
+
+/**
+ * The tally of all classes, made of those of consecutive parts.
+ *
+ * @param tallies in the order of the parts, so that the first violation is the same however the classes were shared out.
+ */
+export function mergeTallies(tallies: readonly AssertionTally[]): AssertionTally {
+  const [first = [], ...others] = tallies;
+  return first.map((count, index) => others.reduce((sum, tally) => addCounts(sum, tally[index]), count));
+}
+
+function addCounts(sum: AssertionCount, next: AssertionCount | undefined): AssertionCount {
+  if (next?.id !== sum.id) throw new Error("mergeTallies: the tallies are not of the same assertions");
+  return {
+    id: sum.id,
+    classes: sum.classes + next.classes,
+    violations: sum.violations + next.violations,
+    first: sum.first ?? next.first,
+  };
+}

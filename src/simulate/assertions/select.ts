@@ -1,0 +1,133 @@
+import type { RoutingTable } from "../../canon/table.ts";
+import type { Place, RequestPoint } from "../point.ts";
+import type { OfSides, PlaceSelector, RequestSelector, SetCondition } from "./assertion.ts";
+
+type Test<Value> = (value: Value) => boolean;
+
+/**
+ * Whether an assertion means a request. A workspace that a side does not have makes no requests there.
+ *
+ * @param sides the sides whose tables say what a workspace is. With both of them a request is meant that is meant on either: what a change
+ * does to a tier or a label must not take the workspace out of what guards it.
+ */
+export function requestTest(
+  selection: { readonly for: RequestSelector; readonly except: RequestSelector | null },
+  tables: OfSides<RoutingTable>,
+  sides: readonly (keyof OfSides<unknown>)[],
+): Test<RequestPoint> {
+  const tests = sides.map((side) => {
+    const table = tables[side];
+    const meant = selectorTest(selection.for, table);
+    const excepted = selection.except === null ? null : selectorTest(selection.except, table);
+    return (point: RequestPoint): boolean =>
+      Object.hasOwn(table.workspaces, point.workspace) && meant(point) && excepted?.(point) !== true;
+  });
+  return (point) => tests.some((test) => test(point));
+}
+
+/** A request as one table sees it: every member that the selector asks about must fit. */
+function selectorTest(selector: RequestSelector, table: RoutingTable): Test<RequestPoint> {
+  const workspaceOf = ({ workspace }: RequestPoint) =>
+    Object.hasOwn(table.workspaces, workspace) ? table.workspaces[workspace] : undefined;
+  const { environments, workloads, labels } = table.vocabulary;
+  const tests: readonly (Test<RequestPoint> | null)[] = [
+    wordTest(selector.workspaces, ({ workspace }) => workspace),
+    wordTest(selector.tiers, (point) => workspaceOf(point)?.tier ?? ""),
+    setTest(selector.labels, (point) => workspaceOf(point)?.labels ?? []),
+    wordTest(selector.routes, (point) =>
+      point.model === "" && point.operation === "moderations"
+        ? (workspaceOf(point)?.defaultModerationRoute ?? "")
+        : point.model,
+    ),
+    wordTest(selector.operations, ({ operation }) => operation),
+    setTest(selector.needs, ({ needs }) => needs),
+    setTest(selector.features, ({ features }) => features),
+    setTest(selector.signature_families, ({ signatureFamilies }) => signatureFamilies),
+    wordTest(selector.environments, ({ key }) => listed(key.environment, environments)),
+    wordTest(selector.workloads, ({ key }) => listed(key.workload, workloads)),
+    setTest(selector.key_labels, ({ key }) => key.labels.filter((label) => labels.includes(label))),
+    flagTest(selector.stream, ({ stream }) => stream),
+    wordTest(selector.context, ({ context }) => context),
+    wordTest(selector.max_output, ({ maxOutput }) => maxOutput),
+    wordTest(selector.reasoning_effort, ({ reasoningEffort }) => reasoningEffort),
+    wordTest(selector.dimensions, ({ dimensions }) => dimensions ?? 0),
+    flagTest(selector.allow_fallbacks, ({ preferences }) => preferences?.allow_fallbacks !== false),
+    flagTest(selector.data_collection, ({ preferences }): "allow" | "deny" => preferences?.data_collection ?? "deny"),
+    flagTest(selector.zdr, ({ preferences }) => preferences?.zdr === true),
+    wordTest(selector.days, ({ time }) => time.day),
+    wordTest(selector.hours, ({ time }) => time.hour),
+  ];
+  const asked = tests.filter((test) => test !== null);
+  return (point) => asked.every((test) => test(point));
+}
+
+/** Places of a plan that a selector means, in the table that the plan was made with. */
+export function placeTest(selector: PlaceSelector, table: RoutingTable): Test<Place> {
+  const groups = selector.regions?.flatMap((name) => [
+    name,
+    ...(Object.hasOwn(table.regionGroups, name) ? (table.regionGroups[name] ?? []) : []),
+  ]);
+  const rowOf = ({ provider }: Place) =>
+    Object.hasOwn(table.providers, provider) ? table.providers[provider] : undefined;
+  const tests: readonly (Test<Place> | null)[] = [
+    wordTest(selector.providers, ({ provider }: Place) => provider),
+    wordTest(groups, ({ region }: Place) => region),
+    wordTest(selector.models, ({ model }: Place) => model),
+    wordTest(selector.endpoints, ({ endpoint }: Place) => endpoint),
+    // What nobody knows is taken for the least favourable, as the compiler takes what a row leaves out.
+    wordTest(selector.retention, (place: Place) => rowOf(place)?.retention ?? "unlimited"),
+    flagTest(selector.trains_on_data, (place: Place) => rowOf(place)?.trainsOnData ?? true),
+  ];
+  const asked = tests.filter((test) => test !== null);
+  return (place) => asked.every((test) => test(place));
+}
+
+/** A word of the key as policies see it. */
+function listed(word: string, vocabulary: readonly string[]): string {
+  return vocabulary.includes(word) ? word : "other";
+}
+
+function wordTest<Subject, Word>(
+  words: readonly Word[] | undefined,
+  read: (subject: Subject) => Word,
+): Test<Subject> | null {
+  if (words === undefined) return null;
+  const known = new Set(words);
+  return (subject) => known.has(read(subject));
+}
+
+function flagTest<Subject, Flag extends boolean | string>(
+  flag: Flag | undefined,
+  read: (subject: Subject) => Flag,
+): Test<Subject> | null {
+  return flag === undefined ? null : (subject) => read(subject) === flag;
+}
+
+function setTest<Subject>(
+  condition: SetCondition | undefined,
+  read: (subject: Subject) => readonly string[],
+): Test<Subject> | null {
+  if (condition === undefined) return null;
+  const { all, any, none, only } = conditionsOf(condition);
+  const allowed = only === undefined ? null : new Set(only);
+  return (subject) => {
+    const present = read(subject);
+    return (
+      all?.every((word) => present.includes(word)) !== false &&
+      any?.some((word) => present.includes(word)) !== false &&
+      none?.some((word) => present.includes(word)) !== true &&
+      (allowed === null || present.every((word) => allowed.has(word)))
+    );
+  };
+}
+
+type Conditions = Exclude<SetCondition, readonly string[]>;
+
+/** A list is short for `any`. */
+export function conditionsOf(condition: SetCondition): Conditions {
+  return isList(condition) ? { any: condition } : condition;
+}
+
+function isList(condition: SetCondition): condition is readonly string[] {
+  return Array.isArray(condition);
+}
