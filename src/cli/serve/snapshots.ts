@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Diagnostic } from "../../canon/diagnostic.ts";
-import type { RoutingTable } from "../../canon/table.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
 import { loadConfiguration } from "../../compile/load.ts";
 import { resolveSecrets, type MissingSecret } from "../../compile/secrets.ts";
@@ -9,6 +8,7 @@ import { createDecider } from "../../decide/decider.ts";
 import type { Access, ConnectionPools } from "../../dispatch/connections.ts";
 import { createAuthorize } from "../../dispatch/credentials/authorize.ts";
 import type { Snapshot } from "../../http/runtime.ts";
+import { initialMode } from "../../policy/initial-mode.ts";
 import { policyData } from "../../policy/policy-data.ts";
 import { createPolicySet } from "../../policy/policy-set.ts";
 import type { Store } from "../../store/port.ts";
@@ -80,12 +80,6 @@ export async function buildSnapshot(supply: SnapshotSupply): Promise<BuiltSnapsh
     simulated,
     disabled: secrets.missing.filter(({ onMissing }) => onMissing === "disable"),
   };
-}
-
-function initialMode(table: RoutingTable, policy: string): "shadow" | "enforce" {
-  const modes = table.policies.initialMode;
-  const own = Object.hasOwn(modes, policy) ? modes[policy] : undefined;
-  return own ?? (Object.hasOwn(modes, "*") ? modes["*"] : undefined) ?? "shadow";
 }
 
 type SecretPlace = Pick<MissingSecret, "provider" | "reference">;
