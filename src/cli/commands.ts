@@ -13,6 +13,10 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: "compile the configuration and report every problem",
     load: async () => (await import("./check.ts")).check,
   },
+  explain: {
+    summary: "say where one request would go, and why",
+    load: async () => (await import("./explain/explain.ts")).explainRequest,
+  },
   policy: {
     summary: "begin, check, test and format policies",
     load: async () => (await import("./policy/policy.ts")).policy,

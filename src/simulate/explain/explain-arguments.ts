@@ -1,5 +1,6 @@
 import { canonicalJson } from "../../canon/json.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
+import { ALWAYS_USED } from "../../canon/request.ts";
 import type { RequestPoint } from "../point.ts";
 
 /** The environment of a key that says none, in `signalbox explain` as in `signalbox keys create`. */
@@ -49,6 +50,8 @@ function isSayable({
     key.environment !== "" &&
     (model !== "" || operation === "moderations") &&
     (dimensions === null || isCount(dimensions)) &&
+    // The command adds what every request of the operation uses.
+    (ALWAYS_USED[operation] ?? []).every((feature) => features.includes(feature)) &&
     [needs, features, key.labels, signatureFamilies].every((items) => items.length === 0 || isList(items))
   );
 }

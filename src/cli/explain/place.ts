@@ -1,0 +1,10 @@
+import { isJsonObject, type JsonValue } from "../../canon/json.ts";
+import type { SourcePlace } from "../../simulate/report/report.ts";
+import { printable } from "../terminal/printing.ts";
+
+/** `routes.yaml:12:3`; the empty string where nobody knows. */
+export function formatPlace(place: SourcePlace | JsonValue | undefined): string {
+  if (!isJsonObject(place)) return "";
+  const { file, line, column } = place;
+  return typeof file === "string" ? `${printable(file)}:${String(line)}:${String(column)}` : "";
+}
