@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
-import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
-import type { RoutingTable } from "../../canon/table.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
 import { loadConfiguration } from "../../compile/load.ts";
 import { createDecider } from "../../decide/decider.ts";

@@ -6,5 +6,6 @@ import { printable } from "../terminal/printing.ts";
 export function formatPlace(place: SourcePlace | JsonValue | undefined): string {
   if (!isJsonObject(place)) return "";
   const { file, line, column } = place;
-  return typeof file === "string" ? `${printable(file)}:${String(line)}:${String(column)}` : "";
+  if (typeof file !== "string" || typeof line !== "number" || typeof column !== "number") return "";
+  return `${printable(file)}:${line}:${column}`;
 }
