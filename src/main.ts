@@ -1,12 +1,14 @@
 #!/usr/bin/env node
+import { text } from "node:stream/consumers";
 import { runCommands } from "./cli/commands.ts";
 import { listenToOutput } from "./cli/terminal/standard-streams.ts";
 
 const argv = process.argv.slice(2);
 listenToOutput(argv[0]);
 process.exitCode = await runCommands(argv, {
-  stdout: (text) => void process.stdout.write(text),
-  stderr: (text) => void process.stderr.write(text),
+  stdout: (printed) => void process.stdout.write(printed),
+  stderr: (printed) => void process.stderr.write(printed),
+  stdin: () => text(process.stdin),
   environment: process.env,
   cwd: process.cwd(),
   terminal: process.stdout.isTTY,

@@ -68,6 +68,8 @@ describe("the shape of the house", () => {
   it("the files that simulate and check cannot reach dispatch: no provider can be called from there", () => {
     const files = [
       "cli/check.ts",
+      "cli/explain/explain.ts",
+      "simulate/explain/explanation.ts",
       "cli/simulate/simulate.ts",
       "http/control/simulate.ts",
       "decide/decide.ts",

@@ -17,6 +17,10 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: "say what a change of the configuration does to requests, before it is merged",
     load: async () => (await import("./simulate/simulate.ts")).simulate,
   },
+  explain: {
+    summary: "say where one request would go, and why",
+    load: async () => (await import("./explain/explain.ts")).explainRequest,
+  },
   policy: {
     summary: "begin, check, test and format policies",
     load: async () => (await import("./policy/policy.ts")).policy,

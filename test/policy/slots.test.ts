@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { createDecider } from "../../src/decide/decider.ts";
-import { explain } from "../../src/http/control/simulate.ts";
 import { buildModules, compilePolicies } from "../../src/policy/compile-policies.ts";
 import type { CompiledPolicy } from "../../src/policy/compiled.ts";
 import { policyData } from "../../src/policy/policy-data.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
+import { explain } from "../../src/simulate/explain/explanation.ts";
 import { identity, shape, table } from "../support/table.ts";
 import { policySource, toolchain } from "./samples.ts";
 
@@ -30,10 +30,8 @@ async function explained(
   const set = await createPolicySet({ modules: await buildModules(policies, toolchain) }, states, policyData(rows));
   const decider = createDecider(rows, set, () => at);
   const question = { model: "r", shape: shape(), preferences: null };
-  return explain(decider, identity, { question, request: null }, decider.decide(identity, question), {
-    isAvailable: () => true,
-    standingOf: () => ({}),
-  });
+  const asked = { table: rows, policies: set, identity, question, paths: null, time: null, promoted: false };
+  return explain(asked, decider.decide(identity, question), { isAvailable: () => true, standingOf: () => ({}) });
 }
 
 const listed = { listed: "{effect: require_all, reasons: [NOT_LISTED, FAR_AWAY]}" };

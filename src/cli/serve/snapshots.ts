@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Diagnostic } from "../../canon/diagnostic.ts";
-import type { RoutingTable } from "../../canon/table.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
 import { loadConfiguration } from "../../compile/load.ts";
 import { resolveSecrets, type MissingSecret } from "../../compile/secrets.ts";
@@ -9,6 +8,7 @@ import { createDecider } from "../../decide/decider.ts";
 import type { Access, ConnectionPools } from "../../dispatch/connections.ts";
 import { createAuthorize } from "../../dispatch/credentials/authorize.ts";
 import type { Snapshot } from "../../http/runtime.ts";
+import { initialMode } from "../../policy/initial-mode.ts";
 import { policyData } from "../../policy/policy-data.ts";
 import { initialMode } from "../../policy/initial-mode.ts";
 import { createPolicySet } from "../../policy/policy-set.ts";

@@ -4,6 +4,8 @@ export interface CommandIo {
   readonly stderr: (text: string) => void;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** Everything on standard input, as text; absent where a command has none. */
+  readonly stdin?: () => Promise<string>;
   /** Whether stdout is a terminal; colours are for terminals only. */
   readonly terminal?: boolean;
   /** Columns of that terminal. */

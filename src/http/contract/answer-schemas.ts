@@ -189,6 +189,11 @@ export const SIMULATION = {
     object: { const: "route.simulation" },
     operation: text,
     model: text,
+    workspace: text,
+    key: { type: "object", description: "The key's words as policies see them." },
+    shape: { type: "object", description: "What the decision looked at of the request." },
+    time: { type: ["object", "null"], description: "The window that was asked about; null: the present one." },
+    promoted: { type: "boolean" },
     outcome: { enum: ["route", "deny"] },
     plan: { type: "array", items: { type: "object", required: ["endpoint", "provider", "region", "model"] } },
     denial: { type: ["object", "null"] },
@@ -198,7 +203,23 @@ export const SIMULATION = {
       items: {
         type: "object",
         required: ["endpoint", "in_plan", "constraints"],
-        properties: { endpoint: text, in_plan: { type: "boolean" }, constraints: { type: "array", items: verdict } },
+        properties: {
+          endpoint: text,
+          in_plan: { type: "boolean" },
+          constraints: {
+            type: "array",
+            items: {
+              ...verdict,
+              properties: {
+                ...verdict.properties,
+                verdict: {
+                  enum: ["pass", "fail", "indeterminate", "not_asked"],
+                  description: "`not_asked`: an earlier constraint had left the candidate out.",
+                },
+              },
+            },
+          },
+        },
       },
     },
     constraints: { type: "array", items: verdict },

@@ -1,6 +1,35 @@
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
+import { FEATURE_NAMES } from "../../canon/generate/feature.ts";
+import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
+import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 
-/** JSON Schema of POST /v1/route/simulate: a model and preferences, and either a list of needs or a whole request of the operation. */
+/** What says of a request what a policy or the table may look at; a whole request says it all by itself. */
+const SHAPE = {
+  needs: { type: "array", items: { enum: CAPABILITY_NAMES }, uniqueItems: true, description: "Capabilities." },
+  features: {
+    type: "array",
+    items: { enum: FEATURE_NAMES },
+    uniqueItems: true,
+    description: "What the request asks of a wire protocol.",
+  },
+  stream: { type: "boolean", default: false },
+  context: { enum: TOKEN_BUCKETS, default: "unspecified", description: "Size of the input in tokens." },
+  max_output: { enum: TOKEN_BUCKETS, default: "unspecified", description: "The most output, in tokens." },
+  reasoning_effort: { enum: REASONING_EFFORTS, default: "unspecified" },
+  signature_families: {
+    type: "array",
+    items: { type: "string", minLength: 1, maxLength: 128 },
+    maxItems: 16,
+    uniqueItems: true,
+    description: "Families whose signed reasoning stands in the history.",
+  },
+  dimensions: { type: "integer", minimum: 1, maximum: 1_000_000, description: "Length of the vectors." },
+} as const;
+
+/** Members of the body that stand for a request and exclude a whole one. */
+export const SHAPE_MEMBERS: readonly string[] = Object.keys(SHAPE);
+
+/** JSON Schema of POST /v1/route/simulate: a model and preferences, and either the shape of a request or a whole request of the operation. */
 export const SIMULATE_SCHEMA = {
   type: "object",
   additionalProperties: false,
@@ -12,12 +41,23 @@ export const SIMULATE_SCHEMA = {
       description: "Required, but for moderations, which may leave it to the workspace.",
     },
     provider: { $ref: "#/components/schemas/ProviderPreferences" },
-    needs: { type: "array", items: { enum: CAPABILITY_NAMES }, uniqueItems: true },
-    stream: { type: "boolean" },
+    ...SHAPE,
     request: {
       type: "object",
       description: "A body as the operation takes it; `model` and `provider` beside it win over those inside.",
     },
+    time: {
+      type: "object",
+      additionalProperties: false,
+      required: ["day", "hour"],
+      properties: { day: { enum: DAY_BUCKETS }, hour: { enum: HOUR_BUCKETS } },
+      description: "Decide as in that window, in UTC; now where absent.",
+    },
+    promoted: {
+      type: "boolean",
+      default: false,
+      description: "Decide as if every candidate revision of a policy were promoted.",
+    },
   },
-  not: { anyOf: [{ required: ["needs", "request"] }, { required: ["stream", "request"] }] },
+  not: { anyOf: SHAPE_MEMBERS.map((member) => ({ required: [member, "request"] })) },
 } as const;

@@ -12,7 +12,8 @@ import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.
 import { exchangeKey } from "./service-keys/exchange-handler.ts";
 import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
 import { standingFacts, unhealthy } from "./standings.ts";
-import { explain, policyRevisions, simulationQuestion, simulatedDecision } from "./simulate.ts";
+import { explain, policyRevisions } from "../../simulate/explain/explanation.ts";
+import { decideFrom, simulatedDecision, simulationQuestion, simulationStandpoint } from "./simulate.ts";
 
 export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandler>> = {
   ...KEY_HANDLERS,
@@ -26,12 +27,16 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
     if (body === null || identity === null) throw new Error("control: simulate without a body or an identity");
     const asked = simulationQuestion(body.value, operation);
     if ("code" in asked) return asked;
-    const decided = snapshot.decider.decide(identity, asked.question);
-    const decision = simulatedDecision(asked.request, operation, snapshot.decider, decided);
+    const { question, request } = asked;
+    const standpoint = simulationStandpoint(body.value);
+    const { table } = snapshot.decider;
+    const { policies, decision: decided } = decideFrom(snapshot.decider, identity, question, standpoint, Date.now);
+    const decision = simulatedDecision(request, operation, table, decided);
     if ("code" in decision) return decision;
+    const explained = { table, policies, identity, question, paths: request?.paths ?? null, ...standpoint };
     const isAvailable = (provider: string): boolean => snapshot.connections.has(provider);
     const standingOf = (endpointId: string): JsonObject => standingFacts(runtime.places, endpointId);
-    return { json: explain(snapshot.decider, identity, asked, decision, { isAvailable, standingOf }) };
+    return { json: explain(explained, decision, { isAvailable, standingOf }) };
   },
   models: (call) => ({ json: { object: "list", data: listed(call).map(openAiModel) } }),
   model: (call) => oneOf(call, openAiModel),
@@ -50,7 +55,7 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
       build_id: runtime.build.id,
       contract_sha256: runtime.build.contractSha256,
       table_sha256: snapshot.decider.table.revision,
-      policy_revisions: policyRevisions(snapshot.decider),
+      policy_revisions: policyRevisions(snapshot.decider.policies),
       uptime_seconds: Math.floor((performance.now() - runtime.build.startedAt) / 1000),
       degraded: runtime.degraded(),
       evidence: evidenceFacts(runtime.evidenceStanding()),

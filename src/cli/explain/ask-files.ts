@@ -1,0 +1,102 @@
+import { resolve } from "node:path";
+import type { JsonObject } from "../../canon/json.ts";
+import type { Operation } from "../../canon/operation.ts";
+import { compileConfiguration } from "../../compile/compile.ts";
+import { loadConfiguration } from "../../compile/load.ts";
+import { createDecider } from "../../decide/decider.ts";
+import { INFERENCE_ENDPOINTS } from "../../http/contract/inference-endpoints.ts";
+import { bodyValidator } from "../../http/contract/validate.ts";
+import {
+  decideFrom,
+  simulatedDecision,
+  simulationQuestion,
+  type SimulatedOperation,
+  type SimulatedQuestion,
+} from "../../http/control/simulate.ts";
+import { initialMode } from "../../policy/initial-mode.ts";
+import { policyData } from "../../policy/policy-data.ts";
+import { createPolicySet } from "../../policy/policy-set.ts";
+import { askedOf } from "../../simulate/explain/asked.ts";
+import { explain } from "../../simulate/explain/explanation.ts";
+import { withPlaces } from "../../simulate/explain/explanation-places.ts";
+import { placesOf } from "../../simulate/explain/positions.ts";
+import { formatDiagnostics } from "../terminal/report.ts";
+import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { shownPath, wantsColour } from "../terminal/printing.ts";
+import { suggest } from "../../compile/findings/suggest.ts";
+import type { ExplainOptions } from "./flags.ts";
+import { notesOf } from "./notes.ts";
+import { preferencesJson } from "./point-json.ts";
+import { refusedRequest } from "./refused-request.ts";
+
+/** What a question came to, and what a reader of the files should know besides. */
+export interface Answer {
+  readonly explanation: JsonObject;
+  readonly notes: readonly string[];
+}
+
+/**
+ * Decides as a server with these files would that has never seen another: no store, no key, no network.
+ *
+ * @param body of `--request`; `null` where the point says it all.
+ * @throws {CommandError} where the files do not compile, or a server would refuse the body itself.
+ */
+export async function askFiles(
+  options: ExplainOptions,
+  source: { readonly config: string; readonly cache: string },
+  body: JsonObject | null,
+  io: CommandIo,
+): Promise<Answer> {
+  const path = resolve(io.cwd, source.config);
+  const files = await loadConfiguration(path, shownPath(io.cwd, path));
+  const cacheDirectory = resolve(io.cwd, source.cache);
+  const { table, policies: compiled, diagnostics } = await compileConfiguration(files, { cacheDirectory });
+  if (table === null || compiled === null) {
+    const sources = [files.routes, ...files.policies];
+    io.stderr(formatDiagnostics("terminal", diagnostics, { sources, colour: wantsColour(io) }));
+    throw new CommandError("the files have errors, so nothing can be decided with them");
+  }
+  const { point } = options;
+  if (!options.isPointGiven && !Object.hasOwn(table.workspaces, point.workspace)) {
+    const hint = suggest(point.workspace, Object.keys(table.workspaces));
+    throw new UsageError(`--workspace: ${files.routes.path} has no workspace of that name; ${hint}`);
+  }
+  const set = await createPolicySet(compiled, [], policyData(table), (id) => initialMode(table, id));
+  const { identity, question, at } = askedOf(point);
+  const operation = operationOf(point.operation);
+  const asked: SimulatedQuestion = body === null ? { question, request: null } : readRequest(options, operation, body);
+  const standpoint = { time: point.time, promoted: options.promoted };
+  const decider = createDecider(table, set, () => at);
+  const { policies, decision: decided } = decideFrom(decider, identity, asked.question, standpoint, () => at);
+  const decision = simulatedDecision(asked.request, operation, table, decided);
+  if ("code" in decision) throw refusedRequest(decision);
+  const explained = { table, policies, identity, question: asked.question, paths: asked.request?.paths ?? null };
+  const explanation = explain({ ...explained, ...standpoint }, decision, null);
+  const places = placesOf(files);
+  return {
+    explanation: withPlaces(explanation, places),
+    notes: notesOf({ table, places, options, asked: asked.question, readsTime: set.readsTime }),
+  };
+}
+
+function readRequest(options: ExplainOptions, operation: SimulatedOperation, body: JsonObject): SimulatedQuestion {
+  const read = simulationQuestion(simulationBody(options, body), operation);
+  if ("code" in read) throw refusedRequest(read);
+  return read;
+}
+
+/** The part of a simulation's body that a request's own body and the flags beside it make. */
+export function simulationBody({ point }: ExplainOptions, body: JsonObject): JsonObject {
+  return {
+    request: body,
+    ...(point.model === "" ? {} : { model: point.model }),
+    ...(point.preferences === null ? {} : { provider: preferencesJson(point.preferences) }),
+  };
+}
+
+function operationOf(operation: Operation): SimulatedOperation {
+  const endpoint = INFERENCE_ENDPOINTS.find((one) => one.operation === operation);
+  if (endpoint?.body === undefined || endpoint.body === null)
+    throw new Error("explain: an operation without an endpoint");
+  return { operation, surface: endpoint.surface, validate: bodyValidator(endpoint.body) };
+}

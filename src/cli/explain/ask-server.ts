@@ -1,0 +1,149 @@
+import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { SHAPE_MEMBERS } from "../../http/contract/simulate-schema.ts";
+import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { printable } from "../terminal/printing.ts";
+import { simulationBody, type Answer } from "./ask-files.ts";
+import type { ExplainOptions } from "./flags.ts";
+import { preferencesJson } from "./point-json.ts";
+import { refusedRequest } from "./refused-request.ts";
+
+/** How long a server may take, milliseconds; it decides in less than one. */
+const LONGEST_WAIT = 10_000;
+
+/** The longest answer that is read, characters. */
+const LONGEST_ANSWER = 8_000_000;
+
+/**
+ * Asks a running server what it would do, with the key in the environment variable SIGNALBOX_KEY.
+ *
+ * @param body of `--request`; `null` where the point says it all.
+ * @throws {UsageError}
+ * @throws {CommandError} that says what stands between the caller and an answer.
+ */
+export async function askServer(
+  options: ExplainOptions,
+  server: string,
+  body: JsonObject | null,
+  io: CommandIo,
+): Promise<Answer> {
+  const url = simulateUrl(server, options.point.operation);
+  const key = io.environment["SIGNALBOX_KEY"] ?? "";
+  if (key === "") throw new CommandError("SIGNALBOX_KEY: is not set; put a key with the scope route:simulate there");
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new CommandError("SIGNALBOX_KEY: holds characters that no key has");
+  const response = await send(url, key, body === null ? pointBody(options) : wholeBody(options, body));
+  const answer = await readAnswer(response);
+  if (response.status !== 200) throw refusal(response.status, answer);
+  if (answer?.["object"] !== "route.simulation") {
+    throw new CommandError("--server: what answers there is not Signalbox: the answer is no explanation");
+  }
+  const { workspace } = options.point;
+  if (options.isPointGiven && answer["workspace"] !== workspace) {
+    throw new CommandError("SIGNALBOX_KEY: is a key of another workspace than the point's");
+  }
+  return { explanation: answer, notes: [] };
+}
+
+function simulateUrl(server: string, operation: string): URL {
+  const base = URL.canParse(server) ? new URL(server) : null;
+  if (base === null || !/^https?:$/.test(base.protocol)) {
+    throw new UsageError("--server: must be a URL, such as http://127.0.0.1:8080");
+  }
+  if (base.username !== "" || base.password !== "") {
+    throw new UsageError("--server: must not hold a credential; the key is read from SIGNALBOX_KEY");
+  }
+  const url = new URL(`${base.pathname.replace(/\/+$/, "")}/v1/route/simulate`, base.origin);
+  url.searchParams.set("operation", operation);
+  return url;
+}
+
+/** Only what differs from a plain request: an older server refuses members that it does not know. */
+function pointBody(options: ExplainOptions): JsonObject {
+  const { point } = options;
+  return {
+    ...(point.model === "" ? {} : { model: point.model }),
+    ...(point.preferences === null ? {} : { provider: preferencesJson(point.preferences) }),
+    ...(point.needs.length === 0 ? {} : { needs: point.needs }),
+    ...(point.features.length === 0 || point.operation === "messages.count_tokens" ? {} : { features: point.features }),
+    ...(point.stream ? { stream: true } : {}),
+    ...(point.context === "unspecified" ? {} : { context: point.context }),
+    ...(point.maxOutput === "unspecified" ? {} : { max_output: point.maxOutput }),
+    ...(point.reasoningEffort === "unspecified" ? {} : { reasoning_effort: point.reasoningEffort }),
+    ...(point.signatureFamilies.length === 0 ? {} : { signature_families: point.signatureFamilies }),
+    ...(point.dimensions === null ? {} : { dimensions: point.dimensions }),
+    ...standpoint(options),
+  };
+}
+
+function wholeBody(options: ExplainOptions, body: JsonObject): JsonObject {
+  return { ...simulationBody(options, body), ...standpoint(options) };
+}
+
+function standpoint({ time, promoted }: ExplainOptions): JsonObject {
+  return { ...(time === null ? {} : { time: { ...time } }), ...(promoted ? { promoted: true } : {}) };
+}
+
+async function send(url: URL, key: string, body: JsonObject): Promise<Response> {
+  try {
+    return await fetch(url, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+      // A key goes where it was sent, and nowhere else.
+      redirect: "error",
+      signal: AbortSignal.timeout(LONGEST_WAIT),
+    });
+  } catch (error) {
+    throw new CommandError(`--server: cannot be reached${causeOf(error)}; is it running, and is the address right?`);
+  }
+}
+
+/** The system's word for what went wrong; the rest of the message may quote the address. */
+function causeOf(error: unknown): string {
+  if (error instanceof DOMException && error.name === "TimeoutError") return ` within ${LONGEST_WAIT / 1_000} s`;
+  const cause: unknown = error instanceof Error ? error.cause : undefined;
+  const code: unknown = cause instanceof Error ? Reflect.get(cause, "code") : undefined;
+  return typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) ? ` (${code})` : "";
+}
+
+async function readAnswer(response: Response): Promise<JsonObject | null> {
+  try {
+    const text = await response.text();
+    const value: unknown = text.length > LONGEST_ANSWER ? null : JSON.parse(text);
+    return isJsonObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** What a server that answers anything but 200 means for the caller. */
+function refusal(status: number, answer: JsonObject | null): CommandError {
+  const error = isJsonObject(answer?.["error"]) ? answer["error"] : {};
+  const { code, param, message } = error;
+  if (status === 401) {
+    return new CommandError(
+      "SIGNALBOX_KEY: the server does not accept the key: it is another server's, expired or revoked",
+    );
+  }
+  if (status === 403) {
+    return new CommandError("SIGNALBOX_KEY: the key may not simulate; make one with --scopes route:simulate");
+  }
+  if (status === 404 || status === 405) {
+    return new CommandError(
+      `--server: has no POST /v1/route/simulate (${status}); it is not Signalbox, or its address has another path`,
+    );
+  }
+  if (code === "unknown_field" && typeof param === "string" && isOurs(param)) {
+    return new CommandError(
+      `--server: is older than this command and cannot be asked about ${param}; ask its files, or leave it out`,
+    );
+  }
+  if (status === 400 && typeof code === "string" && typeof message === "string") {
+    return refusedRequest({ status, code: printable(code).slice(0, 64), message: printable(message).slice(0, 500) });
+  }
+  return new CommandError(`--server: answered with ${status}`);
+}
+
+/** Whether a member is one that this command writes: then it is the server that does not know it. */
+function isOurs(param: string): boolean {
+  return param === "time" || param === "promoted" || SHAPE_MEMBERS.includes(param);
+}

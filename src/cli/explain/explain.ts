@@ -1,0 +1,114 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { OPERATIONS } from "../../canon/operation.ts";
+import { TOKEN_BUCKETS } from "../../canon/request.ts";
+import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { wantsColour } from "../terminal/printing.ts";
+import { runCommand } from "../terminal/run.ts";
+import { askFiles } from "./ask-files.ts";
+import { askServer } from "./ask-server.ts";
+import { readOptions, type ExplainOptions } from "./flags.ts";
+import { formatExplanation } from "./format-explanation.ts";
+
+const HELP = `Usage: signalbox explain [options]
+
+Says where one request would go, or why it would go nowhere: every candidate, every constraint, and where in the files
+each of them stands. Calls no provider and reserves nothing.
+
+Whom to ask
+  --config FILE            routes.yaml, with the policies beside it. Default: routes.yaml. Opens no store, reads no secret.
+  --cache DIRECTORY        Compiled policies. Default: .signalbox/cache.
+  --server URL             A running server instead of files; its key, with the scope route:simulate, from SIGNALBOX_KEY.
+
+The request
+  --operation O            ${OPERATIONS.slice(0, 4).join(", ")},
+                           ${OPERATIONS.slice(4).join(", ")}.
+  --model ROUTE            As a client writes it.
+  --needs A,B              Capabilities, such as tools,json_schema.
+  --features A,B           What it asks of a wire protocol, such as seed.
+  --stream
+  --context BUCKET         Size of the input: a number of tokens, or ${TOKEN_BUCKETS.slice(1, 4).join(", ")}, …
+  --max-output BUCKET      The most output, in the same way.
+  --reasoning-effort E     low, medium, high, …
+  --dimensions N           Length of vectors.
+  --signature-families A,B Families of signed reasoning in the history.
+  --request FILE           A body as the operation takes it says all of this; - for standard input.
+  --point JSON             A request as the report of signalbox simulate prints it.
+
+What the caller prefers
+  --only A,B  --order A,B  --ignore A,B    Provider ids.
+  --region A,B             Regions or region groups.
+  --data-collection allow|deny
+  --zdr                    Only providers that keep nothing.
+  --no-fallbacks           A single place.
+  --preferences JSON       All of that and more, as \`provider\` of a request has it.
+
+Who asks (a server knows it from the key)
+  --workspace W
+  --environment E          Default: production.
+  --workload W
+  --labels A,B
+
+How
+  --time DAY/HOUR          weekday or weekend / night, morning, afternoon or evening, in UTC. Default: now.
+  --at TIME                The same by an RFC 3339 time.
+  --promoted               As if every policy that is only watched were promoted.
+  --format FORMAT          terminal or json. Default: terminal.
+  -h, --help               This text.
+
+Exit codes: 0 explained, whether the request is routed or denied; 1 not explained; 2 the command line cannot be used.
+`;
+
+/** The longest body of a request, characters: as much as a server reads unless told otherwise. */
+const LONGEST_BODY = 32 * 1024 * 1024;
+
+/** `signalbox explain`; gives the exit code. */
+export function explainRequest(argv: readonly string[], io: CommandIo): Promise<number> {
+  return runCommand("explain", io, async () => {
+    const options = readOptions(argv, Date.now());
+    if (options.help) {
+      io.stdout(HELP);
+      return EXIT.ok;
+    }
+    const { source } = options;
+    const body = options.request === null ? null : await readBody(options.request, io);
+    const { explanation, notes } =
+      "server" in source
+        ? await askServer(options, source.server, body, io)
+        : await askFiles(options, source, body, io);
+    io.stdout(print(options, explanation, notes, wantsColour(io)));
+    return EXIT.ok;
+  });
+}
+
+function print({ format }: ExplainOptions, explanation: JsonObject, notes: readonly string[], colour: boolean): string {
+  return format === "json"
+    ? `${JSON.stringify({ ...explanation, notes }, null, 2)}\n`
+    : formatExplanation(explanation, notes, colour);
+}
+
+async function readBody(name: string, io: CommandIo): Promise<JsonObject> {
+  const text = name === "-" ? await readInput(io) : await readText(resolve(io.cwd, name));
+  if (text.length > LONGEST_BODY) throw new UsageError(`--request: is longer than ${LONGEST_BODY} characters`);
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isJsonObject(value)) return value;
+  } catch {
+    // The parser's message quotes the text.
+  }
+  throw new UsageError("--request: must hold a JSON object, the body of a request");
+}
+
+function readInput({ stdin }: CommandIo): Promise<string> {
+  if (stdin === undefined) throw new CommandError("--request: there is no standard input here");
+  return stdin();
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch {
+    throw new UsageError("--request: the file cannot be read; name a file, or - for standard input");
+  }
+}

@@ -1,0 +1,212 @@
+import { CAPABILITY_NAMES } from "../../canon/capability.ts";
+import { FEATURE_NAMES } from "../../canon/generate/feature.ts";
+import { OPERATIONS } from "../../canon/operation.ts";
+import type { PolicyTime } from "../../canon/policy.ts";
+import type { ProviderPreferences } from "../../canon/preferences.ts";
+import { ALWAYS_USED, REASONING_EFFORTS, TOKEN_BUCKETS, tokenBucket, type TokenBucket } from "../../canon/request.ts";
+import { timeWindow } from "../../decide/time-window.ts";
+import { DEFAULT_ENVIRONMENT } from "../../simulate/explain/explain-arguments.ts";
+import type { RequestPoint } from "../../simulate/point.ts";
+import { listItems, readArguments, required } from "../terminal/arguments.ts";
+import { UsageError } from "../terminal/command-io.ts";
+import { readPointJson, readPreferencesJson } from "./point-json.ts";
+import { readCount, readWindow, readWord, readWords } from "./words.ts";
+
+const text = { type: "string" } as const;
+const yes = { type: "boolean" } as const;
+
+/** What says something of the request that `--request FILE` says itself. */
+const SHAPE_FLAGS = {
+  needs: text,
+  features: text,
+  stream: yes,
+  context: text,
+  "max-output": text,
+  "reasoning-effort": text,
+  dimensions: text,
+  "signature-families": text,
+} as const;
+
+const PREFERENCE_FLAGS = {
+  only: text,
+  order: text,
+  ignore: text,
+  region: text,
+  "data-collection": text,
+  zdr: yes,
+  "no-fallbacks": yes,
+} as const;
+
+/** What the caller's key says; a server knows its own. */
+const KEY_FLAGS = { workspace: text, environment: text, workload: text, labels: text } as const;
+
+const POINT_FLAGS = {
+  ...KEY_FLAGS,
+  operation: text,
+  model: text,
+  ...SHAPE_FLAGS,
+  ...PREFERENCE_FLAGS,
+  preferences: text,
+  at: text,
+  time: text,
+} as const;
+
+const FLAGS = {
+  help: { type: "boolean", short: "h" },
+  config: text,
+  cache: text,
+  server: text,
+  request: text,
+  point: text,
+  promoted: yes,
+  format: text,
+  ...POINT_FLAGS,
+} as const;
+
+export const EXPLAIN_FORMATS = ["terminal", "json"] as const;
+
+/** Everything that a command line asks for. */
+export interface ExplainOptions {
+  readonly help: boolean;
+  readonly source: { readonly config: string; readonly cache: string } | { readonly server: string };
+  readonly format: (typeof EXPLAIN_FORMATS)[number];
+  readonly promoted: boolean;
+  /** A window that was asked for; `null`: that of the moment. */
+  readonly time: PolicyTime | null;
+  /** Path of a request's body, or `-`; `null`: the point says it all. */
+  readonly request: string | null;
+  readonly point: RequestPoint;
+  /** Whether the point, with its workspace, was given as JSON. */
+  readonly isPointGiven: boolean;
+}
+
+type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
+
+/**
+ * Reads a command line without the command's name.
+ *
+ * @param now milliseconds since the epoch.
+ * @throws {UsageError}
+ */
+export function readOptions(argv: readonly string[], now: number): ExplainOptions {
+  const { values, positionals } = readArguments(argv, FLAGS);
+  if (positionals.length > 0) throw new UsageError("takes flags only; a request's body is named with --request");
+  refuseTogether(values);
+  const time = readWindow(values.time, values.at);
+  const point = values.point === undefined ? readPoint(values, time ?? timeWindow(now)) : readPointJson(values.point);
+  return {
+    help: values.help === true,
+    source:
+      values.server === undefined
+        ? { config: values.config ?? "routes.yaml", cache: values.cache ?? ".signalbox/cache" }
+        : { server: values.server },
+    format: readWord("--format", values.format ?? "terminal", EXPLAIN_FORMATS),
+    promoted: values.promoted === true,
+    time: values.point === undefined ? time : point.time,
+    request: values.request ?? null,
+    point,
+    isPointGiven: values.point !== undefined,
+  };
+}
+
+/** Flags that say the same thing twice are refused: one of them would be passed over. */
+function refuseTogether(values: Values): void {
+  const given = (names: object): string | undefined =>
+    Object.keys(names).find((name) => Object.hasOwn(values, name) && Reflect.get(values, name) !== undefined);
+  const refuse = (first: string, second: string | undefined, why: string): void => {
+    if (second !== undefined) throw new UsageError(`${first}, --${second}: ${why}`);
+  };
+  if (values.point !== undefined) {
+    refuse("--point", given({ ...POINT_FLAGS, request: text }), "the point says the whole request; give one of them");
+  }
+  if (values.request !== undefined) {
+    refuse("--request", given(SHAPE_FLAGS), "the request's body says it; give one of them");
+  }
+  if (values.server !== undefined) {
+    refuse("--server", given({ config: text, cache: text }), "ask files or a server; give one of them");
+    refuse("--server", given(KEY_FLAGS), "the key in SIGNALBOX_KEY says whose request it is; leave the flag out");
+  }
+}
+
+/** The point that flags say; what they do not say is what a plain request has. */
+function readPoint(values: Values, time: PolicyTime): RequestPoint {
+  if (values.help === true) return { ...NOTHING, time };
+  const operation = readWord("--operation", required(values.operation, "--operation", "chat.completions"), OPERATIONS);
+  const isRouteOptional = operation === "moderations" || values.request !== undefined;
+  const features = readWords("--features", values.features, FEATURE_NAMES);
+  return {
+    workspace: values.server === undefined ? required(values.workspace, "--workspace", "demo") : "",
+    model: isRouteOptional ? (values.model ?? "") : required(values.model, "--model", "chat-small"),
+    operation,
+    key: {
+      environment: values.environment ?? DEFAULT_ENVIRONMENT,
+      workload: values.workload ?? "",
+      labels: listItems(values.labels),
+    },
+    needs: readWords("--needs", values.needs, CAPABILITY_NAMES),
+    features: [...new Set([...features, ...(ALWAYS_USED[operation] ?? [])])].toSorted(),
+    signatureFamilies: listItems(values["signature-families"]),
+    stream: values.stream === true,
+    context: readBucket("--context", values.context),
+    maxOutput: readBucket("--max-output", values["max-output"]),
+    reasoningEffort: readWord("--reasoning-effort", values["reasoning-effort"] ?? "unspecified", REASONING_EFFORTS),
+    dimensions: values.dimensions === undefined ? null : readCount("--dimensions", values.dimensions, 1_000_000),
+    preferences: readPreferences(values),
+    time,
+  };
+}
+
+const NOTHING: RequestPoint = {
+  workspace: "",
+  model: "",
+  operation: "chat.completions",
+  key: { environment: DEFAULT_ENVIRONMENT, workload: "", labels: [] },
+  needs: [],
+  features: [],
+  signatureFamilies: [],
+  stream: false,
+  context: "unspecified",
+  maxOutput: "unspecified",
+  reasoningEffort: "unspecified",
+  dimensions: null,
+  preferences: null,
+  time: { day: "weekday", hour: "morning" },
+};
+
+/** A bucket by name, or the one that a number of tokens falls in. */
+function readBucket(flag: string, value: string | undefined): TokenBucket {
+  if (value === undefined) return "unspecified";
+  return /^\d+$/.test(value) ? tokenBucket(Number(value)) : readWord(flag, value, TOKEN_BUCKETS);
+}
+
+function readPreferences(values: Values): ProviderPreferences | null {
+  const given = Object.keys(PREFERENCE_FLAGS).find((name) => Reflect.get(values, name) !== undefined);
+  if (values.preferences !== undefined) {
+    if (given !== undefined) throw new UsageError(`--preferences, --${given}: give one of them`);
+    return readPreferencesJson(values.preferences);
+  }
+  if (given === undefined) return null;
+  const collection = values["data-collection"];
+  return {
+    ...providers("only", values.only),
+    ...providers("order", values.order),
+    ...providers("ignore", values.ignore),
+    ...providers("region", values.region),
+    ...(collection === undefined
+      ? {}
+      : { data_collection: readWord("--data-collection", collection, ["allow", "deny"] as const) }),
+    ...(values.zdr === true ? { zdr: true } : {}),
+    ...(values["no-fallbacks"] === true ? { allow_fallbacks: false } : {}),
+  };
+}
+
+/** A list of a preference; an empty one would exclude everything, or nothing, and nobody could tell which was meant. */
+function providers(
+  name: "only" | "order" | "ignore" | "region",
+  value: string | undefined,
+): Partial<Record<typeof name, readonly string[]>> {
+  if (value === undefined) return {};
+  const items = listItems(value);
+  if (items.length === 0) throw new UsageError(`--${name}: needs a name, or several separated by commas`);
+  return { [name]: items };
+}

@@ -1,0 +1,181 @@
+import type { JsonObject } from "../../canon/json.ts";
+import { printable } from "../terminal/printing.ts";
+import { editWords, headline, promotedLine } from "./headline.ts";
+import { objectOf, objectsOf, textOf, wordsOf } from "./members.ts";
+import { formatPlace } from "./place.ts";
+
+type Style = "bold" | "dim" | "green" | "red" | "yellow";
+type Paint = (style: Style, text: string) => string;
+
+const CODES: Readonly<Record<Style, string>> = { bold: "1", dim: "2", green: "32", red: "31", yellow: "33" };
+
+/** An explanation as a tree: what became of the request, then every candidate with every constraint, then what else there is to know. */
+export function formatExplanation(explanation: JsonObject, notes: readonly string[], colour: boolean): string {
+  const paint: Paint = (style, text) => (colour && text !== "" ? `\u001b[${CODES[style]}m${text}\u001b[0m` : text);
+  const isDenied = explanation["outcome"] === "deny";
+  const promoted = promotedLine(explanation);
+  const edits = editWords(objectOf(explanation, "edits"));
+  return [
+    paint(isDenied ? "red" : "green", headline(explanation)),
+    "",
+    ...requestLines(explanation, paint),
+    "",
+    ...candidateLines(explanation, paint),
+    ...section(
+      "obligations",
+      objectsOf(explanation, "obligations").map((one) => obligationLine(one, paint)),
+      paint,
+    ),
+    ...section("on its way to the provider", edits === "" ? [] : [edits], paint),
+    ...section("if every candidate policy were promoted", promoted === null ? [] : [promoted], paint),
+    ...section("notes", [...ownNotes(explanation), ...notes.map((note) => printable(note))], paint),
+    "",
+    paint("dim", "✓ passes  ✗ does not pass  ? cannot be evaluated  · was not asked: left out before"),
+    "",
+  ].join("\n");
+}
+
+function section(title: string, lines: readonly string[], paint: Paint): readonly string[] {
+  return lines.length === 0 ? [] : ["", paint("bold", title), ...lines.map((line) => `  ${line}`)];
+}
+
+function requestLines(explanation: JsonObject, paint: Paint): readonly string[] {
+  const [route, workspace] = [textOf(explanation, "route"), textOf(explanation, "workspace")];
+  const model = textOf(explanation, "model");
+  const time = objectOf(explanation, "time");
+  const rows: readonly (readonly [string, string])[] = [
+    ["request", [textOf(explanation, "operation"), ...shapeWords(objectOf(explanation, "shape"))].join(", ")],
+    ["route", withPlace(route === "" ? model : route, explanation["route_place"], paint)],
+    ["workspace", withPlace(workspace, explanation["workspace_place"], paint)],
+    ["key", keyWords(objectOf(explanation, "key"))],
+    ["time", time === null ? "" : `${textOf(time, "day")}/${textOf(time, "hour")}`],
+    ["policies", explanation["promoted"] === true ? "as if every candidate were promoted" : ""],
+  ];
+  return rows.filter(([, value]) => value !== "").map(([name, value]) => `${paint("bold", name.padEnd(10))}${value}`);
+}
+
+function shapeWords(shape: JsonObject | null): readonly string[] {
+  const said = (label: string, name: string): readonly string[] => {
+    const value = textOf(shape, name);
+    return value === "" || value === "unspecified" ? [] : [`${label} ${value}`];
+  };
+  const listed = (label: string, name: string): readonly string[] => {
+    const words = wordsOf(shape, name);
+    return words.length === 0 ? [] : [`${label} ${words.join(" + ")}`];
+  };
+  return [
+    ...(shape?.["stream"] === true ? ["streamed"] : []),
+    ...listed("needs", "needs"),
+    ...listed("uses", "features"),
+    ...said("context", "context"),
+    ...said("output", "max_output"),
+    ...said("reasoning effort", "reasoning_effort"),
+    ...said("dimensions", "dimensions"),
+    ...listed("signed by", "signature_families"),
+  ];
+}
+
+function keyWords(key: JsonObject | null): string {
+  const labels = wordsOf(key, "labels");
+  const workload = textOf(key, "workload");
+  return [
+    ...(key === null ? [] : [`environment ${textOf(key, "environment")}`]),
+    ...(workload === "" ? [] : [`workload ${workload}`]),
+    ...(labels.length === 0 ? [] : [`labels ${labels.join(" + ")}`]),
+  ].join(", ");
+}
+
+/** In the order of the plan, then those that are not in it, in the order of the table. */
+function candidateLines(explanation: JsonObject, paint: Paint): readonly string[] {
+  const candidates = objectsOf(explanation, "candidates");
+  const plan = objectsOf(explanation, "plan").map((place) => textOf(place, "endpoint"));
+  const rankOf = (candidate: JsonObject): number => {
+    const index = plan.indexOf(textOf(candidate, "endpoint"));
+    return index < 0 ? plan.length : index;
+  };
+  const ordered = candidates.toSorted((left, right) => rankOf(left) - rankOf(right));
+  const effects = objectsOf(explanation, "constraints").map((entry) => textOf(entry, "effect"));
+  if (ordered.length === 0) {
+    const [entry] = objectsOf(explanation, "constraints");
+    return entry === undefined ? [] : [`└─ ${verdictLine(entry, effects[0] ?? "", paint)}`];
+  }
+  return ordered.flatMap((candidate, index) => {
+    const isLast = index === ordered.length - 1;
+    const rank = rankOf(candidate);
+    const number = rank < plan.length ? `${rank + 1}.` : explanation["outcome"] === "deny" ? "–" : "– left out:";
+    const verdicts = objectsOf(candidate, "constraints");
+    const lines = verdicts.map((verdict, entry) => {
+      const branch = entry === verdicts.length - 1 ? "└─" : "├─";
+      return `${isLast ? "   " : "│  "}${branch} ${verdictLine(verdict, effects[entry] ?? "", paint)}`;
+    });
+    return [`${isLast ? "└─" : "├─"} ${number} ${candidateWords(candidate, paint)}`, ...lines];
+  });
+}
+
+function candidateWords(candidate: JsonObject, paint: Paint): string {
+  const [endpoint, rank] = [textOf(candidate, "endpoint"), textOf(candidate, "rank")];
+  const where = `${textOf(candidate, "model")} at ${textOf(candidate, "provider")}, ${textOf(candidate, "region")}`;
+  return withPlace(`${paint("bold", endpoint)} (${rank}): ${where}`, candidate["place"], paint);
+}
+
+const MARKS: ReadonlyMap<string, readonly [string, Style]> = new Map([
+  ["pass", ["✓", "green"]],
+  ["fail", ["✗", "red"]],
+  ["indeterminate", ["?", "yellow"]],
+  ["not_asked", ["·", "dim"]],
+]);
+
+/** What follows for a candidate that did not pass. */
+const EFFECTS: ReadonlyMap<string, string> = new Map([
+  ["narrowed", "left out for it"],
+  ["denied", "denies the request"],
+  ["would_narrow", "would be left out"],
+  ["would_deny", "would deny the request"],
+]);
+
+function verdictLine(verdict: JsonObject, effect: string, paint: Paint): string {
+  const word = textOf(verdict, "verdict");
+  const [mark, style] = MARKS.get(word) ?? ["?", "yellow"];
+  const [policy, reason] = [textOf(verdict, "policy"), textOf(verdict, "reason")];
+  const isOwn = policy === "approvals" || policy === "preferences";
+  const slot = isOwn ? "" : ` (${textOf(verdict, "slot")})`;
+  const followed = word === "pass" || word === "not_asked" ? undefined : EFFECTS.get(effect);
+  const said = [reason, followed ?? ""].filter((part) => part !== "").join(", ");
+  const text = `${policy}/${textOf(verdict, "constraint")}${slot}${said === "" ? "" : `: ${said}`}`;
+  return withPlace(`${paint(style, mark)} ${text}`, verdict["place"], paint);
+}
+
+function obligationLine(obligation: JsonObject, paint: Paint): string {
+  const what = `${textOf(obligation, "policy")}/${textOf(obligation, "obligation")} (${textOf(obligation, "slot")})`;
+  const effect = textOf(obligation, "effect");
+  const followed = effect === "none" ? "changes nothing here" : effect === "applied" ? "applies" : "would apply";
+  const text = `${what}: ${textOf(obligation, "kind")} ${textOf(obligation, "value")}, ${followed}`;
+  return withPlace(text, obligation["place"], paint);
+}
+
+function withPlace(text: string, place: JsonObject[string], paint: Paint): string {
+  const shown = formatPlace(place);
+  return shown === "" ? text : `${text}  ${paint("dim", shown)}`;
+}
+
+/** What a plan alone does not say of the call that follows it. */
+function ownNotes(explanation: JsonObject): readonly string[] {
+  const plan = objectsOf(explanation, "plan");
+  const equals = [...Map.groupBy(plan, ({ tier }) => tier).values()].filter(({ length }) => length > 1);
+  const atDispatch = objectsOf(explanation, "constraints").filter(({ reason }) => reason === "ORDERED_AT_DISPATCH");
+  const error = explanation["outcome"] === "route" ? objectOf(explanation, "error") : null;
+  return [
+    ...(explanation["max_places"] === 1
+      ? ["the caller wants no fallbacks: only the first choice is asked and tried"]
+      : []),
+    ...equals.map((tier) => {
+      const names = tier.map((place) => textOf(place, "endpoint")).join(" and ");
+      return `${names} are equals: ordered at dispatch (balance: ${textOf(tier[0] ?? null, "balance")})`;
+    }),
+    ...atDispatch.map((entry) => `${textOf(entry, "constraint")}: ordered at dispatch, by what is measured then`),
+    ...plan
+      .filter(({ available }) => available === false)
+      .map((place) => `${textOf(place, "endpoint")}: the server has no access to ${textOf(place, "provider")} now`),
+    ...(error === null ? [] : [`a call now would get ${textOf(error, "status")}: ${textOf(error, "message")}`]),
+  ];
+}

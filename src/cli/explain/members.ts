@@ -1,0 +1,26 @@
+import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { printable } from "../terminal/printing.ts";
+
+/** A member's text, safe for a terminal; empty where there is none. An explanation may come from a server of another version. */
+export function textOf(object: JsonObject | null, name: string): string {
+  const value = object?.[name];
+  return typeof value === "string" || typeof value === "number" ? printable(String(value)) : "";
+}
+
+export function objectOf(object: JsonObject | null, name: string): JsonObject | null {
+  const value = object?.[name];
+  return isJsonObject(value) ? value : null;
+}
+
+export function objectsOf(object: JsonObject | null, name: string): readonly JsonObject[] {
+  const value = object?.[name];
+  return Array.isArray(value) ? value.filter((item): item is JsonObject => isJsonObject(item)) : [];
+}
+
+/** Words of a list, safe for a terminal. */
+export function wordsOf(object: JsonObject | null, name: string): readonly string[] {
+  const value = object?.[name];
+  return Array.isArray(value)
+    ? value.filter((item): item is string => typeof item === "string").map((item) => printable(item))
+    : [];
+}

@@ -1,0 +1,79 @@
+import type { RoutingTable } from "../../canon/table.ts";
+import { suggest } from "../../compile/findings/suggest.ts";
+import type { Question } from "../../decide/decide.ts";
+import { regionsNamed } from "../../decide/narrow.ts";
+import type { Places } from "../../simulate/explain/positions.ts";
+import { formatPlace } from "./place.ts";
+import type { ExplainOptions } from "./flags.ts";
+
+interface Noted {
+  readonly table: RoutingTable;
+  readonly places: Places;
+  readonly options: ExplainOptions;
+  readonly asked: Question;
+  readonly readsTime: boolean;
+}
+
+/**
+ * What a caller is not told, and a reader of the files may know: which of the names that were asked for are not there. Such a request can be sent, so it is
+ * decided and not refused as a mistake of the command line.
+ */
+export function notesOf(noted: Noted): readonly string[] {
+  const { options, readsTime } = noted;
+  return [
+    ...routeNotes(noted),
+    ...preferenceNotes(noted),
+    ...keyNotes(noted),
+    ...(options.time !== null && !options.isPointGiven && !readsTime ? ["no policy reads the time"] : []),
+  ];
+}
+
+function routeNotes({ table, places, options: { point }, asked }: Noted): readonly string[] {
+  const workspace = Object.hasOwn(table.workspaces, point.workspace) ? table.workspaces[point.workspace] : undefined;
+  if (workspace === undefined) {
+    return [`there is no workspace of that name; ${suggest(point.workspace, Object.keys(table.workspaces))}`];
+  }
+  if (asked.model === "") return [];
+  if (!Object.hasOwn(table.routes, asked.model)) {
+    return [`there is no route of that name; ${suggest(asked.model, Object.keys(table.routes))}`];
+  }
+  if (workspace.approve.routes.includes(asked.model)) return [];
+  const place = formatPlace(places.approval(workspace.id, "routes"));
+  return [`the route is there, but the workspace does not approve it${place === "" ? "" : ` (${place})`}`];
+}
+
+function preferenceNotes({ table, asked }: Noted): readonly string[] {
+  const { preferences } = asked;
+  if (preferences === null) return [];
+  const providers = Object.keys(table.providers);
+  const unknown = (["order", "only", "ignore"] as const).flatMap((member) => {
+    const name = preferences[member]?.find((provider) => !Object.hasOwn(table.providers, provider));
+    return name === undefined ? [] : [`${member} names a provider that is not there; ${suggest(name, providers)}`];
+  });
+  const region = preferences.region?.find((name) => regionsNamed(table, name) === null);
+  if (region === undefined) return unknown;
+  const groups = Object.entries(table.regionGroups).flatMap(([group, regions]) => [group, ...regions]);
+  return [...unknown, `region names a region that is not there; ${suggest(region, groups)}`];
+}
+
+/** What the vocabulary does not have, policies cannot see. */
+function keyNotes({ table, options: { point } }: Noted): readonly string[] {
+  const { environments, workloads, labels } = table.vocabulary;
+  const { key } = point;
+  const label = key.labels.find((one) => !labels.includes(one));
+  return [
+    ...(environments.includes(key.environment)
+      ? []
+      : [
+          `policies see the key's environment as "other": the vocabulary does not have it; ${suggest(key.environment, environments)}`,
+        ]),
+    ...(key.workload === "" || workloads.includes(key.workload)
+      ? []
+      : [
+          `policies see the key's workload as "other": the vocabulary does not have it; ${suggest(key.workload, workloads)}`,
+        ]),
+    ...(label === undefined
+      ? []
+      : [`policies do not see one of the key's labels: the vocabulary does not have it; ${suggest(label, labels)}`]),
+  ].map((note) => note.replace(/; $/, ""));
+}

@@ -1,0 +1,123 @@
+import { CAPABILITY_NAMES, isCapability } from "../../canon/capability.ts";
+import { FEATURE_NAMES, isFeature } from "../../canon/generate/feature.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { OPERATIONS } from "../../canon/operation.ts";
+import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
+import type { ProviderPreferences } from "../../canon/preferences.ts";
+import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
+import { parsePreferences, PROVIDER_PREFERENCES_SCHEMA } from "../../dialects/preferences.ts";
+import { bodyValidator } from "../../http/contract/validate.ts";
+import type { RequestPoint } from "../../simulate/point.ts";
+import { UsageError } from "../terminal/command-io.ts";
+
+const words = (names: readonly string[]): JsonObject => ({ type: "array", items: { enum: names }, uniqueItems: true });
+const texts = { type: "array", items: { type: "string" } } as const;
+
+const MEMBERS: JsonObject = {
+  workspace: { type: "string" },
+  model: { type: "string" },
+  operation: { enum: OPERATIONS },
+  key: {
+    type: "object",
+    additionalProperties: false,
+    required: ["environment", "workload", "labels"],
+    properties: { environment: { type: "string" }, workload: { type: "string" }, labels: texts },
+  },
+  needs: words(CAPABILITY_NAMES),
+  features: words(FEATURE_NAMES),
+  signatureFamilies: texts,
+  stream: { type: "boolean" },
+  context: { enum: TOKEN_BUCKETS },
+  maxOutput: { enum: TOKEN_BUCKETS },
+  reasoningEffort: { enum: REASONING_EFFORTS },
+  dimensions: { type: ["number", "null"] },
+  preferences: { $ref: "#/components/schemas/ProviderPreferences" },
+  time: {
+    type: "object",
+    additionalProperties: false,
+    required: ["day", "hour"],
+    properties: { day: { enum: DAY_BUCKETS }, hour: { enum: HOUR_BUCKETS } },
+  },
+};
+
+const POINT: JsonObject = {
+  type: "object",
+  additionalProperties: false,
+  required: Object.keys(MEMBERS),
+  properties: MEMBERS,
+};
+
+/** The point that a report prints as JSON. @throws {UsageError} that names the member and the rule. */
+export function readPointJson(text: string): RequestPoint {
+  const point = readObject("--point", text);
+  check("--point", POINT, point);
+  const key = isJsonObject(point["key"]) ? point["key"] : {};
+  return {
+    workspace: textOf(point["workspace"]),
+    model: textOf(point["model"]),
+    operation: wordOf(point["operation"], OPERATIONS),
+    key: {
+      environment: textOf(key["environment"]),
+      workload: textOf(key["workload"]),
+      labels: textsOf(key["labels"]),
+    },
+    needs: textsOf(point["needs"]).filter(isCapability).toSorted(),
+    features: textsOf(point["features"]).filter(isFeature).toSorted(),
+    signatureFamilies: textsOf(point["signatureFamilies"]),
+    stream: point["stream"] === true,
+    context: wordOf(point["context"], TOKEN_BUCKETS),
+    maxOutput: wordOf(point["maxOutput"], TOKEN_BUCKETS),
+    reasoningEffort: wordOf(point["reasoningEffort"], REASONING_EFFORTS),
+    dimensions: typeof point["dimensions"] === "number" ? point["dimensions"] : null,
+    preferences: parsePreferences(point["preferences"]),
+    time: windowOf(point["time"]),
+  };
+}
+
+/** The `provider` member of a request. @throws {UsageError} that names the member and the rule. */
+export function readPreferencesJson(text: string): ProviderPreferences | null {
+  const preferences = readObject("--preferences", text);
+  check("--preferences", { ...PROVIDER_PREFERENCES_SCHEMA }, preferences);
+  return parsePreferences(preferences);
+}
+
+/** The same preferences as a request's `provider` has them. */
+export function preferencesJson(preferences: ProviderPreferences): JsonObject {
+  const json: JsonObject = JSON.parse(JSON.stringify(preferences));
+  return json;
+}
+
+function readObject(flag: string, text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isJsonObject(value)) return value;
+  } catch {
+    // The parser's message quotes the text.
+  }
+  throw new UsageError(`${flag}: must be a JSON object, in one argument (put it in single quotes)`);
+}
+
+function check(flag: string, schema: JsonObject, value: JsonObject): void {
+  const invalid = bodyValidator(schema)(value);
+  if (invalid !== null) throw new UsageError(`${flag}: ${invalid.message.replace("The body", "it")}`);
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+function textsOf(value: JsonValue | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
+}
+
+/** A word that has been checked. */
+function wordOf<Word extends string>(value: JsonValue | undefined, known: readonly Word[]): Word {
+  const found = known.find((word) => word === value);
+  if (found === undefined) throw new Error("point: a word that the schema does not have");
+  return found;
+}
+
+function windowOf(value: JsonValue | undefined): PolicyTime {
+  const { day, hour } = isJsonObject(value) ? value : {};
+  return { day: wordOf(day, DAY_BUCKETS), hour: wordOf(hour, HOUR_BUCKETS) };
+}

@@ -1,0 +1,92 @@
+import { canonicalJson } from "../../canon/json.ts";
+import type { ProviderPreferences } from "../../canon/preferences.ts";
+import { ALWAYS_USED } from "../../canon/request.ts";
+import type { RequestPoint } from "../point.ts";
+
+/** The environment of a key that says none, in `signalbox explain` as in `signalbox keys create`. */
+export const DEFAULT_ENVIRONMENT = "production";
+
+/**
+ * The command line that explains a point, without the program's name: `explain --workspace demo --operation …`. Flags where they can say the point,
+ * otherwise `--point` with its JSON; what `signalbox explain` reads from either is the point again.
+ */
+export function explainArguments(point: RequestPoint): readonly string[] {
+  if (!isSayable(point)) return ["explain", ...flag("point", canonicalJson(point))];
+  const { key, preferences, time } = point;
+  return [
+    "explain",
+    ...flag("workspace", point.workspace),
+    ...flag("operation", point.operation),
+    ...(point.model === "" ? [] : flag("model", point.model)),
+    ...list("needs", point.needs),
+    ...list("features", point.features),
+    ...(point.stream ? ["--stream"] : []),
+    ...(point.context === "unspecified" ? [] : flag("context", point.context)),
+    ...(point.maxOutput === "unspecified" ? [] : flag("max-output", point.maxOutput)),
+    ...(point.reasoningEffort === "unspecified" ? [] : flag("reasoning-effort", point.reasoningEffort)),
+    ...(point.dimensions === null ? [] : flag("dimensions", String(point.dimensions))),
+    ...list("signature-families", point.signatureFamilies),
+    ...(key.environment === DEFAULT_ENVIRONMENT ? [] : flag("environment", key.environment)),
+    ...(key.workload === "" ? [] : flag("workload", key.workload)),
+    ...list("labels", key.labels),
+    ...(preferences === null ? [] : preferenceFlags(preferences)),
+    ...flag("time", `${time.day}/${time.hour}`),
+  ];
+}
+
+/** Whether flags can say it: lists are separated by commas, and `--model` is left out for what leaves the route to the workspace. */
+function isSayable({
+  workspace,
+  model,
+  operation,
+  key,
+  signatureFamilies,
+  needs,
+  features,
+  dimensions,
+}: RequestPoint): boolean {
+  return (
+    workspace !== "" &&
+    key.environment !== "" &&
+    (model !== "" || operation === "moderations") &&
+    (dimensions === null || isCount(dimensions)) &&
+    // The command adds what every request of the operation uses.
+    (ALWAYS_USED[operation] ?? []).every((feature) => features.includes(feature)) &&
+    [needs, features, key.labels, signatureFamilies].every((items) => items.length === 0 || isList(items))
+  );
+}
+
+function isCount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 1 && value <= 1_000_000;
+}
+
+function isList(items: readonly string[]): boolean {
+  return items.length > 0 && items.every((item) => item !== "" && item.trim() === item && !item.includes(","));
+}
+
+/** Every preference as a flag of its own, or all of them as the JSON of a request's `provider`. */
+function preferenceFlags(preferences: ProviderPreferences): readonly string[] {
+  const { only, order, ignore, region, data_collection, zdr, allow_fallbacks, ...others } = preferences;
+  const lists = { only, order, ignore, region };
+  const hasFlags =
+    Object.values(others).every((value) => value === undefined) &&
+    Object.values(lists).every((items) => items === undefined || isList(items)) &&
+    zdr !== false &&
+    allow_fallbacks !== true;
+  if (!hasFlags) return flag("preferences", canonicalJson(preferences));
+  return [
+    ...Object.entries(lists).flatMap(([name, items]) => list(name, items ?? [])),
+    ...(data_collection === undefined ? [] : flag("data-collection", data_collection)),
+    ...(zdr === true ? ["--zdr"] : []),
+    ...(allow_fallbacks === false ? ["--no-fallbacks"] : []),
+  ];
+}
+
+function list(name: string, items: readonly string[]): readonly string[] {
+  return items.length === 0 ? [] : flag(name, items.join());
+}
+
+/** A value that looks like a flag must stand with its own. */
+function flag(name: string, value: string): readonly string[] {
+  return value === "" || value.startsWith("-") ? [`--${name}=${value}`] : [`--${name}`, value];
+}

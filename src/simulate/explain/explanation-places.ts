@@ -1,0 +1,79 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import type { SourcePlace } from "../report/report.ts";
+import type { Places } from "./positions.ts";
+
+/** Where in the files an explanation's parts stand: the explanation again, with `place` beside each of them. */
+export function withPlaces(explanation: JsonObject, places: Places): JsonObject {
+  const workspace = textOf(explanation["workspace"]);
+  const route = textOf(explanation["route"]);
+  const scene = { places, workspace, route };
+  return {
+    ...explanation,
+    workspace_place: jsonOf(places.workspace(workspace)),
+    route_place: jsonOf(places.route(route)),
+    candidates: objectsOf(explanation["candidates"]).map((candidate) => ({
+      ...candidate,
+      place: jsonOf(places.endpoint(textOf(candidate["endpoint"]))),
+      constraints: objectsOf(candidate["constraints"]).map((verdict) => placed(scene, verdict, candidate)),
+    })),
+    constraints: objectsOf(explanation["constraints"]).map((verdict) => placed(scene, verdict, null)),
+    obligations: objectsOf(explanation["obligations"]).map((obligation) => ({
+      ...obligation,
+      place: jsonOf(places.constraint(textOf(obligation["policy"]), textOf(obligation["obligation"]))),
+    })),
+  };
+}
+
+interface Scene {
+  readonly places: Places;
+  readonly workspace: string;
+  readonly route: string;
+}
+
+function placed(scene: Scene, verdict: JsonObject, candidate: JsonObject | null): JsonObject {
+  const [policy, constraint] = [textOf(verdict["policy"]), textOf(verdict["constraint"])];
+  return { ...verdict, place: jsonOf(verdictPlace(scene, policy, constraint, candidate)) };
+}
+
+/** Lists of `approve` by the constraint that looks at them. */
+const APPROVAL_LISTS: ReadonlyMap<string, string> = new Map([
+  ["route_known", "routes"],
+  ["provider_approved", "providers"],
+  ["region_approved", "regions"],
+  ["capability_approved", "capabilities"],
+  ["dimensions_approved", "dimensions"],
+  ["context_window_approved", "context_window"],
+]);
+
+/** Where to look at, or to change, what a constraint goes by. A preference stands in the request, so in no file. */
+function verdictPlace(
+  { places, workspace, route }: Scene,
+  policy: string,
+  constraint: string,
+  candidate: JsonObject | null,
+): SourcePlace | null {
+  if (policy === "preferences") return null;
+  if (policy !== "approvals") return places.constraint(policy, constraint);
+  const [name = ""] = constraint.split(":");
+  const list = APPROVAL_LISTS.get(name);
+  if (list !== undefined) return places.approval(workspace, list);
+  if (name === "route_named") return places.workspace(workspace);
+  if (name === "operation_supported" || name === "request_translatable") return places.route(route);
+  if (candidate === null) return null;
+  // What a protocol can say belongs to the provider's row; what a model can do, and whose reasoning it reads, to the model's.
+  return name === "feature_expressed"
+    ? places.provider(textOf(candidate["provider"]))
+    : places.model(textOf(candidate["model"]));
+}
+
+function jsonOf(place: SourcePlace | null): JsonObject | null {
+  return place === null ? null : { file: place.file, line: place.line, column: place.column };
+}
+
+function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter((item): item is JsonObject => isJsonObject(item)) : [];
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,196 @@
+import type { Candidate, ConstraintTrace, Decision, Denial, RequestEdits } from "../../canon/decision.ts";
+import { noHealthyEndpoint, type ServiceError } from "../../canon/error.ts";
+import type { Identity } from "../../canon/identity.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import type { PolicySet, PolicyTime } from "../../canon/policy.ts";
+import type { ProviderPreferences } from "../../canon/preferences.ts";
+import { denialError } from "../../canon/reasons.ts";
+import type { RequestShape } from "../../canon/request.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import { routeCandidates } from "../../decide/candidates.ts";
+import type { Question } from "../../decide/decide.ts";
+import { orderCandidates } from "../../decide/narrow.ts";
+import { keyWords } from "../../decide/policy-input.ts";
+
+/** What a decision was made from: everything that its explanation may name. */
+export interface ExplainedQuestion {
+  readonly table: RoutingTable;
+  readonly policies: PolicySet;
+  readonly identity: Identity;
+  readonly question: Question;
+  /** Capability or feature → the member that asked for it, where a whole request was read. */
+  readonly paths: ReadonlyMap<string, string> | null;
+  /** The window that was asked about; `null`: that of the moment. */
+  readonly time: PolicyTime | null;
+  /** Whether candidates were decided with as if they were promoted. */
+  readonly promoted: boolean;
+}
+
+/** How things stand now; the decision does not depend on it, a call does. */
+export interface AsOfNow {
+  /** Whether this server can reach a provider. */
+  readonly isAvailable: (provider: string) => boolean;
+  /** What is known of an endpoint from its calls. */
+  readonly standingOf: (endpointId: string) => JsonObject;
+}
+
+/**
+ * A decision as a reader wants it: the plan, and every candidate with every constraint's verdict. The body of `POST /v1/route/simulate`, and what
+ * `signalbox explain` prints.
+ *
+ * @param now `null` where nobody knows, as with files alone.
+ */
+export function explain(asked: ExplainedQuestion, decision: Decision, now: AsOfNow | null): JsonObject {
+  const { table, policies, identity, question } = asked;
+  const route = decision.route === "" ? undefined : table.routes[decision.route];
+  const candidates = route === undefined ? [] : routeCandidates(table, route);
+  const planned = decision.outcome === "route" ? decision.plan.map(({ endpoint }) => endpoint.id) : [];
+  const denial = decision.outcome === "deny" ? decision.denial : null;
+  const lookedAt = candidatesAsked(question.preferences, candidates, decision.trace);
+  return {
+    object: "route.simulation",
+    operation: question.shape.operation,
+    model: question.model,
+    workspace: identity.workspace,
+    key: { ...keyWords(table, identity) },
+    shape: shapeFacts(question.shape),
+    time: asked.time === null ? null : { ...asked.time },
+    promoted: asked.promoted,
+    outcome: decision.outcome,
+    route: decision.route === "" ? null : decision.route,
+    plan: decision.outcome === "route" ? decision.plan.map((candidate) => placeFacts(candidate, now)) : [],
+    max_places: decision.outcome === "route" ? decision.maxPlaces : null,
+    denial: denial === null ? null : denialFacts(denial),
+    error: denial === null ? unreachable(decision, now) : errorFacts(denialError(denial, asked.paths ?? undefined)),
+    candidates: candidates.map((candidate) => ({
+      ...candidateFacts(candidate),
+      in_plan: planned.includes(candidate.endpoint.id),
+      constraints: decision.trace.map((entry, index) =>
+        candidateVerdict(entry, candidate.endpoint.id, lookedAt[index]?.has(candidate.endpoint.id) === true),
+      ),
+    })),
+    constraints: decision.trace.map((entry) => ({
+      ...verdictFacts(entry),
+      failing: entry.failing,
+      effect: entry.effect,
+    })),
+    obligations: decision.obligations.map((obligation) => ({ ...obligation })),
+    edits: decision.outcome === "route" ? editFacts(decision.edits) : null,
+    if_promoted:
+      decision.ifPromoted === null
+        ? null
+        : {
+            outcome: decision.ifPromoted.outcome,
+            plan: decision.ifPromoted.plan,
+            denial: decision.ifPromoted.denial === null ? null : denialFacts(decision.ifPromoted.denial),
+            edits: decision.ifPromoted.edits === null ? null : editFacts(decision.ifPromoted.edits),
+          },
+    table_revision: decision.tableRevision,
+    policy_revisions: policyRevisions(policies),
+  };
+}
+
+/** Policy id → revision of each slot; 0 where no store has numbered it. */
+export function policyRevisions({ policies }: Pick<PolicySet, "policies">): JsonObject {
+  const revisions: Record<string, JsonObject> = {};
+  for (const { identity } of policies) {
+    const slots = revisions[identity.id] ?? {};
+    revisions[identity.id] = { ...slots, [identity.slot]: { revision: identity.revision, digest: identity.digest } };
+  }
+  return revisions;
+}
+
+/**
+ * For each entry of a trace the candidates that it was asked about: who was left out by a preference or an approval meets none of what comes later, and to
+ * say that it passed would be a guess. Policies are all asked about the same candidates.
+ */
+function candidatesAsked(
+  preferences: ProviderPreferences | null,
+  candidates: readonly Candidate[],
+  trace: readonly ConstraintTrace[],
+): readonly ReadonlySet<string>[] {
+  let left = candidates;
+  let isOrdered = false;
+  return trace.map(({ policy, effect, failing }) => {
+    if (policy !== "preferences" && !isOrdered) {
+      isOrdered = true;
+      // The caller may want no fallbacks: then nothing else is asked about them.
+      left = orderCandidates(preferences, left);
+    }
+    const asked = new Set(left.map(({ endpoint }) => endpoint.id));
+    const leavesOut = effect === "narrowed" && (policy === "preferences" || policy === "approvals");
+    if (leavesOut) left = left.filter(({ endpoint }) => !failing.includes(endpoint.id));
+    return asked;
+  });
+}
+
+function shapeFacts(shape: RequestShape): JsonObject {
+  return {
+    needs: shape.needs,
+    features: shape.features,
+    stream: shape.stream,
+    context: shape.context,
+    max_output: shape.maxOutput,
+    reasoning_effort: shape.reasoningEffort,
+    signature_families: shape.signatureFamilies,
+    dimensions: shape.dimensions,
+  };
+}
+
+/** What a real call's body would lose on its way to the provider. */
+function editFacts({ maxOutputTokens, stripFields }: RequestEdits): JsonObject {
+  return { max_output_tokens: maxOutputTokens, strip_fields: stripFields };
+}
+
+/** A place of the plan, and whether this server can reach it now. */
+function placeFacts(candidate: Candidate, now: AsOfNow | null): JsonObject {
+  const { endpoint, tier, balance, weight } = candidate;
+  return {
+    ...candidateFacts(candidate),
+    tier,
+    balance,
+    weight,
+    available: now?.isAvailable(endpoint.provider) ?? null,
+    standing: now?.standingOf(endpoint.id) ?? null,
+  };
+}
+
+/** What a call would get where the plan is right and nothing of it can be reached. */
+function unreachable(decision: Decision, now: AsOfNow | null): JsonObject | null {
+  const plan = decision.outcome === "route" ? decision.plan : [];
+  return now === null || plan.some(({ endpoint }) => now.isAvailable(endpoint.provider)) || plan.length === 0
+    ? null
+    : errorFacts(noHealthyEndpoint());
+}
+
+function candidateFacts({ endpoint, rank }: Candidate): JsonObject {
+  const { id, model, provider, region, dialect, price, capabilities } = endpoint;
+  const prices = price === null ? null : { input: price.input, output: price.output, request: price.request };
+  return { endpoint: id, rank, model, provider, region, dialect, capabilities, price: prices };
+}
+
+function candidateVerdict(entry: ConstraintTrace, endpoint: string, wasAsked: boolean): JsonObject {
+  if (!wasAsked) return { ...verdictFacts(entry), verdict: "not_asked", reason: null };
+  const whole = entry.verdict !== "fail" || entry.failing.length === 0;
+  const verdict = whole ? entry.verdict : entry.failing.includes(endpoint) ? "fail" : "pass";
+  // A reason beside "pass" is a remark on the whole request, such as that its order is found at dispatch.
+  return { ...verdictFacts(entry), verdict, reason: verdict === "pass" && !whole ? null : entry.reason };
+}
+
+function verdictFacts({ policy, revision, slot, constraint, verdict, reason }: ConstraintTrace): JsonObject {
+  return { policy, revision, slot, constraint, verdict, reason };
+}
+
+function denialFacts({ policy, revision, mode, constraint, reason, subject, failing }: Denial): JsonObject {
+  return {
+    policy: { id: policy, revision, mode },
+    failed_constraint: constraint,
+    reason_code: reason,
+    subject,
+    failing,
+  };
+}
+
+function errorFacts({ status, code, message, param }: ServiceError): JsonObject {
+  return { status, code, message, param };
+}

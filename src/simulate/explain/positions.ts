@@ -1,0 +1,57 @@
+import { readDocument } from "../../compile/authored/document.ts";
+import { normaliseText } from "../../compile/authored/text.ts";
+import { keyPosition, nodeAt, type ConfigNode, type Path } from "../../compile/authored/tree.ts";
+import { Findings } from "../../compile/findings/findings.ts";
+import type { ConfigurationFiles } from "../../compile/load.ts";
+import type { SourcePlace } from "../report/report.ts";
+import { rulePlace } from "./rule-places.ts";
+
+/** Where things stand in the files of one side; `null` where nobody knows. */
+export interface Places {
+  readonly route: (id: string) => SourcePlace | null;
+  readonly endpoint: (id: string) => SourcePlace | null;
+  readonly workspace: (id: string) => SourcePlace | null;
+  readonly provider: (id: string) => SourcePlace | null;
+  readonly model: (id: string) => SourcePlace | null;
+  /** A member of what a workspace approves, such as `providers`; the workspace's row where it says nothing of it. */
+  readonly approval: (workspace: string, member: string) => SourcePlace | null;
+  /** The first `pass` rule of a policy's constraint. */
+  readonly constraint: (policy: string, constraint: string) => SourcePlace | null;
+}
+
+/** Look-ups into routes.yaml and the policies; reads the files' texts once. */
+export function placesOf({ routes, policies }: ConfigurationFiles): Places {
+  const tree = readDocument(normaliseText(routes.text), new Findings(routes.path));
+  const endpoints = endpointIndices(tree);
+  const at = (path: Path): SourcePlace | null => {
+    if (tree === null || nodeAt(tree, path) === null) return null;
+    return { file: routes.path, ...keyPosition(tree, path) };
+  };
+  const workspace = (id: string): SourcePlace | null => at(["workspaces", id]);
+  return {
+    route: (id) => at(["routes", id]),
+    endpoint: (id) => {
+      const index = endpoints.get(id);
+      // The place of its id: that is what a reader looks for, and an entry of a list has no key.
+      return index === undefined ? null : at(["endpoints", index, "id"]);
+    },
+    workspace,
+    provider: (id) => at(["providers", id]),
+    model: (id) => at(["models", id]),
+    approval: (id, member) =>
+      at(["workspaces", id, "approve", member]) ?? at(["workspaces", id, "approve"]) ?? workspace(id),
+    constraint: (policy, constraint) => rulePlace(policies, policy, constraint),
+  };
+}
+
+/** Endpoint id → its index in the list. */
+function endpointIndices(tree: ConfigNode | null): ReadonlyMap<string, number> {
+  const indices = new Map<string, number>();
+  const list = tree === null ? null : nodeAt(tree, ["endpoints"]);
+  if (list?.kind !== "list") return indices;
+  for (const [index, item] of list.items.entries()) {
+    const id = nodeAt(item, ["id"]);
+    if (id?.kind === "scalar" && typeof id.value === "string" && !indices.has(id.value)) indices.set(id.value, index);
+  }
+  return indices;
+}
