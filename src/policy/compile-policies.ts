@@ -1,11 +1,12 @@
 import { compareDiagnostics, type Source } from "../canon/diagnostic.ts";
+import type { PolicyContract } from "../canon/policy.ts";
 import { finding, type PolicyDiagnostic } from "./codes.ts";
-import type { CompiledPolicy, PolicyModule, PolicySource } from "./compiled.ts";
+import type { CompiledPolicy, PolicyModule, PolicySource, PolicyWords } from "./compiled.ts";
 import { readContract } from "./contract/contract.ts";
 import { diagnosticOf } from "./contract/failures.ts";
 import { checkWaivers } from "./contract/obligations.ts";
 import { checkReferences, librariesOf, readsOf } from "./contract/references.ts";
-import { checkRules, reasonedConstraints } from "./contract/rules.ts";
+import { checkRules, passPlaces, reasonedConstraints } from "./contract/rules.ts";
 import { classifySources, type PolicyFile } from "./contract/sources.ts";
 import { decideModule } from "./decide-module.ts";
 import { policyDigest } from "./digest.ts";
@@ -89,6 +90,9 @@ async function checkPolicies(files: readonly PolicyFile[], toolchain: Toolchain)
       sources: policySources,
       reasoned: reasonedConstraints(located, facts),
       reads: readsOf(modules.map((module) => module.facts)),
+      words: wordsOf(located.contract, modules),
+      path: file.source.path,
+      places: passPlaces(located, facts),
     });
   }
   return { policies: policies.toSorted((left, right) => (left.contract.id < right.contract.id ? -1 : 1)), diagnostics };
@@ -149,6 +153,17 @@ function closure(policy: ReadFile, libraries: ReadonlyMap<string, ReadFile>): re
   };
   visit(policy);
   return [...found].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([, one]) => one);
+}
+
+/** The host looks a reason up in the contract's list, so the words of that list are told apart like the source's. */
+function wordsOf({ constraints }: PolicyContract, modules: readonly ReadFile[]): PolicyWords {
+  const strings = new Set(constraints.flatMap(({ reasons }) => reasons));
+  const inspects = new Set<string>();
+  for (const { facts } of modules) {
+    for (const word of facts.strings) strings.add(word);
+    for (const why of facts.inspects) inspects.add(why);
+  }
+  return { strings: [...strings].toSorted(), inspects: [...inspects].toSorted() };
 }
 
 function sourceOf({ file }: ReadFile): PolicySource {

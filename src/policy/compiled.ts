@@ -8,6 +8,17 @@ export interface PolicySource {
   readonly source: string;
 }
 
+/** What a policy with its libraries can tell words apart by (`tools/rego/words.go`). */
+export interface PolicyWords {
+  /**
+   * Words that stand in it, those of references and its reasons included; sorted. With an empty `inspects`, other words of
+   * input and data can be permuted: the answer is the same with its words permuted.
+   */
+  readonly strings: readonly string[];
+  /** Built-ins and other constructs that see more of words than whether they are equal; sorted. */
+  readonly inspects: readonly string[];
+}
+
 /** One content of one policy. */
 export interface CompiledPolicy {
   readonly contract: PolicyContract;
@@ -19,6 +30,11 @@ export interface CompiledPolicy {
   readonly reasoned: readonly string[];
   /** What it reads, as dotted paths from `input` or `data`, sorted; a path covers everything below it. */
   readonly reads: readonly string[];
+  readonly words: PolicyWords;
+  /** Path of the policy's source as it was given, for messages; not part of the digest. */
+  readonly path: string;
+  /** The first `pass.<constraint>` rule of each constraint; line and column from 1. Not part of the digest. */
+  readonly places: Readonly<Record<string, { readonly line: number; readonly column: number }>>;
 }
 
 /** Several contents compiled into one WASM module. The same policy may stand in it twice with different contents. */

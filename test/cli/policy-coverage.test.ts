@@ -201,6 +201,9 @@ describe("what a sighting says", () => {
     sources: [],
     reasoned: [],
     reads: [],
+    words: { strings: [], inspects: [] },
+    path: "policies/p.rego",
+    places: {},
   };
   const seen = (constraint: string, pass: unknown, reason: unknown = {}, more: Partial<Sighting> = {}): Sighting => ({
     policy: "p",

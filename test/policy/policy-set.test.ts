@@ -261,6 +261,9 @@ describe("hostile policies", { timeout: 120_000 }, () => {
       sources: [{ package: "signalbox.policy.hostile", source: `package signalbox.policy.hostile\n\n${rules}\n` }],
       reasoned: ["c"],
       reads: [],
+      words: { strings: [], inspects: ["uncompiled"] },
+      path: "policies/hostile.rego",
+      places: {},
     } as const;
     const set = await createPolicySet({ modules: await buildModules([policy], toolchain) }, [], sampleData);
     return summary(set.evaluate(ordinaryInput()));

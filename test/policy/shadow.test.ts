@@ -122,6 +122,9 @@ async function setOf(all: readonly Content[], keep: (content: Content) => boolea
     sources: [{ package: `signalbox.policy.${id}`, source: `package signalbox.policy.${id}\n\n${rules}\n` }],
     reasoned: ["c"],
     reads: rules.includes("input.time") ? ["input.time.day"] : [],
+    words: { strings: [], inspects: ["uncompiled"] },
+    path: `policies/${id}.rego`,
+    places: {},
   }));
   const states = policies.map(({ contract: { id }, digest }, index) => {
     const mode = all[index]?.slot === "enforced" ? ("enforce" as const) : ("shadow" as const);

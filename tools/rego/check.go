@@ -34,8 +34,9 @@ func runCheck(raw []byte) (any, error) {
 		failures = append(failures, checkUnit(modules, unit, request.InputSchema)...)
 	}
 	resolved := resolve(modules)
+	words := wordsOf(modules, resolved, request.InputSchema)
 	for _, path := range slices.Sorted(maps.Keys(modules)) {
-		response.Modules = append(response.Modules, factsOf(path, modules[path], resolved[path]))
+		response.Modules = append(response.Modules, factsOf(path, modules[path], resolved[path], words[path]))
 	}
 	response.Errors = distinct(failures)
 	return response, nil

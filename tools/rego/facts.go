@@ -20,6 +20,10 @@ type moduleFacts struct {
 	Builtins []builtinFacts `json:"builtins"`
 	// Withs lists where `with` replaces input, data or functions.
 	Withs []position `json:"withs"`
+	// Strings holds every word that the module writes or could get from names of members; sorted.
+	Strings []string `json:"strings"`
+	// Inspects says by what the module sees more of words than whether they are equal; sorted. See words.go.
+	Inspects []string `json:"inspects"`
 }
 
 // annotationFacts is a METADATA block. Row is the line of the word METADATA; EndRow its last line.
@@ -64,11 +68,11 @@ type builtinFacts struct {
 }
 
 // factsOf reads heads and annotations from the module as written, references and calls from its resolved form.
-func factsOf(path string, module, resolved *ast.Module) moduleFacts {
+func factsOf(path string, module, resolved *ast.Module, words wordFacts) moduleFacts {
 	facts := moduleFacts{
 		Path: path, Package: packageOf(module), PackageAt: at(module.Package.Location),
 		Annotations: []annotationFacts{}, Rules: []ruleFacts{}, References: []referenceFacts{},
-		Builtins: []builtinFacts{}, Withs: []position{},
+		Builtins: []builtinFacts{}, Withs: []position{}, Strings: words.strings, Inspects: words.inspects,
 	}
 	for _, annotation := range module.Annotations {
 		facts.Annotations = append(facts.Annotations, annotationFacts{

@@ -1,5 +1,6 @@
 import type { ConstraintContract } from "../../canon/policy.ts";
 import { finding, type Place, type PolicyCode, type PolicyDiagnostic } from "../codes.ts";
+import type { CompiledPolicy } from "../compiled.ts";
 import type { ModuleFacts, RuleFacts } from "../toolchain/protocol.ts";
 import type { LocatedContract } from "./contract.ts";
 
@@ -50,6 +51,16 @@ export function reasonedConstraints({ contract }: LocatedContract, { rules }: Mo
   return contract.constraints
     .map(({ name }) => name)
     .filter((name) => rules.some(({ path }) => path[0] === "reason" && path[1] === name));
+}
+
+/** Where the first pass rule of each constraint stands; none for a constraint without. */
+export function passPlaces({ contract }: LocatedContract, { rules }: ModuleFacts): CompiledPolicy["places"] {
+  return Object.fromEntries(
+    contract.constraints.flatMap(({ name }) => {
+      const rule = rules.find(({ path }) => path[0] === "pass" && path[1] === name);
+      return rule === undefined ? [] : [[name, { line: rule.row, column: rule.col }]];
+    }),
+  );
 }
 
 function passFindings({ name, effect }: ConstraintContract, rule: RuleFacts, place: Place): PolicyDiagnostic[] {

@@ -55,6 +55,10 @@ export interface ModuleFacts {
   /** Calls of built-ins that are not allowed. */
   readonly builtins: readonly (Position & { readonly name: string; readonly nondeterministic: boolean })[];
   readonly withs: readonly Position[];
+  /** Every word that the module writes, or could get from names of members; sorted. */
+  readonly strings: readonly string[];
+  /** By what it sees more of words than whether they are equal; sorted. `tools/rego/words.go` has the argument. */
+  readonly inspects: readonly string[];
 }
 
 /** A METADATA block; `row` is the line of that word, `end_row` the last line of the block. */

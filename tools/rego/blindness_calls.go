@@ -1,0 +1,121 @@
+package main
+
+import (
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/types"
+)
+
+// Built-ins that see of words no more than whether they are equal, whatever they are called with. Arithmetic knows no
+// words; sums and products are exact, so that order does not matter. The list is closed, like the one in builtins.go.
+var blindBuiltins = setOf(
+	"abs", "ceil", "div", "floor", "mul", "plus", "rem", "round", "sum", "product",
+	"bits.and", "bits.lsh", "bits.negate", "bits.or", "bits.rsh", "bits.xor",
+	"is_array", "is_boolean", "is_null", "is_number", "is_object", "is_set", "is_string",
+	"print", "internal.print",
+)
+
+// call looks at a call; an operand more than the function has parameters takes the result.
+func (b *blindness) call(operator *ast.Term, operands []*ast.Term, bound scope) types.Type {
+	name := operator.Value.String()
+	builtin, isBuiltin := allBuiltins[name]
+	var result types.Type = types.A
+	parameters := len(operands)
+	if isBuiltin {
+		parameters = min(parameters, builtin.Decl.Arity())
+	} else if reference, ok := operator.Value.(ast.Ref); ok {
+		if function, ok := b.environment.GetByRef(reference).(*types.Function); ok {
+			parameters, result = min(parameters, function.Arity()), known(function.Result())
+		}
+	}
+	arguments, outputs := operands[:parameters], operands[parameters:]
+	if name == "eq" || name == "equal" || name == "assign" {
+		b.unify(arguments[0], arguments[1], bound)
+		result = types.B
+	} else {
+		shapes := make([]types.Type, len(arguments))
+		for i, argument := range arguments {
+			shapes[i] = b.term(argument, bound)
+		}
+		if isBuiltin {
+			result = b.builtin(builtin, arguments, shapes)
+		}
+	}
+	for _, output := range outputs {
+		b.match(output, result, bound)
+	}
+	return result
+}
+
+// builtin looks at the call of a built-in and gives the type of what it gives, more exactly than its declaration.
+func (b *blindness) builtin(builtin *ast.Builtin, arguments []*ast.Term, shapes []types.Type) types.Type {
+	declared := known(builtin.Decl.Result())
+	switch builtin.Name {
+	case "neq":
+		b.compare(shapes[0], shapes[1])
+	case "internal.member_2":
+		b.compare(shapes[0], values(shapes[1]))
+	case "lt", "lte", "gt", "gte":
+		if mayBe(shapes[0], isOrderedByWords) && mayBe(shapes[1], isOrderedByWords) {
+			b.report(builtin.Name)
+		}
+	case "count":
+		// It counts the characters of text.
+		if mayBe(shapes[0], isText) {
+			b.report(builtin.Name)
+		}
+	case "type_name":
+		for _, name := range []string{"array", "boolean", "null", "number", "object", "set", "string"} {
+			b.strings[name] = true
+		}
+	case "and", "or", "minus":
+		return types.Or(shapes[0], shapes[1])
+	case "intersection", "union":
+		return values(shapes[0])
+	case "object.get":
+		return b.objectGet(arguments[1], shapes)
+	case "object.keys":
+		b.addNames(shapes[0])
+		return types.NewSet(keys(shapes[0]))
+	case "object.union":
+		b.addNames(shapes[0])
+		b.addNames(shapes[1])
+	case "object.filter", "object.remove":
+		b.addNames(shapes[0])
+		b.addNames(shapes[1])
+		b.compare(keys(shapes[0]), types.Or(keys(shapes[1]), values(shapes[1])))
+	case "graph.reachable":
+		nodes := types.Or(values(shapes[1]), values(values(shapes[0])))
+		if !arrayless(nodes) {
+			b.report(builtin.Name)
+		}
+		return types.NewSet(nodes)
+	default:
+		if !blindBuiltins[builtin.Name] {
+			b.report(builtin.Name)
+		}
+	}
+	return declared
+}
+
+// objectGet: a key that is an array is a path, in which numbers are positions.
+func (b *blindness) objectGet(key *ast.Term, shapes []types.Type) types.Type {
+	const name = "object.get"
+	if text, ok := key.Value.(ast.String); ok {
+		return types.Or(member(shapes[0], text), shapes[2])
+	}
+	b.addNames(shapes[0])
+	if path, ok := key.Value.(*ast.Array); ok {
+		found := shapes[0]
+		for i := range path.Len() {
+			if _, ok := path.Elem(i).Value.(ast.String); !ok {
+				b.report(name)
+			}
+			found = member(found, path.Elem(i).Value)
+		}
+		return types.Or(found, shapes[2])
+	}
+	if !arrayless(shapes[1]) {
+		b.report(name)
+	}
+	return types.Or(values(shapes[0]), shapes[2])
+}
