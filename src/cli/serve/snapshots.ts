@@ -10,7 +10,6 @@ import { createAuthorize } from "../../dispatch/credentials/authorize.ts";
 import type { Snapshot } from "../../http/runtime.ts";
 import { initialMode } from "../../policy/initial-mode.ts";
 import { policyData } from "../../policy/policy-data.ts";
-import { initialMode } from "../../policy/initial-mode.ts";
 import { createPolicySet } from "../../policy/policy-set.ts";
 import type { Store } from "../../store/port.ts";
 

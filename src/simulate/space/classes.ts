@@ -6,7 +6,7 @@ import { policyOnlyDimensions, type Block, type Dimension, type Eyes, type Polic
 import type { PairClass } from "./pairs.ts";
 import type { Sight } from "./readers.ts";
 import { openSide, stateKey } from "./side-state.ts";
-import type { Universe } from "./universe.ts";
+import { OUTSIDE_VOCABULARY, type Universe } from "./universe.ts";
 
 /** One class of pairs under one operation: what is enumerated at a time. */
 export interface Job {
@@ -161,7 +161,11 @@ function startPoint(
     workspace,
     model,
     operation,
-    key: { environment: environments[0] ?? "other", workload: workloads[0] ?? "other", labels: [] },
+    key: {
+      environment: environments[0] ?? OUTSIDE_VOCABULARY,
+      workload: workloads[0] ?? OUTSIDE_VOCABULARY,
+      labels: [],
+    },
     needs: [],
     features: [],
     signatureFamilies: [],

@@ -17,17 +17,11 @@ export interface Reader {
   readonly inspects: readonly string[];
 }
 
-interface PolicyWords {
-  readonly strings: readonly string[];
-  readonly inspects: readonly string[];
-}
-
 /**
  * What a policy can tell apart. A Rego program gives the permuted answer to a permuted input wherever the words that change places do not
  * stand in it and it does not look into words or at their order; so such words need not be tried one by one.
  */
-export function policyReader(policy: CompiledPolicy & { readonly words?: PolicyWords }): Reader {
-  const { contract, reads, words = { strings: [], inspects: ["unknown"] } } = policy;
+export function policyReader({ contract, reads, words }: CompiledPolicy): Reader {
   return {
     name: `policy:${contract.id}`,
     operations: contract.operations,

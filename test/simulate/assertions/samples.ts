@@ -93,7 +93,15 @@ export function routed(
   const plan = endpoints.map((endpoint, tier) => {
     const row = table.endpoints[endpoint];
     if (row === undefined) throw new Error(`no endpoint ${endpoint}`);
-    return { endpoint, model: row.model, provider: row.provider, region: row.region, tier };
+    return {
+      endpoint,
+      model: row.model,
+      provider: row.provider,
+      region: row.region,
+      tier,
+      balance: "order" as const,
+      weight: 1,
+    };
   });
   return { plan, maxPlaces, denial: null, edits: { maxOutputTokens: null, stripFields: [] }, indeterminate: false };
 }

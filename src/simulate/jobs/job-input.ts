@@ -1,0 +1,74 @@
+import type { Assertion } from "../assertions/assertion.ts";
+import type { Distinctions } from "../point.ts";
+import { planSpace, type PlannedSpace } from "../space/make-space.ts";
+import type { Universe } from "../space/universe.ts";
+import type { CompiledSide } from "../standpoints.ts";
+
+/** Everything that a thread needs to enumerate and decide jobs. Plain data. */
+export interface JobInput {
+  readonly base: CompiledSide;
+  readonly head: CompiledSide;
+  /** Policies of head that are taken for promoted, and none of base's; `null`: every candidate of both sides. */
+  readonly promoted: readonly string[] | null;
+  readonly assertions: readonly Assertion[];
+  readonly distinctions: Distinctions | null;
+  /** Dimensions of which only the first value is decided. */
+  readonly cut: readonly CutDimension[];
+}
+
+/** Dimensions that can be left out where there are too many classes, in the words of the report. */
+export const CUT_DIMENSIONS = [
+  "needs",
+  "key_labels",
+  "context",
+  "max_output",
+  "reasoning_effort",
+  "time",
+  "workload",
+  "environment",
+  "preferences",
+  "features",
+  "stream",
+] as const;
+export type CutDimension = (typeof CUT_DIMENSIONS)[number];
+
+export function planJobs({ base, head, distinctions, cut }: JobInput): PlannedSpace {
+  return planSpace(base, head, distinctions, (universe) => cut.reduce(without, universe));
+}
+
+/** The universe with the first value of a dimension only; of sets, the empty one. */
+function without(universe: Universe, dimension: CutDimension): Universe {
+  switch (dimension) {
+    case "key_labels":
+      return { ...universe, labels: [] };
+    case "workload":
+      return { ...universe, workloads: universe.workloads.slice(0, 1) };
+    case "environment":
+      return { ...universe, environments: universe.environments.slice(0, 1) };
+    case "time":
+      return { ...universe, times: universe.times.slice(0, 1) };
+    case "preferences":
+      return {
+        ...universe,
+        preferences: { allowFallbacks: [true], dataCollection: ["deny"], zdr: [false], only: false },
+      };
+    case "needs":
+    case "features":
+      return ofOperations(universe, { [dimension]: [] });
+    case "stream":
+      return ofOperations(universe, { stream: [false] });
+    case "context":
+    case "max_output":
+    case "reasoning_effort":
+      return ofOperations(universe, { [MEMBERS[dimension]]: ["unspecified"] });
+  }
+}
+
+const MEMBERS = { context: "context", max_output: "maxOutput", reasoning_effort: "reasoningEffort" } as const;
+
+function ofOperations(universe: Universe, changes: object): Universe {
+  return {
+    ...universe,
+    operations: new Map([...universe.operations].map(([operation, own]) => [operation, { ...own, ...changes }])),
+  };
+}

@@ -1,0 +1,146 @@
+import { AssertionRun } from "../assertions/run.ts";
+import { changeWords, destinationsOf, type Destinations } from "../compare/change-words.ts";
+import { JobComparison } from "../compare/comparison-tally.ts";
+import { JobPlaces, noteDecision, type LivenessTally } from "../compare/liveness-tally.ts";
+import { emptyTally, type SimulationTally } from "../compare/simulation-tally.ts";
+import type { OutcomePair, RequestPoint, Standpoint } from "../point.ts";
+import { SideDecider, type SideOutcomes } from "../side-decider.ts";
+import { JobClasses } from "../space/classes.ts";
+import type { PlannedSpace } from "../space/make-space.ts";
+import { sideStandpoints, type CompiledSide } from "../standpoints.ts";
+import { planJobs, type JobInput } from "./job-input.ts";
+
+/** Classes of one job are numbered; so many jobs and classes fit into a number without loss. */
+const CLASSES_PER_JOB = 2 ** 32;
+
+/** Enumerates and decides jobs, one after the other, in this thread. */
+export class JobRunner {
+  readonly #input: JobInput;
+  readonly #plan: PlannedSpace;
+  readonly #destinations: { readonly base: Destinations; readonly head: Destinations };
+  #tally: SimulationTally = emptyTally();
+  #deciders: { readonly base: SideDecider; readonly head: SideDecider } | null = null;
+
+  constructor(input: JobInput) {
+    this.#input = input;
+    this.#plan = planJobs(input);
+    this.#destinations = { base: destinationsOf(input.base.table), head: destinationsOf(input.head.table) };
+  }
+
+  get plan(): PlannedSpace {
+    return this.#plan;
+  }
+
+  /** Loads the policies; before it nothing can be decided, but everything can be counted. */
+  async load(): Promise<void> {
+    const { base, head, promoted } = this.#input;
+    const [before, after] = await Promise.all([
+      this.#decider(
+        base,
+        (id) => promoted === null && id !== "",
+        () => this.#tally.baseLiveness,
+      ),
+      this.#decider(
+        head,
+        (id) => promoted === null || promoted.includes(id),
+        () => this.#tally.headLiveness,
+      ),
+    ]);
+    this.#deciders = { base: before, head: after };
+  }
+
+  async #decider(
+    side: CompiledSide,
+    promoted: (id: string) => boolean,
+    liveness: () => LivenessTally,
+  ): Promise<SideDecider> {
+    return new SideDecider(side.table, await sideStandpoints(side, promoted), (decision, standpoint) => {
+      if (standpoint === "declared") noteDecision(liveness(), decision);
+    });
+  }
+
+  /** How many classes a job has. */
+  count(job: number): number {
+    return this.#classes(job).count;
+  }
+
+  /** Takes the tally of everything that was run since it was last taken. */
+  takeTally(): SimulationTally {
+    const tally = this.#tally;
+    this.#tally = emptyTally();
+    return tally;
+  }
+
+  /** One request on both sides. */
+  decide(point: RequestPoint): Record<Standpoint, OutcomePair> {
+    const { base, head } = this.#loaded();
+    return this.#pairs(base.decide(point), head.decide(point));
+  }
+
+  run(index: number): void {
+    const { base, head } = this.#loaded();
+    const tally = this.#tally;
+    const { pair, operation } = this.#job(index);
+    const { members } = pair;
+    const classes = this.#classes(index);
+    const comparisons = {
+      declared: new JobComparison(tally.declared, this.#destinations, members),
+      promoted: new JobComparison(tally.promoted, this.#destinations, members),
+    };
+    const places = { base: new JobPlaces(), head: new JobPlaces() };
+    const assertions = this.#assertions();
+    base.beginJob();
+    head.beginJob();
+    let order = index * CLASSES_PER_JOB;
+    for (const { point, size, sideKeys, describe } of classes.classes()) {
+      const before = base.decideClass(sideKeys[0] ?? "", point);
+      const after = head.decideClass(sideKeys[1] ?? "", point);
+      const pairs = this.#pairs(before, after);
+      const shapes = size * BigInt(members.length);
+      comparisons.declared.add(pairs.declared, point, shapes, order, describe);
+      comparisons.promoted.add(pairs.promoted, point, shapes, order, describe);
+      places.base.add(before.declared);
+      places.head.add(after.declared);
+      assertions?.visit({ point, members, shapes, ...pairs });
+      tally.classes += 1;
+      order += 1;
+    }
+    tally.shapes += classes.shapes * BigInt(members.length);
+    comparisons.declared.end(operation);
+    comparisons.promoted.end(operation);
+    places.base.writeTo(tally.baseLiveness, this.#input.base.table, members);
+    places.head.writeTo(tally.headLiveness, this.#input.head.table, members);
+    if (assertions !== null) tally.assertions.set(index, assertions.snapshot());
+  }
+
+  #pairs(before: SideOutcomes, after: SideOutcomes): Record<Standpoint, OutcomePair> {
+    const declared = this.#pair(before.declared, after.declared);
+    const same = before.promoted === before.declared && after.promoted === after.declared;
+    const promotedBase = this.#input.promoted === null ? before.promoted : before.declared;
+    return { declared, promoted: same ? declared : this.#pair(promotedBase, after.promoted) };
+  }
+
+  #pair(base: SideOutcomes["declared"], head: SideOutcomes["declared"]): OutcomePair {
+    return { base, head, words: changeWords(base, head, this.#destinations) };
+  }
+
+  #assertions(): AssertionRun | null {
+    const { assertions, base, head } = this.#input;
+    return assertions.length === 0 ? null : new AssertionRun(assertions, { base: base.table, head: head.table });
+  }
+
+  #classes(index: number): JobClasses {
+    return new JobClasses(this.#plan.space, this.#job(index));
+  }
+
+  #job(index: number): PlannedSpace["jobs"][number] {
+    const job = this.#plan.jobs[index];
+    if (job === undefined) throw new RangeError(`simulation: there is no job ${index}`);
+    return job;
+  }
+
+  #loaded(): { readonly base: SideDecider; readonly head: SideDecider } {
+    if (this.#deciders === null) throw new Error("simulation: the policies are not loaded");
+    return this.#deciders;
+  }
+}

@@ -1,0 +1,26 @@
+import { parentPort, workerData } from "node:worker_threads";
+import type { JobInput } from "./job-input.ts";
+import { JobRunner } from "./job-runner.ts";
+import type { JobAnswer, JobRequest } from "./protocol.ts";
+
+// Untyped by Node; the only thread that starts this file is `run-jobs.ts`.
+const input: JobInput = workerData;
+const runner = new JobRunner(input);
+const loading = runner.load();
+
+parentPort?.on("message", async (request: JobRequest) => {
+  await loading;
+  answer(run(request));
+});
+
+function run(request: JobRequest): JobAnswer {
+  if (request.kind === "tally") return { kind: "tally", tally: runner.takeTally() };
+  if (request.kind === "count") return { kind: "counts", counts: request.jobs.map((job) => runner.count(job)) };
+  for (const job of request.jobs) runner.run(job);
+  return { kind: "ran" };
+}
+
+function answer(value: JobAnswer): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  parentPort?.postMessage(value);
+}
