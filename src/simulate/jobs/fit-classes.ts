@@ -1,0 +1,51 @@
+import type { DimensionCut } from "../report/report.ts";
+import { JobClasses } from "../space/classes.ts";
+import { CUT_DIMENSIONS, planJobs, type CutDimension, type JobInput } from "./job-input.ts";
+
+/** How many jobs are looked at for what a cut would save; the largest ones. */
+const LOOKED_AT = 5;
+
+/**
+ * The dimension whose cut leaves the fewest classes in the largest jobs; `null` where no cut leaves fewer.
+ *
+ * @param counts classes of the jobs of `input`.
+ */
+export function bestCut(input: JobInput, counts: readonly number[]): CutDimension | null {
+  const largest = [...counts.entries()].toSorted(([, left], [, right]) => right - left).slice(0, LOOKED_AT);
+  const jobs = largest.map(([job]) => job);
+  const now = largest.reduce((sum, [, count]) => sum + count, 0);
+  let best: CutDimension | null = null;
+  let fewest = now;
+  for (const dimension of CUT_DIMENSIONS) {
+    if (input.cut.includes(dimension)) continue;
+    const { space, jobs: planned } = planJobs({ ...input, cut: [...input.cut, dimension] });
+    const left = jobs.reduce((sum, index) => {
+      const job = planned[index];
+      return sum + (job === undefined ? 0 : new JobClasses(space, job).count);
+    }, 0);
+    if (left < fewest) [best, fewest] = [dimension, left];
+  }
+  return best;
+}
+
+/** What a report says of a cut dimension: how many values there were, and how many are left. */
+export function describeCut(input: JobInput, dimension: CutDimension): DimensionCut {
+  const { universe } = planJobs({ ...input, cut: [] }).space;
+  const own = [...universe.operations.values()];
+  const largest = (of: (operation: (typeof own)[number]) => number): number => Math.max(...own.map(of));
+  const values: Readonly<Record<CutDimension, () => number>> = {
+    needs: () => largest(({ needs }) => needs.length),
+    features: () => largest(({ features }) => features.length),
+    stream: () => largest(({ stream }) => stream.length),
+    context: () => largest(({ context }) => context.length),
+    max_output: () => largest(({ maxOutput }) => maxOutput.length),
+    reasoning_effort: () => largest(({ reasoningEffort }) => reasoningEffort.length),
+    key_labels: () => universe.labels.length,
+    environment: () => universe.environments.length,
+    workload: () => universe.workloads.length,
+    time: () => universe.times.length,
+    preferences: () => 8,
+  };
+  const isSet = dimension === "needs" || dimension === "features" || dimension === "key_labels";
+  return { dimension, values: values[dimension](), kept: isSet ? 0 : 1 };
+}

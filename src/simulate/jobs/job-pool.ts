@@ -1,0 +1,162 @@
+import { setImmediate } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import { emptyTally, mergeTally, type SimulationTally } from "../compare/simulation-tally.ts";
+import type { JobInput } from "./job-input.ts";
+import type { JobRunner } from "./job-runner.ts";
+import type { JobAnswer, JobRequest } from "./protocol.ts";
+
+/** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. */
+const WORKER_FILE = new URL(`./worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+
+/** Jobs of about so many classes are handed out together: fewer would be all messages, more would leave threads idle at the end. */
+const CLASSES_PER_BATCH = 2_000;
+const JOBS_PER_COUNT = 32;
+
+/** Somebody who does jobs, here or in threads. */
+export interface JobPool {
+  /** How many classes each job has, in the order of the jobs. @throws the signal's reason. */
+  count(jobs: number, onDone: (done: number) => void): Promise<readonly number[]>;
+  /** Decides the jobs, and gives what it came to. @throws the signal's reason. */
+  run(counts: readonly number[], onDone: (classes: number) => void): Promise<SimulationTally>;
+  close(): Promise<void>;
+}
+
+/** Does everything in this thread, which hears of an abort between two batches. */
+export function localPool(runner: JobRunner, signal: AbortSignal): JobPool {
+  return {
+    async count(jobs, onDone) {
+      const counts: number[] = [];
+      for (const batch of countBatches(jobs)) {
+        for (const job of batch) counts.push(runner.count(job));
+        onDone(counts.length);
+        await pause(signal);
+      }
+      return counts;
+    },
+    async run(counts, onDone) {
+      let done = 0;
+      for (const { jobs, classes } of runBatches(counts)) {
+        for (const job of jobs) runner.run(job);
+        done += classes;
+        onDone(done);
+        await pause(signal);
+      }
+      return runner.takeTally();
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+async function pause(signal: AbortSignal): Promise<void> {
+  await setImmediate();
+  signal.throwIfAborted();
+}
+
+/** Starts threads, each of which compiles nothing and loads the policies for itself. */
+export function threadPool(input: JobInput, threads: number, signal: AbortSignal): JobPool {
+  const workers = Array.from({ length: threads }, () => new JobThread(new Worker(WORKER_FILE, { workerData: input })));
+  const abort = (): void => workers.forEach((worker) => worker.fail(signal.reason));
+  signal.addEventListener("abort", abort, { once: true });
+  if (signal.aborted) abort();
+  return {
+    async count(jobs, onDone) {
+      const counts: number[] = Array.from({ length: jobs }, () => 0);
+      let done = 0;
+      await share(workers, countBatches(jobs), async (worker, batch) => {
+        const answer = await worker.ask({ kind: "count", jobs: batch });
+        if (answer.kind === "counts") answer.counts.forEach((count, index) => (counts[batch[index] ?? 0] = count));
+        onDone((done += batch.length));
+      });
+      return counts;
+    },
+    async run(counts, onDone) {
+      let done = 0;
+      await share(workers, runBatches(counts), async (worker, { jobs, classes }) => {
+        await worker.ask({ kind: "run", jobs });
+        onDone((done += classes));
+      });
+      const tally = emptyTally();
+      for (const worker of workers) {
+        const answer = await worker.ask({ kind: "tally" });
+        if (answer.kind === "tally") mergeTally(tally, answer.tally);
+      }
+      return tally;
+    },
+    async close() {
+      signal.removeEventListener("abort", abort);
+      await Promise.all(workers.map((worker) => worker.end()));
+    },
+  };
+}
+
+/** Each worker takes the next batch when it is done with one. */
+async function share<Batch>(
+  workers: readonly JobThread[],
+  batches: Iterable<Batch>,
+  work: (worker: JobThread, batch: Batch) => Promise<void>,
+): Promise<void> {
+  const left = batches[Symbol.iterator]();
+  await Promise.all(
+    workers.map(async (worker) => {
+      for (let next = left.next(); next.done !== true; next = left.next()) await work(worker, next.value);
+    }),
+  );
+}
+
+/** One thread, asked one thing at a time. */
+class JobThread {
+  readonly #worker: Worker;
+  #waiting: PromiseWithResolvers<JobAnswer> | null = null;
+  #failure: unknown = null;
+
+  constructor(worker: Worker) {
+    this.#worker = worker;
+    worker.on("message", (answer: JobAnswer) => {
+      this.#waiting?.resolve(answer);
+      this.#waiting = null;
+    });
+    worker.on("error", (error) => this.fail(error));
+    worker.on("exit", () => this.fail(new Error("a thread of the simulation ended; it may have run out of memory")));
+  }
+
+  ask(request: JobRequest): Promise<JobAnswer> {
+    const waiting = Promise.withResolvers<JobAnswer>();
+    this.#waiting = waiting;
+    if (this.#failure !== null) waiting.reject(this.#failure);
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+    else this.#worker.postMessage(request);
+    return waiting.promise;
+  }
+
+  fail(reason: unknown): void {
+    this.#failure ??= reason ?? new Error("the simulation was stopped");
+    this.#waiting?.reject(this.#failure);
+    this.#waiting = null;
+  }
+
+  async end(): Promise<void> {
+    await this.#worker.terminate();
+  }
+}
+
+function* countBatches(jobs: number): Generator<readonly number[]> {
+  for (let from = 0; from < jobs; from += JOBS_PER_COUNT) {
+    yield Array.from({ length: Math.min(JOBS_PER_COUNT, jobs - from) }, (_, index) => from + index);
+  }
+}
+
+function* runBatches(
+  counts: readonly number[],
+): Generator<{ readonly jobs: readonly number[]; readonly classes: number }> {
+  let jobs: number[] = [];
+  let classes = 0;
+  for (const [job, count] of counts.entries()) {
+    jobs.push(job);
+    classes += count;
+    if (classes < CLASSES_PER_BATCH) continue;
+    yield { jobs, classes };
+    jobs = [];
+    classes = 0;
+  }
+  if (jobs.length > 0) yield { jobs, classes };
+}
