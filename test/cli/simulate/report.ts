@@ -12,7 +12,7 @@ export const POINT: RequestPoint = {
   stream: false,
   context: "to_4k",
   maxOutput: "to_4k",
-  reasoningEffort: "default",
+  reasoningEffort: "high",
   dimensions: null,
   preferences: { order: ["a"], sort: { by: "price", partition: "model" }, zdr: true },
   time: { day: "weekday", hour: "morning" },

@@ -362,6 +362,19 @@ describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", { t
     expect(call?.base.table.revision).toBe(call?.head.table.revision);
   });
 
+  test("a --config above the current folder", async () => {
+    const folder = repository({ "routes.yaml": CLEAN, "policies/gate.rego": gatePolicy("gate"), "deep/er/x": "" });
+    const { code, stderr, call } = await run(join(folder, "deep/er"), [
+      "--base",
+      "main",
+      "--config",
+      "../../routes.yaml",
+    ]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(call?.base.files).toEqual(call?.head.files);
+    expect(call?.base.files.policies.map(({ path }) => path)).toEqual(["../../policies/gate.rego"]);
+  });
+
   test("origin/main unless told otherwise, and what to fetch where it is not there", async () => {
     const folder = repository({ "routes.yaml": CLEAN });
     const missing = await run(folder, []);
@@ -459,6 +472,7 @@ test("the command line has it, and its help names every flag and code", async ()
     for (const flag of [...flags, "detailed-exitcode", "fail-on", "quiet", "cache", "now", "help"]) {
       expect(stdout).toContain(`  --${flag}`);
     }
+    expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(120);
     expect(stdout).toMatch(/Exit codes: 0 no difference.* 2 differences.* 3 .* 4 .* 1 an error/s);
   }
 });
