@@ -1,7 +1,6 @@
-import type { Source } from "../canon/diagnostic.ts";
+import type { Diagnostic, Source } from "../canon/diagnostic.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import type { ConfigurationFiles } from "../compile/load.ts";
-import type { Diagnostic } from "../canon/diagnostic.ts";
 import type { CompiledPolicies } from "../policy/compile-policies.ts";
 import type { SimulationReport } from "./report/report.ts";
 

@@ -23,19 +23,21 @@ const FAIL_ON = wrapped(
 export function simulateHelp(): string {
   return `Usage: signalbox simulate [options]
 
-Says what a change of routes.yaml and the policies does, before it is merged: compiles two trees, decides every class of requests on both,
-and reports what differs. Calls no provider, opens no store, reads no secret, checks nothing out and fetches nothing.
+Says what a change of routes.yaml and the policies does, before it is merged: compiles two trees, decides every class
+of requests on both, and reports what differs. Calls no provider, opens no store, reads no secret, checks nothing out
+and fetches nothing.
 
 What is compared
   --base REF|FOLDER     before the change (default: origin/main)
   --head REF|FOLDER     after it (default: ., the files as they are now)
                         A value that is . or begins with ./, ../ or / is a folder; everything else a git ref.
   --merge-base          in place of base the best common ancestor of base and head (of HEAD, where head is a folder)
-  --config FILE         routes.yaml (default: routes.yaml). In a commit relative to the current folder's place in the repository,
-                        in a folder to that folder
-  --assertions FILE     assertions, read from head like --config (default: assertions.yaml beside the policies, if it is there)
-  --promote ID[@REV]    take this candidate policy of head for promoted, where otherwise all candidates of both sides are;
-                        REV: six or more digits that its digest begins with. May be repeated
+  --config FILE         routes.yaml of both (default: routes.yaml): in a folder relative to it, in a commit relative to
+                        the current folder's place in the repository
+  --assertions FILE     assertions, looked up in head like --config (default: assertions.yaml beside the policies, if it
+                        is there)
+  --promote ID[@REV]    take this candidate policy of head for promoted, where otherwise all candidates of both sides
+                        are; REV: six or more digits that its digest begins with. May be repeated
   --evidence FILE       exported evidence (signalbox evidence export): how often what changes was asked for
   --now DATE            the day by which waivers end, such as 2026-11-21 (default: today)
 
@@ -45,19 +47,22 @@ What is printed
   --quiet               no progress on standard error, which only a terminal gets
 
 What it may cost
-  --max-classes N       decide at most so many classes (default: ${DEFAULT_MAX_CLASSES}); what is left out is said, and the exit code is 4
+  --max-classes N       decide at most so many classes (default: ${DEFAULT_MAX_CLASSES}); what is left out is said, and the exit
+                        code is 4
   --workers N           threads; 1: none besides the command's own (default: ${defaultWorkers()})
   --cache DIRECTORY     compiled policies (default: .signalbox/cache)
 
 What fails
   --detailed-exitcode   exit 2 where something differs
-  --fail-on WORDS       exit 3 where one of these happens as declared, or with --promote by the promotion; separated by commas:
+  --fail-on WORDS       exit 3 where one of these happens as declared or, with --promote, as if promoted; separated
+                        by commas:
                         ${FAIL_ON}
                         more_permissive and less_permissive hold for what is incomparable too: it is both
   --help                this text
 
-Exit codes: 0 no difference, or differences without --detailed-exitcode; 2 differences with it; 3 an assertion, a coverage gate or
---fail-on failed; 4 not every class was decided, or a policy newly cannot be evaluated; 1 an error, such as a ref that is not there, a
-side that does not compile, or a bad flag. 1 goes before 3, 3 before 4, 4 before 2.
+Exit codes: 0 no difference, or differences without --detailed-exitcode; 2 differences with it, as declared or as if
+promoted; 3 an assertion, a coverage gate or --fail-on failed; 4 not every class was decided, or a policy newly cannot
+be evaluated; 1 an error, such as a ref that is not there, a side that does not compile, or a bad flag. 1 goes before 3,
+3 before 4, 4 before 2.
 `;
 }

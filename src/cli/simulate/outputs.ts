@@ -20,9 +20,12 @@ export async function checkOutputs(outputs: readonly OutputOption[], io: Command
     const path = resolve(io.cwd, file);
     const found = await stat(path).catch(() => null);
     if (found?.isDirectory() === true) throw notWritten(file, "is a folder; name a file in it");
-    try {
-      await access(found === null ? dirname(path) : path, constants.W_OK);
-    } catch {
+    const folder = await stat(dirname(path)).catch(() => null);
+    const writable = await access(found === null ? dirname(path) : path, constants.W_OK).then(
+      () => true,
+      () => false,
+    );
+    if (folder?.isDirectory() !== true || !writable) {
       throw notWritten(file, "cannot be written; check the folder and its permissions");
     }
   }

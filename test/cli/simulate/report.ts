@@ -10,13 +10,13 @@ export const POINT: RequestPoint = {
   features: [],
   signatureFamilies: [],
   stream: false,
-  context: "to_16k",
-  maxOutput: "to_16k",
-  reasoningEffort: "unspecified",
+  context: "to_4k",
+  maxOutput: "to_4k",
+  reasoningEffort: "high",
   dimensions: null,
   preferences: { order: ["a"], sort: { by: "price", partition: "model" }, zdr: true },
   time: { day: "weekday", hour: "morning" },
-} as RequestPoint;
+};
 
 export const PATH: DataPath = {
   workspace: "acme",

@@ -68,7 +68,7 @@ export async function openRepository(
 function notOpened(stderr: string, flag: string): CommandError {
   if (stderr.includes("dubious ownership")) {
     return new CommandError(
-      `${flag}: git does not trust this repository, which belongs to another user; if you do: git config --global --add safe.directory "$PWD"`,
+      `${flag}: git does not trust this repository, which belongs to another user; if you do, name its folder: git config --global --add safe.directory FOLDER`,
     );
   }
   return new CommandError(

@@ -1,0 +1,132 @@
+import { createHash } from "node:crypto";
+import type { ComparisonTally } from "../compare/comparison-tally.ts";
+import type { GroupTally } from "../compare/group-tally.ts";
+import type { PathTallies, PathTally } from "../compare/path-tally.ts";
+import { explainArguments } from "../explain/explain-arguments.ts";
+import type { Places } from "../explain/positions.ts";
+import { CHANGE_WORDS, type Outcome } from "../point.ts";
+import type { Universe } from "../space/universe.ts";
+import { conditionsOf } from "./conditions.ts";
+import type { ChangeGroup, ComparisonReport, DataPath, ResultReport, SourcePlace } from "./report.ts";
+
+/** What a comparison needs besides its tally. */
+export interface ComparisonContext {
+  readonly universe: Universe;
+  readonly places: { readonly base: Places; readonly head: Places };
+  /** Requests of the evidence in a group, by its key; `null` without evidence. */
+  readonly seenInGroup: ((key: string) => number) | null;
+  /** Requests of the evidence that take a path in head. */
+  readonly seenOnPath: ((path: PathTally) => number) | null;
+}
+
+export function comparisonReport(tally: ComparisonTally, context: ComparisonContext): ComparisonReport {
+  return {
+    access: accessOf(tally),
+    changed_classes: tally.changedClasses,
+    changed_shapes: String(tally.changedShapes),
+    words: CHANGE_WORDS.flatMap((word) => {
+      const count = tally.words.get(word);
+      return count === undefined ? [] : [{ word, classes: count.classes, shapes: String(count.shapes) }];
+    }),
+    groups: [...tally.groups].toSorted(bySeverity).map(([key, group]) => groupReport(key, group, context)),
+    new_data_paths: pathsWithout(tally.headPaths, tally.basePaths, context.seenOnPath),
+    lost_data_paths: pathsWithout(tally.basePaths, tally.headPaths, context.seenOnPath),
+  };
+}
+
+function accessOf({ gains, loses }: ComparisonTally): ComparisonReport["access"] {
+  if (gains) return loses ? "incomparable" : "more_permissive";
+  return loses ? "less_permissive" : "equivalent";
+}
+
+type Entry = readonly [string, GroupTally];
+
+/** By the worst word, then by how many requests, then by name: the same order for the same trees. */
+function bySeverity([leftKey, left]: Entry, [rightKey, right]: Entry): number {
+  const worst = rankOf(left) - rankOf(right);
+  if (worst !== 0) return worst;
+  if (left.shapes !== right.shapes) return left.shapes > right.shapes ? -1 : 1;
+  return leftKey < rightKey ? -1 : 1;
+}
+
+function rankOf({ words }: GroupTally): number {
+  return Math.min(...words.map((word) => SEVERITY.indexOf(word)));
+}
+
+/** What a reviewer must see first: requests that fail, then places that requests did not reach before. */
+const SEVERITY: readonly GroupTally["words"][number][] = [
+  "indeterminate_new",
+  "newly_denied",
+  "newly_allowed",
+  "destination_changed",
+  "fallbacks_widened",
+  "primary_changed",
+  "fallbacks_narrowed",
+  "fallbacks_reordered",
+  "sharing_changed",
+  "edits_changed",
+  "reason_changed",
+];
+
+function groupReport(key: string, group: GroupTally, context: ComparisonContext): ChangeGroup {
+  const { words, classes, shapes, witness } = group;
+  return {
+    id: createHash("sha256").update(key).digest("hex").slice(0, 12),
+    words,
+    routes: sorted(group.routes),
+    workspaces: sorted(group.workspaces),
+    operations: sorted(group.operations),
+    conditions: conditionsOf(group, context.universe),
+    classes,
+    shapes: String(shapes),
+    base: resultReport(group.base),
+    head: resultReport(group.head),
+    witness,
+    explain: explainArguments(witness),
+    place: placeOf(group, context.places),
+    seen: context.seenInGroup === null ? null : context.seenInGroup(key),
+  };
+}
+
+function resultReport({ plan, denial, edits }: Outcome): ResultReport {
+  return {
+    outcome: denial === null ? "route" : "deny",
+    plan: plan.map(({ endpoint, model, provider, region }) => ({ endpoint, model, provider, region })),
+    denial,
+    edits: edits === null ? null : { max_output_tokens: edits.maxOutputTokens, strip_fields: edits.stripFields },
+  };
+}
+
+/** The rule that denies now or denied before; otherwise the route, in base's file where head has it no more. */
+function placeOf(
+  { base, head, witness }: GroupTally,
+  places: { readonly base: Places; readonly head: Places },
+): SourcePlace | null {
+  const denial = head.denial ?? base.denial;
+  const rule = denial === null ? null : places.head.constraint(denial.policy, denial.constraint);
+  return rule ?? places.head.route(witness.model) ?? places.base.route(witness.model);
+}
+
+function pathsWithout(
+  paths: PathTallies,
+  others: PathTallies,
+  seen: ((path: PathTally) => number) | null,
+): readonly DataPath[] {
+  return [...paths]
+    .filter(([key]) => !others.has(key))
+    .toSorted(([left], [right]) => (left < right ? -1 : 1))
+    .map(([, path]) => ({
+      workspace: path.workspace,
+      operation: path.operation,
+      provider: path.provider,
+      region: path.region,
+      routes: sorted(path.routes),
+      witness: path.witness,
+      explain: explainArguments(path.witness),
+      seen: seen === null ? null : seen(path),
+    }));
+}
+
+function sorted(words: Iterable<string>): readonly string[] {
+  return [...words].toSorted();
+}

@@ -1,0 +1,58 @@
+import type { GroupTally } from "../compare/group-tally.ts";
+import { OPERATIONS } from "../../canon/operation.ts";
+import type { OperationUniverse, Universe } from "../space/universe.ts";
+import type { ChangeGroup } from "./report.ts";
+
+/**
+ * What all requests of a group have in common and not all requests have: words that every one of them has, and the values of a dimension where they
+ * do not take all of them.
+ */
+export function conditionsOf(group: GroupTally, universe: Universe): ChangeGroup["conditions"] {
+  const { common, taken } = group;
+  const sets = [
+    { dimension: "needs", values: common.needs },
+    { dimension: "features", values: common.features.filter((feature) => !isAlways(group, universe, feature)) },
+    { dimension: "key_labels", values: common.labels },
+  ].filter(({ values }) => values.length > 0);
+  const all = valuesOf(group, universe);
+  const narrowed = [...taken].flatMap(([dimension, values]) => {
+    const possible = all.get(dimension);
+    const isWhole = possible === undefined || possible.every((value) => values.has(value));
+    return isWhole ? [] : [{ dimension, values: [...values].toSorted() }];
+  });
+  return [...sets, ...narrowed.toSorted((left, right) => (left.dimension < right.dimension ? -1 : 1))];
+}
+
+function isAlways(group: GroupTally, universe: Universe, feature: string): boolean {
+  return operationsOf(group, universe).every(({ always }) => always.some((name) => name === feature));
+}
+
+function operationsOf({ operations }: GroupTally, universe: Universe): readonly OperationUniverse[] {
+  return OPERATIONS.filter((operation) => operations.has(operation)).flatMap(
+    (operation) => universe.operations.get(operation) ?? [],
+  );
+}
+
+/** Dimension → the values that requests of the group's operations could take, as text; without those that differ from route to route. */
+function valuesOf(group: GroupTally, universe: Universe): ReadonlyMap<string, readonly string[]> {
+  const own = operationsOf(group, universe);
+  const { preferences, times } = universe;
+  const distinct = (of: (operation: OperationUniverse) => readonly unknown[]): readonly string[] => [
+    ...new Set(own.flatMap((operation) => of(operation).map(String))),
+  ];
+  return new Map<string, readonly string[]>([
+    // Whoever asks for no provider alone is one of the group, then the group is not about those who do.
+    ["only", ["any"]],
+    ["allow_fallbacks", preferences.allowFallbacks.map(String)],
+    ["data_collection", preferences.dataCollection],
+    ["zdr", preferences.zdr.map(String)],
+    ["dimensions", [...new Set(own.flatMap(({ dimensions }) => dimensions.map((length) => String(length ?? "none"))))]],
+    ["stream", distinct(({ stream }) => stream)],
+    ["context", distinct(({ context }) => context)],
+    ["max_output", distinct(({ maxOutput }) => maxOutput)],
+    ["reasoning_effort", distinct(({ reasoningEffort }) => reasoningEffort)],
+    ["environment", universe.environments],
+    ["workload", universe.workloads],
+    ["time", times.map(({ day, hour }) => `${day} ${hour}`)],
+  ]);
+}

@@ -1,0 +1,89 @@
+import type { LivenessTally } from "../compare/liveness-tally.ts";
+import type { Places } from "../explain/positions.ts";
+import type { CoverageFacts } from "../assertions/coverage.ts";
+import type { CompiledSide } from "../standpoints.ts";
+import type { LivenessFinding } from "./report.ts";
+
+type Found = Omit<LivenessFinding, "in_base">;
+
+/** What no request of head ever meets, in the order of the files' rows; and whether base had it too. */
+export function livenessFindings(
+  base: CompiledSide,
+  baseTally: LivenessTally,
+  head: CompiledSide,
+  headTally: LivenessTally,
+  places: Places,
+): readonly LivenessFinding[] {
+  const before = new Set(findingsOf(base, baseTally, null).map(keyOf));
+  return findingsOf(head, headTally, places).map((found) => ({
+    kind: found.kind,
+    subject: found.subject,
+    in_base: before.has(keyOf(found)),
+    place: found.place,
+  }));
+}
+
+function keyOf({ kind, subject }: Found): string {
+  return `${kind}\n${subject}`;
+}
+
+function findingsOf({ table, policies }: CompiledSide, tally: LivenessTally, places: Places | null): readonly Found[] {
+  const found: Found[] = [];
+  for (const { contract } of policies.policies) {
+    const place = (constraint: string) => places?.constraint(contract.id, constraint) ?? null;
+    const [first] = contract.constraints;
+    if (!tally.effective.has(contract.id)) {
+      const where = first === undefined ? null : place(first.name);
+      found.push({ kind: "policy_without_effect", subject: contract.id, place: where });
+    }
+    for (const { name, reasons } of contract.constraints) {
+      const id = `${contract.id}/${name}`;
+      const fails = tally.failed.has(id) || tally.indeterminate.has(id);
+      if (!fails) {
+        // Of a policy without any effect that is nothing new.
+        if (tally.effective.has(contract.id))
+          found.push({ kind: "constraint_never_fails", subject: id, place: place(name) });
+        continue;
+      }
+      if (!tally.passed.has(id)) found.push({ kind: "constraint_never_passes", subject: id, place: place(name) });
+      for (const reason of reasons) {
+        if (tally.failed.has(id) && !tally.reasons.has(`${id}/${reason}`)) {
+          found.push({ kind: "reason_never_given", subject: `${id}/${reason}`, place: place(name) });
+        }
+      }
+    }
+  }
+  for (const route of Object.values(table.routes)) {
+    const place = places?.route(route.id) ?? null;
+    if (!tally.routes.has(route.id)) found.push({ kind: "route_never_chosen", subject: route.id, place });
+    else {
+      for (const fallback of route.fallbacks) {
+        const edge = `${route.id} → ${fallback}`;
+        if (!tally.fallbacks.has(edge)) found.push({ kind: "fallback_never_used", subject: edge, place });
+      }
+    }
+  }
+  for (const id of Object.keys(table.endpoints)) {
+    if (!tally.endpoints.has(id))
+      found.push({ kind: "endpoint_never_chosen", subject: id, place: places?.endpoint(id) ?? null });
+  }
+  return found;
+}
+
+/** The same of one side, for coverage gates. */
+export function coverageFacts({ table, policies }: CompiledSide, tally: LivenessTally): CoverageFacts {
+  const constraints = policies.policies.flatMap(({ contract }) =>
+    contract.constraints.map(({ name, reasons }) => ({ id: `${contract.id}/${name}`, reasons })),
+  );
+  const routes = Object.values(table.routes);
+  return {
+    constraints: constraints.map(({ id }) => ({ id, failed: tally.failed.has(id), passed: tally.passed.has(id) })),
+    reasons: constraints.flatMap(({ id, reasons }) =>
+      reasons.map((reason) => ({ id: `${id}/${reason}`, given: tally.reasons.has(`${id}/${reason}`) })),
+    ),
+    routes: routes.map(({ id }) => ({ id, chosen: tally.routes.has(id) })),
+    fallback_edges: routes.flatMap(({ id, fallbacks }) =>
+      fallbacks.map((fallback) => ({ id: `${id} → ${fallback}`, used: tally.fallbacks.has(`${id} → ${fallback}`) })),
+    ),
+  };
+}

@@ -1,0 +1,478 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runCommands } from "../../../src/cli/commands.ts";
+import { formatJson } from "../../../src/cli/simulate/formats/json.ts";
+import { simulate } from "../../../src/cli/simulate/simulate.ts";
+import type { CommandIo } from "../../../src/cli/terminal/command-io.ts";
+import type { SimulationReport } from "../../../src/simulate/report/report.ts";
+import type { RunSimulation, Side, SimulationRequest, SimulationWatch } from "../../../src/simulate/request.ts";
+import { CLEAN } from "../../compile/base.ts";
+import { runCommand, type Ran } from "../../keys/command.ts";
+import { gatePolicy } from "../policy-folder.ts";
+import { ASSERTIONS, reportOf, SAME } from "./report.ts";
+import { commit, git, GIT_ENVIRONMENT, NO_GIT, repository, temporaryFolder, writeTo } from "./repository.ts";
+
+interface Call {
+  readonly base: Side;
+  readonly head: Side;
+  readonly request: SimulationRequest;
+  readonly watch: SimulationWatch;
+}
+
+/** The same policies stand in many tests; compiling them takes a second each time. */
+let cache = "";
+beforeAll(() => {
+  cache = mkdtempSync(join(tmpdir(), "signalbox-simulate-cache-"));
+});
+afterAll(() => rmSync(cache, { recursive: true, force: true }));
+
+/** Runs the command over an engine that only writes down what it was asked. */
+async function run(
+  cwd: string,
+  argv: readonly string[],
+  { report = reportOf(), io = {} }: { readonly report?: SimulationReport; readonly io?: Partial<CommandIo> } = {},
+): Promise<Ran & { readonly call: Call | null }> {
+  let call: Call | null = null;
+  const engine: RunSimulation = async (base, head, request, watch) => {
+    call = { base, head, request, watch };
+    return report;
+  };
+  const ran = await runCommand((own, ownIo) => simulate(own, ownIo, engine), [...argv, "--cache", cache], {
+    cwd,
+    environment: GIT_ENVIRONMENT,
+    ...io,
+  });
+  return { ...ran, call };
+}
+
+/** Two folders, `before` and `after`, which compile. */
+function folders(after: Readonly<Record<string, string | Uint8Array>> = {}): string {
+  const folder = temporaryFolder();
+  writeTo(join(folder, "before"), { "routes.yaml": CLEAN });
+  writeTo(join(folder, "after"), { "routes.yaml": CLEAN, ...after });
+  return folder;
+}
+
+const BOTH = ["--base", "./before", "--head", "./after", "--format", "json"];
+const GATE = { "policies/gate.rego": gatePolicy("gate") };
+const BROKEN = "version: 1\nnonsense: true\n";
+/** Changes nothing but bytes. */
+const COMMENTED = `# another\n${CLEAN}`;
+
+describe("signalbox simulate over folders", { timeout: 60_000 }, () => {
+  test("compiles both sides, hands them to the engine and prints what it says", async () => {
+    const cwd = folders({ ...GATE, "routes.yaml": COMMENTED });
+    const { code, stdout, stderr, call } = await run(cwd, [
+      ...BOTH,
+      "--max-classes",
+      "7",
+      "--workers",
+      "2",
+      "--now",
+      "2026-11-21",
+    ]);
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: formatJson(reportOf()), stderr: "" });
+    expect(call?.base).toMatchObject({ name: "./before", commit: null, warnings: [] });
+    expect(call?.head).toMatchObject({ name: "./after", commit: null });
+    expect(call?.head.table.revision).toMatch(/^[0-9a-f]{64}$/);
+    expect(call?.base.policies.policies).toEqual([]);
+    expect(call?.head.policies.policies.map(({ contract }) => contract.id)).toEqual(["gate"]);
+    expect(call?.base.files.routes).toEqual({ path: "routes.yaml", text: CLEAN });
+    expect(call?.head.files.routes).toEqual({ path: "routes.yaml", text: COMMENTED });
+    expect(call?.head.files.policies.map(({ path }) => path)).toEqual(["policies/gate.rego"]);
+    expect(call?.request).toEqual({
+      promote: null,
+      maxClasses: 7,
+      workers: 2,
+      assertions: null,
+      evidence: null,
+      now: Date.UTC(2026, 10, 21),
+    });
+  });
+
+  test("the exit code is the report's", async () => {
+    const cwd = folders();
+    const declared = { ...SAME, access: "less_permissive", changed_classes: 1 } as const;
+    expect((await run(cwd, BOTH, { report: reportOf({ declared }) })).code).toBe(0);
+    expect((await run(cwd, [...BOTH, "--detailed-exitcode"], { report: reportOf({ declared }) })).code).toBe(2);
+    expect((await run(cwd, [...BOTH, "--fail-on", "any"], { report: reportOf({ declared }) })).code).toBe(3);
+    expect((await run(cwd, BOTH, { report: reportOf({ complete: false }) })).code).toBe(4);
+    const assertions = { ...ASSERTIONS, failed: 1 };
+    expect((await run(cwd, BOTH, { report: reportOf({ assertions, complete: false }) })).code).toBe(3);
+  });
+
+  test("warnings are the report's, not stderr's", async () => {
+    const cwd = folders({
+      ...GATE,
+      "policies/lib/words.rego": "package signalbox.lib.words\n\nlisted if input.operation\n",
+    });
+    const { stderr, call } = await run(cwd, BOTH);
+    expect(stderr).toBe("");
+    expect(call?.head.warnings.map(({ code, file }) => [code, file])).toEqual([
+      ["POLICY_LIBRARY_UNUSED", "policies/lib/words.rego"],
+    ]);
+  });
+
+  test("a side with errors: exit 1, the findings, and whose they are", async () => {
+    const cwd = folders({ "routes.yaml": BROKEN });
+    const { code, stdout, stderr, call } = await run(cwd, [...BOTH, "--detailed-exitcode"]);
+    expect({ code, stdout, call }).toEqual({ code: 1, stdout: "", call: null });
+    expect(stderr).toContain("--> routes.yaml:2:1");
+    expect(stderr).toContain("2 | nonsense: true");
+    expect(stderr).toMatch(/signalbox simulate: head \(\.\/after\) has errors; nothing was compared\n$/);
+    expect(stderr).not.toContain("base");
+    expect(stderr).not.toContain("\u001b");
+    const other = await run(cwd, ["--base", "./after", "--head", "./before"]);
+    expect(other.code).toBe(1);
+    expect(other.stderr).toContain("signalbox simulate: base (./after) has errors");
+    const both = await run(cwd, ["--base", "./after", "--head", "./after"], { io: { stderrTerminal: true } });
+    expect(both.stderr.match(/has errors; nothing was compared/g)).toHaveLength(2);
+    expect(both.stderr).toContain("\u001b[31merror");
+  });
+
+  test("a policy with an error is a side with errors", async () => {
+    const cwd = folders({ "policies/gate.rego": gatePolicy("gate", "pass[") });
+    const { code, stderr } = await run(cwd, BOTH);
+    expect(code).toBe(1);
+    expect(stderr).toContain("--> policies/gate.rego:");
+    expect(stderr).toContain("head (./after) has errors");
+  });
+
+  test("a folder without routes.yaml, and a folder that is not there", async () => {
+    const cwd = folders();
+    mkdirSync(join(cwd, "empty"));
+    const empty = await run(cwd, ["--base", "./empty", "--head", "./after"]);
+    expect(empty.code).toBe(1);
+    expect(empty.stderr).toContain("error SOURCE_UNREADABLE");
+    for (const [flag, argv] of [
+      ["--base", ["--base", "./absent", "--head", "./after"]],
+      ["--head", ["--base", "./before", "--head", "./absent"]],
+      ["--head", ["--base", "./before", "--head", "./after/routes.yaml"]],
+    ] as const) {
+      const { code, stderr } = await run(cwd, argv);
+      expect(code).toBe(1);
+      expect(stderr).toBe(
+        `signalbox simulate: ${flag}: there is no such folder; give one that is there, or a git ref\n`,
+      );
+    }
+  });
+
+  test("--config is looked up in both", async () => {
+    const cwd = temporaryFolder();
+    for (const side of ["before", "after"]) {
+      writeTo(join(cwd, side, "infra"), { "other.yaml": CLEAN, ...GATE });
+    }
+    const { code, call } = await run(cwd, [...BOTH, "--config", "./infra/../infra/other.yaml"]);
+    expect(code).toBe(0);
+    expect(call?.base.files.routes.path).toBe("infra/other.yaml");
+    expect(call?.base.files.policies.map(({ path }) => path)).toEqual(["infra/policies/gate.rego"]);
+  });
+
+  test("assertions stand beside the policies, wherever those are", async () => {
+    const beside = await run(folders({ "policies/assertions.yaml": "one" }), BOTH);
+    expect(beside.call?.request.assertions).toEqual({ source: { path: "policies/assertions.yaml", text: "one" } });
+    const routes = `${CLEAN}\npolicies: { dir: rules }\n`;
+    const moved = await run(
+      folders({ "routes.yaml": routes, "rules/assertions.yaml": "two", "policies/assertions.yaml": "one" }),
+      BOTH,
+    );
+    expect(moved.call?.request.assertions).toEqual({ source: { path: "rules/assertions.yaml", text: "two" } });
+    const named = await run(folders({ "kept/a.yaml": "three" }), [...BOTH, "--assertions", "kept/a.yaml"]);
+    expect(named.call?.request.assertions).toEqual({ source: { path: "kept/a.yaml", text: "three" } });
+  });
+
+  test("assertions are head's, and may be absent unless they are named", async () => {
+    const cwd = folders();
+    writeTo(join(cwd, "before"), { "policies/assertions.yaml": "base's" });
+    expect((await run(cwd, BOTH)).call?.request.assertions).toBeNull();
+    const named = await run(cwd, [...BOTH, "--assertions", "policies/assertions.yaml"]);
+    expect(named).toMatchObject({ code: 1, call: null });
+    expect(named.stderr).toBe(
+      "signalbox simulate: --assertions: head has no such file, or it is not UTF-8 text; check the path\n",
+    );
+    const bytes = await run(folders({ "policies/assertions.yaml": new Uint8Array([0xff]) }), BOTH);
+    expect(bytes.stderr).toContain("--assertions: head has no such file, or it is not UTF-8 text");
+  });
+
+  test("--promote names what head has", async () => {
+    const cwd = folders(GATE);
+    const digest = (await run(cwd, BOTH)).call?.head.policies.policies[0]?.digest ?? "";
+    const plain = await run(cwd, [...BOTH, "--promote", "gate"]);
+    expect(plain.call?.request.promote).toEqual([{ id: "gate", digestPrefix: null }]);
+    const exact = await run(cwd, [...BOTH, "--promote", `gate@${digest.slice(0, 6)}`]);
+    expect(exact.call?.request.promote).toEqual([{ id: "gate", digestPrefix: digest.slice(0, 6) }]);
+    const wrong = digest.startsWith("000000") ? "111111" : "000000";
+    const other = await run(cwd, [...BOTH, "--promote", `gate@${wrong}`]);
+    expect(other.code).toBe(1);
+    expect(other.stderr).toBe(
+      `signalbox simulate: --promote: head has another revision of gate; its digest begins with ${digest.slice(0, 12)}\n`,
+    );
+    const unknown = await run(cwd, [...BOTH, "--promote", "constructor"]);
+    expect(unknown).toMatchObject({ code: 1, call: null });
+    expect(unknown.stderr).toContain("--promote: head has no policy of that id");
+  });
+
+  test("--evidence must be there before the work begins", async () => {
+    const cwd = folders({ "routes.yaml": BROKEN });
+    const { code, stderr } = await run(cwd, [...BOTH, "--evidence", "absent.jsonl"]);
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      "signalbox simulate: --evidence: the file cannot be read; give a file that signalbox evidence export has written\n",
+    );
+    writeTo(cwd, { "here.jsonl": "" });
+    const found = await run(cwd, ["--base", "./before", "--head", "./before", "--evidence", "here.jsonl"]);
+    expect(found.call?.request.evidence).toBe(join(cwd, "here.jsonl"));
+  });
+
+  test("files are written beside what is printed, over what was there", async () => {
+    const cwd = folders();
+    writeTo(cwd, { "out/report.json": "x".repeat(100_000) });
+    const { code, stdout } = await run(cwd, [
+      ...BOTH,
+      "--format",
+      "json=out/report.json",
+      "--format",
+      "json=second.json",
+    ]);
+    expect(code).toBe(0);
+    expect(stdout).toBe(formatJson(reportOf()));
+    expect(readFileSync(join(cwd, "out/report.json"), "utf8")).toBe(stdout);
+    expect(readFileSync(join(cwd, "second.json"), "utf8")).toBe(stdout);
+  });
+
+  test.for([
+    ["absent/report.json", "absent/report.json cannot be written; check the folder and its permissions"],
+    ["after", "after is a folder; name a file in it"],
+    [
+      "before/routes.yaml/report.json",
+      "before/routes.yaml/report.json cannot be written; check the folder and its permissions",
+    ],
+  ])("a file that cannot be written is said before the work begins: %s", async ([file, message]) => {
+    const cwd = folders({ "routes.yaml": BROKEN });
+    const { code, stderr, call } = await run(cwd, [...BOTH, "--format", `json=${file}`]);
+    expect({ code, call }).toEqual({ code: 1, call: null });
+    expect(stderr).toBe(`signalbox simulate: --format: ${message}\n`);
+  });
+
+  test.skipIf(process.getuid?.() === 0)("a file without leave to write (not for root)", async () => {
+    const cwd = folders();
+    writeTo(cwd, { "report.json": "x" });
+    chmodSync(join(cwd, "report.json"), 0o444);
+    const { code, stderr, call } = await run(cwd, [...BOTH, "--format", "json=report.json"]);
+    expect({ code, call }).toEqual({ code: 1, call: null });
+    expect(stderr).toContain("--format: report.json cannot be written");
+  });
+
+  test("no file where nothing was compared", async () => {
+    const cwd = folders({ "routes.yaml": BROKEN });
+    await run(cwd, [...BOTH, "--format", "json=report.json"]);
+    expect(existsSync(join(cwd, "report.json"))).toBe(false);
+  });
+
+  test("a bad flag is an error, exit 1: 2 says something else here", async () => {
+    const { code, stdout, stderr } = await run("/nowhere", ["--workers", "none"]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toBe(
+      'signalbox simulate: --workers: must be a whole number from 1 to 256\nRun "signalbox simulate --help" for help.\n',
+    );
+  });
+});
+
+describe("who waits for a simulation", { timeout: 60_000 }, () => {
+  test("sees a line of progress where stderr is a terminal, and it is gone before the report", async () => {
+    const order: string[] = [];
+    const engine: RunSimulation = async (_base, _head, _request, { onProgress }) => {
+      onProgress({ phase: "decisions", done: 1, of: 2 });
+      return reportOf();
+    };
+    const io = { stdout: () => void order.push("report"), stderr: (text: string) => void order.push(text) };
+    const cwd = folders();
+    await runCommand((argv, own) => simulate(argv, own, engine), BOTH, { cwd, ...io, stderrTerminal: true });
+    expect(order).toEqual(["\r\u001b[2KDeciding classes: 1 of 2", "\r\u001b[2K", "report"]);
+    for (const [argv, stderrTerminal] of [
+      [BOTH, false],
+      [[...BOTH, "--quiet"], true],
+    ] as const) {
+      order.length = 0;
+      await runCommand((own, ownIo) => simulate(own, ownIo, engine), argv, { cwd, ...io, stderrTerminal });
+      expect(order).toEqual(["report"]);
+    }
+  });
+
+  test("can stop it: the engine is told, the line goes, exit 1, and no listener stays", async () => {
+    const stop = new AbortController();
+    const listeners = () => process.listenerCount("SIGINT") + process.listenerCount("SIGTERM");
+    const before = listeners();
+    const engine: RunSimulation = (_base, _head, _request, { onProgress, signal }) =>
+      new Promise((_resolve, reject) => {
+        onProgress({ phase: "classes", done: 5, of: 0 });
+        signal.addEventListener("abort", () => reject(signal.reason));
+        stop.abort();
+      });
+    const ran = await runCommand((argv, io) => simulate(argv, io, engine), BOTH, {
+      cwd: folders(),
+      signal: stop.signal,
+      stderrTerminal: true,
+    });
+    expect(ran).toEqual({
+      code: 1,
+      stdout: "",
+      stderr:
+        "\r\u001b[2KTelling classes of requests apart: 5\r\u001b[2Ksignalbox simulate: stopped; nothing was reported\n",
+    });
+    expect(listeners()).toBe(before);
+  });
+
+  test("Ctrl-C stops it as well, and a run that ends leaves no listener", async () => {
+    const before = process.listenerCount("SIGINT");
+    const engine: RunSimulation = (_base, _head, _request, { signal }) =>
+      new Promise((_resolve, reject) => {
+        expect(process.listenerCount("SIGINT")).toBe(before + 1);
+        signal.addEventListener("abort", () => reject(signal.reason));
+        process.emit("SIGINT");
+      });
+    const cwd = folders();
+    const ran = await runCommand((argv, io) => simulate(argv, io, engine), BOTH, { cwd });
+    expect(ran).toMatchObject({ code: 1, stderr: "signalbox simulate: stopped; nothing was reported\n" });
+    await run(cwd, BOTH);
+    expect(process.listenerCount("SIGINT")).toBe(before);
+  });
+
+  test("a bug of the engine is not taken for a refusal", async () => {
+    const engine: RunSimulation = () => Promise.reject(new TypeError("bug"));
+    await expect(runCommand((argv, io) => simulate(argv, io, engine), BOTH, { cwd: folders() })).rejects.toThrow("bug");
+  });
+});
+
+describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", { timeout: 60_000 }, () => {
+  test("main against what stands there, from a subfolder, with its own path", async () => {
+    const folder = repository({ "infra/routes.yaml": CLEAN, "infra/policies/gate.rego": gatePolicy("gate") });
+    const first = git(folder, "rev-parse", "HEAD");
+    writeTo(folder, { "infra/routes.yaml": COMMENTED });
+    const { code, stderr, call } = await run(join(folder, "infra"), ["--base", "main"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(call?.base).toMatchObject({ name: "main", commit: first });
+    expect(call?.head).toMatchObject({ name: ".", commit: null });
+    // The same paths on both sides, or a report would differ by where it was read from.
+    expect(call?.base.files.routes).toEqual({ path: "routes.yaml", text: CLEAN });
+    expect(call?.head.files.routes).toEqual({ path: "routes.yaml", text: COMMENTED });
+    expect(call?.base.files.policies).toEqual(call?.head.files.policies);
+    expect(call?.base.table.revision).toBe(call?.head.table.revision);
+  });
+
+  test("a --config above the current folder", async () => {
+    const folder = repository({ "routes.yaml": CLEAN, "policies/gate.rego": gatePolicy("gate"), "deep/er/x": "" });
+    const { code, stderr, call } = await run(join(folder, "deep/er"), [
+      "--base",
+      "main",
+      "--config",
+      "../../routes.yaml",
+    ]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(call?.base.files).toEqual(call?.head.files);
+    expect(call?.base.files.policies.map(({ path }) => path)).toEqual(["../../policies/gate.rego"]);
+  });
+
+  test("origin/main unless told otherwise, and what to fetch where it is not there", async () => {
+    const folder = repository({ "routes.yaml": CLEAN });
+    const missing = await run(folder, []);
+    expect(missing).toMatchObject({ code: 1, call: null });
+    expect(missing.stderr).toBe(
+      "signalbox simulate: --base: this repository has no commit of that name; in CI fetch it: git fetch origin main; a folder is written with ./ ahead\n",
+    );
+    git(folder, "update-ref", "refs/remotes/origin/main", "HEAD");
+    expect((await run(folder, [])).call?.base.name).toBe("origin/main");
+    const head = await run(folder, ["--head", "nope"]);
+    expect(head.stderr).toContain("--head: this repository has no commit of that name");
+  });
+
+  test("--merge-base leaves out what main has got since", async () => {
+    const folder = repository({ "routes.yaml": CLEAN });
+    const fork = git(folder, "rev-parse", "HEAD");
+    git(folder, "checkout", "--quiet", "-b", "change");
+    writeTo(folder, { "routes.yaml": COMMENTED });
+    const change = commit(folder, "change");
+    git(folder, "checkout", "--quiet", "main");
+    const main = commit(folder, "main goes on");
+    const plain = await run(folder, ["--base", "main", "--head", "change"]);
+    expect([plain.call?.base.commit, plain.call?.head.commit]).toEqual([main, change]);
+    const ref = await run(folder, ["--base", "main", "--head", "change", "--merge-base"]);
+    expect(ref.call?.base).toMatchObject({ name: "main (merge base)", commit: fork });
+    expect(ref.call?.head).toMatchObject({ name: "change", commit: change });
+    git(folder, "checkout", "--quiet", "change");
+    const standing = await run(folder, ["--base", "main", "--merge-base"]);
+    expect(standing.call?.base.commit).toBe(fork);
+    expect(standing.call?.head).toMatchObject({ name: ".", commit: null });
+  });
+
+  test("a ref against a folder elsewhere, and two folders in no repository at all", async () => {
+    const folder = repository({ "routes.yaml": CLEAN });
+    const elsewhere = temporaryFolder();
+    writeTo(elsewhere, { "routes.yaml": COMMENTED });
+    const { call } = await run(folder, ["--base", "main", "--head", elsewhere]);
+    expect(call?.head.files.routes).toEqual({ path: "routes.yaml", text: COMMENTED });
+    const outside = await run(elsewhere, ["--base", "main"]);
+    expect(outside.stderr).toContain("--base: this folder is in no git repository");
+    expect((await run(elsewhere, ["--base", ".", "--head", "."])).code).toBe(0);
+  });
+
+  test("a commit without routes.yaml, with errors, with a link, or asked for a path outside", async () => {
+    const folder = repository({ "notes.md": "x" });
+    git(folder, "tag", "before");
+    writeTo(folder, { "routes.yaml": BROKEN });
+    commit(folder, "broken");
+    git(folder, "tag", "broken");
+    writeTo(folder, { "routes.yaml": CLEAN, "kept/gate.rego": gatePolicy("gate") });
+    symlinkSync("kept", join(folder, "policies"));
+    commit(folder, "linked");
+    const before = await run(folder, ["--base", "before"]);
+    expect(before.code).toBe(1);
+    expect(before.stderr).toMatch(/error SOURCE_UNREADABLE[\s\S]*base \(before\) has errors/);
+    expect((await run(folder, ["--base", "broken"])).stderr).toContain("base (broken) has errors");
+    const linked = await run(folder, ["--base", "main"]);
+    expect(linked).toMatchObject({ code: 1, call: null });
+    expect(linked.stderr).toContain("--base: policies is a symbolic link in that commit");
+    const outside = await run(folder, ["--base", "main", "--config", "../routes.yaml"]);
+    expect(outside.stderr).toContain("--config: leads out of the repository");
+  });
+
+  test("assertions and promotions are read from head's commit", async () => {
+    const folder = repository({ "infra/routes.yaml": CLEAN });
+    git(folder, "tag", "before");
+    writeTo(folder, { "infra/policies/gate.rego": gatePolicy("gate"), "infra/policies/assertions.yaml": "committed" });
+    commit(folder, "after");
+    writeTo(folder, { "infra/policies/assertions.yaml": "standing" });
+    const { call } = await run(join(folder, "infra"), ["--base", "before", "--head", "main", "--promote", "gate"]);
+    expect(call?.request.assertions?.source).toEqual({ path: "policies/assertions.yaml", text: "committed" });
+    const standing = await run(join(folder, "infra"), ["--base", "before"]);
+    expect(standing.call?.request.assertions?.source.text).toBe("standing");
+  });
+});
+
+test("the command line has it, and its help names every flag and code", async () => {
+  const listed = await runCommand(runCommands, ["--help"]);
+  expect(listed.stdout).toMatch(/^ {2}simulate +say what a change/m);
+  for (const argv of [["--help"], ["-h"], ["--base", "x", "--help"]]) {
+    const { code, stdout } = await runCommand(runCommands, ["simulate", ...argv]);
+    expect(code).toBe(0);
+    const flags = [
+      "base",
+      "head",
+      "merge-base",
+      "config",
+      "assertions",
+      "format",
+      "promote",
+      "evidence",
+      "max-classes",
+      "workers",
+    ];
+    for (const flag of [...flags, "detailed-exitcode", "fail-on", "quiet", "cache", "now", "help"]) {
+      expect(stdout).toContain(`  --${flag}`);
+    }
+    expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(120);
+    expect(stdout).toMatch(/Exit codes: 0 no difference.* 2 differences.* 3 .* 4 .* 1 an error/s);
+  }
+});
