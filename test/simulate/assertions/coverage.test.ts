@@ -1,0 +1,98 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type CoverageFacts, coverageResults } from "../../../src/simulate/assertions/coverage.ts";
+import { parse } from "./samples.ts";
+
+const FACTS: CoverageFacts = {
+  constraints: [
+    { id: "eu-residency/processed_in_eu", failed: true, passed: true },
+    { id: "b/never_fails", failed: false, passed: true },
+    { id: "a/never_passes", failed: true, passed: false },
+  ],
+  reasons: [
+    { id: "eu-residency/processed_in_eu/REGION_NOT_IN_EU", given: true },
+    { id: "eu-residency/processed_in_eu/EU_UNKNOWN", given: false },
+  ],
+  routes: [{ id: "chat-large", chosen: true }],
+  fallback_edges: [
+    { id: "chat-large → gpt-5-eu", used: true },
+    { id: "chat-small → mistral-small-eu", used: false },
+    { id: "chat-large → mistral-large-eu", used: true },
+  ],
+};
+
+function gatesOf(coverage: string) {
+  const { assertions, diagnostics } = parse(`version: 1\nassertions: []\n${coverage}\n`);
+  if (assertions === null) throw new Error(JSON.stringify(diagnostics));
+  return assertions.coverage;
+}
+
+function statuses(coverage: string) {
+  return coverageResults(gatesOf(coverage), FACTS).map(({ what, covered, of, required, status }) =>
+    [what, `${covered}/${of}`, required, status].join(" "),
+  );
+}
+
+describe("coverage gates", () => {
+  test("without a gate everything passes and is counted", () => {
+    expect(statuses("")).toEqual([
+      "constraints 1/3  PASS",
+      "reasons 1/2  PASS",
+      "routes 1/1  PASS",
+      "fallback_edges 2/3  PASS",
+    ]);
+  });
+
+  test("gates hold at their border", () => {
+    expect(statuses("coverage: { constraints: 33, reasons: 50, routes: 100, fallback_edges: 67 }")).toEqual([
+      "constraints 1/3 33 PASS",
+      "reasons 1/2 50 PASS",
+      "routes 1/1 100 PASS",
+      "fallback_edges 2/3 67 FAIL",
+    ]);
+    expect(statuses("coverage: { reasons: 50.1 }")[1]).toBe("reasons 1/2 50.1 FAIL");
+  });
+
+  test("what is left out does not count; both arrows name an edge", () => {
+    for (const arrow of ["->", "→", " -> ", " → "]) {
+      const results = statuses(
+        `coverage: { fallback_edges: 100, except: ["chat-small${arrow}mistral-small-eu", eu-residency/processed_in_eu/EU_UNKNOWN] }`,
+      );
+      expect(results).toContain("fallback_edges 2/2 100 PASS");
+      expect(results).toContain("reasons 1/1  PASS");
+    }
+  });
+
+  test("missing subjects are sorted, and a gate has its place", () => {
+    const [constraints] = coverageResults(gatesOf("coverage:\n  constraints: 100"), FACTS);
+    expect(constraints).toMatchObject({
+      missing: ["a/never_passes", "b/never_fails"],
+      place: { file: "policies/assertions.yaml", line: 4, column: 3 },
+    });
+  });
+
+  test("what has nothing to cover is covered", () => {
+    const none: CoverageFacts = { constraints: [], reasons: [], routes: [], fallback_edges: [] };
+    for (const result of coverageResults(gatesOf("coverage: { constraints: 100, routes: 100 }"), none)) {
+      expect(result).toMatchObject({ covered: 0, of: 0, status: "PASS" });
+    }
+  });
+
+  test("one subject less never turns a failure into a pass", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.boolean(), { minLength: 1, maxLength: 40 }),
+        fc.integer({ min: 0, max: 100 }),
+        (chosen, gate) => {
+          const routes = chosen.map((each, index) => ({ id: `r${index}`, chosen: each }));
+          const demand = gatesOf(`coverage: { routes: ${gate} }`);
+          const status = (rows: typeof routes) => coverageResults(demand, { ...FACTS, routes: rows })[2]?.status;
+          const worse = routes.map((row, index) => (index === 0 ? { ...row, chosen: false } : row));
+          if (status(routes) === "FAIL") expect(status(worse)).toBe("FAIL");
+          const share = (100 * chosen.filter(Boolean).length) / chosen.length;
+          if (Math.abs(share - gate) > 1e-6) expect(status(routes)).toBe(share > gate ? "PASS" : "FAIL");
+        },
+      ),
+    );
+  });
+});

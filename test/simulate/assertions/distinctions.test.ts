@@ -1,0 +1,124 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { distinctionsOf } from "../../../src/simulate/assertions/distinctions.ts";
+import { SELECTOR_DEFINITIONS } from "../../../src/simulate/assertions/file/schema-selectors.ts";
+import type { Distinctions, RequestPoint } from "../../../src/simulate/point.ts";
+import { assertionsOf, comparisonOf, fileWith, pairOf, pointWith, resultOf, routed, TABLE } from "./samples.ts";
+
+const of = (lines: string): Distinctions => distinctionsOf(assertionsOf(fileWith(lines)), { base: TABLE, head: TABLE });
+
+describe("what must be told apart", () => {
+  test.for([
+    ["kind: always_routable", [], []],
+    ["kind: always_routable\nfor: { workspaces: [demo, acme-dev] }", ["acme-dev", "demo"], ["input.workspace.id"]],
+    ["kind: equivalent\nexcept: { tiers: [regulated] }", ["regulated"], ["input.workspace.tier"]],
+    ["kind: equivalent\nfor: { labels: { none: [eu] } }", ["eu"], ["input.workspace.labels"]],
+    ["kind: equivalent\nfor: { key_labels: [eu] }", ["eu"], ["input.key.labels"]],
+    ["kind: equivalent\nfor: { routes: [rerank] }", ["rerank"], ["input.request.route"]],
+    ["kind: equivalent\nfor: { operations: [rerank, messages] }", ["messages", "rerank"], ["input.operation"]],
+    [
+      "kind: equivalent\nfor: { needs: { all: [tools], any: [mcp], none: [prefill], only: [tools, reasoning] } }",
+      ["mcp", "prefill", "reasoning", "tools"],
+      ["input.request.needs"],
+    ],
+    ["kind: equivalent\nfor: { needs: { only: [] } }", [], ["input.request.needs"]],
+    ["kind: equivalent\nfor: { features: { only: [seed] } }", ["seed"], ["input.request.features"]],
+    ["kind: equivalent\nfor: { signature_families: [openai] }", ["openai"], ["input.request.signature_families"]],
+    [
+      "kind: equivalent\nfor: { environments: [other], workloads: [other] }",
+      ["other"],
+      ["input.key.environment", "input.key.workload"],
+    ],
+    [
+      "kind: equivalent\nfor: { stream: true, zdr: false, allow_fallbacks: true, data_collection: deny }",
+      [],
+      ["input.request.allow_fallbacks", "input.request.data_collection", "input.request.stream", "input.request.zdr"],
+    ],
+    [
+      "kind: equivalent\nfor: { context: [to_1k], max_output: [to_4k], reasoning_effort: [low], dimensions: [0, 512] }",
+      ["0", "512", "low", "to_1k", "to_4k"],
+      [
+        "input.request.context",
+        "input.request.dimensions",
+        "input.request.max_output",
+        "input.request.reasoning_effort",
+      ],
+    ],
+    [
+      "kind: equivalent\nfor: { days: [weekend], hours: [night] }",
+      ["night", "weekend"],
+      ["input.time.day", "input.time.hour"],
+    ],
+    [
+      "kind: access_not_granted\nto: { regions: [world], models: [gpt-5], endpoints: [rerank-global], providers: [mistral-eu] }",
+      ["global", "gpt-5", "mistral-eu", "rerank-global", "world"],
+      [],
+    ],
+    ["kind: access_not_granted\nto: { retention: [none] }", ["mistral-eu", "openai-eu"], []],
+    ["kind: access_not_granted\nto: { trains_on_data: true }", [], []],
+    [
+      "kind: implies\nif: { reaches: { models: [gpt-5] } }\nthen: { every_place: { regions: [world] }, some_place: { models: [rerank] }, primary: { endpoints: [gpt-5-us] } }",
+      ["global", "gpt-5", "gpt-5-us", "rerank", "world"],
+      [],
+    ],
+    [
+      "kind: cases\ncases: [{ request: { workspace: demo, model: rerank, operation: rerank }, expect: { outcome: route } }]",
+      [],
+      [],
+    ],
+  ] as const)("%s", ([lines, words, reads]) => {
+    expect(of(lines)).toEqual({ words, reads });
+  });
+
+  test("new access tells every provider and region from every other", () => {
+    const { words } = of("kind: no_new_access");
+    expect(words).toEqual(
+      [
+        ...new Set([...Object.keys(TABLE.providers), ...Object.values(TABLE.endpoints).map(({ region }) => region)]),
+      ].toSorted(),
+    );
+  });
+
+  test("every key of a selector has a path", () => {
+    const selector = SELECTOR_DEFINITIONS["request_selector"]?.["properties"];
+    if (typeof selector !== "object" || selector === null) throw new Error("no selector");
+    const values: Record<string, string> = {
+      ...{ workspaces: "[demo]", tiers: "[regulated]", labels: "[eu]", routes: "[rerank]", operations: "[rerank]" },
+      ...{ needs: "[tools]", features: "[seed]", signature_families: "[openai]", environments: "[other]" },
+      ...{ workloads: "[other]", key_labels: "[eu]", stream: "true", context: "[to_1k]", max_output: "[to_1k]" },
+      ...{ reasoning_effort: "[low]", dimensions: "[0]", allow_fallbacks: "true", data_collection: "deny" },
+      ...{ zdr: "true", days: "[weekday]", hours: "[night]" },
+    };
+    const paths = Object.keys(selector).map((key) => of(`kind: equivalent\nfor: { ${key}: ${values[key]} }`).reads);
+    expect(paths.every((reads) => reads.length === 1)).toBe(true);
+    expect(new Set(paths.flat()).size).toBe(Object.keys(selector).length);
+  });
+
+  test("two requests that differ in nothing told apart are meant alike", () => {
+    const needs = ["tools", "mcp", "reasoning", "prefill"] as const;
+    const least = fc.uniqueArray(fc.constantFrom(...needs), { minLength: 1 });
+    const some = fc.uniqueArray(fc.constantFrom(...needs));
+    fc.assert(
+      fc.property(
+        fc.record({ all: least, any: least, none: least, only: some }, { requiredKeys: [] }),
+        some,
+        some,
+        (condition, left, right) => {
+          fc.pre(Object.keys(condition).length > 0);
+          const lines = `kind: always_routable\nmay_be_empty: true\nfor: { needs: ${JSON.stringify(condition)} }`;
+          const { words } = of(lines);
+          // As `distinctionsOf` says: the named words, and whether there is another one.
+          const seen = (set: readonly string[]) =>
+            [...new Set(set.map((word) => (words.includes(word) ? word : "another")))].toSorted().join();
+          fc.pre(seen(left) === seen(right));
+          const meets = (set: RequestPoint["needs"]) => {
+            const outcome = routed(["gpt-5-us"]);
+            return resultOf(lines, [comparisonOf(pairOf(outcome, outcome), pointWith({ needs: set }))]).classes;
+          };
+          expect(meets(left.toSorted())).toBe(meets(right.toSorted()));
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});
