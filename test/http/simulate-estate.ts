@@ -167,9 +167,11 @@ export const askings: fc.Arbitrary<Asking> = fc
     provider: preferences,
     model: mostly("r", fc.constantFrom("unknown", "constructor")),
     limit: fc.constantFrom(undefined, 100, 5_000),
+    mistake: mostly(false, fc.constant(true)),
   })
-  .map(({ operation, needs, stream, provider: preferred, model: asked, limit }) => {
-    const common = { model: asked, stream, ...(preferred === null ? {} : { provider: preferred }) };
+  .map(({ operation, needs, stream, provider: preferred, model: asked, limit, mistake }) => {
+    const preference = preferred === null ? {} : { provider: preferred };
+    const common = { model: asked, stream, ...preference, ...(mistake ? { frobnicate: 1 } : {}) };
     const parameters = { type: "object", properties: {} };
     if (operation === "messages") {
       const tools = needs.includes("tools") ? { tools: [{ name: "f", input_schema: parameters }] } : {};

@@ -103,6 +103,7 @@ describe("simulate == execute", () => {
       expect(counts.routed).toBeGreaterThan(20);
       expect(counts.several).toBeGreaterThan(10);
       expect(counts.denied).toBeGreaterThan(20);
+      expect(counts.refused).toBeGreaterThan(2);
     },
   );
 });
