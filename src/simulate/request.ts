@@ -1,3 +1,4 @@
+import type { Assertions } from "./assertions/assertion.ts";
 import type { Diagnostic, Source } from "../canon/diagnostic.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import type { ConfigurationFiles } from "../compile/load.ts";
@@ -31,8 +32,8 @@ export interface SimulationRequest {
   readonly maxClasses: number;
   /** From 1, which means in process. */
   readonly workers: number;
-  /** The assertions file, unread; `null` where there is none. */
-  readonly assertions: { readonly source: Source } | null;
+  /** The assertions file, read without errors; `null` where there is none. */
+  readonly assertions: { readonly file: string; readonly assertions: Assertions } | null;
   /** Absolute path of exported evidence; `null` without. */
   readonly evidence: string | null;
   /** Milliseconds since the epoch: waivers end by it. */

@@ -3,7 +3,7 @@ import { GENESIS, type ChainLink, type ChainRow } from "../../evidence/chain.ts"
 import type { EvidenceLog } from "../../store/evidence-log.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { ExportFile } from "./export-file.ts";
-import { formatHeader, formatRow, type ExportHeader } from "./export-line.ts";
+import { formatHeader, formatRow, type ExportHeader } from "../../evidence/export-line.ts";
 import { startOf, walkLog } from "./walk-log.ts";
 
 export interface ExportOptions {

@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 
 import { chainHash, ChainVerifier, type ChainFault, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
 import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
-import { readHeader, readRow, type ExportHeader, type ExportRow } from "./export-line.ts";
+import { readHeader, readRow, type ExportHeader, type ExportRow } from "../../evidence/export-line.ts";
 import { formatLink } from "./links.ts";
 import { describeFault, verifyRows } from "./verify.ts";
 

@@ -1,6 +1,10 @@
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 
+import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
+import { parseAssertions } from "../../simulate/assertions/file/parse.ts";
+import { EvidenceFileError } from "../../simulate/evidence/read-evidence.ts";
+import { runSimulation } from "../../simulate/run-simulation.ts";
 import type { RunSimulation, Side, SimulationRequest } from "../../simulate/request.ts";
 import type { SimulationReport } from "../../simulate/report/report.ts";
 import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
@@ -16,16 +20,16 @@ import { progressLine } from "./progress-line.ts";
 import { checkPromotions, compileSide, openTrees, readAssertions, type SideFailure } from "./sides.ts";
 
 /** `signalbox simulate`; gives the exit code. @param run the engine. */
-export async function simulate(argv: readonly string[], io: CommandIo, run: RunSimulation = noEngine): Promise<number> {
+export async function simulate(
+  argv: readonly string[],
+  io: CommandIo,
+  run: RunSimulation = runSimulation,
+): Promise<number> {
   if (argv.includes("--help") || argv.includes("-h")) {
     io.stdout(simulateHelp());
     return EXIT.ok;
   }
   return runCommand("simulate", io, () => compare(readSimulateOptions(argv, io.cwd), io, run), SIMULATE_EXIT.error);
-}
-
-function noEngine(): Promise<SimulationReport> {
-  throw new CommandError("this build has no engine for simulations");
 }
 
 async function compare(options: SimulateOptions, io: CommandIo, run: RunSimulation): Promise<number> {
@@ -39,12 +43,37 @@ async function compare(options: SimulateOptions, io: CommandIo, run: RunSimulati
     return exitCodeOf(null, exitFlags(options));
   }
   checkPromotions(head, options.promote ?? []);
-  const source = await readAssertions(trees.head, head.files, options.assertions);
+  const asserted = parsedAssertions(base, head, await readAssertions(trees.head, head.files, options.assertions));
+  if (asserted.failed) {
+    printFailure({ ...trees.head, files: head.files, diagnostics: asserted.diagnostics }, io, asserted.source);
+    return exitCodeOf(null, exitFlags(options));
+  }
   const { promote, maxClasses, workers, evidence, now } = options;
-  const request = { promote, maxClasses, workers, evidence, now, assertions: source === null ? null : { source } };
-  const report = await runWatched(base, head, request, { io, quiet: options.quiet, run });
+  const request = { promote, maxClasses, workers, evidence, now, assertions: asserted.assertions };
+  const warned = { ...head, warnings: [...head.warnings, ...asserted.diagnostics] };
+  const report = await runWatched(base, warned, request, { io, quiet: options.quiet, run });
   await writeOutputs(report, options.outputs, io);
   return exitCodeOf(report, exitFlags(options));
+}
+
+interface ParsedFile {
+  readonly assertions: SimulationRequest["assertions"];
+  readonly diagnostics: readonly Diagnostic[];
+  readonly source: Source | null;
+  readonly failed: boolean;
+}
+
+/** Names in the file may be of either side: what base had may be what must not come back. */
+function parsedAssertions(base: Side, head: Side, source: Source | null): ParsedFile {
+  if (source === null) return { assertions: null, diagnostics: [], source, failed: false };
+  const side = ({ table, policies }: Side) => ({ table, contracts: policies.policies.map(({ contract }) => contract) });
+  const { assertions, diagnostics } = parseAssertions(source, { base: side(base), head: side(head) });
+  return {
+    assertions: assertions === null ? null : { file: source.path, assertions },
+    diagnostics,
+    source,
+    failed: assertions === null,
+  };
 }
 
 function exitFlags({ detailedExitcode, failOn, promote }: SimulateOptions) {
@@ -63,9 +92,13 @@ async function checkEvidence(path: string | null): Promise<void> {
 }
 
 /** On stderr whatever the format: no report begins here, and what reads one must not take this for it. */
-function printFailure({ name, flag, files, diagnostics }: SideFailure, io: CommandIo): void {
+function printFailure(
+  { name, flag, files, diagnostics }: SideFailure,
+  io: CommandIo,
+  assertions: Source | null = null,
+): void {
   const colour = io.stderrTerminal === true && (io.environment["NO_COLOR"] ?? "") === "";
-  const sources = [files.routes, ...files.policies];
+  const sources = [files.routes, ...files.policies, ...(assertions === null ? [] : [assertions])];
   const side = `${flag.slice(2)} (${printable(name)})`;
   io.stderr(formatDiagnostics("terminal", diagnostics, { sources, colour }));
   io.stderr(`signalbox simulate: ${side} has errors; nothing was compared\n`);
@@ -89,6 +122,7 @@ async function runWatched(
     return await run(base, head, request, { onProgress: line.show, signal: stop.signal });
   } catch (error) {
     if (stop.signal.aborted) throw new CommandError("stopped; nothing was reported");
+    if (error instanceof EvidenceFileError) throw new CommandError(error.message);
     throw error;
   } finally {
     done.abort();

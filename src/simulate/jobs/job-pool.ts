@@ -12,10 +12,25 @@ const WORKER_FILE = new URL(`./worker${import.meta.url.endsWith(".ts") ? ".ts" :
 const CLASSES_PER_BATCH = 2_000;
 const JOBS_PER_COUNT = 32;
 
-/** Somebody who does jobs, here or in threads. */
+/** How many classes each job has, in the order of the jobs. @throws the signal's reason. */
+export async function countJobs(
+  jobs: number,
+  count: (job: number) => number,
+  onDone: (done: number) => void,
+  signal: AbortSignal,
+): Promise<readonly number[]> {
+  const counts: number[] = [];
+  for (let job = 0; job < jobs; job += 1) {
+    counts.push(count(job));
+    if (job % JOBS_PER_COUNT !== 0) continue;
+    onDone(counts.length);
+    await pause(signal);
+  }
+  return counts;
+}
+
+/** Somebody who decides jobs, here or in threads. */
 export interface JobPool {
-  /** How many classes each job has, in the order of the jobs. @throws the signal's reason. */
-  count(jobs: number, onDone: (done: number) => void): Promise<readonly number[]>;
   /** Decides the jobs, and gives what it came to. @throws the signal's reason. */
   run(counts: readonly number[], onDone: (classes: number) => void): Promise<SimulationTally>;
   close(): Promise<void>;
@@ -24,15 +39,6 @@ export interface JobPool {
 /** Does everything in this thread, which hears of an abort between two batches. */
 export function localPool(runner: JobRunner, signal: AbortSignal): JobPool {
   return {
-    async count(jobs, onDone) {
-      const counts: number[] = [];
-      for (const batch of countBatches(jobs)) {
-        for (const job of batch) counts.push(runner.count(job));
-        onDone(counts.length);
-        await pause(signal);
-      }
-      return counts;
-    },
     async run(counts, onDone) {
       let done = 0;
       for (const { jobs, classes } of runBatches(counts)) {
@@ -59,16 +65,6 @@ export function threadPool(input: JobInput, threads: number, signal: AbortSignal
   signal.addEventListener("abort", abort, { once: true });
   if (signal.aborted) abort();
   return {
-    async count(jobs, onDone) {
-      const counts: number[] = Array.from({ length: jobs }, () => 0);
-      let done = 0;
-      await share(workers, countBatches(jobs), async (worker, batch) => {
-        const answer = await worker.ask({ kind: "count", jobs: batch });
-        if (answer.kind === "counts") answer.counts.forEach((count, index) => (counts[batch[index] ?? 0] = count));
-        onDone((done += batch.length));
-      });
-      return counts;
-    },
     async run(counts, onDone) {
       let done = 0;
       await share(workers, runBatches(counts), async (worker, { jobs, classes }) => {
@@ -136,12 +132,6 @@ class JobThread {
 
   async end(): Promise<void> {
     await this.#worker.terminate();
-  }
-}
-
-function* countBatches(jobs: number): Generator<readonly number[]> {
-  for (let from = 0; from < jobs; from += JOBS_PER_COUNT) {
-    yield Array.from({ length: Math.min(JOBS_PER_COUNT, jobs - from) }, (_, index) => from + index);
   }
 }
 

@@ -37,7 +37,7 @@ export class JobRunner {
     const [before, after] = await Promise.all([
       this.#decider(
         base,
-        (id) => promoted === null && id !== "",
+        () => promoted === null,
         () => this.#tally.baseLiveness,
       ),
       this.#decider(
@@ -59,9 +59,11 @@ export class JobRunner {
     });
   }
 
-  /** How many classes a job has. */
-  count(job: number): number {
-    return this.#classes(job).count;
+  /** How many classes a job has. @param matters is told the words by which they are told apart. */
+  count(job: number, matters: Set<string> = new Set()): number {
+    const classes = this.#classes(job);
+    for (const word of classes.matters) matters.add(word);
+    return classes.count;
   }
 
   /** Takes the tally of everything that was run since it was last taken. */
@@ -116,8 +118,7 @@ export class JobRunner {
   #pairs(before: SideOutcomes, after: SideOutcomes): Record<Standpoint, OutcomePair> {
     const declared = this.#pair(before.declared, after.declared);
     const same = before.promoted === before.declared && after.promoted === after.declared;
-    const promotedBase = this.#input.promoted === null ? before.promoted : before.declared;
-    return { declared, promoted: same ? declared : this.#pair(promotedBase, after.promoted) };
+    return { declared, promoted: same ? declared : this.#pair(before.promoted, after.promoted) };
   }
 
   #pair(base: SideOutcomes["declared"], head: SideOutcomes["declared"]): OutcomePair {

@@ -1,13 +1,6 @@
 import type { SimulationTally } from "../compare/simulation-tally.ts";
 
 /** What a thread is asked to do; it answers one request at a time, in their order. */
-export type JobRequest =
-  | { readonly kind: "count"; readonly jobs: readonly number[] }
-  | { readonly kind: "run"; readonly jobs: readonly number[] }
-  | { readonly kind: "tally" };
+export type JobRequest = { readonly kind: "run"; readonly jobs: readonly number[] } | { readonly kind: "tally" };
 
-export type JobAnswer =
-  /** In the order of the jobs. */
-  | { readonly kind: "counts"; readonly counts: readonly number[] }
-  | { readonly kind: "ran" }
-  | { readonly kind: "tally"; readonly tally: SimulationTally };
+export type JobAnswer = { readonly kind: "ran" } | { readonly kind: "tally"; readonly tally: SimulationTally };

@@ -15,7 +15,6 @@ parentPort?.on("message", async (request: JobRequest) => {
 
 function run(request: JobRequest): JobAnswer {
   if (request.kind === "tally") return { kind: "tally", tally: runner.takeTally() };
-  if (request.kind === "count") return { kind: "counts", counts: request.jobs.map((job) => runner.count(job)) };
   for (const job of request.jobs) runner.run(job);
   return { kind: "ran" };
 }

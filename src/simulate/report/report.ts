@@ -154,16 +154,23 @@ export interface LivenessFinding {
 }
 
 export interface EvidenceReport {
-  /** Decisions of inference that were read. */
+  /**
+   * Decisions of inference that were read. What evidence does not hold (a key's workload and labels, preferences, the length of vectors, whose
+   * reasoning is signed) is taken as absent.
+   */
   readonly decisions: number;
+  /** Decisions that base would make otherwise than they were made: under another table, or by what evidence does not hold. */
+  readonly not_reproduced: number;
+  /** Lines that are no evidence. */
+  readonly unreadable: number;
   /** RFC 3339, of the first and the last decision; `null` without any. */
   readonly from: string | null;
   readonly to: string | null;
-  /** Decisions that head's files cannot express, by what is missing: a workspace, route or word that is gone. */
+  /** Decisions that head's files cannot express, by what is missing: a workspace, route or word that is gone. Where base has it, they are among the others too. */
   readonly unrepresentable: readonly { readonly why: string; readonly decisions: number }[];
-  /** Changed classes that were seen, and decisions in them, for both standpoints. */
-  readonly declared: { readonly classes: number; readonly decisions: number };
-  readonly promoted: { readonly classes: number; readonly decisions: number };
+  /** Groups that were seen, and decisions in them, for both standpoints. */
+  readonly declared: { readonly groups: number; readonly decisions: number };
+  readonly promoted: { readonly groups: number; readonly decisions: number };
 }
 
 export interface AssertionsReport {

@@ -60,6 +60,8 @@ interface Step {
  * Every state that requests of one workspace, route and operation can reach, with the number of requests in each. Needs and features are taken one
  * by one, in the order in which approvals are asked, and requests that have come to the same state go on as one: so the subsets of a hundred words
  * need not be written out.
+ *
+ * @param matters is told the needs and features by which requests come to different states.
  */
 export function approvalStates(
   point: RequestPoint,
@@ -67,6 +69,7 @@ export function approvalStates(
   preferences: PreferenceUniverse,
   views: readonly SideView[],
   assertions: Sight,
+  matters: Set<string>,
 ): readonly ApprovalState[] {
   const emulates = views.some(({ opened }) => opened?.route.emulateSchema === true);
   const couples = emulates && universe.features.includes("constrained_schema");
@@ -74,7 +77,7 @@ export function approvalStates(
     (constrained) => new Walk(point, universe, preferences, views, assertions, constrained),
   );
   return merged(
-    walks.flatMap((walk) => walk.states()),
+    walks.flatMap((walk) => walk.states(matters)),
     () => "",
   );
 }
@@ -104,9 +107,10 @@ class Walk {
     this.#constrained = constrained;
   }
 
-  states(): readonly ApprovalState[] {
+  states(matters: Set<string>): readonly ApprovalState[] {
     let states = merged(this.#starts());
     for (const step of this.#steps()) {
+      if (!step.isIdle && !step.isForced) matters.add(`${step.kind} ${step.word}`);
       const taken = step.isIdle ? [] : states.map((state) => this.#take(state, step));
       if (step.isForced) states = merged(taken);
       else if (step.isIdle) states = states.map((state) => ({ ...state, size: state.size * 2n }));

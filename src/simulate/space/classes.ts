@@ -56,6 +56,8 @@ export class JobClasses {
   readonly #dimensions: (state: ApprovalState) => readonly Dimension[];
   /** Requests of one member. */
   readonly shapes: bigint;
+  /** `needs tools`, `features sampling`: words by which requests are told apart. */
+  readonly matters: ReadonlySet<string>;
 
   constructor(space: Space, { pair, operation }: Job) {
     const own = space.universe.operations.get(operation);
@@ -64,7 +66,9 @@ export class JobClasses {
     this.#start = startPoint(member, operation, space.universe);
     const views = space.sides.map(({ table, sightOf }) => openSide(table, sightOf(operation), this.#start));
     const assertions = space.assertionsOf(operation);
-    this.#states = approvalStates(this.#start, own, space.universe.preferences, views, assertions);
+    const matters = new Set<string>();
+    this.matters = matters;
+    this.#states = approvalStates(this.#start, own, space.universe.preferences, views, assertions, matters);
     const known = new Map<string, readonly Dimension[]>();
     this.#dimensions = (state) => {
       const live = state.sides.map(({ denied }) => denied === null);
@@ -87,12 +91,6 @@ export class JobClasses {
     return this.#states.reduce((sum, state) => sum + of(state), 0n);
   }
 
-  /** The dimensions as they are told apart where both sides ask their policies; of no state, where none does. */
-  dimensions(): readonly Dimension[] {
-    const live = this.#states.toSorted((left, right) => livesOf(right) - livesOf(left))[0];
-    return live === undefined ? [] : this.#dimensions(live);
-  }
-
   *classes(): Generator<RequestClass> {
     for (const state of this.#states) {
       const { signatureFamilies, ...part } = state.part;
@@ -102,12 +100,8 @@ export class JobClasses {
   }
 }
 
-function livesOf({ sides }: ApprovalState): number {
-  return sides.filter(({ denied }) => denied === null).length;
-}
-
-/** A side that has denied already does not ask its policies: what they can see does not matter there. */
-function eyesOf(space: Space, operation: Operation, live: readonly boolean[]): readonly Eyes[] {
+/** Who looks at requests of an operation. A side that has denied already does not ask its policies: what they can see does not matter there. */
+export function eyesOf(space: Space, operation: Operation, live: readonly boolean[]): readonly Eyes[] {
   const sides = space.sides.map(({ table, sightOf }, place): Eyes => {
     return { table, sight: live[place] === true ? sightOf(operation) : BLIND };
   });

@@ -123,11 +123,13 @@ export const FULL: SimulationReport = reportOf({
   other_changes: ["workspaces.acme.limits"],
   evidence: {
     decisions: 1,
+    not_reproduced: 0,
+    unreadable: 0,
     from: "2026-11-01T00:00:00Z",
     to: null,
     unrepresentable: [{ why: "workspace", decisions: 1 }],
-    declared: { classes: 1, decisions: 1 },
-    promoted: { classes: 1, decisions: 1 },
+    declared: { groups: 1, decisions: 1 },
+    promoted: { groups: 1, decisions: 1 },
   },
   assertions: {
     ...ASSERTIONS,

@@ -441,15 +441,24 @@ describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", { t
   test("assertions and promotions are read from head's commit", async () => {
     const folder = repository({ "infra/routes.yaml": CLEAN });
     git(folder, "tag", "before");
-    writeTo(folder, { "infra/policies/gate.rego": gatePolicy("gate"), "infra/policies/assertions.yaml": "committed" });
+    writeTo(folder, {
+      "infra/policies/gate.rego": gatePolicy("gate"),
+      "infra/policies/assertions.yaml": assertionsNamed("committed"),
+    });
     commit(folder, "after");
-    writeTo(folder, { "infra/policies/assertions.yaml": "standing" });
+    writeTo(folder, { "infra/policies/assertions.yaml": assertionsNamed("standing") });
     const { call } = await run(join(folder, "infra"), ["--base", "before", "--head", "main", "--promote", "gate"]);
-    expect(call?.request.assertions?.source).toEqual({ path: "policies/assertions.yaml", text: "committed" });
+    expect(call?.request.assertions?.file).toBe("policies/assertions.yaml");
+    expect(call?.request.assertions?.assertions.assertions[0]?.id).toBe("committed");
     const standing = await run(join(folder, "infra"), ["--base", "before"]);
-    expect(standing.call?.request.assertions?.source.text).toBe("standing");
+    expect(standing.call?.request.assertions?.assertions.assertions[0]?.id).toBe("standing");
   });
 });
+
+/** A file with one assertion. */
+function assertionsNamed(id: string): string {
+  return `version: 1\nassertions:\n  - { id: ${id}, title: T, kind: no_new_access }\n`;
+}
 
 test("the command line has it, and its help names every flag and code", async () => {
   const listed = await runCommand(runCommands, ["--help"]);

@@ -57,6 +57,8 @@ function outcomeOf(decision: Decision): Outcome {
     provider,
     region,
     tier,
+    balance: "order" as const,
+    weight: 1,
   }));
   return { plan, maxPlaces: decision.maxPlaces, denial: null, edits: decision.edits, indeterminate: false };
 }

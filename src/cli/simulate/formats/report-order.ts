@@ -149,11 +149,13 @@ export const REPORT_ORDER: OrderOf<SimulationReport> = {
   other_changes: true,
   evidence: {
     decisions: true,
+    not_reproduced: true,
+    unreadable: true,
     from: true,
     to: true,
     unrepresentable: { why: true, decisions: true },
-    declared: { classes: true, decisions: true },
-    promoted: { classes: true, decisions: true },
+    declared: { groups: true, decisions: true },
+    promoted: { groups: true, decisions: true },
   },
   assertions: ASSERTIONS,
 };

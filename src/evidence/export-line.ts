@@ -1,5 +1,5 @@
-import type { ChainLink, ChainRow } from "../../evidence/chain.ts";
-import { isJsonObject, type JsonValue } from "../../canon/json.ts";
+import type { ChainLink, ChainRow } from "./chain.ts";
+import { isJsonObject, type JsonValue } from "../canon/json.ts";
 
 /** The first line of an export: what it holds. */
 export interface ExportHeader {

@@ -1,0 +1,87 @@
+import { isCapability } from "../../canon/capability.ts";
+import { isFeature } from "../../canon/generate/feature.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { isOperation } from "../../canon/operation.ts";
+import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
+import { timeWindow } from "../../decide/time-window.ts";
+import type { RequestPoint } from "../point.ts";
+import { OUTSIDE_VOCABULARY } from "../space/universe.ts";
+
+/** A decision of the evidence, as far as it can be asked again. */
+export interface EvidencePoint {
+  readonly point: RequestPoint;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** How many decisions the record stands for. */
+  readonly decisions: number;
+  /** What was decided. */
+  readonly outcome: "route" | "deny";
+  /** Endpoint ids, in the order that was decided. */
+  readonly plan: readonly string[];
+  readonly reason: string | null;
+}
+
+/** A record that is a decision, and what of it this version cannot say. */
+export interface UnsayableDecision {
+  readonly unsayable: "route" | "need" | "feature" | "size";
+  readonly decisions: number;
+  readonly at: number;
+}
+
+/**
+ * Reads the record of a decision. What evidence does not hold is taken as absent: preferences, a key's workload and labels, the length of vectors
+ * that was asked for, and whose reasoning is signed.
+ *
+ * @returns `null` for records of anything but inference, and of requests that were refused before anything was decided.
+ */
+export function readEvidencePoint(record: JsonValue | undefined): EvidencePoint | UnsayableDecision | null {
+  if (!isJsonObject(record)) return null;
+  const { operation, outcome, workspace, environment, route, at, stream, plan, reason, repeated } = record;
+  if (typeof operation !== "string" || !isOperation(operation) || typeof workspace !== "string") return null;
+  if ((outcome !== "route" && outcome !== "deny") || typeof at !== "number") return null;
+  const decisions = typeof repeated === "number" ? repeated : 1;
+  if (typeof route !== "string") return { unsayable: "route", decisions, at };
+  const needs = words(record["needs"]);
+  const features = words(record["features"]);
+  if (!needs.every(isCapability)) return { unsayable: "need", decisions, at };
+  if (!features.every(isFeature)) return { unsayable: "feature", decisions, at };
+  const sizes = sizesOf(record);
+  if (sizes === null) return { unsayable: "size", decisions, at };
+  return {
+    point: {
+      workspace,
+      model: route,
+      operation,
+      key: {
+        environment: typeof environment === "string" ? environment : OUTSIDE_VOCABULARY,
+        workload: OUTSIDE_VOCABULARY,
+        labels: [],
+      },
+      needs: needs.filter(isCapability).toSorted(),
+      features: features.filter(isFeature).toSorted(),
+      signatureFamilies: [],
+      stream: stream === true,
+      ...sizes,
+      dimensions: null,
+      preferences: null,
+      time: timeWindow(at),
+    },
+    at,
+    decisions,
+    outcome,
+    plan: words(plan),
+    reason: typeof reason === "string" ? reason : null,
+  };
+}
+
+function sizesOf(record: JsonObject): Pick<RequestPoint, "context" | "maxOutput" | "reasoningEffort"> | null {
+  const context = TOKEN_BUCKETS.find((bucket) => bucket === record["context"]);
+  const maxOutput = TOKEN_BUCKETS.find((bucket) => bucket === record["maxOutput"]);
+  const reasoningEffort = REASONING_EFFORTS.find((effort) => effort === record["reasoningEffort"]);
+  if (context === undefined || maxOutput === undefined || reasoningEffort === undefined) return null;
+  return { context, maxOutput, reasoningEffort };
+}
+
+function words(value: JsonValue | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((word): word is string => typeof word === "string") : [];
+}

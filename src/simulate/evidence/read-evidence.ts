@@ -1,0 +1,61 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import type { JsonValue } from "../../canon/json.ts";
+import { readHeader, readRow } from "../../evidence/export-line.ts";
+import { readEvidencePoint } from "./evidence-point.ts";
+import type { EvidenceTally } from "./evidence-tally.ts";
+
+/** The file is none that `signalbox evidence export` has written, or cannot be read. */
+export class EvidenceFileError extends Error {
+  override readonly name = "EvidenceFileError";
+}
+
+/**
+ * Reads an export line by line, whatever its size, and adds its decisions.
+ *
+ * @throws {EvidenceFileError}
+ */
+export async function readEvidence(path: string, tally: EvidenceTally, signal: AbortSignal): Promise<void> {
+  const lines = createInterface({ input: createReadStream(path), crlfDelay: Infinity });
+  let isFirst = true;
+  try {
+    for await (const line of lines) {
+      signal.throwIfAborted();
+      if (isFirst && readHeader(line) === null) {
+        throw new EvidenceFileError(
+          "--evidence: the file has no header of an export; write one with signalbox evidence export",
+        );
+      }
+      if (!isFirst && line !== "") addLine(line, tally);
+      isFirst = false;
+    }
+  } catch (error) {
+    if (error instanceof Error && "code" in error && typeof error.code === "string") {
+      throw new EvidenceFileError(`--evidence: the file cannot be read (${error.code})`);
+    }
+    throw error;
+  } finally {
+    lines.close();
+  }
+  if (isFirst) throw new EvidenceFileError("--evidence: the file is empty; write one with signalbox evidence export");
+}
+
+function addLine(line: string, tally: EvidenceTally): void {
+  const row = readRow(line);
+  if (row === null) {
+    tally.unreadable += 1;
+    return;
+  }
+  if (row.kind !== "decision") return;
+  const found = readEvidencePoint(parse(row.record));
+  if (found !== null) tally.add(found);
+}
+
+function parse(text: string): JsonValue | undefined {
+  try {
+    const value: JsonValue = JSON.parse(text);
+    return value;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,102 @@
+import { OPERATIONS, type Operation } from "../../canon/operation.ts";
+import { policyOnlyDimensions } from "../space/blocks.ts";
+import { eyesOf } from "../space/classes.ts";
+import type { PlannedSpace } from "../space/make-space.ts";
+import { readsPath, type Reader } from "../space/readers.ts";
+import type { DimensionReport } from "./report.ts";
+
+/** Dimension → the path of the input at which policies find it. */
+const PATHS: Readonly<Record<string, string>> = {
+  needs: "input.request.needs",
+  stream: "input.request.stream",
+  context: "input.request.context",
+  max_output: "input.request.max_output",
+  reasoning_effort: "input.request.reasoning_effort",
+  environment: "input.key.environment",
+  workload: "input.key.workload",
+  key_labels: "input.key.labels",
+  time: "input.time",
+};
+
+/**
+ * The dimensions of a space, and into how many values they collapse. Of sets the words are counted, each of which a request may have or not.
+ *
+ * @param matters words of needs and features by which requests are told apart: `needs tools`.
+ */
+export function dimensionReports(
+  { space, jobs, readers }: PlannedSpace,
+  matters: ReadonlySet<string>,
+): readonly DimensionReport[] {
+  const { universe } = space;
+  const own = [...universe.operations.values()];
+  const distinct = (of: (operation: (typeof own)[number]) => readonly string[]): number =>
+    new Set(own.flatMap(of)).size;
+  const amount = (kind: string): number => [...matters].filter((word) => word.startsWith(`${kind} `)).length;
+  const pairs = new Set(jobs.map(({ pair }) => pair));
+  const byTable = (name: string, values: number, toldApart: number): DimensionReport =>
+    describe(name, values, toldApart, readers, true);
+  const sets = [
+    byTable(
+      "workspaces_and_routes",
+      [...pairs].reduce((sum, { members }) => sum + members.length, 0),
+      pairs.size,
+    ),
+    byTable("operation", universe.operations.size, universe.operations.size),
+    byTable(
+      "needs",
+      distinct(({ needs }) => needs),
+      amount("needs"),
+    ),
+    byTable(
+      "features",
+      distinct(({ features }) => features),
+      amount("features"),
+    ),
+  ];
+  return [...sets, ...policyDimensions(space, readers)];
+}
+
+function policyDimensions(space: PlannedSpace["space"], readers: readonly Reader[]): readonly DimensionReport[] {
+  const found = new Map<string, { values: number; toldApart: number }>();
+  for (const operation of OPERATIONS) {
+    for (const { name, values, blocks } of dimensionsOf(space, operation)) {
+      const known = found.get(name) ?? { values: 0, toldApart: 0 };
+      const isSet = name === "key_labels";
+      found.set(name, {
+        values: Math.max(known.values, isSet ? space.universe.labels.length : Number(values)),
+        // Sets of n words that are all told apart are 2ⁿ blocks.
+        toldApart: Math.max(known.toldApart, isSet ? Math.ceil(Math.log2(blocks.length)) : blocks.length),
+      });
+    }
+  }
+  return [...found].map(([name, { values, toldApart }]) => describe(name, values, toldApart, readers, false));
+}
+
+function dimensionsOf(space: PlannedSpace["space"], operation: Operation): ReturnType<typeof policyOnlyDimensions> {
+  const own = space.universe.operations.get(operation);
+  if (own === undefined) return [];
+  return policyOnlyDimensions(space.universe, own, eyesOf(space, operation, [true, true]));
+}
+
+function describe(
+  name: string,
+  values: number,
+  toldApart: number,
+  readers: readonly Reader[],
+  byTable: boolean,
+): DimensionReport {
+  const path = Object.hasOwn(PATHS, name) ? PATHS[name] : undefined;
+  const reading = path === undefined ? [] : readers.filter((reader) => readsPath(reader, path));
+  const names = [...new Set(reading.map((reader) => reader.name))].toSorted();
+  const inspecting = reading.find(({ inspects }) => inspects.length > 0);
+  return {
+    name,
+    values,
+    told_apart: toldApart,
+    read_by: [...(byTable ? ["table"] : []), ...names],
+    reason:
+      inspecting === undefined || toldApart < values
+        ? null
+        : `${inspecting.name.replace(":", " ")} looks into words: ${inspecting.inspects.join(", ")}`,
+  };
+}

@@ -1,0 +1,184 @@
+import { judgeCases } from "./assertions/cases.ts";
+import { coverageResults } from "./assertions/coverage.ts";
+import { distinctionsOf } from "./assertions/distinctions.ts";
+import { assertionResults, assertionsReport } from "./assertions/results.ts";
+import { mergeTallies } from "./assertions/run.ts";
+import type { SimulationTally } from "./compare/simulation-tally.ts";
+import { EvidenceTally } from "./evidence/evidence-tally.ts";
+import { readEvidence } from "./evidence/read-evidence.ts";
+import { explainArguments } from "./explain/explain-arguments.ts";
+import { placesOf } from "./explain/positions.ts";
+import { bestCut, describeCut } from "./jobs/fit-classes.ts";
+import type { CutDimension, JobInput } from "./jobs/job-input.ts";
+import { countJobs, localPool, threadPool } from "./jobs/job-pool.ts";
+import { JobRunner } from "./jobs/job-runner.ts";
+import { comparisonReport, type ComparisonContext } from "./report/comparison-report.ts";
+import { dimensionReports } from "./report/dimension-report.ts";
+import { coverageFacts, livenessFindings } from "./report/liveness-findings.ts";
+import { otherChanges } from "./report/other-changes.ts";
+import type { AssertionsReport, DimensionCut, SimulationReport } from "./report/report.ts";
+import { promotedPolicies, sideReport } from "./report/side-report.ts";
+import type { RunSimulation, Side, SimulationRequest, SimulationWatch } from "./request.ts";
+import type { CompiledSide } from "./standpoints.ts";
+import type { Standpoint } from "./point.ts";
+
+/** Fewer classes are decided before threads have started. */
+const WORTH_A_THREAD = 4_000;
+
+/** Compares two sides: every class of requests on both, and what the assertions say of it. */
+export const runSimulation: RunSimulation = async (base, head, request, watch) => {
+  const plan = await planned(base, head, request, watch);
+  const tally = await decided(plan, request, watch);
+  await plan.runner.load();
+  const evidence = await weighed(plan.runner, head, request, watch);
+  const context = (standpoint: Standpoint): ComparisonContext => ({
+    universe: plan.runner.plan.space.universe,
+    places: { base: placesOf(base.files), head: placesOf(head.files) },
+    seenInGroup: evidence === null ? null : (key) => evidence.seen[standpoint].groups.get(key) ?? 0,
+    seenOnPath:
+      evidence === null
+        ? null
+        : ({ workspace, operation, provider, region }) =>
+            evidence.seen[standpoint].paths.get([workspace, operation, provider, region].join("\n")) ?? 0,
+  });
+  const sides = { base: sideReport(base), head: sideReport(head) };
+  const report: SimulationReport = {
+    format: "signalbox.simulation.v1",
+    ...sides,
+    complete: plan.cut.length === 0,
+    cut: plan.cut,
+    space: {
+      classes: tally.classes,
+      shapes: String(tally.shapes),
+      dimensions: dimensionReports(plan.runner.plan, plan.matters),
+    },
+    declared: comparisonReport(tally.declared, context("declared")),
+    promoted: comparisonReport(tally.promoted, context("promoted")),
+    promoted_policies: promotedPolicies(sides.base, sides.head, request.promote?.map(({ id }) => id) ?? null),
+    findings: livenessFindings(
+      compiledOf(base),
+      tally.baseLiveness,
+      compiledOf(head),
+      tally.headLiveness,
+      placesOf(head.files),
+    ),
+    other_changes: otherChanges(base.table, head.table),
+    evidence: evidence?.report() ?? null,
+    assertions: asserted(plan.runner, head, tally, request),
+  };
+  return report;
+};
+
+/** What is to be decided, and what is left out because it would be too much. */
+interface Plan {
+  readonly input: JobInput;
+  readonly runner: JobRunner;
+  /** Classes of the jobs that are decided; the first ones, where not all are. */
+  readonly counts: readonly number[];
+  readonly matters: ReadonlySet<string>;
+  readonly cut: readonly DimensionCut[];
+}
+
+async function planned(base: Side, head: Side, request: SimulationRequest, watch: SimulationWatch): Promise<Plan> {
+  const whole = jobInput(base, head, request, []);
+  for (let input = whole; ;) {
+    const runner = new JobRunner(input);
+    const matters = new Set<string>();
+    const counts = await counted(runner, matters, watch);
+    const cut = input.cut.map((dimension) => describeCut(whole, dimension));
+    if (sum(counts) <= request.maxClasses) return { input, runner, counts, matters, cut };
+    const dimension = bestCut(input, counts);
+    if (dimension === null) {
+      const kept = fitting(counts, request.maxClasses);
+      const jobs = { dimension: "workspaces_and_routes", values: counts.length, kept: kept.length };
+      return { input, runner, counts: kept, matters, cut: [...cut, jobs] };
+    }
+    input = jobInput(base, head, request, [...input.cut, dimension]);
+  }
+}
+
+async function counted(
+  runner: JobRunner,
+  matters: Set<string>,
+  { onProgress, signal }: SimulationWatch,
+): Promise<readonly number[]> {
+  const { jobs } = runner.plan;
+  const onDone = (done: number): void => onProgress({ phase: "classes", done, of: jobs.length });
+  return countJobs(jobs.length, (job) => runner.count(job, matters), onDone, signal);
+}
+
+async function decided(
+  { input, runner, counts }: Plan,
+  { workers }: SimulationRequest,
+  { onProgress, signal }: SimulationWatch,
+): Promise<SimulationTally> {
+  const of = sum(counts);
+  const isSmall = workers === 1 || of < WORTH_A_THREAD;
+  if (isSmall) await runner.load();
+  const pool = isSmall ? localPool(runner, signal) : threadPool(input, workers, signal);
+  try {
+    return await pool.run(counts, (done) => onProgress({ phase: "decisions", done, of }));
+  } finally {
+    await pool.close();
+  }
+}
+
+async function weighed(
+  runner: JobRunner,
+  head: Side,
+  { evidence }: SimulationRequest,
+  { signal }: SimulationWatch,
+): Promise<EvidenceTally | null> {
+  if (evidence === null) return null;
+  const tally = new EvidenceTally((point) => runner.decide(point), head.table);
+  await readEvidence(evidence, tally, signal);
+  return tally;
+}
+
+function asserted(
+  runner: JobRunner,
+  head: Side,
+  tally: SimulationTally,
+  { assertions, now }: SimulationRequest,
+): AssertionsReport | null {
+  if (assertions === null) return null;
+  const { file, assertions: found } = assertions;
+  const inOrder = [...tally.assertions].toSorted(([left], [right]) => left - right).map(([, each]) => each);
+  const cases = judgeCases(found.assertions, (point) => runner.decide(point));
+  const results = assertionResults(found.assertions, mergeTallies(inOrder), cases, new Date(now), explainArguments);
+  const coverage = coverageResults(found.coverage, coverageFacts(compiledOf(head), tally.headLiveness));
+  return assertionsReport(file, results, coverage);
+}
+
+function jobInput(
+  base: Side,
+  head: Side,
+  { promote, assertions }: SimulationRequest,
+  cut: readonly CutDimension[],
+): JobInput {
+  const list = assertions?.assertions.assertions ?? [];
+  return {
+    base: compiledOf(base),
+    head: compiledOf(head),
+    promoted: promote?.map(({ id }) => id) ?? null,
+    assertions: list,
+    distinctions: list.length === 0 ? null : distinctionsOf(list, { base: base.table, head: head.table }),
+    cut,
+  };
+}
+
+/** Without the files' texts, which no thread needs. */
+function compiledOf({ table, policies: { policies, modules } }: Side): CompiledSide {
+  return { table, policies: { policies, modules } };
+}
+
+/** As many jobs from the first as have no more classes than allowed. */
+function fitting(counts: readonly number[], maximum: number): readonly number[] {
+  let classes = 0;
+  const end = counts.findIndex((count) => (classes += count) > maximum);
+  return end === -1 ? counts : counts.slice(0, end);
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((all, count) => all + count, 0);
+}
