@@ -10,7 +10,7 @@ import {
 } from "./terminal/checks.ts";
 import { groupHead, groupLines, pathLines } from "./terminal/changes.ts";
 import { BLANK, line, nameLine, renderLines, span, type Line } from "./terminal/layout.ts";
-import { amountText, listText, numberText } from "./wording/amounts.ts";
+import { amountText, classesText, listText, numberText } from "./wording/amounts.ts";
 import { ACCESS_WORDING } from "./wording/change-words.ts";
 import {
   isUnchanged,
@@ -55,15 +55,23 @@ function headLines(report: SimulationReport): readonly Line[] {
   return [
     line(0, span("Simulation of ", "bold"), span(`${sideText(base)} → ${sideText(head)}`, "bold")),
     ...incompleteLines(report),
-    nameLine(0, "Access:", NAMES, span(verdictText(declared, space.classes), access.colour, "bold")),
+    ...indeterminateLines(report),
     ...(report.promoted_policies.length === 0
-      ? []
+      ? [nameLine(0, "Access:", NAMES, span(verdictText(declared, space.classes), access.colour, "bold"))]
       : [
+          nameLine(
+            0,
+            "Access:",
+            NAMES,
+            span("as declared     "),
+            span(verdictText(declared, space.classes), access.colour, "bold"),
+          ),
           nameLine(
             0,
             "",
             NAMES,
-            span(`${verdictText(promoted, space.classes)}, ${promotedTitle(report)}`, asIf.colour),
+            span("as if promoted  "),
+            span(verdictText(promoted, space.classes), asIf.colour, "bold"),
           ),
         ]),
     ...(assertions === null
@@ -111,6 +119,19 @@ function incompleteLines({ complete, cut }: SimulationReport): readonly Line[] {
     ),
     BLANK,
   ];
+}
+
+/** Counted over the standpoint with more of them: either ends the command with exit code 4. */
+function indeterminateLines({ declared, promoted }: SimulationReport): readonly Line[] {
+  const most = Math.max(
+    0,
+    ...[declared, promoted].flatMap(({ words }) =>
+      words.filter(({ word }) => word === "indeterminate_new").map(({ classes }) => classes),
+    ),
+  );
+  if (most === 0) return [];
+  const text = `INDETERMINATE: in ${classesText(most)} a policy cannot be evaluated any more.`;
+  return [line(0, span(text, "magenta", "bold")), BLANK];
 }
 
 function declaredLines(report: SimulationReport): readonly Line[] {

@@ -110,12 +110,15 @@ export function placed({
 
 const MARK_STYLES = { "+": "green", "-": "red", "~": "yellow" } as const satisfies Record<string, Style>;
 
+/** A denial that is added takes something away. */
+const DENIAL_STYLES = { "+": "red", "-": "green", "~": "yellow" } as const satisfies Record<string, Style>;
+
 function resultLines(lines: readonly ResultLine[], columns: number): readonly Line[] {
   const places = lines.flatMap(({ place }) => (place === null ? [] : [place]));
   const endpoints = columnWidth(places.map(({ endpoint }) => endpoint));
   const models = columnWidth(places.map(({ model }) => model));
-  return lines.map(({ mark, text, place, note }, index) => {
-    const styles: readonly Style[] = mark === null ? [] : [MARK_STYLES[mark]];
+  return lines.map(({ about, mark, text, place, note }, index) => {
+    const styles: readonly Style[] = mark === null ? [] : [(about === "denial" ? DENIAL_STYLES : MARK_STYLES)[mark]];
     const shown =
       place === null
         ? text

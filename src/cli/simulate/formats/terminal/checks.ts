@@ -69,7 +69,7 @@ export function warningLines({ base, head }: SimulationReport): readonly Line[] 
   ];
 }
 
-export function evidenceLines({ evidence, declared }: SimulationReport): readonly Line[] {
+export function evidenceLines({ evidence, declared, promoted }: SimulationReport): readonly Line[] {
   if (evidence === null) return [];
   const { decisions, from, to, unrepresentable } = evidence;
   const between = from === null || to === null ? "" : ` from ${from} to ${to}`;
@@ -78,7 +78,7 @@ export function evidenceLines({ evidence, declared }: SimulationReport): readonl
     BLANK,
     line(0, span("Evidence", "bold"), span(` (${amountText(decisions, "decision")}${between})`)),
     seenLine("as declared", declared.changed_classes, evidence.declared, evidence),
-    seenLine("as if promoted", null, evidence.promoted, evidence),
+    seenLine("as if promoted", promoted.changed_classes, evidence.promoted, evidence),
     ...shown.map(({ why, decisions: lost }) =>
       line(2, span("! ", "yellow"), span(`${amountText(lost, "decision")} cannot be said in head's files: ${why}`)),
     ),
@@ -88,16 +88,13 @@ export function evidenceLines({ evidence, declared }: SimulationReport): readonl
 
 function seenLine(
   standpoint: string,
-  changed: number | null,
+  changed: number,
   { classes, decisions }: EvidenceReport["declared"],
   evidence: EvidenceReport,
 ): Line {
-  const of = changed === null ? classesText(classes) : `${numberText(classes)} of ${classesText(changed)}`;
+  const of = `${numberText(classes)} of ${numberText(changed)} changing ${changed === 1 ? "class" : "classes"}`;
   const share = percentageText(decisions, evidence.decisions);
-  return line(
-    2,
-    span(`${padded(standpoint, 14)}  ${of} that change were seen: ${amountText(decisions, "decision")}, ${share}`),
-  );
+  return line(2, span(`${padded(standpoint, 14)}  ${of} seen: ${amountText(decisions, "decision")}, ${share}`));
 }
 
 const STATUS_STYLES = { FAIL: "red", WAIVED: "yellow", PASS: "green" } as const satisfies Record<string, Style>;
@@ -132,18 +129,21 @@ export function assertionCounts({ passed, failed, waived }: AssertionsReport): s
 
 function assertionLine(result: AssertionResult, width: number): readonly Line[] {
   const { id, kind, status, title, classes, violations, waiver } = result;
-  const head = line(
+  const row = line(
     2,
     span(padded(status, 8), STATUS_STYLES[status], "bold"),
-    span(padded(id, width), "bold"),
-    span(`  ${kind}, ${standpointText(result)}, ${classesText(classes)}`),
-    span(title === "" ? "" : `  ${title}`, "dim"),
+    span(`${padded(id, width)}  `, "bold"),
+    span(title === "" ? "" : `${title}  `),
+    span(`${kind}, ${classesText(classes)}`, "dim"),
   );
+  const head = { ...row, hang: 12 + width };
   const detail = (name: string, text: string): Line => nameLine(10, name, 8, span(text));
   if (status === "PASS") return [head];
   const until = waiver === null ? [] : [detail(waiver.expired ? "expired" : "waived", waiverText(waiver))];
   const broken =
-    violations === 0 ? [] : [detail("violated", `by ${numberText(violations)} of ${classesText(classes)}`)];
+    violations === 0
+      ? []
+      : [detail("violated", `by ${numberText(violations)} of ${classesText(classes)}, ${standpointText(result)}`)];
   if (status === "WAIVED") return [head, ...broken, ...until];
   return [
     head,

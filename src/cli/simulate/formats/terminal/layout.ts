@@ -69,7 +69,8 @@ export function renderLines(
   lines: readonly Line[],
   { colour, width }: { readonly colour: boolean; readonly width: number },
 ): string {
-  const columns = Math.max(NARROWEST, width);
+  // Written so that a width that is no number is the narrowest too.
+  const columns = width > NARROWEST ? Math.floor(width) : NARROWEST;
   const rows = lines.flatMap((one) => wrap(one, one.whole ? Number.POSITIVE_INFINITY : columns));
   return rows.map((row) => `${rowText(row, colour)}\n`).join("");
 }
@@ -84,7 +85,7 @@ function wrap({ spans, indent, hang }: Line, width: number): readonly (readonly 
   const turn = (): void => {
     rows.push([]);
     used = 0;
-    put(" ".repeat(Math.min(hang, width / 2)), []);
+    put(" ".repeat(Math.min(hang, NARROWEST / 2)), []);
   };
   if (spans.length > 0) put(" ".repeat(indent), []);
   let start = used;
@@ -124,6 +125,11 @@ function rowText(row: readonly Span[], colour: boolean): string {
     const last = merged.at(-1);
     if (last !== undefined && last.style === style) last.text += kept;
     else merged.push({ text: kept, style });
+  }
+  // GitHub Actions would carry out a row of its log that begins like this, and a name may hold it where the row turns.
+  if (plain.trimStart().startsWith("::")) {
+    const first = merged.find(({ text }) => text.includes(":"));
+    if (first !== undefined) first.text = first.text.replace(":", "\u2236");
   }
   return merged.map(({ text, style }) => (colour && style !== "" ? `${style}${text}${RESET}` : text)).join("");
 }

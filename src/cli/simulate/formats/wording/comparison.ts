@@ -85,21 +85,23 @@ function slotsOf(side: SideReport): ReadonlyMap<string, { readonly slots: string
   );
 }
 
-/** "more permissive: 12 of 3,184 classes change (40,200 request shapes)". */
+/** "more permissive, 12 of 3,184 classes change (40,200 request shapes)". */
 export function verdictText(comparison: ComparisonReport, classes: number): string {
   const { access, changed_classes: changed, changed_shapes: shapes } = comparison;
   const title = ACCESS_WORDING[access].title;
-  if (changed === 0) return `${title}: no class changes`;
+  if (changed === 0) return `${title}, no class changes`;
   const verb = changed === 1 ? "changes" : "change";
-  return `${title}: ${numberText(changed)} of ${classesText(classes)} ${verb} (${requestShapesText(shapes)})`;
+  return `${title}, ${numberText(changed)} of ${classesText(classes)} ${verb} (${requestShapesText(shapes)})`;
 }
 
-/** "2 newly denied, 10 fallbacks widened": classes, the worst word first. */
-export function wordCounts({ words }: ComparisonReport): string {
+/** "12 classes change (newly denied 2, fallbacks widened 10)": the worst word first; empty where none changes. */
+export function wordCounts({ words, changed_classes: changed }: ComparisonReport): string {
+  if (changed === 0) return "";
   const counts = new Map(words.map(({ word, classes }) => [word, classes]));
-  return worstFirst([...counts.keys()])
-    .map((word) => `${numberText(counts.get(word) ?? 0)} ${CHANGE_WORDING[word].title}`)
-    .join(", ");
+  const each = worstFirst([...counts.keys()]).map(
+    (word) => `${CHANGE_WORDING[word].title} ${numberText(counts.get(word) ?? 0)}`,
+  );
+  return `${classesText(changed)} ${changed === 1 ? "changes" : "change"} (${each.join(", ")})`;
 }
 
 /** "3,184 classes stand for 1,926,400 request shapes". */
@@ -117,8 +119,9 @@ export function newFindings({ findings }: SimulationReport): readonly LivenessFi
   return findings.filter(({ in_base: known }) => !known);
 }
 
-/** "as if 2 candidates were promoted". */
+/** "as if 2 candidates were promoted"; without a number where nobody named them. */
 export function promotedTitle({ promoted_policies: policies }: SimulationReport): string {
+  if (policies.length === 0) return "as if candidates were promoted";
   const verb = policies.length === 1 ? "was" : "were";
   return `as if ${amountText(policies.length, "candidate")} ${verb} promoted`;
 }

@@ -3,6 +3,7 @@ import type { ChangeGroup, PlaceReport, ResultReport } from "../../../../simulat
 
 /** One line of what becomes of requests, base against head. */
 export interface ResultLine {
+  readonly about: "place" | "denial" | "edit";
   /** `null`: the same on both sides. */
   readonly mark: "+" | "-" | "~" | null;
   readonly text: string;
@@ -16,8 +17,8 @@ export interface ResultLine {
 export function compareResults(base: ResultReport, head: ResultReport): readonly ResultLine[] {
   return [
     ...comparePlans(base.plan, head.plan),
-    ...compareTexts(denialLines(base), denialLines(head)),
-    ...compareTexts(editLines(base), editLines(head)),
+    ...compareTexts("denial", denialLines(base), denialLines(head)),
+    ...compareTexts("edit", editLines(base), editLines(head)),
   ];
 }
 
@@ -48,10 +49,14 @@ function editLines({ edits }: ResultReport): readonly string[] {
   ];
 }
 
-function compareTexts(base: readonly string[], head: readonly string[]): readonly ResultLine[] {
+function compareTexts(
+  about: ResultLine["about"],
+  base: readonly string[],
+  head: readonly string[],
+): readonly ResultLine[] {
   const line =
     (mark: ResultLine["mark"]) =>
-    (text: string): ResultLine => ({ mark, text, place: null, note: "" });
+    (text: string): ResultLine => ({ about, mark, text, place: null, note: "" });
   return [
     ...base.filter((text) => !head.includes(text)).map(line("-")),
     ...head.filter((text) => base.includes(text)).map(line(null)),
@@ -70,7 +75,7 @@ function comparePlans(base: readonly PlaceReport[], head: readonly PlaceReport[]
     for (; next < end; next += 1) {
       const [place, text] = [base[next], before[next]];
       if (place !== undefined && text !== undefined && !after.includes(text))
-        lines.push({ mark: "-", text, place, note: "" });
+        lines.push({ about: "place", mark: "-", text, place, note: "" });
     }
   };
   for (const [index, place] of head.entries()) {
@@ -79,7 +84,7 @@ function comparePlans(base: readonly PlaceReport[], head: readonly PlaceReport[]
     if (same !== undefined) lostUpTo(same);
     const mark = same !== undefined ? null : before.includes(text) ? "~" : "+";
     const note = mark === "~" ? `was number ${before.indexOf(text) + 1}, is number ${index + 1}` : "";
-    lines.push({ mark, text, place, note });
+    lines.push({ about: "place", mark, text, place, note });
   }
   lostUpTo(base.length);
   return lines;
