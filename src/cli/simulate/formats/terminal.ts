@@ -1,15 +1,9 @@
 import type { SimulationReport } from "../../../simulate/report/report.ts";
 import type { FormatContext } from "./context.ts";
-import {
-  assertionCounts,
-  assertionLines,
-  evidenceLines,
-  findingLines,
-  otherChangeLines,
-  warningLines,
-} from "./terminal/checks.ts";
+import { assertionLines, evidenceLines, findingLines, otherChangeLines, warningLines } from "./terminal/checks.ts";
 import { groupHead, groupLines, pathLines } from "./terminal/changes.ts";
 import { BLANK, line, nameLine, renderLines, span, type Line } from "./terminal/layout.ts";
+import { assertionCounts, cutText } from "./wording/messages.ts";
 import { amountText, classesText, listText, numberText } from "./wording/amounts.ts";
 import { ACCESS_WORDING } from "./wording/change-words.ts";
 import {
@@ -110,13 +104,7 @@ function incompleteLines({ complete, cut }: SimulationReport): readonly Line[] {
   const text = "INCOMPLETE: not every class of requests was decided. What follows holds for those that were.";
   return [
     line(0, span(text, "red", "bold")),
-    ...cut.map(({ dimension, values, kept }) =>
-      line(
-        2,
-        span("! ", "red", "bold"),
-        span(`${dimension}: ${numberText(kept)} of ${amountText(values, "value")} decided`),
-      ),
-    ),
+    ...cut.map((one) => line(2, span("! ", "red", "bold"), span(cutText(one)))),
     BLANK,
   ];
 }

@@ -1,6 +1,5 @@
 import type {
   AssertionResult,
-  AssertionsReport,
   CoverageResult,
   EvidenceReport,
   SimulationReport,
@@ -8,6 +7,7 @@ import type {
 import { amountText, classesText, listText, numberText, percentageText } from "../wording/amounts.ts";
 import { COVERAGE_WORDING, FINDING_WORDING } from "../wording/change-words.ts";
 import { newFindings } from "../wording/comparison.ts";
+import { assertionCounts, coverageText, standpointText, waiverText } from "../wording/messages.ts";
 import { pointText } from "../wording/results.ts";
 import { explainCommand } from "../wording/shell.ts";
 import { columnWidth, moreLine, placed } from "./changes.ts";
@@ -116,17 +116,6 @@ export function assertionLines({ assertions }: SimulationReport): readonly Line[
   ];
 }
 
-/** "1 failed, 1 waived, 12 passed". */
-export function assertionCounts({ passed, failed, waived }: AssertionsReport): string {
-  const counts: readonly (readonly [number, string])[] = [
-    [failed, "failed"],
-    [waived, "waived"],
-    [passed, "passed"],
-  ];
-  const some = counts.filter(([count]) => count > 0).map(([count, word]) => `${numberText(count)} ${word}`);
-  return some.length === 0 ? "none" : some.join(", ");
-}
-
 function assertionLine(result: AssertionResult, width: number): readonly Line[] {
   const { id, kind, status, title, classes, violations, waiver } = result;
   const row = line(
@@ -156,14 +145,6 @@ function assertionLine(result: AssertionResult, width: number): readonly Line[] 
   ];
 }
 
-export function standpointText({ standpoint }: AssertionResult): string {
-  return { declared: "as declared", promoted: "as if promoted", both: "as declared and as if promoted" }[standpoint];
-}
-
-export function waiverText({ until, owner, reason }: NonNullable<AssertionResult["waiver"]>): string {
-  return `until ${until} by ${owner}: ${reason}`;
-}
-
 function coverageLines(coverage: readonly CoverageResult[]): readonly Line[] {
   if (coverage.length === 0) return [];
   const rows = coverage.flatMap((result) => {
@@ -178,10 +159,4 @@ function coverageLines(coverage: readonly CoverageResult[]): readonly Line[] {
     return missing.length === 0 ? [head] : [head, nameLine(10, "missing", 8, span(listText(missing)))];
   });
   return [BLANK, line(0, span("Coverage of the assertions", "bold")), ...rows];
-}
-
-/** "12 of 14 (85.7 %), 90 % required". */
-export function coverageText({ covered, of, required }: CoverageResult): string {
-  const share = of === 0 ? "" : ` (${percentageText(covered, of)})`;
-  return `${numberText(covered)} of ${numberText(of)}${share}${required === null ? "" : `, ${required} % required`}`;
 }

@@ -85,7 +85,7 @@ function wrap({ spans, indent, hang }: Line, width: number): readonly (readonly 
   const turn = (): void => {
     rows.push([]);
     used = 0;
-    put(" ".repeat(Math.min(hang, NARROWEST / 2)), []);
+    put(" ".repeat(Math.min(hang, Math.floor(width / 2))), []);
   };
   if (spans.length > 0) put(" ".repeat(indent), []);
   let start = used;
