@@ -67,7 +67,7 @@ export function formatSarif(report: SimulationReport, _context: FormatContext): 
 function resultsOf(report: SimulationReport): readonly SarifResult[] {
   const { declared, assertions, complete, cut } = report;
   const difference = promotedDifference(report);
-  const asIf = `, ${promotedTitle(report)}`;
+  const asIf = `${promotedTitle(report)}: `;
   const incomplete = ["Not every class of requests was decided.", ...cut.map(cutText)].join("\n");
   return [
     ...(complete ? [] : [{ ruleId: "incomplete", level: "error", message: incomplete, place: null } as const]),
@@ -113,7 +113,7 @@ function groupResult(group: ChangeGroup, standpoint: string): SarifResult {
   return {
     ruleId: word,
     level: LEVELS[CHANGE_WORDING[word].level],
-    message: `${groupMessage(group)}${standpoint}`,
+    message: `${standpoint}${groupMessage(group)}`,
     place: group.place,
     fingerprints: { "signalboxGroup/v1": group.id },
   };
@@ -124,7 +124,7 @@ function pathResult(path: DataPath, standpoint: string, place: SarifResult["plac
   return {
     ruleId: "new_data_path",
     level: "warning",
-    message: `${pathMessage(path)}${standpoint}`,
+    message: `${standpoint}${pathMessage(path)}`,
     place,
     fingerprints: fingerprint("path", [workspace, operation, provider, region]),
   };
