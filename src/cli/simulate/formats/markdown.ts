@@ -28,11 +28,14 @@ import { explainCommand } from "./wording/shell.ts";
 export const MARKER = "<!-- signalbox-simulation -->";
 
 /** What has to stay free for the sections after the one that is written, the footer last. */
-const FOOTER = 1_500;
-const AFTER_GROUPS = 12_000;
+const FOOTER = 4_000;
+const AFTER_GROUPS = 15_000;
 const AFTER_PATHS = 40_000;
 /** A longer command is for the HTML report. */
 const LONGEST_COMMAND = 2_000;
+
+/** Of a plan. */
+const LONGEST_LINE = 400;
 
 /** One comment for a pull request: whole markdown, never longer than 60,000 characters. */
 export function formatMarkdown(report: SimulationReport, context: FormatContext): string {
@@ -122,7 +125,10 @@ function writeGroups(comment: Comment, title: string, groups: readonly ChangeGro
 /** The blank line after the summary lets GitHub read markdown again; the one before the end lets it stop. */
 function groupBlock(group: ChangeGroup): readonly string[] {
   const { symbol } = CHANGE_WORDING[worstWord(group.words)];
-  const routes = group.routes.slice(0, 4).map(htmlCode).join(", ");
+  const routes = group.routes
+    .slice(0, 4)
+    .map((name) => htmlCode(name === "" ? "(no model)" : name))
+    .join(", ");
   const more = group.routes.length > 4 ? ` and ${numberText(group.routes.length - 4)} more` : "";
   const seen = seenText(group.seen);
   const { lines, left } = shortResults(group.base, group.head);
@@ -136,12 +142,16 @@ function groupBlock(group: ChangeGroup): readonly string[] {
     ...(seen === null ? [] : [`- ${seen}`]),
     `- group ${code(group.id)}`,
     "",
-    ...codeBlock("diff", [
-      ...lines.map(({ mark, text, note }) => `${mark ?? " "} ${text}${note === "" ? "" : ` (${note})`}`),
-      ...(left === 0 ? [] : [`  … ${amountText(left, "more line")}`]),
-    ]),
+    ...codeBlock(
+      "diff",
+      [
+        ...lines.map(({ mark, text, note }) => `${mark ?? " "} ${text}${note === "" ? "" : ` (${note})`}`),
+        ...(left === 0 ? [] : [`  … ${amountText(left, "more line")}`]),
+      ],
+      LONGEST_LINE,
+    ),
     "",
-    ...(command.length > LONGEST_COMMAND ? [] : codeBlock("sh", [command])),
+    ...(command.length > LONGEST_COMMAND ? [] : codeBlock("sh", [command], LONGEST_COMMAND)),
     "",
     "</details>",
   ];
@@ -223,7 +233,6 @@ function writeFooter(comment: Comment, report: SimulationReport, { reportDigest 
   comment.write(
     "",
     "---",
-    `${spaceText(report)}. Table ${code(base.table_revision)} → ${code(head.table_revision)}. ` +
-      (reportDigest === null ? "" : `Report ${code(`sha256:${reportDigest}`)}.`),
+    `${spaceText(report)}. Table ${code(base.table_revision)} → ${code(head.table_revision)}.${reportDigest === null ? "" : ` Report ${code(`sha256:${reportDigest}`)}.`}`,
   );
 }

@@ -7,6 +7,7 @@ import { assertionCounts, cutText } from "./wording/messages.ts";
 import { amountText, classesText, listText, numberText } from "./wording/amounts.ts";
 import { ACCESS_WORDING } from "./wording/change-words.ts";
 import {
+  changesText,
   isUnchanged,
   newFindings,
   policyDifferences,
@@ -15,7 +16,6 @@ import {
   sideText,
   spaceText,
   verdictText,
-  wordCounts,
   type PromotedDifference,
 } from "./wording/comparison.ts";
 
@@ -172,7 +172,7 @@ function summaryLines(report: SimulationReport, difference: PromotedDifference):
   const findings = newFindings(report).length;
   const only = difference.onlyPromoted.length;
   const parts = [
-    wordCounts(declared),
+    changesText(declared),
     paths === 0 ? "" : amountText(paths, "new data path"),
     only === 0 ? "" : `${amountText(only, "group")} only as if promoted`,
     findings === 0 ? "" : amountText(findings, "new finding"),

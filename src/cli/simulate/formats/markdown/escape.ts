@@ -3,10 +3,10 @@ import { printable } from "../../../terminal/printing.ts";
 /** A name that is longer than this is cut: it must not push everything else out of the comment. */
 const LONGEST = 160;
 
-function cut(text: string): string {
+function cut(text: string, longest: number = LONGEST): string {
   const shown = printable(text.toWellFormed());
   const characters = [...shown];
-  return characters.length <= LONGEST ? shown : `${characters.slice(0, LONGEST).join("")}…`;
+  return characters.length <= longest ? shown : `${characters.slice(0, longest).join("")}…`;
 }
 
 /**
@@ -29,9 +29,9 @@ export function codes(items: readonly string[], most = 6): string {
   return `${items.slice(0, most).map(code).join(", ")} and ${(items.length - most).toLocaleString("en-US")} more`;
 }
 
-/** Lines as they are, in a block that none of them can end. Text that nobody cut before is the caller's to cut. */
-export function codeBlock(language: string, lines: readonly string[]): readonly string[] {
-  const shown = lines.map((text) => printable(text.toWellFormed()));
+/** Lines as they are, each cut after `longest` characters, in a block that none of them can end. */
+export function codeBlock(language: string, lines: readonly string[], longest: number): readonly string[] {
+  const shown = lines.map((text) => cut(text, longest));
   const fence = "`".repeat(Math.max(3, longestRun(shown.join("\n")) + 1));
   return [`${fence}${language}`, ...shown, fence];
 }

@@ -94,14 +94,20 @@ export function verdictText(comparison: ComparisonReport, classes: number): stri
   return `${title}, ${numberText(changed)} of ${classesText(classes)} ${verb} (${requestShapesText(shapes)})`;
 }
 
-/** "12 classes change (newly denied 2, fallbacks widened 10)": the worst word first; empty where none changes. */
-export function wordCounts({ words, changed_classes: changed }: ComparisonReport): string {
-  if (changed === 0) return "";
+/** "newly denied 2, fallbacks widened 10": classes for each word, the worst first; a class may have several. */
+export function wordCounts({ words }: ComparisonReport): string {
   const counts = new Map(words.map(({ word, classes }) => [word, classes]));
-  const each = worstFirst([...counts.keys()]).map(
-    (word) => `${CHANGE_WORDING[word].title} ${numberText(counts.get(word) ?? 0)}`,
-  );
-  return `${classesText(changed)} ${changed === 1 ? "changes" : "change"} (${each.join(", ")})`;
+  return worstFirst([...counts.keys()])
+    .map((word) => `${CHANGE_WORDING[word].title} ${numberText(counts.get(word) ?? 0)}`)
+    .join(", ");
+}
+
+/** "12 classes change (newly denied 2, fallbacks widened 10)"; empty where none changes. */
+export function changesText(comparison: ComparisonReport): string {
+  const { changed_classes: changed } = comparison;
+  return changed === 0
+    ? ""
+    : `${classesText(changed)} ${changed === 1 ? "changes" : "change"} (${wordCounts(comparison)})`;
 }
 
 /** "3,184 classes stand for 1,926,400 request shapes". */
