@@ -4,7 +4,8 @@ import { printable } from "../../../terminal/printing.ts";
 const LONGEST = 160;
 
 function cut(text: string, longest: number = LONGEST): string {
-  const shown = printable(text.toWellFormed());
+  // Cut twice: a text may be very long, and a character takes two units at most.
+  const shown = printable(text.slice(0, 2 * longest + 2).toWellFormed());
   const characters = [...shown];
   return characters.length <= longest ? shown : `${characters.slice(0, longest).join("")}…`;
 }
