@@ -323,7 +323,9 @@ describe("a terminal", () => {
     fc.assert(
       fc.property(fc.integer({ min: 40, max: 200 }), fc.constantFrom(...reports), (width, one) => {
         const text = shown(one, { width });
-        const wide = text.split("\n").filter((row) => [...row].length > width && !/^ *try +signalbox /.test(row));
+        const wide = text
+          .split("\n")
+          .filter((row) => Array.from(row).length > width && !/^ *try +signalbox /.test(row));
         expect(wide).toEqual([]);
         expect(words(text)).toBe(words(shown(one, { width: 10_000 })));
       }),

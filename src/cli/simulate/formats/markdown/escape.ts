@@ -6,7 +6,7 @@ const LONGEST = 160;
 function cut(text: string, longest: number = LONGEST): string {
   // Cut twice: a text may be very long, and a character takes two units at most.
   const shown = printable(text.slice(0, 2 * longest + 2).toWellFormed());
-  const characters = [...shown];
+  const characters = Array.from(shown);
   return characters.length <= longest ? shown : `${characters.slice(0, longest).join("")}…`;
 }
 

@@ -41,7 +41,7 @@ export function line(indent: number, ...spans: readonly Span[]): Line {
 /** A name, and a text that is wrapped below its own beginning. */
 export function nameLine(indent: number, name: string, columns: number, ...spans: readonly Span[]): Line {
   return {
-    spans: [span(`${padded(name, columns)}  `, "dim"), ...spans],
+    spans: [span(name, "dim"), span(`${padded(name, columns).slice(name.length)}  `), ...spans],
     indent,
     hang: indent + columns + 2,
     whole: false,
@@ -54,7 +54,7 @@ export function commandLine(indent: number, name: string, columns: number, comma
 
 /** Columns that a text takes: one for every character. */
 export function columnsOf(text: string): number {
-  return [...printable(text)].length;
+  return Array.from(printable(text)).length;
 }
 
 export function padded(text: string, columns: number): string {
@@ -99,7 +99,7 @@ function wrap({ spans, indent, hang }: Line, width: number): readonly (readonly 
         if (used > start) turn();
         start = used;
         // A word that is wider than a row is cut, so that nothing is hidden right of the window.
-        let rest = [...word];
+        let rest = Array.from(word);
         while (used + rest.length > width) {
           const room = width - used;
           put(rest.slice(0, room).join(""), styles);
