@@ -1,0 +1,238 @@
+import type { AssertionResult, ChangeGroup, DataPath, SimulationReport } from "../../../simulate/report/report.ts";
+import type { FormatContext } from "./context.ts";
+import { Comment } from "./markdown/budget.ts";
+import { code, codeBlock, codes, htmlCode } from "./markdown/escape.ts";
+import { amountText, extentText, numberText, percentageText, seenText } from "./wording/amounts.ts";
+import {
+  ACCESS_WORDING,
+  CHANGE_WORDING,
+  COVERAGE_WORDING,
+  FINDING_WORDING,
+  titleOf,
+  worstWord,
+} from "./wording/change-words.ts";
+import {
+  isUnchanged,
+  newFindings,
+  promotedDifference,
+  promotedTitle,
+  spaceText,
+  verdictText,
+  wordCounts,
+} from "./wording/comparison.ts";
+import { assertionCounts, coverageText, standpointText } from "./wording/messages.ts";
+import { commonOf, shortResults } from "./wording/results.ts";
+import { explainCommand } from "./wording/shell.ts";
+
+/** By which a workflow finds its comment again; GitHub shows nothing of it. */
+export const MARKER = "<!-- signalbox-simulation -->";
+
+/** What has to stay free for the sections after the one that is written, the footer last. */
+const FOOTER = 4_000;
+const AFTER_GROUPS = 15_000;
+const AFTER_PATHS = 40_000;
+/** A longer command is for the HTML report. */
+const LONGEST_COMMAND = 2_000;
+
+/** Of a plan. */
+const LONGEST_LINE = 400;
+
+/** One comment for a pull request: whole markdown, never longer than 60,000 characters. */
+export function formatMarkdown(report: SimulationReport, context: FormatContext): string {
+  const comment = new Comment();
+  const difference = promotedDifference(report);
+  const { declared } = report;
+  const standpoint = promotedTitle(report);
+  writeHead(comment, report);
+  writePaths(comment, "New data paths", declared.new_data_paths);
+  writePaths(comment, `New data paths ${standpoint}`, difference.newDataPaths);
+  writeGroups(comment, "Changes as declared", declared.groups);
+  writeGroups(comment, `Only ${standpoint}`, difference.onlyPromoted);
+  if (report.promoted_policies.length > 0 && !difference.any) comment.write("", `The same changes ${standpoint}.`);
+  if (difference.onlyDeclared.length > 0) {
+    const count = amountText(difference.onlyDeclared.length, "group");
+    comment.write("", `${count} of those declared would not be so ${standpoint}.`);
+  }
+  writeAssertions(comment, report);
+  writeRest(comment, report);
+  writeFooter(comment, report, context);
+  return comment.toString();
+}
+
+function writeHead(comment: Comment, report: SimulationReport): void {
+  const { base, head, declared, promoted, space, complete, cut, assertions } = report;
+  const { title, sentence } = ACCESS_WORDING[declared.access];
+  comment.write(MARKER, `## Signalbox simulation: ${isUnchanged(report) ? "no changes" : title}`, "");
+  if (!complete) {
+    const dimensions = cut.map(
+      ({ dimension, values, kept }) => `${code(dimension)} ${numberText(kept)} of ${numberText(values)}`,
+    );
+    comment.write("> [!CAUTION]", "> **Incomplete: not every class of requests was decided.**");
+    comment.list(
+      dimensions.map((text) => () => [`> - ${text}`]),
+      "dimension",
+      20,
+      AFTER_PATHS,
+    );
+    comment.write("");
+  }
+  const counts = wordCounts(declared);
+  comment.write(
+    `${code(base.name)} → ${code(head.name)}. ${complete ? sentence : "What follows holds for the classes that were decided."}`,
+    "",
+    `- as declared: ${verdictText(declared, space.classes)}${counts === "" ? "" : `: ${counts}`}`,
+    ...(report.promoted_policies.length === 0
+      ? []
+      : [`- ${promotedTitle(report)}: ${verdictText(promoted, space.classes)}`]),
+    ...(assertions === null ? [] : [`- assertions: ${assertionCounts(assertions)}`]),
+  );
+}
+
+function writePaths(comment: Comment, title: string, paths: readonly DataPath[]): void {
+  if (paths.length === 0) return;
+  comment.write(
+    "",
+    `### ${title} (${numberText(paths.length)})`,
+    "",
+    "| Workspace | Operation | Provider | Region | By routes | Seen |",
+    "|---|---|---|---|---|---|",
+  );
+  const rows = paths.map(({ workspace, operation, provider, region, routes, seen }) => () => {
+    const cells = [
+      code(workspace),
+      code(operation),
+      code(provider),
+      code(region),
+      codes(routes, 3),
+      seenText(seen) ?? "",
+    ];
+    return [`| ${cells.join(" | ")} |`];
+  });
+  comment.list(rows, "path", 50, AFTER_PATHS);
+}
+
+function writeGroups(comment: Comment, title: string, groups: readonly ChangeGroup[]): void {
+  if (groups.length === 0) return;
+  comment.write("", `### ${title} (${amountText(groups.length, "group")})`);
+  comment.list(
+    groups.map((group) => () => ["", ...groupBlock(group)]),
+    "group",
+    100,
+    AFTER_GROUPS,
+  );
+}
+
+/** The blank line after the summary lets GitHub read markdown again; the one before the end lets it stop. */
+function groupBlock(group: ChangeGroup): readonly string[] {
+  const { symbol } = CHANGE_WORDING[worstWord(group.words)];
+  const routes = group.routes
+    .slice(0, 4)
+    .map((name) => htmlCode(name === "" ? "(no model)" : name))
+    .join(", ");
+  const more = group.routes.length > 4 ? ` and ${numberText(group.routes.length - 4)} more` : "";
+  const seen = seenText(group.seen);
+  const { lines, left } = shortResults(group.base, group.head);
+  const command = explainCommand(group.explain);
+  return [
+    "<details>",
+    `<summary><b>${symbol} ${titleOf(group.words)}</b> ${routes}${more}: ${extentText(group)}</summary>`,
+    "",
+    ...commonOf(group).map(({ name, values }) => `- ${code(name)}: ${codes(values)}`),
+    ...(group.place === null ? [] : [`- look at ${code(`${group.place.file}:${group.place.line}`)}`]),
+    ...(seen === null ? [] : [`- ${seen}`]),
+    `- group ${code(group.id)}`,
+    "",
+    ...codeBlock(
+      "diff",
+      [
+        ...lines.map(({ mark, text, note }) => `${mark ?? " "} ${text}${note === "" ? "" : ` (${note})`}`),
+        ...(left === 0 ? [] : [`  … ${amountText(left, "more line")}`]),
+      ],
+      LONGEST_LINE,
+    ),
+    "",
+    ...(command.length > LONGEST_COMMAND ? [] : codeBlock("sh", [command], LONGEST_COMMAND)),
+    "",
+    "</details>",
+  ];
+}
+
+const STATUS = { FAIL: "❌ FAIL", WAIVED: "⚠️ WAIVED", PASS: "✅ PASS" } as const;
+
+function writeAssertions(comment: Comment, { assertions }: SimulationReport): void {
+  if (assertions === null) return;
+  const { results, coverage } = assertions;
+  const statuses = ["FAIL", "WAIVED", "PASS"] as const;
+  const sorted = statuses.flatMap((status) => results.filter((result) => result.status === status));
+  if (sorted.length > 0) {
+    comment.write(
+      "",
+      `### Assertions: ${assertionCounts(assertions)}`,
+      "",
+      "| | Assertion | Classes | What |",
+      "|---|---|---|---|",
+    );
+    comment.list(
+      sorted.map((result) => () => [assertionRow(result)]),
+      "assertion",
+      100,
+      FOOTER + 5_000,
+    );
+  }
+  if (coverage.length === 0) return;
+  comment.write("", "| | Coverage | | Missing |", "|---|---|---|---|");
+  const rows = coverage.map((result) => () => {
+    const cells = [STATUS[result.status], COVERAGE_WORDING[result.what], coverageText(result), codes(result.missing)];
+    return [`| ${cells.join(" | ")} |`];
+  });
+  comment.list(rows, "gate", 10, FOOTER + 2_000);
+}
+
+function assertionRow(result: AssertionResult): string {
+  const { id, title, kind, status, classes, violations, message, waiver, place } = result;
+  const what: string[] = title === "" ? [] : [code(title)];
+  if (status !== "PASS" && message !== null) what.push(code(message));
+  if (violations > 0) what.push(`violated by ${numberText(violations)}, ${standpointText(result)}`);
+  if (waiver !== null) {
+    const word = waiver.expired ? "waiver expired" : "waived until";
+    what.push(`${word} ${code(waiver.until)} by ${code(waiver.owner)}: ${code(waiver.reason)}`);
+  }
+  if (status !== "PASS") what.push(code(`${place.file}:${place.line}`));
+  return `| ${[STATUS[status], `${code(id)} ${code(kind)}`, numberText(classes), what.join("<br>")].join(" | ")} |`;
+}
+
+function writeRest(comment: Comment, report: SimulationReport): void {
+  const { findings, other_changes: others, evidence, declared } = report;
+  const found = newFindings(report);
+  if (found.length > 0) {
+    const known = findings.length - found.length;
+    const already = known === 0 ? "" : `; ${numberText(known)} more in base already`;
+    comment.write("", `### Never met by any request (${numberText(found.length)} new${already})`, "");
+    const rows = found.map(({ kind, subject }) => () => [`- ${FINDING_WORDING[kind]} ${code(subject)}`]);
+    comment.list(rows, "finding", 20, FOOTER + 1_000);
+  }
+  if (others.length > 0) {
+    comment.write("", "### Other changes", "");
+    comment.list(
+      others.map((change) => () => [`- ${code(change)}`]),
+      "change",
+      20,
+      FOOTER + 500,
+    );
+  }
+  if (evidence === null) return;
+  const { classes, decisions } = evidence.declared;
+  const share = percentageText(decisions, evidence.decisions);
+  const seen = `${numberText(classes)} of ${numberText(declared.changed_classes)} changing classes seen`;
+  const of = amountText(evidence.decisions, "decision");
+  comment.write("", `Evidence: ${seen}, ${numberText(decisions)} of ${of} (${share}).`);
+}
+
+function writeFooter(comment: Comment, report: SimulationReport, { reportDigest }: FormatContext): void {
+  const { base, head } = report;
+  comment.write(
+    "",
+    "---",
+    `${spaceText(report)}. Table ${code(base.table_revision)} → ${code(head.table_revision)}.${reportDigest === null ? "" : ` Report ${code(`sha256:${reportDigest}`)}.`}`,
+  );
+}

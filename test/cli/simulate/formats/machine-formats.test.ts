@@ -1,0 +1,269 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { FormatContext } from "../../../../src/cli/simulate/formats/context.ts";
+import { formatGithub } from "../../../../src/cli/simulate/formats/github.ts";
+import { formatJunit } from "../../../../src/cli/simulate/formats/junit.ts";
+import { formatSarif } from "../../../../src/cli/simulate/formats/sarif.ts";
+import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
+import { readXml } from "../../read-xml.ts";
+import {
+  comparison,
+  everything,
+  group,
+  HOSTILE,
+  huge,
+  named,
+  NEWLY_DENIED,
+  path,
+  report,
+  usFallback,
+  WIDENED,
+} from "./report-fixture.ts";
+
+const CONTEXT: FormatContext = { colour: false, width: 80, reportDigest: null };
+const hostile = fc
+  .array(fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: "binary" })), { minLength: 1, maxLength: 4 })
+  .map((parts) => parts.join(""));
+
+describe("GitHub's annotations", () => {
+  interface Command {
+    readonly level: string;
+    readonly properties: Readonly<Record<string, string>>;
+    readonly message: string;
+  }
+
+  /** Reads as GitHub's runner does: property by property, then the message; throws at a line that is no annotation. */
+  function readCommands(text: string): readonly Command[] {
+    if (text !== "" && !text.endsWith("\n")) throw new Error("no line feed at the end");
+    return text
+      .split(/\r\n?|\n/)
+      .slice(0, -1)
+      .map((line) => {
+        const found = /^::(error|warning|notice) ([^:]*)::(.*)$/su.exec(line);
+        if (found === null) throw new Error(`not an annotation: ${line}`);
+        const [, level = "", properties = "", message = ""] = found;
+        const pairs = properties.split(",").map((pair) => {
+          const [name = "", ...value] = pair.split("=");
+          return [name, decode(value.join("="))];
+        });
+        return { level, properties: Object.fromEntries(pairs), message: decode(message) };
+      });
+  }
+
+  function decode(text: string): string {
+    const characters: Readonly<Record<string, string>> = { "25": "%", "0D": "\r", "0A": "\n", "3A": ":", "2C": "," };
+    return text.replaceAll(/%(25|0D|0A|3A|2C)/g, (_, digits: string) => characters[digits] ?? "");
+  }
+
+  test("levels, places and texts", () => {
+    const commands = readCommands(formatGithub(everything(), CONTEXT));
+    expect(commands.map(({ level, properties }) => `${level} ${properties["title"]}`)).toEqual([
+      "error incomplete",
+      "error FAIL no-us-for-eu",
+      "error coverage",
+      "warning new data path",
+      "warning newly denied as if 1 candidate was promoted",
+      "notice Signalbox simulation",
+      "notice WAIVED prod-always-routable",
+      "notice fallbacks widened",
+      "notice fallback never used",
+    ]);
+    expect(commands[1]).toMatchObject({
+      properties: { file: "policies/assertions.yaml", line: "12", col: "5" },
+      message: expect.stringContaining("Witness: acme-eu asks chat-eu for chat.completions, environment production"),
+    });
+    expect(commands[0]?.properties).not.toHaveProperty("file");
+  });
+
+  test("at most ten of each level, of which one says how many more", () => {
+    const commands = readCommands(formatGithub(huge(), CONTEXT));
+    for (const level of ["error", "warning", "notice"]) {
+      const those = commands.filter((one) => one.level === level);
+      expect(those).toHaveLength(10);
+      expect(those.at(-1)?.message).toMatch(new RegExp(`^[\\d,]+ more ${level}s; `));
+    }
+    expect(commands.filter(({ level }) => level === "error").at(-1)?.message).toMatch(/^291 more/);
+  });
+
+  test("ten are ten, without a line about more", () => {
+    const groups = Array.from({ length: 10 }, (_, index) => group({ id: `${index}`, words: ["newly_denied"] }));
+    const compared = comparison("less_permissive", groups);
+    const commands = readCommands(formatGithub(report({ declared: compared, promoted: compared }), CONTEXT));
+    expect(commands.filter(({ level }) => level === "warning").map(({ properties }) => properties["title"])).toEqual(
+      Array.from({ length: 10 }, () => "newly denied"),
+    );
+  });
+
+  test("no name begins another command or property", () => {
+    fc.assert(
+      fc.property(hostile, (name) => {
+        const commands = readCommands(formatGithub(named(name), CONTEXT));
+        expect(commands).toHaveLength(readCommands(formatGithub(named("name"), CONTEXT)).length);
+        for (const { properties } of commands) {
+          expect(["file,line,col,title", "title"]).toContain(Object.keys(properties).join(","));
+          if (properties["file"] !== undefined) expect(properties["file"]).toBe(`${name}/a.yaml`);
+        }
+      }),
+    );
+  });
+});
+
+describe("JUnit XML", () => {
+  test("a case for each assertion and gate, and the last says whether all was decided", () => {
+    const root = readXml(formatJunit(everything(), CONTEXT));
+    expect(root.attributes).toMatchObject({ tests: "6", failures: "3", skipped: "1" });
+    const cases = root.children[0]?.children ?? [];
+    expect(
+      cases.map(({ attributes, children }) => [attributes["classname"], attributes["name"], children[0]?.name]),
+    ).toEqual([
+      ["no_new_access", "embeddings-stay", undefined],
+      ["no_new_access", "no-us-for-eu", "failure"],
+      ["always_routable", "prod-always-routable", "skipped"],
+      ["coverage", "routes", "failure"],
+      ["coverage", "constraints", undefined],
+      ["simulation", "simulation is complete", "failure"],
+    ]);
+    expect(cases[1]?.children[0]?.text).toContain("policies/assertions.yaml:12:5\n");
+    expect(cases[1]?.children[0]?.text).toContain("Try: signalbox explain --workspace acme-eu");
+    expect(cases[2]?.children[0]?.attributes["message"]).toBe(
+      "waived until 2026-12-01 by platform: moving to the new route",
+    );
+    expect(cases[5]?.children[0]?.text).toContain("key.labels: 16 of 4,096 values decided");
+  });
+
+  test("without assertions there is one case, which passes for a complete report only", () => {
+    expect(readXml(formatJunit(report(), CONTEXT)).attributes).toMatchObject({ tests: "1", failures: "0" });
+    expect(readXml(formatJunit(report({ complete: false }), CONTEXT)).attributes).toMatchObject({ failures: "1" });
+  });
+
+  test("whatever is in a name, it stays XML with the same cases", () => {
+    fc.assert(
+      fc.property(hostile, (name) => {
+        const root = readXml(formatJunit(named(name), CONTEXT));
+        expect(root.children[0]?.children.map(({ children }) => children[0]?.name)).toEqual([
+          "failure",
+          "skipped",
+          "failure",
+          "failure",
+        ]);
+      }),
+    );
+  });
+});
+
+describe("SARIF", () => {
+  interface Log {
+    readonly version: string;
+    readonly runs: readonly {
+      readonly tool: {
+        readonly driver: {
+          readonly name: string;
+          readonly rules: readonly {
+            readonly id: string;
+            readonly shortDescription: { readonly text: string };
+            readonly help: { readonly text: string };
+            readonly defaultConfiguration: { readonly level: string };
+          }[];
+        };
+      };
+      readonly results: readonly {
+        readonly ruleId: string;
+        readonly ruleIndex: number;
+        readonly level: string;
+        readonly message: { readonly text: string };
+        readonly locations?: readonly {
+          readonly physicalLocation: {
+            readonly artifactLocation: { readonly uri: string; readonly uriBaseId: string };
+            readonly region: { readonly startLine: number; readonly startColumn: number };
+          };
+        }[];
+        readonly partialFingerprints?: Readonly<Record<string, string>>;
+        readonly suppressions?: readonly { readonly kind: string; readonly justification: string }[];
+      }[];
+    }[];
+  }
+
+  /** What SARIF 2.1.0 requires of the members that we write (§3.13, §3.19, §3.27, §3.29, §3.30, §3.35, §3.49). */
+  function readLog(text: string): Log["runs"][number] {
+    const log: Log & { readonly $schema: string } = JSON.parse(text);
+    expect(log.version).toBe("2.1.0");
+    expect(log.$schema).toMatch(/sarif-2\.1\.0\.json$/);
+    expect(log.runs).toHaveLength(1);
+    const run = log.runs[0];
+    if (run === undefined) throw new Error("no run");
+    const { name, rules } = run.tool.driver;
+    expect(name).toBe("signalbox");
+    expect(new Set(rules.map(({ id }) => id)).size).toBe(rules.length);
+    const levels = ["none", "note", "warning", "error"];
+    for (const rule of rules) {
+      expect(rule.shortDescription.text).not.toBe("");
+      expect(rule.help.text).not.toBe("");
+      expect(levels).toContain(rule.defaultConfiguration.level);
+    }
+    for (const result of run.results) {
+      expect(rules[result.ruleIndex]?.id).toBe(result.ruleId);
+      expect(levels).toContain(result.level);
+      expect(result.message.text).not.toBe("");
+      for (const { physicalLocation } of result.locations ?? []) {
+        const { artifactLocation, region } = physicalLocation;
+        expect(artifactLocation.uriBaseId).toBe("%SRCROOT%");
+        expect(artifactLocation.uri).toMatch(/^(?:[\w.!~*'()-]|%[0-9A-F]{2})+(?:\/(?:[\w.!~*'()-]|%[0-9A-F]{2})*)*$/);
+        expect(region.startLine).toBeGreaterThan(0);
+        expect(region.startColumn).toBeGreaterThan(0);
+      }
+      for (const value of Object.values(result.partialFingerprints ?? {})) expect(typeof value).toBe("string");
+      for (const { kind } of result.suppressions ?? []) expect(["inSource", "external"]).toContain(kind);
+    }
+    return run;
+  }
+
+  test("a result for whatever a reviewer should see, with its rule, level, place and fingerprint", () => {
+    const { results } = readLog(formatSarif(everything(), CONTEXT));
+    expect(results.map(({ ruleId, level }) => `${level} ${ruleId}`)).toEqual([
+      "error incomplete",
+      "error assertion_failed",
+      "note assertion_waived",
+      "error coverage_failed",
+      "warning new_data_path",
+      "note fallbacks_widened",
+      "warning newly_denied",
+      "note dead_configuration",
+    ]);
+    expect(results[2]?.suppressions).toEqual([
+      { kind: "external", status: "accepted", justification: "until 2026-12-01 by platform: moving to the new route" },
+    ]);
+    expect(results[4]?.locations).toEqual(results[5]?.locations);
+    expect(results[5]?.partialFingerprints).toEqual({ "signalboxGroup/v1": WIDENED.id });
+    expect(results[6]?.message.text).toMatch(/^as if 1 candidate was promoted: newly denied: acme-prod, /);
+    expect(results[6]?.partialFingerprints).toEqual({ "signalboxGroup/v1": NEWLY_DENIED.id });
+  });
+
+  test("only what is not suppressed has no suppressions, and nothing gives no results", () => {
+    expect(readLog(formatSarif(report(), CONTEXT)).results).toEqual([]);
+    for (const { suppressions } of readLog(formatSarif(usFallback(), CONTEXT)).results)
+      expect(suppressions).toBeUndefined();
+  });
+
+  test("fingerprints tell results apart and stay the same for the same change", () => {
+    const prints = (one: SimulationReport): readonly string[] =>
+      readLog(formatSarif(one, CONTEXT)).results.map(({ ruleId, partialFingerprints }) =>
+        JSON.stringify([ruleId, partialFingerprints]),
+      );
+    const paths = [path(), path({ region: "eu" }), path({ workspace: "a" }), path({ operation: "rerank" })];
+    const compared = comparison("more_permissive", [], { new_data_paths: paths });
+    const four = report({ declared: compared, promoted: compared });
+    expect(new Set(prints(four)).size).toBe(4);
+    const reversed = comparison("more_permissive", [], { new_data_paths: paths.toReversed() });
+    expect(prints(report({ declared: reversed, promoted: reversed })).toSorted()).toEqual(prints(four).toSorted());
+  });
+
+  test("no name breaks the log, nor the address of a file", () => {
+    fc.assert(
+      fc.property(hostile, (name) => {
+        expect(readLog(formatSarif(named(`a${name}`), CONTEXT)).results).toHaveLength(
+          readLog(formatSarif(named("name"), CONTEXT)).results.length,
+        );
+      }),
+    );
+  });
+});

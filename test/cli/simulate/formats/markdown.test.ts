@@ -1,0 +1,221 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { code } from "../../../../src/cli/simulate/formats/markdown/escape.ts";
+import { formatMarkdown, MARKER } from "../../../../src/cli/simulate/formats/markdown.ts";
+import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
+import {
+  comparison,
+  everything,
+  group,
+  HOSTILE,
+  huge,
+  named,
+  path,
+  report,
+  usFallback,
+  WIDENED,
+} from "./report-fixture.ts";
+
+const DIGEST = "ab".repeat(32);
+
+function shown(one: SimulationReport, reportDigest: string | null = DIGEST): string {
+  return formatMarkdown(one, { colour: false, width: 80, reportDigest });
+}
+
+interface Read {
+  /** What GitHub would read as markdown or HTML, with all code taken out. */
+  readonly markup: string;
+  readonly code: readonly string[];
+}
+
+/** Reads as GitHub does: fenced blocks first, then HTML blocks and code spans line by line. Throws where a block or an element stays open. */
+function readMarkdown(text: string): Read {
+  const found: string[] = [];
+  const markup: string[] = [];
+  let fence = "";
+  for (const line of text.split(/\r\n?|\n/)) {
+    if (fence !== "") {
+      if (/^`+$/.test(line) && line.length >= fence.length) fence = "";
+      else found.push(line);
+    } else if (/^`{3,}[a-z]*$/.test(line)) fence = /^`+/.exec(line)?.[0] ?? "";
+    else if (line.startsWith("<summary>")) {
+      markup.push(
+        line.replaceAll(/<code>([^<]*)<\/code>/g, (_, inner: string) => {
+          found.push(inner);
+          return "CODE";
+        }),
+      );
+    } else {
+      const row = line.replaceAll(/(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)/g, (_, __, inner: string) => {
+        found.push(inner.replaceAll("\\|", "|"));
+        return line.startsWith("|") ? `CODE${inner.replaceAll(/\\\|/g, "").includes("|") ? "|" : ""}` : "CODE";
+      });
+      markup.push(row);
+    }
+  }
+  if (fence !== "") throw new Error("a code block stays open");
+  const open: string[] = [];
+  for (const [, closing, name = ""] of markup.join("\n").matchAll(/<(\/?)([a-z]+)>/g)) {
+    if (name === "br") continue;
+    if (closing === "") open.push(name);
+    else if (open.pop() !== name) throw new Error(`</${name}> closes nothing`);
+  }
+  if (open.length > 0) throw new Error(`<${open.join("> <")}> stays open`);
+  return { markup: markup.join("\n"), code: found };
+}
+
+/** Tables whose rows do not have as many cells as their head. */
+function brokenRows(markup: string): readonly string[] {
+  let cells = 0;
+  return markup.split("\n").filter((line) => {
+    if (!line.startsWith("|")) {
+      cells = 0;
+      return false;
+    }
+    const here = line.split("|").length;
+    if (cells === 0) cells = here;
+    return here !== cells || !line.endsWith("|");
+  });
+}
+
+describe("the comment", () => {
+  test("begins with its marker and says what is worst first", () => {
+    const text = shown(usFallback());
+    expect(text.startsWith(`${MARKER}\n## Signalbox simulation: more permissive\n`)).toBe(true);
+    const order = ["### New data paths (1)", "### Changes as declared (1 group)", "3,184 classes stand for"];
+    const places = order.map((part) => text.indexOf(part));
+    expect(places).not.toContain(-1);
+    expect(places).toEqual(places.toSorted((left, right) => left - right));
+    expect(text).toContain("| `acme-eu` | `chat.completions` | `openai` | `us-east` | `chat-eu` |  |\n");
+    expect(text).toContain("+ openai-us-gpt5: gpt-5 at openai in us-east\n");
+  });
+
+  test("ends with both revisions and what an approver signs", () => {
+    expect(shown(report())).toMatch(
+      new RegExp(
+        `\\n---\\n.* Table \`3b1c9a0e77d21f00aa\` → \`88f0aa12c3d4ee0011\`\\. Report \`sha256:${DIGEST}\`\\.\\n$`,
+      ),
+    );
+    expect(shown(report(), null)).not.toContain("Report");
+  });
+
+  test("no change is said in the headline", () => {
+    expect(shown(report())).toContain("## Signalbox simulation: no changes\n");
+    expect(readMarkdown(shown(report())).markup).not.toMatch(/<details>|###/);
+  });
+
+  test("incomplete is said before anything else, and nothing is promised", () => {
+    const text = shown(everything());
+    expect(text.indexOf("Incomplete: not every class")).toBeLessThan(text.indexOf("###"));
+    expect(text).toContain("> - `key.labels` 16 of 4,096\n");
+    expect(text).not.toContain("Head allows");
+  });
+
+  test("a table of assertions, what failed first", () => {
+    const rows = shown(everything()).match(/^\| (❌|⚠️|✅).*$/gmu) ?? [];
+    expect(rows.map((row) => row.slice(0, 40))).toMatchInlineSnapshot(`
+      [
+        "| ❌ FAIL | \`no-us-for-eu\` \`no_new_access",
+        "| ⚠️ WAIVED | \`prod-always-routable\` \`al",
+        "| ✅ PASS | \`embeddings-stay\` \`no_new_acc",
+        "| ❌ FAIL | routes | 12 of 14 (85.7 %), 9",
+        "| ✅ PASS | constraints | 5 of 5 (100.0 %",
+      ]
+    `);
+  });
+
+  test("groups that are the same under both standpoints stand there once", () => {
+    const both = comparison("more_permissive", [WIDENED], { new_data_paths: [path()] });
+    const text = shown(report({ declared: both, promoted: both, promoted_policies: ["a"] }));
+    expect(text.split("<details>")).toHaveLength(2);
+    expect(text).toContain("The same changes as if 1 candidate was promoted.");
+  });
+});
+
+describe("its length", () => {
+  test("a huge report is cut, says what is left out, and stays whole", () => {
+    const text = shown(huge());
+    expect(text.length).toBeLessThanOrEqual(60_000);
+    const { markup } = readMarkdown(text);
+    expect(markup).toMatch(/… [\d,]+ more groups, see the HTML report/);
+    expect(markup).toMatch(/… 4,950 more paths, see the HTML report/);
+    const groups = markup.split("<details>").length - 1;
+    expect(groups).toBeGreaterThan(20);
+    expect(markup).toContain(`… ${(5_000 - groups).toLocaleString("en-US")} more groups`);
+    expect(text).toContain(DIGEST);
+  });
+
+  test("neither long names, many values nor both make it longer", () => {
+    const name = fc.constantFrom("x", "`", "|", "\\|", "&", "\u{1F600}", "` ", "é");
+    fc.assert(
+      fc.property(
+        name,
+        fc.integer({ min: 1, max: 20_000 }),
+        fc.integer({ min: 1, max: 100 }),
+        (unit, length, count) => {
+          const long = named(unit.repeat(length));
+          const times = <T>(items: readonly T[]): readonly T[] => Array.from({ length: count }, () => items).flat();
+          const { declared, assertions } = long;
+          const many: SimulationReport = {
+            ...long,
+            cut: times(long.cut),
+            declared: { ...declared, groups: times(declared.groups), new_data_paths: times(declared.new_data_paths) },
+            findings: times(long.findings),
+            other_changes: times(long.other_changes),
+            assertions:
+              assertions === null
+                ? null
+                : { ...assertions, results: times(assertions.results), coverage: times(assertions.coverage) },
+          };
+          const text = shown(many);
+          expect(text.length).toBeLessThanOrEqual(60_000);
+          expect(text).toContain(DIGEST);
+          readMarkdown(text);
+        },
+      ),
+      { numRuns: 25 },
+    );
+  });
+});
+
+describe("names from files", () => {
+  const part = fc.oneof(
+    fc.constantFrom(...HOSTILE),
+    fc.string({ unit: "grapheme", maxLength: 20 }),
+    fc.string({ unit: "binary", maxLength: 5 }),
+  );
+  const name = fc
+    .array(part, { minLength: 1, maxLength: 4 })
+    .map((parts) => parts.join(""))
+    .filter((text) => text !== "");
+
+  test("are only ever code: no markup, mention, link, reference or row of a table", () => {
+    const expected = readMarkdown(shown(named("name"))).markup;
+    fc.assert(
+      fc.property(name, (text) => {
+        const { markup } = readMarkdown(shown(named(text)));
+        expect(markup).toBe(expected);
+        expect(brokenRows(markup)).toEqual([]);
+      }),
+    );
+  });
+
+  test.each(HOSTILE)("%j does nothing", (text) => {
+    const { markup } = readMarkdown(shown(named(text)));
+    expect(markup).not.toMatch(/@|https?:|\]\(|script|owned|#12/);
+    expect(markup.match(/<!--/g)).toHaveLength(1);
+  });
+
+  test("nothing unseen gets into the comment", () => {
+    for (const text of HOSTILE) expect(shown(named(text))).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u);
+  });
+
+  test("code stays what it was where it can", () => {
+    const one = group({ workspaces: ["a`b", "``", " c ", "a|b"] });
+    const read = readMarkdown(shown(report({ declared: comparison("incomparable", [one]) }))).code;
+    for (const text of ["a`b", "a|b"]) expect(read).toContain(text);
+    expect(code("``")).toBe("``` `` ```");
+    expect(code("")).toBe("`(empty)`");
+    expect(code("a\\|b")).toBe("`a\uFFFD\\|b`");
+  });
+});

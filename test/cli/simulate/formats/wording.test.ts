@@ -1,0 +1,139 @@
+import { execFileSync } from "node:child_process";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  listText,
+  numberText,
+  percentageText,
+  shapesText,
+} from "../../../../src/cli/simulate/formats/wording/amounts.ts";
+import {
+  ACCESS_WORDING,
+  CHANGE_WORDING,
+  titleOf,
+  worstWord,
+} from "../../../../src/cli/simulate/formats/wording/change-words.ts";
+import { policyDifferences } from "../../../../src/cli/simulate/formats/wording/comparison.ts";
+import { explainCommand, shellWord } from "../../../../src/cli/simulate/formats/wording/shell.ts";
+import { printable } from "../../../../src/cli/terminal/printing.ts";
+import { CHANGE_WORDS } from "../../../../src/simulate/point.ts";
+import { HOSTILE, side } from "./report-fixture.ts";
+
+describe("amounts", () => {
+  test.each([
+    ["0", "0"],
+    ["999", "999"],
+    ["1926400", "1,926,400"],
+    ["1000000000000", "1,000,000,000,000"],
+    ["1000000000001", "1.0 × 10^12"],
+    ["9949999999999", "9.9 × 10^12"],
+    ["9950000000000", "1.0 × 10^13"],
+    ["1926400000000000000", "1.9 × 10^18"],
+    [String(10n ** 400n), "1.0 × 10^400"],
+  ])("%s shapes are %s", (digits, text) => {
+    expect(shapesText(digits)).toBe(text);
+  });
+
+  test("whole numbers read back as they were", () => {
+    fc.assert(
+      fc.property(fc.nat(), (amount) => {
+        expect(numberText(amount)).toBe(amount.toLocaleString("en-US"));
+      }),
+    );
+  });
+
+  test("a share is never rounded up to all, nor a little down to nothing", () => {
+    expect(percentageText(999_999, 1_000_000)).toBe("99.9 %");
+    expect(percentageText(1, 1_000_000)).toBe("less than 0.1 %");
+    expect(percentageText(0, 0)).toBe("0.0 %");
+    expect(percentageText(7, 7)).toBe("100.0 %");
+  });
+
+  test("a list is cut only where that saves more than one", () => {
+    expect(listText(["a", "b", "c"], 2)).toBe("a, b, c");
+    expect(listText(["a", "b", "c", "d"], 2)).toBe("a, b and 2 more");
+  });
+});
+
+describe("words", () => {
+  test("every word has its own title, and the worst gives the symbol", () => {
+    expect(Object.keys(CHANGE_WORDING).toSorted()).toEqual(CHANGE_WORDS.toSorted());
+    expect(new Set(Object.values(CHANGE_WORDING).map(({ title }) => title)).size).toBe(CHANGE_WORDS.length);
+    expect(new Set(Object.values(ACCESS_WORDING).map(({ title }) => title)).size).toBe(4);
+    for (const word of CHANGE_WORDS) expect(titleOf([word])).toBe(CHANGE_WORDING[word].title);
+    expect(worstWord(["fallbacks_widened", "newly_denied"])).toBe("newly_denied");
+    expect(titleOf(["fallbacks_widened", "newly_denied"])).toBe("newly denied, fallbacks widened");
+  });
+
+  test("policies that differ, by id and slot", () => {
+    const before = side("a", {
+      policies: [
+        { id: "gone", digest: "1", slot: "candidate" },
+        { id: "moved", digest: "1", slot: "candidate" },
+        { id: "same", digest: "1", slot: "enforced" },
+        { id: "text", digest: "1", slot: "enforced" },
+      ],
+    });
+    const after = side("b", {
+      policies: [
+        { id: "moved", digest: "1", slot: "enforced" },
+        { id: "new", digest: "1", slot: "enforced" },
+        { id: "same", digest: "1", slot: "enforced" },
+        { id: "text", digest: "2", slot: "enforced" },
+        { id: "text", digest: "3", slot: "candidate" },
+      ],
+    });
+    expect(policyDifferences(before, after)).toEqual([
+      { mark: "-", id: "gone", what: "candidate" },
+      { mark: "~", id: "moved", what: "candidate → enforced" },
+      { mark: "+", id: "new", what: "enforced" },
+      { mark: "~", id: "text", what: "enforced → enforced and candidate, text changed" },
+    ]);
+  });
+});
+
+describe("commands", () => {
+  test.each([
+    ["plain-1.5_x/y:z", "plain-1.5_x/y:z"],
+    ["--needs=tools", "--needs=tools"],
+    ["=ls", "'=ls'"],
+    ["~", "'~'"],
+    ["", "''"],
+    ["a b", "'a b'"],
+    ["it's", "'it'\\''s'"],
+    ["\u001b[31m'", "$'\\033[31m\\''"],
+  ])("%j is written %s", (word, written) => {
+    expect(shellWord(word)).toBe(written);
+  });
+
+  const part = fc.array(fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: "binary" })), { maxLength: 3 });
+  const word = part.map((parts) => parts.join("").toWellFormed().replaceAll("\0", ""));
+
+  test("nothing in them moves a cursor", () => {
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 4 }), (words) => {
+        const command = explainCommand(words);
+        expect(printable(command)).toBe(command);
+      }),
+    );
+  });
+
+  const bash = ["/bin/bash", "/usr/bin/bash"].find((path) => {
+    try {
+      return execFileSync(path, ["-c", "echo ok"], { encoding: "utf8" }) === "ok\n";
+    } catch {
+      return false;
+    }
+  });
+
+  test.skipIf(bash === undefined)("a shell reads the words as they were (needs bash)", () => {
+    fc.assert(
+      fc.property(fc.array(word, { minLength: 1, maxLength: 20 }), (words) => {
+        const script = `printf '%s\\0' ${words.map(shellWord).join(" ")}`;
+        const read = execFileSync(bash ?? "", ["--norc", "-c", script], { encoding: "utf8" });
+        expect(read).toBe(words.map((one) => `${one}\0`).join(""));
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
