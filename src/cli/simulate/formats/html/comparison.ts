@@ -1,0 +1,173 @@
+import type { ChangeWord, Standpoint } from "../../../../simulate/point.ts";
+import type { ChangeGroup, ComparisonReport, DataPath, SimulationReport } from "../../../../simulate/report/report.ts";
+import { html, NOTHING, type Markup } from "./markup.ts";
+import { code, facetsAttribute, nameList, shownName, type Facets } from "./names.ts";
+import { plansMarkup } from "./plans.ts";
+import { placeMarkup, witnessMarkup } from "./witness.ts";
+import { counted, grouped, WORDING_OF_WORD } from "./wording.ts";
+
+export const LABEL_OF_STANDPOINT: Readonly<Record<Standpoint, string>> = {
+  declared: "As declared",
+  promoted: "As if promoted",
+};
+
+/** Everything that one standpoint sees. The page shows one of the two at a time. */
+export function comparisonMarkup(report: SimulationReport, standpoint: Standpoint): Markup {
+  const comparison = report[standpoint];
+  const title = LABEL_OF_STANDPOINT[standpoint];
+  const paths = (direction: "new" | "lost"): Markup =>
+    pathsMarkup(standpoint, direction, direction === "new" ? comparison.new_data_paths : comparison.lost_data_paths);
+  return html` <section class="panel ${standpoint}" aria-labelledby="${standpoint}-title">
+    <h2 id="${standpoint}-title">${title}</h2>
+    <div class="lead">${leadOf(report, standpoint)}</div>
+    ${wordsMarkup(comparison, standpoint)} ${paths("new")} ${paths("lost")}
+    <section aria-labelledby="${standpoint}-changes">
+      <h3 id="${standpoint}-changes">Changes <span class="count">${grouped(comparison.groups.length)}</span></h3>
+      ${comparison.groups.length === 0 ? html`<p class="none">No request is decided in another way.</p>` : comparison.groups.map((group) => groupMarkup(group, standpoint))}
+      <p class="none unmatched" hidden>No change matches the filter.</p>
+    </section>
+  </section>`;
+}
+
+function leadOf({ promoted_policies: promoted }: SimulationReport, standpoint: Standpoint): Markup {
+  if (standpoint === "declared") return html`Policies act as the files of each side say: candidates decide nothing.`;
+  if (promoted.length === 0) return html`No candidate is there to be promoted, so that this is the same as declared.`;
+  return html`What the change would do with these candidates enforced: ${nameList(promoted)}.`;
+}
+
+function wordsMarkup({ words }: ComparisonReport, standpoint: Standpoint): Markup {
+  if (words.length === 0) return NOTHING;
+  const row = ({ word, classes, shapes }: ComparisonReport["words"][number]): Markup =>
+    html`<tr>
+      <th scope="row">
+        <a class="filter-link" href="#tab=${standpoint}&amp;word=${encodeURIComponent(word)}">${badge(word)}</a>
+      </th>
+      <td>${WORDING_OF_WORD[word].meaning}</td>
+      <td class="number">${grouped(classes)}</td>
+      <td class="number">${grouped(shapes)}</td>
+    </tr>`;
+  return html`<div class="scroll" role="group" aria-label="Kinds of change" tabindex="0">
+    <table>
+      <caption>
+        Kinds of change; a class can be of several
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Change</th>
+          <th scope="col">Meaning</th>
+          <th scope="col" class="number">Classes</th>
+          <th scope="col" class="number">Request shapes</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${words.map(row)}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+function pathsMarkup(standpoint: Standpoint, direction: "new" | "lost", paths: readonly DataPath[]): Markup {
+  const id = `${standpoint}-${direction}-paths`;
+  const title = direction === "new" ? "New data paths" : "Lost data paths";
+  const meaning =
+    direction === "new"
+      ? "Where requests can go in head and could not in base."
+      : "Where requests could go in base and cannot in head.";
+  const none = html`<p class="none">
+    ${direction === "new" ? "None: no request reaches a provider or region that it could not reach before." : "None."}
+  </p>`;
+  return html`<section class="paths ${direction}" aria-labelledby="${id}">
+    <h3 id="${id}">${title} <span class="count">${grouped(paths.length)}</span></h3>
+    ${
+      paths.length === 0
+        ? none
+        : html`<p class="lead">${meaning}</p>
+            <ul>
+              ${paths.map((path) => pathMarkup(path, direction))}
+            </ul>`
+    }
+  </section>`;
+}
+
+function pathMarkup(path: DataPath, direction: "new" | "lost"): Markup {
+  const { workspace, operation, provider, region, routes, witness, explain, seen } = path;
+  const facets: Facets = {
+    route: routes,
+    workspace: [workspace],
+    operation: [operation],
+    provider: [provider],
+    region: [region],
+  };
+  return html`<li class="path" data-facets="${facetsAttribute(facets)}">
+    <p class="way">
+      <strong class="sign">${direction === "new" ? "+" : "−"} ${direction}</strong> ${code(workspace)}
+      <span>${operation}</span> <span aria-label="to" role="img">→</span> ${code(provider)} <span>in ${region}</span>
+    </p>
+    <div class="note">by ${nameList(routes)}${seenText(seen)}</div>
+    ${witnessMarkup(witness, explain, "")}
+  </li>`;
+}
+
+function groupMarkup(group: ChangeGroup, standpoint: Standpoint): Markup {
+  const anchor = `${standpoint}-${group.id}`;
+  const places = [...group.base.plan, ...group.head.plan];
+  const facets: Facets = {
+    word: group.words,
+    route: group.routes,
+    workspace: group.workspaces,
+    operation: group.operations,
+    provider: distinct(places.map(({ provider }) => provider)),
+    region: distinct(places.map(({ region }) => region)),
+  };
+  return html` <article class="change" id="${anchor}" data-facets="${facetsAttribute(facets)}">
+    <header>
+      <h4>${titleOf(group)}</h4>
+      <p class="badges">${group.words.map(badge)}</p>
+    </header>
+    <dl class="facts">
+      ${fact("workspaces", nameList(group.workspaces))}${fact("operations", nameList(group.operations))}${group.routes.length > 1 ? fact("routes", nameList(group.routes)) : NOTHING}${group.conditions.map(({ dimension, values }) => fact(dimension, nameList(values)))}
+    </dl>
+    ${plansMarkup(group.base, group.head)}
+    <p class="note">
+      ${counted(group.classes, "class", "classes")},
+      ${counted(group.shapes, "request shape", "request shapes")}${seenText(group.seen)}
+      <a class="anchor" href="#${anchor}" aria-label="Link to change ${group.id}">${group.id}</a>
+      ${placeMarkup(group.place)}
+    </p>
+    ${witnessMarkup(group.witness, group.explain, witnessNote(group))}
+  </article>`;
+}
+
+function titleOf({ routes }: ChangeGroup): Markup {
+  const [first = ""] = routes;
+  return routes.length > 1
+    ? html`${code(first)} and ${counted(routes.length - 1, "other route", "other routes")}`
+    : html`${code(first)}`;
+}
+
+function witnessNote({ witness }: ChangeGroup): string {
+  return `${shownName(witness.workspace)}, ${witness.operation}`;
+}
+
+export function badge(word: ChangeWord): Markup {
+  const { label, sign, tone } = WORDING_OF_WORD[word];
+  return html`<span class="badge ${tone}">${sign} ${label}</span>`;
+}
+
+function fact(name: string, value: Markup): Markup {
+  return html`<div>
+    <dt>${name}</dt>
+    <dd>${value}</dd>
+  </div>`;
+}
+
+function seenText(seen: number | null): Markup {
+  if (seen === null) return NOTHING;
+  return seen === 0
+    ? html`; not seen in evidence`
+    : html`; <strong>seen ${counted(seen, "time", "times")} in evidence</strong>`;
+}
+
+function distinct(names: readonly string[]): readonly string[] {
+  return [...new Set(names)];
+}
