@@ -1,4 +1,4 @@
-import type { ChangeWord, Standpoint } from "../../../../simulate/point.ts";
+import { STANDPOINTS, type ChangeWord, type Standpoint } from "../../../../simulate/point.ts";
 import type { ChangeGroup, ComparisonReport, DataPath, SimulationReport } from "../../../../simulate/report/report.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code, facetsAttribute, nameList, shownName, type Facets } from "./names.ts";
@@ -11,28 +11,46 @@ export const LABEL_OF_STANDPOINT: Readonly<Record<Standpoint, string>> = {
   promoted: "As if promoted",
 };
 
-/** Everything that one standpoint sees. The page shows one of the two at a time. */
-export function comparisonMarkup(report: SimulationReport, standpoint: Standpoint): Markup {
-  const comparison = report[standpoint];
-  const title = LABEL_OF_STANDPOINT[standpoint];
-  const paths = (direction: "new" | "lost"): Markup =>
-    pathsMarkup(standpoint, direction, direction === "new" ? comparison.new_data_paths : comparison.lost_data_paths);
-  return html` <section class="panel ${standpoint}" aria-labelledby="${standpoint}-title">
-    <h2 id="${standpoint}-title">${title}</h2>
-    <div class="lead">${leadOf(report, standpoint)}</div>
-    ${wordsMarkup(comparison, standpoint)} ${paths("new")} ${paths("lost")}
-    <section aria-labelledby="${standpoint}-changes">
-      <h3 id="${standpoint}-changes">Changes <span class="count">${grouped(comparison.groups.length)}</span></h3>
-      ${comparison.groups.length === 0 ? html`<p class="none">No request is decided in another way.</p>` : comparison.groups.map((group) => groupMarkup(group, standpoint))}
-      <p class="none unmatched" hidden>No change matches the filter.</p>
-    </section>
-  </section>`;
+/** What both standpoints see, one of them at a time; once where they see the same, which spares half of a large page. */
+export function comparisonsMarkup(report: SimulationReport): Markup {
+  if (seeTheSame(report))
+    return panelMarkup(report, "declared", "declared promoted", "As declared, and as if promoted");
+  return html`${STANDPOINTS.map((standpoint) => panelMarkup(report, standpoint, standpoint, LABEL_OF_STANDPOINT[standpoint]))}`;
 }
 
-function leadOf({ promoted_policies: promoted }: SimulationReport, standpoint: Standpoint): Markup {
-  if (standpoint === "declared") return html`Policies act as the files of each side say: candidates decide nothing.`;
-  if (promoted.length === 0) return html`No candidate is there to be promoted, so that this is the same as declared.`;
-  return html`What the change would do with these candidates enforced: ${nameList(promoted)}.`;
+/** Whether promotion changes nothing that is shown. */
+export function seeTheSame({ declared, promoted }: SimulationReport): boolean {
+  return JSON.stringify(declared) === JSON.stringify(promoted);
+}
+
+function panelMarkup(report: SimulationReport, standpoint: Standpoint, shownFor: string, title: string): Markup {
+  const comparison = report[standpoint];
+  const paths = (direction: "new" | "lost"): Markup =>
+    pathsMarkup(standpoint, direction, direction === "new" ? comparison.new_data_paths : comparison.lost_data_paths);
+  const { groups } = comparison;
+  return html`
+    <section class="panel ${shownFor}" aria-labelledby="${standpoint}-title">
+      <h2 id="${standpoint}-title">${title}</h2>
+      <div class="lead">${leadOf(report, standpoint)}</div>
+      ${paths("new")} ${paths("lost")}
+      <section aria-labelledby="${standpoint}-changes">
+        <h3 id="${standpoint}-changes">Changes <span class="count">${grouped(groups.length)}</span></h3>
+        ${wordsMarkup(comparison, standpoint)}
+        ${groups.length === 0 ? html`<p class="none">No request is decided in another way.</p>` : NOTHING}
+        ${groups.map((group) => groupMarkup(group, standpoint))}
+        <p class="none unmatched" hidden>No change matches the filter.</p>
+      </section>
+    </section>
+  `;
+}
+
+function leadOf(report: SimulationReport, standpoint: Standpoint): Markup {
+  const { promoted_policies: promoted } = report;
+  if (standpoint === "promoted")
+    return html`What the change does with these candidates enforced: ${nameList(promoted)}`;
+  if (!seeTheSame(report)) return html`Policies act as the files of each side say: candidates decide nothing.`;
+  if (promoted.length === 0) return html`There is no candidate to promote, so that both are the same.`;
+  return html`Promotion of these candidates would change nothing here: ${nameList(promoted)}`;
 }
 
 function wordsMarkup({ words }: ComparisonReport, standpoint: Standpoint): Markup {

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
+import { STANDPOINTS } from "../../../../simulate/point.ts";
 import type { SideReport, SimulationReport } from "../../../../simulate/report/report.ts";
 import type { FormatContext } from "../context.ts";
 import { assertionsMarkup } from "./assertions.ts";
-import { comparisonMarkup } from "./comparison.ts";
+import { comparisonsMarkup, seeTheSame } from "./comparison.ts";
 import { filterMarkup } from "./filter.ts";
 import { html, NOTHING, rawElement, type Markup } from "./markup.ts";
 import { code } from "./names.ts";
@@ -29,26 +30,24 @@ export function formatHtml(report: SimulationReport, context: FormatContext): st
         ${rawElement("style", PAGE_STYLE)}
       </head>
       <body>
-        <a class="skip only declared" href="#declared-changes">Skip to the changes</a
-        ><a class="skip only promoted" href="#promoted-changes">Skip to the changes</a>
+        <a class="skip" href="#results">Skip to the changes</a>
         <header class="masthead">
           <p class="kicker">Signalbox simulation</p>
           <h1>${sideTitle(base)} <span role="img" aria-label="to">→</span> ${sideTitle(head)}</h1>
         </header>
         <main>
-          ${verdictMarkup(report)} ${contentsMarkup(report)} ${filterMarkup()} ${comparisonMarkup(report, "declared")}
-          ${comparisonMarkup(report, "promoted")} ${assertionsMarkup(report.assertions)}
-          ${findingsMarkup(report.findings)} ${otherChangesMarkup(report.other_changes)}
-          ${evidenceMarkup(report.evidence)} ${dimensionsMarkup(report)} ${sidesMarkup(report, context.reportDigest)}
+          ${verdictMarkup(report)} ${contentsMarkup(report)}
+          <div id="results">${filterMarkup()} ${comparisonsMarkup(report)}</div>
+          ${assertionsMarkup(report.assertions)} ${findingsMarkup(report.findings)}
+          ${otherChangesMarkup(report.other_changes)} ${evidenceMarkup(report.evidence)} ${dimensionsMarkup(report)}
+          ${sidesMarkup(report, context.reportDigest)}
         </main>
         <footer>
           <p>
             ${report.format}${context.reportDigest === null ? NOTHING : html` · SHA-256 <code>${context.reportDigest}</code>`}
           </p>
         </footer>
-        <script>
-          ${rawElement("script", PAGE_SCRIPT)}
-        </script>
+        ${rawElement("script", PAGE_SCRIPT)}
       </body>
     </html> `;
   return page.toString();
@@ -60,18 +59,21 @@ function sideTitle({ name, commit }: SideReport): Markup {
   >`;
 }
 
-function contentsMarkup({ evidence }: SimulationReport): Markup {
+function contentsMarkup(report: SimulationReport): Markup {
+  const panels = seeTheSame(report)
+    ? [["declared", "declared promoted"] as const]
+    : STANDPOINTS.map((each) => [each, each] as const);
   return html`<nav aria-label="On this page">
     <ul>
-      ${(["declared", "promoted"] as const).map(
-        (standpoint) =>
-          html`<li class="only ${standpoint}"><a href="#${standpoint}-new-paths">New data paths</a></li>
-            <li class="only ${standpoint}"><a href="#${standpoint}-changes">Changes</a></li>`,
+      ${panels.map(
+        ([panel, shownFor]) =>
+          html`<li class="only ${shownFor}"><a href="#${panel}-new-paths">New data paths</a></li>
+            <li class="only ${shownFor}"><a href="#${panel}-changes">Changes</a></li>`,
       )}
       <li><a href="#assertions">Assertions</a></li>
       <li><a href="#findings">What no request meets</a></li>
       <li><a href="#other-changes">Other changes</a></li>
-      ${evidence === null ? NOTHING : html`<li><a href="#evidence">Evidence</a></li>`}
+      ${report.evidence === null ? NOTHING : html`<li><a href="#evidence">Evidence</a></li>`}
       <li><a href="#dimensions">Dimensions</a></li>
       <li><a href="#sides">Both sides</a></li>
     </ul>

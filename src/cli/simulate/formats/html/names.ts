@@ -29,7 +29,7 @@ export function code(name: string): Markup {
   return name === "" ? html`<i>${shownName(name)}</i>` : html`<code>${name}</code>`;
 }
 
-/** All the names; those beyond the first dozen behind a fold that works without script. */
+/** All the names, in as few elements as can be, because a page holds thousands of lists; those beyond the first dozen behind a fold. */
 export function nameList(names: readonly string[]): Markup {
   const first = names.slice(0, IN_SIGHT);
   const rest = names.slice(IN_SIGHT);
@@ -42,5 +42,5 @@ export function nameList(names: readonly string[]): Markup {
 }
 
 function joined(names: readonly string[]): Markup {
-  return html`${names.map((name, index) => (index === 0 ? code(name) : html`, ${code(name)}`))}`;
+  return html`<code>${names.map(shownName).join(", ")}</code>`;
 }

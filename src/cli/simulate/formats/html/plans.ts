@@ -56,7 +56,7 @@ function placesMarkup(result: ResultReport, places: readonly MarkedPlace[]): Mar
 }
 
 function placeMarkup({ place, mark }: MarkedPlace): Markup {
-  const text = html`<code>${place.endpoint}</code> <span>${place.model} at ${place.provider}, ${place.region}</span>`;
+  const text = html`<code>${place.endpoint}</code> ${place.model} at ${place.provider}, ${place.region}`;
   if (mark === "kept") return html`<li>${text}</li>`;
   return html`<li class="${mark}">${text} <em>${SIGN_OF_MARK[mark]} ${mark}</em></li>`;
 }

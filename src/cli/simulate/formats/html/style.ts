@@ -32,6 +32,7 @@ ul { list-style: none }
 footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line); color: var(--muted); font-size: .8125rem; overflow-wrap: anywhere }
 `;
 
+// `:has` stands on a small element: on `body` it would make every element of a large page dearer to read.
 const VERDICT = `
 .standpoints { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; margin-top: 1.75rem }
 .standpoints legend { padding: 0 0 .5rem; color: var(--muted); font-size: .8125rem }
@@ -45,7 +46,8 @@ const VERDICT = `
 .verdict:has(:checked) { border-color: var(--link); box-shadow: inset 0 0 0 1px var(--link) }
 .verdict:has(:focus-visible) { outline: 3px solid var(--link); outline-offset: 2px }
 .verdict input:focus-visible { outline: none }
-body:has(#show-promoted:checked) :is(.panel, .only).declared, body:has(#show-declared:checked) :is(.panel, .only).promoted { display: none }
+.choice:has(#show-promoted:checked) ~ #results > .panel.declared:not(.promoted), .choice:has(#show-declared:checked) ~ #results > .panel.promoted:not(.declared) { display: none }
+.choice:has(#show-promoted:checked) ~ nav .only.declared:not(.promoted), .choice:has(#show-declared:checked) ~ nav .only.promoted:not(.declared) { display: none }
 .facts-line { margin: 1.25rem 0 0; display: grid; gap: .35rem }
 .facts-line li { display: flex; gap: .6rem; align-items: baseline }
 .facts-line li > * { flex: none }
@@ -80,10 +82,10 @@ const CHANGES = `
 .plans { display: grid; grid-template-columns: 1fr 1fr; border: 1px solid var(--line); border-radius: .35rem }
 .side { padding: .6rem .9rem .7rem; min-width: 0 }
 .side + .side { border-left: 1px solid var(--line) }
-.side ol { padding-left: 1.4rem; font-size: .875rem }
+.side ol { padding-left: 1.4rem; font-size: .8125rem; color: var(--muted) }
+.side li code { color: var(--ink); font-size: .875rem }
 .side li { padding: .1rem 0; overflow-wrap: anywhere }
 .side li::marker { color: var(--muted) }
-.side li span { color: var(--muted); font-size: .8125rem }
 .side em { font-style: normal; font-size: .75rem; font-weight: 600; padding: 0 .4rem; border-radius: 1rem; white-space: nowrap }
 .side p { margin: 0 0 .35rem; font-size: .875rem; overflow-wrap: anywhere }
 .side p.edit { margin: .35rem 0 0; color: var(--muted) }
@@ -109,7 +111,8 @@ summary span { color: var(--muted) }
 .more[open] { display: block }
 .point { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1.25rem; margin: .5rem 0; font-size: .875rem }
 .point dt { color: var(--muted) }
-.point dd { min-width: 0 }
+.point dd { min-width: 0; overflow-wrap: anywhere; font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .9em }
+.point dd code { font-size: 1em }
 .command { display: flex; gap: .75rem; align-items: start; padding: .5rem .75rem; margin: .5rem 0; background: var(--quiet-wash); border-radius: .35rem; font-size: .875rem }
 .command code { flex: 1; min-width: 0 }
 .command button { flex: none; display: none }

@@ -7,7 +7,7 @@ import { counted, grouped, WORDING_OF_ACCESS, type Tone } from "./wording.ts";
 
 /** What a reader takes away who reads nothing else; its two cards are the tabs between the standpoints. */
 export function verdictMarkup(report: SimulationReport): Markup {
-  return html` <section aria-labelledby="verdict">
+  return html` <section class="choice" aria-labelledby="verdict">
     <h2 id="verdict" class="unseen">Verdict</h2>
     <fieldset class="standpoints">
       <legend>How candidates are taken; choose what is shown below</legend>

@@ -2,7 +2,7 @@ import type { RequestPoint } from "../../../../simulate/point.ts";
 import type { SourcePlace } from "../../../../simulate/report/report.ts";
 import { printable } from "../../../terminal/printing.ts";
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
-import { code, nameList } from "./names.ts";
+import { nameList, shownName } from "./names.ts";
 
 /** One request that shows the change: what it says, and the command that explains it. Folded, because a reader wants a few of many. */
 export function witnessMarkup(point: RequestPoint, explain: readonly string[], note: string): Markup {
@@ -41,24 +41,21 @@ function pointMarkup(point: RequestPoint): Markup {
 function fieldsOf(point: RequestPoint): readonly (readonly [string, Content])[] {
   const { key, time, preferences, dimensions } = point;
   const fields: (readonly [string, Content])[] = [
-    ["workspace", code(point.workspace)],
-    ["route", code(point.model)],
-    ["operation", code(point.operation)],
-    [
-      "key",
-      html`${code(key.environment)}
-      ${code(key.workload)}${key.labels.length === 0 ? NOTHING : html`, labels ${nameList(key.labels)}`}`,
-    ],
+    ["workspace", shownName(point.workspace)],
+    ["route", shownName(point.model)],
+    ["operation", point.operation],
+    ["key", `${key.environment}, ${key.workload}`],
   ];
+  if (key.labels.length > 0) fields.push(["key labels", nameList(key.labels)]);
   if (point.needs.length > 0) fields.push(["needs", nameList(point.needs)]);
   if (point.features.length > 0) fields.push(["uses", nameList(point.features)]);
   if (point.signatureFamilies.length > 0) fields.push(["signed reasoning of", nameList(point.signatureFamilies)]);
   fields.push(["streaming", point.stream ? "yes" : "no"]);
-  fields.push(["context", code(point.context)], ["most output", code(point.maxOutput)]);
-  if (point.reasoningEffort !== "unspecified") fields.push(["reasoning effort", code(point.reasoningEffort)]);
+  fields.push(["context", point.context], ["most output", point.maxOutput]);
+  if (point.reasoningEffort !== "unspecified") fields.push(["reasoning effort", point.reasoningEffort]);
   if (dimensions !== null) fields.push(["dimensions", String(dimensions)]);
-  if (preferences !== null) fields.push(["preferences", code(JSON.stringify(preferences))]);
-  fields.push(["time", html`${code(time.day)} ${code(time.hour)}`]);
+  if (preferences !== null) fields.push(["preferences", JSON.stringify(preferences)]);
+  fields.push(["time", `${time.day}, ${time.hour}`]);
   return fields;
 }
 
