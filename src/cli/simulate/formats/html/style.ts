@@ -20,6 +20,8 @@ ul, ol, dl, dd, fieldset { margin: 0; padding: 0; border: 0; min-width: 0 }
 ul { list-style: none }
 [hidden] { display: none !important }
 :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: 3px }
+.panel > h2 { margin-top: .5rem; border-top: 0 }
+::placeholder { color: var(--muted); opacity: 1 }
 .kicker { margin: 0 0 .5rem; color: var(--muted); font-size: .8125rem; letter-spacing: .04em }
 .lead, .none, .note, .count { color: var(--muted) }
 .lead { max-width: 65ch }
@@ -50,9 +52,7 @@ const VERDICT = `
 .choice:has(#show-promoted:checked) ~ nav .only.declared:not(.promoted), .choice:has(#show-declared:checked) ~ nav .only.promoted:not(.declared) { display: none }
 .facts-line { margin: 1.25rem 0 0; display: grid; gap: .35rem }
 .facts-line li { display: flex; gap: .6rem; align-items: baseline }
-.facts-line li > * { flex: none }
-.facts-line b:first-child { width: 1.35rem; height: 1.35rem; line-height: 1.35rem; font-size: .8125rem; text-align: center; border-radius: 1rem }
-.facts-line a, .facts-line strong { margin-right: -.3rem }
+.facts-line b:first-child { flex: none; width: 1.35rem; height: 1.35rem; line-height: 1.35rem; font-size: .8125rem; text-align: center; border-radius: 1rem }
 .alert { margin-top: 1rem; padding: .75rem 1.25rem; background: var(--stop-wash); color: var(--stop); border-radius: .5rem }
 .alert :is(th, td, caption) { color: inherit }
 nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin-top: 1.75rem; padding: .6rem 0; border-block: 1px solid var(--line); font-size: .875rem }

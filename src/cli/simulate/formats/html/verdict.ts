@@ -14,7 +14,7 @@ export function verdictMarkup(report: SimulationReport): Markup {
       ${cardMarkup(report, "declared")} ${cardMarkup(report, "promoted")}
     </fieldset>
     <ul class="facts-line">
-      ${factsOf(report).map(({ tone, sign, text }) => html`<li class="${tone}"><b aria-hidden="true">${sign}</b> ${text}</li>`)}
+      ${factsOf(report).map(({ tone, sign, text }) => html`<li class="${tone}"><b aria-hidden="true">${sign}</b><span>${text}</span></li>`)}
     </ul>
     ${report.complete && report.cut.length === 0 ? NOTHING : cutMarkup(report.cut)}
   </section>`;

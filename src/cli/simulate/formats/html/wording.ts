@@ -92,13 +92,13 @@ export const WORDING_OF_ACCESS: Readonly<
     title: "Less permissive",
     sign: "−",
     tone: "narrow",
-    meaning: "Head allows nothing that base does not, and less.",
+    meaning: "Head allows nothing new, and refuses some of what base allows.",
   },
   incomparable: {
     title: "More here, less there",
     sign: "±",
     tone: "widen",
-    meaning: "Head allows something that base does not, and refuses something that base allows.",
+    meaning: "Head allows some of what base refuses, and refuses some of what base allows.",
   },
 };
 
