@@ -27,7 +27,7 @@ describe("plans beside each other", () => {
   });
 
   test("the same plan has no marks; a reordered one has some; kept places stand in the same order", () => {
-    const plan = fc.uniqueArray(fc.constantFrom(..."abcdefgh"), { maxLength: 6 });
+    const plan = fc.uniqueArray(fc.constantFrom("a", "b", "c", "d", "e", "f", "g"), { maxLength: 6 });
     fc.assert(
       fc.property(plan, plan, (base, head) => {
         const marked = markPlaces(

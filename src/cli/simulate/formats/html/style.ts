@@ -20,6 +20,8 @@ ul, ol, dl, dd, fieldset { margin: 0; padding: 0; border: 0; min-width: 0 }
 ul { list-style: none }
 [hidden] { display: none !important }
 :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: 3px }
+h2[id], h3[id] { scroll-margin-top: 1rem }
+.panel h3[id] { scroll-margin-top: 8rem }
 .panel > h2 { margin-top: .5rem; border-top: 0 }
 ::placeholder { color: var(--muted); opacity: 1 }
 .kicker { margin: 0 0 .5rem; color: var(--muted); font-size: .8125rem; letter-spacing: .04em }
@@ -166,6 +168,7 @@ const MEDIA = `
   body { padding-top: 1.5rem }
   .standpoints, .plans, .sides { grid-template-columns: minmax(0, 1fr) }
   .side + .side { border-left: 0; border-top: 1px solid var(--line) }
+  .panel h3[id], .change { scroll-margin-top: 1rem }
   #filter { position: static; grid-template-columns: repeat(2, minmax(0, 1fr)) }
   #filter :is(input, select) { font-size: 1rem }
   .change, .paths li { padding-inline: .9rem }
@@ -181,7 +184,6 @@ const MEDIA = `
   details::details-content { content-visibility: visible; display: block; height: auto }
   .scroll { overflow: visible }
 }
-@media (prefers-reduced-motion: no-preference) { html { scroll-behavior: smooth } }
 `;
 
 /** Light unless the reader's device asks for dark; paper is always light. */

@@ -8,7 +8,7 @@ import { nameList, shownName } from "./names.ts";
 export function witnessMarkup(point: RequestPoint, explain: readonly string[], note: string): Markup {
   return html`<details class="witness">
     <summary>Witness${note === "" ? NOTHING : html` <span>${note}</span>`}</summary>
-    ${pointMarkup(point)}${commandMarkup(explain)}
+    ${pointMarkup(point)}${explain.length === 0 ? NOTHING : commandMarkup(explain)}
   </details>`;
 }
 
