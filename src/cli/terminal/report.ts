@@ -1,6 +1,8 @@
 import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
 import { redactLine } from "../../compile/authored/literal-secrets.ts";
 import { printable } from "./printing.ts";
+import { formatSarifLog } from "./sarif.ts";
+import { formatAnnotation } from "./workflow-command.ts";
 import { isRouteCode, ROUTE_CODES } from "../../compile/findings/codes.ts";
 
 /** How findings can be printed. */
@@ -112,63 +114,29 @@ function formatJson(diagnostics: readonly Diagnostic[], revision: string | null)
 /** Workflow commands of GitHub Actions: one annotation a finding. */
 function formatGithub(diagnostics: readonly Diagnostic[]): string {
   return diagnostics
-    .map(({ severity, code, file, line, column, message, hint }) => {
-      const text = hint === "" ? message : `${message} (${hint})`;
-      const properties = [
-        `file=${escapeProperty(file)}`,
-        `line=${line}`,
-        `col=${column}`,
-        `title=${escapeProperty(code)}`,
-      ];
-      return `::${severity} ${properties.join(",")}::${escapeData(text)}\n`;
-    })
+    .map(({ severity, code, message, hint, ...place }) =>
+      formatAnnotation({ level: severity, place, title: code, message: withHint(message, hint) }),
+    )
     .join("");
-}
-
-function escapeData(text: string): string {
-  return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
-}
-
-function escapeProperty(text: string): string {
-  return escapeData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
 }
 
 /** SARIF 2.1.0, as code scanning reads it: every code that occurs is a rule with its meaning and fix. */
 function formatSarif(diagnostics: readonly Diagnostic[]): string {
   const codes = [...new Set(diagnostics.map(({ code }) => code))].toSorted();
   const rules = codes.map((code) => {
-    const severity = diagnostics.find((diagnostic) => diagnostic.code === code)?.severity ?? "error";
+    const level = diagnostics.find((diagnostic) => diagnostic.code === code)?.severity ?? "error";
     const facts = isRouteCode(code) ? ROUTE_CODES[code] : { meaning: code, fix: "See docs/policies.md." };
-    return {
-      id: code,
-      shortDescription: { text: facts.meaning },
-      help: { text: facts.fix },
-      defaultConfiguration: { level: severity },
-    };
+    return { id: code, meaning: facts.meaning, fix: facts.fix, level };
   });
-  const results = diagnostics.map(({ code, severity, file, line, column, message, hint }) => ({
+  const results = diagnostics.map(({ code, severity, message, hint, ...place }) => ({
     ruleId: code,
-    ruleIndex: codes.indexOf(code),
     level: severity,
-    message: { text: hint === "" ? message : `${message} (${hint})` },
-    locations: [
-      {
-        physicalLocation: {
-          artifactLocation: {
-            uri: file.split("/").map(encodeURIComponent).join("/"),
-            uriBaseId: "%SRCROOT%",
-          },
-          region: { startLine: line, startColumn: column },
-        },
-      },
-    ],
+    message: withHint(message, hint),
+    place,
   }));
-  const run = {
-    tool: { driver: { name: "signalbox", rules } },
-    columnKind: "utf16CodeUnits",
-    results,
-  };
-  return `${JSON.stringify({ $schema: SARIF_SCHEMA, version: "2.1.0", runs: [run] }, null, 2)}\n`;
+  return formatSarifLog(rules, results);
 }
 
-const SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json";
+function withHint(message: string, hint: string): string {
+  return hint === "" ? message : `${message} (${hint})`;
+}

@@ -1,4 +1,5 @@
 import type { Diagnostic } from "../../../canon/diagnostic.ts";
+import { escapeXml, escapeXmlLines, formatElement } from "../../terminal/xml.ts";
 import { totalsOf, type PolicyTest, type TestedPolicy, type TestRun, type Totals } from "./test-run.ts";
 
 /** A test case of the report. */
@@ -26,12 +27,12 @@ export function formatJunit(run: TestRun | null, findings: readonly Diagnostic[]
     failed: totals.failed + findings.length,
     milliseconds: run?.milliseconds ?? 0,
   });
-  return `<?xml version="1.0" encoding="UTF-8"?>\n${element("testsuites", { name: "signalbox policy test", ...attributes }, suites)}\n`;
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${formatElement("testsuites", { name: "signalbox policy test", ...attributes }, suites)}\n`;
 }
 
 function suiteOf({ id, file, tests }: TestedPolicy): string {
   const cases = tests.map((test) => caseOf(id, test)).map(caseElement);
-  return element("testsuite", { name: id, ...amounts(totalsOf(tests)), file }, cases);
+  return formatElement("testsuite", { name: id, ...amounts(totalsOf(tests)), file }, cases);
 }
 
 function caseOf(policy: string, test: PolicyTest): Case {
@@ -39,13 +40,13 @@ function caseOf(policy: string, test: PolicyTest): Case {
   const attributes = { name, classname: policy, file, line: String(line), time: seconds(milliseconds) };
   const place = `${file}:${line}:${column}`;
   const content: string[] = [];
-  if (outcome === "skip") content.push(element("skipped", {}, []));
+  if (outcome === "skip") content.push(formatElement("skipped", {}, []));
   if (outcome === "error") content.push(problem("error", error[0] ?? "error", [place, ...error]));
   if (outcome === "fail") {
     const failing = cases.map((one) => `failing case: ${one}`);
     content.push(problem("failure", failing[0] ?? "the test does not hold", [place, ...failing]));
   }
-  if (printed.length > 0) content.push(`<system-out>${escapeLines(printed)}</system-out>`);
+  if (printed.length > 0) content.push(`<system-out>${escapeXmlLines(printed)}</system-out>`);
   return { attributes, content };
 }
 
@@ -58,7 +59,7 @@ function findingSuite(findings: readonly Diagnostic[]): string {
     };
   });
   const totals = { tests: findings.length, failed: findings.length, errors: 0, skipped: 0, milliseconds: 0 };
-  return element("testsuite", { name: "findings", ...amounts(totals) }, cases.map(caseElement));
+  return formatElement("testsuite", { name: "findings", ...amounts(totals) }, cases.map(caseElement));
 }
 
 function amounts({ tests, failed, errors, skipped, milliseconds }: Omit<Totals, "passed">): Record<string, string> {
@@ -72,42 +73,13 @@ function amounts({ tests, failed, errors, skipped, milliseconds }: Omit<Totals, 
 }
 
 function caseElement({ attributes, content }: Case): string {
-  return element("testcase", attributes, content);
+  return formatElement("testcase", attributes, content);
 }
 
 function problem(name: "error" | "failure", message: string, lines: readonly string[]): string {
-  return `<${name} message="${escapeXml(message)}">${escapeLines(lines)}</${name}>`;
-}
-
-/** Without indentation: white space that is put around an element could end up in the text of the one around it. */
-function element(name: string, attributes: Readonly<Record<string, string>>, children: readonly string[]): string {
-  const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeXml(value)}"`);
-  const open = `<${name}${written.join("")}`;
-  return children.length === 0 ? `${open}/>` : `${open}>\n${children.join("\n")}\n</${name}>`;
+  return `<${name} message="${escapeXml(message)}">${escapeXmlLines(lines)}</${name}>`;
 }
 
 function seconds(milliseconds: number): string {
   return (milliseconds / 1_000).toFixed(6);
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  // A parser turns these into spaces inside of an attribute, and the last one into a line feed everywhere.
-  "\t": "&#9;",
-  "\n": "&#10;",
-  "\r": "&#13;",
-};
-
-function escapeLines(lines: readonly string[]): string {
-  return lines.map(escapeXml).join("\n");
-}
-
-/** XML 1.0 has no way to write most control characters and halves of surrogate pairs, so they are replaced. */
-function escapeXml(text: string): string {
-  return text
-    .replaceAll(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "\uFFFD")
-    .replaceAll(/[&<>"\t\n\r]/g, (character) => ENTITIES[character] ?? "");
 }

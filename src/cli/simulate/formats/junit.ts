@@ -1,0 +1,72 @@
+import type { AssertionResult, CoverageResult, SimulationReport } from "../../../simulate/report/report.ts";
+import { escapeXml, escapeXmlLines, formatElement } from "../../terminal/xml.ts";
+import type { FormatContext } from "./context.ts";
+import { COVERAGE_WORDING } from "./wording/change-words.ts";
+import { spaceText } from "./wording/comparison.ts";
+import { assertionLinesOf, coverageMessage, cutText, waiverText } from "./wording/messages.ts";
+
+interface Case {
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly outcome: "passed" | "failed" | "skipped";
+  readonly message: string;
+  readonly lines: readonly string[];
+}
+
+/** JUnit XML: a test case for each assertion and each gate of coverage, and one that fails where not everything was decided. */
+export function formatJunit(report: SimulationReport, _context: FormatContext): string {
+  const { results, coverage } = report.assertions ?? { results: [], coverage: [] };
+  const cases = [...results.map(assertionCase), ...coverage.map(coverageCase), completeCase(report)];
+  const count = (outcome: Case["outcome"]): string => String(cases.filter((one) => one.outcome === outcome).length);
+  const amounts = {
+    tests: String(cases.length),
+    failures: count("failed"),
+    errors: "0",
+    skipped: count("skipped"),
+    time: "0",
+  };
+  const file: Readonly<Record<string, string>> = report.assertions === null ? {} : { file: report.assertions.file };
+  const suite = formatElement("testsuite", { name: "assertions", ...amounts, ...file }, cases.map(caseElement));
+  const name = "signalbox simulate";
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${formatElement("testsuites", { name, ...amounts }, [suite])}\n`;
+}
+
+function assertionCase(result: AssertionResult): Case {
+  const { id, kind, status, title, message, waiver, place } = result;
+  const attributes = { name: id, classname: kind, file: place.file, line: String(place.line), time: "0" };
+  if (status === "PASS") return { attributes, outcome: "passed", message: "", lines: [] };
+  const position = `${place.file}:${place.line}:${place.column}`;
+  const lines = [position, title, ...assertionLinesOf(result)];
+  if (status === "FAIL") return { attributes, outcome: "failed", message: message ?? title, lines };
+  return {
+    attributes,
+    outcome: "skipped",
+    message: waiver === null ? "waived" : `waived ${waiverText(waiver)}`,
+    lines,
+  };
+}
+
+function coverageCase(result: CoverageResult): Case {
+  const { what, place, status, missing } = result;
+  const where: Readonly<Record<string, string>> = place === null ? {} : { file: place.file, line: String(place.line) };
+  const attributes = { name: COVERAGE_WORDING[what], classname: "coverage", ...where, time: "0" };
+  const message = coverageMessage(result);
+  return { attributes, outcome: status === "FAIL" ? "failed" : "passed", message, lines: [message, ...missing] };
+}
+
+function completeCase(report: SimulationReport): Case {
+  const message = "not every class of requests was decided";
+  return {
+    attributes: { name: "simulation is complete", classname: "simulation", time: "0" },
+    outcome: report.complete ? "passed" : "failed",
+    message,
+    lines: [message, ...report.cut.map(cutText), spaceText(report)],
+  };
+}
+
+function caseElement({ attributes, outcome, message, lines }: Case): string {
+  if (outcome === "passed") return formatElement("testcase", attributes, []);
+  const name = outcome === "failed" ? "failure" : "skipped";
+  return formatElement("testcase", attributes, [
+    `<${name} message="${escapeXml(message)}">${escapeXmlLines(lines)}</${name}>`,
+  ]);
+}

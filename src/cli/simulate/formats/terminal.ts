@@ -1,0 +1,192 @@
+import type { SimulationReport } from "../../../simulate/report/report.ts";
+import type { FormatContext } from "./context.ts";
+import { assertionLines, evidenceLines, findingLines, otherChangeLines, warningLines } from "./terminal/checks.ts";
+import { groupHead, groupLines, pathLines } from "./terminal/changes.ts";
+import { BLANK, line, nameLine, renderLines, span, type Line } from "./terminal/layout.ts";
+import { assertionCounts, cutText } from "./wording/messages.ts";
+import { amountText, classesText, listText, numberText } from "./wording/amounts.ts";
+import { ACCESS_WORDING } from "./wording/change-words.ts";
+import {
+  isUnchanged,
+  newFindings,
+  policyDifferences,
+  promotedDifference,
+  promotedTitle,
+  sideText,
+  spaceText,
+  verdictText,
+  wordCounts,
+  type PromotedDifference,
+} from "./wording/comparison.ts";
+
+/** The report for a person at a terminal: what is compared and how bad it is first, the sum of it last. */
+export function formatTerminal(report: SimulationReport, context: FormatContext): string {
+  const difference = promotedDifference(report);
+  const lines = [
+    ...headLines(report),
+    ...pathLines("New data paths", "+", report.declared.new_data_paths),
+    ...pathLines("Lost data paths", "-", report.declared.lost_data_paths),
+    ...declaredLines(report),
+    ...promotedLines(report, difference),
+    ...findingLines(report),
+    ...otherChangeLines(report),
+    ...warningLines(report),
+    ...evidenceLines(report),
+    ...assertionLines(report),
+    ...summaryLines(report, difference),
+  ];
+  return renderLines(lines, context);
+}
+
+/** Columns of the names in the head of the report. */
+const NAMES = 10;
+
+function headLines(report: SimulationReport): readonly Line[] {
+  const { base, head, declared, promoted, space, assertions } = report;
+  const access = ACCESS_WORDING[declared.access];
+  const asIf = ACCESS_WORDING[promoted.access];
+  const policies = policyDifferences(base, head);
+  return [
+    line(0, span("Simulation of ", "bold"), span(`${sideText(base)} → ${sideText(head)}`, "bold")),
+    ...incompleteLines(report),
+    ...indeterminateLines(report),
+    ...(report.promoted_policies.length === 0
+      ? [nameLine(0, "Access:", NAMES, span(verdictText(declared, space.classes), access.colour, "bold"))]
+      : [
+          nameLine(
+            0,
+            "Access:",
+            NAMES,
+            span("as declared     "),
+            span(verdictText(declared, space.classes), access.colour, "bold"),
+          ),
+          nameLine(
+            0,
+            "",
+            NAMES,
+            span("as if promoted  "),
+            span(verdictText(promoted, space.classes), asIf.colour, "bold"),
+          ),
+        ]),
+    ...(assertions === null
+      ? []
+      : [
+          nameLine(
+            0,
+            "Checks:",
+            NAMES,
+            span(`assertions ${assertionCounts(assertions)}`, assertions.failed > 0 ? "red" : "green"),
+            ...gateSpans(report),
+          ),
+        ]),
+    nameLine(0, "Table:", NAMES, span(revisionText(report))),
+    ...policies.map(({ mark, id, what }, index) =>
+      nameLine(0, index === 0 ? "Policies:" : "", NAMES, span(`${mark} `, MARKS[mark]), span(`${id}  ${what}`)),
+    ),
+  ];
+}
+
+const MARKS = { "+": "green", "-": "red", "~": "yellow" } as const;
+
+function gateSpans({ assertions }: SimulationReport) {
+  const failed = assertions?.coverage.filter(({ status }) => status === "FAIL").length ?? 0;
+  return failed === 0 ? [] : [span(`, ${amountText(failed, "coverage gate")} failed`, "red")];
+}
+
+function revisionText({ base, head }: SimulationReport): string {
+  const [before, after] = [base.table_revision.slice(0, 12), head.table_revision.slice(0, 12)];
+  return base.table_revision === head.table_revision ? `${after}, the same on both sides` : `${before} → ${after}`;
+}
+
+/** Loud and early: a report that has not seen everything must not be taken for one that has. */
+function incompleteLines({ complete, cut }: SimulationReport): readonly Line[] {
+  if (complete) return [];
+  const text = "INCOMPLETE: not every class of requests was decided. What follows holds for those that were.";
+  return [
+    line(0, span(text, "red", "bold")),
+    ...cut.map((one) => line(2, span("! ", "red", "bold"), span(cutText(one)))),
+    BLANK,
+  ];
+}
+
+/** Counted over the standpoint with more of them: either ends the command with exit code 4. */
+function indeterminateLines({ declared, promoted }: SimulationReport): readonly Line[] {
+  const most = Math.max(
+    0,
+    ...[declared, promoted].flatMap(({ words }) =>
+      words.filter(({ word }) => word === "indeterminate_new").map(({ classes }) => classes),
+    ),
+  );
+  if (most === 0) return [];
+  const text = `INDETERMINATE: in ${classesText(most)} a policy cannot be evaluated any more.`;
+  return [line(0, span(text, "magenta", "bold")), BLANK];
+}
+
+function declaredLines(report: SimulationReport): readonly Line[] {
+  const { declared, complete } = report;
+  if (isUnchanged(report)) {
+    const known = complete
+      ? "No changes. Head allows exactly what base allows."
+      : "No changes among the classes that were decided.";
+    return [BLANK, line(0, span(known, complete ? "green" : "yellow", "bold"))];
+  }
+  if (declared.groups.length === 0)
+    return [BLANK, line(0, span("As declared, no request is treated differently.", "bold"))];
+  const title = span(`Changes as declared`, "bold");
+  return [
+    BLANK,
+    line(0, title, span(` (${amountText(declared.groups.length, "group")})`)),
+    ...groupLines(declared.groups),
+  ];
+}
+
+/** Only what the standpoint adds: nobody should read a group twice. */
+function promotedLines(report: SimulationReport, difference: PromotedDifference): readonly Line[] {
+  const { promoted_policies: policies } = report;
+  if (policies.length === 0 && !difference.any) return [];
+  const title = span(capital(promotedTitle(report)), "bold");
+  const which = policies.length === 0 ? "" : ` (${listText(policies)})`;
+  if (!difference.any) return [BLANK, line(0, title, span(`${which}: the same changes.`))];
+  const { shared, onlyPromoted, onlyDeclared, newDataPaths, lostDataPaths } = difference;
+  const same = shared === 0 ? "" : `, ${amountText(shared, "group")} as declared`;
+  return [
+    BLANK,
+    line(0, title, span(`${which}: ${amountText(onlyPromoted.length, "other group")}${same}`)),
+    ...pathLines("New data paths only as if promoted", "+", newDataPaths),
+    ...pathLines("Lost data paths only as if promoted", "-", lostDataPaths),
+    ...groupLines(onlyPromoted),
+    ...(onlyDeclared.length === 0
+      ? []
+      : [
+          BLANK,
+          line(2, span(`${amountText(onlyDeclared.length, "group")} of those declared would not be so:`)),
+          ...onlyDeclared.slice(0, 10).map(groupHead),
+          ...(onlyDeclared.length > 10 ? [line(2, span(`… ${numberText(onlyDeclared.length - 10)} more`, "dim"))] : []),
+        ]),
+  ];
+}
+
+function summaryLines(report: SimulationReport, difference: PromotedDifference): readonly Line[] {
+  const { declared, assertions, complete } = report;
+  const paths = declared.new_data_paths.length;
+  const findings = newFindings(report).length;
+  const only = difference.onlyPromoted.length;
+  const parts = [
+    wordCounts(declared),
+    paths === 0 ? "" : amountText(paths, "new data path"),
+    only === 0 ? "" : `${amountText(only, "group")} only as if promoted`,
+    findings === 0 ? "" : amountText(findings, "new finding"),
+    assertions === null || assertions.failed === 0 ? "" : `${amountText(assertions.failed, "assertion")} failed`,
+    complete ? "" : "incomplete",
+  ].filter((part) => part !== "");
+  const text = parts.length === 0 ? "no changes" : parts.join("; ");
+  return [
+    BLANK,
+    line(0, span("Simulation: ", "bold"), span(`${text}.`, "bold")),
+    line(0, span(`${spaceText(report)}.`)),
+  ];
+}
+
+function capital(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}

@@ -1,0 +1,135 @@
+import { printable } from "../../../terminal/printing.ts";
+import type { Colour } from "../wording/change-words.ts";
+
+const STYLES = {
+  red: "\u001b[31m",
+  green: "\u001b[32m",
+  yellow: "\u001b[33m",
+  magenta: "\u001b[35m",
+  cyan: "\u001b[36m",
+  dim: "\u001b[2m",
+  bold: "\u001b[1m",
+} as const satisfies Record<Colour | "dim" | "bold", string>;
+const RESET = "\u001b[0m";
+export type Style = keyof typeof STYLES;
+
+/** A piece of a line. Its text may come from files: it is made printable here, where nobody can forget it. */
+export interface Span {
+  readonly text: string;
+  readonly styles: readonly Style[];
+}
+
+export interface Line {
+  readonly spans: readonly Span[];
+  /** Columns in front of the first row and of those that follow where the line has to be wrapped. */
+  readonly indent: number;
+  readonly hang: number;
+  /** A command that somebody pastes: never wrapped, whatever the width. */
+  readonly whole: boolean;
+}
+
+export const BLANK: Line = { spans: [], indent: 0, hang: 0, whole: false };
+
+export function span(text: string, ...styles: readonly Style[]): Span {
+  return { text, styles };
+}
+
+export function line(indent: number, ...spans: readonly Span[]): Line {
+  return { spans, indent, hang: indent + 2, whole: false };
+}
+
+/** A name, and a text that is wrapped below its own beginning. */
+export function nameLine(indent: number, name: string, columns: number, ...spans: readonly Span[]): Line {
+  return {
+    spans: [span(`${padded(name, columns)}  `, "dim"), ...spans],
+    indent,
+    hang: indent + columns + 2,
+    whole: false,
+  };
+}
+
+export function commandLine(indent: number, name: string, columns: number, command: string): Line {
+  return { ...nameLine(indent, name, columns, span(command)), whole: true };
+}
+
+/** Columns that a text takes: one for every character. */
+export function columnsOf(text: string): number {
+  return [...printable(text)].length;
+}
+
+export function padded(text: string, columns: number): string {
+  return `${text}${" ".repeat(Math.max(0, columns - columnsOf(text)))}`;
+}
+
+/** Below this nothing can be laid out. */
+const NARROWEST = 40;
+
+/** All lines, wrapped, with a line feed after each. */
+export function renderLines(
+  lines: readonly Line[],
+  { colour, width }: { readonly colour: boolean; readonly width: number },
+): string {
+  // Written so that a width that is no number is the narrowest too.
+  const columns = width > NARROWEST ? Math.floor(width) : NARROWEST;
+  const rows = lines.flatMap((one) => wrap(one, one.whole ? Number.POSITIVE_INFINITY : columns));
+  return rows.map((row) => `${rowText(row, colour)}\n`).join("");
+}
+
+function wrap({ spans, indent, hang }: Line, width: number): readonly (readonly Span[])[] {
+  const rows: Span[][] = [[]];
+  let used = 0;
+  const put = (text: string, styles: readonly Style[]): void => {
+    rows.at(-1)?.push({ text, styles });
+    used += columnsOf(text);
+  };
+  const turn = (): void => {
+    rows.push([]);
+    used = 0;
+    put(" ".repeat(Math.min(hang, Math.floor(width / 2))), []);
+  };
+  if (spans.length > 0) put(" ".repeat(indent), []);
+  let start = used;
+  for (const { text, styles } of spans) {
+    for (const word of printable(text).split(/( +)/)) {
+      const columns = columnsOf(word);
+      if (used + columns <= width) put(word, styles);
+      // White space at the end of a row is for nobody.
+      else if (word.startsWith(" ")) turn();
+      else {
+        if (used > start) turn();
+        start = used;
+        // A word that is wider than a row is cut, so that nothing is hidden right of the window.
+        let rest = [...word];
+        while (used + rest.length > width) {
+          const room = width - used;
+          put(rest.slice(0, room).join(""), styles);
+          rest = rest.slice(room);
+          turn();
+        }
+        put(rest.join(""), styles);
+      }
+    }
+  }
+  return rows;
+}
+
+function rowText(row: readonly Span[], colour: boolean): string {
+  const plain = row.map(({ text }) => text).join("");
+  let left = plain.trimEnd().length;
+  const merged: { text: string; readonly style: string }[] = [];
+  for (const { text, styles } of row) {
+    const kept = text.slice(0, left);
+    left -= kept.length;
+    if (kept === "") continue;
+    const style = styles.map((name) => STYLES[name]).join("");
+    const last = merged.at(-1);
+    if (last !== undefined && last.style === style) last.text += kept;
+    else merged.push({ text: kept, style });
+  }
+  // GitHub Actions would carry out a row of its log that begins like this, and a name may hold it where the row turns.
+  if (plain.trimStart().startsWith("::")) {
+    const first = merged.find(({ text }) => text.includes(":"));
+    if (first !== undefined) first.text = first.text.replace(":", "\u2236");
+  }
+  return merged.map(({ text, style }) => (colour && style !== "" ? `${style}${text}${RESET}` : text)).join("");
+}

@@ -1,0 +1,169 @@
+import { CHANGE_WORDS, type ChangeWord } from "../../../../simulate/point.ts";
+import type { ComparisonReport, LivenessFinding } from "../../../../simulate/report/report.ts";
+
+export type Symbol = "+" | "-" | "~" | "!";
+export type Colour = "red" | "green" | "yellow" | "cyan" | "magenta";
+
+/** How a change is said, the same in every format. */
+export interface ChangeWording {
+  readonly symbol: Symbol;
+  readonly colour: Colour;
+  /** A few words, as in "3 newly denied". */
+  readonly title: string;
+  readonly sentence: string;
+  /** How loud machines should be about it. */
+  readonly level: "error" | "warning" | "notice";
+}
+
+export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
+  indeterminate_new: {
+    symbol: "!",
+    colour: "magenta",
+    title: "newly indeterminate",
+    sentence: "A constraint that acts here cannot be evaluated any more.",
+    level: "error",
+  },
+  newly_denied: {
+    symbol: "-",
+    colour: "red",
+    title: "newly denied",
+    sentence: "Requests that base serves are denied in head.",
+    level: "warning",
+  },
+  newly_allowed: {
+    symbol: "+",
+    colour: "green",
+    title: "newly allowed",
+    sentence: "Requests that base denies are served in head.",
+    level: "warning",
+  },
+  destination_changed: {
+    symbol: "~",
+    colour: "yellow",
+    title: "destination changed",
+    sentence:
+      "An endpoint of the same id stands for something else: another provider, region, address, model or contract.",
+    level: "warning",
+  },
+  primary_changed: {
+    symbol: "~",
+    colour: "yellow",
+    title: "primary changed",
+    sentence: "Requests are tried at another place first.",
+    level: "notice",
+  },
+  fallbacks_widened: {
+    symbol: "+",
+    colour: "green",
+    title: "fallbacks widened",
+    sentence: "Requests may fall back to a place that base does not use for them.",
+    level: "notice",
+  },
+  fallbacks_narrowed: {
+    symbol: "-",
+    colour: "red",
+    title: "fallbacks narrowed",
+    sentence: "Requests lose a place that they may fall back to in base.",
+    level: "notice",
+  },
+  fallbacks_reordered: {
+    symbol: "~",
+    colour: "yellow",
+    title: "fallbacks reordered",
+    sentence: "Requests fall back to the same places in another order.",
+    level: "notice",
+  },
+  edits_changed: {
+    symbol: "~",
+    colour: "cyan",
+    title: "edits changed",
+    sentence: "Obligations take out or limit something else.",
+    level: "notice",
+  },
+  reason_changed: {
+    symbol: "~",
+    colour: "cyan",
+    title: "reason changed",
+    sentence: "Requests are denied as before, for another reason.",
+    level: "notice",
+  },
+};
+
+/** The worst first: it gives a group its symbol. */
+const WORST_FIRST: readonly ChangeWord[] = [
+  "indeterminate_new",
+  "newly_denied",
+  "newly_allowed",
+  "destination_changed",
+  "primary_changed",
+  "fallbacks_widened",
+  "fallbacks_narrowed",
+  "fallbacks_reordered",
+  "edits_changed",
+  "reason_changed",
+];
+
+/** `words` with the worst at the front. */
+export function worstFirst(words: readonly ChangeWord[]): readonly ChangeWord[] {
+  return WORST_FIRST.filter((word) => words.includes(word));
+}
+
+/** Of a group's words the worst; a group without one says that its primary changed. */
+export function worstWord(words: readonly ChangeWord[]): ChangeWord {
+  return worstFirst(words)[0] ?? CHANGE_WORDS[2];
+}
+
+/** "newly denied, fallbacks widened". */
+export function titleOf(words: readonly ChangeWord[]): string {
+  return worstFirst(words)
+    .map((word) => CHANGE_WORDING[word].title)
+    .join(", ");
+}
+
+interface AccessWording {
+  readonly title: string;
+  readonly sentence: string;
+  readonly colour: Colour;
+}
+
+export const ACCESS_WORDING: Readonly<Record<ComparisonReport["access"], AccessWording>> = {
+  equivalent: { title: "equivalent", sentence: "Head allows exactly what base allows.", colour: "green" },
+  more_permissive: {
+    title: "more permissive",
+    sentence: "Head allows everything that base allows, and more.",
+    colour: "yellow",
+  },
+  less_permissive: {
+    title: "less permissive",
+    sentence: "Head allows nothing that base does not allow, and less.",
+    colour: "red",
+  },
+  incomparable: {
+    title: "incomparable",
+    sentence: "Head allows something that base does not, and the other way round.",
+    colour: "magenta",
+  },
+};
+
+export const NEW_DATA_PATH = {
+  title: "new data path",
+  sentence: "Data of this workspace can reach a provider and region in head that it cannot reach in base.",
+} as const;
+
+export const FINDING_WORDING: Readonly<Record<LivenessFinding["kind"], string>> = {
+  policy_without_effect: "policy without effect",
+  constraint_never_fails: "constraint never fails",
+  constraint_never_passes: "constraint never passes",
+  reason_never_given: "reason never given",
+  route_never_chosen: "route never chosen",
+  endpoint_never_chosen: "endpoint never chosen",
+  fallback_never_used: "fallback never used",
+};
+
+/** Name of what coverage is counted over. */
+export const COVERAGE_WORDING = {
+  constraints: "constraints",
+  reasons: "reasons",
+  routes: "routes",
+  fallback_edges: "fallback edges",
+} as const;

@@ -1,0 +1,132 @@
+import type {
+  ChangeGroup,
+  ComparisonReport,
+  DataPath,
+  LivenessFinding,
+  SideReport,
+  SimulationReport,
+} from "../../../../simulate/report/report.ts";
+import { ACCESS_WORDING, CHANGE_WORDING, worstFirst } from "./change-words.ts";
+import { amountText, classesText, numberText, requestShapesText } from "./amounts.ts";
+
+/** What the second standpoint says that the first does not. */
+export interface PromotedDifference {
+  /** Groups and data paths that are the same under both, so that nobody reads them twice. */
+  readonly shared: number;
+  readonly onlyDeclared: readonly ChangeGroup[];
+  readonly onlyPromoted: readonly ChangeGroup[];
+  readonly newDataPaths: readonly DataPath[];
+  readonly lostDataPaths: readonly DataPath[];
+  /** Whether there is anything that `declared` does not say already. */
+  readonly any: boolean;
+}
+
+export function promotedDifference({ declared, promoted }: SimulationReport): PromotedDifference {
+  const declaredIds = new Set(declared.groups.map(groupKey));
+  const promotedIds = new Set(promoted.groups.map(groupKey));
+  const onlyPromoted = promoted.groups.filter((group) => !declaredIds.has(groupKey(group)));
+  const onlyDeclared = declared.groups.filter((group) => !promotedIds.has(groupKey(group)));
+  const newDataPaths = pathsOnlyIn(promoted.new_data_paths, declared.new_data_paths);
+  const lostDataPaths = pathsOnlyIn(promoted.lost_data_paths, declared.lost_data_paths);
+  const differences = [onlyPromoted, onlyDeclared, newDataPaths, lostDataPaths];
+  return {
+    shared: promoted.groups.length - onlyPromoted.length,
+    onlyDeclared,
+    onlyPromoted,
+    newDataPaths,
+    lostDataPaths,
+    any: differences.some(({ length }) => length > 0) || declared.access !== promoted.access,
+  };
+}
+
+/** The same change of as many classes: a group that promotion makes larger must be shown. */
+function groupKey({ id, classes, shapes }: ChangeGroup): string {
+  return `${id} ${classes} ${shapes}`;
+}
+
+function pathsOnlyIn(these: readonly DataPath[], others: readonly DataPath[]): readonly DataPath[] {
+  const known = new Set(others.map(pathKey));
+  return these.filter((path) => !known.has(pathKey(path)));
+}
+
+function pathKey({ workspace, operation, provider, region }: DataPath): string {
+  return JSON.stringify([workspace, operation, provider, region]);
+}
+
+export interface PolicyDifference {
+  readonly mark: "+" | "-" | "~";
+  readonly id: string;
+  /** "candidate", "candidate → enforced", "enforced, text changed". */
+  readonly what: string;
+}
+
+/** Policies that are not the same on both sides, by id. */
+export function policyDifferences(base: SideReport, head: SideReport): readonly PolicyDifference[] {
+  const before = slotsOf(base);
+  const after = slotsOf(head);
+  return [...new Set([...before.keys(), ...after.keys()])].toSorted().flatMap((id): readonly PolicyDifference[] => {
+    const [was, is] = [before.get(id), after.get(id)];
+    if (is === undefined) return [{ mark: "-", id, what: was?.slots ?? "" }];
+    if (was === undefined) return [{ mark: "+", id, what: is.slots }];
+    const moved = was.slots === is.slots ? is.slots : `${was.slots} → ${is.slots}`;
+    if (was.digests === is.digests) return was.slots === is.slots ? [] : [{ mark: "~", id, what: moved }];
+    return [{ mark: "~", id, what: `${moved}, text changed` }];
+  });
+}
+
+/** A policy may stand in both slots, with two texts. */
+function slotsOf(side: SideReport): ReadonlyMap<string, { readonly slots: string; readonly digests: string }> {
+  const byId = Map.groupBy(side.policies, ({ id }) => id);
+  return new Map(
+    [...byId].map(([id, rows]) => {
+      const slots = [...new Set(rows.map(({ slot }) => slot))].toSorted().toReversed().join(" and ");
+      return [id, { slots, digests: [...new Set(rows.map(({ digest }) => digest))].toSorted().join(" ") }];
+    }),
+  );
+}
+
+/** "more permissive, 12 of 3,184 classes change (40,200 request shapes)". */
+export function verdictText(comparison: ComparisonReport, classes: number): string {
+  const { access, changed_classes: changed, changed_shapes: shapes } = comparison;
+  const title = ACCESS_WORDING[access].title;
+  if (changed === 0) return `${title}, no class changes`;
+  const verb = changed === 1 ? "changes" : "change";
+  return `${title}, ${numberText(changed)} of ${classesText(classes)} ${verb} (${requestShapesText(shapes)})`;
+}
+
+/** "12 classes change (newly denied 2, fallbacks widened 10)": the worst word first; empty where none changes. */
+export function wordCounts({ words, changed_classes: changed }: ComparisonReport): string {
+  if (changed === 0) return "";
+  const counts = new Map(words.map(({ word, classes }) => [word, classes]));
+  const each = worstFirst([...counts.keys()]).map(
+    (word) => `${CHANGE_WORDING[word].title} ${numberText(counts.get(word) ?? 0)}`,
+  );
+  return `${classesText(changed)} ${changed === 1 ? "changes" : "change"} (${each.join(", ")})`;
+}
+
+/** "3,184 classes stand for 1,926,400 request shapes". */
+export function spaceText({ space }: SimulationReport): string {
+  const verb = space.classes === 1 ? "stands" : "stand";
+  return `${classesText(space.classes)} ${verb} for ${requestShapesText(space.shapes)}`;
+}
+
+/** "main (1a2b3c4d5e6f)". */
+export function sideText({ name, commit }: SideReport): string {
+  return commit === null ? name : `${name} (${commit.slice(0, 12)})`;
+}
+
+export function newFindings({ findings }: SimulationReport): readonly LivenessFinding[] {
+  return findings.filter(({ in_base: known }) => !known);
+}
+
+/** "as if 2 candidates were promoted"; without a number where nobody named them. */
+export function promotedTitle({ promoted_policies: policies }: SimulationReport): string {
+  if (policies.length === 0) return "as if candidates were promoted";
+  const verb = policies.length === 1 ? "was" : "were";
+  return `as if ${amountText(policies.length, "candidate")} ${verb} promoted`;
+}
+
+/** Whether head differs from base in anything that the report speaks of. */
+export function isUnchanged({ declared, promoted, other_changes: others }: SimulationReport): boolean {
+  return declared.changed_classes === 0 && promoted.changed_classes === 0 && others.length === 0;
+}

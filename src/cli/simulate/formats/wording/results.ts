@@ -1,0 +1,157 @@
+import type { RequestPoint } from "../../../../simulate/point.ts";
+import type { ChangeGroup, PlaceReport, ResultReport } from "../../../../simulate/report/report.ts";
+
+/** One line of what becomes of requests, base against head. */
+export interface ResultLine {
+  readonly about: "place" | "denial" | "edit";
+  /** `null`: the same on both sides. */
+  readonly mark: "+" | "-" | "~" | null;
+  readonly text: string;
+  /** What the text is about where it is a place; for aligned columns. */
+  readonly place: PlaceReport | null;
+  /** "2nd in base": where a place that moved was; empty otherwise. */
+  readonly note: string;
+}
+
+/** What requests meet in base and in head, as one list in which only the marked lines differ. */
+export function compareResults(base: ResultReport, head: ResultReport): readonly ResultLine[] {
+  return [
+    ...comparePlans(base.plan, head.plan),
+    ...compareTexts("denial", denialLines(base), denialLines(head)),
+    ...compareTexts("edit", editLines(base), editLines(head)),
+  ];
+}
+
+/** As many lines as a reader takes in at once. */
+const MOST_LINES = 12;
+
+/** {@link compareResults} for people: where it is long, what differs stays and what is the same goes first. */
+export function shortResults(
+  base: ResultReport,
+  head: ResultReport,
+): { readonly lines: readonly ResultLine[]; readonly left: number } {
+  const all = compareResults(base, head);
+  if (all.length <= MOST_LINES + 1) return { lines: all, left: 0 };
+  const lines = all.filter(({ mark }) => mark !== null).slice(0, MOST_LINES);
+  return { lines, left: all.length - lines.length };
+}
+
+function denialLines({ outcome, denial }: ResultReport): readonly string[] {
+  if (denial !== null) return [`denied by ${denial.policy}/${denial.constraint}: ${denial.reason}`];
+  return outcome === "deny" ? ["denied"] : [];
+}
+
+function editLines({ edits }: ResultReport): readonly string[] {
+  if (edits === null) return [];
+  return [
+    ...(edits.max_output_tokens === null ? [] : [`at most ${edits.max_output_tokens} output tokens`]),
+    ...edits.strip_fields.map((field) => `takes out ${field}`),
+  ];
+}
+
+function compareTexts(
+  about: ResultLine["about"],
+  base: readonly string[],
+  head: readonly string[],
+): readonly ResultLine[] {
+  const line =
+    (mark: ResultLine["mark"]) =>
+    (text: string): ResultLine => ({ about, mark, text, place: null, note: "" });
+  return [
+    ...base.filter((text) => !head.includes(text)).map(line("-")),
+    ...head.filter((text) => base.includes(text)).map(line(null)),
+    ...head.filter((text) => !base.includes(text)).map(line("+")),
+  ];
+}
+
+/** In the order of head, with base's lost places where they stood; a place that only stands elsewhere is marked `~`. */
+function comparePlans(base: readonly PlaceReport[], head: readonly PlaceReport[]): readonly ResultLine[] {
+  const before = base.map(placeText);
+  const after = head.map(placeText);
+  const kept = commonSubsequence(before, after);
+  const lines: ResultLine[] = [];
+  let next = 0;
+  const lostUpTo = (end: number): void => {
+    for (; next < end; next += 1) {
+      const [place, text] = [base[next], before[next]];
+      if (place !== undefined && text !== undefined && !after.includes(text))
+        lines.push({ about: "place", mark: "-", text, place, note: "" });
+    }
+  };
+  for (const [index, place] of head.entries()) {
+    const text = after[index] ?? "";
+    const same = kept.get(index);
+    if (same !== undefined) lostUpTo(same);
+    const mark = same !== undefined ? null : before.includes(text) ? "~" : "+";
+    const note = mark === "~" ? `was number ${before.indexOf(text) + 1}, is number ${index + 1}` : "";
+    lines.push({ about: "place", mark, text, place, note });
+  }
+  lostUpTo(base.length);
+  return lines;
+}
+
+/** Positions of `after` that stand in the longest common subsequence, with their positions in `before`. */
+function commonSubsequence(before: readonly string[], after: readonly string[]): ReadonlyMap<number, number> {
+  const width = after.length + 1;
+  const lengths = new Uint32Array((before.length + 1) * width);
+  const at = (row: number, column: number): number => lengths[row * width + column] ?? 0;
+  for (let row = before.length - 1; row >= 0; row -= 1) {
+    for (let column = after.length - 1; column >= 0; column -= 1) {
+      lengths[row * width + column] =
+        before[row] === after[column]
+          ? at(row + 1, column + 1) + 1
+          : Math.max(at(row + 1, column), at(row, column + 1));
+    }
+  }
+  const kept = new Map<number, number>();
+  for (let row = 0, column = 0; row < before.length && column < after.length;) {
+    if (before[row] === after[column]) {
+      kept.set(column, row);
+      row += 1;
+      column += 1;
+    } else if (at(row + 1, column) >= at(row, column + 1)) row += 1;
+    else column += 1;
+  }
+  return kept;
+}
+
+/** "azure-eu: gpt-5 at azure in eu-west". */
+export function placeText({ endpoint, model, provider, region }: PlaceReport): string {
+  return `${endpoint}: ${model} at ${provider} in ${region}`;
+}
+
+/** What the requests of a group have in common, as lines of a name and values; a dimension that all of them take is left out. */
+export function commonOf(group: ChangeGroup): readonly { readonly name: string; readonly values: readonly string[] }[] {
+  return [
+    { name: group.workspaces.length === 1 ? "workspace" : "workspaces", values: group.workspaces },
+    { name: group.operations.length === 1 ? "operation" : "operations", values: group.operations },
+    ...group.conditions.map(({ dimension, values }) => ({ name: dimension, values })),
+  ];
+}
+
+/** A request in one line; what it does not say is left out. */
+export function pointText(point: RequestPoint): string {
+  const { key, preferences, time } = point;
+  const parts: (readonly [string, string])[] = [
+    ["environment", key.environment],
+    ["workload", key.workload],
+    ["labels", key.labels.join(" ")],
+    ["needs", point.needs.join(" ")],
+    ["features", point.features.join(" ")],
+    ["signature families", point.signatureFamilies.join(" ")],
+    ["stream", point.stream ? "yes" : ""],
+    ["context", said(point.context)],
+    ["max output", said(point.maxOutput)],
+    ["reasoning effort", said(point.reasoningEffort)],
+    ["dimensions", point.dimensions === null ? "" : String(point.dimensions)],
+    ["preferences", preferences === null ? "" : JSON.stringify(preferences)],
+    ["time", `${time.day} ${time.hour}`],
+  ];
+  const model = point.model === "" ? "no model" : point.model;
+  const named = parts.filter(([, value]) => value !== "").map(([name, value]) => `${name} ${value}`);
+  return [`${point.workspace} asks ${model} for ${point.operation}`, ...named].join(", ");
+}
+
+function said(word: string): string {
+  return word === "unspecified" ? "" : word;
+}

@@ -1,0 +1,25 @@
+/** What GitHub Actions makes of an annotation. */
+export type AnnotationLevel = "error" | "warning" | "notice";
+
+export interface Annotation {
+  readonly level: AnnotationLevel;
+  /** `null`: the annotation belongs to no file. */
+  readonly place: { readonly file: string; readonly line: number; readonly column: number } | null;
+  readonly title: string;
+  readonly message: string;
+}
+
+/** A workflow command of GitHub Actions that annotates, with its line feed. Nothing in the texts can begin another command or property. */
+export function formatAnnotation({ level, place, title, message }: Annotation): string {
+  const where =
+    place === null ? [] : [`file=${escapeProperty(place.file)}`, `line=${place.line}`, `col=${place.column}`];
+  return `::${level} ${[...where, `title=${escapeProperty(title)}`].join(",")}::${escapeData(message)}\n`;
+}
+
+function escapeData(text: string): string {
+  return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+}
+
+function escapeProperty(text: string): string {
+  return escapeData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+}

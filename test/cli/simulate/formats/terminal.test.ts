@@ -1,0 +1,347 @@
+import { stripVTControlCharacters } from "node:util";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { FormatContext } from "../../../../src/cli/simulate/formats/context.ts";
+import { formatTerminal } from "../../../../src/cli/simulate/formats/terminal.ts";
+import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
+import {
+  assertion,
+  assertions,
+  comparison,
+  denied,
+  EU,
+  EU2,
+  everything,
+  FAILED,
+  group,
+  HOSTILE,
+  huge,
+  named,
+  NEWLY_DENIED,
+  path,
+  report,
+  routed,
+  US,
+  usFallback,
+  WIDENED,
+} from "./report-fixture.ts";
+
+const PLAIN: FormatContext = { colour: false, width: 100, reportDigest: null };
+
+function shown(one: SimulationReport, changes: Partial<FormatContext> = {}): string {
+  return formatTerminal(one, { ...PLAIN, ...changes });
+}
+
+describe("the whole", () => {
+  test("a fallback in the US on a route of the EU", () => {
+    expect(shown(usFallback())).toMatchInlineSnapshot(`
+      "Simulation of main (1a2b3c4d5e6f) → us-fallback (9f8e7d6c5b4a)
+      Access:     more permissive, 12 of 3,184 classes change (40,200 request shapes)
+      Table:      3b1c9a0e77d2 → 88f0aa12c3d4
+
+      New data paths (1)
+        + acme-eu  chat.completions  → openai in us-east  by chat-eu
+          try  signalbox explain --workspace acme-eu --model chat-eu --needs tools
+
+      Changes as declared (1 group)
+
+        + chat-eu: fallbacks widened  4f2a9c01d4e5
+            workspaces  acme-eu, acme-dev
+            operations  chat.completions, responses
+            needs       tools
+            result        azure-eu-gpt5   gpt-5  azure in eu-west
+                        + openai-us-gpt5  gpt-5  openai in us-east
+                          azure-se-gpt5   gpt-5  azure in eu-north
+            extent      12 classes, 40,200 request shapes
+            look at     routes.yaml:41:7
+            try         signalbox explain --workspace acme-eu --model chat-eu --needs tools
+
+      Simulation: 12 classes change (fallbacks widened 12); 1 new data path.
+      3,184 classes stand for 1,926,400 request shapes.
+      "
+    `);
+  });
+
+  test("everything at once", () => {
+    expect(shown(everything())).toMatchInlineSnapshot(`
+      "Simulation of main (1a2b3c4d5e6f) → us-fallback
+      INCOMPLETE: not every class of requests was decided. What follows holds for those that were.
+        ! key.labels: 16 of 4,096 values decided
+
+      Access:     as declared     more permissive, 12 of 3,184 classes change (40,200 request shapes)
+                  as if promoted  incomparable, 13 of 3,184 classes change (40,201 request shapes)
+      Checks:     assertions 1 failed, 1 waived, 1 passed, 1 coverage gate failed
+      Table:      3b1c9a0e77d2 → 88f0aa12c3d4
+      Policies:   ~ eu-residency  enforced, text changed
+                  + tool-approval  candidate
+
+      New data paths (1)
+        + acme-eu  chat.completions  → openai in us-east  by chat-eu, seen 14 times in evidence
+          try  signalbox explain --workspace acme-eu --model chat-eu --needs tools
+
+      Changes as declared (1 group)
+
+        + chat-eu: fallbacks widened  4f2a9c01d4e5
+            workspaces  acme-eu, acme-dev
+            operations  chat.completions, responses
+            needs       tools
+            result        azure-eu-gpt5   gpt-5  azure in eu-west
+                        + openai-us-gpt5  gpt-5  openai in us-east
+                          azure-se-gpt5   gpt-5  azure in eu-north
+            extent      12 classes, 40,200 request shapes, seen 14 times in evidence
+            look at     routes.yaml:41:7
+            try         signalbox explain --workspace acme-eu --model chat-eu --needs tools
+
+      As if 1 candidate was promoted (tool-approval): 1 other group, 1 group as declared
+
+        - chat-large: newly denied  b77e01aa9c30
+            workspaces  acme-prod, acme-dev, tenant-0, tenant-1, tenant-2, tenant-3 and 407 more
+            operations  chat.completions, responses
+            result      - openai-us-gpt5  gpt-5  openai in us-east
+                        + denied by tool-approval/tools_approved: tool_not_approved
+            extent      1 class, 1 request shape, not seen in evidence
+            look at     policies/tool-approval.rego:9:1
+            try         signalbox explain --workspace acme-eu --model chat-eu --needs tools
+
+      Never met by any request (1 new in head; 1 more is so in base already)
+        ! fallback never used  chat-large → gpt-5-us  routes.yaml:55:9
+
+      Other changes (1; they decide nothing about where requests go)
+        ~ workspaces.acme-eu.limits
+
+      Warnings of the compiler (1 new in head)
+        ! ROUTE_ODD: an odd route  routes.yaml:3:1
+
+      Evidence (120,400 decisions from 2026-10-01T00:00:00Z to 2026-10-31T23:59:59Z)
+        as declared     2 of 12 changing classes seen: 14 decisions, less than 0.1 %
+        as if promoted  2 of 13 changing classes seen: 14 decisions, less than 0.1 %
+        ! 3 decisions cannot be said in head's files: workspace is gone
+
+      Assertions (policies/assertions.yaml): 1 failed, 1 waived, 1 passed
+        FAIL    no-us-for-eu          EU tenants never reach the US  no_new_access, 1,204 classes
+                why       acme-eu reaches openai in us-east
+                violated  by 3 of 1,204 classes, as declared and as if promoted
+                witness   acme-eu asks chat-eu for chat.completions, environment production, workload
+                          support-bot, needs tools, context to_4k, time weekday morning
+                look at   policies/assertions.yaml:12:5
+                try       signalbox explain --workspace acme-eu --model chat-eu --needs tools
+        WAIVED  prod-always-routable  Production has a place to go  always_routable, 1,204 classes
+                violated  by 1 of 1,204 classes, as declared
+                waived    until 2026-12-01 by platform: moving to the new route
+        PASS    embeddings-stay       EU tenants never reach the US  no_new_access, 1,204 classes
+
+      Coverage of the assertions
+        FAIL    routes          12 of 14 (85.7 %), 90 % required
+                missing   old, batch
+        PASS    constraints     5 of 5 (100.0 %)
+
+      Simulation: 12 classes change (fallbacks widened 12); 1 new data path; 1 group only as if promoted;
+        1 new finding; 1 assertion failed; incomplete.
+      3,184 classes stand for 1.9 × 10^18 request shapes.
+      "
+    `);
+  });
+
+  test("no change", () => {
+    const text = shown(report());
+    expect(text).toContain("\nAccess:     equivalent, no class changes\n");
+    expect(text).toContain("\nNo changes. Head allows exactly what base allows.\n");
+    expect(text).toMatch(/\nSimulation: no changes\.\n3,184 classes stand for 1,926,400 request shapes\.\n$/);
+    expect(text).not.toMatch(/promoted|Assertions|Evidence|INCOMPLETE/);
+  });
+});
+
+describe("what comes first", () => {
+  test("the verdict, then new data paths, then groups", () => {
+    const text = shown(everything());
+    const order = ["INCOMPLETE", "Access:", "New data paths (1)", "Changes as declared", "As if 1 candidate"];
+    const places = order.map((part) => text.indexOf(part));
+    expect(places).not.toContain(-1);
+    expect(places).toEqual(places.toSorted((left, right) => left - right));
+    expect(text.split("\n").findIndex((line) => line.startsWith("INCOMPLETE"))).toBeLessThan(3);
+  });
+
+  test("an incomplete report without a change does not say that nothing changes", () => {
+    const text = shown(report({ complete: false }));
+    expect(text).toContain("No changes among the classes that were decided.");
+    expect(text).not.toContain("exactly");
+    expect(text).toContain("; incomplete.".slice(2));
+  });
+
+  test("newly indeterminate is loud", () => {
+    const compared = comparison("less_permissive", [
+      group({ words: ["newly_denied", "indeterminate_new"], classes: 3 }),
+    ]);
+    const text = shown(report({ promoted: compared, promoted_policies: ["a"] }));
+    expect(text.split("\n")[1]).toBe("INDETERMINATE: in 3 classes a policy cannot be evaluated any more.");
+    expect(text).toContain("  ! chat-eu: newly indeterminate, newly denied  ");
+  });
+});
+
+describe("as if promoted", () => {
+  const both = comparison("more_permissive", [WIDENED], { new_data_paths: [path()] });
+  const count = (text: string, part: string): number => text.split(part).length - 1;
+
+  test("the same groups are printed once, and said to be the same", () => {
+    const text = shown(report({ declared: both, promoted: both, promoted_policies: ["a", "b"] }));
+    expect(count(text, WIDENED.id)).toBe(1);
+    expect(text).toContain("\nAs if 2 candidates were promoted (a, b): the same changes.\n");
+  });
+
+  test("only what it adds is printed again, and what it takes away is named", () => {
+    const other = path({ region: "ap-south" });
+    const promoted = comparison("incomparable", [NEWLY_DENIED], { new_data_paths: [path(), other] });
+    const text = shown(report({ declared: both, promoted, promoted_policies: ["a"] }));
+    expect(text).toContain(
+      "New data paths only as if promoted (1)\n  + acme-eu  chat.completions  → openai in ap-south",
+    );
+    expect(count(text, "openai in us-east  by chat-eu")).toBe(1);
+    expect(text).toContain(
+      "  1 group of those declared would not be so:\n  + chat-eu: fallbacks widened  4f2a9c01d4e5\n",
+    );
+    expect(text).toContain("1 group only as if promoted");
+  });
+
+  test("a group that grows is shown again", () => {
+    const promoted = comparison("more_permissive", [group({ classes: 13 })], { new_data_paths: [path()] });
+    const text = shown(report({ declared: both, promoted, promoted_policies: ["a"] }));
+    expect(text).toContain("extent      13 classes");
+  });
+});
+
+describe("plans", () => {
+  const results = (base = routed(), head = routed()): readonly string[] => {
+    const text = shown(report({ declared: comparison("incomparable", [group({ base, head, conditions: [] })]) }));
+    const lines = text.split("\n").map((line) => line.slice(18));
+    return lines.slice(
+      text.split("\n").findIndex((line) => line.startsWith("      result ")),
+      text.split("\n").findIndex((line) => line.startsWith("      extent ")),
+    );
+  };
+
+  test.each([
+    [
+      "widened",
+      routed(EU, EU2),
+      routed(EU, US, EU2),
+      [
+        "  azure-eu-gpt5   gpt-5  azure in eu-west",
+        "+ openai-us-gpt5  gpt-5  openai in us-east",
+        "  azure-se-gpt5   gpt-5  azure in eu-north",
+      ],
+    ],
+    [
+      "reordered",
+      routed(EU, EU2),
+      routed(EU2, EU),
+      [
+        "  azure-se-gpt5  gpt-5  azure in eu-north",
+        "~ azure-eu-gpt5  gpt-5  azure in eu-west (was number 1, is number 2)",
+      ],
+    ],
+    [
+      "another region under the same name",
+      routed(EU),
+      routed({ ...EU, region: "us-east" }),
+      ["- azure-eu-gpt5  gpt-5  azure in eu-west", "+ azure-eu-gpt5  gpt-5  azure in us-east"]
+        .toReversed()
+        .toReversed(),
+    ],
+    ["another reason", denied("a", "b", "c"), denied("a", "b", "d"), ["- denied by a/b: c", "+ denied by a/b: d"]],
+    [
+      "edits",
+      { ...routed(EU), edits: { max_output_tokens: 4096, strip_fields: ["user"] } },
+      { ...routed(EU), edits: { max_output_tokens: null, strip_fields: ["metadata", "user"] } },
+      [
+        "  azure-eu-gpt5  gpt-5  azure in eu-west",
+        "- at most 4096 output tokens",
+        "  takes out user",
+        "+ takes out metadata",
+      ],
+    ],
+  ])("%s", (_, base, head, expected) => {
+    expect(results(base, head).toSorted()).toEqual(expected.toSorted());
+  });
+
+  test("every place of both sides stands there once, in head's order, marked by where it is", () => {
+    const places = fc.uniqueArray(fc.integer({ min: 0, max: 6 }), { maxLength: 7 });
+    fc.assert(
+      fc.property(places, places, (before, after) => {
+        fc.pre(before.length + after.length > 0);
+        const plan = (indices: readonly number[]) =>
+          routed(...indices.map((index) => ({ ...EU, endpoint: `e${index}` })));
+        const rows = results(plan(before), plan(after)).map((row) => ({ mark: row[0], index: Number(row[3]) }));
+        expect(rows.filter(({ mark }) => mark !== "-").map(({ index }) => index)).toEqual(after);
+        expect(new Set(rows.map(({ index }) => index))).toEqual(new Set([...before, ...after]));
+        for (const { mark, index } of rows) {
+          const sides = `${before.includes(index) ? "b" : ""}${after.includes(index) ? "h" : ""}`;
+          expect({ b: ["-"], h: ["+"], bh: [" ", "~"] }[sides]).toContain(mark);
+        }
+      }),
+    );
+  });
+});
+
+describe("lists", () => {
+  test("long ones are cut, with exact numbers", () => {
+    const text = shown(huge(), { width: 200 });
+    expect(text).toContain("… 4,950 more groups; --format json and html have them all");
+    expect(text).toContain("… 4,970 more paths; --format json and html have them all");
+    expect(text).toContain(
+      "60,000 classes change (newly denied 30,000, fallbacks widened 30,000); 5,000 new data paths",
+    );
+    expect(text.length).toBeLessThan(150_000);
+  });
+
+  test("no failed assertion is left out, and they come first", () => {
+    const passed = Array.from({ length: 50 }, (_, index) => assertion({ id: `passed-${index}` }));
+    const failed = Array.from({ length: 50 }, (_, index) => assertion({ ...FAILED, id: `failed-${index}` }));
+    const text = shown(report({ assertions: assertions([...passed, ...failed]) }));
+    expect(text.match(/^ {2}FAIL {4}failed-/gm)).toHaveLength(50);
+    expect(text).not.toContain("passed-1");
+    expect(text).toContain("… 50 more assertions");
+  });
+
+  test("an expired waiver says so", () => {
+    const waiver = { until: "2026-01-01", reason: "r", owner: "o", expired: true };
+    const text = shown(report({ assertions: assertions([{ ...FAILED, waiver }]) }));
+    expect(text).toContain("          expired   until 2026-01-01 by o: r\n");
+  });
+});
+
+describe("a terminal", () => {
+  test.each([usFallback(), everything(), huge(60), named("name")])("colour changes nothing but colour (%#)", (one) => {
+    const coloured = shown(one, { colour: true });
+    expect(coloured).toContain("\u001b[");
+    expect(stripVTControlCharacters(coloured)).toBe(shown(one));
+    expect(shown(one)).not.toContain("\u001b");
+  });
+
+  test("no row is wider than asked for, but for commands; nothing is lost where rows turn", () => {
+    const words = (text: string): string => text.replaceAll(/\s/g, "");
+    const reports = [usFallback(), everything(), named("a b".repeat(40)), named("x".repeat(500))];
+    fc.assert(
+      fc.property(fc.integer({ min: 40, max: 200 }), fc.constantFrom(...reports), (width, one) => {
+        const text = shown(one, { width });
+        const wide = text.split("\n").filter((row) => [...row].length > width && !/^ *try +signalbox /.test(row));
+        expect(wide).toEqual([]);
+        expect(words(text)).toBe(words(shown(one, { width: 10_000 })));
+      }),
+    );
+  });
+
+  test.each([0, 1, 39, Number.NaN])("a width of %s does not hang", (width) => {
+    expect(shown(everything(), { width })).toContain("Access:");
+  });
+
+  test("text from files cannot move the cursor, begin a row or a command of a log", () => {
+    const name = fc.array(fc.constantFrom(...HOSTILE, " ", "::stop-commands::x "), { minLength: 1, maxLength: 6 });
+    fc.assert(
+      fc.property(name, fc.integer({ min: 40, max: 120 }), (parts, width) => {
+        const text = shown(named(parts.join("")), { width });
+        expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+        expect(text).not.toMatch(/^\s*::/m);
+      }),
+    );
+  });
+});
