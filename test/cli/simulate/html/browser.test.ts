@@ -6,8 +6,8 @@ import { inflateSync } from "node:zlib";
 import { chromium, type BrowserContext, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { formatHtml } from "../../../../src/cli/simulate/formats/html/format-html.ts";
-import { DARK, LIGHT } from "../../../../src/cli/simulate/formats/html/palette.ts";
-import { explainCommand } from "../../../../src/cli/simulate/formats/html/witness.ts";
+import { DARK, LIGHT } from "../../../../src/cli/simulate/formats/html/page/palette.ts";
+import { explainCommand } from "../../../../src/cli/simulate/formats/wording/shell.ts";
 import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
 import { EXPLAIN, largeReport, report } from "./report-fixture.ts";
 

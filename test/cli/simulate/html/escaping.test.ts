@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { formatHtml } from "../../../../src/cli/simulate/formats/html/format-html.ts";
 import { escapeText, html, rawElement } from "../../../../src/cli/simulate/formats/html/markup.ts";
-import { explainCommand } from "../../../../src/cli/simulate/formats/html/witness.ts";
 import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
 import { printable } from "../../../../src/cli/terminal/printing.ts";
 import { skeletonOf, textOf, tokenize } from "./page-tokens.ts";
@@ -120,18 +119,5 @@ describe("markup", () => {
 
   test.each(["</script>", "</STYLE", "<!-- x"])("a style or script cannot hold %s", (text) => {
     expect(() => rawElement("script", text)).toThrow("end early");
-  });
-});
-
-describe("the command of a witness", () => {
-  test.each([
-    [["explain", "--workspace", "acme"], "signalbox explain --workspace acme"],
-    [["--route", ""], "signalbox --route ''"],
-    [["--label", "a b"], "signalbox --label 'a b'"],
-    [["--label", "$(rm -rf ~)"], "signalbox --label '$(rm -rf ~)'"],
-    [["--label", "it's; `id`"], "signalbox --label 'it'\\''s; `id`'"],
-    [["--label", "a\nrm"], "signalbox --label 'a\uFFFDrm'"],
-  ])("%j", (explain, command) => {
-    expect(explainCommand(explain)).toBe(command);
   });
 });

@@ -1,8 +1,8 @@
 import { Script } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FILTER_SCRIPT } from "../../../../src/cli/simulate/formats/html/filter-script.ts";
-import { PAGE_SCRIPT } from "../../../../src/cli/simulate/formats/html/page-script.ts";
+import { FILTER_SCRIPT } from "../../../../src/cli/simulate/formats/html/page/filter-script.ts";
+import { PAGE_SCRIPT } from "../../../../src/cli/simulate/formats/html/page/control-script.ts";
 
 type Facet = "word" | "route" | "workspace" | "operation" | "provider" | "region";
 type State = Readonly<Record<Facet | "q" | "tab", string>>;

@@ -1,10 +1,12 @@
 import type { AssertionResult, AssertionsReport, CoverageResult } from "../../../../simulate/report/report.ts";
+import { amountText, classesText, numberText } from "../wording/amounts.ts";
+import { COVERAGE_WORDING } from "../wording/change-words.ts";
+import { capitalised, type Look } from "./look.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
 import { placeMarkup, witnessMarkup } from "./witness.ts";
-import { counted, grouped, LABEL_OF_COVERAGE, type Tone } from "./wording.ts";
 
-const LOOK_OF_STATUS: Readonly<Record<AssertionResult["status"], { readonly sign: string; readonly tone: Tone }>> = {
+const LOOK_OF_STATUS: Readonly<Record<AssertionResult["status"], Look>> = {
   FAIL: { sign: "×", tone: "stop" },
   WAIVED: { sign: "~", tone: "narrow" },
   PASS: { sign: "✓", tone: "good" },
@@ -31,7 +33,7 @@ export function assertionsMarkup(assertions: AssertionsReport | null): Markup {
   return html` <section aria-labelledby="assertions">
       <h2 id="assertions">Assertions</h2>
       <p class="lead">
-        ${code(file)}: ${grouped(failed)} failed, ${grouped(waived)} waived, ${grouped(passed)} passed.
+        ${code(file)}: ${numberText(failed)} failed, ${numberText(waived)} waived, ${numberText(passed)} passed.
       </p>
       ${
         ordered.length === 0
@@ -55,8 +57,8 @@ export function assertionsMarkup(assertions: AssertionsReport | null): Markup {
 
 function assertionMarkup(result: AssertionResult): Markup {
   const { id, title, kind, status, standpoint, classes, violations, message, witness, explain, waiver, place } = result;
-  const against = html`${kind}, ${LABEL_OF_STANDPOINTS[standpoint]}, held against
-  ${counted(classes, "class", "classes")}${violations === 0 ? NOTHING : html`, <strong>${counted(violations, "violation", "violations")}</strong>`}`;
+  const against = html`· ${kind}, ${LABEL_OF_STANDPOINTS[standpoint]}, held against
+  ${classesText(classes)}${violations === 0 ? NOTHING : html`, <strong>${amountText(violations, "violation")}</strong>`}`;
   const shown = witness === null ? NOTHING : witnessMarkup(witness, explain ?? [], "");
   return html`<li class="assertion">
     ${statusBadge(status)}
@@ -83,14 +85,17 @@ function coverageMarkup({ what, covered, of, required, status, missing, place }:
   const percent = of === 0 ? 100 : (covered / of) * 100;
   const gate = required === null ? html`no gate` : html`gate ${required} %`;
   return html`<li>
-    <h3>${LABEL_OF_COVERAGE[what]} ${required === null ? NOTHING : statusBadge(status)}</h3>
+    <h3>${capitalised(COVERAGE_WORDING[what])} ${required === null ? NOTHING : statusBadge(status)}</h3>
     ${barMarkup(percent, required, status)}
-    <p class="note">${grouped(covered)} of ${grouped(of)} (${Math.floor(percent)} %), ${gate} ${placeMarkup(place)}</p>
+    <p class="note">
+      ${numberText(covered)} of ${numberText(of)}${of === 0 ? "" : ` (${Math.floor(percent)} %)`}, ${gate}
+      ${placeMarkup(place)}
+    </p>
     ${
       missing.length === 0
         ? NOTHING
         : html`<details>
-            <summary>${grouped(missing.length)} not covered</summary>
+            <summary>${numberText(missing.length)} not covered</summary>
             <div>${nameList(missing)}</div>
           </details>`
     }

@@ -1,10 +1,12 @@
 import { STANDPOINTS, type ChangeWord, type Standpoint } from "../../../../simulate/point.ts";
 import type { ChangeGroup, ComparisonReport, DataPath, SimulationReport } from "../../../../simulate/report/report.ts";
+import { amountText, extentText, numberText, seenText, shapesText } from "../wording/amounts.ts";
+import { CHANGE_WORDING, worstFirst } from "../wording/change-words.ts";
+import { LOOK_OF_WORD } from "./look.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code, facetsAttribute, nameList, shownName, type Facets } from "./names.ts";
 import { plansMarkup } from "./plans.ts";
 import { placeMarkup, witnessMarkup } from "./witness.ts";
-import { counted, grouped, WORDING_OF_WORD } from "./wording.ts";
 
 export const LABEL_OF_STANDPOINT: Readonly<Record<Standpoint, string>> = {
   declared: "As declared",
@@ -34,7 +36,7 @@ function panelMarkup(report: SimulationReport, standpoint: Standpoint, shownFor:
       <div class="lead">${leadOf(report, standpoint)}</div>
       ${paths("new")} ${paths("lost")}
       <section aria-labelledby="${standpoint}-changes">
-        <h3 id="${standpoint}-changes">Changes <span class="count">${grouped(groups.length)}</span></h3>
+        <h3 id="${standpoint}-changes">Changes <span class="count">${numberText(groups.length)}</span></h3>
         ${wordsMarkup(comparison, standpoint)}
         ${groups.length === 0 ? html`<p class="none">No request is decided in another way.</p>` : NOTHING}
         ${groups.map((group) => groupMarkup(group, standpoint))}
@@ -60,9 +62,9 @@ function wordsMarkup({ words }: ComparisonReport, standpoint: Standpoint): Marku
       <th scope="row">
         <a class="filter-link" href="#tab=${standpoint}&amp;word=${encodeURIComponent(word)}">${badge(word)}</a>
       </th>
-      <td>${WORDING_OF_WORD[word].meaning}</td>
-      <td class="number">${grouped(classes)}</td>
-      <td class="number">${grouped(shapes)}</td>
+      <td>${CHANGE_WORDING[word].sentence}</td>
+      <td class="number">${numberText(classes)}</td>
+      <td class="number">${shapesText(shapes)}</td>
     </tr>`;
   return html`<div class="scroll" role="group" aria-label="Kinds of change" tabindex="0">
     <table>
@@ -95,7 +97,7 @@ function pathsMarkup(standpoint: Standpoint, direction: "new" | "lost", paths: r
     ${direction === "new" ? "None: no request reaches a provider or region that it could not reach before." : "None."}
   </p>`;
   return html`<section class="paths ${direction}" aria-labelledby="${id}">
-    <h3 id="${id}">${title} <span class="count">${grouped(paths.length)}</span></h3>
+    <h3 id="${id}">${title} <span class="count">${numberText(paths.length)}</span></h3>
     ${
       paths.length === 0
         ? none
@@ -121,7 +123,7 @@ function pathMarkup(path: DataPath, direction: "new" | "lost"): Markup {
       <strong class="sign">${direction === "new" ? "+" : "−"} ${direction}</strong> ${code(workspace)}
       <span>${operation}</span> <span aria-label="to" role="img">→</span> ${code(provider)} <span>in ${region}</span>
     </p>
-    <div class="note">by ${nameList(routes)}${seenText(seen)}</div>
+    <div class="note">by ${nameList(routes)}${seenMarkup(seen)}</div>
     ${witnessMarkup(witness, explain, "")}
   </li>`;
 }
@@ -140,15 +142,14 @@ function groupMarkup(group: ChangeGroup, standpoint: Standpoint): Markup {
   return html` <article class="change" id="${anchor}" data-facets="${facetsAttribute(facets)}">
     <header>
       <h4>${titleOf(group)}</h4>
-      <p class="badges">${group.words.map(badge)}</p>
+      <p class="badges">${worstFirst(group.words).map(badge)}</p>
     </header>
     <dl class="facts">
       ${fact("workspaces", nameList(group.workspaces))}${fact("operations", nameList(group.operations))}${group.routes.length > 1 ? fact("routes", nameList(group.routes)) : NOTHING}${group.conditions.map(({ dimension, values }) => fact(dimension, nameList(values)))}
     </dl>
     ${plansMarkup(group.base, group.head)}
     <p class="note">
-      ${counted(group.classes, "class", "classes")},
-      ${counted(group.shapes, "request shape", "request shapes")}${seenText(group.seen)}
+      ${extentText(group)}${seenMarkup(group.seen)}
       <a class="anchor" href="#${anchor}" aria-label="Link to change ${group.id}">${group.id}</a>
       ${placeMarkup(group.place)}
     </p>
@@ -159,7 +160,7 @@ function groupMarkup(group: ChangeGroup, standpoint: Standpoint): Markup {
 function titleOf({ routes }: ChangeGroup): Markup {
   const [first = ""] = routes;
   return routes.length > 1
-    ? html`${code(first)} and ${counted(routes.length - 1, "other route", "other routes")}`
+    ? html`${code(first)} and ${amountText(routes.length - 1, "other route")}`
     : html`${code(first)}`;
 }
 
@@ -167,9 +168,9 @@ function witnessNote({ witness }: ChangeGroup): string {
   return `${shownName(witness.workspace)}, ${witness.operation}`;
 }
 
-export function badge(word: ChangeWord): Markup {
-  const { label, sign, tone } = WORDING_OF_WORD[word];
-  return html`<span class="badge ${tone}">${sign} ${label}</span>`;
+function badge(word: ChangeWord): Markup {
+  const { sign, tone } = LOOK_OF_WORD[word];
+  return html`<span class="badge ${tone}">${sign} ${CHANGE_WORDING[word].title}</span>`;
 }
 
 function fact(name: string, value: Markup): Markup {
@@ -179,11 +180,10 @@ function fact(name: string, value: Markup): Markup {
   </div>`;
 }
 
-function seenText(seen: number | null): Markup {
-  if (seen === null) return NOTHING;
-  return seen === 0
-    ? html`; not seen in evidence`
-    : html`; <strong>seen ${counted(seen, "time", "times")} in evidence</strong>`;
+function seenMarkup(seen: number | null): Markup {
+  const text = seenText(seen);
+  if (text === null) return NOTHING;
+  return seen === 0 ? html`; ${text}` : html`; <strong>${text}</strong>`;
 }
 
 function distinct(names: readonly string[]): readonly string[] {

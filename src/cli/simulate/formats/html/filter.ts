@@ -1,6 +1,7 @@
 import { CHANGE_WORDS } from "../../../../simulate/point.ts";
+import { CHANGE_WORDING } from "../wording/change-words.ts";
+import { capitalised } from "./look.ts";
 import { html, type Markup } from "./markup.ts";
-import { WORDING_OF_WORD } from "./wording.ts";
 
 const FIELDS = ["route", "workspace", "operation", "provider", "region"] as const;
 
@@ -15,13 +16,13 @@ export function filterMarkup(): Markup {
       ><span>Change</span
       ><select id="filter-word">
         <option value="">any</option>
-        ${CHANGE_WORDS.map((word) => html`<option value="${word}">${WORDING_OF_WORD[word].label}</option>`)}
+        ${CHANGE_WORDS.map((word) => html`<option value="${word}">${CHANGE_WORDING[word].title}</option>`)}
       </select></label
     >
     ${FIELDS.map(
       (field) =>
         html`<label
-          ><span>${field.charAt(0).toUpperCase()}${field.slice(1)}</span
+          ><span>${capitalised(field)}</span
           ><select id="filter-${field}">
             <option value="">any</option>
           </select></label

@@ -7,9 +7,9 @@ import { comparisonsMarkup, seeTheSame } from "./comparison.ts";
 import { filterMarkup } from "./filter.ts";
 import { html, NOTHING, rawElement, type Markup } from "./markup.ts";
 import { code } from "./names.ts";
-import { PAGE_SCRIPT } from "./page-script.ts";
+import { PAGE_SCRIPT } from "./page/control-script.ts";
 import { dimensionsMarkup, evidenceMarkup, findingsMarkup, otherChangesMarkup, sidesMarkup } from "./particulars.ts";
-import { PAGE_STYLE } from "./style.ts";
+import { PAGE_STYLE } from "./page/style.ts";
 import { verdictMarkup } from "./verdict.ts";
 
 /**

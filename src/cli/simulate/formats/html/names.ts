@@ -1,6 +1,6 @@
 import { printable } from "../../../terminal/printing.ts";
+import { numberText } from "../wording/amounts.ts";
 import { html, type Markup } from "./markup.ts";
-import { grouped } from "./wording.ts";
 
 /** How many names stand in a line before the rest is folded away. */
 const IN_SIGHT = 12;
@@ -36,7 +36,7 @@ export function nameList(names: readonly string[]): Markup {
   if (rest.length === 0) return joined(first);
   return html`${joined(first)}
     <details class="more">
-      <summary>and ${grouped(rest.length)} more</summary>
+      <summary>and ${numberText(rest.length)} more</summary>
       ${joined(rest)}
     </details>`;
 }

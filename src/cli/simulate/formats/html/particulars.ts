@@ -5,10 +5,12 @@ import type {
   SideReport,
   SimulationReport,
 } from "../../../../simulate/report/report.ts";
+import { amountText, numberText } from "../wording/amounts.ts";
+import { FINDING_WORDING } from "../wording/change-words.ts";
+import { spaceText } from "../wording/comparison.ts";
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
 import { placeMarkup } from "./witness.ts";
-import { counted, grouped, MEANING_OF_FINDING } from "./wording.ts";
 
 /** What no request meets; new in head first, because that is what the change brings. */
 export function findingsMarkup(findings: readonly LivenessFinding[]): Markup {
@@ -17,7 +19,7 @@ export function findingsMarkup(findings: readonly LivenessFinding[]): Markup {
   const row = ({ kind, subject, in_base: inBase, place }: LivenessFinding): Content =>
     html`<tr>
       <th scope="row">${code(subject)}</th>
-      <td>${MEANING_OF_FINDING[kind]}</td>
+      <td>${FINDING_WORDING[kind]}</td>
       <td>${inBase ? "in base already" : html`<strong>new in head</strong>`}</td>
       <td>${placeMarkup(place)}</td>
     </tr>`;
@@ -41,23 +43,20 @@ export function otherChangesMarkup(changes: readonly string[]): Markup {
   return section("other-changes", "Other changes", body);
 }
 
-export function dimensionsMarkup({ space }: SimulationReport): Markup {
+export function dimensionsMarkup(report: SimulationReport): Markup {
   const row = ({ name, values, told_apart: apart, read_by: readBy, reason }: DimensionReport): Content =>
     html`<tr>
       <th scope="row">${code(name)}</th>
-      <td class="number">${grouped(values)}</td>
-      <td class="number">${grouped(apart)}</td>
+      <td class="number">${numberText(values)}</td>
+      <td class="number">${numberText(apart)}</td>
       <td>${readBy.length === 0 ? html`nobody` : nameList(readBy)}</td>
       <td>${reason ?? ""}</td>
     </tr>`;
   return section(
     "dimensions",
     "Dimensions",
-    html`<p class="lead">
-        ${counted(space.classes, "class stands", "classes stand")} for
-        ${counted(space.shapes, "request shape", "request shapes")}. A dimension that nobody reads is not told apart.
-      </p>
-      ${table("What requests can differ in", ["Dimension", "Values#", "Told apart#", "Read by", "Why"], space.dimensions.map(row))}`,
+    html`<p class="lead">${spaceText(report)}. A dimension that nobody reads is not told apart.</p>
+      ${table("What requests can differ in", ["Dimension", "Values#", "Told apart#", "Read by", "Why"], report.space.dimensions.map(row))}`,
   );
 }
 
@@ -67,12 +66,12 @@ export function evidenceMarkup(evidence: EvidenceReport | null): Markup {
   const row = ({ why, decisions: each }: EvidenceReport["unrepresentable"][number]): Content =>
     html`<tr>
       <th scope="row">${why}</th>
-      <td class="number">${grouped(each)}</td>
+      <td class="number">${numberText(each)}</td>
     </tr>`;
   return section(
     "evidence",
     "Evidence",
-    html`<p class="lead">${counted(decisions, "decision was", "decisions were")} read.</p>
+    html`<p class="lead">${amountText(decisions, "decision was", "decisions were")} read.</p>
       ${unrepresentable.length === 0 ? none("Head can express every one of them.") : table("Decisions that head cannot express", ["Why", "Decisions#"], unrepresentable.map(row))}`,
   );
 }

@@ -1,7 +1,7 @@
 import type { PlaceReport, ResultReport } from "../../../../simulate/report/report.ts";
+import { numberText } from "../wording/amounts.ts";
 import { code } from "./names.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
-import { grouped } from "./wording.ts";
 
 export type Mark = "kept" | "added" | "removed" | "moved" | "changed";
 
@@ -71,7 +71,7 @@ function denialMarkup({ policy, constraint, reason }: NonNullable<ResultReport["
 function editsMarkup(edits: ResultReport["edits"]): Markup {
   if (edits === null) return NOTHING;
   const { max_output_tokens: most, strip_fields: fields } = edits;
-  return html`${most === null ? NOTHING : html`<p class="edit">at most ${grouped(most)} output tokens</p>`}${fields.length === 0 ? NOTHING : html`<p class="edit">takes out ${fields.map((field, index) => html`${index === 0 ? "" : ", "}${code(field)}`)}</p>`}`;
+  return html`${most === null ? NOTHING : html`<p class="edit">at most ${numberText(most)} output tokens</p>`}${fields.length === 0 ? NOTHING : html`<p class="edit">takes out ${fields.map((field, index) => html`${index === 0 ? "" : ", "}${code(field)}`)}</p>`}`;
 }
 
 function isSame(left: PlaceReport, right: PlaceReport): boolean {

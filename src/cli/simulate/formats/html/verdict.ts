@@ -1,9 +1,12 @@
 import type { Standpoint } from "../../../../simulate/point.ts";
 import type { DimensionCut, EvidenceReport, SimulationReport } from "../../../../simulate/report/report.ts";
 import { LABEL_OF_STANDPOINT } from "./comparison.ts";
+import { amountText, numberText, percentageText, requestShapesText } from "../wording/amounts.ts";
+import { ACCESS_WORDING } from "../wording/change-words.ts";
+import { newFindings, spaceText } from "../wording/comparison.ts";
+import { capitalised, LOOK_OF_ACCESS, type Look } from "./look.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code } from "./names.ts";
-import { counted, grouped, WORDING_OF_ACCESS, type Tone } from "./wording.ts";
 
 /** What a reader takes away who reads nothing else; its two cards are the tabs between the standpoints. */
 export function verdictMarkup(report: SimulationReport): Markup {
@@ -22,42 +25,33 @@ export function verdictMarkup(report: SimulationReport): Markup {
 
 function cardMarkup(report: SimulationReport, standpoint: Standpoint): Markup {
   const comparison = report[standpoint];
-  const { title, sign, tone, meaning } = WORDING_OF_ACCESS[comparison.access];
+  const { title, sentence } = ACCESS_WORDING[comparison.access];
+  const { sign, tone } = LOOK_OF_ACCESS[comparison.access];
   const checked = standpoint === "declared" ? html` checked` : NOTHING;
   const changed =
     comparison.changed_classes === 0
       ? html`No class changes.`
-      : html`${counted(comparison.changed_classes, "class changes", "classes change")},
-        ${counted(comparison.changed_shapes, "request shape", "request shapes")}.`;
+      : html`${amountText(comparison.changed_classes, "class changes", "classes change")},
+        ${requestShapesText(comparison.changed_shapes)}.`;
   const paths = comparison.new_data_paths.length;
   return html`<label class="verdict ${tone}"
     ><input type="radio" name="standpoint" id="show-${standpoint}" autocomplete="off" ${checked} /><span
       class="standpoint"
       >${LABEL_OF_STANDPOINT[standpoint]}</span
-    ><strong><span class="sign" aria-hidden="true">${sign}</span> ${title}</strong><span>${meaning}</span
+    ><strong><span class="sign" aria-hidden="true">${sign}</span> ${capitalised(title)}</strong><span>${sentence}</span
     ><span
-      >${changed}${paths === 0 ? html` No new data path.` : html` <b>${counted(paths, "new data path", "new data paths")}.</b>`}</span
+      >${changed}${paths === 0 ? html` No new data path.` : html` <b>${amountText(paths, "new data path", "new data paths")}.</b>`}</span
     ></label
   >`;
 }
 
-interface Fact {
-  readonly tone: Tone;
-  readonly sign: string;
+interface Fact extends Look {
   readonly text: Markup;
 }
 
-function factsOf({
-  space,
-  complete,
-  assertions,
-  evidence,
-  findings,
-  declared,
-  promoted,
-}: SimulationReport): readonly Fact[] {
-  const decided = html`${counted(space.classes, "class stands", "classes stand")} for
-  ${counted(space.shapes, "request shape", "request shapes")}`;
+function factsOf(report: SimulationReport): readonly Fact[] {
+  const { complete, assertions, evidence, declared, promoted } = report;
+  const decided = spaceText(report);
   const facts: Fact[] = [
     complete
       ? { tone: "good", sign: "✓", text: html`<strong>Complete:</strong> ${decided}, every one decided on both sides.` }
@@ -67,13 +61,13 @@ function factsOf({
     const { passed, failed, waived, coverage } = assertions;
     const gates = coverage.filter(({ status }) => status === "FAIL").length;
     const bad = failed > 0 || gates > 0;
-    const short = gates === 0 ? NOTHING : html`; ${counted(gates, "coverage gate fails", "coverage gates fail")}`;
+    const short = gates === 0 ? NOTHING : html`; ${amountText(gates, "coverage gate fails", "coverage gates fail")}`;
     facts.push({
       tone: bad ? "stop" : "good",
       sign: bad ? "×" : "✓",
       text: html`<a href="#assertions"><strong>Assertions:</strong></a>
-        ${failed === 0 ? NOTHING : html`<strong>${grouped(failed)} failed</strong>, `}${grouped(passed)}
-        passed${waived === 0 ? NOTHING : html`, ${grouped(waived)} waived`}${short}.`,
+        ${failed === 0 ? NOTHING : html`<strong>${numberText(failed)} failed</strong>, `}${numberText(passed)}
+        passed${waived === 0 ? NOTHING : html`, ${numberText(waived)} waived`}${short}.`,
     });
   }
   const indeterminate = [declared, promoted].some(({ words }) =>
@@ -86,13 +80,13 @@ function factsOf({
       text: html`<strong>Newly indeterminate:</strong> a constraint could not be evaluated for some requests.`,
     });
   }
-  const fresh = findings.filter(({ in_base: inBase }) => !inBase).length;
+  const fresh = newFindings(report).length;
   if (fresh > 0) {
     facts.push({
       tone: "narrow",
       sign: "!",
-      text: html`<a href="#findings"><strong>Findings:</strong></a> ${counted(fresh, "part", "parts")} of head that no
-        request meets, new in head.`,
+      text: html`<a href="#findings"><strong>Findings:</strong></a> ${amountText(fresh, "part", "parts")} of head that
+        no request meets, new in head.`,
     });
   }
   if (evidence !== null) facts.push({ tone: "quiet", sign: "·", text: evidenceText(evidence) });
@@ -102,24 +96,18 @@ function factsOf({
 function evidenceText({ decisions, from, to, declared, promoted }: EvidenceReport): Markup {
   const range = from === null || to === null ? NOTHING : html` from ${from} to ${to}`;
   const seen = ({ classes, decisions: inThem }: EvidenceReport["declared"]): Markup =>
-    html`${counted(classes, "changed class", "changed classes")} seen (${share(inThem, decisions)} of decisions)`;
-  return html`<a href="#evidence"><strong>Evidence:</strong></a> ${counted(decisions, "decision", "decisions")}${range}.
-    As declared ${seen(declared)}, as if promoted ${seen(promoted)}.`;
-}
-
-/** Per cent with one digit after the point; `0 %` only for none, so that rare does not read as never. */
-export function share(part: number, whole: number): string {
-  if (part === 0 || whole === 0) return "0 %";
-  const percent = (part / whole) * 100;
-  return percent < 0.1 ? "under 0.1 %" : `${percent.toFixed(1)} %`;
+    html`${amountText(classes, "changed class", "changed classes")} seen (${percentageText(inThem, decisions)} of
+    decisions)`;
+  return html`<a href="#evidence"><strong>Evidence:</strong></a> ${amountText(decisions, "decision")}${range}. As
+    declared ${seen(declared)}, as if promoted ${seen(promoted)}.`;
 }
 
 function cutMarkup(cut: readonly DimensionCut[]): Markup {
   const row = ({ dimension, values, kept }: DimensionCut): Markup =>
     html`<tr>
       <th scope="row">${code(dimension)}</th>
-      <td class="number">${grouped(values)}</td>
-      <td class="number">${grouped(kept)}</td>
+      <td class="number">${numberText(values)}</td>
+      <td class="number">${numberText(kept)}</td>
     </tr>`;
   return html`<div class="alert">
     <p>

@@ -1,6 +1,6 @@
 import type { RequestPoint } from "../../../../simulate/point.ts";
 import type { SourcePlace } from "../../../../simulate/report/report.ts";
-import { printable } from "../../../terminal/printing.ts";
+import { explainCommand } from "../wording/shell.ts";
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { nameList, shownName } from "./names.ts";
 
@@ -10,11 +10,6 @@ export function witnessMarkup(point: RequestPoint, explain: readonly string[], n
     <summary>Witness${note === "" ? NOTHING : html` <span>${note}</span>`}</summary>
     ${pointMarkup(point)}${explain.length === 0 ? NOTHING : commandMarkup(explain)}
   </details>`;
-}
-
-/** `signalbox explain …` as a shell reads it back. */
-export function explainCommand(explain: readonly string[]): string {
-  return ["signalbox", ...explain].map(shellWord).join(" ");
 }
 
 export function commandMarkup(explain: readonly string[]): Markup {
@@ -57,9 +52,4 @@ function fieldsOf(point: RequestPoint): readonly (readonly [string, Content])[] 
   if (preferences !== null) fields.push(["preferences", JSON.stringify(preferences)]);
   fields.push(["time", `${time.day}, ${time.hour}`]);
   return fields;
-}
-
-function shellWord(word: string): string {
-  const shown = printable(word);
-  return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
 }

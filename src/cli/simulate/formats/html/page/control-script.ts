@@ -125,4 +125,5 @@ apply();
 follow();
 `;
 
+/** The page's whole script. */
 export const PAGE_SCRIPT = `"use strict";(() => {${FILTER_SCRIPT}${CONTROL_SCRIPT}})();`;

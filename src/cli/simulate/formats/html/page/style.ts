@@ -106,12 +106,13 @@ const CHANGES = `
 .lost .way .sign { color: var(--narrow); background: var(--narrow-wash) }
 .path .note { margin: .1rem 0 }
 .anchor { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; color: var(--muted); margin-left: .5rem }
-.place { color: var(--muted); margin-left: .5rem }
+.place { color: var(--muted) }
+.change .place, .assertion .place { margin-left: .5rem }
 summary { cursor: pointer; font-size: .8125rem; color: var(--link); width: fit-content }
 summary span { color: var(--muted) }
 .more { display: inline-block; vertical-align: top }
 .more[open] { display: block }
-.point { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1.25rem; margin: .5rem 0; font-size: .875rem }
+.point { align-items: baseline; display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1.25rem; margin: .5rem 0; font-size: .875rem }
 .point dt { color: var(--muted) }
 .point dd { min-width: 0; overflow-wrap: anywhere; font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .9em }
 .point dd code { font-size: 1em }
@@ -152,6 +153,7 @@ th:last-child, td:last-child { padding-right: 0 }
 .warnings li { padding: .35rem 0; font-size: .875rem }
 .hash, .digest { overflow-wrap: anywhere; word-break: break-all }
 td.hash { min-width: 9rem }
+.sides th { min-width: 8rem }
 .stop > b:first-child, .verdict.stop .sign, .badge.stop { color: var(--stop); background: var(--stop-wash) }
 .widen > b:first-child, .verdict.widen .sign, .badge.widen { color: var(--widen); background: var(--widen-wash) }
 .narrow > b:first-child, .verdict.narrow .sign, .badge.narrow { color: var(--narrow); background: var(--narrow-wash) }
