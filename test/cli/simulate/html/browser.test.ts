@@ -9,6 +9,7 @@ import { formatHtml } from "../../../../src/cli/simulate/formats/html/format-htm
 import { DARK, LIGHT } from "../../../../src/cli/simulate/formats/html/page/palette.ts";
 import { explainCommand } from "../../../../src/cli/simulate/formats/wording/shell.ts";
 import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
+import { HOSTILE, tainted } from "./hostile-report.ts";
 import { EXPLAIN, largeReport, report } from "./report-fixture.ts";
 
 const PLACES = [
@@ -120,6 +121,23 @@ describe.skipIf(executable === undefined)(`the page in Chromium${reason}`, { tim
     expect(await page.locator(".panel.promoted").isVisible()).toBe(true);
     expect(await page.locator(".panel.declared").isVisible()).toBe(false);
     expect(new URL(page.url()).hash).toBe("#tab=promoted");
+  });
+
+  test("runs nothing that a name brings along, and filters by such names", async () => {
+    const page = await open(tainted(report(), HOSTILE.join("")));
+    page.on("dialog", (dialog) => {
+      complaints.push(`dialog ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    expect(await shownChanges(page)).toBe(report().declared.groups.length);
+    expect(await page.locator("script").count()).toBe(1);
+    expect(await page.locator("img").count()).toBe(0);
+    const names = await page.locator("#filter-route option").allTextContents();
+    expect(names.filter((name) => name.includes("chat-fast"))).toHaveLength(1);
+    await page.locator("#filter-route").selectOption({ index: names.findIndex((name) => name.includes("chat-fast")) });
+    expect(await shownChanges(page)).toBe(1);
+    await page.reload();
+    expect(await shownChanges(page)).toBe(1);
   });
 
   test("says everything without script", async () => {

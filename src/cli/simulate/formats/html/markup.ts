@@ -45,9 +45,16 @@ export function html(template: TemplateStringsArray, ...contents: readonly Conte
   return new Markup(text);
 }
 
+/** Text as a reader sees it; half a surrogate pair, which neither a file nor an address can hold, is replaced as well. */
+export function visible(text: string): string {
+  return printable(text).toWellFormed();
+}
+
 /** Text for an element or a quoted attribute. Characters that are not seen, or that turn what follows around, are shown as replaced. */
 export function escapeText(text: string): string {
-  return printable(text).replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? "");
+  // Nearly every name; a large page has a hundred thousand of them.
+  if (/^[\w .,:/+()-]*$/.test(text)) return text;
+  return visible(text).replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? "");
 }
 
 /** A `style` or `script`, whose content HTML reads without escapes: it must not hold what ends it. Nothing is added, so that its hash stays true. */

@@ -1,6 +1,5 @@
-import { printable } from "../../../terminal/printing.ts";
 import { numberText } from "../wording/amounts.ts";
-import { html, type Markup } from "./markup.ts";
+import { html, visible, type Markup } from "./markup.ts";
 
 /** How many names stand in a line before the rest is folded away. */
 const IN_SIGHT = 12;
@@ -22,7 +21,7 @@ export function facetsAttribute(facets: Facets): string {
 
 /** A name as it stands in the page; the empty name of a request that leaves the route to its workspace gets words. */
 export function shownName(name: string): string {
-  return name === "" ? "(left to the workspace)" : printable(name);
+  return name === "" ? "(left to the workspace)" : visible(name);
 }
 
 export function code(name: string): Markup {

@@ -19,7 +19,7 @@ export function verdictMarkup(report: SimulationReport): Markup {
     <ul class="facts-line">
       ${factsOf(report).map(({ tone, sign, text }) => html`<li class="${tone}"><b aria-hidden="true">${sign}</b><span>${text}</span></li>`)}
     </ul>
-    ${report.complete && report.cut.length === 0 ? NOTHING : cutMarkup(report.cut)}
+    ${report.complete ? NOTHING : cutMarkup(report.cut)}
   </section>`;
 }
 
