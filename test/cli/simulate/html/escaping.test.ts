@@ -65,6 +65,10 @@ describe("markup", () => {
     );
   });
 
+  test("escapes what ends a text or an attribute of either kind", () => {
+    expect(escapeText(`<>&"'`)).toBe("&lt;&gt;&amp;&quot;&#39;");
+  });
+
   test("nests without escaping twice, and writes nothing for null", () => {
     expect(html`<p>${[html`<b>${"a&b"}</b>`, " ", 3, null]}</p>`.toString()).toBe("<p><b>a&amp;b</b> 3</p>");
   });

@@ -179,12 +179,20 @@ const MEDIA = `
   .point dd { margin-bottom: .35rem }
   .command { flex-direction: column }
 }
+@page { margin: 1.5cm }
 @media print {
   body { max-width: none; padding: 0; font-size: 9pt }
   nav, #filter, .skip, .command button, .verdict input { display: none !important }
   .change, .paths li { content-visibility: visible; break-inside: avoid }
   details::details-content { content-visibility: visible; display: block; height: auto }
   .scroll { overflow: visible }
+  .point { display: block; font-size: 8pt }
+  .point :is(dt, dd) { display: inline; margin: 0 }
+  .point dd::after { content: "; " }
+  .command { padding: 0; margin: .15rem 0; font-size: 8pt }
+  .side :is(ol, p), .facts, table { font-size: 8.5pt }
+  h2 { margin-top: 1.5rem }
+  h2, h3, caption, thead { break-after: avoid }
 }
 `;
 
