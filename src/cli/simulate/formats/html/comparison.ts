@@ -1,0 +1,191 @@
+import { STANDPOINTS, type ChangeWord, type Standpoint } from "../../../../simulate/point.ts";
+import type { ChangeGroup, ComparisonReport, DataPath, SimulationReport } from "../../../../simulate/report/report.ts";
+import { amountText, extentText, numberText, seenText, shapesText } from "../wording/amounts.ts";
+import { CHANGE_WORDING, worstFirst } from "../wording/change-words.ts";
+import { LOOK_OF_WORD } from "./look.ts";
+import { html, NOTHING, type Markup } from "./markup.ts";
+import { code, facetsAttribute, nameList, shownName, type Facets } from "./names.ts";
+import { plansMarkup } from "./plans.ts";
+import { placeMarkup, witnessMarkup } from "./witness.ts";
+
+export const LABEL_OF_STANDPOINT: Readonly<Record<Standpoint, string>> = {
+  declared: "As declared",
+  promoted: "As if promoted",
+};
+
+/** What both standpoints see, one of them at a time; once where they see the same, which spares half of a large page. */
+export function comparisonsMarkup(report: SimulationReport): Markup {
+  if (seeTheSame(report))
+    return panelMarkup(report, "declared", "declared promoted", "As declared, and as if promoted");
+  return html`${STANDPOINTS.map((standpoint) => panelMarkup(report, standpoint, standpoint, LABEL_OF_STANDPOINT[standpoint]))}`;
+}
+
+/** Whether promotion changes nothing that is shown. */
+export function seeTheSame({ declared, promoted }: SimulationReport): boolean {
+  return JSON.stringify(declared) === JSON.stringify(promoted);
+}
+
+function panelMarkup(report: SimulationReport, standpoint: Standpoint, shownFor: string, title: string): Markup {
+  const comparison = report[standpoint];
+  const paths = (direction: "new" | "lost"): Markup =>
+    pathsMarkup(standpoint, direction, direction === "new" ? comparison.new_data_paths : comparison.lost_data_paths);
+  const { groups } = comparison;
+  return html`
+    <section class="panel ${shownFor}" aria-labelledby="${standpoint}-title">
+      <h2 id="${standpoint}-title">${title}</h2>
+      <div class="lead">${leadOf(report, standpoint)}</div>
+      ${paths("new")} ${paths("lost")}
+      <section aria-labelledby="${standpoint}-changes">
+        <h3 id="${standpoint}-changes">Changes <span class="count">${numberText(groups.length)}</span></h3>
+        ${wordsMarkup(comparison, standpoint)}
+        ${groups.length === 0 ? html`<p class="none">No request is decided in another way.</p>` : NOTHING}
+        ${groups.map((group) => groupMarkup(group, standpoint))}
+        <p class="none unmatched" hidden>No change matches the filter.</p>
+      </section>
+    </section>
+  `;
+}
+
+function leadOf(report: SimulationReport, standpoint: Standpoint): Markup {
+  const { promoted_policies: promoted } = report;
+  if (standpoint === "promoted")
+    return html`What the change does with these candidates enforced: ${nameList(promoted)}`;
+  if (!seeTheSame(report)) return html`Policies act as the files of each side say: candidates decide nothing.`;
+  if (promoted.length === 0) return html`There is no candidate to promote, so that both are the same.`;
+  return html`Promotion of these candidates would change nothing here: ${nameList(promoted)}`;
+}
+
+function wordsMarkup({ words }: ComparisonReport, standpoint: Standpoint): Markup {
+  if (words.length === 0) return NOTHING;
+  const row = ({ word, classes, shapes }: ComparisonReport["words"][number]): Markup =>
+    html`<tr>
+      <th scope="row">
+        <a class="filter-link" href="#tab=${standpoint}&amp;word=${encodeURIComponent(word)}">${badge(word)}</a>
+      </th>
+      <td>${CHANGE_WORDING[word].sentence}</td>
+      <td class="number">${numberText(classes)}</td>
+      <td class="number">${shapesText(shapes)}</td>
+    </tr>`;
+  return html`<div class="scroll" role="group" aria-label="Kinds of change" tabindex="0">
+    <table>
+      <caption>
+        Kinds of change; a class can be of several
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Change</th>
+          <th scope="col">Meaning</th>
+          <th scope="col" class="number">Classes</th>
+          <th scope="col" class="number">Request shapes</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${words.map(row)}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+function pathsMarkup(standpoint: Standpoint, direction: "new" | "lost", paths: readonly DataPath[]): Markup {
+  const id = `${standpoint}-${direction}-paths`;
+  const title = direction === "new" ? "New data paths" : "Lost data paths";
+  const meaning =
+    direction === "new"
+      ? "Where requests can go in head and could not in base."
+      : "Where requests could go in base and cannot in head.";
+  const none = html`<p class="none">
+    ${direction === "new" ? "None: no request reaches a provider or region that it could not reach before." : "None."}
+  </p>`;
+  return html`<section class="paths ${direction}" aria-labelledby="${id}">
+    <h3 id="${id}">${title} <span class="count">${numberText(paths.length)}</span></h3>
+    ${
+      paths.length === 0
+        ? none
+        : html`<p class="lead">${meaning}</p>
+            <ul>
+              ${paths.map((path) => pathMarkup(path, direction))}
+            </ul>`
+    }
+  </section>`;
+}
+
+function pathMarkup(path: DataPath, direction: "new" | "lost"): Markup {
+  const { workspace, operation, provider, region, routes, witness, explain, seen } = path;
+  const facets: Facets = {
+    route: routes,
+    workspace: [workspace],
+    operation: [operation],
+    provider: [provider],
+    region: [region],
+  };
+  return html`<li class="path" data-facets="${facetsAttribute(facets)}">
+    <p class="way">
+      <strong class="sign">${direction === "new" ? "+" : "−"} ${direction}</strong> ${code(workspace)}
+      <span>${operation}</span> <span aria-label="to" role="img">→</span> ${code(provider)} <span>in ${region}</span>
+    </p>
+    <div class="note">by ${nameList(routes)}${seenMarkup(seen)}</div>
+    ${witnessMarkup(witness, explain, "")}
+  </li>`;
+}
+
+function groupMarkup(group: ChangeGroup, standpoint: Standpoint): Markup {
+  const anchor = `${standpoint}-${group.id}`;
+  const places = [...group.base.plan, ...group.head.plan];
+  const facets: Facets = {
+    word: group.words,
+    route: group.routes,
+    workspace: group.workspaces,
+    operation: group.operations,
+    provider: distinct(places.map(({ provider }) => provider)),
+    region: distinct(places.map(({ region }) => region)),
+  };
+  return html` <article class="change" id="${anchor}" data-facets="${facetsAttribute(facets)}">
+    <header>
+      <h4>${titleOf(group)}</h4>
+      <p class="badges">${worstFirst(group.words).map(badge)}</p>
+    </header>
+    <dl class="facts">
+      ${fact("workspaces", nameList(group.workspaces))}${fact("operations", nameList(group.operations))}${group.routes.length > 1 ? fact("routes", nameList(group.routes)) : NOTHING}${group.conditions.map(({ dimension, values }) => fact(dimension, nameList(values)))}
+    </dl>
+    ${plansMarkup(group.base, group.head)}
+    <p class="note">
+      ${extentText(group)}${seenMarkup(group.seen)}
+      <a class="anchor" href="#${anchor}" aria-label="Link to change ${group.id}">${group.id}</a>
+      ${placeMarkup(group.place)}
+    </p>
+    ${witnessMarkup(group.witness, group.explain, witnessNote(group))}
+  </article>`;
+}
+
+function titleOf({ routes }: ChangeGroup): Markup {
+  const [first = ""] = routes;
+  return routes.length > 1
+    ? html`${code(first)} and ${amountText(routes.length - 1, "other route")}`
+    : html`${code(first)}`;
+}
+
+function witnessNote({ witness }: ChangeGroup): string {
+  return `${shownName(witness.workspace)}, ${witness.operation}`;
+}
+
+function badge(word: ChangeWord): Markup {
+  const { sign, tone } = LOOK_OF_WORD[word];
+  return html`<span class="badge ${tone}">${sign} ${CHANGE_WORDING[word].title}</span>`;
+}
+
+function fact(name: string, value: Markup): Markup {
+  return html`<div>
+    <dt>${name}</dt>
+    <dd>${value}</dd>
+  </div>`;
+}
+
+function seenMarkup(seen: number | null): Markup {
+  const text = seenText(seen);
+  if (text === null) return NOTHING;
+  return seen === 0 ? html`; ${text}` : html`; <strong>${text}</strong>`;
+}
+
+function distinct(names: readonly string[]): readonly string[] {
+  return [...new Set(names)];
+}

@@ -1,0 +1,89 @@
+import { createHash } from "node:crypto";
+import { STANDPOINTS } from "../../../../simulate/point.ts";
+import type { SideReport, SimulationReport } from "../../../../simulate/report/report.ts";
+import type { FormatContext } from "../context.ts";
+import { assertionsMarkup } from "./assertions.ts";
+import { comparisonsMarkup, seeTheSame } from "./comparison.ts";
+import { filterMarkup } from "./filter.ts";
+import { html, NOTHING, rawElement, type Markup } from "./markup.ts";
+import { code } from "./names.ts";
+import { PAGE_SCRIPT } from "./page/control-script.ts";
+import { dimensionsMarkup, evidenceMarkup, findingsMarkup, otherChangesMarkup, sidesMarkup } from "./particulars.ts";
+import { PAGE_STYLE } from "./page/style.ts";
+import { verdictMarkup } from "./verdict.ts";
+
+/**
+ * The report as one page that asks nobody for anything: its policy allows its own style and script, by their hashes, and nothing else. Says
+ * everything without script; the same bytes for the same report.
+ */
+export function formatHtml(report: SimulationReport, context: FormatContext): string {
+  const { base, head } = report;
+  const page = html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta http-equiv="Content-Security-Policy" content="${contentPolicy()}" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="referrer" content="no-referrer" />
+        <meta name="color-scheme" content="light dark" />
+        <title>Simulation: ${base.name} → ${head.name}</title>
+        ${rawElement("style", PAGE_STYLE)}
+      </head>
+      <body>
+        <a class="skip" href="#results">Skip to the changes</a>
+        <header class="masthead">
+          <p class="kicker">Signalbox simulation</p>
+          <h1>${sideTitle(base)} <span role="img" aria-label="to">→</span> ${sideTitle(head)}</h1>
+        </header>
+        <main>
+          ${verdictMarkup(report)} ${contentsMarkup(report)}
+          <div id="results">${filterMarkup()} ${comparisonsMarkup(report)}</div>
+          ${assertionsMarkup(report.assertions)} ${findingsMarkup(report.findings)}
+          ${otherChangesMarkup(report.other_changes)} ${evidenceMarkup(report.evidence)} ${dimensionsMarkup(report)}
+          ${sidesMarkup(report, context.reportDigest)}
+        </main>
+        <footer>
+          <p>
+            ${report.format}${context.reportDigest === null ? NOTHING : html` · SHA-256 <code>${context.reportDigest}</code>`}
+          </p>
+        </footer>
+        ${rawElement("script", PAGE_SCRIPT)}
+      </body>
+    </html> `;
+  return page.toString();
+}
+
+function sideTitle({ name, commit }: SideReport): Markup {
+  return html`<span class="ref"
+    >${code(name)}${commit === null || commit.startsWith(name) ? NOTHING : html` <small>${commit.slice(0, 12)}</small>`}</span
+  >`;
+}
+
+function contentsMarkup(report: SimulationReport): Markup {
+  const panels = seeTheSame(report)
+    ? [["declared", "declared promoted"] as const]
+    : STANDPOINTS.map((each) => [each, each] as const);
+  return html`<nav aria-label="On this page">
+    <ul>
+      ${panels.map(
+        ([panel, shownFor]) =>
+          html`<li class="only ${shownFor}"><a href="#${panel}-new-paths">New data paths</a></li>
+            <li class="only ${shownFor}"><a href="#${panel}-changes">Changes</a></li>`,
+      )}
+      <li><a href="#assertions">Assertions</a></li>
+      <li><a href="#findings">What no request meets</a></li>
+      <li><a href="#other-changes">Other changes</a></li>
+      ${report.evidence === null ? NOTHING : html`<li><a href="#evidence">Evidence</a></li>`}
+      <li><a href="#dimensions">Dimensions</a></li>
+      <li><a href="#sides">Both sides</a></li>
+    </ul>
+  </nav>`;
+}
+
+function contentPolicy(): string {
+  return `default-src 'none'; script-src '${hashOf(PAGE_SCRIPT)}'; style-src '${hashOf(PAGE_STYLE)}'; base-uri 'none'; form-action 'none'`;
+}
+
+function hashOf(text: string): string {
+  return `sha256-${createHash("sha256").update(text).digest("base64")}`;
+}

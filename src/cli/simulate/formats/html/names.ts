@@ -1,0 +1,45 @@
+import { numberText } from "../wording/amounts.ts";
+import { html, visible, type Markup } from "./markup.ts";
+
+/** How many names stand in a line before the rest is folded away. */
+const IN_SIGHT = 12;
+
+/** What a row can be filtered by. A row that says nothing about a facet is not hidden by it. */
+export interface Facets {
+  readonly word?: readonly string[];
+  readonly route: readonly string[];
+  readonly workspace: readonly string[];
+  readonly operation: readonly string[];
+  readonly provider: readonly string[];
+  readonly region: readonly string[];
+}
+
+/** The value of `data-facets`: JSON with the names as a reader sees them, so that a chosen value and a shown one are the same text. */
+export function facetsAttribute(facets: Facets): string {
+  return JSON.stringify(facets, (_key, value: unknown) => (typeof value === "string" ? shownName(value) : value));
+}
+
+/** A name as it stands in the page; the empty name of a request that leaves the route to its workspace gets words. */
+export function shownName(name: string): string {
+  return name === "" ? "(left to the workspace)" : visible(name);
+}
+
+export function code(name: string): Markup {
+  return name === "" ? html`<i>${shownName(name)}</i>` : html`<code>${name}</code>`;
+}
+
+/** All the names, in as few elements as can be, because a page holds thousands of lists; those beyond the first dozen behind a fold. */
+export function nameList(names: readonly string[]): Markup {
+  const first = names.slice(0, IN_SIGHT);
+  const rest = names.slice(IN_SIGHT);
+  if (rest.length === 0) return joined(first);
+  return html`${joined(first)}
+    <details class="more">
+      <summary>and ${numberText(rest.length)} more</summary>
+      ${joined(rest)}
+    </details>`;
+}
+
+function joined(names: readonly string[]): Markup {
+  return html`<code>${names.map(shownName).join(", ")}</code>`;
+}

@@ -1,0 +1,155 @@
+import type {
+  DimensionReport,
+  EvidenceReport,
+  LivenessFinding,
+  SideReport,
+  SimulationReport,
+} from "../../../../simulate/report/report.ts";
+import { amountText, numberText } from "../wording/amounts.ts";
+import { FINDING_WORDING } from "../wording/change-words.ts";
+import { spaceText } from "../wording/comparison.ts";
+import { html, NOTHING, type Content, type Markup } from "./markup.ts";
+import { code, nameList } from "./names.ts";
+import { placeMarkup } from "./witness.ts";
+
+/** What no request meets; new in head first, because that is what the change brings. */
+export function findingsMarkup(findings: readonly LivenessFinding[]): Markup {
+  const fresh = findings.filter(({ in_base: inBase }) => !inBase);
+  const known = findings.filter(({ in_base: inBase }) => inBase);
+  const row = ({ kind, subject, in_base: inBase, place }: LivenessFinding): Content =>
+    html`<tr>
+      <th scope="row">${code(subject)}</th>
+      <td>${FINDING_WORDING[kind]}</td>
+      <td>${inBase ? "in base already" : html`<strong>new in head</strong>`}</td>
+      <td>${placeMarkup(place)}</td>
+    </tr>`;
+  return section(
+    "findings",
+    "What no request meets",
+    findings.length === 0
+      ? none("Every policy, constraint, reason, route and endpoint of head is met by some request.")
+      : table("Parts of head without effect", ["Part", "Finding", "Since", "Place"], [...fresh, ...known].map(row)),
+  );
+}
+
+export function otherChangesMarkup(changes: readonly string[]): Markup {
+  const body =
+    changes.length === 0
+      ? none("No other setting differs.")
+      : html`<p class="lead">Settings that differ and do not decide where requests go.</p>
+          <ul class="columns">
+            ${changes.map((change) => html`<li>${code(change)}</li>`)}
+          </ul>`;
+  return section("other-changes", "Other changes", body);
+}
+
+export function dimensionsMarkup(report: SimulationReport): Markup {
+  const row = ({ name, values, told_apart: apart, read_by: readBy, reason }: DimensionReport): Content =>
+    html`<tr>
+      <th scope="row">${code(name)}</th>
+      <td class="number">${numberText(values)}</td>
+      <td class="number">${numberText(apart)}</td>
+      <td>${readBy.length === 0 ? html`nobody` : nameList(readBy)}</td>
+      <td>${reason ?? ""}</td>
+    </tr>`;
+  return section(
+    "dimensions",
+    "Dimensions",
+    html`<p class="lead">${spaceText(report)}. A dimension that nobody reads is not told apart.</p>
+      ${table("What requests can differ in", ["Dimension", "Values#", "Told apart#", "Read by", "Why"], report.space.dimensions.map(row))}`,
+  );
+}
+
+export function evidenceMarkup(evidence: EvidenceReport | null): Markup {
+  if (evidence === null) return NOTHING;
+  const { decisions, unrepresentable } = evidence;
+  const row = ({ why, decisions: each }: EvidenceReport["unrepresentable"][number]): Content =>
+    html`<tr>
+      <th scope="row">${why}</th>
+      <td class="number">${numberText(each)}</td>
+    </tr>`;
+  return section(
+    "evidence",
+    "Evidence",
+    html`<p class="lead">${amountText(decisions, "decision was", "decisions were")} read.</p>
+      ${unrepresentable.length === 0 ? none("Head can express every one of them.") : table("Decisions that head cannot express", ["Why", "Decisions#"], unrepresentable.map(row))}`,
+  );
+}
+
+export function sidesMarkup({ base, head }: SimulationReport, digest: string | null): Markup {
+  return section(
+    "sides",
+    "Both sides",
+    html`<div class="sides">${sideMarkup("Base", base)}${sideMarkup("Head", head)}</div>
+      ${digest === null ? NOTHING : html`<p class="digest">SHA-256 of the JSON report, which is what an approver signs:<br /><code>${digest}</code></p>`}`,
+  );
+}
+
+function sideMarkup(title: string, { name, commit, table_revision: revision, policies, warnings }: SideReport): Markup {
+  const row = ({ id, digest, slot }: SideReport["policies"][number]): Content =>
+    html`<tr>
+      <th scope="row">${code(id)}</th>
+      <td>${slot}</td>
+      <td class="hash">${code(digest)}</td>
+    </tr>`;
+  const warned = warnings.map(
+    ({ code: number, file, line, column, message, hint }) =>
+      html`<li>
+        ${code(number)} ${placeMarkup({ file, line, column })}<br />${message}${hint === "" ? NOTHING : html` ${hint}`}
+      </li>`,
+  );
+  return html`<div>
+    <h3>${title}</h3>
+    <dl class="point">
+      <dt>name</dt>
+      <dd>${code(name)}</dd>
+      <dt>commit</dt>
+      <dd class="hash">${commit === null ? "a folder" : code(commit)}</dd>
+      <dt>table revision</dt>
+      <dd class="hash">${code(revision)}</dd>
+    </dl>
+    ${policies.length === 0 ? none("No policies.") : table(`Policies of ${title.toLowerCase()}`, ["Policy", "Slot", "Digest"], policies.map(row))}
+    <h4>Warnings</h4>
+    ${
+      warned.length === 0
+        ? none("None.")
+        : html`<ul class="warnings">
+            ${warned}
+          </ul>`
+    }
+  </div>`;
+}
+
+function section(id: string, title: string, body: Markup): Markup {
+  return html` <section aria-labelledby="${id}">
+    <h2 id="${id}">${title}</h2>
+    ${body}
+  </section>`;
+}
+
+/** A `#` at the end of a heading: the column holds amounts. Wide tables scroll by themselves, which the keyboard must reach. */
+function table(caption: string, headings: readonly string[], rows: readonly Content[]): Markup {
+  const heading = (text: string): Markup =>
+    text.endsWith("#")
+      ? html`<th scope="col" class="number">${text.slice(0, -1)}</th>`
+      : html`<th scope="col">${text}</th>`;
+  return html`<div class="scroll" role="group" aria-label="${caption}" tabindex="0">
+    <table>
+      <caption>
+        ${caption}
+      </caption>
+      <thead>
+        <tr>
+          ${headings.map(heading)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+function none(text: string): Markup {
+  return html`<p class="none">${text}</p>`;
+}

@@ -1,0 +1,96 @@
+import type { PlaceReport, ResultReport } from "../../../../simulate/report/report.ts";
+import { numberText } from "../wording/amounts.ts";
+import { code } from "./names.ts";
+import { html, NOTHING, type Markup } from "./markup.ts";
+
+export type Mark = "kept" | "added" | "removed" | "moved" | "changed";
+
+export interface MarkedPlace {
+  readonly place: PlaceReport;
+  readonly mark: Mark;
+}
+
+const SIGN_OF_MARK: Readonly<Record<Mark, string>> = { kept: "", added: "+", removed: "−", moved: "↕", changed: "≠" };
+
+/** What becomes of each place, seen from either side. `moved`: both sides try it, in another order among those that both try. */
+export function markPlaces(
+  base: readonly PlaceReport[],
+  head: readonly PlaceReport[],
+): { readonly base: readonly MarkedPlace[]; readonly head: readonly MarkedPlace[] } {
+  const steady = longestCommonOrder(base, head);
+  const marksFrom = (places: readonly PlaceReport[], others: readonly PlaceReport[], absent: Mark) =>
+    places.map((place): MarkedPlace => {
+      const same = others.find(({ endpoint }) => endpoint === place.endpoint);
+      if (same === undefined) return { place, mark: absent };
+      if (!isSame(place, same)) return { place, mark: "changed" };
+      return { place, mark: steady.has(place.endpoint) ? "kept" : "moved" };
+    });
+  return { base: marksFrom(base, head, "removed"), head: marksFrom(head, base, "added") };
+}
+
+/** Base and head beside each other. */
+export function plansMarkup(base: ResultReport, head: ResultReport): Markup {
+  const marked = markPlaces(base.plan, head.plan);
+  return html`<div class="plans">
+    <div class="side">
+      <h5>Base</h5>
+      ${resultMarkup(base, marked.base)}
+    </div>
+    <div class="side">
+      <h5>Head</h5>
+      ${resultMarkup(head, marked.head)}
+    </div>
+  </div>`;
+}
+
+function resultMarkup(result: ResultReport, places: readonly MarkedPlace[]): Markup {
+  return html`${result.denial === null ? NOTHING : denialMarkup(result.denial)}${placesMarkup(result, places)}${editsMarkup(result.edits)}`;
+}
+
+function placesMarkup(result: ResultReport, places: readonly MarkedPlace[]): Markup {
+  if (places.length > 0)
+    return html`<ol>
+      ${places.map(placeMarkup)}
+    </ol>`;
+  return result.denial === null ? html`<p class="denied">No place to go</p>` : NOTHING;
+}
+
+function placeMarkup({ place, mark }: MarkedPlace): Markup {
+  const text = html`<code>${place.endpoint}</code> ${place.model} at ${place.provider}, ${place.region}`;
+  if (mark === "kept") return html`<li>${text}</li>`;
+  return html`<li class="${mark}">${text} <em>${SIGN_OF_MARK[mark]} ${mark}</em></li>`;
+}
+
+function denialMarkup({ policy, constraint, reason }: NonNullable<ResultReport["denial"]>): Markup {
+  const rule = constraint === "" ? code(policy) : html`${code(policy)} / ${code(constraint)}`;
+  return html`<p class="denied">
+    <strong>× Denied</strong> by ${rule}${reason === "" ? NOTHING : html`<br />${code(reason)}`}
+  </p>`;
+}
+
+function editsMarkup(edits: ResultReport["edits"]): Markup {
+  if (edits === null) return NOTHING;
+  const { max_output_tokens: most, strip_fields: fields } = edits;
+  return html`${most === null ? NOTHING : html`<p class="edit">at most ${numberText(most)} output tokens</p>`}${fields.length === 0 ? NOTHING : html`<p class="edit">takes out ${fields.map((field, index) => html`${index === 0 ? "" : ", "}${code(field)}`)}</p>`}`;
+}
+
+function isSame(left: PlaceReport, right: PlaceReport): boolean {
+  return left.model === right.model && left.provider === right.provider && left.region === right.region;
+}
+
+/** Endpoints of a longest run that both sides try in the same order. Plans hold a handful of places. */
+function longestCommonOrder(base: readonly PlaceReport[], head: readonly PlaceReport[]): ReadonlySet<string> {
+  let best: readonly (readonly string[])[] = [[], ...head.map(() => [])];
+  for (const { endpoint } of base) {
+    const row: (readonly string[])[] = [[]];
+    for (const [index, place] of head.entries()) {
+      const diagonal = best[index] ?? [];
+      const taken = place.endpoint === endpoint ? [...diagonal, endpoint] : [];
+      const above = best[index + 1] ?? [];
+      const left = row[index] ?? [];
+      row.push([taken, above, left].reduce((longest, each) => (each.length > longest.length ? each : longest)));
+    }
+    best = row;
+  }
+  return new Set(best.at(-1));
+}

@@ -1,0 +1,137 @@
+import type { Standpoint } from "../../../../simulate/point.ts";
+import type { DimensionCut, EvidenceReport, SimulationReport } from "../../../../simulate/report/report.ts";
+import { LABEL_OF_STANDPOINT } from "./comparison.ts";
+import { amountText, numberText, percentageText, requestShapesText } from "../wording/amounts.ts";
+import { ACCESS_WORDING } from "../wording/change-words.ts";
+import { newFindings, spaceText } from "../wording/comparison.ts";
+import { capitalised, LOOK_OF_ACCESS, type Look } from "./look.ts";
+import { html, NOTHING, type Markup } from "./markup.ts";
+import { code } from "./names.ts";
+
+/** What a reader takes away who reads nothing else; its two cards are the tabs between the standpoints. */
+export function verdictMarkup(report: SimulationReport): Markup {
+  return html` <section class="choice" aria-labelledby="verdict">
+    <h2 id="verdict" class="unseen">Verdict</h2>
+    <fieldset class="standpoints">
+      <legend>How candidates are taken; choose what is shown below</legend>
+      ${cardMarkup(report, "declared")} ${cardMarkup(report, "promoted")}
+    </fieldset>
+    <ul class="facts-line">
+      ${factsOf(report).map(({ tone, sign, text }) => html`<li class="${tone}"><b aria-hidden="true">${sign}</b><span>${text}</span></li>`)}
+    </ul>
+    ${report.complete ? NOTHING : cutMarkup(report.cut)}
+  </section>`;
+}
+
+function cardMarkup(report: SimulationReport, standpoint: Standpoint): Markup {
+  const comparison = report[standpoint];
+  const { title, sentence } = ACCESS_WORDING[comparison.access];
+  const { sign, tone } = LOOK_OF_ACCESS[comparison.access];
+  const checked = standpoint === "declared" ? html` checked` : NOTHING;
+  const changed =
+    comparison.changed_classes === 0
+      ? html`No class changes.`
+      : html`${amountText(comparison.changed_classes, "class changes", "classes change")},
+        ${requestShapesText(comparison.changed_shapes)}.`;
+  const paths = comparison.new_data_paths.length;
+  return html`<label class="verdict ${tone}"
+    ><input type="radio" name="standpoint" id="show-${standpoint}" autocomplete="off" ${checked} /><span
+      class="standpoint"
+      >${LABEL_OF_STANDPOINT[standpoint]}</span
+    ><strong><span class="sign" aria-hidden="true">${sign}</span> ${capitalised(title)}</strong><span>${sentence}</span
+    ><span
+      >${changed}${paths === 0 ? html` No new data path.` : html` <b>${amountText(paths, "new data path", "new data paths")}.</b>`}</span
+    ></label
+  >`;
+}
+
+interface Fact extends Look {
+  readonly text: Markup;
+}
+
+function factsOf(report: SimulationReport): readonly Fact[] {
+  const { complete, assertions, evidence, declared, promoted } = report;
+  const decided = spaceText(report);
+  const facts: Fact[] = [
+    complete
+      ? { tone: "good", sign: "✓", text: html`<strong>Complete:</strong> ${decided}, every one decided on both sides.` }
+      : { tone: "stop", sign: "!", text: html`<strong>Incomplete:</strong> not every class was decided. ${decided}.` },
+  ];
+  if (assertions !== null) {
+    const { passed, failed, waived, coverage } = assertions;
+    const gates = coverage.filter(({ status }) => status === "FAIL").length;
+    const bad = failed > 0 || gates > 0;
+    const short = gates === 0 ? NOTHING : html`; ${amountText(gates, "coverage gate fails", "coverage gates fail")}`;
+    facts.push({
+      tone: bad ? "stop" : "good",
+      sign: bad ? "×" : "✓",
+      text: html`<a href="#assertions"><strong>Assertions:</strong></a>
+        ${failed === 0 ? NOTHING : html`<strong>${numberText(failed)} failed</strong>, `}${numberText(passed)}
+        passed${waived === 0 ? NOTHING : html`, ${numberText(waived)} waived`}${short}.`,
+    });
+  }
+  const indeterminate = [declared, promoted].some(({ words }) =>
+    words.some(({ word }) => word === "indeterminate_new"),
+  );
+  if (indeterminate) {
+    facts.push({
+      tone: "stop",
+      sign: "?",
+      text: html`<strong>Newly indeterminate:</strong> a constraint could not be evaluated for some requests.`,
+    });
+  }
+  const fresh = newFindings(report).length;
+  if (fresh > 0) {
+    facts.push({
+      tone: "narrow",
+      sign: "!",
+      text: html`<a href="#findings"><strong>Findings:</strong></a> ${amountText(fresh, "part", "parts")} of head that
+        no request meets, new in head.`,
+    });
+  }
+  if (evidence !== null) facts.push({ tone: "quiet", sign: "·", text: evidenceText(evidence) });
+  return facts;
+}
+
+function evidenceText({ decisions, from, to, declared, promoted }: EvidenceReport): Markup {
+  const range = from === null || to === null ? NOTHING : html` from ${from} to ${to}`;
+  const seen = ({ classes, decisions: inThem }: EvidenceReport["declared"]): Markup =>
+    html`${amountText(classes, "changed class", "changed classes")} seen (${percentageText(inThem, decisions)} of
+    decisions)`;
+  return html`<a href="#evidence"><strong>Evidence:</strong></a> ${amountText(decisions, "decision")}${range}. As
+    declared ${seen(declared)}, as if promoted ${seen(promoted)}.`;
+}
+
+function cutMarkup(cut: readonly DimensionCut[]): Markup {
+  const row = ({ dimension, values, kept }: DimensionCut): Markup =>
+    html`<tr>
+      <th scope="row">${code(dimension)}</th>
+      <td class="number">${numberText(values)}</td>
+      <td class="number">${numberText(kept)}</td>
+    </tr>`;
+  return html`<div class="alert">
+    <p>
+      <strong>Not every class was decided.</strong> What is below holds for the classes that were; others may change
+      too.
+    </p>
+    ${
+      cut.length === 0
+        ? NOTHING
+        : html`<table>
+            <caption>
+              Dimensions that were cut
+            </caption>
+            <thead>
+              <tr>
+                <th scope="col">Dimension</th>
+                <th scope="col" class="number">Values told apart</th>
+                <th scope="col" class="number">Decided</th>
+              </tr>
+            </thead>
+            <tbody>
+              ${cut.map(row)}
+            </tbody>
+          </table>`
+    }
+  </div>`;
+}

@@ -1,0 +1,55 @@
+import type { RequestPoint } from "../../../../simulate/point.ts";
+import type { SourcePlace } from "../../../../simulate/report/report.ts";
+import { explainCommand } from "../wording/shell.ts";
+import { html, NOTHING, type Content, type Markup } from "./markup.ts";
+import { nameList, shownName } from "./names.ts";
+
+/** One request that shows the change: what it says, and the command that explains it. Folded, because a reader wants a few of many. */
+export function witnessMarkup(point: RequestPoint, explain: readonly string[], note: string): Markup {
+  return html`<details class="witness">
+    <summary>Witness${note === "" ? NOTHING : html` <span>${note}</span>`}</summary>
+    ${pointMarkup(point)}${explain.length === 0 ? NOTHING : commandMarkup(explain)}
+  </details>`;
+}
+
+export function commandMarkup(explain: readonly string[]): Markup {
+  return html`<div class="command">
+    <code>${explainCommand(explain)}</code><button type="button" data-copy>Copy</button>
+  </div>`;
+}
+
+export function placeMarkup(place: SourcePlace | null): Markup {
+  return place === null ? NOTHING : html`<code class="place">${place.file}:${place.line}:${place.column}</code>`;
+}
+
+function pointMarkup(point: RequestPoint): Markup {
+  return html`<dl class="point">
+    ${fieldsOf(point).map(
+      ([name, value]) =>
+        html`<dt>${name}</dt>
+          <dd>${value}</dd>`,
+    )}
+  </dl>`;
+}
+
+/** What a request says. Fields that it leaves out are left out here, because every witness would repeat them. */
+function fieldsOf(point: RequestPoint): readonly (readonly [string, Content])[] {
+  const { key, time, preferences, dimensions } = point;
+  const fields: (readonly [string, Content])[] = [
+    ["workspace", shownName(point.workspace)],
+    ["route", shownName(point.model)],
+    ["operation", point.operation],
+    ["key", `${key.environment}, ${key.workload}`],
+  ];
+  if (key.labels.length > 0) fields.push(["key labels", nameList(key.labels)]);
+  if (point.needs.length > 0) fields.push(["needs", nameList(point.needs)]);
+  if (point.features.length > 0) fields.push(["uses", nameList(point.features)]);
+  if (point.signatureFamilies.length > 0) fields.push(["signed reasoning of", nameList(point.signatureFamilies)]);
+  fields.push(["streaming", point.stream ? "yes" : "no"]);
+  fields.push(["context", point.context], ["most output", point.maxOutput]);
+  if (point.reasoningEffort !== "unspecified") fields.push(["reasoning effort", point.reasoningEffort]);
+  if (dimensions !== null) fields.push(["dimensions", String(dimensions)]);
+  if (preferences !== null) fields.push(["preferences", JSON.stringify(preferences)]);
+  fields.push(["time", `${time.day}, ${time.hour}`]);
+  return fields;
+}

@@ -1,0 +1,79 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { formatHtml } from "../../../../src/cli/simulate/formats/html/format-html.ts";
+import { escapeText, html, rawElement } from "../../../../src/cli/simulate/formats/html/markup.ts";
+import { printable } from "../../../../src/cli/terminal/printing.ts";
+import { HOSTILE, tainted } from "./hostile-report.ts";
+import { skeletonOf, textOf, tokenize } from "./page-tokens.ts";
+import { report } from "./report-fixture.ts";
+
+const CONTEXT = { colour: false, width: 80, reportDigest: null };
+
+const hostile = fc
+  .array(fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: "binary", maxLength: 8 })), {
+    minLength: 1,
+    maxLength: 4,
+  })
+  .map((pieces) => pieces.join(""))
+  .filter((text) => text !== "");
+
+describe("names of the report", () => {
+  const skeleton = skeletonOf(formatHtml(report(), CONTEXT));
+
+  test.each(HOSTILE)("stay in their place: %j", (taint) => {
+    const page = formatHtml(tainted(report(), taint), CONTEXT);
+    expect(skeletonOf(page)).toBe(skeleton);
+    expect(textOf(page)).toContain(`${printable(taint).toWellFormed()}acme`.replaceAll(/\s+/g, " "));
+  });
+
+  test("stay in their place, whatever they are", () => {
+    fc.assert(
+      fc.property(hostile, (taint) => {
+        expect(skeletonOf(formatHtml(tainted(report(), taint), CONTEXT))).toBe(skeleton);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("reach the filter as a reader sees them", () => {
+    for (const taint of HOSTILE) {
+      const page = formatHtml(tainted(report(), taint), CONTEXT);
+      const facets = tokenize(page).flatMap(({ attributes }) => attributes.get("data-facets") ?? []);
+      const first: unknown = JSON.parse(facets.at(-1) ?? "");
+      expect(first).toMatchObject({ route: [printable(`${taint}chat-large`).toWellFormed()] });
+    }
+  });
+
+  test("hold no character that is not seen", () => {
+    const page = formatHtml(tainted(report(), HOSTILE.join("")), CONTEXT);
+    expect(page.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+  });
+});
+
+describe("markup", () => {
+  test("escapes everything that is not markup", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        const page = html`<b title="${text}">${text}</b>`.toString();
+        const [open, ...rest] = tokenize(page);
+        expect(open?.attributes.get("title")).toBe(printable(text));
+        expect(rest.filter(({ kind }) => kind === "text").map(({ value }) => value)).toEqual(
+          text === "" ? [] : [printable(text)],
+        );
+        expect(escapeText(text)).not.toMatch(/[<>"']/);
+      }),
+    );
+  });
+
+  test("escapes what ends a text or an attribute of either kind", () => {
+    expect(escapeText(`<>&"'`)).toBe("&lt;&gt;&amp;&quot;&#39;");
+  });
+
+  test("nests without escaping twice, and writes nothing for null", () => {
+    expect(html`<p>${[html`<b>${"a&b"}</b>`, " ", 3, null]}</p>`.toString()).toBe("<p><b>a&amp;b</b> 3</p>");
+  });
+
+  test.each(["</script>", "</STYLE", "<!-- x"])("a style or script cannot hold %s", (text) => {
+    expect(() => rawElement("script", text)).toThrow("end early");
+  });
+});
