@@ -112,6 +112,12 @@ export interface ClassComparison {
 export interface Distinctions {
   /** Ids, capabilities, features, labels and other words that must not be taken for others. */
   readonly words: readonly string[];
-  /** Paths of `PolicyInput`, such as `input.key.environment`, that are read. */
+  /**
+   * Paths of `PolicyInput`, such as `input.key.environment`, that are read; besides them `input.request.features`,
+   * `input.request.signature_families` and {@link NARROWED_TO_ONE}. Words that are not listed are one to the reader, but not the same as none.
+   */
   readonly reads: readonly string[];
 }
+
+/** Whether the caller has asked for one provider alone, of which no policy knows. */
+export const NARROWED_TO_ONE = "preferences.only";

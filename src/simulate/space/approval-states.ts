@@ -2,7 +2,7 @@ import type { Capability } from "../../canon/capability.ts";
 import type { Feature } from "../../canon/generate/feature.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import { capabilityApprovals, featureApproval, placeApprovals, type Approval } from "../../decide/approvals.ts";
-import type { RequestPoint } from "../point.ts";
+import { NARROWED_TO_ONE, type RequestPoint } from "../point.ts";
 import { joinedWords } from "./blocks.ts";
 import type { Sight } from "./readers.ts";
 import {
@@ -129,6 +129,7 @@ class Walk {
           this.#asserts(`${request}.data_collection`, preferences?.data_collection ?? "deny"),
           this.#asserts(`${request}.zdr`, preferences?.zdr === true),
           this.#asserts(`${request}.dimensions`, dimensions),
+          this.#asserts(NARROWED_TO_ONE, preferences?.only !== undefined),
         ];
         return {
           part: { needs: [], features: [], signatureFamilies: [], dimensions, preferences },
@@ -156,8 +157,7 @@ class Walk {
     const { needs, features, always } = this.#universe;
     const steps: Step[] = [];
     for (const word of needs) {
-      const sees = this.#assertions.sees("input.request.needs") && this.#assertions.tells("input.request.needs", word);
-      const asserted = sees ? `need ${word}` : "";
+      const asserted = this.#assertedWord("needs", word);
       const isIdle =
         asserted === "" &&
         this.#views.every((view) => needToken(view, word) === "" && this.#passesAll(view, this.#needed(view, word)));
@@ -165,7 +165,7 @@ class Walk {
     }
     for (const word of [...features, ...always].toSorted()) {
       if (word === "constrained_schema" && this.#constrained === false) continue;
-      const asserted = this.#assertions.names(word) ? `feature ${word}` : "";
+      const asserted = this.#assertedWord("features", word);
       const isForced = always.includes(word) || (word === "constrained_schema" && this.#constrained === true);
       const isSigned = word === "signed_reasoning" && this.#universe.signatureFamilies.length > 0;
       const isIdle =
@@ -177,6 +177,13 @@ class Walk {
       steps.push({ word, kind: "features", asserted, isForced, isIdle });
     }
     return steps;
+  }
+
+  /** Words that no assertion names are one to it; but that there is one, it may see. */
+  #assertedWord(kind: Step["kind"], word: string): string {
+    const path = `input.request.${kind}`;
+    if (!this.#assertions.sees(path)) return "";
+    return this.#assertions.names(word) ? `${kind} ${word}` : `${kind} ~`;
   }
 
   #passesAll({ table, opened }: SideView, approvals: readonly Approval[]): boolean {
@@ -222,7 +229,9 @@ class Walk {
       part: more(state.part),
       common: more(state.common),
       sides,
-      asserted: joinedWords(state.asserted, step.asserted),
+      asserted: state.asserted.split("\n").includes(step.asserted)
+        ? state.asserted
+        : joinedWords(state.asserted, step.asserted),
     };
   }
 
@@ -238,7 +247,9 @@ class Walk {
         if (view?.opened == null) return side;
         return approveSide(view, side, placeApprovals(view.table, view.opened.workspace, shape));
       });
-      return { ...state, part: { ...state.part, signatureFamilies }, sides };
+      const seen = this.#assertions.sees("input.request.signature_families") ? signatureFamilies : [];
+      const asserted = seen.reduce((text, family) => joinedWords(text, `family ${family}`), state.asserted);
+      return { ...state, part: { ...state.part, signatureFamilies }, sides, asserted };
     });
   }
 }
