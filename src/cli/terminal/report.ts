@@ -2,6 +2,7 @@ import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
 import { redactLine } from "../../compile/authored/literal-secrets.ts";
 import { printable } from "./printing.ts";
 import { isRouteCode, ROUTE_CODES } from "../../compile/findings/codes.ts";
+import { ASSERTION_CODES, isAssertionCode } from "../../simulate/assertions/file/codes.ts";
 
 /** How findings can be printed. */
 export const REPORT_FORMATS = ["terminal", "json", "github", "sarif"] as const;
@@ -133,12 +134,17 @@ function escapeProperty(text: string): string {
   return escapeData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
 }
 
+function factsOf(code: string): { readonly meaning: string; readonly fix: string } {
+  if (isRouteCode(code)) return ROUTE_CODES[code];
+  return isAssertionCode(code) ? ASSERTION_CODES[code] : { meaning: code, fix: "See docs/policies.md." };
+}
+
 /** SARIF 2.1.0, as code scanning reads it: every code that occurs is a rule with its meaning and fix. */
 function formatSarif(diagnostics: readonly Diagnostic[]): string {
   const codes = [...new Set(diagnostics.map(({ code }) => code))].toSorted();
   const rules = codes.map((code) => {
     const severity = diagnostics.find((diagnostic) => diagnostic.code === code)?.severity ?? "error";
-    const facts = isRouteCode(code) ? ROUTE_CODES[code] : { meaning: code, fix: "See docs/policies.md." };
+    const facts = factsOf(code);
     return {
       id: code,
       shortDescription: { text: facts.meaning },
