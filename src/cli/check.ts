@@ -1,6 +1,8 @@
 import { resolve } from "node:path";
-import { compileConfiguration } from "../compile/compile.ts";
-import { loadConfiguration } from "../compile/load.ts";
+import { compareDiagnostics, type Diagnostic, type Source } from "../canon/diagnostic.ts";
+import { type CompiledConfiguration, compileConfiguration } from "../compile/compile.ts";
+import { loadAssertions, loadConfiguration } from "../compile/load.ts";
+import { parseAssertions } from "../simulate/assertions/file/parse.ts";
 import { readArguments } from "./terminal/arguments.ts";
 import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
 import { shownPath, wantsColour } from "./terminal/printing.ts";
@@ -9,7 +11,8 @@ import { runCommand } from "./terminal/run.ts";
 
 export const CHECK_HELP = `Usage: signalbox check [options]
 
-Compiles routes.yaml and the policies beside it, as a start would, and prints everything that is wrong.
+Compiles routes.yaml and the policies beside it, as a start would, and prints everything that is wrong with them and with
+assertions.yaml beside the policies.
 Calls no provider, opens no store, reads no secret.
 
   --config FILE       routes.yaml to check (default: routes.yaml)
@@ -57,12 +60,19 @@ function readOptions(argv: readonly string[]): CheckOptions {
 async function run(options: CheckOptions, io: CommandIo): Promise<number> {
   const path = resolve(io.cwd, options.config);
   const files = await loadConfiguration(path, shownPath(io.cwd, path));
-  const { table, diagnostics } = await compileConfiguration(files, {
+  const compiled = await compileConfiguration(files, {
     cacheDirectory: resolve(io.cwd, options.cacheDirectory),
   });
+  const { table } = compiled;
+  const assertions = await loadAssertions(files.routes, path);
+  const diagnostics = [
+    ...compiled.diagnostics,
+    ...assertions.unreadable,
+    ...assertionFindings(assertions.source, compiled),
+  ].toSorted(compareDiagnostics);
   const errors = diagnostics.filter(({ severity }) => severity === "error").length;
   const context = {
-    sources: [files.routes, ...files.policies],
+    sources: [files.routes, ...files.policies, ...(assertions.source === null ? [] : [assertions.source])],
     revision: table?.revision ?? null,
     colour: wantsColour(io),
   };
@@ -80,4 +90,11 @@ async function run(options: CheckOptions, io: CommandIo): Promise<number> {
   }
   const failed = errors > 0 || (options.strict && diagnostics.length > 0);
   return failed ? EXIT.failed : EXIT.ok;
+}
+
+/** Words are looked up in the table, so there is nothing to say where it has an error. */
+function assertionFindings(source: Source | null, { table, policies }: CompiledConfiguration): readonly Diagnostic[] {
+  if (source === null || table === null) return [];
+  const side = { table, contracts: policies === null ? null : policies.policies.map(({ contract }) => contract) };
+  return parseAssertions(source, { base: side, head: side }).diagnostics;
 }

@@ -52,6 +52,36 @@ export async function loadFromTree(tree: FileTree, path: string, shown: string):
   return { routes, policies, unreadable };
 }
 
+/** Name of the file beside the policies that says what no change may do. */
+const ASSERTIONS_FILE = "assertions.yaml";
+
+/**
+ * Reads the assertions beside the policies. No start needs them, so they are no part of {@link ConfigurationFiles}: a start must not fail over
+ * them. Never rejects.
+ *
+ * @param routes routes.yaml, as it was read; its path is what messages print.
+ * @param path of routes.yaml.
+ * @returns no source where there is no such file.
+ */
+export async function loadAssertions(
+  routes: Source,
+  path: string,
+): Promise<{ readonly source: Source | null; readonly unreadable: readonly Diagnostic[] }> {
+  const { directory } = policyDirectory(routes.text);
+  const tree = directoryTree(dirname(path));
+  const present = (await tree.namesIn(directory)) ?? [];
+  if (!present.includes(ASSERTIONS_FILE)) return { source: null, unreadable: [] };
+  const shown = assertionsPath(routes);
+  const text = await tree.readText(posix.join(directory, ASSERTIONS_FILE));
+  if (text !== null) return { source: { path: shown, text }, unreadable: [] };
+  return { source: null, unreadable: [unreadableFile(shown, "the file cannot be read, or is not UTF-8 text")] };
+}
+
+/** Where the assertions of a routes.yaml stand, seen from where its own path is seen; there need be none. */
+export function assertionsPath({ path, text }: Source): string {
+  return posix.join(posix.dirname(path), policyDirectory(text).directory, ASSERTIONS_FILE);
+}
+
 /** Paths below the folder; `null` where there is no folder to read. */
 async function regoFiles(tree: FileTree, folder: string): Promise<readonly string[] | null> {
   const own = await tree.namesIn(folder);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Diagnostic, Source } from "../../src/canon/diagnostic.ts";
 import { check } from "../../src/cli/check.ts";
+import { ASSERTION_CODES } from "../../src/simulate/assertions/file/codes.ts";
 import { CLEAN } from "./base.ts";
 
 /** The policy compiler has its own tests; here it only has to be asked and believed. */
@@ -44,6 +45,7 @@ async function run(text: string, ...argv: readonly string[]) {
 }
 
 const BROKEN = CLEAN.replace("region: us-east", "region: us-est");
+const WORKSPACE = "acme";
 const DOUBTFUL = CLEAN.replace("      routes: [chat]", "      routes: []");
 
 describe("signalbox check", () => {
@@ -146,6 +148,66 @@ describe("signalbox check", () => {
     const { code, stdout, stderr } = await run(CLEAN, ...argv);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(message);
+  });
+
+  describe("assertions beside the policies", () => {
+    const row = (workspace: string) =>
+      `version: 1\nassertions:\n  - { kind: always_routable, id: a, title: T, for: { workspaces: [${workspace}] } }\n`;
+    const write = (text: string | Uint8Array) => writeFileSync(join(folder, "policies/assertions.yaml"), text);
+
+    test("are no finding where they are sound", async () => {
+      write(row(WORKSPACE));
+      expect((await run(CLEAN)).code).toBe(0);
+    });
+
+    test("are reported with their line", async () => {
+      write(row(`${WORKSPACE}x`));
+      const { code, stdout } = await run(CLEAN);
+      expect(code).toBe(1);
+      expect(stdout).toContain(`error ASSERTION_UNKNOWN_WORD: there is no workspace \`${WORKSPACE}x\``);
+      expect(stdout).toContain("--> policies/assertions.yaml:3:");
+      expect(stdout).toContain(`did you mean \`${WORKSPACE}\`?`);
+      expect(stdout).toMatch(/\n3 \| {3}- \{ kind: always_routable/);
+    });
+
+    test("name constraints that policies have", async () => {
+      const denied = "if: { outcome: deny }, then: { denied_by: { policy: nobody } }";
+      write(`version: 1\nassertions: [{ kind: implies, id: a, title: T, ${denied} }]\n`);
+      expect((await run(CLEAN)).stdout).toContain("there is no policy `nobody`");
+    });
+
+    test("stand in the folder that routes.yaml names", async () => {
+      mkdirSync(join(folder, "rules"));
+      writeFileSync(join(folder, "rules/assertions.yaml"), row("nobody"));
+      expect((await run(CLEAN)).code).toBe(0);
+      const { stdout } = await run(`${CLEAN}\npolicies: { dir: rules }\n`);
+      expect(stdout).toContain("--> rules/assertions.yaml:3:");
+    });
+
+    test("are not judged against a table with an error", async () => {
+      write(row("nobody"));
+      const { stdout } = await run(BROKEN);
+      expect(stdout).toContain("UNKNOWN_REGION");
+      expect(stdout).not.toContain("ASSERTION");
+    });
+
+    test("that cannot be read are reported", async () => {
+      write(Uint8Array.of(0xff, 0xfe, 0xff));
+      const { code, stdout } = await run(CLEAN);
+      expect(code).toBe(1);
+      expect(stdout).toContain("error SOURCE_UNREADABLE");
+      expect(stdout).toContain("--> policies/assertions.yaml:1:1");
+    });
+
+    test("have rules of their own in SARIF", async () => {
+      write(row("nobody"));
+      const { stdout } = await run(CLEAN, "--format", "sarif");
+      expect(JSON.parse(stdout).runs[0].tool.driver.rules[0]).toMatchObject({
+        id: "ASSERTION_UNKNOWN_WORD",
+        shortDescription: { text: ASSERTION_CODES.ASSERTION_UNKNOWN_WORD.meaning },
+        help: { text: ASSERTION_CODES.ASSERTION_UNKNOWN_WORD.fix },
+      });
+    });
   });
 
   test("--help explains the flags and the exit codes", async () => {

@@ -4,6 +4,7 @@ import { printable } from "./printing.ts";
 import { formatSarifLog } from "./sarif.ts";
 import { formatAnnotation } from "./workflow-command.ts";
 import { isRouteCode, ROUTE_CODES } from "../../compile/findings/codes.ts";
+import { ASSERTION_CODES, isAssertionCode } from "../../simulate/assertions/file/codes.ts";
 
 /** How findings can be printed. */
 export const REPORT_FORMATS = ["terminal", "json", "github", "sarif"] as const;
@@ -120,12 +121,17 @@ function formatGithub(diagnostics: readonly Diagnostic[]): string {
     .join("");
 }
 
+function factsOf(code: string): { readonly meaning: string; readonly fix: string } {
+  if (isRouteCode(code)) return ROUTE_CODES[code];
+  return isAssertionCode(code) ? ASSERTION_CODES[code] : { meaning: code, fix: "See docs/policies.md." };
+}
+
 /** SARIF 2.1.0, as code scanning reads it: every code that occurs is a rule with its meaning and fix. */
 function formatSarif(diagnostics: readonly Diagnostic[]): string {
   const codes = [...new Set(diagnostics.map(({ code }) => code))].toSorted();
   const rules = codes.map((code) => {
     const level = diagnostics.find((diagnostic) => diagnostic.code === code)?.severity ?? "error";
-    const facts = isRouteCode(code) ? ROUTE_CODES[code] : { meaning: code, fix: "See docs/policies.md." };
+    const facts = factsOf(code);
     return { id: code, meaning: facts.meaning, fix: facts.fix, level };
   });
   const results = diagnostics.map(({ code, severity, message, hint, ...place }) => ({

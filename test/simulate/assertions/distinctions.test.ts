@@ -83,11 +83,27 @@ describe("what must be told apart", () => {
     const selector = SELECTOR_DEFINITIONS["request_selector"]?.["properties"];
     if (typeof selector !== "object" || selector === null) throw new Error("no selector");
     const values: Record<string, string> = {
-      ...{ workspaces: "[demo]", tiers: "[regulated]", labels: "[eu]", routes: "[rerank]", operations: "[rerank]" },
-      ...{ needs: "[tools]", features: "[seed]", signature_families: "[openai]", environments: "[other]" },
-      ...{ workloads: "[other]", key_labels: "[eu]", stream: "true", context: "[to_1k]", max_output: "[to_1k]" },
-      ...{ reasoning_effort: "[low]", dimensions: "[0]", allow_fallbacks: "true", data_collection: "deny" },
-      ...{ zdr: "true", days: "[weekday]", hours: "[night]" },
+      workspaces: "[demo]",
+      tiers: "[regulated]",
+      labels: "[eu]",
+      routes: "[rerank]",
+      operations: "[rerank]",
+      needs: "[tools]",
+      features: "[seed]",
+      signature_families: "[openai]",
+      environments: "[other]",
+      workloads: "[other]",
+      key_labels: "[eu]",
+      stream: "true",
+      context: "[to_1k]",
+      max_output: "[to_1k]",
+      reasoning_effort: "[low]",
+      dimensions: "[0]",
+      allow_fallbacks: "true",
+      data_collection: "deny",
+      zdr: "true",
+      days: "[weekday]",
+      hours: "[night]",
     };
     const paths = Object.keys(selector).map((key) => of(`kind: equivalent\nfor: { ${key}: ${values[key]} }`).reads);
     expect(paths.every((reads) => reads.length === 1)).toBe(true);

@@ -35,7 +35,7 @@ describe("docs/assertions.md", () => {
     for (const [code, { meaning, fix }] of Object.entries(ASSERTION_CODES)) {
       expect(document.split(`| \`${code}\` | ${meaning} | ${fix} |`), code).toHaveLength(2);
     }
-    const rows = [...document.matchAll(/^\| `([A-Z_]+)` /gm)].map(([, code]) => code);
+    const rows = [...document.matchAll(/^\| `([A-Z_]+)` /gm)].map(([, code = ""]) => code);
     expect(rows.toSorted()).toEqual(Object.keys(ASSERTION_CODES).toSorted());
   });
 
