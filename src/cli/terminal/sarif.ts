@@ -55,7 +55,10 @@ function resultObject(result: SarifResult, indices: ReadonlyMap<string, number>)
 function locationObject({ file, line, column }: NonNullable<SarifResult["place"]>): object {
   return {
     physicalLocation: {
-      artifactLocation: { uri: file.toWellFormed().split("/").map(encodeURIComponent).join("/"), uriBaseId: "%SRCROOT%" },
+      artifactLocation: {
+        uri: file.toWellFormed().split("/").map(encodeURIComponent).join("/"),
+        uriBaseId: "%SRCROOT%",
+      },
       region: { startLine: line, startColumn: column },
     },
   };

@@ -1,12 +1,12 @@
 import { CHANGE_WORDS, type ChangeWord } from "../../../../simulate/point.ts";
 import type { ComparisonReport, LivenessFinding } from "../../../../simulate/report/report.ts";
 
-export type Symbol = "+" | "-" | "~" | "!";
+export type ChangeSymbol = "+" | "-" | "~" | "!";
 export type Colour = "red" | "green" | "yellow" | "cyan" | "magenta";
 
 /** How a change is said, the same in every format. */
 export interface ChangeWording {
-  readonly symbol: Symbol;
+  readonly symbol: ChangeSymbol;
   readonly colour: Colour;
   /** A few words, as in "3 newly denied". */
   readonly title: string;
