@@ -34,6 +34,10 @@ export const POLICY_CODES = {
     "The policy reads a member of the input that does not exist; it would always be undefined.",
     "Use a member that `input` has; docs/policies.md lists them.",
   ),
+  POLICY_INPUT_WORD: warning(
+    "A part of the input is compared with a word that it never is: the comparison always comes out the same.",
+    "Use a word of the list; docs/policies.md has them.",
+  ),
   POLICY_DATA_PATH: error(
     "The policy reads data that it may not, or that does not exist.",
     "Read data.approved, data.regions, the policy's own rules, or one library by name.",

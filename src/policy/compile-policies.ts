@@ -2,6 +2,7 @@ import { compareDiagnostics, type Source } from "../canon/diagnostic.ts";
 import type { PolicyContract } from "../canon/policy.ts";
 import { finding, type PolicyDiagnostic } from "./codes.ts";
 import type { CompiledPolicy, PolicyModule, PolicySource, PolicyWords } from "./compiled.ts";
+import { checkComparisons } from "./contract/comparisons.ts";
 import { readContract } from "./contract/contract.ts";
 import { diagnosticOf } from "./contract/failures.ts";
 import { checkWaivers } from "./contract/obligations.ts";
@@ -76,7 +77,7 @@ async function checkPolicies(files: readonly PolicyFile[], toolchain: Toolchain)
   const libraryFacts = new Map([...libraries].map(([name, { facts }]) => [name, facts]));
   const policies: CompiledPolicy[] = [];
   for (const { file, facts } of read) {
-    diagnostics.push(...checkReferences(file, facts, libraryFacts));
+    diagnostics.push(...checkReferences(file, facts, libraryFacts), ...checkComparisons(file, facts));
     if (file.kind !== "policy") continue;
     const { located, diagnostics: found } = readContract(file, facts);
     diagnostics.push(...found);

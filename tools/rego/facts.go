@@ -24,6 +24,8 @@ type moduleFacts struct {
 	Strings []string `json:"strings"`
 	// Inspects says by what the module sees more of words than whether they are equal; sorted. See words.go.
 	Inspects []string `json:"inspects"`
+	// Comparisons lists where a part of the input is compared with a word; see comparisons.go.
+	Comparisons []comparisonFacts `json:"comparisons"`
 }
 
 // annotationFacts is a METADATA block. Row is the line of the word METADATA; EndRow its last line.
@@ -73,6 +75,7 @@ func factsOf(path string, module, resolved *ast.Module, words wordFacts) moduleF
 		Path: path, Package: packageOf(module), PackageAt: at(module.Package.Location),
 		Annotations: []annotationFacts{}, Rules: []ruleFacts{}, References: []referenceFacts{},
 		Builtins: []builtinFacts{}, Withs: []position{}, Strings: words.strings, Inspects: words.inspects,
+		Comparisons: words.comparisons,
 	}
 	for _, annotation := range module.Annotations {
 		facts.Annotations = append(facts.Annotations, annotationFacts{

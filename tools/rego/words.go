@@ -25,8 +25,9 @@ import (
 
 // wordFacts is what a module tells words apart by.
 type wordFacts struct {
-	strings  []string
-	inspects []string
+	strings     []string
+	inspects    []string
+	comparisons []comparisonFacts
 }
 
 // uncompiled stands in `inspects` where nothing can be said of a module: it does not compile, or nobody says what input is.
@@ -46,14 +47,15 @@ func wordsOf(modules, resolved map[string]*ast.Module, schema any) map[string]wo
 		if resolved[path] != nil {
 			module = resolved[path]
 		}
-		strings, inspects := constantsOf(module), map[string]bool{}
+		strings, inspects, comparisons := constantsOf(module), map[string]bool{}, []comparisonFacts{}
 		if schema == nil || compiler.Failed() || compiler.Modules[path] == nil {
 			inspects[uncompiled] = true
 		} else {
 			blindness := newBlindness(compiler.TypeEnv, strings, inspects)
 			blindness.module(compiler.Modules[path])
+			comparisons = comparisonsOf(compiler.Modules[path])
 		}
-		facts[path] = wordFacts{list(strings), list(inspects)}
+		facts[path] = wordFacts{list(strings), list(inspects), comparisons}
 	}
 	return facts
 }

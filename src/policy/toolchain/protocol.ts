@@ -59,6 +59,8 @@ export interface ModuleFacts {
   readonly strings: readonly string[];
   /** By what it sees more of words than whether they are equal; sorted. `tools/rego/words.go` has the argument. */
   readonly inspects: readonly string[];
+  /** Where a part of the input is compared with a word of the module, sorted by place. */
+  readonly comparisons: readonly ComparisonFacts[];
 }
 
 /** A METADATA block; `row` is the line of that word, `end_row` the last line of the block. */
@@ -81,6 +83,12 @@ export interface RuleFacts extends Position {
 export interface ReferenceFacts extends Position {
   readonly root: "input" | "data";
   readonly path: readonly (string | null)[];
+}
+
+export interface ComparisonFacts extends Position {
+  /** Words after `input`; `null` for what is known at run time only. */
+  readonly path: readonly (string | null)[];
+  readonly value: string;
 }
 
 /** One content of one policy with its libraries, moved to `data.signalbox.unit.<name>` so that several can stand side by side. */

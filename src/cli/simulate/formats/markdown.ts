@@ -221,9 +221,9 @@ function writeRest(comment: Comment, report: SimulationReport): void {
     );
   }
   if (evidence === null) return;
-  const { classes, decisions } = evidence.declared;
+  const { groups, decisions } = evidence.declared;
   const share = percentageText(decisions, evidence.decisions);
-  const seen = `${numberText(classes)} of ${numberText(declared.changed_classes)} changing classes seen`;
+  const seen = `${numberText(groups)} of ${amountText(declared.groups.length, "change")} seen`;
   const of = amountText(evidence.decisions, "decision");
   comment.write("", `Evidence: ${seen}, ${numberText(decisions)} of ${of} (${share}).`);
 }

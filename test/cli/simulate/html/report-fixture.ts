@@ -207,11 +207,13 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
     other_changes: ["routes.chat-large.timeouts", "workspaces.acme.limits"],
     evidence: {
       decisions: 48210,
+      not_reproduced: 0,
+      unreadable: 0,
       from: "2026-10-23T00:00:00Z",
       to: "2026-11-22T00:00:00Z",
       unrepresentable: [{ why: "workspace is gone", decisions: 12 }],
-      declared: { classes: 2, decisions: 1977 },
-      promoted: { classes: 1, decisions: 41 },
+      declared: { groups: 2, decisions: 1977 },
+      promoted: { groups: 1, decisions: 41 },
     },
     assertions: {
       file: "policies/assertions.yaml",

@@ -18,6 +18,7 @@ export const LOOK_OF_WORD: Readonly<Record<ChangeWord, Look>> = {
   fallbacks_narrowed: { sign: "−", tone: "narrow" },
   fallbacks_reordered: { sign: "↕", tone: "quiet" },
   destination_changed: { sign: "≠", tone: "widen" },
+  sharing_changed: { sign: "↕", tone: "quiet" },
   edits_changed: { sign: "≠", tone: "quiet" },
   reason_changed: { sign: "≠", tone: "quiet" },
   indeterminate_new: { sign: "?", tone: "stop" },

@@ -95,9 +95,8 @@ function factsOf(report: SimulationReport): readonly Fact[] {
 
 function evidenceText({ decisions, from, to, declared, promoted }: EvidenceReport): Markup {
   const range = from === null || to === null ? NOTHING : html` from ${from} to ${to}`;
-  const seen = ({ classes, decisions: inThem }: EvidenceReport["declared"]): Markup =>
-    html`${amountText(classes, "changed class", "changed classes")} seen (${percentageText(inThem, decisions)} of
-    decisions)`;
+  const seen = ({ groups, decisions: inThem }: EvidenceReport["declared"]): Markup =>
+    html`${amountText(groups, "change")} seen (${percentageText(inThem, decisions)} of decisions)`;
   return html`<a href="#evidence"><strong>Evidence:</strong></a> ${amountText(decisions, "decision")}${range}. As
     declared ${seen(declared)}, as if promoted ${seen(promoted)}.`;
 }

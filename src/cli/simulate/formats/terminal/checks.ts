@@ -77,8 +77,8 @@ export function evidenceLines({ evidence, declared, promoted }: SimulationReport
   return [
     BLANK,
     line(0, span("Evidence", "bold"), span(` (${amountText(decisions, "decision")}${between})`)),
-    seenLine("as declared", declared.changed_classes, evidence.declared, evidence),
-    seenLine("as if promoted", promoted.changed_classes, evidence.promoted, evidence),
+    seenLine("as declared", declared.groups.length, evidence.declared, evidence),
+    seenLine("as if promoted", promoted.groups.length, evidence.promoted, evidence),
     ...shown.map(({ why, decisions: lost }) =>
       line(2, span("! ", "yellow"), span(`${amountText(lost, "decision")} cannot be said in head's files: ${why}`)),
     ),
@@ -89,10 +89,10 @@ export function evidenceLines({ evidence, declared, promoted }: SimulationReport
 function seenLine(
   standpoint: string,
   changed: number,
-  { classes, decisions }: EvidenceReport["declared"],
+  { groups, decisions }: EvidenceReport["declared"],
   evidence: EvidenceReport,
 ): Line {
-  const of = `${numberText(classes)} of ${numberText(changed)} changing ${changed === 1 ? "class" : "classes"}`;
+  const of = `${numberText(groups)} of ${amountText(changed, "change")}`;
   const share = percentageText(decisions, evidence.decisions);
   return line(2, span(`${padded(standpoint, 14)}  ${of} seen: ${amountText(decisions, "decision")}, ${share}`));
 }

@@ -73,6 +73,13 @@ export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
     sentence: "Requests fall back to the same places in another order.",
     level: "notice",
   },
+  sharing_changed: {
+    symbol: "~",
+    colour: "yellow",
+    title: "sharing changed",
+    sentence: "The same places are shared among requests in another way.",
+    level: "notice",
+  },
   edits_changed: {
     symbol: "~",
     colour: "cyan",
