@@ -64,6 +64,34 @@ describe("signalbox explain, against a server", { timeout: 60_000 }, () => {
     }
   });
 
+  it("decides a point for the key that asks, and says where that is another one", async () => {
+    const test = await startTestServer();
+    const environment = { SIGNALBOX_KEY: await test.key("demo", ["route:simulate"]) };
+    const point = {
+      workspace: "demo",
+      model: "code-claude",
+      operation: "messages.count_tokens",
+      key: { environment: "production", workload: "other", labels: [] },
+      needs: [],
+      features: ["count_tokens", "seed"],
+      signatureFamilies: [],
+      stream: false,
+      context: "to_1k",
+      maxOutput: "unspecified",
+      reasoningEffort: "unspecified",
+      dimensions: null,
+      preferences: { zdr: true },
+      time: { day: "weekday", hour: "night" },
+    };
+    const ask = (key: object) =>
+      explained(["--server", test.server.url, "--point", JSON.stringify({ ...point, key })], { environment });
+    const said = await ask(point.key);
+    expect(said).toMatchObject({ notes: [], time: point.time, shape: { features: ["count_tokens", "seed"] } });
+    expect(said).toMatchObject({ denial: { failed_constraint: "zdr" } });
+    const other = await ask({ ...point.key, environment: "test" });
+    expect(other["notes"]).toEqual([expect.stringContaining("has other words than the point's")]);
+  });
+
   it("reads a whole request there, too", async () => {
     const test = await startTestServer();
     const environment = { SIGNALBOX_KEY: await test.key("demo", ["route:simulate"]) };
