@@ -23,7 +23,7 @@ function member(value: JsonValue | undefined, name: string): JsonValue {
 /** Endpoint ids tier by tier, each tier sorted: who of equals goes first is found at dispatch. */
 function tiersOf(plan: readonly JsonObject[]): readonly (readonly JsonValue[])[] {
   const tiers = Map.groupBy(plan, ({ tier }) => tier);
-  return [...tiers.values()].map((tier) => tier.map(({ endpoint }) => String(endpoint)).toSorted());
+  return [...tiers.values()].map((tier) => tier.map(({ endpoint }) => JSON.stringify(endpoint)).toSorted());
 }
 
 /** What happened, cut into the same tiers. */
@@ -90,7 +90,7 @@ describe("simulate == execute", () => {
               }
               counts.routed += 1;
               if (plan.length > 1) counts.several += 1;
-              const attempts = outcome.attempts.map(({ endpoint }) => String(endpoint));
+              const attempts = outcome.attempts.map(({ endpoint }) => JSON.stringify(endpoint));
               const tiers = tiersOf(plan);
               if (said.json["max_places"] === 1) expect(tiers[0]).toContain(attempts.join());
               else expect(cut(attempts, tiers)).toEqual(tiers);

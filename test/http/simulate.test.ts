@@ -1,53 +1,13 @@
-import type { ServerResponse } from "node:http";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
-import {
-  answerJson,
-  delta,
-  errorOf,
-  post,
-  sse,
-  startRouter,
-  startUpstream,
-  tableOver,
-  type Router,
-  type Upstream,
-  type UpstreamCall,
-} from "../support/router.ts";
+import { errorOf, post, startRouter, tableOver, type Upstream } from "../support/router.ts";
 import { endpoint, fakePolicies, model, route, workspace } from "../support/table.ts";
+import { explained, simulate, twoUpstreams } from "./simulation.ts";
 
 const modelRow = model("m");
-
-const PATH = "/v1/route/simulate?operation=chat.completions";
-
-function simulate(router: Router, body: unknown, path: string = PATH): Promise<Response> {
-  return fetch(`${router.url}${path}`, {
-    method: "POST",
-    headers: { authorization: "Bearer good", "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
-}
-
-async function explained(router: Router, body: unknown): Promise<JsonObject> {
-  const response = await simulate(router, body);
-  expect(response.status).toBe(200);
-  const value: JsonObject = JSON.parse(await response.text());
-  return value;
-}
-
-/** Well in both ways of answering: a document where a stream was asked for is a failure, and would be tried again. */
-async function twoUpstreams(): Promise<readonly [Upstream, Upstream]> {
-  const answer = (response: ServerResponse, { body }: UpstreamCall): void => {
-    const asked: JsonObject = JSON.parse(body);
-    if (asked["stream"] !== true) return answerJson(response);
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    response.end(sse(delta("hi", "stop")) + sse("[DONE]"));
-  };
-  return [await startUpstream(answer), await startUpstream(answer)];
-}
 
 /** Rows of two endpoints, with everything that may differ from table to table. */
 const rows = fc.record({
@@ -175,34 +135,6 @@ describe("simulation", () => {
       outcome: "route",
       error: { status: response.status, code: (await errorOf(response)).code },
     });
-  });
-
-  it.each([
-    ["no operation", { model: "r" }, "/v1/route/simulate", "operation"],
-    ["an unknown operation", { model: "r" }, "/v1/route/simulate?operation=fly", "operation"],
-    ["no model", {}, PATH, "model"],
-    ["an unknown need", { model: "r", needs: ["flying"] }, PATH, "needs[0]"],
-    ["needs and request", { model: "r", needs: [], request: {} }, PATH, null],
-    ["a broken request", { model: "r", request: { messages: [] } }, PATH, "request.messages"],
-    [
-      "a refused request",
-      { model: "r", request: { messages: [{ role: "user" }], store: true } },
-      PATH,
-      "request.store",
-    ],
-    ["stream beside a request", { model: "r", stream: true, request: {} }, PATH, null],
-    [
-      "an unknown field",
-      { model: "r", request: { messages: [{ role: "user" }], frobnicate: 1 } },
-      PATH,
-      "request.frobnicate",
-    ],
-    ["an unknown member", { model: "r", modle: 1 }, PATH, "modle"],
-  ])("refuses %s by name", async (_, body, path, param) => {
-    const router = await startRouter({ table: tableOver(await twoUpstreams()) });
-    const response = await simulate(router, body, path);
-    expect(response.status).toBe(400);
-    expect((await errorOf(response)).param).toBe(param);
   });
 });
 

@@ -75,7 +75,7 @@ export async function askFiles(
   const places = placesOf(files);
   return {
     explanation: withPlaces(explanation, places),
-    notes: notesOf({ table, places, options, asked: asked.question, readsTime: set.readsTime }),
+    notes: notesOf({ table, places, options, asked: asked.question }),
   };
 }
 

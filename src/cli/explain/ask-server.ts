@@ -1,5 +1,7 @@
-import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { ALWAYS_USED } from "../../canon/request.ts";
 import { SHAPE_MEMBERS } from "../../http/contract/simulate-schema.ts";
+import type { RequestPoint } from "../../simulate/point.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { printable } from "../terminal/printing.ts";
 import { simulationBody, type Answer } from "./ask-files.ts";
@@ -40,7 +42,13 @@ export async function askServer(
   if (options.isPointGiven && answer["workspace"] !== workspace) {
     throw new CommandError("SIGNALBOX_KEY: is a key of another workspace than the point's");
   }
-  return { explanation: answer, notes: [] };
+  return { explanation: answer, notes: options.isPointGiven ? keyNotes(answer, options.point) : [] };
+}
+
+/** A server decides for the key that asks it; a point may have been found with another. */
+function keyNotes({ key }: JsonObject, point: RequestPoint): readonly string[] {
+  const isSame = key === undefined || canonicalJson(key) === canonicalJson(point.key);
+  return isSame ? [] : ["the key in SIGNALBOX_KEY has other words than the point's; the answer is about that key"];
 }
 
 function simulateUrl(server: string, operation: string): URL {
@@ -59,11 +67,13 @@ function simulateUrl(server: string, operation: string): URL {
 /** Only what differs from a plain request: an older server refuses members that it does not know. */
 function pointBody(options: ExplainOptions): JsonObject {
   const { point } = options;
+  // The server adds what every request of the operation uses.
+  const features = point.features.filter((feature) => ALWAYS_USED[point.operation]?.includes(feature) !== true);
   return {
     ...(point.model === "" ? {} : { model: point.model }),
     ...(point.preferences === null ? {} : { provider: preferencesJson(point.preferences) }),
     ...(point.needs.length === 0 ? {} : { needs: point.needs }),
-    ...(point.features.length === 0 || point.operation === "messages.count_tokens" ? {} : { features: point.features }),
+    ...(features.length === 0 ? {} : { features }),
     ...(point.stream ? { stream: true } : {}),
     ...(point.context === "unspecified" ? {} : { context: point.context }),
     ...(point.maxOutput === "unspecified" ? {} : { max_output: point.maxOutput }),

@@ -11,7 +11,6 @@ interface Noted {
   readonly places: Places;
   readonly options: ExplainOptions;
   readonly asked: Question;
-  readonly readsTime: boolean;
 }
 
 /**
@@ -19,13 +18,7 @@ interface Noted {
  * decided and not refused as a mistake of the command line.
  */
 export function notesOf(noted: Noted): readonly string[] {
-  const { options, readsTime } = noted;
-  return [
-    ...routeNotes(noted),
-    ...preferenceNotes(noted),
-    ...keyNotes(noted),
-    ...(options.time !== null && !options.isPointGiven && !readsTime ? ["no policy reads the time"] : []),
-  ];
+  return [...routeNotes(noted), ...preferenceNotes(noted), ...keyNotes(noted)];
 }
 
 function routeNotes({ table, places, options: { point }, asked }: Noted): readonly string[] {

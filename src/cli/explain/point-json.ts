@@ -74,10 +74,13 @@ export function readPointJson(text: string): RequestPoint {
   };
 }
 
+/** One value: validators are kept by their schema. */
+const PREFERENCES: JsonObject = { ...PROVIDER_PREFERENCES_SCHEMA };
+
 /** The `provider` member of a request. @throws {UsageError} that names the member and the rule. */
 export function readPreferencesJson(text: string): ProviderPreferences | null {
   const preferences = readObject("--preferences", text);
-  check("--preferences", { ...PROVIDER_PREFERENCES_SCHEMA }, preferences);
+  check("--preferences", PREFERENCES, preferences);
   return parsePreferences(preferences);
 }
 

@@ -1,0 +1,192 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { startTestServer } from "../support/server.ts";
+import { explain, explained, OF } from "./explain-command.ts";
+
+/** An address where nobody listens any more. */
+async function closedAddress(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((listening) => {
+    server.listen(0, "127.0.0.1", listening);
+  });
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a TCP server has this address
+  const { port } = server.address() as AddressInfo;
+  await new Promise((closed) => {
+    server.close(closed);
+  });
+  return `http://127.0.0.1:${port}`;
+}
+
+describe("signalbox explain, against a server", { timeout: 60_000 }, () => {
+  it("gives the server's own answer", async () => {
+    const test = await startTestServer();
+    const key = await test.key("demo", ["route:simulate"]);
+    const environment = { SIGNALBOX_KEY: key };
+    const asked = [
+      "--operation",
+      "chat.completions",
+      "--model",
+      "chat-large",
+      "--needs",
+      "tools",
+      "--server",
+      test.server.url,
+    ];
+    const said = await explained([...asked, "--context", "to_4k", "--time", "weekend/night", "--promoted"], {
+      environment,
+    });
+    const direct = await fetch(`${test.server.url}/v1/route/simulate?operation=chat.completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        model: "chat-large",
+        needs: ["tools"],
+        context: "to_4k",
+        time: { day: "weekend", hour: "night" },
+        promoted: true,
+      }),
+    });
+    const { notes, ...rest } = said;
+    expect(notes).toEqual([]);
+    expect(rest).toEqual(await direct.json());
+    expect((await explain(asked, { environment })).stdout).toMatch(
+      /^ROUTED to gpt-5-us, then gpt-5-eu, then mistral-large-eu\n/,
+    );
+
+    // Files and server agree, but for what only either knows.
+    const files = await explained([...OF, "--workspace", "demo", "--model", "chat-large", "--needs", "tools"], {
+      cwd: test.folder,
+    });
+    const served = await explained([...asked, "--time", "weekday/night"], { environment });
+    for (const member of ["outcome", "route", "shape", "time", "table_revision", "denial", "edits"]) {
+      expect(files[member], member).toEqual(served[member]);
+    }
+  });
+
+  it("decides a point for the key that asks, and says where that is another one", async () => {
+    const test = await startTestServer();
+    const environment = { SIGNALBOX_KEY: await test.key("demo", ["route:simulate"]) };
+    const point = {
+      workspace: "demo",
+      model: "code-claude",
+      operation: "messages.count_tokens",
+      key: { environment: "production", workload: "other", labels: [] },
+      needs: [],
+      features: ["count_tokens", "seed"],
+      signatureFamilies: [],
+      stream: false,
+      context: "to_1k",
+      maxOutput: "unspecified",
+      reasoningEffort: "unspecified",
+      dimensions: null,
+      preferences: { zdr: true },
+      time: { day: "weekday", hour: "night" },
+    };
+    const ask = (key: object) =>
+      explained(["--server", test.server.url, "--point", JSON.stringify({ ...point, key })], { environment });
+    const said = await ask(point.key);
+    expect(said).toMatchObject({ notes: [], time: point.time, shape: { features: ["count_tokens", "seed"] } });
+    expect(said).toMatchObject({ denial: { failed_constraint: "zdr" } });
+    const other = await ask({ ...point.key, environment: "test" });
+    expect(other["notes"]).toEqual([expect.stringContaining("has other words than the point's")]);
+  });
+
+  it("reads a whole request there, too", async () => {
+    const test = await startTestServer();
+    const environment = { SIGNALBOX_KEY: await test.key("demo", ["route:simulate"]) };
+    const stdin = () =>
+      Promise.resolve(
+        JSON.stringify({ model: "chat-small", messages: [{ role: "user", content: "x" }], frobnicate: 1 }),
+      );
+    const { code, stderr } = await explain(
+      ["--operation", "chat.completions", "--request", "-", "--server", `${test.server.url}/`],
+      { environment, stdin },
+    );
+    expect(code).toBe(1);
+    expect(stderr).toContain("refused before any decision, with 400 unknown_field");
+  });
+
+  it("says what stands between a caller and an answer", async () => {
+    const test = await startTestServer();
+    const asked = ["--operation", "chat.completions", "--model", "chat-large", "--server"];
+    const told = async (key: string, url = test.server.url, ...more: readonly string[]) => {
+      const { code, stdout, stderr } = await explain([...asked, url, ...more], { environment: { SIGNALBOX_KEY: key } });
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).not.toContain(key === "" ? "\0" : key);
+      return stderr;
+    };
+    const key = await test.key("demo", ["route:simulate"]);
+    expect(await told("")).toContain("SIGNALBOX_KEY: is not set");
+    expect(await told("a\nb")).toContain("SIGNALBOX_KEY: holds characters that no key has");
+    expect(await told("sbx_wrong")).toContain("SIGNALBOX_KEY: the server does not accept the key");
+    expect(await told(await test.key("demo", ["inference"]))).toContain("--scopes route:simulate");
+    expect(await told(key, await closedAddress())).toContain("--server: cannot be reached (ECONNREFUSED)");
+    expect(await told(key, `${test.server.url}/proxy`)).toContain("--server: has no POST /v1/route/simulate (404)");
+    const point = {
+      workspace: "acme-prod",
+      model: "r",
+      operation: "rerank",
+      key: { environment: "", workload: "", labels: [] },
+      needs: [],
+      features: [],
+      signatureFamilies: [],
+      stream: false,
+      context: "unspecified",
+      maxOutput: "unspecified",
+      reasoningEffort: "unspecified",
+      dimensions: null,
+      preferences: null,
+      time: { day: "weekday", hour: "night" },
+    };
+    const other = await explain(["--server", test.server.url, "--point", JSON.stringify(point)], {
+      environment: { SIGNALBOX_KEY: key },
+    });
+    expect(other.stderr).toContain("a key of another workspace than the point's");
+  });
+
+  it.each<[string, number, string, string]>([
+    [
+      "an older server",
+      400,
+      '{"error":{"code":"unknown_field","param":"context","message":"x"}}',
+      "is older than this command and cannot be asked about context",
+    ],
+    ["another program", 200, "<html>", "what answers there is not Signalbox"],
+    ["another program's JSON", 200, '{"object":"list"}', "what answers there is not Signalbox"],
+    ["a server in trouble", 503, "{}", "--server: answered with 503"],
+    ["a way elsewhere", 302, "", "--server: cannot be reached"],
+    ["a message with controls", 400, '{"error":{"code":"x","message":"a\\u001b[2Jb"}}', "400 x: a\uFFFD[2Jb"],
+  ])("does not take %s for an answer", async (_, status, body, message) => {
+    const server = createServer((_incoming, response) => {
+      response.writeHead(status, status === 302 ? { location: "http://127.0.0.1:1/" } : {});
+      response.end(body);
+    });
+    await new Promise<void>((listening) => {
+      server.listen(0, "127.0.0.1", listening);
+    });
+    onTestFinished(() => void server.close());
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a TCP server has this address
+    const { port } = server.address() as AddressInfo;
+    const flags = [
+      "--operation",
+      "rerank",
+      "--model",
+      "r",
+      "--context",
+      "to_1k",
+      "--server",
+      `http://127.0.0.1:${port}`,
+    ];
+    const { code, stdout, stderr } = await explain(flags, { environment: { SIGNALBOX_KEY: "sbx_key" } });
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain(message);
+  });
+
+  it.each(["ftp://x", "127.0.0.1:8080", "http://user:word@127.0.0.1"])("takes no address such as %s", async (url) => {
+    const { code, stderr } = await explain(["--operation", "rerank", "--model", "r", "--server", url]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--server: must");
+    expect(stderr).not.toContain("word");
+  });
+});

@@ -1,0 +1,203 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { explainArguments } from "../../src/simulate/explain/explain-arguments.ts";
+import type { RequestPoint } from "../../src/simulate/point.ts";
+import { explain, explained, OF, ROOT } from "./explain-command.ts";
+import { workplace } from "./policy-folder.ts";
+
+const times = (count: number, value: object): readonly object[] => Array.from({ length: count }, () => value);
+
+describe("signalbox explain, against files", { timeout: 60_000 }, () => {
+  it("says in the first line where the request goes", async () => {
+    const { stdout } = await explain([...OF, "--workspace", "acme-prod", "--model", "chat-large-eu"]);
+    expect(stdout).toMatch(/^ROUTED to gpt-5-eu, then mistral-large-eu\n/);
+    expect(stdout).not.toContain("\u001b");
+  });
+
+  it("says in the first line who denies it, why, and what the client is told", async () => {
+    const { code, stdout } = await explain([
+      ...OF,
+      "--workspace",
+      "acme-prod",
+      "--model",
+      "chat-large-eu",
+      "--needs",
+      "image_input",
+    ]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^DENIED by approvals\/capability_approved:image_input: CAPABILITY_NOT_APPROVED, 403: Denied by policy approvals@[0-9a-f]{12}: .*\n/,
+    );
+  });
+
+  it("shows under each candidate every constraint, with the place of the line that decides it", async () => {
+    const { stdout } = await explain([...OF, "--workspace", "acme-prod", "--model", "chat-large-eu"]);
+    const lines = stdout.split("\n");
+    for (const text of ["1. gpt-5-eu (primary)", "2. mistral-large-eu (fallback)"]) {
+      expect(lines.filter((line) => line.includes(text))).toHaveLength(1);
+    }
+    const places = [...stdout.matchAll(/ ✓ ([\w-]+)\/(\w+)(?: \(\w+\))? {2}(policies\/[\w-]+\.rego):(\d+):(\d+)$/gm)];
+    expect(places.length).toBeGreaterThan(6);
+    for (const [, policy, constraint, file = "", line, column] of places) {
+      expect(file).toBe(`policies/${policy}.rego`);
+      const rows = readFileSync(join(ROOT, file), "utf8").split("\n");
+      const text = rows[Number(line) - 1]?.slice(Number(column) - 1);
+      expect(text).toMatch(new RegExp(`^pass(\\.${constraint}|\\["${constraint}"\\])`));
+    }
+    expect(stdout).toMatch(/✓ approvals\/provider_approved {2}routes\.yaml:\d+:\d+/);
+  });
+
+  it("says that a candidate which was left out was not asked further, and not that it passed", async () => {
+    const said = await explained([...OF, "--workspace", "demo", "--model", "chat-large", "--region", "eu"]);
+    expect(said).toMatchObject({
+      outcome: "route",
+      candidates: [
+        {
+          endpoint: "gpt-5-us",
+          in_plan: false,
+          constraints: [{ constraint: "region", verdict: "fail" }, ...times(9, { verdict: "not_asked", reason: null })],
+        },
+        { endpoint: "gpt-5-eu", in_plan: true, constraints: times(10, { verdict: "pass" }) },
+        { endpoint: "mistral-large-eu", in_plan: true, constraints: times(10, { verdict: "pass" }) },
+      ],
+    });
+  });
+
+  it("decides as the files say, or as if every candidate were promoted", async () => {
+    const asked = [...OF, "--workspace", "acme-prod", "--model", "chat-large-eu", "--needs", "tools"];
+    expect(await explained(asked)).toMatchObject({
+      outcome: "route",
+      promoted: false,
+      if_promoted: { outcome: "deny", denial: { policy: { id: "tool-approval" } } },
+    });
+    expect(await explained([...asked, "--promoted"])).toMatchObject({
+      outcome: "deny",
+      promoted: true,
+      if_promoted: null,
+      denial: { policy: { id: "tool-approval" } },
+    });
+    expect((await explain(asked)).stdout).toContain(
+      "if every candidate policy were promoted\n  DENIED by tool-approval/",
+    );
+  });
+
+  it("reads a request's own body, from a file or from standard input", async () => {
+    const body = JSON.stringify({
+      model: "chat-small",
+      messages: [{ role: "user", content: "a secret question" }],
+      tools: [{ type: "function", function: { name: "f" } }],
+      provider: { sort: "latency" },
+    });
+    const { path, write } = workplace();
+    write("body.json", body);
+    const asked = [...OF, "--workspace", "demo", "--request"];
+    const [byFile, byInput] = [
+      await explained([...asked, join(path, "body.json")]),
+      await explained([...asked, "-"], { stdin: () => Promise.resolve(body) }),
+    ];
+    expect(byFile).toEqual(byInput);
+    expect(byFile).toMatchObject({ route: "chat-small", shape: { needs: ["tools"], context: "to_1k" } });
+    const { stdout } = await explain([...asked, "-"], { stdin: () => Promise.resolve(body) });
+    expect(stdout).toContain("sort: ordered at dispatch");
+    expect(stdout).not.toContain("secret question");
+  });
+
+  it.each([
+    ["an unknown member", { messages: [{ role: "user", content: "x" }], frobnicate: 1 }, "request.frobnicate", 1],
+    ["a wrong type", { messages: "hello" }, "request.messages", 1],
+    ["no model", { messages: [{ role: "user", content: "x" }], model: undefined }, "model is required", 1],
+  ])("a request with %s is refused as a server would refuse it", async (_, body, found, exit) => {
+    const text = JSON.stringify({ model: "chat-small", ...body });
+    const { code, stdout, stderr } = await explain([...OF, "--workspace", "demo", "--request", "-"], {
+      stdin: () => Promise.resolve(text),
+    });
+    expect([code, stdout]).toEqual([exit, ""]);
+    expect(stderr).toContain("refused before any decision, with 400");
+    expect(stderr.replace("Unknown field ", "request.").replace("messages must", "request.messages must")).toContain(
+      found,
+    );
+  });
+
+  it("tells what the files do not have, though a caller may ask for it", async () => {
+    const notes = async (...argv: readonly string[]) => (await explained([...OF, ...argv]))["notes"];
+    expect(await notes("--workspace", "demo", "--model", "chat-lrge")).toEqual([
+      "there is no route of that name; did you mean `chat-large`?",
+    ]);
+    expect(await notes("--workspace", "acme-dev", "--model", "chat-large")).toEqual([
+      expect.stringMatching(/^the route is there, but the workspace does not approve it \(routes\.yaml:\d+:\d+\)$/),
+    ]);
+    expect(
+      await notes("--workspace", "demo", "--model", "chat-large", "--only", "openai-uss", "--labels", "ue"),
+    ).toEqual([
+      "only names a provider that is not there; did you mean `openai-us`?",
+      "policies do not see one of the key's labels: the vocabulary does not have it; did you mean `eu`?",
+    ]);
+    const elsewhere = [
+      "--workspace",
+      "demo",
+      "--model",
+      "chat-large",
+      "--region",
+      "eu-wst",
+      "--environment",
+      "prodction",
+    ];
+    expect(await notes(...elsewhere)).toEqual([
+      "region names a region that is not there; did you mean `eu-west`?",
+      'policies see the key\'s environment as "other": the vocabulary does not have it; did you mean `production`?',
+    ]);
+  });
+
+  it("explains a point from a report, by its flags and by its JSON alike", async () => {
+    const point: RequestPoint = {
+      workspace: "acme-prod",
+      model: "embed-small-eu",
+      operation: "embeddings",
+      key: { environment: "production", workload: "", labels: ["eu"] },
+      needs: [],
+      features: [],
+      signatureFamilies: [],
+      stream: false,
+      context: "to_1k",
+      maxOutput: "unspecified",
+      reasoningEffort: "unspecified",
+      dimensions: 512,
+      preferences: null,
+      time: { day: "weekend", hour: "evening" },
+    };
+    const [, ...flags] = explainArguments(point);
+    const byFlags = await explained(flags);
+    expect(byFlags).toEqual(
+      await explained(["--point", JSON.stringify(point)]).then((said) => ({ ...said, notes: byFlags["notes"] })),
+    );
+    expect(byFlags).toMatchObject({ outcome: "deny", denial: { reason_code: "DIMENSIONS_NOT_APPROVED" } });
+    // A workspace that head no longer has is an answer too.
+    const gone = await explained(["--point", JSON.stringify({ ...point, workspace: "gone" })]);
+    expect(gone).toMatchObject({ denial: { reason_code: "model_not_found" } });
+  });
+
+  it("files with errors give their diagnostics and no answer", async () => {
+    const { path, write } = workplace();
+    write("routes.yaml", "version: 1\nroutes: 3\n");
+    const { code, stdout, stderr } = await explain([...OF, "--workspace", "w", "--model", "r"], { cwd: path });
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain("routes.yaml:2:");
+    expect(stderr).toContain("signalbox explain: the files have errors");
+  });
+
+  it("colours for a terminal only, and the same words", async () => {
+    const argv = [...OF, "--workspace", "demo", "--model", "chat-large"];
+    const [plain, coloured] = [await explain(argv), await explain(argv, { terminal: true })];
+    expect(coloured.stdout).toContain("\u001b[32m");
+    // oxlint-disable-next-line no-control-regex -- that is what colours are
+    expect(coloured.stdout.replaceAll(/\u001b\[\d+m/g, "")).toBe(plain.stdout);
+    const without = await explain(argv, { terminal: true, environment: { NO_COLOR: "1" } });
+    expect(without.stdout).toBe(plain.stdout);
+  });
+
+  it("is the same text again and again", async () => {
+    const argv = [...OF, "--workspace", "demo", "--model", "chat-large"];
+    expect(await explain(argv)).toEqual(await explain(argv));
+  });
+});

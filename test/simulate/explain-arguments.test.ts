@@ -1,0 +1,140 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
+import { FEATURE_NAMES } from "../../src/canon/generate/feature.ts";
+import { OPERATIONS } from "../../src/canon/operation.ts";
+import { DAY_BUCKETS, HOUR_BUCKETS } from "../../src/canon/policy.ts";
+import { SORT_KEYS, type ProviderPreferences } from "../../src/canon/preferences.ts";
+import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../src/canon/request.ts";
+import { readOptions } from "../../src/cli/explain/flags.ts";
+import { timeWindow } from "../../src/decide/time-window.ts";
+import { instantOf } from "../../src/simulate/explain/asked.ts";
+import { explainArguments } from "../../src/simulate/explain/explain-arguments.ts";
+import type { RequestPoint } from "../../src/simulate/point.ts";
+
+/** Names as people give them, and names that no command line likes. */
+const name = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom("demo", "chat-large", "eu", "gpt-5", "team_a") },
+  {
+    weight: 1,
+    arbitrary: fc.oneof(
+      fc.string({ maxLength: 12, unit: "grapheme" }),
+      fc.constantFrom("", "-x", "--stream", "a,b", " a", "__proto__", "a=b", "'", "é"),
+    ),
+  },
+);
+const names = fc.array(name, { maxLength: 3 });
+const sorted = <Word extends string>(words: readonly Word[]) =>
+  fc.subarray([...words], { maxLength: 3 }).map((some) => some.toSorted());
+const short = fc.array(
+  name.filter((text) => text.length <= 100),
+  { maxLength: 3 },
+);
+
+const preferences: fc.Arbitrary<ProviderPreferences> = fc
+  .record(
+    {
+      order: short,
+      only: short,
+      ignore: short,
+      region: short,
+      allow_fallbacks: fc.constantFrom(false, false, true),
+      data_collection: fc.constantFrom("allow", "deny"),
+      zdr: fc.constantFrom(true, true, false),
+      sort: fc.record({ by: fc.constantFrom(...SORT_KEYS), partition: fc.constantFrom("model", "none") }),
+      max_price: fc.record({ input: fc.nat(), output: fc.nat() }, { requiredKeys: [] }),
+      preferred_max_latency: fc.record({ p50: fc.integer({ min: 1, max: 9 }), p99: fc.constant(0.5) }),
+    },
+    { requiredKeys: [] },
+  )
+  // Preferences that prefer nothing are none: a request that has them is read as one that has not.
+  .filter((made) => Object.keys(made).length > 0);
+
+const points: fc.Arbitrary<RequestPoint> = fc.record({
+  workspace: name,
+  model: name,
+  operation: fc.constantFrom(...OPERATIONS),
+  key: fc.record({ environment: fc.oneof(fc.constant("production"), name), workload: name, labels: names }),
+  needs: sorted(CAPABILITY_NAMES),
+  features: sorted(FEATURE_NAMES),
+  signatureFamilies: names,
+  stream: fc.boolean(),
+  context: fc.constantFrom(...TOKEN_BUCKETS),
+  maxOutput: fc.constantFrom(...TOKEN_BUCKETS),
+  reasoningEffort: fc.constantFrom(...REASONING_EFFORTS),
+  dimensions: fc.option(fc.oneof(fc.constantFrom(1, 512, 1536), fc.integer(), fc.constant(0.5))),
+  preferences: fc.option(preferences),
+  time: fc.record({ day: fc.constantFrom(...DAY_BUCKETS), hour: fc.constantFrom(...HOUR_BUCKETS) }),
+});
+
+const PLAIN: RequestPoint = {
+  workspace: "demo",
+  model: "chat-large",
+  operation: "chat.completions",
+  key: { environment: "production", workload: "", labels: [] },
+  needs: [],
+  features: [],
+  signatureFamilies: [],
+  stream: false,
+  context: "unspecified",
+  maxOutput: "unspecified",
+  reasoningEffort: "unspecified",
+  dimensions: null,
+  preferences: null,
+  time: { day: "weekday", hour: "night" },
+};
+
+describe("the command line that explains a point", () => {
+  it("is read as the same point, whatever its names are", () => {
+    let byFlags = 0;
+    fc.assert(
+      fc.property(points, (point) => {
+        const [command, ...argv] = explainArguments(point);
+        expect(command).toBe("explain");
+        if (argv[0] !== "--point" && argv[0]?.startsWith("--point=") !== true) byFlags += 1;
+        expect(readOptions(argv, 0).point).toEqual(point);
+      }),
+      { numRuns: 1_000 },
+    );
+    expect(byFlags).toBeGreaterThan(50);
+  });
+
+  it.each<[string, Partial<RequestPoint>, string]>([
+    ["a plain request", {}, ""],
+    ["what it needs", { needs: ["json_schema", "tools"], stream: true }, " --needs json_schema,tools --stream"],
+    [
+      "sizes",
+      { context: "to_4k", maxOutput: "over_1m", reasoningEffort: "low" },
+      " --context to_4k --max-output over_1m --reasoning-effort low",
+    ],
+    [
+      "a key",
+      { key: { environment: "test", workload: "web", labels: ["eu"] } },
+      " --environment test --workload web --labels eu",
+    ],
+    [
+      "preferences",
+      { preferences: { only: ["p", "q"], zdr: true, allow_fallbacks: false, data_collection: "allow" } },
+      " --only p,q --data-collection allow --zdr --no-fallbacks",
+    ],
+    [
+      "preferences without flags of their own",
+      { preferences: { only: ["p"], sort: { by: "price", partition: "model" } } },
+      ' --preferences {"only":["p"],"sort":{"by":"price","partition":"model"}}',
+    ],
+  ])("says %s in flags", (_, more, flags) => {
+    expect(explainArguments({ ...PLAIN, ...more }).join(" ")).toBe(
+      `explain --workspace demo --operation chat.completions --model chat-large${flags} --time weekday/night`,
+    );
+  });
+
+  it("says by JSON what flags cannot", () => {
+    expect(explainArguments({ ...PLAIN, key: { ...PLAIN.key, labels: ["a,b"] } })[1]).toBe("--point");
+  });
+
+  it("every window has an instant in it", () => {
+    for (const day of DAY_BUCKETS) {
+      for (const hour of HOUR_BUCKETS) expect(timeWindow(instantOf({ day, hour }))).toEqual({ day, hour });
+    }
+  });
+});
