@@ -1,6 +1,5 @@
 import { judgeCases } from "./assertions/cases.ts";
 import { coverageResults } from "./assertions/coverage.ts";
-import { distinctionsOf } from "./assertions/distinctions.ts";
 import { assertionResults, assertionsReport } from "./assertions/results.ts";
 import { mergeTallies } from "./assertions/run.ts";
 import type { SimulationTally } from "./compare/simulation-tally.ts";
@@ -162,7 +161,6 @@ function jobInput(
     head: compiledOf(head),
     promoted: promote?.map(({ id }) => id) ?? null,
     assertions: list,
-    distinctions: list.length === 0 ? null : distinctionsOf(list, { base: base.table, head: head.table }),
     cut,
   };
 }

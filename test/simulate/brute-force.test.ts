@@ -99,7 +99,7 @@ describe("classes stand for every request of the product", () => {
         const none = { policies: [], modules: [] };
         const base = { table: drawn.base.table, policies: pool[drawn.base.policies] ?? none };
         const head = { table: drawn.head.table, policies: pool[drawn.head.policies] ?? none };
-        const { space, jobs } = planSpace(base, head, null, narrow);
+        const { space, jobs } = planSpace(base, head, [], narrow);
         const deciders = await Promise.all(
           [base, head].map(async (side) => new SideDecider(side.table, await sideStandpoints(side, () => true))),
         );

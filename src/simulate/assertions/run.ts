@@ -42,7 +42,7 @@ export class AssertionRun {
 
   visit(comparison: ClassComparison): void {
     for (const running of this.#running) {
-      if (running.means(comparison.point)) judgeClass(running, comparison);
+      if (running.means(comparison.point) && !isOwnDoing(running, comparison)) judgeClass(running, comparison);
     }
   }
 
@@ -54,6 +54,11 @@ export class AssertionRun {
       first,
     }));
   }
+}
+
+/** A caller who keeps to one provider has no claim to more places, or to any where that one may not be used. */
+function isOwnDoing({ assertion }: Running, { point }: ClassComparison): boolean {
+  return assertion.kind === "always_routable" && point.preferences?.only !== undefined;
 }
 
 /** A class counts once, whether one or both standpoints violate the assertion. */

@@ -1,6 +1,7 @@
 import type { RoutingTable } from "../../canon/table.ts";
-import type { Place, RequestPoint } from "../point.ts";
-import type { OfSides, PlaceSelector, RequestSelector, SetCondition } from "./assertion.ts";
+import type { Operation } from "../../canon/operation.ts";
+import type { Member, Place, RequestPoint } from "../point.ts";
+import type { Assertion, OfSides, PlaceSelector, RequestSelector, SetCondition } from "./assertion.ts";
 
 type Test<Value> = (value: Value) => boolean;
 
@@ -24,6 +25,45 @@ export function requestTest(
   });
   return (point) => tests.some((test) => test(point));
 }
+
+/**
+ * Whether an assertion may mean requests of a workspace for a route, whatever else they ask for: `false` only where no such request is meant. For
+ * these alone the engine has to tell requests apart as the assertion does.
+ */
+export function concernTest(
+  assertion: Assertion,
+  tables: OfSides<RoutingTable>,
+): (member: Member, operation: Operation) => boolean {
+  if (assertion.kind === "cases") return () => false;
+  const { workspaces, tiers, labels, routes, operations } = assertion.for;
+  const whose: RequestSelector = {
+    ...(workspaces !== undefined && { workspaces }),
+    ...(tiers !== undefined && { tiers }),
+    ...(labels !== undefined && { labels }),
+    ...(routes !== undefined && { routes }),
+    ...(operations !== undefined && { operations }),
+  };
+  const test = requestTest({ for: whose, except: null }, tables, ["base", "head"]);
+  return (member, operation) => test({ ...ANY_REQUEST, ...member, operation });
+}
+
+/** What no selector of {@link concernTest} looks at. */
+const ANY_REQUEST: RequestPoint = {
+  workspace: "",
+  model: "",
+  operation: "chat.completions",
+  key: { environment: "", workload: "", labels: [] },
+  needs: [],
+  features: [],
+  signatureFamilies: [],
+  stream: false,
+  context: "unspecified",
+  maxOutput: "unspecified",
+  reasoningEffort: "unspecified",
+  dimensions: null,
+  preferences: null,
+  time: { day: "weekday", hour: "morning" },
+};
 
 /** A request as one table sees it: every member that the selector asks about must fit. */
 function selectorTest(selector: RequestSelector, table: RoutingTable): Test<RequestPoint> {

@@ -1,5 +1,6 @@
 import type { Assertion } from "../assertions/assertion.ts";
-import type { Distinctions } from "../point.ts";
+import { distinctionsOf } from "../assertions/distinctions.ts";
+import { concernTest } from "../assertions/select.ts";
 import { planSpace, type PlannedSpace } from "../space/make-space.ts";
 import type { Universe } from "../space/universe.ts";
 import type { CompiledSide } from "../standpoints.ts";
@@ -11,7 +12,6 @@ export interface JobInput {
   /** Policies of head that are taken for promoted, and none of base's; `null`: every candidate of both sides. */
   readonly promoted: readonly string[] | null;
   readonly assertions: readonly Assertion[];
-  readonly distinctions: Distinctions | null;
   /** Dimensions of which only the first value is decided. */
   readonly cut: readonly CutDimension[];
 }
@@ -32,7 +32,12 @@ export const CUT_DIMENSIONS = [
 ] as const;
 export type CutDimension = (typeof CUT_DIMENSIONS)[number];
 
-export function planJobs({ base, head, distinctions, cut }: JobInput): PlannedSpace {
+export function planJobs({ base, head, assertions, cut }: JobInput): PlannedSpace {
+  const tables = { base: base.table, head: head.table };
+  const distinctions = assertions.map((assertion) => ({
+    ...distinctionsOf([assertion], tables),
+    concerns: concernTest(assertion, tables),
+  }));
   return planSpace(base, head, distinctions, (universe) => cut.reduce(without, universe));
 }
 

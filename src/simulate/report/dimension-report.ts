@@ -75,7 +75,7 @@ function policyDimensions(space: PlannedSpace["space"], readers: readonly Reader
 function dimensionsOf(space: PlannedSpace["space"], operation: Operation): ReturnType<typeof policyOnlyDimensions> {
   const own = space.universe.operations.get(operation);
   if (own === undefined) return [];
-  return policyOnlyDimensions(space.universe, own, eyesOf(space, operation, [true, true]));
+  return policyOnlyDimensions(space.universe, own, eyesOf(space, operation, [true, true], null));
 }
 
 function describe(

@@ -54,6 +54,9 @@ interface Step {
   readonly isForced: boolean;
   /** Nothing that anybody looks at changes: only the number of requests does. */
   readonly isIdle: boolean;
+  /** For each view: what is asked of candidates, and what policies see. */
+  readonly approvals: readonly (readonly Approval[])[];
+  readonly tokens: readonly string[];
 }
 
 /**
@@ -158,23 +161,20 @@ class Walk {
     const steps: Step[] = [];
     for (const word of needs) {
       const asserted = this.#assertedWord("needs", word);
-      const isIdle =
-        asserted === "" &&
-        this.#views.every((view) => needToken(view, word) === "" && this.#passesAll(view, this.#needed(view, word)));
-      steps.push({ word, kind: "needs", asserted, isForced: false, isIdle });
+      const approvals = this.#views.map((view) => this.#needed(view, word));
+      const tokens = this.#views.map((view) => needToken(view, word));
+      const isIdle = asserted === "" && tokens.every((token) => token === "") && this.#passesAll(approvals);
+      steps.push({ word, kind: "needs", asserted, isForced: false, isIdle, approvals, tokens });
     }
     for (const word of [...features, ...always].toSorted()) {
       if (word === "constrained_schema" && this.#constrained === false) continue;
+      const isSigned = word === "signed_reasoning" && this.#universe.signatureFamilies.length > 0;
+      if (word === "signed_reasoning" && !isSigned) continue;
       const asserted = this.#assertedWord("features", word);
       const isForced = always.includes(word) || (word === "constrained_schema" && this.#constrained === true);
-      const isSigned = word === "signed_reasoning" && this.#universe.signatureFamilies.length > 0;
-      const isIdle =
-        asserted === "" &&
-        !isForced &&
-        !isSigned &&
-        this.#views.every((view) => this.#passesAll(view, this.#used(word)));
-      if (word === "signed_reasoning" && !isSigned) continue;
-      steps.push({ word, kind: "features", asserted, isForced, isIdle });
+      const approvals = this.#views.map(() => [featureApproval(this.#point.operation, word)]);
+      const isIdle = asserted === "" && !isForced && !isSigned && this.#passesAll(approvals);
+      steps.push({ word, kind: "features", asserted, isForced, isIdle, approvals, tokens: [] });
     }
     return steps;
   }
@@ -186,10 +186,13 @@ class Walk {
     return this.#assertions.names(word) ? `${kind} ${word}` : `${kind} ~`;
   }
 
-  #passesAll({ table, opened }: SideView, approvals: readonly Approval[]): boolean {
-    if (opened === null) return true;
-    const candidates = routeCandidates(table, opened.route);
-    return approvals.every((approval) => candidates.every((candidate) => approval.passes(candidate)));
+  /** @param approvals of each view */
+  #passesAll(approvals: readonly (readonly Approval[])[]): boolean {
+    return this.#views.every(({ table, opened }, place) => {
+      if (opened === null) return true;
+      const candidates = routeCandidates(table, opened.route);
+      return (approvals[place] ?? []).every((approval) => candidates.every((candidate) => approval.passes(candidate)));
+    });
   }
 
   #needed({ opened }: SideView, capability: Capability): readonly Approval[] {
@@ -201,10 +204,6 @@ class Walk {
     return capabilityApprovals(opened.workspace, opened.route, shape, capability);
   }
 
-  #used(feature: Feature): readonly Approval[] {
-    return [featureApproval(this.#point.operation, feature)];
-  }
-
   #take(state: ApprovalState, step: Step): ApprovalState {
     const { kind, word } = step;
     const { needs, features } = this.#universe;
@@ -214,10 +213,7 @@ class Walk {
     const sides = state.sides.map((side, place) => {
       const view = this.#views[place];
       if (view === undefined) return side;
-      if (capability !== undefined) {
-        return seeNeed(approveSide(view, side, this.#needed(view, capability)), needToken(view, capability));
-      }
-      return feature === undefined ? side : approveSide(view, side, this.#used(feature));
+      return seeNeed(approveSide(view, side, step.approvals[place] ?? []), step.tokens[place] ?? "");
     });
     const more = <Words extends Common>(words: Words): Words => ({
       ...words,

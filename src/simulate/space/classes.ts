@@ -46,7 +46,8 @@ export interface SpaceSide {
 export interface Space {
   readonly universe: Universe;
   readonly sides: readonly SpaceSide[];
-  readonly assertionsOf: (operation: Operation) => Sight;
+  /** Of the assertions that may mean a request of the job. */
+  readonly assertionsOf: (job: Job) => Sight;
 }
 
 /** The classes of one job: first what the table makes of requests, then what only policies and assertions look at. */
@@ -59,13 +60,14 @@ export class JobClasses {
   /** `needs tools`, `features sampling`: words by which requests are told apart. */
   readonly matters: ReadonlySet<string>;
 
-  constructor(space: Space, { pair, operation }: Job) {
+  constructor(space: Space, job: Job) {
+    const { pair, operation } = job;
     const own = space.universe.operations.get(operation);
     if (own === undefined) throw new Error(`simulation: the universe has no operation ${operation}`);
     const [member] = pair.members;
     this.#start = startPoint(member, operation, space.universe);
     const views = space.sides.map(({ table, sightOf }) => openSide(table, sightOf(operation), this.#start));
-    const assertions = space.assertionsOf(operation);
+    const assertions = space.assertionsOf(job);
     const matters = new Set<string>();
     this.matters = matters;
     this.#states = approvalStates(this.#start, own, space.universe.preferences, views, assertions, matters);
@@ -73,7 +75,8 @@ export class JobClasses {
     this.#dimensions = (state) => {
       const live = state.sides.map(({ denied }) => denied === null);
       const key = live.join();
-      const made = known.get(key) ?? policyOnlyDimensions(space.universe, own, eyesOf(space, operation, live));
+      const made =
+        known.get(key) ?? policyOnlyDimensions(space.universe, own, eyesOf(space, operation, live, assertions));
       known.set(key, made);
       return made;
     };
@@ -101,11 +104,16 @@ export class JobClasses {
 }
 
 /** Who looks at requests of an operation. A side that has denied already does not ask its policies: what they can see does not matter there. */
-export function eyesOf(space: Space, operation: Operation, live: readonly boolean[]): readonly Eyes[] {
+export function eyesOf(
+  space: Space,
+  operation: Operation,
+  live: readonly boolean[],
+  assertions: Sight | null,
+): readonly Eyes[] {
   const sides = space.sides.map(({ table, sightOf }, place): Eyes => {
     return { table, sight: live[place] === true ? sightOf(operation) : BLIND };
   });
-  return [...sides, { sight: space.assertionsOf(operation) }];
+  return assertions === null ? sides : [...sides, { sight: assertions }];
 }
 
 const BLIND: Pick<Sight, "sees" | "tells"> = { sees: () => false, tells: () => false };

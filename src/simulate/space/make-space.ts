@@ -1,7 +1,7 @@
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { destinationsOf } from "../compare/change-words.ts";
-import type { Distinctions } from "../point.ts";
+import type { Distinctions, Member } from "../point.ts";
 import type { CompiledSide } from "../standpoints.ts";
 import type { Job, Space } from "./classes.ts";
 import { pairClasses, type PairSide } from "./pairs.ts";
@@ -15,15 +15,20 @@ export interface PlannedSpace {
   readonly readers: readonly Reader[];
 }
 
+/** What one assertion tells apart, and among whose requests. */
+export interface AssertionDistinctions extends Distinctions {
+  readonly concerns: (member: Member, operation: Operation) => boolean;
+}
+
 /** @param narrowed makes the universe smaller; every value that it leaves out is one that is not decided. */
 export function planSpace(
   base: CompiledSide,
   head: CompiledSide,
-  distinctions: Distinctions | null,
+  distinctions: readonly AssertionDistinctions[],
   narrowed: (universe: Universe) => Universe = (universe) => universe,
 ): PlannedSpace {
   const universe = narrowed(universeOf(base.table, head.table));
-  const assertions = distinctions === null ? null : distinctionReader(distinctions);
+  const assertions = distinctions.map(({ concerns, ...rest }) => ({ concerns, reader: distinctionReader(rest) }));
   const sides = [base, head].map(({ table, policies }): PairSide => {
     const destinations = destinationsOf(table);
     return {
@@ -33,7 +38,12 @@ export function planSpace(
       destinationOf: ({ id }) => destinations.get(id) ?? id,
     };
   });
-  const pairs = pairClasses(universe.workspaces, universe.models, sides, assertions);
+  const pairs = pairClasses(
+    universe.workspaces,
+    universe.models,
+    sides,
+    assertions.map(({ reader }) => reader),
+  );
   const none = new Set<string>();
   const space: Space = {
     universe,
@@ -41,14 +51,21 @@ export function planSpace(
       table,
       sightOf: remembered((operation) => new Sight(readers, operation, ambiguous)),
     })),
-    assertionsOf: remembered((operation) => new Sight(assertions === null ? [] : [assertions], operation, none)),
+    assertionsOf: ({ pair, operation }) => {
+      const concerned = assertions.filter(({ concerns }) => pair.members.some((member) => concerns(member, operation)));
+      return new Sight(
+        concerned.map(({ reader }) => reader),
+        operation,
+        none,
+      );
+    },
   };
   const jobs = pairs.flatMap((pair) =>
     OPERATIONS.filter((operation) => universe.operations.has(operation))
       .filter((operation) => pair.members[0].model !== "" || operation === "moderations")
       .map((operation): Job => ({ pair, operation })),
   );
-  const readers = [...sides.flatMap((side) => side.readers), ...(assertions === null ? [] : [assertions])];
+  const readers = [...sides.flatMap((side) => side.readers), ...assertions.map(({ reader }) => reader)];
   return { space, jobs, readers };
 }
 

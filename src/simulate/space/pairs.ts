@@ -27,9 +27,9 @@ export function pairClasses(
   workspaces: readonly string[],
   models: readonly string[],
   sides: readonly PairSide[],
-  assertions: Reader | null,
+  assertions: readonly Reader[],
 ): readonly PairClass[] {
-  const readers = [...sides.flatMap((side) => side.readers), ...(assertions === null ? [] : [assertions])];
+  const readers = [...sides.flatMap((side) => side.readers), ...assertions];
   const names = new Names(readers, sides);
   const classes = new Map<string, { members: [Member, ...Member[]] }>();
   for (const workspace of workspaces) {

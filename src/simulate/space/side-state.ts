@@ -106,10 +106,25 @@ function bits(values: readonly boolean[]): string {
   return values.map((value) => (value ? "1" : "0")).join("");
 }
 
-export function stateKey({ denied, candidates, seen }: SideState): string {
-  if (denied !== null) return `!${denied}`;
+/** States are compared again and again, and made seldom. */
+const keys = new WeakMap<SideState, string>();
+const placeKeys = new WeakMap<SideState["candidates"], string>();
+
+export function stateKey(state: SideState): string {
+  const known = keys.get(state);
+  if (known !== undefined) return known;
+  const made = state.denied === null ? `${placesKey(state.candidates)}|${state.seen}` : `!${state.denied}`;
+  keys.set(state, made);
+  return made;
+}
+
+function placesKey(candidates: SideState["candidates"]): string {
+  const known = placeKeys.get(candidates);
+  if (known !== undefined) return known;
   const places = candidates.map(({ endpoint, tier, balance, weight }) => `${endpoint.id}@${tier}${balance}${weight}`);
-  return `${places.join(",")}|${seen}`;
+  const made = places.join(",");
+  placeKeys.set(candidates, made);
+  return made;
 }
 
 function deniedState(denied: string): SideState {

@@ -114,13 +114,24 @@ export function universeOf(base: RoutingTable, head: RoutingTable): Universe {
     workspaces: words(({ workspaces }) => Object.keys(workspaces)),
     models: ["", ...words(({ routes }) => Object.keys(routes))],
     operations: new Map(OPERATIONS.map((operation) => [operation, operationUniverse(operation, families, dimensions)])),
-    environments: words(({ vocabulary }) => [...vocabulary.environments, OUTSIDE_VOCABULARY]),
+    environments: first(
+      DEFAULT_ENVIRONMENT,
+      words(({ vocabulary }) => [...vocabulary.environments, OUTSIDE_VOCABULARY]),
+    ),
     workloads: words(({ vocabulary }) => [...vocabulary.workloads, OUTSIDE_VOCABULARY]),
     labels: words(({ vocabulary }) => vocabulary.labels),
     preferences: { allowFallbacks: [true, false], dataCollection: ["deny", "allow"], zdr: [false, true], only: true },
-    times: DAY_BUCKETS.flatMap((day) => HOUR_BUCKETS.map((hour) => ({ day, hour }))),
+    times: DAY_BUCKETS.flatMap((day) => first("morning", HOUR_BUCKETS).map((hour) => ({ day, hour }))),
   };
 }
+
+/** The first value stands for all where nobody tells them apart: the one that surprises a reader least. */
+function first<Word extends string>(word: Word, words: readonly Word[]): readonly Word[] {
+  return words.includes(word) ? [word, ...words.filter((other) => other !== word)] : words;
+}
+
+/** As `signalbox keys create` has it. */
+const DEFAULT_ENVIRONMENT = "production";
 
 function operationUniverse(
   operation: Operation,
