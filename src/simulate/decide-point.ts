@@ -63,7 +63,8 @@ export function outcomeOf(decision: Decision): Outcome {
   const { maxOutputTokens, stripFields } = decision.edits;
   return {
     plan: decision.plan.map(placeOf),
-    maxPlaces: decision.maxPlaces,
+    // How many of one place may be tried says nothing.
+    maxPlaces: decision.plan.length === 1 ? null : decision.maxPlaces,
     denial: null,
     edits: { maxOutputTokens, stripFields },
     indeterminate: isIndeterminate(decision),

@@ -22,11 +22,30 @@ export interface GroupTally {
   order: Order;
 }
 
+/** The dimension under which a group lists what denials are about. */
+export const DENIED_FOR = "denied_for";
+
 export type GroupTallies = Map<string, GroupTally>;
 
 /** Requests with the same text are of the same group, whichever class they come from. */
 export function groupKey({ words, base, head }: OutcomePair): string {
-  return JSON.stringify([words, base, head]);
+  return JSON.stringify([words, folded(base), folded(head)]);
+}
+
+/**
+ * A denial by the table names what it is about: `capability_supported:tools`. Such denials are one change, not twenty: what they are about is
+ * collected beside them.
+ */
+function folded(outcome: Outcome): Outcome {
+  const { denial } = outcome;
+  if (denial === null) return outcome;
+  const [constraint = ""] = denial.constraint.split(":");
+  return { ...outcome, denial: { ...denial, constraint } };
+}
+
+/** `tools` of `capability_supported:tools`; of either side. */
+function subjectsOf({ base, head }: OutcomePair): readonly string[] {
+  return [base, head].flatMap(({ denial }) => denial?.constraint.split(":").slice(1) ?? []);
 }
 
 export function addToGroup(
@@ -41,7 +60,8 @@ export function addToGroup(
   const key = groupKey(pair);
   let group = groups.get(key);
   if (group === undefined) {
-    const { words, base, head } = pair;
+    const { words } = pair;
+    const [base, head] = [folded(pair.base), folded(pair.head)];
     const sets = { routes: new Set<string>(), workspaces: new Set<string>(), operations: new Set<string>() };
     group = { words, base, head, ...sets, common, taken: new Map(), classes: 0, shapes: 0n, witness: point, order };
     groups.set(key, group);
@@ -53,6 +73,7 @@ export function addToGroup(
   group.operations.add(point.operation);
   group.common = inCommon(group.common, common);
   for (const [name, values] of taken) addAll(group.taken, name, values);
+  addAll(group.taken, DENIED_FOR, subjectsOf(pair));
   group.classes += 1;
   group.shapes += shapes;
   if (order < group.order) Object.assign(group, { witness: point, order });

@@ -1,4 +1,4 @@
-import type { GroupTally } from "../compare/group-tally.ts";
+import { DENIED_FOR, type GroupTally } from "../compare/group-tally.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import type { OperationUniverse, Universe } from "../space/universe.ts";
 import type { ChangeGroup } from "./report.ts";
@@ -16,6 +16,7 @@ export function conditionsOf(group: GroupTally, universe: Universe): ChangeGroup
   ].filter(({ values }) => values.length > 0);
   const all = valuesOf(group, universe);
   const narrowed = [...taken].flatMap(([dimension, values]) => {
+    if (dimension === DENIED_FOR) return values.size === 0 ? [] : [{ dimension, values: [...values].toSorted() }];
     const possible = all.get(dimension);
     const isWhole = possible === undefined || possible.every((value) => values.has(value));
     return isWhole ? [] : [{ dimension, values: [...values].toSorted() }];

@@ -77,7 +77,11 @@ export function policyOnlyDimensions(
       "workload",
       universe.workloads,
       (word) => eyes.map((one) => token(one.sight, "input.key.workload", known(one.table?.vocabulary.workloads, word))),
-      (point, workload) => ({ ...point, key: { ...point.key, workload } }),
+      // A key without a workload is one of those outside of the vocabulary, and the one that a reader expects.
+      (point, workload) => ({
+        ...point,
+        key: { ...point.key, workload: workload === OUTSIDE_VOCABULARY ? "" : workload },
+      }),
     ),
     labelSets(universe.labels, eyes),
     single(
@@ -85,6 +89,7 @@ export function policyOnlyDimensions(
       universe.times,
       (time) => eyes.map(seesTime(time)),
       (point, time: PolicyTime) => ({ ...point, time }),
+      ({ day, hour }) => `${day} ${hour}`,
     ),
   ];
 }

@@ -165,7 +165,7 @@ function startPoint(
     operation,
     key: {
       environment: environments[0] ?? OUTSIDE_VOCABULARY,
-      workload: workloads[0] ?? OUTSIDE_VOCABULARY,
+      workload: workloads[0] ?? "",
       labels: [],
     },
     needs: [],
