@@ -49,6 +49,9 @@ export function formatMarkdown(report: SimulationReport, context: FormatContext)
   writeGroups(comment, "Changes as declared", declared.groups);
   writeGroups(comment, `Only ${standpoint}`, difference.onlyPromoted);
   if (report.promoted_policies.length > 0 && !difference.any) comment.write("", `The same changes ${standpoint}.`);
+  if (difference.shrunk.length > 0) {
+    comment.write("", `${amountText(difference.shrunk.length, "group")} as declared, of fewer requests ${standpoint}.`);
+  }
   if (difference.onlyDeclared.length > 0) {
     const count = amountText(difference.onlyDeclared.length, "group");
     comment.write("", `${count} of those declared would not be so ${standpoint}.`);

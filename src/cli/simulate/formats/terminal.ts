@@ -1,4 +1,4 @@
-import type { SimulationReport } from "../../../simulate/report/report.ts";
+import type { ChangeGroup, SimulationReport } from "../../../simulate/report/report.ts";
 import type { FormatContext } from "./context.ts";
 import { assertionLines, evidenceLines, findingLines, otherChangeLines, warningLines } from "./terminal/checks.ts";
 import { groupHead, groupLines, pathLines } from "./terminal/changes.ts";
@@ -147,7 +147,7 @@ function promotedLines(report: SimulationReport, difference: PromotedDifference)
   const title = span(capital(promotedTitle(report)), "bold");
   const which = policies.length === 0 ? "" : ` (${listText(policies)})`;
   if (!difference.any) return [BLANK, line(0, title, span(`${which}: the same changes.`))];
-  const { shared, onlyPromoted, onlyDeclared, newDataPaths, lostDataPaths } = difference;
+  const { shared, onlyPromoted, shrunk, onlyDeclared, newDataPaths, lostDataPaths } = difference;
   const same = shared === 0 ? "" : `, ${amountText(shared, "group")} as declared`;
   return [
     BLANK,
@@ -155,14 +155,19 @@ function promotedLines(report: SimulationReport, difference: PromotedDifference)
     ...pathLines("New data paths only as if promoted", "+", newDataPaths),
     ...pathLines("Lost data paths only as if promoted", "-", lostDataPaths),
     ...groupLines(onlyPromoted),
-    ...(onlyDeclared.length === 0
-      ? []
-      : [
-          BLANK,
-          line(2, span(`${amountText(onlyDeclared.length, "group")} of those declared would not be so:`)),
-          ...onlyDeclared.slice(0, 10).map(groupHead),
-          ...(onlyDeclared.length > 10 ? [line(2, span(`… ${numberText(onlyDeclared.length - 10)} more`, "dim"))] : []),
-        ]),
+    ...groupHeads("as declared, of fewer requests", shrunk),
+    ...groupHeads("of those declared would not be so", onlyDeclared),
+  ];
+}
+
+/** Groups that are told above: their heads are enough. */
+function groupHeads(what: string, groups: readonly ChangeGroup[]): readonly Line[] {
+  if (groups.length === 0) return [];
+  return [
+    BLANK,
+    line(2, span(`${amountText(groups.length, "group")} ${what}:`)),
+    ...groups.slice(0, 10).map(groupHead),
+    ...(groups.length > 10 ? [line(2, span(`… ${numberText(groups.length - 10)} more`, "dim"))] : []),
   ];
 }
 

@@ -94,7 +94,7 @@ function pathsMarkup(standpoint: Standpoint, direction: "new" | "lost", paths: r
       ? "Where requests can go in head and could not in base."
       : "Where requests could go in base and cannot in head.";
   const none = html`<p class="none">
-    ${direction === "new" ? "None: no request reaches a provider or region that it could not reach before." : "None."}
+    ${direction === "new" ? "None: no workspace reaches, by any operation, a provider in a region that it did not reach before." : "None."}
   </p>`;
   return html`<section class="paths ${direction}" aria-labelledby="${id}">
     <h3 id="${id}">${title} <span class="count">${numberText(paths.length)}</span></h3>

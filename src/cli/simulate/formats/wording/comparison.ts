@@ -15,6 +15,8 @@ export interface PromotedDifference {
   readonly shared: number;
   readonly onlyDeclared: readonly ChangeGroup[];
   readonly onlyPromoted: readonly ChangeGroup[];
+  /** Groups as declared, of fewer requests; with what is left of them. */
+  readonly shrunk: readonly ChangeGroup[];
   readonly newDataPaths: readonly DataPath[];
   readonly lostDataPaths: readonly DataPath[];
   /** Whether there is anything that `declared` does not say already. */
@@ -22,26 +24,33 @@ export interface PromotedDifference {
 }
 
 export function promotedDifference({ declared, promoted }: SimulationReport): PromotedDifference {
-  const declaredIds = new Set(declared.groups.map(groupKey));
-  const promotedIds = new Set(promoted.groups.map(groupKey));
-  const onlyPromoted = promoted.groups.filter((group) => !declaredIds.has(groupKey(group)));
-  const onlyDeclared = declared.groups.filter((group) => !promotedIds.has(groupKey(group)));
+  const known = new Map(declared.groups.map((group) => [group.id, group]));
+  const promotedIds = new Set(promoted.groups.map(({ id }) => id));
+  const onlyPromoted = promoted.groups.filter((group) => growsFrom(known.get(group.id), group));
+  const shrunk = promoted.groups.filter((group) => shrinksFrom(known.get(group.id), group));
+  const onlyDeclared = declared.groups.filter(({ id }) => !promotedIds.has(id));
   const newDataPaths = pathsOnlyIn(promoted.new_data_paths, declared.new_data_paths);
   const lostDataPaths = pathsOnlyIn(promoted.lost_data_paths, declared.lost_data_paths);
-  const differences = [onlyPromoted, onlyDeclared, newDataPaths, lostDataPaths];
+  const differences = [onlyPromoted, shrunk, onlyDeclared, newDataPaths, lostDataPaths];
   return {
-    shared: promoted.groups.length - onlyPromoted.length,
+    shared: promoted.groups.length - onlyPromoted.length - shrunk.length,
     onlyDeclared,
     onlyPromoted,
+    shrunk,
     newDataPaths,
     lostDataPaths,
     any: differences.some(({ length }) => length > 0) || declared.access !== promoted.access,
   };
 }
 
-/** The same change of as many classes: a group that promotion makes larger must be shown. */
-function groupKey({ id, classes, shapes }: ChangeGroup): string {
-  return `${id} ${classes} ${shapes}`;
+/** A group that promotion makes, or makes larger, must be shown whole. */
+function growsFrom(before: ChangeGroup | undefined, group: ChangeGroup): boolean {
+  return before === undefined || BigInt(group.shapes) > BigInt(before.shapes) || group.classes > before.classes;
+}
+
+function shrinksFrom(before: ChangeGroup | undefined, group: ChangeGroup): boolean {
+  if (before === undefined || growsFrom(before, group)) return false;
+  return group.shapes !== before.shapes || group.classes !== before.classes;
 }
 
 function pathsOnlyIn(these: readonly DataPath[], others: readonly DataPath[]): readonly DataPath[] {
