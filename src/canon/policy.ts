@@ -165,3 +165,11 @@ export interface PolicySet {
   readonly readsTime: boolean;
   evaluate(input: PolicyInput): PolicyEvaluation;
 }
+
+/** What the store knows of one content of a policy. */
+export interface PolicyState {
+  readonly id: string;
+  readonly digest: string;
+  readonly revision: number;
+  readonly mode: "shadow" | "enforce";
+}

@@ -1,5 +1,5 @@
 import { statusOf } from "../http/control/service-keys/key-json.ts";
-import { formatTime } from "../http/control/rfc3339.ts";
+import { formatTime } from "../canon/time/rfc3339.ts";
 import type { KeyRecord } from "../store/port.ts";
 
 export function formatKeys(records: readonly KeyRecord[], now: number): string {

@@ -6,8 +6,8 @@ import type {
   PolicyEvaluation,
   PolicyInput,
   PolicySet,
+  PolicyState,
 } from "../canon/policy.ts";
-import type { PolicyState } from "../store/port.ts";
 import type { CompiledPolicy, PolicyModule, PolicyPass, PolicyUnit } from "./compiled.ts";
 import { Evaluator, serialise } from "./evaluator.ts";
 import { deriveObligations, deriveVerdicts } from "./verdicts.ts";

@@ -1,4 +1,5 @@
 import type { ServiceKey } from "../canon/credentials/service-key.ts";
+import type { PolicyState } from "../canon/policy.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { EvidenceHead, EvidenceLog } from "./evidence-log.ts";
 import type { SummaryStore } from "./summary.ts";
@@ -155,11 +156,4 @@ export interface ObservedPolicy {
   readonly id: string;
   readonly digest: string;
   readonly initialMode: "shadow" | "enforce";
-}
-
-export interface PolicyState {
-  readonly id: string;
-  readonly digest: string;
-  readonly revision: number;
-  readonly mode: "shadow" | "enforce";
 }

@@ -42,7 +42,8 @@ What is compared
   --now DATE            the day by which waivers end, such as 2026-11-21 (default: today)
 
 What is printed
-  --format FORMAT       ${Object.keys(FORMATS).join(", ")} (default: ${DEFAULT_FORMAT}); one goes to standard output
+  --format FORMAT       ${Object.keys(FORMATS).join(", ")} (default: ${DEFAULT_FORMAT});
+                        one goes to standard output
   --format FORMAT=FILE  writes a file, over one that is there. May be repeated
   --quiet               no progress on standard error, which only a terminal gets
 

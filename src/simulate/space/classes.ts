@@ -1,7 +1,8 @@
 import type { Operation } from "../../canon/operation.ts";
 import { SOME_TIME } from "../decide-point.ts";
 import type { RequestPoint } from "../point.ts";
-import { approvalStates, type ApprovalState, type Common as ApprovalCommon, type Taken } from "./approval-states.ts";
+import type { ApprovalState, Common as ApprovalCommon, Taken } from "./approval-state.ts";
+import { approvalStates } from "./approval-states.ts";
 import { policyOnlyDimensions, type Block, type Dimension, type Eyes, type PolicyOnly } from "./blocks.ts";
 import type { PairClass } from "./pairs.ts";
 import type { Sight } from "./readers.ts";

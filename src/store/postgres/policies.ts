@@ -1,5 +1,6 @@
 import { refuseRepeatedId } from "../observed-policies.ts";
-import type { PolicyState, PolicyStore } from "../port.ts";
+import type { PolicyState } from "../../canon/policy.ts";
+import type { PolicyStore } from "../port.ts";
 import type { PostgresLink } from "./link.ts";
 import type { Row } from "./pool.ts";
 import { readNumber, readText } from "../rows/row.ts";

@@ -1,3 +1,4 @@
+import type { PolicyState } from "../../canon/policy.ts";
 import type { DecisionFields, OutcomeFields } from "../evidence-batch.ts";
 import type { LimitLease, LimitLeased, LimitStanding } from "../limits.ts";
 import type { IssuerRecord } from "../issuers.ts";
@@ -5,7 +6,7 @@ import type { PackedRows } from "./roll-up-pages.ts";
 import type { RollUpQuery } from "../../governance/increments.ts";
 import type { EvidenceAnchor, EvidenceHead, LogRow } from "../evidence-log.ts";
 import type { ScannedRow } from "../prune-scan.ts";
-import type { EvidenceQuery, KeyPageQuery, KeyRecord, KeyUse, ObservedPolicy, PolicyState } from "../port.ts";
+import type { EvidenceQuery, KeyPageQuery, KeyRecord, KeyUse, ObservedPolicy } from "../port.ts";
 
 /** Given to the worker thread when it starts. */
 export interface WorkerStart {

@@ -69,7 +69,7 @@ describe("options of simulate", () => {
       ["--format", "json=out/a=b.json"],
       {
         outputs: [
-          { format: "json", file: null },
+          { format: "terminal", file: null },
           { format: "json", file: "out/a=b.json" },
         ],
       },

@@ -58,6 +58,10 @@ function folders(after: Readonly<Record<string, string | Uint8Array>> = {}): str
 const BOTH = ["--base", "./before", "--head", "./after", "--format", "json"];
 const GATE = { "policies/gate.rego": gatePolicy("gate") };
 const BROKEN = "version: 1\nnonsense: true\n";
+function assertionsOf(id: string): string {
+  return `version: 1\nassertions: [{ id: ${id}, title: Same, kind: equivalent }]\n`;
+}
+
 /** Changes nothing but bytes. */
 const COMMENTED = `# another\n${CLEAN}`;
 
@@ -171,16 +175,33 @@ describe("signalbox simulate over folders", { timeout: 60_000 }, () => {
   });
 
   test("assertions stand beside the policies, wherever those are", async () => {
-    const beside = await run(folders({ "policies/assertions.yaml": "one" }), BOTH);
-    expect(beside.call?.request.assertions).toEqual({ source: { path: "policies/assertions.yaml", text: "one" } });
+    const beside = await run(folders({ "policies/assertions.yaml": assertionsOf("one") }), BOTH);
+    expect(beside.call?.request.assertions).toMatchObject({
+      file: "policies/assertions.yaml",
+      assertions: { assertions: [{ id: "one" }] },
+    });
     const routes = `${CLEAN}\npolicies: { dir: rules }\n`;
     const moved = await run(
-      folders({ "routes.yaml": routes, "rules/assertions.yaml": "two", "policies/assertions.yaml": "one" }),
+      folders({
+        "routes.yaml": routes,
+        "rules/assertions.yaml": assertionsOf("two"),
+        "policies/assertions.yaml": assertionsOf("one"),
+      }),
       BOTH,
     );
-    expect(moved.call?.request.assertions).toEqual({ source: { path: "rules/assertions.yaml", text: "two" } });
-    const named = await run(folders({ "kept/a.yaml": "three" }), [...BOTH, "--assertions", "kept/a.yaml"]);
-    expect(named.call?.request.assertions).toEqual({ source: { path: "kept/a.yaml", text: "three" } });
+    expect(moved.call?.request.assertions).toMatchObject({
+      file: "rules/assertions.yaml",
+      assertions: { assertions: [{ id: "two" }] },
+    });
+    const named = await run(folders({ "kept/a.yaml": assertionsOf("three") }), [
+      ...BOTH,
+      "--assertions",
+      "kept/a.yaml",
+    ]);
+    expect(named.call?.request.assertions).toMatchObject({
+      file: "kept/a.yaml",
+      assertions: { assertions: [{ id: "three" }] },
+    });
   });
 
   test("assertions are head's, and may be absent unless they are named", async () => {

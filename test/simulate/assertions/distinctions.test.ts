@@ -9,8 +9,12 @@ const of = (lines: string): Distinctions => distinctionsOf(assertionsOf(fileWith
 
 describe("what must be told apart", () => {
   test.for([
-    ["kind: always_routable", [], []],
-    ["kind: always_routable\nfor: { workspaces: [demo, acme-dev] }", ["acme-dev", "demo"], ["input.workspace.id"]],
+    ["kind: always_routable", [], ["preferences.only"]],
+    [
+      "kind: always_routable\nfor: { workspaces: [demo, acme-dev] }",
+      ["acme-dev", "demo"],
+      ["input.workspace.id", "preferences.only"],
+    ],
     ["kind: equivalent\nexcept: { tiers: [regulated] }", ["regulated"], ["input.workspace.tier"]],
     ["kind: equivalent\nfor: { labels: { none: [eu] } }", ["eu"], ["input.workspace.labels"]],
     ["kind: equivalent\nfor: { key_labels: [eu] }", ["eu"], ["input.key.labels"]],

@@ -20,7 +20,7 @@ import {
   verdictText,
   wordCounts,
 } from "./wording/comparison.ts";
-import { assertionCounts, coverageText, standpointText } from "./wording/messages.ts";
+import { assertionCounts, coverageText, evidenceCautions, standpointText } from "./wording/messages.ts";
 import { commonOf, shortResults } from "./wording/results.ts";
 import { explainCommand } from "./wording/shell.ts";
 
@@ -229,6 +229,7 @@ function writeRest(comment: Comment, report: SimulationReport): void {
   const seen = `${numberText(groups)} of ${amountText(declared.groups.length, "change")} seen`;
   const of = amountText(evidence.decisions, "decision");
   comment.write("", `Evidence: ${seen}, ${numberText(decisions)} of ${of} (${share}).`);
+  for (const caution of evidenceCautions(evidence)) comment.write("", `${caution}.`);
 }
 
 function writeFooter(comment: Comment, report: SimulationReport, { reportDigest }: FormatContext): void {

@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import type { ObservedPolicy, PolicyState } from "../../port.ts";
+import type { PolicyState } from "../../../canon/policy.ts";
+import type { ObservedPolicy } from "../../port.ts";
 import { readNumber, readText } from "../../rows/row.ts";
 import type { Transaction } from "./transaction.ts";
 

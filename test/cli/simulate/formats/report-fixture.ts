@@ -264,12 +264,12 @@ export function everything(): SimulationReport {
     other_changes: ["workspaces.acme-eu.limits"],
     evidence: {
       decisions: 120400,
-      not_reproduced: 0,
-      unreadable: 0,
+      not_reproduced: 1200,
+      unreadable: 1,
       from: "2026-10-01T00:00:00Z",
       to: "2026-10-31T23:59:59Z",
       unrepresentable: [{ why: "workspace is gone", decisions: 3 }],
-      declared: { groups: 2, decisions: 14 },
+      declared: { groups: 1, decisions: 14 },
       promoted: { groups: 2, decisions: 14 },
     },
     assertions: assertions([assertion({ id: "embeddings-stay" }), FAILED, WAIVED], {

@@ -113,8 +113,11 @@ describe("the whole", () => {
         ! ROUTE_ODD: an odd route  routes.yaml:3:1
 
       Evidence (120,400 decisions from 2026-10-01T00:00:00Z to 2026-10-31T23:59:59Z)
-        as declared     2 of 12 changing classes seen: 14 decisions, less than 0.1 %
-        as if promoted  2 of 13 changing classes seen: 14 decisions, less than 0.1 %
+        as declared     1 of 1 change seen: 14 decisions, less than 0.1 %
+        as if promoted  2 of 2 changes seen: 14 decisions, less than 0.1 %
+        ! 1,200 decisions were made otherwise than base decides: under other files, or by what evidence
+          does not hold
+        ! 1 line is no evidence and not counted
         ! 3 decisions cannot be said in head's files: workspace is gone
 
       Assertions (policies/assertions.yaml): 1 failed, 1 waived, 1 passed

@@ -14,10 +14,11 @@ import {
   worstWord,
 } from "../../../../src/cli/simulate/formats/wording/change-words.ts";
 import { policyDifferences } from "../../../../src/cli/simulate/formats/wording/comparison.ts";
+import { evidenceCautions } from "../../../../src/cli/simulate/formats/wording/messages.ts";
 import { explainCommand, shellWord } from "../../../../src/cli/simulate/formats/wording/shell.ts";
 import { printable } from "../../../../src/cli/terminal/printing.ts";
 import { CHANGE_WORDS } from "../../../../src/simulate/point.ts";
-import { HOSTILE, side } from "./report-fixture.ts";
+import { everything, HOSTILE, side } from "./report-fixture.ts";
 
 describe("amounts", () => {
   test.each([
@@ -63,6 +64,16 @@ describe("words", () => {
     for (const word of CHANGE_WORDS) expect(titleOf([word])).toBe(CHANGE_WORDING[word].title);
     expect(worstWord(["fallbacks_widened", "newly_denied"])).toBe("newly_denied");
     expect(titleOf(["fallbacks_widened", "newly_denied"])).toBe("newly denied, fallbacks widened");
+  });
+
+  test("evidence that is as it should be is nothing to warn of", () => {
+    const { evidence } = everything();
+    if (evidence === null) throw new Error("no evidence");
+    expect(evidenceCautions({ ...evidence, not_reproduced: 0, unreadable: 0 })).toEqual([]);
+    expect(evidenceCautions({ ...evidence, not_reproduced: 0, unreadable: 2 })).toEqual([
+      "2 lines are no evidence and not counted",
+    ]);
+    expect(evidenceCautions({ ...evidence, not_reproduced: 1, unreadable: 0 })).toHaveLength(1);
   });
 
   test("policies that differ, by id and slot", () => {

@@ -207,8 +207,8 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
     other_changes: ["routes.chat-large.timeouts", "workspaces.acme.limits"],
     evidence: {
       decisions: 48210,
-      not_reproduced: 0,
-      unreadable: 0,
+      not_reproduced: 1,
+      unreadable: 2,
       from: "2026-10-23T00:00:00Z",
       to: "2026-11-22T00:00:00Z",
       unrepresentable: [{ why: "workspace is gone", decisions: 12 }],

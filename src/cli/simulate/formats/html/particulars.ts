@@ -8,6 +8,7 @@ import type {
 import { amountText, numberText } from "../wording/amounts.ts";
 import { FINDING_WORDING } from "../wording/change-words.ts";
 import { spaceText } from "../wording/comparison.ts";
+import { evidenceCautions } from "../wording/messages.ts";
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
 import { placeMarkup } from "./witness.ts";
@@ -72,6 +73,7 @@ export function evidenceMarkup(evidence: EvidenceReport | null): Markup {
     "evidence",
     "Evidence",
     html`<p class="lead">${amountText(decisions, "decision was", "decisions were")} read.</p>
+      ${evidenceCautions(evidence).map((caution) => html`<p>${caution}.</p>`)}
       ${unrepresentable.length === 0 ? none("Head can express every one of them.") : table("Decisions that head cannot express", ["Why", "Decisions#"], unrepresentable.map(row))}`,
   );
 }

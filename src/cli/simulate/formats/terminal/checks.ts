@@ -7,7 +7,7 @@ import type {
 import { amountText, classesText, listText, numberText, percentageText } from "../wording/amounts.ts";
 import { COVERAGE_WORDING, FINDING_WORDING } from "../wording/change-words.ts";
 import { newFindings } from "../wording/comparison.ts";
-import { assertionCounts, coverageText, standpointText, waiverText } from "../wording/messages.ts";
+import { assertionCounts, coverageText, evidenceCautions, standpointText, waiverText } from "../wording/messages.ts";
 import { pointText } from "../wording/results.ts";
 import { explainCommand } from "../wording/shell.ts";
 import { columnWidth, moreLine, placed } from "./changes.ts";
@@ -79,6 +79,7 @@ export function evidenceLines({ evidence, declared, promoted }: SimulationReport
     line(0, span("Evidence", "bold"), span(` (${amountText(decisions, "decision")}${between})`)),
     seenLine("as declared", declared.groups.length, evidence.declared, evidence),
     seenLine("as if promoted", promoted.groups.length, evidence.promoted, evidence),
+    ...evidenceCautions(evidence).map((caution) => line(2, span("! ", "yellow"), span(caution))),
     ...shown.map(({ why, decisions: lost }) =>
       line(2, span("! ", "yellow"), span(`${amountText(lost, "decision")} cannot be said in head's files: ${why}`)),
     ),

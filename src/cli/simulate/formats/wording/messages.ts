@@ -5,6 +5,7 @@ import type {
   CoverageResult,
   DataPath,
   DimensionCut,
+  EvidenceReport,
 } from "../../../../simulate/report/report.ts";
 import { amountText, classesText, extentText, listText, numberText, percentageText, seenText } from "./amounts.ts";
 import { COVERAGE_WORDING, titleOf } from "./change-words.ts";
@@ -78,4 +79,18 @@ export function coverageText({ covered, of, required }: CoverageResult): string 
 export function coverageMessage(result: CoverageResult): string {
   const missing = result.missing.length === 0 ? "" : `; missing: ${listText(result.missing)}`;
   return `Assertions cover ${coverageText(result)} ${COVERAGE_WORDING[result.what]}${missing}`;
+}
+
+/** Why counts from evidence may be less than true; without a full stop, and empty where nothing is wrong. */
+export function evidenceCautions({ not_reproduced: otherwise, unreadable }: EvidenceReport): readonly string[] {
+  const cautions: string[] = [];
+  if (otherwise > 0) {
+    cautions.push(
+      `${amountText(otherwise, "decision was", "decisions were")} made otherwise than base decides: under other files, or by what evidence does not hold`,
+    );
+  }
+  if (unreadable > 0) {
+    cautions.push(`${amountText(unreadable, "line is", "lines are")} no evidence and not counted`);
+  }
+  return cautions;
 }

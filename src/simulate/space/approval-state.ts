@@ -1,0 +1,87 @@
+import type { Capability } from "../../canon/capability.ts";
+import type { Feature } from "../../canon/generate/feature.ts";
+import type { RequestPoint } from "../point.ts";
+import { stateKey, type SideState } from "./side-state.ts";
+
+/** The members of a point that the table's approvals look at. */
+export type ApprovalPart = Pick<
+  RequestPoint,
+  "needs" | "features" | "signatureFamilies" | "dimensions" | "preferences"
+>;
+
+/** Requests that both sides treat alike until their policies are asked. */
+export interface ApprovalState {
+  /** One of them, the plainest. */
+  readonly part: ApprovalPart;
+  /** In the order of the views. */
+  readonly sides: readonly SideState[];
+  /** What assertions tell apart. */
+  readonly asserted: string;
+  /** Needs and features that all of them have. */
+  readonly common: Common;
+  /** Values that their other members take, for each of them. */
+  readonly taken: Taken;
+  readonly size: bigint;
+}
+
+export interface Common {
+  readonly needs: readonly Capability[];
+  readonly features: readonly Feature[];
+}
+
+/** Dimension → values, as text. */
+export type Taken = ReadonlyMap<string, readonly string[]>;
+
+/** Requests that have come to the same state go on as one. @param besides what keeps them apart although their sides do not. */
+export function merged(
+  states: readonly ApprovalState[],
+  besides: (state: ApprovalState) => string = holdsBack,
+): ApprovalState[] {
+  const found = new Map<string, ApprovalState>();
+  for (const state of states) {
+    const key = `${state.sides.map(stateKey).join("\n\n")}\n\n${state.asserted}\n\n${besides(state)}`;
+    const same = found.get(key);
+    if (same === undefined) found.set(key, state);
+    else {
+      const plainest = plainness(state.part) < plainness(same.part) ? state : same;
+      found.set(key, {
+        ...plainest,
+        common: both(state.common, same.common),
+        taken: either(state.taken, same.taken),
+        size: state.size + same.size,
+      });
+    }
+  }
+  return [...found.values()];
+}
+
+function both(left: Common, right: Common): Common {
+  return {
+    needs: left.needs.filter((need) => right.needs.includes(need)),
+    features: left.features.filter((feature) => right.features.includes(feature)),
+  };
+}
+
+function either(left: Taken, right: Taken): Taken {
+  if (left === right) return left;
+  return new Map(
+    [...left].map(([name, values]) => {
+      const others = right.get(name) ?? [];
+      const isCovered = values === others || others.every((value) => values.includes(value));
+      return [name, isCovered ? values : [...new Set([...values, ...others])].toSorted()];
+    }),
+  );
+}
+
+/** What later steps still look at although no state shows it: until the places are looked at, signed reasoning and the length of vectors. */
+function holdsBack({ part, sides }: ApprovalState): string {
+  // A request with signed reasoning is one for each family, denied or not.
+  const signed = part.features.includes("signed_reasoning") ? "signed" : "";
+  return sides.every(({ denied }) => denied !== null) ? signed : `${signed}|${part.dimensions ?? ""}`;
+}
+
+/** Fewer words first: a reader should not wonder what a witness has to do with a word that does not matter. */
+function plainness({ needs, features, signatureFamilies, dimensions, preferences }: ApprovalPart): number {
+  const preferred = preferences === null ? 0 : Object.keys(preferences).length;
+  return needs.length + features.length + signatureFamilies.length + (dimensions === null ? 0 : 1) + preferred;
+}
