@@ -21,14 +21,17 @@ function objectOf(value: JsonValue | undefined): JsonObject {
   return value;
 }
 
-const read = (path: string): JsonObject => objectOf(parse(texts.get(path) ?? "") as JsonValue);
+const read = (path: string): JsonObject => {
+  const document: JsonValue = parse(texts.get(path) ?? "");
+  return objectOf(document);
+};
 const action = read(".github/actions/simulate/action.yml");
 const workflow = read(".github/workflows/simulate.yml");
 
 /** Every mapping in a document, itself among them. */
 function mappingsIn(value: JsonValue): readonly JsonObject[] {
   if (Array.isArray(value)) return value.flatMap((item: JsonValue) => mappingsIn(item));
-  return isJsonObject(value) ? [value, ...Object.values(value).flatMap(mappingsIn)] : [];
+  return isJsonObject(value) ? [value, ...Object.values(value).flatMap((item) => mappingsIn(item ?? null))] : [];
 }
 
 function stepsOf(container: JsonObject): readonly JsonObject[] {
@@ -101,12 +104,12 @@ describe("the action", () => {
       const step = steps.find(({ run }) => typeof run === "string" && run.includes(name));
       const given = Object.keys(objectOf(step?.["env"])).filter((variable) => !variable.startsWith("GITHUB_"));
       const script = readFileSync(join(ACTION, name), "utf8");
-      for (const variable of given) expect(script, name).toContain(`${variable.replace(/^INPUT_/, "")}`);
-      const read = [...script.matchAll(/\b(?:input|flag)\("([A-Z_]+)"\)|INPUT_([A-Z_]+)/g)].map(
+      for (const variable of given) expect(script, name).toContain(variable.replace(/^INPUT_/, ""));
+      const known = [...script.matchAll(/\b(?:input|flag)\("([A-Z_]+)"\)|INPUT_([A-Z_]+)/g)].map(
         ([, called, named]) => `INPUT_${called ?? named}`,
       );
       expect(
-        [...new Set(read)].filter((variable) => !given.includes(variable)),
+        [...new Set(known)].filter((variable) => !given.includes(variable)),
         name,
       ).toEqual([]);
     }
