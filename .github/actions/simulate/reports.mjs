@@ -1,0 +1,45 @@
+// What both steps share: where the reports are, which pull request it is, and what the comment begins with.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** What the markdown report begins with, and by which its comment is found again. */
+export const MARKER = "<!-- signalbox-simulation -->";
+
+/** GitHub takes no longer comment, in characters. */
+export const LONGEST_COMMENT = 65_536;
+
+/** Outside of the workspace: nothing that is committed there can pass for a report or for a compiled policy. */
+export function reportsFolder(environment) {
+  const temporary = environment.RUNNER_TEMP;
+  if (!temporary) throw new Error("RUNNER_TEMP is not set; this script runs in a step of GitHub Actions");
+  return join(temporary, "signalbox-simulation");
+}
+
+/** The pull request that the run is for; `null` where it is for none. */
+export function pullRequest(environment) {
+  const path = environment.GITHUB_EVENT_PATH;
+  if (!path) return null;
+  const found = JSON.parse(readFileSync(path, "utf8")).pull_request;
+  if (!found) return null;
+  // A fork that was deleted since has no repository any more.
+  const isFork = found.head?.repo?.full_name !== environment.GITHUB_REPOSITORY;
+  return { number: Number(found.number), base: String(found.base?.sha), head: String(found.head?.sha), isFork };
+}
+
+/** Where the run's log and artefacts are; `null` outside of GitHub. */
+export function runAddress({ GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: run }) {
+  return server && repository && run ? `${server}/${repository}/actions/runs/${run}` : null;
+}
+
+/** A workflow command that annotates the run. @param level error, warning or notice */
+export function annotate(level, message) {
+  const text = message.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+  process.stdout.write(`::${level} title=Signalbox::${text}\n`);
+}
+
+/** A block that no line of the text can end. */
+export function fenced(text) {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}text\n${text}\n${fence}`;
+}

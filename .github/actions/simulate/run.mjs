@@ -1,0 +1,209 @@
+// Checks, tests and simulates, and writes everything that is to be read afterwards. Ends with 0 whatever it finds: the
+// comment and the uploads come after it, and the last step ends with the exit code that stands in its output.
+import { spawnSync } from "node:child_process";
+import { createHash, randomUUID } from "node:crypto";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import { annotate, fenced, MARKER, pullRequest, reportsFolder, runAddress } from "./reports.mjs";
+
+const environment = process.env;
+const workspace = environment.GITHUB_WORKSPACE || process.cwd();
+const reports = reportsFolder(environment);
+const cache = join(reports, "..", "signalbox-cache");
+
+/** Bytes of one program's output; a report is a file, so this is for messages. */
+const MOST_OUTPUT = 64 * 1024 * 1024;
+/** Characters of an error in the comment. */
+const MOST_ERROR = 20_000;
+/** Commits to fetch at first where the checkout is shallow; doubled until the histories meet. */
+const FIRST_DEPTH = 64;
+
+/** Something that the person who set up the workflow can mend. */
+class SetupError extends Error {}
+
+function input(name) {
+  return (environment[`INPUT_${name}`] ?? "").trim();
+}
+
+function flag(name) {
+  const value = input(name);
+  if (!["", "true", "false"].includes(value)) {
+    throw new SetupError(`The input ${name.toLowerCase().replaceAll("_", "-")} must be true or false`);
+  }
+  return value === "true";
+}
+
+function git(...argv) {
+  return spawnSync("git", argv, { cwd: workspace, encoding: "utf8", maxBuffer: MOST_OUTPUT });
+}
+
+/** Signalbox on the Node that its checkout brings, where it brings one. */
+function signalbox(...argv) {
+  const main = environment.SIGNALBOX_MAIN;
+  if (!main) throw new SetupError("Signalbox is not installed; the log of the step before says why");
+  const own = resolve(dirname(main), "../node_modules/.bin/node");
+  const node = existsSync(own) ? own : process.execPath;
+  const options = { cwd: workspace, encoding: "utf8", maxBuffer: MOST_OUTPUT };
+  const { status, stdout, stderr, error } = spawnSync(node, [main, ...argv, "--cache", cache], options);
+  // Ended by a signal, or never started.
+  const failure =
+    status === null ? `signalbox ${argv[0]} was ended before it was done${error ? ` (${error.code})` : ""}\n` : "";
+  return { code: status ?? 1, stdout: stdout ?? "", stderr: `${stderr ?? ""}${failure}` };
+}
+
+/** Prints text in which GitHub obeys no workflow command: it may repeat what files of the pull request say. */
+function show(title, text) {
+  if (text === "") return;
+  const token = randomUUID();
+  process.stdout.write(
+    `::group::${title}\n::stop-commands::${token}\n${text.replace(/\n?$/, "\n")}::${token}::\n::endgroup::\n`,
+  );
+}
+
+/** Makes the commits, and the history between them, be there. */
+function fetchHistory(base, head) {
+  const isThere = (commit) => git("cat-file", "-e", `${commit}^{commit}`).status === 0;
+  const meet = () => git("merge-base", base, head).status === 0;
+  const isShallow = () => git("rev-parse", "--is-shallow-repository").stdout.trim() === "true";
+  for (const commit of [base, head]) {
+    if (isThere(commit)) continue;
+    git("fetch", "--quiet", "--no-tags", ...(isShallow() ? [`--depth=${FIRST_DEPTH}`] : []), "origin", commit);
+  }
+  for (let depth = FIRST_DEPTH; !meet() && isShallow() && depth < 100_000; depth *= 2) {
+    const fetched = git("fetch", "--quiet", "--no-tags", `--depth=${depth}`, "origin", base, head);
+    if (fetched.status !== 0) break;
+  }
+  if (!isThere(base) || !isThere(head) || !meet()) {
+    throw new SetupError(
+      "The commits of the pull request cannot be fetched, or have no common ancestor; give actions/checkout `fetch-depth: 0`",
+    );
+  }
+}
+
+/** What to compare, as flags. References of our own read better in a report than 40 digits. */
+function sides() {
+  const request = pullRequest(environment);
+  if (request === null) {
+    const base = input("BASE");
+    if (base === "") throw new SetupError("This run is for no pull request: give the input base, such as origin/main");
+    return { flags: ["--base", base, "--merge-base", "--head", "HEAD"], said: "" };
+  }
+  const { base, head, number } = request;
+  if (![base, head].every((commit) => /^[0-9a-f]{40}([0-9a-f]{24})?$/.test(commit))) {
+    throw new SetupError("The event names no commits");
+  }
+  fetchHistory(base, head);
+  const names = [`pull-request/${number}/base`, `pull-request/${number}/head`];
+  for (const [index, commit] of [base, head].entries()) git("update-ref", `refs/${names[index]}`, commit);
+  return { flags: ["--base", names[0], "--merge-base", "--head", names[1]], said: `Commit ${head}. ` };
+}
+
+function optional(name, value) {
+  return value === "" ? [] : [`${name}=${value}`];
+}
+
+/** @returns lines for the comment, one for each demand besides the simulation that failed, and the code to end with */
+function checkAndTest(config) {
+  const failures = [];
+  const checked = signalbox("check", `--config=${config}`, "--format=github");
+  process.stdout.write(checked.stdout);
+  show("signalbox check", checked.stderr);
+  if (checked.code !== 0) failures.push("`signalbox check` failed on the files that were checked out.");
+  const folder = input("POLICIES") || join(dirname(config), "policies");
+  if (input("POLICIES") === "" && !existsSync(resolve(workspace, folder))) return failures;
+  const tested = signalbox("policy", "test", `--dir=${folder}`);
+  show("signalbox policy test", `${tested.stdout}${tested.stderr}`);
+  if (tested.code !== 0) {
+    failures.push("`signalbox policy test` failed; its output stands in the log of the run.");
+    annotate("error", "signalbox policy test failed; its output stands in the log of this step");
+  }
+  return failures;
+}
+
+function simulate(config, flags) {
+  const files = { json: "json", html: "html", markdown: "md", sarif: "sarif" };
+  const outputs = Object.entries(files).map(
+    ([format, ending]) => `--format=${format}=${join(reports, `simulation.${ending}`)}`,
+  );
+  const result = signalbox(
+    "simulate",
+    ...flags,
+    `--config=${config}`,
+    "--format=github",
+    ...outputs,
+    ...optional("--fail-on", input("FAIL_ON")),
+    ...optional("--max-classes", input("MAX_CLASSES")),
+    ...optional("--evidence", input("EVIDENCE")),
+    ...optional("--workers", input("WORKERS")),
+    ...(flag("DETAILED_EXITCODE") ? ["--detailed-exitcode"] : []),
+    "--quiet",
+  );
+  process.stdout.write(result.stdout);
+  show("signalbox simulate", result.stderr);
+  return result;
+}
+
+/** Nothing of a terminal's, and not without end. */
+function printed(text) {
+  const plain = stripVTControlCharacters(text)
+    .replace(/[^\P{Cc}\n\t]/gu, "�")
+    .trim();
+  return plain.length > MOST_ERROR ? `${plain.slice(0, MOST_ERROR)}\n… cut; the log of the run has all of it` : plain;
+}
+
+const VERDICTS = {
+  2: "something differs, and the workflow demands that nothing does (`detailed-exitcode`)",
+  3: "an assertion, a coverage gate or `fail-on` failed",
+  4: "not every class was decided, or a policy newly cannot be evaluated",
+};
+
+function finish({ code, markdown, failures, said, error }) {
+  const address = runAddress(environment);
+  const verdict = VERDICTS[code] ?? (code === 0 ? null : "an error");
+  const failed = [
+    ...failures,
+    ...(markdown !== null && verdict !== null ? [`The run fails with exit code ${code}: ${verdict}.`] : []),
+  ];
+  const body = [
+    MARKER,
+    ...(failed.length === 0 ? [] : ["> [!CAUTION]", ...failed.map((line) => `> - ${line}`), ""]),
+    markdown?.slice(MARKER.length).trim() ??
+      `## Signalbox simulation: error\n\nNothing was compared, so nothing is known of what this change does.\n\n${fenced(printed(error))}`,
+    "",
+    `${said}${address === null ? "" : `All reports are artefacts of [the run](${address}).`}`,
+    "",
+  ].join("\n");
+  writeFileSync(join(reports, "comment.md"), body);
+  if (environment.GITHUB_STEP_SUMMARY) appendFileSync(environment.GITHUB_STEP_SUMMARY, body);
+  const json = join(reports, "simulation.json");
+  const digest =
+    markdown !== null && existsSync(json) ? createHash("sha256").update(readFileSync(json)).digest("hex") : "";
+  const ends = code === 0 && failures.length > 0 ? 1 : code;
+  if (environment.GITHUB_OUTPUT) {
+    appendFileSync(environment.GITHUB_OUTPUT, `exit-code=${ends}\nreports=${reports}\ndigest=${digest}\n`);
+  }
+}
+
+// What an earlier run left there would be taken for this one's.
+rmSync(reports, { recursive: true, force: true });
+mkdirSync(reports, { recursive: true });
+
+let said = "";
+let failures = [];
+try {
+  const config = input("CONFIG") || "routes.yaml";
+  const compared = sides();
+  said = compared.said;
+  failures = checkAndTest(config);
+  const { code, stderr } = simulate(config, compared.flags);
+  const path = join(reports, "simulation.md");
+  const markdown = code !== 1 && existsSync(path) ? readFileSync(path, "utf8") : null;
+  const error = stderr || `signalbox simulate ended with ${code} and gave no report`;
+  if (markdown === null) annotate("error", "The simulation has an error: nothing was compared");
+  finish({ code: markdown === null ? 1 : code, markdown, failures, said, error });
+} catch (error) {
+  if (!(error instanceof SetupError)) throw error;
+  annotate("error", error.message);
+  finish({ code: 1, markdown: null, failures, said, error: error.message });
+}
