@@ -24,6 +24,7 @@ export function rememberingSet(policies: readonly SinglePolicy[], isTimeRead: bo
         verdicts: answers.flatMap(({ evaluation }) => evaluation.verdicts),
         obligations: answers.flatMap(({ evaluation }) => evaluation.obligations),
       };
+      if (evaluations.size >= MAXIMUM_ANSWERS) evaluations.clear();
       evaluations.set(key, made);
       return made;
     },

@@ -25,9 +25,17 @@ export interface GroupTally {
 export type GroupTallies = Map<string, GroupTally>;
 
 /** Requests with the same text are of the same group, whichever class they come from. */
-export function groupKey({ words, base, head }: OutcomePair): string {
-  return JSON.stringify([words, base, head]);
+export function groupKey(pair: OutcomePair): string {
+  const known = keys.get(pair);
+  if (known !== undefined) return known;
+  const { words, base, head } = pair;
+  const made = JSON.stringify([words, base, head]);
+  keys.set(pair, made);
+  return made;
 }
+
+/** One pair stands for very many classes. */
+const keys = new WeakMap<OutcomePair, string>();
 
 export function addToGroup(
   groups: GroupTallies,
