@@ -42,21 +42,12 @@ export async function createPolicySet(
   data: PolicyData,
   initialMode: (id: string) => "shadow" | "enforce" = () => "shadow",
 ): Promise<PolicySet> {
-  const loaded = await Promise.all(
-    compiled.modules.map(async ({ bytes, units, passes }): Promise<Loaded> => {
-      const entrypoints = [...units, ...Object.values(passes)].map(({ entrypoint }) => entrypoint);
-      const members = units.map(({ policy }) => ({
-        identity: identityOf(policy, states, initialMode),
-        contract: policy.contract,
-      }));
-      return { evaluator: await Evaluator.load(bytes, data, entrypoints), units, members, passes };
-    }),
-  );
+  const loaded = await loadModules(compiled, states, data, initialMode);
   const policies = loaded.flatMap(({ members }) => members).toSorted(byIdentity);
   const order = new Map(policies.map((member, index) => [member, index]));
   return {
     policies,
-    readsTime: compiled.modules.some(({ units }) => units.some(({ policy }) => policy.reads.some(coversTime))),
+    readsTime: readsTime(compiled),
     evaluate: (input) => {
       const found = loaded.flatMap((module) => evaluateModule(module, input));
       found.sort((left, right) => (order.get(left.member) ?? 0) - (order.get(right.member) ?? 0));
@@ -66,6 +57,61 @@ export async function createPolicySet(
       };
     },
   };
+}
+
+/** One content in its slot, asked alone. */
+export interface SinglePolicy {
+  readonly identity: PolicyIdentity;
+  readonly contract: PolicyContract;
+  /** Dotted paths from `input` or `data`, each covering everything below it. */
+  readonly reads: readonly string[];
+  /** Empty where the policy does not apply to the operation. */
+  readonly evaluate: (input: PolicyInput) => PolicyEvaluation;
+}
+
+/**
+ * The same policies one by one, in the order of {@link createPolicySet}: for who asks the same again and again and remembers the answers. A set asks
+ * them together, which is quicker for one request.
+ *
+ * @throws {PolicyModuleError} when a module cannot be loaded.
+ */
+export async function createSinglePolicies(
+  compiled: { readonly modules: readonly PolicyModule[] },
+  states: readonly PolicyState[],
+  data: PolicyData,
+  initialMode: (id: string) => "shadow" | "enforce",
+): Promise<readonly SinglePolicy[]> {
+  const loaded = await loadModules(compiled, states, data, initialMode);
+  const policies = loaded.flatMap((module) =>
+    module.members.map((member, index): SinglePolicy => {
+      const evaluate = (input: PolicyInput): PolicyEvaluation => evaluateAlone(module, index, input);
+      return { ...member, reads: module.units[index]?.policy.reads ?? [], evaluate };
+    }),
+  );
+  return policies.toSorted(byIdentity);
+}
+
+async function loadModules(
+  compiled: { readonly modules: readonly PolicyModule[] },
+  states: readonly PolicyState[],
+  data: PolicyData,
+  initialMode: (id: string) => "shadow" | "enforce",
+): Promise<readonly Loaded[]> {
+  return Promise.all(
+    compiled.modules.map(async ({ bytes, units, passes }): Promise<Loaded> => {
+      const entrypoints = [...units, ...Object.values(passes)].map(({ entrypoint }) => entrypoint);
+      const members = units.map(({ policy }) => ({
+        identity: identityOf(policy, states, initialMode),
+        contract: policy.contract,
+      }));
+      return { evaluator: await Evaluator.load(bytes, data, entrypoints), units, members, passes };
+    }),
+  );
+}
+
+/** Whether any content looks at the time of a request. */
+export function readsTime({ modules }: { readonly modules: readonly PolicyModule[] }): boolean {
+  return modules.some(({ units }) => units.some(({ policy }) => policy.reads.some(coversTime)));
 }
 
 interface Found extends PolicyEvaluation {
@@ -97,6 +143,21 @@ function evaluateModule({ evaluator, units, members, passes }: Loaded, input: Po
     const verdicts = deriveVerdicts(identity, contract, value, candidates);
     return [{ member, verdicts, obligations: deriveObligations(identity, contract, value) }];
   });
+}
+
+function evaluateAlone(
+  { evaluator, units, members, passes }: Loaded,
+  index: number,
+  input: PolicyInput,
+): PolicyEvaluation {
+  const [unit, member] = [units[index], members[index]];
+  const applies = passOf(passes, input.operation)?.units.includes(index) === true;
+  if (unit === undefined || member === undefined || !applies) return { verdicts: [], obligations: [] };
+  const candidates = input.candidates.map(({ id }) => id);
+  const value = orUndefined(() => evaluator.evaluate(serialise(input), unit.entrypoint));
+  const { identity, contract } = member;
+  const verdicts = deriveVerdicts(identity, contract, value, candidates);
+  return { verdicts, obligations: deriveObligations(identity, contract, value) };
 }
 
 function passOf(passes: PolicyModule["passes"], operation: Operation): PolicyPass | undefined {

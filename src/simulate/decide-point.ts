@@ -56,8 +56,7 @@ export function decidePoint(table: RoutingTable, policies: PolicySet, point: Req
 export function outcomeOf(decision: Decision): Outcome {
   if (decision.outcome === "deny") {
     const { policy, constraint, reason } = decision.denial;
-    const byTable = policy === "approvals" || policy === "preferences";
-    const indeterminate = !byTable && isIndeterminate(decision);
+    const indeterminate = !isDeniedByTable(decision) && isIndeterminate(decision);
     return { plan: [], maxPlaces: null, denial: { policy, constraint, reason }, edits: null, indeterminate };
   }
   const { maxOutputTokens, stripFields } = decision.edits;
@@ -69,6 +68,13 @@ export function outcomeOf(decision: Decision): Outcome {
     edits: { maxOutputTokens, stripFields },
     indeterminate: isIndeterminate(decision),
   };
+}
+
+/** Then it does not matter what policies say. */
+export function isDeniedByTable(decision: Decision): boolean {
+  return (
+    decision.outcome === "deny" && (decision.denial.policy === "approvals" || decision.denial.policy === "preferences")
+  );
 }
 
 function placeOf({ endpoint, tier, balance, weight }: Candidate): Place {

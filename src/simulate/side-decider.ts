@@ -1,7 +1,8 @@
 import type { Decision } from "../canon/decision.ts";
-import type { PolicySet } from "../canon/policy.ts";
+import type { PolicyEvaluation, PolicyInput, PolicySet } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import { decidePoint, outcomeOf } from "./decide-point.ts";
+import { keyWords } from "../decide/policy-input.ts";
+import { decidePoint, identityOf, isDeniedByTable, outcomeOf } from "./decide-point.ts";
 import type { Outcome, RequestPoint, Standpoint } from "./point.ts";
 import type { SideStandpoints } from "./standpoints.ts";
 
@@ -14,12 +15,19 @@ export interface SideOutcomes {
 /** Is told every decision that is made, once for each class of a side. */
 export type DecisionListener = (decision: Decision, standpoint: Standpoint, point: RequestPoint) => void;
 
-/** Decides for one side. Within a job, classes that are one to this side are decided once. */
+/** What requests of one state have come to: their decisions differ by nothing but what the policies say. */
+interface StateDecisions {
+  /** What policies were asked about one of them; `null` where nobody asks them. */
+  readonly input: PolicyInput | null;
+  readonly byEvaluation: Map<PolicyEvaluation | null, SideOutcomes>;
+}
+
+/** Decides for one side. Within a job, requests of one state about which the policies say the same are decided once. */
 export class SideDecider {
   readonly table: RoutingTable;
   readonly #standpoints: SideStandpoints;
   readonly #listener: DecisionListener;
-  readonly #known = new Map<string, SideOutcomes>();
+  readonly #states = new Map<string, StateDecisions>();
 
   constructor(table: RoutingTable, standpoints: SideStandpoints, listener: DecisionListener = () => {}) {
     this.table = table;
@@ -29,15 +37,50 @@ export class SideDecider {
 
   /** Keys mean something within one job only. */
   beginJob(): void {
-    this.#known.clear();
+    this.#states.clear();
   }
 
-  decideClass(key: string, point: RequestPoint): SideOutcomes {
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
+  /** @param state the side's `stateKey` of the request. */
+  decideClass(state: string, point: RequestPoint): SideOutcomes {
+    let known = this.#states.get(state);
+    if (known === undefined) {
+      known = { input: this.#inputOf(point), byEvaluation: new Map() };
+      this.#states.set(state, known);
+    }
+    const { input, byEvaluation } = known;
+    const evaluation = input === null ? null : this.#standpoints.declared.evaluate(this.#inputLike(input, point));
+    const same = byEvaluation.get(evaluation);
+    if (same !== undefined) return same;
     const made = this.decide(point);
-    this.#known.set(key, made);
+    byEvaluation.set(evaluation, made);
     return made;
+  }
+
+  /** What the policies are asked about a request; `null` where its denial stands without them. */
+  #inputOf(point: RequestPoint): PolicyInput | null {
+    const { declared } = this.#standpoints;
+    let asked: PolicyInput | null = null;
+    const evaluate: PolicySet["evaluate"] = (input) => declared.evaluate((asked = input));
+    const decision = decidePoint(this.table, { ...declared, evaluate }, point);
+    return isDeniedByTable(decision) ? null : asked;
+  }
+
+  /** The same for another request of the state, without narrowing its candidates anew. */
+  #inputLike(input: PolicyInput, point: RequestPoint): PolicyInput {
+    const { needs, stream, context, maxOutput, reasoningEffort } = point;
+    return {
+      ...input,
+      key: keyWords(this.table, identityOf(point)),
+      request: {
+        ...input.request,
+        needs,
+        stream,
+        context,
+        max_output: maxOutput,
+        reasoning_effort: reasoningEffort,
+      },
+      time: this.#standpoints.declared.readsTime ? point.time : input.time,
+    };
   }
 
   decide(point: RequestPoint): SideOutcomes {

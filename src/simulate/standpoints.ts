@@ -1,9 +1,10 @@
-import type { PolicyEvaluation, PolicyIdentity, PolicyInput, PolicySet, PolicySlot } from "../canon/policy.ts";
+import type { PolicyEvaluation, PolicyIdentity, PolicySet, PolicySlot } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import type { CompiledPolicies } from "../policy/compile-policies.ts";
 import { initialMode } from "../policy/initial-mode.ts";
 import { policyData } from "../policy/policy-data.ts";
-import { createPolicySet } from "../policy/policy-set.ts";
+import { createSinglePolicies, readsTime } from "../policy/policy-set.ts";
+import { rememberingSet } from "./remembering-set.ts";
 
 /** One tree, compiled. */
 export interface CompiledSide {
@@ -18,9 +19,6 @@ export interface SideStandpoints {
   readonly promoted: PolicySet;
 }
 
-/** Evaluations are small; a side with more different inputs than this forgets the oldest half. */
-const MAXIMUM_EVALUATIONS = 50_000;
-
 /**
  * Loads the policies of one side once, for both standpoints: every input is evaluated once, and what the slots make of it is a matter of reading.
  *
@@ -30,36 +28,10 @@ export async function sideStandpoints(
   { table, policies }: CompiledSide,
   promoted: (id: string) => boolean,
 ): Promise<SideStandpoints> {
-  const loaded = await createPolicySet(policies, [], policyData(table), (id) => initialMode(table, id));
-  const once = evaluatedOnce(loaded);
-  const moves = loaded.policies.some(({ identity }) => identity.slot === "candidate" && promoted(identity.id));
+  const single = await createSinglePolicies(policies, [], policyData(table), (id) => initialMode(table, id));
+  const once = rememberingSet(single, readsTime(policies));
+  const moves = once.policies.some(({ identity }) => identity.slot === "candidate" && promoted(identity.id));
   return { declared: once, promoted: moves ? withPromoted(once, promoted) : once };
-}
-
-function evaluatedOnce(policies: PolicySet): PolicySet {
-  const evaluations = new Map<string, PolicyEvaluation>();
-  return {
-    policies: policies.policies,
-    readsTime: policies.readsTime,
-    evaluate: (input: PolicyInput) => {
-      const key = JSON.stringify(input);
-      const known = evaluations.get(key);
-      if (known !== undefined) return known;
-      const made = policies.evaluate(input);
-      if (evaluations.size >= MAXIMUM_EVALUATIONS) forgetHalf(evaluations);
-      evaluations.set(key, made);
-      return made;
-    },
-  };
-}
-
-/** Maps keep the order of insertion. */
-function forgetHalf(evaluations: Map<string, PolicyEvaluation>): void {
-  let left = evaluations.size / 2;
-  for (const key of evaluations.keys()) {
-    if (left-- <= 0) return;
-    evaluations.delete(key);
-  }
 }
 
 /** The same policies, some candidates in the enforced slot. What they say does not depend on their slot. */
@@ -69,16 +41,22 @@ function withPromoted(policies: PolicySet, promoted: (id: string) => boolean): P
     const slot: PolicySlot = promoted(identity.id) ? "enforced" : identity.slot;
     identities.set(identity, { ...identity, slot });
   }
+  const known = new WeakMap<PolicyEvaluation, PolicyEvaluation>();
   const moved = (identity: PolicyIdentity): PolicyIdentity => identities.get(identity) ?? identity;
   return {
     policies: policies.policies.map(({ identity, contract }) => ({ identity: moved(identity), contract })),
     readsTime: policies.readsTime,
     evaluate: (input) => {
-      const { verdicts, obligations } = policies.evaluate(input);
-      return {
+      const evaluation = policies.evaluate(input);
+      const same = known.get(evaluation);
+      if (same !== undefined) return same;
+      const { verdicts, obligations } = evaluation;
+      const made = {
         verdicts: verdicts.map((verdict) => ({ ...verdict, policy: moved(verdict.policy) })),
         obligations: obligations.map((obligation) => ({ ...obligation, policy: moved(obligation.policy) })),
       };
+      known.set(evaluation, made);
+      return made;
     },
   };
 }

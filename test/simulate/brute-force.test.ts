@@ -115,8 +115,10 @@ describe("classes stand for every request of the product", () => {
           for (const decider of deciders) decider.beginJob();
           let shapes = 0n;
           let count = 0;
-          for (const { point, size, sideKeys } of classes.classes()) {
-            const [before, after] = deciders.map((decider, place) => decider.decideClass(sideKeys[place] ?? "", point));
+          for (const { point, size, stateKeys } of classes.classes()) {
+            const [before, after] = deciders.map((decider, place) =>
+              decider.decideClass(stateKeys[place] ?? "", point),
+            );
             for (const member of job.pair.members) add(found, line({ ...point, ...member }, before, after), size);
             shapes += size;
             count += 1;

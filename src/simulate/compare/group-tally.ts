@@ -28,8 +28,13 @@ export const DENIED_FOR = "denied_for";
 export type GroupTallies = Map<string, GroupTally>;
 
 /** Requests with the same text are of the same group, whichever class they come from. */
-export function groupKey({ words, base, head }: OutcomePair): string {
-  return JSON.stringify([words, folded(base), folded(head)]);
+export function groupKey(pair: OutcomePair): string {
+  const known = keys.get(pair);
+  if (known !== undefined) return known;
+  const { words, base, head } = pair;
+  const made = JSON.stringify([words, folded(base), folded(head)]);
+  keys.set(pair, made);
+  return made;
 }
 
 /**
@@ -47,6 +52,9 @@ function folded(outcome: Outcome): Outcome {
 function subjectsOf({ base, head }: OutcomePair): readonly string[] {
   return [base, head].flatMap(({ denial }) => denial?.constraint.split(":").slice(1) ?? []);
 }
+
+/** One pair stands for very many classes. */
+const keys = new WeakMap<OutcomePair, string>();
 
 export function addToGroup(
   groups: GroupTallies,

@@ -18,6 +18,7 @@ export class JobRunner {
   readonly #input: JobInput;
   readonly #plan: PlannedSpace;
   readonly #destinations: { readonly base: Destinations; readonly head: Destinations };
+  readonly #compared = new WeakMap<SideOutcomes, WeakMap<SideOutcomes, Record<Standpoint, OutcomePair>>>();
   #tally: SimulationTally = emptyTally();
   #deciders: { readonly base: SideDecider; readonly head: SideDecider } | null = null;
 
@@ -94,9 +95,9 @@ export class JobRunner {
     base.beginJob();
     head.beginJob();
     let order = index * CLASSES_PER_JOB;
-    for (const { point, size, sideKeys, describe } of classes.classes()) {
-      const before = base.decideClass(sideKeys[0] ?? "", point);
-      const after = head.decideClass(sideKeys[1] ?? "", point);
+    for (const { point, size, stateKeys, describe } of classes.classes()) {
+      const before = base.decideClass(stateKeys[0] ?? "", point);
+      const after = head.decideClass(stateKeys[1] ?? "", point);
       const pairs = this.#pairs(before, after);
       const shapes = size * BigInt(members.length);
       comparisons.declared.add(pairs.declared, point, shapes, order, describe);
@@ -115,7 +116,16 @@ export class JobRunner {
     if (assertions !== null) tally.assertions.set(index, assertions.snapshot());
   }
 
+  /** Deciders give the same object for the same outcomes, so that most pairs have been compared before. */
   #pairs(before: SideOutcomes, after: SideOutcomes): Record<Standpoint, OutcomePair> {
+    const known = this.#compared.get(before) ?? new WeakMap<SideOutcomes, Record<Standpoint, OutcomePair>>();
+    this.#compared.set(before, known);
+    const made = known.get(after) ?? this.#compare(before, after);
+    known.set(after, made);
+    return made;
+  }
+
+  #compare(before: SideOutcomes, after: SideOutcomes): Record<Standpoint, OutcomePair> {
     const declared = this.#pair(before.declared, after.declared);
     const same = before.promoted === before.declared && after.promoted === after.declared;
     return { declared, promoted: same ? declared : this.#pair(before.promoted, after.promoted) };

@@ -25,8 +25,8 @@ export interface RequestClass {
   readonly point: RequestPoint;
   /** For one member of the pair class. */
   readonly size: bigint;
-  /** For each side: requests with the same text get the same decision there. */
-  readonly sideKeys: readonly string[];
+  /** For each side its `stateKey`: what a decision there depends on besides what policies say. */
+  readonly stateKeys: readonly string[];
   /** To be called before the next class is asked for. */
   readonly describe: () => ClassDetails;
 }
@@ -129,7 +129,6 @@ function* combinations(
   const walk = function* (place: number, point: PolicyOnly, size: bigint): Generator<RequestClass> {
     const dimension = dimensions[place];
     if (dimension === undefined) {
-      const sideKeys = stateKeys.map((key, side) => `${key}\n${chosen.map(({ tokens }) => tokens[side]).join("\n")}`);
       const describe = (): ClassDetails => {
         const taken = new Map(state.taken);
         for (const [index, { name }] of dimensions.entries()) {
@@ -137,7 +136,7 @@ function* combinations(
         }
         return { common: { ...state.common, labels: labelsOf(dimensions, chosen) }, taken };
       };
-      yield { point: { ...start, ...point }, size, sideKeys, describe };
+      yield { point: { ...start, ...point }, size, stateKeys, describe };
       return;
     }
     for (const block of dimension.blocks) {

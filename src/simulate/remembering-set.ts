@@ -1,0 +1,83 @@
+import type { PolicyEvaluation, PolicyInput, PolicySet } from "../canon/policy.ts";
+import type { SinglePolicy } from "../policy/policy-set.ts";
+import { readsPath } from "./space/readers.ts";
+
+/**
+ * Policies of which each is asked once for what it reads: ten of them that look at different members of a request see few inputs each, and very many
+ * together. Equal answers are the same object, so that who holds one can tell by it.
+ *
+ * The table's facts of a candidate do not change between two inputs of one side, so its id and rank stand for it.
+ */
+export function rememberingSet(policies: readonly SinglePolicy[], isTimeRead: boolean): PolicySet {
+  const asked = policies.map(remembering);
+  const evaluations = new Map<string, PolicyEvaluation>();
+  return {
+    policies: policies.map(({ identity, contract }) => ({ identity, contract })),
+    readsTime: isTimeRead,
+    evaluate: (input) => {
+      const candidates = input.candidates.map(({ id, rank }) => `${id} ${rank}`).join("\n");
+      const answers = asked.map((ask) => ask(input, candidates));
+      const key = answers.map(({ number }) => number).join();
+      const known = evaluations.get(key);
+      if (known !== undefined) return known;
+      const made = {
+        verdicts: answers.flatMap(({ evaluation }) => evaluation.verdicts),
+        obligations: answers.flatMap(({ evaluation }) => evaluation.obligations),
+      };
+      if (evaluations.size >= MAXIMUM_ANSWERS) evaluations.clear();
+      evaluations.set(key, made);
+      return made;
+    },
+  };
+}
+
+interface Answer {
+  /** The same for equal answers of one policy. */
+  readonly number: number;
+  readonly evaluation: PolicyEvaluation;
+}
+
+/** So many answers are kept of each policy; one with more different inputs forgets them all and begins anew. */
+const MAXIMUM_ANSWERS = 50_000;
+
+function remembering(policy: SinglePolicy): (input: PolicyInput, candidates: string) => Answer {
+  const known = new Map<string, Answer>();
+  const distinct = new Map<string, Answer>();
+  const read = MEMBERS.filter(([path]) => readsPath(policy, path)).map(([, valueOf]) => valueOf);
+  return (input, candidates) => {
+    // Verdicts name candidates, whether the policy reads them or not.
+    let key = `${input.operation}\n${candidates}`;
+    for (const valueOf of read) key += `\u0000${valueOf(input)}`;
+    const same = known.get(key);
+    if (same !== undefined) return same;
+    const evaluation = policy.evaluate(input);
+    const text = JSON.stringify(evaluation);
+    const answer = distinct.get(text) ?? { number: distinct.size, evaluation };
+    distinct.set(text, answer);
+    if (known.size >= MAXIMUM_ANSWERS) known.clear();
+    known.set(key, answer);
+    return answer;
+  };
+}
+
+/** Every member of the input but the operation and the candidates, as text. */
+const MEMBERS: readonly (readonly [path: string, valueOf: (input: PolicyInput) => string])[] = [
+  ["input.workspace.id", ({ workspace }) => workspace.id],
+  ["input.workspace.tier", ({ workspace }) => workspace.tier],
+  ["input.workspace.labels", ({ workspace }) => workspace.labels.join("\n")],
+  ["input.key.environment", ({ key }) => key.environment],
+  ["input.key.workload", ({ key }) => key.workload],
+  ["input.key.labels", ({ key }) => key.labels.join("\n")],
+  ["input.request.route", ({ request }) => request.route],
+  ["input.request.needs", ({ request }) => request.needs.join("\n")],
+  ["input.request.stream", ({ request }) => String(request.stream)],
+  ["input.request.context", ({ request }) => request.context],
+  ["input.request.max_output", ({ request }) => request.max_output],
+  ["input.request.reasoning_effort", ({ request }) => request.reasoning_effort],
+  ["input.request.dimensions", ({ request }) => String(request.dimensions)],
+  ["input.request.allow_fallbacks", ({ request }) => String(request.allow_fallbacks)],
+  ["input.request.data_collection", ({ request }) => request.data_collection],
+  ["input.request.zdr", ({ request }) => String(request.zdr)],
+  ["input.time.day", ({ time }) => time.day],
+  ["input.time.hour", ({ time }) => time.hour],
+];
