@@ -1,0 +1,60 @@
+import fc from "fast-check";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { Capability } from "../../src/canon/capability.ts";
+import type { CompiledPolicies } from "../../src/policy/compile-policies.ts";
+import { initialMode } from "../../src/policy/initial-mode.ts";
+import { policyData } from "../../src/policy/policy-data.ts";
+import { createPolicySet } from "../../src/policy/policy-set.ts";
+import { decidePoint } from "../../src/simulate/decide-point.ts";
+import type { RequestPoint } from "../../src/simulate/point.ts";
+import { sideStandpoints } from "../../src/simulate/standpoints.ts";
+import { policyPool, twoSides } from "./random-sides.ts";
+
+const point: fc.Arbitrary<RequestPoint> = fc.record({
+  workspace: fc.constantFrom("w", "v"),
+  model: fc.constantFrom("r", "t"),
+  operation: fc.constantFrom("chat.completions", "messages"),
+  key: fc.record({
+    environment: fc.constantFrom("production", "staging", "elsewhere"),
+    workload: fc.constantFrom("web", "batch", "eu"),
+    labels: fc.subarray(["eu", "vip"]),
+  }),
+  needs: fc.subarray<Capability>(["json_schema", "reasoning", "tools"]),
+  features: fc.constant([]),
+  signatureFamilies: fc.constant([]),
+  stream: fc.boolean(),
+  context: fc.constantFrom("unspecified", "to_1k", "to_4k"),
+  maxOutput: fc.constantFrom("unspecified", "to_1k", "to_4k"),
+  reasoningEffort: fc.constant("unspecified"),
+  dimensions: fc.constant(null),
+  preferences: fc.constantFrom(null, { allow_fallbacks: false }, { data_collection: "allow" }, { zdr: true }),
+  time: fc.record({ day: fc.constantFrom("weekday", "weekend"), hour: fc.constantFrom("night", "morning") }),
+});
+
+describe("policies that remember what they said", () => {
+  let pool: readonly CompiledPolicies[];
+
+  beforeAll(async () => {
+    pool = await policyPool();
+  }, 60_000);
+
+  it("say what the same policies say that are asked anew every time", async () => {
+    const outcomes = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(twoSides, fc.array(point, { minLength: 30, maxLength: 60 }), async ({ head }, points) => {
+        const { table } = head;
+        const policies = pool[head.policies] ?? { policies: [], modules: [] };
+        const { declared } = await sideStandpoints({ table, policies }, () => false);
+        const anew = await createPolicySet(policies, [], policyData(table), (id) => initialMode(table, id));
+        for (const each of points) {
+          const decision = decidePoint(table, anew, each);
+          expect(decidePoint(table, declared, each)).toEqual(decision);
+          outcomes.add(JSON.stringify(decision.trace.map(({ constraint, verdict }) => [constraint, verdict])));
+        }
+      }),
+      { numRuns: 60 },
+    );
+    // Otherwise the property is about nothing.
+    expect(outcomes.size).toBeGreaterThan(50);
+  }, 120_000);
+});
