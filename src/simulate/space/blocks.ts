@@ -85,6 +85,7 @@ export function policyOnlyDimensions(
       universe.times,
       (time) => eyes.map(seesTime(time)),
       (point, time: PolicyTime) => ({ ...point, time }),
+      ({ day, hour }) => `${day} ${hour}`,
     ),
   ];
 }
