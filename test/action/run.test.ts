@@ -222,8 +222,9 @@ describe.skipIf(NO_GIT !== null)(`the run of the action${NO_GIT === null ? "" : 
   it("says fetch-depth where the commits cannot be had", async () => {
     const { folder, commits } = branched({ "routes.yaml": routes(true) });
     const runner = makeRunner({ ...commits, base: "9".repeat(40) }, { root: fakeCheckout({ simulate: 0 }) });
-    await runScript(runner, "run.mjs", { GITHUB_WORKSPACE: folder });
+    const { stdout } = await runScript(runner, "run.mjs", { GITHUB_WORKSPACE: folder });
     expect(outputsOf(runner)["exit-code"]).toBe("1");
+    expect(stdout).toMatch(/::group::git\n::stop-commands::.*\nfatal: /);
     expect(reportOf(runner, "comment.md")).toContain("fetch-depth: 0");
     expect(callsOf(runner)).toEqual([]);
   });

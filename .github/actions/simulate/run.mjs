@@ -63,22 +63,29 @@ function show(title, text) {
 
 /** Makes the commits, and the history between them, be there. */
 function fetchHistory(base, head) {
+  let said = "";
+  const isDone = (...argv) => {
+    const { status, stderr } = git(...argv);
+    if (status !== 0) said += stderr ?? "";
+    return status === 0;
+  };
+  const fetch = (...argv) => isDone("fetch", "--quiet", "--no-tags", ...argv);
   const isThere = (commit) => git("cat-file", "-e", `${commit}^{commit}`).status === 0;
   const meet = () => git("merge-base", base, head).status === 0;
   const isShallow = () => git("rev-parse", "--is-shallow-repository").stdout.trim() === "true";
+  // A checkout that belongs to another user, as in some containers, answers nothing at all.
+  isDone("rev-parse", "--git-dir");
   for (const commit of [base, head]) {
-    if (isThere(commit)) continue;
-    git("fetch", "--quiet", "--no-tags", ...(isShallow() ? [`--depth=${FIRST_DEPTH}`] : []), "origin", commit);
+    if (!isThere(commit)) fetch(...(isShallow() ? [`--depth=${FIRST_DEPTH}`] : []), "origin", commit);
   }
   for (let depth = FIRST_DEPTH; !meet() && isShallow() && depth < 100_000; depth *= 2) {
-    const fetched = git("fetch", "--quiet", "--no-tags", `--depth=${depth}`, "origin", base, head);
-    if (fetched.status !== 0) break;
+    if (!fetch(`--depth=${depth}`, "origin", base, head)) break;
   }
-  if (!isThere(base) || !isThere(head) || !meet()) {
-    throw new SetupError(
-      "The commits of the pull request cannot be fetched, or have no common ancestor; give actions/checkout `fetch-depth: 0`",
-    );
-  }
+  if (isThere(base) && isThere(head) && meet()) return;
+  show("git", said);
+  throw new SetupError(
+    "The commits of the pull request cannot be fetched, or have no common ancestor; give actions/checkout `fetch-depth: 0`. What git said stands in the log of the run",
+  );
 }
 
 /** What to compare, as flags. References of our own read better in a report than 40 digits. */
