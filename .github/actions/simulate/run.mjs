@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, posix, resolve } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { annotate, fenced, MARKER, pullRequest, reportsFolder, runAddress } from "./reports.mjs";
 
@@ -94,7 +94,7 @@ function sides() {
   if (request === null) {
     const base = input("BASE");
     if (base === "") throw new SetupError("This run is for no pull request: give the input base, such as origin/main");
-    return { flags: ["--base", base, "--merge-base", "--head", "HEAD"], said: "" };
+    return { flags: ["--base", base, "--merge-base", "--head", "HEAD"], said: "", commits: [base, "HEAD"] };
   }
   const { base, head, number } = request;
   if (![base, head].every((commit) => /^[0-9a-f]{40}([0-9a-f]{24})?$/.test(commit))) {
@@ -103,11 +103,27 @@ function sides() {
   fetchHistory(base, head);
   const names = [`pull-request/${number}/base`, `pull-request/${number}/head`];
   for (const [index, commit] of [base, head].entries()) git("update-ref", `refs/${names[index]}`, commit);
-  return { flags: ["--base", names[0], "--merge-base", "--head", names[1]], said: `Commit ${head}. ` };
+  return { flags: ["--base", names[0], "--merge-base", "--head", names[1]], said: `Commit ${head}. `, commits: names };
 }
 
 function optional(name, value) {
   return value === "" ? [] : [`${name}=${value}`];
+}
+
+/**
+ * What a branch is held against, it may change. That is said, since an assertion that is gone fails no more.
+ *
+ * @returns lines for the comment
+ */
+function assertionChanges(config, [base, head]) {
+  const path = posix.join(policiesFolder(config), "assertions.yaml");
+  const from = git("merge-base", base, head).stdout.trim();
+  const changed = git("diff", "--quiet", from, head, "--", `:(top,literal)${path}`).status === 1;
+  return changed ? [`This change is held against assertions that it changes itself: \`${path}\`.`] : [];
+}
+
+function policiesFolder(config) {
+  return input("POLICIES") || posix.join(posix.dirname(config), "policies");
 }
 
 /** @returns lines for the comment, one for each demand besides the simulation that failed, and the code to end with */
@@ -117,7 +133,7 @@ function checkAndTest(config) {
   process.stdout.write(checked.stdout);
   show("signalbox check", checked.stderr);
   if (checked.code !== 0) failures.push("`signalbox check` failed on the files that were checked out.");
-  const folder = input("POLICIES") || join(dirname(config), "policies");
+  const folder = policiesFolder(config);
   if (input("POLICIES") === "" && !existsSync(resolve(workspace, folder))) return failures;
   const tested = signalbox("policy", "test", `--dir=${folder}`);
   show("signalbox policy test", `${tested.stdout}${tested.stderr}`);
@@ -165,7 +181,12 @@ const VERDICTS = {
   4: "not every class was decided, or a policy newly cannot be evaluated",
 };
 
-function finish({ code, markdown, failures, said, error }) {
+/** A box of GitHub's markdown. */
+function alert(kind, lines) {
+  return lines.length === 0 ? [] : [`> [!${kind}]`, ...lines.map((line) => `> - ${line}`), ""];
+}
+
+function finish({ code, markdown, failures, notes, said, error }) {
   const address = runAddress(environment);
   const verdict = VERDICTS[code] ?? (code === 0 ? null : "an error");
   const failed = [
@@ -174,7 +195,8 @@ function finish({ code, markdown, failures, said, error }) {
   ];
   const body = [
     MARKER,
-    ...(failed.length === 0 ? [] : ["> [!CAUTION]", ...failed.map((line) => `> - ${line}`), ""]),
+    ...alert("CAUTION", failed),
+    ...alert("WARNING", notes),
     markdown?.slice(MARKER.length).trim() ??
       `## Signalbox simulation: error\n\nNothing was compared, so nothing is known of what this change does.\n\n${fenced(printed(error))}`,
     "",
@@ -198,19 +220,22 @@ mkdirSync(reports, { recursive: true });
 
 let said = "";
 let failures = [];
+let notes = [];
 try {
   const config = input("CONFIG") || "routes.yaml";
   const compared = sides();
   said = compared.said;
+  notes = assertionChanges(config, compared.commits);
+  for (const note of notes) annotate("warning", note);
   failures = checkAndTest(config);
   const { code, stderr } = simulate(config, compared.flags);
   const path = join(reports, "simulation.md");
   const markdown = code !== 1 && existsSync(path) ? readFileSync(path, "utf8") : null;
   const error = stderr || `signalbox simulate ended with ${code} and gave no report`;
   if (markdown === null) annotate("error", "The simulation has an error: nothing was compared");
-  finish({ code: markdown === null ? 1 : code, markdown, failures, said, error });
+  finish({ code: markdown === null ? 1 : code, markdown, failures, notes, said, error });
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;
   annotate("error", error.message);
-  finish({ code: 1, markdown: null, failures, said, error: error.message });
+  finish({ code: 1, markdown: null, failures, notes, said, error: error.message });
 }
