@@ -106,6 +106,7 @@ const WORST_FIRST: readonly ChangeWord[] = [
   "fallbacks_widened",
   "fallbacks_narrowed",
   "fallbacks_reordered",
+  "sharing_changed",
   "edits_changed",
   "reason_changed",
 ];
