@@ -36,17 +36,19 @@ workspaces:
 }
 
 /** Main has moved on since the branch left it; what main did is not the branch's. */
-function branched(head: Readonly<Record<string, string>>): { folder: string; commits: Commits; fork: string } {
-  const folder = repository({ "routes.yaml": routes(false) });
-  const fork = git(folder, "rev-parse", "HEAD");
+function branched(
+  head: Readonly<Record<string, string>>,
+  base: Readonly<Record<string, string>> = {},
+): { folder: string; commits: Commits } {
+  const folder = repository({ "routes.yaml": routes(false), ...base });
   git(folder, "checkout", "--quiet", "-b", "branch");
   writeTo(folder, head);
   const tip = commit(folder, "branch");
   git(folder, "checkout", "--quiet", "main");
   writeTo(folder, { "routes.yaml": routes(false).replaceAll("acme", "renamed") });
-  const base = commit(folder, "main moves on");
+  const mainTip = commit(folder, "main moves on");
   git(folder, "checkout", "--quiet", "branch");
-  return { folder, commits: { base, head: tip }, fork };
+  return { folder, commits: { base: mainTip, head: tip } };
 }
 
 const FAILED = `${MARKER}\n## Signalbox simulation: more permissive\n\nbody\n`;
@@ -190,6 +192,30 @@ describe.skipIf(NO_GIT !== null)(`the run of the action${NO_GIT === null ? "" : 
     expect([outputsOf(runner)["digest"], comment.includes("more permissive")]).toEqual(["", false]);
   });
 
+  it.each([
+    ["adds", {}, { "policies/assertions.yaml": "new" }, true],
+    ["leaves alone", { "policies/assertions.yaml": "old" }, {}, false],
+    ["weakens", { "policies/assertions.yaml": "old" }, { "policies/assertions.yaml": "new" }, true],
+    ["takes away", { "policies/assertions.yaml": "old" }, { "policies/assertions.yaml": null }, true],
+    ["has elsewhere", {}, { "conf/policies/assertions.yaml": "new" }, false],
+  ] as const)("says so where a branch %s assertions", async (_what, base, head, isSaid) => {
+    const { folder, commits } = branched({ "routes.yaml": routes(true) }, base);
+    for (const [name, text] of Object.entries(head)) {
+      if (text === null) git(folder, "rm", "--quiet", name);
+      else writeTo(folder, { [name]: text });
+    }
+    const tip = commit(folder, "assertions");
+    const root = fakeCheckout({ simulate: 0, markdown: FAILED });
+    const runner = makeRunner({ ...commits, head: tip }, { root });
+    const { stdout } = await runScript(runner, "run.mjs", { GITHUB_WORKSPACE: folder });
+    const comment = reportOf(runner, "comment.md") ?? "";
+    expect(comment.includes("> [!WARNING]\n> - This change is held against assertions that it changes itself")).toBe(
+      isSaid,
+    );
+    expect(stdout.includes("::warning ")).toBe(isSaid);
+    expect(outputsOf(runner)["exit-code"]).toBe("0");
+  });
+
   it("obeys no workflow command that a message repeats, and passes annotations on", async () => {
     const { stdout } = await told({ simulate: 1, stdout: "::notice::from us\n", stderr: "::error::owned\n" });
     const [, token] = /::stop-commands::([0-9a-f-]{36})\n::error::owned\n/.exec(stdout) ?? [];
@@ -222,8 +248,9 @@ describe.skipIf(NO_GIT !== null)(`the run of the action${NO_GIT === null ? "" : 
   it("says fetch-depth where the commits cannot be had", async () => {
     const { folder, commits } = branched({ "routes.yaml": routes(true) });
     const runner = makeRunner({ ...commits, base: "9".repeat(40) }, { root: fakeCheckout({ simulate: 0 }) });
-    await runScript(runner, "run.mjs", { GITHUB_WORKSPACE: folder });
+    const { stdout } = await runScript(runner, "run.mjs", { GITHUB_WORKSPACE: folder });
     expect(outputsOf(runner)["exit-code"]).toBe("1");
+    expect(stdout).toMatch(/::group::git\n::stop-commands::.*\nfatal: /);
     expect(reportOf(runner, "comment.md")).toContain("fetch-depth: 0");
     expect(callsOf(runner)).toEqual([]);
   });

@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, posix, resolve } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { annotate, fenced, MARKER, pullRequest, reportsFolder, runAddress } from "./reports.mjs";
 
@@ -63,22 +63,29 @@ function show(title, text) {
 
 /** Makes the commits, and the history between them, be there. */
 function fetchHistory(base, head) {
+  let said = "";
+  const isDone = (...argv) => {
+    const { status, stderr } = git(...argv);
+    if (status !== 0) said += stderr ?? "";
+    return status === 0;
+  };
+  const fetch = (...argv) => isDone("fetch", "--quiet", "--no-tags", ...argv);
   const isThere = (commit) => git("cat-file", "-e", `${commit}^{commit}`).status === 0;
   const meet = () => git("merge-base", base, head).status === 0;
   const isShallow = () => git("rev-parse", "--is-shallow-repository").stdout.trim() === "true";
+  // A checkout that belongs to another user, as in some containers, answers nothing at all.
+  isDone("rev-parse", "--git-dir");
   for (const commit of [base, head]) {
-    if (isThere(commit)) continue;
-    git("fetch", "--quiet", "--no-tags", ...(isShallow() ? [`--depth=${FIRST_DEPTH}`] : []), "origin", commit);
+    if (!isThere(commit)) fetch(...(isShallow() ? [`--depth=${FIRST_DEPTH}`] : []), "origin", commit);
   }
   for (let depth = FIRST_DEPTH; !meet() && isShallow() && depth < 100_000; depth *= 2) {
-    const fetched = git("fetch", "--quiet", "--no-tags", `--depth=${depth}`, "origin", base, head);
-    if (fetched.status !== 0) break;
+    if (!fetch(`--depth=${depth}`, "origin", base, head)) break;
   }
-  if (!isThere(base) || !isThere(head) || !meet()) {
-    throw new SetupError(
-      "The commits of the pull request cannot be fetched, or have no common ancestor; give actions/checkout `fetch-depth: 0`",
-    );
-  }
+  if (isThere(base) && isThere(head) && meet()) return;
+  show("git", said);
+  throw new SetupError(
+    "The commits of the pull request cannot be fetched, or have no common ancestor; give actions/checkout `fetch-depth: 0`. What git said stands in the log of the run",
+  );
 }
 
 /** What to compare, as flags. References of our own read better in a report than 40 digits. */
@@ -87,7 +94,7 @@ function sides() {
   if (request === null) {
     const base = input("BASE");
     if (base === "") throw new SetupError("This run is for no pull request: give the input base, such as origin/main");
-    return { flags: ["--base", base, "--merge-base", "--head", "HEAD"], said: "" };
+    return { flags: ["--base", base, "--merge-base", "--head", "HEAD"], said: "", commits: [base, "HEAD"] };
   }
   const { base, head, number } = request;
   if (![base, head].every((commit) => /^[0-9a-f]{40}([0-9a-f]{24})?$/.test(commit))) {
@@ -96,11 +103,27 @@ function sides() {
   fetchHistory(base, head);
   const names = [`pull-request/${number}/base`, `pull-request/${number}/head`];
   for (const [index, commit] of [base, head].entries()) git("update-ref", `refs/${names[index]}`, commit);
-  return { flags: ["--base", names[0], "--merge-base", "--head", names[1]], said: `Commit ${head}. ` };
+  return { flags: ["--base", names[0], "--merge-base", "--head", names[1]], said: `Commit ${head}. `, commits: names };
 }
 
 function optional(name, value) {
   return value === "" ? [] : [`${name}=${value}`];
+}
+
+/**
+ * What a branch is held against, it may change. That is said, since an assertion that is gone fails no more.
+ *
+ * @returns lines for the comment
+ */
+function assertionChanges(config, [base, head]) {
+  const path = posix.join(policiesFolder(config), "assertions.yaml");
+  const from = git("merge-base", base, head).stdout.trim();
+  const changed = git("diff", "--quiet", from, head, "--", `:(top,literal)${path}`).status === 1;
+  return changed ? [`This change is held against assertions that it changes itself: \`${path}\`.`] : [];
+}
+
+function policiesFolder(config) {
+  return input("POLICIES") || posix.join(posix.dirname(config), "policies");
 }
 
 /** @returns lines for the comment, one for each demand besides the simulation that failed, and the code to end with */
@@ -110,7 +133,7 @@ function checkAndTest(config) {
   process.stdout.write(checked.stdout);
   show("signalbox check", checked.stderr);
   if (checked.code !== 0) failures.push("`signalbox check` failed on the files that were checked out.");
-  const folder = input("POLICIES") || join(dirname(config), "policies");
+  const folder = policiesFolder(config);
   if (input("POLICIES") === "" && !existsSync(resolve(workspace, folder))) return failures;
   const tested = signalbox("policy", "test", `--dir=${folder}`);
   show("signalbox policy test", `${tested.stdout}${tested.stderr}`);
@@ -158,7 +181,12 @@ const VERDICTS = {
   4: "not every class was decided, or a policy newly cannot be evaluated",
 };
 
-function finish({ code, markdown, failures, said, error }) {
+/** A box of GitHub's markdown. */
+function alert(kind, lines) {
+  return lines.length === 0 ? [] : [`> [!${kind}]`, ...lines.map((line) => `> - ${line}`), ""];
+}
+
+function finish({ code, markdown, failures, notes, said, error }) {
   const address = runAddress(environment);
   const verdict = VERDICTS[code] ?? (code === 0 ? null : "an error");
   const failed = [
@@ -167,7 +195,8 @@ function finish({ code, markdown, failures, said, error }) {
   ];
   const body = [
     MARKER,
-    ...(failed.length === 0 ? [] : ["> [!CAUTION]", ...failed.map((line) => `> - ${line}`), ""]),
+    ...alert("CAUTION", failed),
+    ...alert("WARNING", notes),
     markdown?.slice(MARKER.length).trim() ??
       `## Signalbox simulation: error\n\nNothing was compared, so nothing is known of what this change does.\n\n${fenced(printed(error))}`,
     "",
@@ -191,19 +220,22 @@ mkdirSync(reports, { recursive: true });
 
 let said = "";
 let failures = [];
+let notes = [];
 try {
   const config = input("CONFIG") || "routes.yaml";
   const compared = sides();
   said = compared.said;
+  notes = assertionChanges(config, compared.commits);
+  for (const note of notes) annotate("warning", note);
   failures = checkAndTest(config);
   const { code, stderr } = simulate(config, compared.flags);
   const path = join(reports, "simulation.md");
   const markdown = code !== 1 && existsSync(path) ? readFileSync(path, "utf8") : null;
   const error = stderr || `signalbox simulate ended with ${code} and gave no report`;
   if (markdown === null) annotate("error", "The simulation has an error: nothing was compared");
-  finish({ code: markdown === null ? 1 : code, markdown, failures, said, error });
+  finish({ code: markdown === null ? 1 : code, markdown, failures, notes, said, error });
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;
   annotate("error", error.message);
-  finish({ code: 1, markdown: null, failures, said, error: error.message });
+  finish({ code: 1, markdown: null, failures, notes, said, error: error.message });
 }

@@ -14,6 +14,7 @@ import {
 import {
   isUnchanged,
   newFindings,
+  policyDifferences,
   promotedDifference,
   promotedTitle,
   spaceText,
@@ -88,6 +89,16 @@ function writeHead(comment: Comment, report: SimulationReport): void {
       ? []
       : [`- ${promotedTitle(report)}: ${verdictText(promoted, space.classes)}`]),
     ...(assertions === null ? [] : [`- assertions: ${assertionCounts(assertions)}`]),
+  );
+  // A policy that acts no more is a change, also where today no request notices.
+  const policies = policyDifferences(base, head);
+  const marks = { "+": "new, ", "-": "gone, it was ", "~": "" } as const;
+  const ordered = (["+", "-", "~"] as const).flatMap((mark) => policies.filter((policy) => policy.mark === mark));
+  comment.list(
+    ordered.map(({ mark, id, what }) => () => [`- policy ${code(id)}: ${marks[mark]}${what}`]),
+    "policy difference",
+    20,
+    AFTER_PATHS,
   );
 }
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { code } from "../../../../src/cli/simulate/formats/markdown/escape.ts";
 import { formatMarkdown, MARKER } from "../../../../src/cli/simulate/formats/markdown.ts";
-import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
+import type { SideReport, SimulationReport } from "../../../../src/simulate/report/report.ts";
 import {
   comparison,
   everything,
@@ -77,6 +77,32 @@ function brokenRows(markup: string): readonly string[] {
     return here !== cells || !line.endsWith("|");
   });
 }
+
+test("policies that differ stand in the comment, also where no class changes", () => {
+  const policy = (id: string, slot: "enforced" | "candidate", digest = "d"): SideReport["policies"][number] => ({
+    id,
+    digest,
+    slot,
+  });
+  const one = report();
+  const text = shown({
+    ...one,
+    base: {
+      ...one.base,
+      policies: [policy("gone", "enforced"), policy("muted", "enforced"), policy("same", "enforced")],
+    },
+    head: {
+      ...one.head,
+      policies: [policy("added", "candidate"), policy("muted", "candidate", "e"), policy("same", "enforced")],
+    },
+  });
+  expect(text).toContain("## Signalbox simulation: no changes");
+  expect(text.split("\n").filter((line) => line.startsWith("- policy"))).toEqual([
+    "- policy `added`: new, candidate",
+    "- policy `gone`: gone, it was enforced",
+    "- policy `muted`: enforced → candidate, text changed",
+  ]);
+});
 
 describe("the comment", () => {
   test("begins with its marker and says what is worst first", () => {

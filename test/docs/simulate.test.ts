@@ -1,0 +1,114 @@
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { expect, it } from "vitest";
+import { simulateHelp } from "../../src/cli/simulate/help.ts";
+import { GIT_ENVIRONMENT, git, NO_GIT, temporaryFolder } from "../cli/simulate/repository.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const PATH = join(ROOT, "docs/simulate.md");
+const EXAMPLE = join(ROOT, "docs/examples/eu-fallback");
+const BLOCK = /^(`{3,4})console\n(\$ .*)\n[^]*?^\1\n/gm;
+
+/** So that commits have the ids that the page shows. */
+const DATED = { GIT_AUTHOR_DATE: "2026-03-02T09:00:00Z", GIT_COMMITTER_DATE: "2026-03-02T09:00:00Z" };
+
+function run(folder: string, command: string): string {
+  const path = `${join(folder, "../bin")}:${GIT_ENVIRONMENT["PATH"] ?? ""}`;
+  const env = { ...GIT_ENVIRONMENT, ...DATED, PATH: path, LC_ALL: "C" };
+  const { stdout, stderr } = spawnSync("bash", ["-c", command], { cwd: folder, env, encoding: "utf8" });
+  expect(stderr, command).toBe("");
+  return stdout;
+}
+
+/** The branches of the example, each a change of what the one before says. */
+function exampleRepository(): string {
+  const above = temporaryFolder();
+  const folder = join(above, "routes");
+  mkdirSync(join(above, "bin"));
+  const cache = join(ROOT, ".signalbox/test-cache");
+  const script = `#!/bin/sh\ncommand=$1; shift\nexec "${process.execPath}" "${join(ROOT, "src/main.ts")}" "$command" "$@" --cache "${cache}"\n`;
+  writeFileSync(join(above, "bin/signalbox"), script, { mode: 0o755 });
+  cpSync(EXAMPLE, folder, { recursive: true });
+  const commit = (message: string): void => {
+    run(folder, `git add --all && git commit --quiet --message "${message}"`);
+  };
+  git(folder, "init", "--quiet", "--initial-branch", "main");
+  commit("Two routes");
+  const changes = {
+    "us-fallback": [["fallbacks: [mistral-large-eu]", "fallbacks: [mistral-large-eu, gpt-5-us]"]],
+    "us-fallback-mended": [
+      [
+        "fallbacks: [mistral-large-eu, gpt-5-us]\n    on_gap: narrow\n",
+        "fallbacks: [mistral-large-eu]\n    on_gap: narrow\n" +
+          "  chat-eu-first:\n    title: The European Union as long as somebody answers there\n" +
+          "    primary: gpt-5-eu\n    fallbacks: [mistral-large-eu, gpt-5-us]\n    on_gap: narrow\n",
+      ],
+      ["routes: [chat-eu]\n      regions: [eu, us]", "routes: [chat-eu, chat-eu-first]\n      regions: [eu, us]"],
+    ],
+  } as const;
+  for (const [branch, replacements] of Object.entries(changes)) {
+    git(folder, "checkout", "--quiet", "-b", branch);
+    const file = join(folder, "routes.yaml");
+    const before = readFileSync(file, "utf8");
+    const after = replacements.reduce((text, [from, to]) => text.replace(from, () => to), before);
+    expect(after).not.toBe(before);
+    writeFileSync(file, after);
+    commit(branch);
+  }
+  git(folder, "checkout", "--quiet", "us-fallback");
+  return folder;
+}
+
+/** A page is no report: of long lists of groups the first few. */
+const GROUPS_SHOWN = 4;
+
+function shortened(output: string): string {
+  const terminal = firstOnly(output, /^ {2}[-+~] \S+: [a-z ]+ {2}[0-9a-f]{12}\n(?: {6}.*\n)+\n/gm, "  […]\n\n");
+  return firstOnly(terminal, /^<details>\n[^]*?^<\/details>\n\n?/gm, "[…]\n\n");
+}
+
+function firstOnly(text: string, block: RegExp, mark: string): string {
+  let count = 0;
+  return text.replaceAll(block, (whole) => {
+    count += 1;
+    if (count <= GROUPS_SHOWN) return whole;
+    return count === GROUPS_SHOWN + 1 ? mark : "";
+  });
+}
+
+it.skipIf(NO_GIT !== null)(
+  `every example in docs/simulate.md prints what the page says (UPDATE_DOCS=1 writes it anew)${NO_GIT === null ? "" : `: skipped, ${NO_GIT}`}`,
+  { timeout: 300_000 },
+  () => {
+    const folder = exampleRepository();
+    const page = readFileSync(PATH, "utf8");
+    let examples = 0;
+    const written = page.replaceAll(BLOCK, (_whole, fence: string, command: string) => {
+      examples += 1;
+      const output = shortened(run(folder, command.slice(2))).trimEnd();
+      return `${fence}console\n${command}\n${output}\n${fence}\n`;
+    });
+    expect(examples).toBeGreaterThan(5);
+    if (process.env["UPDATE_DOCS"] === "1") writeFileSync(PATH, written);
+    else expect(page).toBe(written);
+  },
+);
+
+it("docs/simulate.md says of every flag what it is for, and of no other", () => {
+  const section = /\n## Flags\n([^]*?)\n## /.exec(readFileSync(PATH, "utf8"))?.[1] ?? "";
+  const told = [...section.matchAll(/^\| `(--[a-z-]+)/gm)].map(([, flag = ""]) => flag);
+  const known = [...simulateHelp().matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, flag = ""]) => flag);
+  expect(told.toSorted()).toEqual([...new Set(known)].filter((flag) => flag !== "--help").toSorted());
+});
+
+it("README shows lines that docs/simulate.md shows", () => {
+  const shown = /\$ npm run -s signalbox -- simulate (.*)\n([^]*?)```/.exec(
+    readFileSync(join(ROOT, "README.md"), "utf8"),
+  );
+  const lines = shown?.[2]?.trimEnd().split("\n") ?? [];
+  expect(lines.length).toBeGreaterThan(3);
+  const page = readFileSync(PATH, "utf8").split("\n");
+  expect(lines.filter((line) => !page.includes(line))).toEqual([]);
+  expect(page.some((line) => line.startsWith(`$ signalbox simulate ${shown?.[1]}`))).toBe(true);
+});
