@@ -22,7 +22,7 @@ import type { CompiledSide } from "./standpoints.ts";
 import type { Standpoint } from "./point.ts";
 
 /** Fewer classes are decided before threads have started. */
-const WORTH_A_THREAD = 4_000;
+const WORTH_A_THREAD = 20_000;
 
 /** Compares two sides: every class of requests on both, and what the assertions say of it. */
 export const runSimulation: RunSimulation = async (base, head, request, watch) => {
