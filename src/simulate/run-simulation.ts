@@ -19,7 +19,7 @@ import type { AssertionsReport, DimensionCut, SimulationReport } from "./report/
 import { promotedPolicies, sideReport } from "./report/side-report.ts";
 import type { RunSimulation, Side, SimulationRequest, SimulationWatch } from "./request.ts";
 import type { CompiledSide } from "./standpoints.ts";
-import type { Standpoint } from "./point.ts";
+import type { Member, Standpoint } from "./point.ts";
 
 /** Fewer classes are decided before threads have started. */
 const WORTH_A_THREAD = 20_000;
@@ -129,9 +129,21 @@ async function weighed(
   { signal }: SimulationWatch,
 ): Promise<EvidenceTally | null> {
   if (evidence === null) return null;
-  const tally = new EvidenceTally((point) => runner.decide(point), head.table);
+  const tally = new EvidenceTally((point) => runner.decide(point), head.table, representatives(runner.plan.jobs));
   await readEvidence(evidence, tally, signal);
   return tally;
+}
+
+/** The first member of each class of workspaces and routes stands for the others. */
+function representatives(jobs: JobRunner["plan"]["jobs"]): (member: Member) => Member {
+  const first = new Map<string, Member>();
+  for (const { pair } of new Map(jobs.map((job) => [job.pair, job])).values()) {
+    for (const { workspace, model } of pair.members) first.set(`${workspace}\n${model}`, pair.members[0]);
+  }
+  return ({ workspace, model }) => {
+    const found = first.get(`${workspace}\n${model}`);
+    return { workspace: found?.workspace ?? workspace, model: found?.model ?? model };
+  };
 }
 
 function asserted(

@@ -38,8 +38,8 @@ export function readEvidencePoint(record: JsonValue | undefined): EvidencePoint 
   if (!isJsonObject(record)) return null;
   const { operation, outcome, workspace, environment, route, at, stream, plan, reason, repeated } = record;
   if (typeof operation !== "string" || !isOperation(operation) || typeof workspace !== "string") return null;
-  if ((outcome !== "route" && outcome !== "deny") || typeof at !== "number") return null;
-  const decisions = typeof repeated === "number" ? repeated : 1;
+  if ((outcome !== "route" && outcome !== "deny") || !isInstant(at)) return null;
+  const decisions = typeof repeated === "number" && Number.isSafeInteger(repeated) && repeated > 0 ? repeated : 1;
   if (typeof route !== "string") return { unsayable: "route", decisions, at };
   const needs = words(record["needs"]);
   const features = words(record["features"]);
@@ -72,6 +72,11 @@ export function readEvidencePoint(record: JsonValue | undefined): EvidencePoint 
     plan: words(plan),
     reason: typeof reason === "string" ? reason : null,
   };
+}
+
+/** A file may hold numbers that are no time: a date made of them would throw. */
+function isInstant(at: JsonValue | undefined): at is number {
+  return typeof at === "number" && !Number.isNaN(new Date(at).getTime());
 }
 
 function sizesOf(record: JsonObject): Pick<RequestPoint, "context" | "maxOutput" | "reasoningEffort"> | null {

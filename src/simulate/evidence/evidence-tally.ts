@@ -1,6 +1,6 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import { groupKey } from "../compare/group-tally.ts";
-import type { Outcome, OutcomePair, RequestPoint, Standpoint } from "../point.ts";
+import type { Member, Outcome, OutcomePair, RequestPoint, Standpoint } from "../point.ts";
 import type { EvidenceReport } from "../report/report.ts";
 import type { EvidencePoint, UnsayableDecision } from "./evidence-point.ts";
 
@@ -13,9 +13,13 @@ interface SeenAt {
   decisions: number;
 }
 
+/** Names in a file are of anybody's making: a larger memory could be filled by it. */
+const MAXIMUM_KNOWN = 20_000;
+
 /** Weighs what changes by what was really asked. */
 export class EvidenceTally {
   readonly #decide: (point: RequestPoint) => Record<Standpoint, OutcomePair>;
+  readonly #representative: (member: Member) => Member;
   readonly #head: RoutingTable;
   /** The same request is decided once, however often it came. */
   readonly #known = new Map<string, Record<Standpoint, OutcomePair>>();
@@ -27,8 +31,14 @@ export class EvidenceTally {
   #last = -Infinity;
   unreadable = 0;
 
-  constructor(decide: (point: RequestPoint) => Record<Standpoint, OutcomePair>, head: RoutingTable) {
+  /** @param representative the member whose endpoints a report names for all members of its class. */
+  constructor(
+    decide: (point: RequestPoint) => Record<Standpoint, OutcomePair>,
+    head: RoutingTable,
+    representative: (member: Member) => Member = (member) => member,
+  ) {
     this.#decide = decide;
+    this.#representative = representative;
     this.#head = head;
   }
 
@@ -48,13 +58,15 @@ export class EvidenceTally {
     }
     const pairs = this.#pairs(point);
     if (!reproduces(found, pairs.declared.base)) this.#notReproduced += decisions;
-    this.#see("declared", point, pairs.declared, decisions);
-    this.#see("promoted", point, pairs.promoted, decisions);
+    const shown = this.#pairs({ ...point, ...this.#representative(point) });
+    this.#see("declared", point, shown.declared, decisions);
+    this.#see("promoted", point, shown.promoted, decisions);
   }
 
   #pairs(point: RequestPoint): Record<Standpoint, OutcomePair> {
     const key = JSON.stringify(point);
     const known = this.#known.get(key) ?? this.#decide(point);
+    if (this.#known.size >= MAXIMUM_KNOWN) this.#known.clear();
     this.#known.set(key, known);
     return known;
   }

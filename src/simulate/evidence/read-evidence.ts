@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import type { JsonValue } from "../../canon/json.ts";
+import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 import { readHeader, readRow } from "../../evidence/export-line.ts";
 import { readEvidencePoint } from "./evidence-point.ts";
 import type { EvidenceTally } from "./evidence-tally.ts";
@@ -47,7 +47,12 @@ function addLine(line: string, tally: EvidenceTally): void {
     return;
   }
   if (row.kind !== "decision") return;
-  const found = readEvidencePoint(parse(row.record));
+  const record = parse(row.record);
+  if (!isJsonObject(record)) {
+    tally.unreadable += 1;
+    return;
+  }
+  const found = readEvidencePoint(record);
   if (found !== null) tally.add(found);
 }
 

@@ -26,11 +26,10 @@ export interface Dimension {
   readonly blocks: readonly Block[];
 }
 
-/** What one side sees of the words of keys: a word that its vocabulary does not have reads `other`. */
+/** What somebody sees of the words of keys: a word that the side's vocabulary does not have reads `other`. */
 export interface Eyes {
   readonly sight: Pick<Sight, "sees" | "tells">;
-  /** Absent for readers of requests that have no vocabulary: assertions. */
-  readonly table?: Pick<RoutingTable, "vocabulary">;
+  readonly table: Pick<RoutingTable, "vocabulary">;
 }
 
 /**
@@ -70,13 +69,13 @@ export function policyOnlyDimensions(
       "environment",
       universe.environments,
       (word) =>
-        eyes.map((one) => token(one.sight, "input.key.environment", known(one.table?.vocabulary.environments, word))),
+        eyes.map((one) => token(one.sight, "input.key.environment", known(one.table.vocabulary.environments, word))),
       (point, environment) => ({ ...point, key: { ...point.key, environment } }),
     ),
     single(
       "workload",
       universe.workloads,
-      (word) => eyes.map((one) => token(one.sight, "input.key.workload", known(one.table?.vocabulary.workloads, word))),
+      (word) => eyes.map((one) => token(one.sight, "input.key.workload", known(one.table.vocabulary.workloads, word))),
       // A key without a workload is one of those outside of the vocabulary, and the one that a reader expects.
       (point, workload) => ({
         ...point,
@@ -126,8 +125,7 @@ function labelSets(labels: readonly string[], eyes: readonly Eyes[]): Dimension 
   let sets = new Map([[JSON.stringify(none), empty]]);
   for (const label of labels) {
     const added = eyes.map((one) => {
-      const visible = one.table === undefined || one.table.vocabulary.labels.includes(label);
-      return visible ? token(one.sight, "input.key.labels", label) : "";
+      return one.table.vocabulary.labels.includes(label) ? token(one.sight, "input.key.labels", label) : "";
     });
     const next = new Map(sets);
     for (const { tokens, chosen, common, size } of sets.values()) {
@@ -179,8 +177,8 @@ function token(sight: Eyes["sight"], path: string, word: string): string {
   return sight.tells(path, word) ? `=${word}` : "~";
 }
 
-function known(vocabulary: readonly string[] | undefined, word: string): string {
-  return vocabulary === undefined || vocabulary.includes(word) ? word : OUTSIDE_VOCABULARY;
+function known(vocabulary: readonly string[], word: string): string {
+  return vocabulary.includes(word) ? word : OUTSIDE_VOCABULARY;
 }
 
 function seesBoolean(path: string, value: boolean): (eyes: Eyes) => string {

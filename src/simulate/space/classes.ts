@@ -104,7 +104,10 @@ export class JobClasses {
   }
 }
 
-/** Who looks at requests of an operation. A side that has denied already does not ask its policies: what they can see does not matter there. */
+/**
+ * Who looks at requests of an operation. A side that has denied already does not ask its policies: what they can see does not matter there. Assertions
+ * look at the words of keys as each side knows them.
+ */
 export function eyesOf(
   space: Space,
   operation: Operation,
@@ -114,7 +117,7 @@ export function eyesOf(
   const sides = space.sides.map(({ table, sightOf }, place): Eyes => {
     return { table, sight: live[place] === true ? sightOf(operation) : BLIND };
   });
-  return assertions === null ? sides : [...sides, { sight: assertions }];
+  return assertions === null ? sides : [...sides, ...space.sides.map(({ table }) => ({ table, sight: assertions }))];
 }
 
 const BLIND: Pick<Sight, "sees" | "tells"> = { sees: () => false, tells: () => false };

@@ -30,7 +30,11 @@ export function pairClasses(
   assertions: readonly Reader[],
 ): readonly PairClass[] {
   const readers = [...sides.flatMap((side) => side.readers), ...assertions];
-  const names = new Names(readers, sides);
+  const names = {
+    open: new Names(readers, sides),
+    // What no policy is asked about, only assertions look at.
+    closed: assertions.length === 0 ? null : new Names(assertions, []),
+  };
   const classes = new Map<string, { members: [Member, ...Member[]] }>();
   for (const workspace of workspaces) {
     for (const model of models) {
@@ -50,6 +54,8 @@ type Kind = "workspace" | "route" | "endpoint" | "model";
 class Names {
   readonly #fixed: ReadonlySet<string>;
   readonly #fixedKinds: ReadonlySet<Kind>;
+  /** Whether somebody looks at the lists of routes that workspaces approve. */
+  readonly readsRoutes: boolean;
 
   constructor(readers: readonly Reader[], sides: readonly PairSide[]) {
     this.#fixed = new Set([
@@ -58,10 +64,10 @@ class Names {
     ]);
     const inspects = readers.some((reader) => reader.inspects.length > 0);
     // Who reads the approved routes sees in which place of a list a route stands, and what else is there.
-    const readsRoutes = readers.some((reader) => readsPath(reader, "data.approved.routes"));
+    this.readsRoutes = readers.some((reader) => readsPath(reader, "data.approved.routes"));
     this.#fixedKinds = new Set<Kind>([
       ...(inspects ? (["workspace", "route", "endpoint", "model"] as const) : []),
-      ...(readsRoutes ? (["route"] as const) : []),
+      ...(this.readsRoutes ? (["route"] as const) : []),
     ]);
   }
 
@@ -78,18 +84,35 @@ class Names {
   }
 }
 
-function describe(member: Member, sides: readonly PairSide[], names: Names): string {
-  const named = names.numbering();
+function describe(
+  member: Member,
+  sides: readonly PairSide[],
+  names: { readonly open: Names; readonly closed: Names | null },
+): string {
+  const named = names.open.numbering();
+  const namedClosed = names.closed?.numbering();
   const facts = sides.map(({ table }) => {
     const workspace = rowOf(table.workspaces, member.workspace);
     const model = member.model === "" ? (workspace?.defaultModerationRoute ?? "") : member.model;
     const route = rowOf(table.routes, model);
     const isOpen = workspace !== null && route !== null && workspace.approve.routes.includes(route.id);
-    return isOpen
-      ? [member.model === "", workspaceFacts(workspace, named), routeFacts(table, route, named)]
-      : [member.model === "", workspace?.defaultModerationRoute == null];
+    const asserted = namedClosed === undefined ? null : assertedFacts(member.workspace, workspace, model, namedClosed);
+    if (!isOpen) return [member.model === "", workspace?.defaultModerationRoute == null, asserted];
+    const routes = names.open.readsRoutes ? workspace.approve.routes : null;
+    return [member.model === "", workspaceFacts(workspace, named), routes, routeFacts(table, route, named), asserted];
   });
-  return JSON.stringify([facts, destinationChanges(member, sides)]);
+  return JSON.stringify([facts, destinationNumbers(member, sides)]);
+}
+
+/** What assertions can see of a pair, whether or not any request of it goes anywhere. */
+function assertedFacts(
+  id: string,
+  workspace: WorkspaceRow | null,
+  model: string,
+  named: ReturnType<Names["numbering"]>,
+): unknown {
+  const row = workspace === null ? null : [workspace.tier, workspace.labels];
+  return [named("workspace", id), named("route", model), row];
 }
 
 function workspaceFacts({ id, tier, labels, approve }: WorkspaceRow, named: ReturnType<Names["numbering"]>): unknown {
@@ -125,20 +148,24 @@ function endpointFacts(table: RoutingTable, id: string, named: ReturnType<Names[
   ];
 }
 
-/** For each endpoint of either route, whether its name means the same place on both sides. */
-function destinationChanges({ workspace, model }: Member, sides: readonly PairSide[]): readonly boolean[] {
+/** For each endpoint of either route, which place it is on each side: the same numbers stand for the same places, whatever they are called. */
+function destinationNumbers({ workspace, model }: Member, sides: readonly PairSide[]): unknown {
   const routes = sides.map(({ table }) => {
     const row = rowOf(table.workspaces, workspace);
     return rowOf(table.routes, model === "" ? (row?.defaultModerationRoute ?? "") : model);
   });
   const ids = new Set(routes.flatMap((route) => route?.tiers.flatMap(({ endpoints }) => endpoints) ?? []));
-  return [...ids].map((id) => {
-    const places = sides.map(({ table, destinationOf }) => {
+  const numbers = new Map<string, number>();
+  return [...ids].map((id) =>
+    sides.map(({ table, destinationOf }) => {
       const endpoint = rowOf(table.endpoints, id);
-      return endpoint === null ? null : destinationOf(endpoint);
-    });
-    return new Set(places).size === 1;
-  });
+      if (endpoint === null) return null;
+      const destination = destinationOf(endpoint);
+      const number = numbers.get(destination) ?? numbers.size;
+      numbers.set(destination, number);
+      return number;
+    }),
+  );
 }
 
 function rowOf<Row>(rows: Readonly<Record<string, Row>>, id: string): Row | null {

@@ -1,7 +1,10 @@
-import type { Operation } from "../../canon/operation.ts";
-import type { RoutingTable } from "../../canon/table.ts";
+import { OPERATIONS, type Operation } from "../../canon/operation.ts";
+import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
+import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
+import { RETENTIONS, type RoutingTable } from "../../canon/table.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
 import type { Distinctions } from "../point.ts";
+import { OUTSIDE_VOCABULARY } from "./universe.ts";
 
 /** Somebody whose answer may depend on members of the input. */
 export interface Reader {
@@ -106,12 +109,22 @@ function wordLists(table: RoutingTable): readonly (readonly string[])[] {
     Object.keys(table.regionGroups),
     Object.values(table.endpoints).map(({ dialect }) => dialect),
     Object.values(table.models).flatMap(({ signatureFamily }) => signatureFamily ?? []),
-    environments,
-    workloads,
+    // Words from outside of a vocabulary read alike, so that an environment can be the same word as a workload.
+    [...environments, OUTSIDE_VOCABULARY],
+    [...workloads, OUTSIDE_VOCABULARY],
     labels,
-    OTHER_WORDS,
+    ...WORDS_OF_ALL,
   ];
 }
 
-/** Words of the input that are the same for every table. */
-const OTHER_WORDS = ["other", "none", "primary", "fallback", "allow", "deny", "weekday", "weekend"];
+/** Words of the input that are the same for every table, by where they stand; `none` is also the family of models that sign nothing. */
+const WORDS_OF_ALL: readonly (readonly string[])[] = [
+  OPERATIONS,
+  // Sizes and efforts share a word, and are told apart where two of them are read.
+  [...TOKEN_BUCKETS, ...REASONING_EFFORTS],
+  DAY_BUCKETS,
+  HOUR_BUCKETS,
+  RETENTIONS,
+  ["primary", "fallback"],
+  ["allow", "deny"],
+];

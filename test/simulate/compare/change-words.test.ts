@@ -1,0 +1,154 @@
+import { describe, expect, it } from "vitest";
+import { changeWords, destinationsOf } from "../../../src/simulate/compare/change-words.ts";
+import { CHANGE_WORDS, type Outcome, type Place } from "../../../src/simulate/point.ts";
+import { endpoint, provider, table } from "../../support/table.ts";
+
+const NOWHERE = { base: new Map<string, string>(), head: new Map<string, string>() };
+
+function place(name: string, changes: Partial<Place> = {}): Place {
+  return {
+    endpoint: name,
+    model: "m",
+    provider: "p",
+    region: "eu-west",
+    tier: 0,
+    balance: "order",
+    weight: 1,
+    ...changes,
+  };
+}
+
+/** A plan of endpoints, each a tier of its own. */
+function to(names: string, changes: Partial<Outcome> = {}): Outcome {
+  const plan = [...names].map((name, tier) => place(name, { tier }));
+  const edits = { maxOutputTokens: null, stripFields: [] };
+  return { plan, maxPlaces: null, denial: null, edits, indeterminate: false, ...changes };
+}
+
+function denied(reason = "NO", constraint = "c", policy = "p", indeterminate = false): Outcome {
+  return { plan: [], maxPlaces: null, denial: { policy, constraint, reason }, edits: null, indeterminate };
+}
+
+const words = (base: Outcome, head: Outcome): string => changeWords(base, head, NOWHERE).join(" ");
+
+describe("plans", () => {
+  it.for([
+    ["ab", "ab", "", ""],
+    ["ab", "ba", "primary_changed", "primary_changed"],
+    ["a", "b", "primary_changed", "primary_changed"],
+    ["a", "ab", "fallbacks_widened", "fallbacks_narrowed"],
+    ["abc", "acb", "fallbacks_reordered", "fallbacks_reordered"],
+    ["ab", "ac", "fallbacks_widened fallbacks_narrowed", "fallbacks_widened fallbacks_narrowed"],
+    ["a", "ba", "primary_changed", "primary_changed"],
+    ["a", "bc", "primary_changed fallbacks_widened", "primary_changed fallbacks_narrowed"],
+    [
+      "ab",
+      "cd",
+      "primary_changed fallbacks_widened fallbacks_narrowed",
+      "primary_changed fallbacks_widened fallbacks_narrowed",
+    ],
+    [
+      "abc",
+      "bad",
+      "primary_changed fallbacks_widened fallbacks_narrowed",
+      "primary_changed fallbacks_widened fallbacks_narrowed",
+    ],
+  ] as const)("%s → %s", ([base, head, there, back]) => {
+    expect(words(to(base), to(head))).toBe(there);
+    expect(words(to(head), to(base))).toBe(back);
+  });
+
+  it.for([
+    ["a tier", { tier: 5 }],
+    ["a balance", { balance: "weighted" }],
+    ["a weight", { weight: 0 }],
+  ] as const)("%s of a place shares requests in another way", ([, changes]) => {
+    const other = to("", { plan: [place("a"), place("b", { tier: 1, ...changes })] });
+    expect(words(to("ab"), other)).toBe("sharing_changed");
+    expect(words(other, to("ab"))).toBe("sharing_changed");
+  });
+
+  it("how requests are shared is not said of a plan that has other words", () => {
+    expect(words(to("ab"), to("", { plan: [place("b"), place("a", { weight: 3 })] }))).toBe("primary_changed");
+  });
+});
+
+describe("denials", () => {
+  it.for([
+    [to("a"), denied(), "newly_denied", "newly_allowed"],
+    [denied(), denied(), "", ""],
+    [denied("NO"), denied("NEVER"), "reason_changed", "reason_changed"],
+    [denied("NO", "c"), denied("NO", "d"), "reason_changed", "reason_changed"],
+    [denied("NO", "c", "p"), denied("NO", "c", "q"), "reason_changed", "reason_changed"],
+    [to("a"), denied("X", "c", "p", true), "newly_denied indeterminate_new", "newly_allowed"],
+    [denied(), denied("X", "c", "p", true), "reason_changed indeterminate_new", "reason_changed"],
+    [denied("X", "c", "p", true), denied("X", "c", "p", true), "", ""],
+    [to("a"), to("a", { indeterminate: true }), "indeterminate_new", ""],
+    [to("a"), to("b", { indeterminate: true }), "primary_changed indeterminate_new", "primary_changed"],
+  ] as const)("%#", ([base, head, there, back]) => {
+    expect(words(base, head)).toBe(there);
+    expect(words(head, base)).toBe(back);
+  });
+});
+
+describe("edits", () => {
+  it.for([
+    [{ maxOutputTokens: 10, stripFields: [] }, "edits_changed"],
+    [{ maxOutputTokens: null, stripFields: ["user"] }, "edits_changed"],
+    [{ maxOutputTokens: null, stripFields: [] }, ""],
+  ] as const)("%#", ([edits, expected]) => {
+    expect(words(to("a"), to("a", { edits }))).toBe(expected);
+    expect(words(to("a", { edits }), to("a"))).toBe(expected);
+  });
+});
+
+describe("destinations", () => {
+  const rows = (row: object, at: object = {}) =>
+    destinationsOf(
+      table({
+        providers: [provider("p", row), provider("q")],
+        endpoints: [endpoint("a", at), endpoint("b", { provider: "q" })],
+      }),
+    );
+
+  it.for([
+    ["region", {}, { region: "us-east" }, true],
+    ["model", {}, { model: "n" }, true],
+    ["provider", {}, { provider: "q" }, true],
+    ["dialect", {}, { dialect: "anthropic-messages" }, true],
+    ["upstream model", {}, { upstreamModel: "other" }, true],
+    ["address", { baseUrl: "https://other.example/v1" }, {}, true],
+    ["version", { apiVersion: "2026-01-01" }, {}, true],
+    ["retention", { retention: "unlimited" }, {}, true],
+    ["training", { trainsOnData: true }, {}, true],
+    ["price", {}, { price: null }, false],
+    ["concurrency", { maxConcurrency: 1 }, { maxConcurrency: 1 }, false],
+    ["queue", { queue: { size: 5, wait: 5 } }, {}, false],
+  ] as const)("%s", ([, row, at, isElsewhere]) => {
+    const [before, after] = [rows({}), rows(row, at)];
+    const word = isElsewhere ? "destination_changed" : "";
+    for (const sides of [
+      { base: before, head: after },
+      { base: after, head: before },
+    ]) {
+      expect(changeWords(to("a"), to("a"), sides).join(" ")).toBe(word);
+      // A place that only one side has is a place that comes or goes.
+      expect(changeWords(to("b"), to("ba"), sides)).not.toContain("destination_changed");
+    }
+  });
+
+  it("words stand in their order, however many there are", () => {
+    const sides = { base: rows({}), head: rows({ trainsOnData: true }) };
+    const head = to("cda", { edits: { maxOutputTokens: 1, stripFields: [] }, indeterminate: true });
+    const found = changeWords(to("ab"), head, sides);
+    expect(found).toEqual([
+      "primary_changed",
+      "fallbacks_widened",
+      "fallbacks_narrowed",
+      "destination_changed",
+      "edits_changed",
+      "indeterminate_new",
+    ]);
+    expect(found).toEqual(CHANGE_WORDS.filter((word) => found.includes(word)));
+  });
+});

@@ -1,0 +1,231 @@
+import { MODEL_OPERATION_OF } from "../../src/canon/operation.ts";
+import type { Assertion } from "../../src/simulate/assertions/assertion.ts";
+import { distinctionsOf } from "../../src/simulate/assertions/distinctions.ts";
+import { AssertionRun } from "../../src/simulate/assertions/run.ts";
+import { concernTest } from "../../src/simulate/assertions/select.ts";
+import { changeWords, destinationsOf, type Destinations } from "../../src/simulate/compare/change-words.ts";
+import type { ClassComparison, Member, Outcome, RequestPoint } from "../../src/simulate/point.ts";
+import { SideDecider, type SideOutcomes } from "../../src/simulate/side-decider.ts";
+import { JobClasses } from "../../src/simulate/space/classes.ts";
+import { planSpace } from "../../src/simulate/space/make-space.ts";
+import type { OperationUniverse, Universe } from "../../src/simulate/space/universe.ts";
+import { sideStandpoints, type CompiledSide } from "../../src/simulate/standpoints.ts";
+
+/** Every subset, in no order that matters. */
+export function subsets<Value>(values: readonly Value[]): readonly (readonly Value[])[] {
+  return values.reduce<readonly (readonly Value[])[]>(
+    (all, value) => [...all, ...all.map((set) => [...set, value])],
+    [[]],
+  );
+}
+
+/** The whole product, written out without any of the engine's shortcuts. */
+export function* everyRequest(universe: Universe, sides: readonly CompiledSide[]): Generator<RequestPoint> {
+  for (const workspace of universe.workspaces)
+    for (const model of universe.models)
+      for (const [operation, own] of universe.operations) {
+        if (model === "" && operation !== "moderations") continue;
+        const asked = { workspace, model, operation };
+        for (const part of everyShape(own))
+          for (const preferences of everyPreference(universe, sides, asked))
+            for (const environment of universe.environments)
+              for (const workload of universe.workloads)
+                for (const labels of subsets(universe.labels))
+                  for (const time of universe.times)
+                    yield { ...asked, ...part, preferences, key: { environment, workload, labels }, time };
+      }
+}
+
+type Asked = Pick<RequestPoint, "workspace" | "model" | "operation">;
+type Shape = Omit<RequestPoint, "workspace" | "model" | "operation" | "preferences" | "key" | "time">;
+
+function* everyShape(own: OperationUniverse): Generator<Shape> {
+  for (const needs of subsets(own.needs))
+    for (const features of subsets(own.features))
+      for (const signatureFamilies of features.includes("signed_reasoning") ? own.signatureFamilies : [[]])
+        for (const stream of own.stream)
+          for (const context of own.context)
+            for (const maxOutput of own.maxOutput)
+              for (const reasoningEffort of own.reasoningEffort)
+                for (const dimensions of own.dimensions)
+                  yield {
+                    needs: needs.toSorted(),
+                    features: [...features, ...own.always].toSorted(),
+                    signatureFamilies,
+                    stream,
+                    context,
+                    maxOutput,
+                    reasoningEffort,
+                    dimensions,
+                  };
+}
+
+function everyPreference(
+  { preferences }: Universe,
+  sides: readonly CompiledSide[],
+  { workspace, model, operation }: Asked,
+): readonly RequestPoint["preferences"][] {
+  const providers = new Set<string>();
+  for (const { table } of sides) {
+    const row = table.workspaces[workspace];
+    const name = model === "" ? (row?.defaultModerationRoute ?? "") : model;
+    if (row?.approve.routes.includes(name) !== true) continue;
+    const route = table.routes[name];
+    if (route?.operations.includes(MODEL_OPERATION_OF[operation]) !== true) continue;
+    for (const id of route.tiers.flatMap(({ endpoints }) => endpoints)) {
+      providers.add(table.endpoints[id]?.provider ?? "");
+    }
+  }
+  const all: RequestPoint["preferences"][] = [];
+  for (const only of [null, ...(preferences.only ? providers : [])])
+    for (const allow_fallbacks of preferences.allowFallbacks)
+      for (const data_collection of preferences.dataCollection)
+        for (const zdr of preferences.zdr)
+          all.push({ ...(only === null ? {} : { only: [only] }), allow_fallbacks, data_collection, zdr });
+  return all;
+}
+
+/** What deciding every request says, and what deciding every class says; with the same lines the classes stand for the requests. */
+export interface BothWays {
+  readonly expected: readonly string[];
+  readonly found: readonly string[];
+  readonly requests: number;
+  readonly classes: number;
+  /** Lines of requests that change. */
+  readonly changed: number;
+  /** Requests that violate some assertion. */
+  readonly violating: number;
+  /** Classes of several workspaces or routes. */
+  readonly shared: number;
+}
+
+/** @throws where the number of classes or requests that a job announces is not the number that it gives. */
+export async function decideBothWays(
+  base: CompiledSide,
+  head: CompiledSide,
+  narrow: (universe: Universe) => Universe = (universe) => universe,
+  assertions: readonly Assertion[] = [],
+): Promise<BothWays> {
+  const tables = { base: base.table, head: head.table };
+  const distinctions = assertions.map((assertion) => ({
+    ...distinctionsOf([assertion], tables),
+    concerns: concernTest(assertion, tables),
+  }));
+  const { space, jobs } = planSpace(base, head, distinctions, narrow);
+  const [before, after] = await Promise.all(
+    [base, head].map(async (side) => new SideDecider(side.table, await sideStandpoints(side, () => true))),
+  );
+  if (before === undefined || after === undefined) throw new Error("a side is missing");
+  const destinations = { base: destinationsOf(base.table), head: destinationsOf(head.table) };
+  const compare = (point: RequestPoint, left: SideOutcomes, right: SideOutcomes): ClassComparison => {
+    const pair = (at: "declared" | "promoted") => ({
+      base: left[at],
+      head: right[at],
+      words: changeWords(left[at], right[at], destinations),
+    });
+    const members: readonly [Member] = [{ workspace: point.workspace, model: point.model }];
+    return { point, members, shapes: 1n, declared: pair("declared"), promoted: pair("promoted") };
+  };
+  const reached = {
+    base: (outcome: Outcome) => reachedOf(outcome, destinations.base),
+    head: (outcome: Outcome) => reachedOf(outcome, destinations.head),
+  };
+  const expected = new Lines(assertions, tables, reached);
+  let requests = 0;
+  for (const point of everyRequest(space.universe, [base, head])) {
+    expected.add(compare(point, before.decide(point), after.decide(point)), [point], 1n);
+    requests += 1;
+  }
+  const found = new Lines(assertions, tables, reached);
+  let classes = 0;
+  let shared = 0;
+  for (const job of jobs) {
+    const made = new JobClasses(space, job);
+    before.beginJob();
+    after.beginJob();
+    let shapes = 0n;
+    let count = 0;
+    for (const { point, size, sideKeys } of made.classes()) {
+      const left = before.decideClass(sideKeys[0] ?? "", point);
+      const right = after.decideClass(sideKeys[1] ?? "", point);
+      found.add(compare(point, left, right), job.pair.members, size);
+      shapes += size;
+      count += 1;
+      if (job.pair.members.length > 1) shared += 1;
+    }
+    if (shapes !== made.shapes || count !== made.count) throw new Error("a job has not what it announced");
+    classes += count;
+  }
+  return {
+    expected: expected.sorted(),
+    found: found.sorted(),
+    requests,
+    classes,
+    changed: expected.changed(),
+    violating: expected.violating,
+    shared,
+  };
+}
+
+/** What a side's plan reaches, by what it is and not by what it is called. */
+type Reached = Readonly<Record<"base" | "head", (outcome: Outcome) => ReadonlySet<string>>>;
+
+function reachedOf({ plan }: Outcome, destinations: Destinations): ReadonlySet<string> {
+  return new Set(plan.map(({ endpoint }) => destinations.get(endpoint) ?? endpoint));
+}
+
+/** How many requests have each fate, and how many of them each assertion is held against and violated by. */
+class Lines {
+  readonly #run: AssertionRun;
+  readonly #reached: Reached;
+  readonly #counts = new Map<string, bigint>();
+  violating = 0;
+
+  constructor(
+    assertions: readonly Assertion[],
+    tables: { base: CompiledSide["table"]; head: CompiledSide["table"] },
+    reached: Reached,
+  ) {
+    this.#run = new AssertionRun(assertions, tables);
+    this.#reached = reached;
+  }
+
+  add(comparison: ClassComparison, members: readonly Pick<Member, "workspace" | "model">[], size: bigint): void {
+    const earlier = this.#run.snapshot();
+    this.#run.visit(comparison);
+    const verdicts = this.#run.snapshot().map(({ id, classes, violations }, index) => {
+      const isMet = classes !== earlier[index]?.classes;
+      const isViolated = violations !== earlier[index]?.violations;
+      if (isViolated) this.violating += 1;
+      return [id, isMet, isViolated];
+    });
+    const [left, right] = [this.#reached.base(comparison.declared.base), this.#reached.head(comparison.declared.head)];
+    const gains = [right.isSubsetOf(left), left.isSubsetOf(right)];
+    for (const { workspace, model } of members) {
+      const line = lineOf({ ...comparison, point: { ...comparison.point, workspace, model } }, [gains, ...verdicts]);
+      this.#counts.set(line, (this.#counts.get(line) ?? 0n) + size);
+    }
+  }
+
+  changed(): number {
+    return [...this.#counts.keys()].filter((key) => !key.startsWith("[[[],[]]")).length;
+  }
+
+  sorted(): readonly string[] {
+    return [...this.#counts].map(([key, size]) => `${size} ${key}`).toSorted();
+  }
+}
+
+/** What a comparison says of a request, without the names that a class of several routes may have in another order. */
+function lineOf({ point, declared, promoted }: ClassComparison, verdicts: readonly unknown[]): string {
+  const shown = ({ plan, maxPlaces, denial, edits, indeterminate }: Outcome): unknown => [
+    plan.map(({ provider, region, tier, balance, weight }) => [provider, region, tier, balance, weight]),
+    maxPlaces,
+    denial,
+    edits,
+    indeterminate,
+  ];
+  const outcomes = [declared.base, declared.head, promoted.base, promoted.head].map(shown);
+  const words = [declared.words, promoted.words];
+  return JSON.stringify([words, point.workspace, point.model, point.operation, outcomes, verdicts]);
+}

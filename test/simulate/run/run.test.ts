@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import { formatJson } from "../../../src/cli/simulate/formats/json.ts";
+import { runSimulation } from "../../../src/simulate/run-simulation.ts";
+import { policySource } from "../../policy/samples.ts";
+import { route, table } from "../../support/table.ts";
+import { pathLines, REQUEST, shown, sideOf, simulate, WATCH } from "../small-sides.ts";
+
+const alone = table({ routes: [route("r", "a", [])] });
+const wide = table();
+const sleeps = policySource(
+  "hours",
+  { awake: "{effect: gate, reasons: [ASLEEP]}" },
+  'pass.awake if input.time.hour != "night"',
+);
+
+describe("small changes", () => {
+  it("a fallback more: one group, a new data path of each operation", async () => {
+    const { declared } = await simulate(await sideOf(alone), await sideOf(wide));
+    expect(declared.access).toBe("more_permissive");
+    expect(declared.groups.map(shown)).toContainEqual({
+      words: "fallbacks_widened",
+      who: "w: r",
+      operations: expect.stringContaining("chat.completions"),
+      conditions: expect.any(Array),
+      base: "a",
+      head: "a b",
+    });
+    expect(pathLines(declared.new_data_paths)).toContain("w chat.completions → q us-east (r)");
+    expect(declared.lost_data_paths).toEqual([]);
+    const back = await simulate(await sideOf(wide), await sideOf(alone));
+    expect(back.declared).toMatchObject({ access: "less_permissive", new_data_paths: [] });
+    expect(pathLines(back.declared.lost_data_paths)).toEqual(pathLines(declared.new_data_paths));
+  });
+
+  it("a policy in shadow changes nothing as declared, and what it denies as if promoted", async () => {
+    const [base, head] = [await sideOf(alone), await sideOf(alone, [sleeps], ["hours"])];
+    const report = await simulate(base, head);
+    expect(report.declared).toMatchObject({ access: "equivalent", groups: [] });
+    expect(report.promoted_policies).toEqual(["hours"]);
+    expect(report.promoted.access).toBe("less_permissive");
+    const [group] = report.promoted.groups;
+    expect(group === undefined ? null : shown(group)).toMatchObject({
+      words: "newly_denied",
+      head: "hours/awake ASLEEP",
+      conditions: expect.arrayContaining(["time: weekday night weekend night"]),
+    });
+    const one = await simulate(head, head, { promote: [{ id: "hours", digestPrefix: null }] });
+    expect(one.promoted.groups).toEqual(report.promoted.groups);
+    expect(one.declared.groups).toEqual([]);
+  });
+});
+
+describe("too many classes", () => {
+  it.for([1, 2, 7, 30, 60])("of %i none is passed over in silence", async (maxClasses) => {
+    const [base, head] = [await sideOf(alone, [sleeps]), await sideOf(wide, [sleeps])];
+    const whole = await simulate(base, head);
+    const report = await simulate(base, head, { maxClasses });
+    expect(report.space.classes).toBeLessThanOrEqual(maxClasses);
+    expect(report.complete).toBe(whole.space.classes <= maxClasses);
+    expect(report.cut.length > 0).toBe(!report.complete);
+    for (const { values, kept } of report.cut) expect(kept).toBeLessThan(values);
+  });
+});
+
+describe("threads", () => {
+  it("an abort rejects with its reason", async () => {
+    const stopped = new AbortController();
+    stopped.abort(new Error("enough"));
+    const side = await sideOf(wide, [sleeps]);
+    await expect(
+      runSimulation(side, side, { ...REQUEST, workers: 2 }, { ...WATCH, signal: stopped.signal }),
+    ).rejects.toThrow("enough");
+  });
+
+  it("gives the same bytes again", async () => {
+    const [base, head] = [await sideOf(alone, [sleeps]), await sideOf(wide, [sleeps])];
+    expect(formatJson(await simulate(base, head, { workers: 3 }))).toBe(formatJson(await simulate(base, head)));
+  });
+});
