@@ -1,5 +1,5 @@
 import type { Assertions } from "./assertions/assertion.ts";
-import type { Diagnostic, Source } from "../canon/diagnostic.ts";
+import type { Diagnostic } from "../canon/diagnostic.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import type { ConfigurationFiles } from "../compile/load.ts";
 import type { CompiledPolicies } from "../policy/compile-policies.ts";

@@ -48,20 +48,21 @@ const places = fc.record(
 );
 
 const demand: fc.Arbitrary<Demand> = fc.oneof(
-  fc.record({ kind: fc.constant("no_new_access" as const), to: places }).chain(with_),
-  fc.record({ kind: fc.constant("access_not_granted" as const), to: places }).chain(with_),
-  fc.record({ kind: fc.constant("always_routable" as const), min_places: fc.constantFrom(1, 2) }).chain(with_),
+  fc.record({ kind: fc.constant("no_new_access" as const), to: places }).chain(selecting),
+  fc.record({ kind: fc.constant("access_not_granted" as const), to: places }).chain(selecting),
+  fc.record({ kind: fc.constant("always_routable" as const), min_places: fc.constantFrom(1, 2) }).chain(selecting),
   fc
     .record({
       kind: fc.constant("implies" as const),
       if: fc.record({ reaches: places }),
+      // oxlint-disable-next-line unicorn/no-thenable -- the word of the file
       then: fc.record({ primary: places }),
     })
-    .chain(with_),
-  fc.record({ kind: fc.constant("equivalent" as const), ignoring: fc.constant([]) }).chain(with_),
+    .chain(selecting),
+  fc.record({ kind: fc.constant("equivalent" as const), ignoring: fc.constant([]) }).chain(selecting),
 );
 
-function with_<Part extends object>(part: Part) {
+function selecting<Part extends object>(part: Part) {
   return whose.map((selection) => ({ ...part, ...selection }));
 }
 

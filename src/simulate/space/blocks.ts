@@ -163,7 +163,7 @@ export function joinedWords(text: string, word: string): string {
   return text === "" ? word : [...text.split("\n"), word].toSorted().join("\n");
 }
 
-function wordAt<Word extends string>(eyes: readonly Eyes[], path: string): (word: Word) => readonly string[] {
+function wordAt(eyes: readonly Eyes[], path: string): (word: string) => readonly string[] {
   return (word) => eyes.map(({ sight }) => token(sight, path, word));
 }
 
