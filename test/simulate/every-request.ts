@@ -1,6 +1,9 @@
 import { MODEL_OPERATION_OF } from "../../src/canon/operation.ts";
 import type { Assertion } from "../../src/simulate/assertions/assertion.ts";
 import { distinctionsOf } from "../../src/simulate/assertions/distinctions.ts";
+import { initialMode } from "../../src/policy/initial-mode.ts";
+import { policyData } from "../../src/policy/policy-data.ts";
+import { createPolicySet } from "../../src/policy/policy-set.ts";
 import { AssertionRun } from "../../src/simulate/assertions/run.ts";
 import { concernTest } from "../../src/simulate/assertions/select.ts";
 import { changeWords, destinationsOf, type Destinations } from "../../src/simulate/compare/change-words.ts";
@@ -99,6 +102,21 @@ export interface BothWays {
   readonly shared: number;
 }
 
+/** Decides with the policies as a server loads them, without anything that the engine remembers. */
+async function plainDecider({ table, policies }: CompiledSide): Promise<SideDecider> {
+  const data = policyData(table);
+  const states = policies.policies.map(({ contract: { id }, digest }) => ({
+    id,
+    digest,
+    revision: 1,
+    mode: "enforce" as const,
+  }));
+  return new SideDecider(table, {
+    declared: await createPolicySet(policies, [], data, (id) => initialMode(table, id)),
+    promoted: await createPolicySet(policies, states, data),
+  });
+}
+
 /** @throws where the number of classes or requests that a job announces is not the number that it gives. */
 export async function decideBothWays(
   base: CompiledSide,
@@ -115,7 +133,10 @@ export async function decideBothWays(
   const [before, after] = await Promise.all(
     [base, head].map(async (side) => new SideDecider(side.table, await sideStandpoints(side, () => true))),
   );
-  if (before === undefined || after === undefined) throw new Error("a side is missing");
+  const [plainBefore, plainAfter] = await Promise.all([base, head].map(plainDecider));
+  if (before === undefined || after === undefined || plainBefore === undefined || plainAfter === undefined) {
+    throw new Error("a side is missing");
+  }
   const destinations = { base: destinationsOf(base.table), head: destinationsOf(head.table) };
   const compare = (point: RequestPoint, left: SideOutcomes, right: SideOutcomes): ClassComparison => {
     const pair = (at: "declared" | "promoted") => ({
@@ -133,7 +154,7 @@ export async function decideBothWays(
   const expected = new Lines(assertions, tables, reached);
   let requests = 0;
   for (const point of everyRequest(space.universe, [base, head])) {
-    expected.add(compare(point, before.decide(point), after.decide(point)), [point], 1n);
+    expected.add(compare(point, plainBefore.decide(point), plainAfter.decide(point)), [point], 1n);
     requests += 1;
   }
   const found = new Lines(assertions, tables, reached);
@@ -145,9 +166,9 @@ export async function decideBothWays(
     after.beginJob();
     let shapes = 0n;
     let count = 0;
-    for (const { point, size, sideKeys } of made.classes()) {
-      const left = before.decideClass(sideKeys[0] ?? "", point);
-      const right = after.decideClass(sideKeys[1] ?? "", point);
+    for (const { point, size, stateKeys } of made.classes()) {
+      const left = before.decideClass(stateKeys[0] ?? "", point);
+      const right = after.decideClass(stateKeys[1] ?? "", point);
       found.add(compare(point, left, right), job.pair.members, size);
       shapes += size;
       count += 1;

@@ -20,7 +20,7 @@ function place(name: string, changes: Partial<Place> = {}): Place {
 
 /** A plan of endpoints, each a tier of its own. */
 function to(names: string, changes: Partial<Outcome> = {}): Outcome {
-  const plan = [...names].map((name, tier) => place(name, { tier }));
+  const plan = names.split("").map((name, tier) => place(name, { tier }));
   const edits = { maxOutputTokens: null, stripFields: [] };
   return { plan, maxPlaces: null, denial: null, edits, indeterminate: false, ...changes };
 }

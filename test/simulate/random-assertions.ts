@@ -1,0 +1,81 @@
+import fc from "fast-check";
+import type { Assertion, Demand, RequestSelector } from "../../src/simulate/assertions/assertion.ts";
+
+const some = <Word>(words: readonly Word[]): fc.Arbitrary<readonly Word[]> => fc.subarray([...words], { minLength: 1 });
+
+function someOf(words: readonly string[]): fc.Arbitrary<NonNullable<RequestSelector["needs"]>> {
+  return fc.oneof(
+    some(words),
+    some(words).map((all) => ({ all })),
+    some(words).map((none) => ({ none })),
+    fc.subarray([...words]).map((only) => ({ only })),
+  );
+}
+
+/** Selectors over everything that the random sides and their narrowed universes vary. */
+const everything: fc.Arbitrary<RequestSelector> = fc.record(
+  {
+    workspaces: some(["w", "v"]),
+    tiers: some(["standard", "regulated"]),
+    labels: someOf(["eu", "web"]),
+    routes: some(["r", "t"]),
+    needs: someOf(["tools", "json_schema", "reasoning"]),
+    features: someOf(["sampling", "constrained_schema", "signed_reasoning"]),
+    signature_families: someOf(["one", "two"]),
+    environments: some(["production", "staging", "other"]),
+    workloads: some(["web", "batch", "other"]),
+    key_labels: someOf(["eu", "vip"]),
+    stream: fc.boolean(),
+    context: some(["unspecified", "to_1k"] as const),
+    max_output: some(["unspecified", "to_4k"] as const),
+    allow_fallbacks: fc.boolean(),
+    data_collection: fc.constantFrom("allow", "deny"),
+    zdr: fc.boolean(),
+    hours: some(["night", "morning"] as const),
+  },
+  { requiredKeys: [] },
+);
+
+/** With all members at once hardly any request would be meant. */
+const selector: fc.Arbitrary<RequestSelector> = fc
+  .tuple(everything, fc.nat(16))
+  .map(([all, first]) => Object.fromEntries(Object.entries(all).slice(first, first + 2)));
+
+const whose = fc.record({ for: selector, except: fc.option(selector) });
+const places = fc.record(
+  { providers: some(["p", "q"]), regions: some(["eu-west"]), endpoints: some(["a", "b"]), models: some(["m"]) },
+  { requiredKeys: [] },
+);
+
+const demand: fc.Arbitrary<Demand> = fc.oneof(
+  fc.record({ kind: fc.constant("no_new_access" as const), to: places }).chain(selecting),
+  fc.record({ kind: fc.constant("access_not_granted" as const), to: places }).chain(selecting),
+  fc.record({ kind: fc.constant("always_routable" as const), min_places: fc.constantFrom(1, 2) }).chain(selecting),
+  fc
+    .record({
+      kind: fc.constant("implies" as const),
+      if: fc.record({ reaches: places }),
+      // oxlint-disable-next-line unicorn/no-thenable -- the word of the file
+      then: fc.record({ primary: places }),
+    })
+    .chain(selecting),
+  fc.record({ kind: fc.constant("equivalent" as const), ignoring: fc.constant([]) }).chain(selecting),
+);
+
+function selecting<Part extends object>(part: Part) {
+  return whose.map((selection) => ({ ...part, ...selection }));
+}
+
+export const randomAssertions: fc.Arbitrary<readonly Assertion[]> = fc
+  .array(fc.record({ demand, standpoint: fc.constantFrom("declared", "promoted", "both") }), { maxLength: 2 })
+  .map((list) =>
+    list.map(({ demand: own, standpoint }, index): Assertion => ({
+      ...own,
+      id: `sample-${index}`,
+      title: "Sample",
+      standpoint,
+      waiver: null,
+      may_be_empty: true,
+      place: { file: "policies/assertions.yaml", line: 1, column: 1 },
+    })),
+  );
