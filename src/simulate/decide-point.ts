@@ -61,7 +61,7 @@ export function outcomeOf(decision: Decision): Outcome {
   }
   const { maxOutputTokens, stripFields } = decision.edits;
   return {
-    plan: decision.plan.map(placeOf),
+    plan: decision.plan.map((candidate) => placeOf(candidate, decision.plan)),
     // How many of one place may be tried says nothing.
     maxPlaces: decision.plan.length === 1 ? null : decision.maxPlaces,
     denial: null,
@@ -77,9 +77,12 @@ export function isDeniedByTable(decision: Decision): boolean {
   );
 }
 
-function placeOf({ endpoint, tier, balance, weight }: Candidate): Place {
+/** How a place is shared says something only where it has an equal, and weights only where they count. */
+function placeOf({ endpoint, tier, balance, weight }: Candidate, plan: readonly Candidate[]): Place {
   const { id, model, provider, region } = endpoint;
-  return { endpoint: id, model, provider, region, tier, balance, weight };
+  const isAlone = plan.filter((other) => other.tier === tier).length === 1;
+  const shared = isAlone ? "order" : balance;
+  return { endpoint: id, model, provider, region, tier, balance: shared, weight: shared === "weighted" ? weight : 1 };
 }
 
 function isIndeterminate({ trace }: Decision): boolean {

@@ -114,10 +114,15 @@ export interface Distinctions {
   readonly words: readonly string[];
   /**
    * Paths of `PolicyInput`, such as `input.key.environment`, that are read; besides them `input.request.features`,
-   * `input.request.signature_families` and {@link NARROWED_TO_ONE}. Words that are not listed are one to the reader, but not the same as none.
+   * `input.request.signature_families` and {@link NARROWED}. Words that are not listed are one to the reader, but not the same as none.
    */
   readonly reads: readonly string[];
 }
 
-/** Whether the caller has asked for one provider alone, of which no policy knows. */
-export const NARROWED_TO_ONE = "preferences.only";
+/** Whether the caller has narrowed the places, of which no policy knows. */
+export const NARROWED = "preferences.narrowed";
+
+/** Whether a caller leaves some places out that the route has. */
+export function isNarrowed(preferences: ProviderPreferences | null): boolean {
+  return preferences?.only !== undefined || preferences?.region !== undefined || preferences?.ignore !== undefined;
+}

@@ -25,6 +25,14 @@ export interface Promotion {
   readonly digestPrefix: string | null;
 }
 
+/** Assertions that head is held against. */
+export interface HeldFile {
+  readonly file: string;
+  readonly assertions: Assertions;
+  /** What head has changed of base's: `- assertions.eu-stays-in-the-eu`. */
+  readonly changes: readonly string[];
+}
+
 export interface SimulationRequest {
   /** `null`: every candidate of both sides. Every entry names a policy of head, each at most once. */
   readonly promote: readonly Promotion[] | null;
@@ -32,8 +40,10 @@ export interface SimulationRequest {
   readonly maxClasses: number;
   /** From 1, which means in process. */
   readonly workers: number;
+  /** From how many classes on threads are started; unless given, from where they are worth it. */
+  readonly threadsFrom?: number;
   /** The assertions file, read without errors; `null` where there is none. */
-  readonly assertions: { readonly file: string; readonly assertions: Assertions } | null;
+  readonly assertions: HeldFile | null;
   /** Absolute path of exported evidence; `null` without. */
   readonly evidence: string | null;
   /** Milliseconds since the epoch: waivers end by it. */

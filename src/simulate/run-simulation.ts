@@ -54,14 +54,18 @@ export const runSimulation: RunSimulation = async (base, head, request, watch) =
     declared: comparisonReport(tally.declared, context("declared")),
     promoted: comparisonReport(tally.promoted, context("promoted")),
     promoted_policies: promotedPolicies(sides.base, sides.head, request.promote?.map(({ id }) => id) ?? null),
-    findings: livenessFindings(
-      compiledOf(base),
-      tally.baseLiveness,
-      compiledOf(head),
-      tally.headLiveness,
-      placesOf(head.files),
-    ),
-    other_changes: otherChanges(base.table, head.table),
+    // Of classes that were not decided nobody knows what they would have met.
+    findings:
+      plan.cut.length > 0
+        ? []
+        : livenessFindings(
+            compiledOf(base),
+            tally.baseLiveness,
+            compiledOf(head),
+            tally.headLiveness,
+            placesOf(head.files),
+          ),
+    other_changes: [...otherChanges(base.table, head.table), ...(request.assertions?.changes ?? [])],
     evidence: evidence?.report() ?? null,
     assertions: asserted(plan.runner, head, tally, request),
   };
@@ -108,11 +112,11 @@ async function counted(
 
 async function decided(
   { input, runner, counts }: Plan,
-  { workers }: SimulationRequest,
+  { workers, threadsFrom = WORTH_A_THREAD }: SimulationRequest,
   { onProgress, signal }: SimulationWatch,
 ): Promise<SimulationTally> {
   const of = sum(counts);
-  const isSmall = workers === 1 || of < WORTH_A_THREAD;
+  const isSmall = workers === 1 || of < threadsFrom;
   if (isSmall) await runner.load();
   const pool = isSmall ? localPool(runner, signal) : threadPool(input, workers, signal);
   try {

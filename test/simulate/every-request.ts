@@ -80,11 +80,22 @@ function everyPreference(
     }
   }
   const all: RequestPoint["preferences"][] = [];
-  for (const only of [null, ...(preferences.only ? providers : [])])
+  const pairs = [...providers].flatMap((first) =>
+    [...providers].filter((second) => first < second).map((second) => [first, second]),
+  );
+  const narrowed =
+    providers.size === 0 || !preferences.only
+      ? []
+      : [
+          ...[...providers].map((provider) => ({ only: [provider] })),
+          ...(providers.size > 2 ? pairs.map((only) => ({ only })) : []),
+          ...preferences.regions.map((region) => ({ region: [region] })),
+          ...preferences.ignore.map((provider) => ({ ignore: [provider] })),
+        ];
+  for (const narrowing of [{}, ...narrowed])
     for (const allow_fallbacks of preferences.allowFallbacks)
       for (const data_collection of preferences.dataCollection)
-        for (const zdr of preferences.zdr)
-          all.push({ ...(only === null ? {} : { only: [only] }), allow_fallbacks, data_collection, zdr });
+        for (const zdr of preferences.zdr) all.push({ ...narrowing, allow_fallbacks, data_collection, zdr });
   return all;
 }
 

@@ -219,6 +219,7 @@ export const narrowings = fc
         ...key,
         times: universe.times.filter((_, index) => times.includes(index)),
         preferences: {
+          ...universe.preferences,
           allowFallbacks: flags.includes("fallbacks") ? [true, false] : [true],
           dataCollection: flags.includes("collection") ? ["deny", "allow"] : ["deny"],
           zdr: flags.includes("zdr") ? [false, true] : [false],

@@ -60,7 +60,8 @@ export function simulate(base: Side, head: Side, request: Partial<SimulationRequ
 }
 
 export function withAssertions(assertions: readonly Assertion[]): SimulationRequest["assertions"] {
-  return { file: "policies/assertions.yaml", assertions: { assertions, coverage: { gates: [], except: [] } } };
+  const coverage = { gates: [], except: [] };
+  return { file: "policies/assertions.yaml", assertions: { assertions, coverage }, changes: [] };
 }
 
 /** The part of a group that a reader looks at first: words, whose requests, under which conditions, from where to where. */

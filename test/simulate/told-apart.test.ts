@@ -32,7 +32,14 @@ function few(universe: Universe): Universe {
         },
       ]),
   );
-  const preferences = { allowFallbacks: [true], dataCollection: ["deny"] as const, zdr: [false], only: false };
+  const preferences = {
+    allowFallbacks: [true],
+    dataCollection: ["deny"] as const,
+    zdr: [false],
+    only: false,
+    regions: [],
+    ignore: [],
+  };
   return { ...universe, operations, preferences, times: universe.times.slice(0, 1) };
 }
 

@@ -1,8 +1,7 @@
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 
-import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
-import { parseAssertions } from "../../simulate/assertions/file/parse.ts";
+import type { Source } from "../../canon/diagnostic.ts";
 import { EvidenceFileError } from "../../simulate/evidence/read-evidence.ts";
 import { runSimulation } from "../../simulate/run-simulation.ts";
 import type { RunSimulation, Side, SimulationRequest } from "../../simulate/request.ts";
@@ -12,12 +11,13 @@ import { stopAsked } from "../terminal/listening.ts";
 import { printable } from "../terminal/printing.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { runCommand } from "../terminal/run.ts";
+import { heldAssertions } from "./assertions.ts";
 import { exitCodeOf, SIMULATE_EXIT } from "./exit-code.ts";
 import { simulateHelp } from "./help.ts";
 import { readSimulateOptions, type SimulateOptions } from "./options.ts";
 import { checkOutputs, writeOutputs } from "./outputs.ts";
 import { progressLine } from "./progress-line.ts";
-import { checkPromotions, compileSide, openTrees, readAssertions, type SideFailure } from "./sides.ts";
+import { checkPromotions, compileSide, openTrees, type SideFailure } from "./sides.ts";
 
 /** `signalbox simulate`; gives the exit code. @param run the engine. */
 export async function simulate(
@@ -43,7 +43,7 @@ async function compare(options: SimulateOptions, io: CommandIo, run: RunSimulati
     return exitCodeOf(null, exitFlags(options));
   }
   checkPromotions(head, options.promote ?? []);
-  const asserted = parsedAssertions(base, head, await readAssertions(trees.head, head.files, options.assertions));
+  const asserted = await heldAssertions(trees, base, head, options.assertions);
   if (asserted.failed) {
     printFailure({ ...trees.head, files: head.files, diagnostics: asserted.diagnostics }, io, asserted.source);
     return exitCodeOf(null, exitFlags(options));
@@ -54,26 +54,6 @@ async function compare(options: SimulateOptions, io: CommandIo, run: RunSimulati
   const report = await runWatched(base, warned, request, { io, quiet: options.quiet, run });
   await writeOutputs(report, options.outputs, io);
   return exitCodeOf(report, exitFlags(options));
-}
-
-interface ParsedFile {
-  readonly assertions: SimulationRequest["assertions"];
-  readonly diagnostics: readonly Diagnostic[];
-  readonly source: Source | null;
-  readonly failed: boolean;
-}
-
-/** Names in the file may be of either side: what base had may be what must not come back. */
-function parsedAssertions(base: Side, head: Side, source: Source | null): ParsedFile {
-  if (source === null) return { assertions: null, diagnostics: [], source, failed: false };
-  const side = ({ table, policies }: Side) => ({ table, contracts: policies.policies.map(({ contract }) => contract) });
-  const { assertions, diagnostics } = parseAssertions(source, { base: side(base), head: side(head) });
-  return {
-    assertions: assertions === null ? null : { file: source.path, assertions },
-    diagnostics,
-    source,
-    failed: assertions === null,
-  };
 }
 
 function exitFlags({ detailedExitcode, failOn, promote }: SimulateOptions) {

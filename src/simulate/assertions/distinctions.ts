@@ -1,5 +1,5 @@
 import type { RoutingTable } from "../../canon/table.ts";
-import { NARROWED_TO_ONE, type Distinctions } from "../point.ts";
+import { NARROWED, type Distinctions } from "../point.ts";
 import type { Assertion, OfSides, PlaceSelector, RequestSelector } from "./assertion.ts";
 import { conditionsOf } from "./select.ts";
 
@@ -54,8 +54,8 @@ export function distinctionsOf(assertions: readonly Assertion[], tables: OfSides
     if (assertion.kind === "cases") continue;
     look(assertion.for);
     look(assertion.except ?? {});
-    // Whoever asks for one provider alone has made the plan short.
-    if (assertion.kind === "always_routable") reads.add(NARROWED_TO_ONE);
+    // Whoever leaves places out has made the plan short.
+    if (assertion.kind === "always_routable") reads.add(NARROWED);
     for (const place of placesOf(assertion)) {
       for (const word of placeWords(place, tables)) words.add(word);
     }

@@ -1,5 +1,5 @@
 import type { RoutingTable } from "../../canon/table.ts";
-import type { ClassComparison, OutcomePair, RequestPoint, Standpoint } from "../point.ts";
+import { isNarrowed, type ClassComparison, type OutcomePair, type RequestPoint, type Standpoint } from "../point.ts";
 import type { Assertion, OfSides } from "./assertion.ts";
 import { type Judge, judgeOf } from "./judge.ts";
 import { requestTest } from "./select.ts";
@@ -56,9 +56,9 @@ export class AssertionRun {
   }
 }
 
-/** A caller who keeps to one provider has no claim to more places, or to any where that one may not be used. */
+/** A caller who leaves places out has no claim to as many, or to any where none is left. */
 function isOwnDoing({ assertion }: Running, { point }: ClassComparison): boolean {
-  return assertion.kind === "always_routable" && point.preferences?.only !== undefined;
+  return assertion.kind === "always_routable" && isNarrowed(point.preferences);
 }
 
 /** A class counts once, whether one or both standpoints violate the assertion. */

@@ -55,7 +55,14 @@ function without(universe: Universe, dimension: CutDimension): Universe {
     case "preferences":
       return {
         ...universe,
-        preferences: { allowFallbacks: [true], dataCollection: ["deny"], zdr: [false], only: false },
+        preferences: {
+          allowFallbacks: [true],
+          dataCollection: ["deny"],
+          zdr: [false],
+          only: false,
+          regions: [],
+          ignore: [],
+        },
       };
     case "needs":
     case "features":

@@ -44,6 +44,8 @@ function valuesOf(group: GroupTally, universe: Universe): ReadonlyMap<string, re
   return new Map<string, readonly string[]>([
     // Whoever asks for no provider alone is one of the group, then the group is not about those who do.
     ["only", ["any"]],
+    ["region", ["any"]],
+    ["ignore", ["none"]],
     ["allow_fallbacks", preferences.allowFallbacks.map(String)],
     ["data_collection", preferences.dataCollection],
     ["zdr", preferences.zdr.map(String)],

@@ -6,33 +6,48 @@ const KINDS = ["providers", "models", "endpoints", "routes", "workspaces"] as co
 /** Members that decide where requests go or what stands there: a difference in them shows in the classes. */
 const DECIDES: Readonly<Record<(typeof KINDS)[number], readonly string[]>> = {
   providers: ["region", "baseUrl", "apiVersion", "retention", "trainsOnData", "dialect"],
-  models: ["operations", "capabilities", "dimensions", "defaultDimensions", "signatureFamily", "contextWindow"],
+  models: ["operations", "capabilities", "dimensions", "signatureFamily"],
   endpoints: ["model", "provider", "region", "dialect", "upstreamModel", "capabilities", "features", "nativeFeatures"],
   routes: ["primary", "fallbacks", "tiers", "onGap", "emulateSchema", "operations"],
   workspaces: ["tier", "labels", "approve", "defaultModerationRoute"],
 };
 
 /**
- * Settings that both sides have and that differ, and by which no request goes elsewhere: limits, timeouts, prices, credentials. So that a
- * report which says "no request goes elsewhere" does not read as "nothing changes".
+ * What differs in the table besides what classes show: limits, timeouts, prices, credentials, vocabulary, region groups, and rows that came or went. So
+ * that a report which says "no request goes elsewhere" does not read as "nothing changes".
  *
- * @returns paths as routes.yaml writes them, sorted.
+ * @returns paths as routes.yaml writes them, sorted; `+` and `-` before rows that head alone or base alone has.
  */
 export function otherChanges(base: RoutingTable, head: RoutingTable): readonly string[] {
   const found: string[] = [];
   for (const kind of KINDS) {
     const rows: Readonly<Record<string, object>> = head[kind];
     const before: Readonly<Record<string, object>> = base[kind];
+    for (const id of Object.keys(before)) if (!Object.hasOwn(rows, id)) found.push(`- ${kind}.${id}`);
     for (const [id, row] of Object.entries(rows)) {
       const old = Object.hasOwn(before, id) ? before[id] : undefined;
-      if (old === undefined) continue;
+      if (old === undefined) {
+        found.push(`+ ${kind}.${id}`);
+        continue;
+      }
       for (const member of new Set([...Object.keys(old), ...Object.keys(row)])) {
         if (DECIDES[kind].includes(member)) continue;
         if (textOf(old, member) !== textOf(row, member)) found.push(`${kind}.${id}.${snakeCase(member)}`);
       }
     }
   }
+  found.push(...membersThatDiffer("regions", base.regionGroups, head.regionGroups));
+  found.push(...membersThatDiffer("vocabulary", base.vocabulary, head.vocabulary));
+  found.push(...membersThatDiffer("policies.initial_mode", base.policies.initialMode, head.policies.initialMode));
+  if (base.policies.dir !== head.policies.dir) found.push("policies.dir");
   return found.toSorted();
+}
+
+function membersThatDiffer(path: string, base: object, head: object): readonly string[] {
+  const members = new Set([...Object.keys(base), ...Object.keys(head)]);
+  return [...members]
+    .filter((member) => textOf(base, member) !== textOf(head, member))
+    .map((member) => `${path}.${member}`);
 }
 
 function textOf(row: object, member: string): string {

@@ -2,7 +2,7 @@ import type { Capability } from "../../canon/capability.ts";
 import type { Feature } from "../../canon/generate/feature.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import { capabilityApprovals, featureApproval, placeApprovals, type Approval } from "../../decide/approvals.ts";
-import { NARROWED_TO_ONE, type RequestPoint } from "../point.ts";
+import { isNarrowed, NARROWED, type RequestPoint } from "../point.ts";
 import { merged, type ApprovalState, type Common } from "./approval-state.ts";
 import { joinedWords } from "./blocks.ts";
 import type { Sight } from "./readers.ts";
@@ -95,7 +95,7 @@ class Walk {
           this.#asserts(`${request}.data_collection`, preferences?.data_collection ?? "deny"),
           this.#asserts(`${request}.zdr`, preferences?.zdr === true),
           this.#asserts(`${request}.dimensions`, dimensions),
-          this.#asserts(NARROWED_TO_ONE, preferences?.only !== undefined),
+          this.#asserts(NARROWED, isNarrowed(preferences)),
         ];
         return {
           part: { needs: [], features: [], signatureFamilies: [], dimensions, preferences },
@@ -103,7 +103,9 @@ class Walk {
           asserted: asserted.join("|"),
           common: { needs: [], features: [] },
           taken: new Map([
-            ["only", [preferences?.only?.[0] ?? "any"]],
+            ["only", [preferences?.only?.join(" or ") ?? "any"]],
+            ["region", [preferences?.region?.[0] ?? "any"]],
+            ["ignore", [preferences?.ignore?.[0] ?? "none"]],
             ["allow_fallbacks", [String(preferences?.allow_fallbacks !== false)]],
             ["data_collection", [preferences?.data_collection ?? "deny"]],
             ["zdr", [String(preferences?.zdr === true)]],

@@ -137,21 +137,16 @@ function visible(sight: Sight, path: string, value: string | number | boolean | 
 
 /** Every preference of the universe over the providers of a route, on whichever side; the plainest first. */
 export function preferencesOf(
-  { allowFallbacks, dataCollection, zdr: retentions, only: isNarrowed }: PreferenceUniverse,
+  universe: PreferenceUniverse,
   views: readonly SideView[],
 ): readonly (ProviderPreferences | null)[] {
-  const providers = new Set(
-    views.flatMap(({ table, opened }) =>
-      opened === null ? [] : routeCandidates(table, opened.route).map(({ endpoint }) => endpoint.provider),
-    ),
-  );
-  const narrowings = [null, ...(isNarrowed ? [...providers].toSorted() : [])];
-  return narrowings.flatMap((only) =>
+  const { allowFallbacks, dataCollection, zdr: retentions } = universe;
+  return narrowings(universe, views).flatMap((narrowing) =>
     allowFallbacks.flatMap((allow_fallbacks) =>
       dataCollection.flatMap((data_collection) =>
         retentions.map((zdr): ProviderPreferences | null => {
           const preferences: ProviderPreferences = {
-            ...(only === null ? {} : { only: [only] }),
+            ...narrowing,
             ...(allow_fallbacks ? {} : { allow_fallbacks }),
             ...(data_collection === "deny" ? {} : { data_collection }),
             ...(zdr ? { zdr } : {}),
@@ -161,4 +156,27 @@ export function preferencesOf(
       ),
     ),
   );
+}
+
+/** Nothing, one provider, two of three or more, a region that changes its meaning, a provider that comes or goes. */
+function narrowings(
+  { only, regions, ignore }: PreferenceUniverse,
+  views: readonly SideView[],
+): readonly ProviderPreferences[] {
+  if (!only || views.every(({ opened }) => opened === null)) return [{}];
+  const providers = [
+    ...new Set(
+      views.flatMap(({ table, opened }) =>
+        opened === null ? [] : routeCandidates(table, opened.route).map(({ endpoint }) => endpoint.provider),
+      ),
+    ),
+  ].toSorted();
+  const pairs = providers.flatMap((first, index) => providers.slice(index + 1).map((second) => [first, second]));
+  return [
+    {},
+    ...providers.map((provider) => ({ only: [provider] })),
+    ...(providers.length > 2 ? pairs.map((pair) => ({ only: pair })) : []),
+    ...regions.map((region) => ({ region: [region] })),
+    ...ignore.map((provider) => ({ ignore: [provider] })),
+  ];
 }

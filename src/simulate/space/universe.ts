@@ -10,6 +10,7 @@ import {
   type TokenBucket,
 } from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
+import { regionsNamed } from "../../decide/narrow.ts";
 
 /** Everything that requests of one operation can be, as far as a decision may look at it. */
 export interface OperationUniverse {
@@ -42,15 +43,20 @@ export interface Universe {
 }
 
 /**
- * Preferences that change what a policy can see or what is eligible. Prices and regions narrow a plan as `only` does; `order` and `sort` change the
- * order of a plan and never what is in it: none of these is varied.
+ * Preferences that change what a policy can see or what is eligible. Each provider of a route is asked for alone, and each two of them together: where
+ * these are the same, so is whatever `ignore`, `region` and `max_price` leave, and so is the order of it. Names that one side alone knows, or that
+ * stand for other regions there, are asked for too.
  */
 export interface PreferenceUniverse {
   readonly allowFallbacks: readonly boolean[];
   readonly dataCollection: readonly ("allow" | "deny")[];
   readonly zdr: readonly boolean[];
-  /** Whether each provider of a route is also asked for alone. */
+  /** Whether a request may narrow its plan. */
   readonly only: boolean;
+  /** Regions and region groups that do not mean the same on both sides. */
+  readonly regions: readonly string[];
+  /** Providers that one side alone knows. */
+  readonly ignore: readonly string[];
 }
 
 /** What a key's environment or workload is where neither vocabulary has it. */
@@ -120,9 +126,26 @@ export function universeOf(base: RoutingTable, head: RoutingTable): Universe {
     ),
     workloads: words(({ vocabulary }) => [...vocabulary.workloads, OUTSIDE_VOCABULARY]),
     labels: words(({ vocabulary }) => vocabulary.labels),
-    preferences: { allowFallbacks: [true, false], dataCollection: ["deny", "allow"], zdr: [false, true], only: true },
+    preferences: {
+      allowFallbacks: [true, false],
+      dataCollection: ["deny", "allow"],
+      zdr: [false, true],
+      only: true,
+      regions: words(regionNames).filter((name) => regionsOf(base, name) !== regionsOf(head, name)),
+      ignore: words(({ providers }) => Object.keys(providers)).filter(
+        (id) => Object.hasOwn(base.providers, id) !== Object.hasOwn(head.providers, id),
+      ),
+    },
     times: DAY_BUCKETS.flatMap((day) => first("morning", HOUR_BUCKETS).map((hour) => ({ day, hour }))),
   };
+}
+
+function regionNames({ regionGroups, providers }: RoutingTable): readonly string[] {
+  return [...Object.entries(regionGroups).flat(2), ...Object.values(providers).map(({ region }) => region)];
+}
+
+function regionsOf(table: RoutingTable, name: string): string {
+  return JSON.stringify(regionsNamed(table, name)?.toSorted() ?? null);
 }
 
 /** The first value stands for all where nobody tells them apart: the one that surprises a reader least. */

@@ -9,11 +9,11 @@ const of = (lines: string): Distinctions => distinctionsOf(assertionsOf(fileWith
 
 describe("what must be told apart", () => {
   test.for([
-    ["kind: always_routable", [], ["preferences.only"]],
+    ["kind: always_routable", [], ["preferences.narrowed"]],
     [
       "kind: always_routable\nfor: { workspaces: [demo, acme-dev] }",
       ["acme-dev", "demo"],
-      ["input.workspace.id", "preferences.only"],
+      ["input.workspace.id", "preferences.narrowed"],
     ],
     ["kind: equivalent\nexcept: { tiers: [regulated] }", ["regulated"], ["input.workspace.tier"]],
     ["kind: equivalent\nfor: { labels: { none: [eu] } }", ["eu"], ["input.workspace.labels"]],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { formatJson } from "../../../src/cli/simulate/formats/json.ts";
+import type { Progress } from "../../../src/simulate/request.ts";
 import { runSimulation } from "../../../src/simulate/run-simulation.ts";
 import { policySource } from "../../policy/samples.ts";
 import { route, table } from "../../support/table.ts";
@@ -72,8 +73,23 @@ describe("threads", () => {
     ).rejects.toThrow("enough");
   });
 
-  it("gives the same bytes again", async () => {
-    const [base, head] = [await sideOf(alone, [sleeps]), await sideOf(wide, [sleeps])];
-    expect(formatJson(await simulate(base, head, { workers: 3 }))).toBe(formatJson(await simulate(base, head)));
+  it("give the same bytes, however many there are", async () => {
+    const [base, head] = [await sideOf(alone, [sleeps], ["hours"]), await sideOf(wide, [sleeps])];
+    const alike = formatJson(await simulate(base, head));
+    for (const workers of [2, 3]) {
+      expect(formatJson(await simulate(base, head, { workers, threadsFrom: 0 }))).toBe(alike);
+    }
+  });
+
+  it("end when somebody stops the run", async () => {
+    const stopped = new AbortController();
+    const side = await sideOf(wide, [sleeps]);
+    const onProgress = ({ phase }: Progress): void => {
+      if (phase === "decisions") stopped.abort(new Error("enough"));
+    };
+    const watch = { onProgress, signal: stopped.signal };
+    await expect(runSimulation(side, side, { ...REQUEST, workers: 2, threadsFrom: 0 }, watch)).rejects.toThrow(
+      "enough",
+    );
   });
 });

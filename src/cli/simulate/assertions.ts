@@ -1,0 +1,73 @@
+import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
+import { canonicalJson } from "../../canon/json.ts";
+import type { Assertions } from "../../simulate/assertions/assertion.ts";
+import { parseAssertions } from "../../simulate/assertions/file/parse.ts";
+import type { Side, SimulationRequest } from "../../simulate/request.ts";
+import { readAssertions, type SideTree } from "./sides.ts";
+
+/** What head is held against. */
+export interface HeldAssertions {
+  readonly assertions: SimulationRequest["assertions"];
+  /** Of the file that is held; with errors nothing is compared. */
+  readonly diagnostics: readonly Diagnostic[];
+  readonly source: Source | null;
+  readonly failed: boolean;
+}
+
+/**
+ * Head's assertions; base's where head has none any more, so that nobody can take a guard away in the change that it guards against. What head
+ * has changed of them is listed.
+ *
+ * @param asked `--assertions`.
+ * @throws {CommandError} where a file cannot be read.
+ */
+export async function heldAssertions(
+  trees: { readonly base: SideTree; readonly head: SideTree },
+  base: Side,
+  head: Side,
+  asked: string | null,
+): Promise<HeldAssertions> {
+  const own = await readAssertions(trees.head, head.files, asked);
+  const before = await readAssertions(trees.base, base.files, asked, "may be absent");
+  const source = own ?? before;
+  if (source === null) return { assertions: null, diagnostics: [], source, failed: false };
+  const { assertions, diagnostics } = parseAssertions(source, sidesOf(base, head));
+  if (assertions === null) return { assertions: null, diagnostics, source, failed: true };
+  const changes = changesOf(own, before, assertions, sidesOf(base, base));
+  return { assertions: { file: source.path, assertions, changes }, diagnostics, source, failed: false };
+}
+
+/** Names in the file may be of either side: what base had may be what must not come back. */
+function sidesOf(base: Side, head: Side) {
+  const side = ({ table, policies }: Side) => ({ table, contracts: policies.policies.map(({ contract }) => contract) });
+  return { base: side(base), head: side(head) };
+}
+
+function changesOf(
+  own: Source | null,
+  before: Source | null,
+  now: Assertions,
+  sides: ReturnType<typeof sidesOf>,
+): readonly string[] {
+  if (own === null) return [`- ${before?.path ?? ""} (base's is held)`];
+  if (before === null) return [`+ ${own.path}`];
+  if (before.text === own.text) return [];
+  const old = parseAssertions(before, sides).assertions;
+  // What base's own file says cannot be known; that it is another one can.
+  if (old === null) return [own.path];
+  const [was, is] = [rowsOf(old), rowsOf(now)];
+  return [...new Set([...was.keys(), ...is.keys()])].toSorted().flatMap((name) => {
+    if (!is.has(name)) return [`- ${name}`];
+    if (!was.has(name)) return [`+ ${name}`];
+    return was.get(name) === is.get(name) ? [] : [name];
+  });
+}
+
+/** Each assertion and the gates as text, without where they stand. */
+function rowsOf({ assertions, coverage }: Assertions): ReadonlyMap<string, string> {
+  const text = (value: object): string => canonicalJson({ ...value, place: undefined });
+  return new Map([
+    ...assertions.map((assertion) => [`assertions.${assertion.id}`, text(assertion)] as const),
+    ["coverage", canonicalJson([coverage.gates.map(text), coverage.except])] as const,
+  ]);
+}

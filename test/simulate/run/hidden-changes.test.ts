@@ -1,0 +1,91 @@
+import { expect, it } from "vitest";
+import type { RoutingTable } from "../../../src/canon/table.ts";
+import type { ChangeWord } from "../../../src/simulate/point.ts";
+import { endpoint, model, provider, route, table, workspace } from "../../support/table.ts";
+import { sideOf, simulate } from "../small-sides.ts";
+
+const places = [provider("p"), provider("q", { region: "us-east" }), provider("s", { region: "us-east" })];
+const three = {
+  providers: places,
+  endpoints: [endpoint("a"), endpoint("b", { provider: "q", region: "us-east" }), endpoint("c", { provider: "s" })],
+  workspaces: [workspace("w", { providers: ["p", "q", "s"] })],
+};
+const peers = (weights: readonly number[], fallbacks: readonly string[] = []): RoutingTable =>
+  table({
+    ...three,
+    routes: [
+      route("r", "a", ["b", ...fallbacks], {
+        tiers: [
+          { endpoints: ["a", "b"], balance: "weighted", weights },
+          ...fallbacks.map((id) => ({ endpoints: [id], balance: "order" as const, weights: [1] })),
+        ],
+      }),
+    ],
+  });
+const embedding = (defaultDimensions: number): RoutingTable =>
+  table({
+    models: [model("m", { operations: ["embed"], dimensions: [512, 1536], defaultDimensions })],
+    routes: [route("r", "a", [], { operations: ["embed"] })],
+    workspaces: [workspace("w", { dimensions: [512, 1536], contextWindow: 1_000_000 })],
+  });
+
+const cases: readonly (readonly [string, RoutingTable, RoutingTable, ChangeWord])[] = [
+  [
+    "a region group that means more: a caller who keeps to it is served elsewhere",
+    { ...table(), regionGroups: { near: ["eu-west"] } },
+    { ...table(), regionGroups: { near: ["eu-west", "us-east"] } },
+    "fallbacks_widened",
+  ],
+  [
+    "a region group that is new: who names it is served",
+    { ...table(), regionGroups: {} },
+    { ...table(), regionGroups: { near: ["eu-west"] } },
+    "newly_allowed",
+  ],
+  [
+    "a provider that nobody uses is gone: who leaves it out is denied",
+    table({ providers: places }),
+    table(),
+    "newly_denied",
+  ],
+  ["vectors of another length where the request names none", embedding(1536), embedding(512), "destination_changed"],
+  ["weights of equals", peers([9, 1]), peers([1, 9]), "sharing_changed"],
+];
+
+it.for(cases)("%s", async ([, base, head, word]) => {
+  const { declared } = await simulate(await sideOf(base), await sideOf(head));
+  expect(declared.words.map((each) => each.word)).toContain(word);
+});
+
+it("an order of fallbacks that a preferred region hides shows where the primary is left out", async () => {
+  const ordered = (fallbacks: readonly string[]): RoutingTable =>
+    table({
+      ...three,
+      endpoints: [endpoint("a"), endpoint("b", { provider: "q", region: "us-east" }), endpoint("c", { provider: "s" })],
+      routes: [route("r", "b", fallbacks)],
+      workspaces: [workspace("w", { providers: ["p", "q", "s"] })],
+    });
+  const { declared } = await simulate(await sideOf(ordered(["a", "c"])), await sideOf(ordered(["c", "a"])));
+  expect(declared.groups.map(({ conditions }) => JSON.stringify(conditions)).join()).toContain("p or s");
+});
+
+it("weights say nothing where one place is left", async () => {
+  const { declared } = await simulate(await sideOf(peers([9, 1])), await sideOf(peers([1, 9])));
+  for (const { base } of declared.groups) expect(base.plan.length).toBeGreaterThan(1);
+});
+
+it("rows and settings that no class shows are listed", async () => {
+  const before = table({ providers: places });
+  const after = {
+    ...table({ providers: [provider("p", { maxConcurrency: 1 }), provider("q", { region: "us-east" })] }),
+    vocabulary: { environments: ["production"], workloads: ["web", "batch"], labels: ["eu"] },
+    regionGroups: { eu: ["eu-west"], us: ["us-east"], all: ["eu-west", "us-east"] },
+  };
+  const { other_changes } = await simulate(await sideOf(before), await sideOf(after));
+  expect(other_changes).toEqual([
+    "- providers.s",
+    "providers.p.max_concurrency",
+    "regions.all",
+    "vocabulary.workloads",
+  ]);
+});
