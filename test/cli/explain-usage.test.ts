@@ -15,11 +15,6 @@ describe("a command line that cannot be used", () => {
     ],
     ["no model", { model: "" }, "--model: is missing"],
     ["no workspace", { workspace: "" }, "--workspace: is missing"],
-    [
-      "a workspace with a typo",
-      { workspace: "dmeo" },
-      "--workspace: routes.yaml has no workspace of that name; did you mean `demo`?",
-    ],
     ["a need with a typo", { needs: "tols" }, "--needs: is none of the words it can be; did you mean `tools`?"],
     ["a second need with a typo", { needs: "tools,json_shema" }, "did you mean `json_schema`?"],
     ["a feature with a typo", { features: "sead" }, "--features: is none of the words it can be; did you mean `seed`?"],

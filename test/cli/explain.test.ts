@@ -124,6 +124,10 @@ describe("signalbox explain, against files", { timeout: 60_000 }, () => {
     expect(await notes("--workspace", "demo", "--model", "chat-lrge")).toEqual([
       "there is no route of that name; did you mean `chat-large`?",
     ]);
+    // A workspace that a change takes away has a witness too.
+    expect(await notes("--workspace", "dmeo", "--model", "chat-large")).toEqual([
+      "there is no workspace of that name; did you mean `demo`?",
+    ]);
     expect(await notes("--workspace", "acme-dev", "--model", "chat-large")).toEqual([
       expect.stringMatching(/^the route is there, but the workspace does not approve it \(routes\.yaml:\d+:\d+\)$/),
     ]);

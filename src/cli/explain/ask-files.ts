@@ -21,9 +21,8 @@ import { explain } from "../../simulate/explain/explanation.ts";
 import { withPlaces } from "../../simulate/explain/explanation-places.ts";
 import { placesOf } from "../../simulate/explain/positions.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
-import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { shownPath, wantsColour } from "../terminal/printing.ts";
-import { suggest } from "../../compile/findings/suggest.ts";
 import type { ExplainOptions } from "./flags.ts";
 import { notesOf } from "./notes.ts";
 import { preferencesJson } from "./point-json.ts";
@@ -57,10 +56,6 @@ export async function askFiles(
     throw new CommandError("the files have errors, so nothing can be decided with them");
   }
   const { point } = options;
-  if (!options.isPointGiven && !Object.hasOwn(table.workspaces, point.workspace)) {
-    const hint = suggest(point.workspace, Object.keys(table.workspaces));
-    throw new UsageError(`--workspace: ${files.routes.path} has no workspace of that name; ${hint}`);
-  }
   const set = await createPolicySet(compiled, [], policyData(table), (id) => initialMode(table, id));
   const { identity, question, at } = askedOf(point);
   const operation = operationOf(point.operation);
