@@ -10,6 +10,9 @@ import type { PlannedSpace } from "../space/make-space.ts";
 import { sideStandpoints, type CompiledSide } from "../standpoints.ts";
 import { planJobs, type JobInput } from "./job-input.ts";
 
+/** So many classes are kept between counting and deciding. */
+const MAXIMUM_KEPT = 200_000;
+
 /** Classes of one job are numbered; so many jobs and classes fit into a number without loss. */
 const CLASSES_PER_JOB = 2 ** 32;
 
@@ -20,6 +23,9 @@ export class JobRunner {
   readonly #destinations: { readonly base: Destinations; readonly head: Destinations };
   readonly #compared = new WeakMap<SideOutcomes, WeakMap<SideOutcomes, Record<Standpoint, OutcomePair>>>();
   #tally: SimulationTally = emptyTally();
+  /** Jobs that have been counted and not yet been run. */
+  readonly #kept = new Map<number, JobClasses>();
+  #keptClasses = 0;
   #deciders: { readonly base: SideDecider; readonly head: SideDecider } | null = null;
 
   constructor(input: JobInput) {
@@ -64,7 +70,11 @@ export class JobRunner {
   count(job: number, matters: Set<string> = new Set()): number {
     const classes = this.#classes(job);
     for (const word of classes.matters) matters.add(word);
-    return classes.count;
+    const { count } = classes;
+    this.#keptClasses += count;
+    // Small spaces are not walked twice; of large ones the memory is not worth it.
+    if (this.#keptClasses <= MAXIMUM_KEPT) this.#kept.set(job, classes);
+    return count;
   }
 
   /** Takes the tally of everything that was run since it was last taken. */
@@ -141,6 +151,9 @@ export class JobRunner {
   }
 
   #classes(index: number): JobClasses {
+    const kept = this.#kept.get(index);
+    this.#kept.delete(index);
+    if (kept !== undefined) return kept;
     return new JobClasses(this.#plan.space, this.#job(index));
   }
 

@@ -32,14 +32,32 @@ export interface Common {
 /** Dimension → values, as text. */
 export type Taken = ReadonlyMap<string, readonly string[]>;
 
+/** Numbers of the states of sides: states are compared again and again, and their texts are long. */
+export class StateNumbers {
+  readonly #byState = new WeakMap<SideState, number>();
+  readonly #byKey = new Map<string, number>();
+
+  of(state: SideState): number {
+    const known = this.#byState.get(state);
+    if (known !== undefined) return known;
+    const key = stateKey(state);
+    const number = this.#byKey.get(key) ?? this.#byKey.size;
+    this.#byKey.set(key, number);
+    this.#byState.set(state, number);
+    return number;
+  }
+}
+
 /** Requests that have come to the same state go on as one. @param besides what keeps them apart although their sides do not. */
 export function merged(
   states: readonly ApprovalState[],
+  numbers: StateNumbers,
   besides: (state: ApprovalState) => string = holdsBack,
 ): ApprovalState[] {
   const found = new Map<string, ApprovalState>();
   for (const state of states) {
-    const key = `${state.sides.map(stateKey).join("\n\n")}\n\n${state.asserted}\n\n${besides(state)}`;
+    let key = `${besides(state)}\n\n${state.asserted}`;
+    for (const side of state.sides) key += `\n\n${numbers.of(side)}`;
     const same = found.get(key);
     if (same === undefined) found.set(key, state);
     else {

@@ -3,7 +3,7 @@ import type { Feature } from "../../canon/generate/feature.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import { capabilityApprovals, featureApproval, placeApprovals, type Approval } from "../../decide/approvals.ts";
 import { isNarrowed, NARROWED, type RequestPoint } from "../point.ts";
-import { merged, type ApprovalState, type Common } from "./approval-state.ts";
+import { merged, StateNumbers, type ApprovalState, type Common } from "./approval-state.ts";
 import { joinedWords } from "./blocks.ts";
 import type { Sight } from "./readers.ts";
 import { approveSide, needToken, preferencesOf, seeNeed, startSide, type SideView } from "./side-state.ts";
@@ -39,11 +39,13 @@ export function approvalStates(
 ): readonly ApprovalState[] {
   const emulates = views.some(({ opened }) => opened?.route.emulateSchema === true);
   const couples = emulates && universe.features.includes("constrained_schema");
+  const numbers = new StateNumbers();
   const walks = (couples ? [false, true] : [null]).map(
-    (constrained) => new Walk(point, universe, preferences, views, assertions, constrained),
+    (constrained) => new Walk(point, universe, preferences, views, assertions, constrained, numbers),
   );
   return merged(
     walks.flatMap((walk) => walk.states(matters)),
+    numbers,
     () => "",
   );
 }
@@ -56,6 +58,7 @@ class Walk {
   readonly #assertions: Sight;
   /** Whether these requests have a response schema that no tool can stand in for; `null` where it does not matter. */
   readonly #constrained: boolean | null;
+  readonly #numbers: StateNumbers;
 
   constructor(
     point: RequestPoint,
@@ -64,6 +67,7 @@ class Walk {
     views: readonly SideView[],
     assertions: Sight,
     constrained: boolean | null,
+    numbers: StateNumbers,
   ) {
     this.#point = point;
     this.#universe = universe;
@@ -71,16 +75,17 @@ class Walk {
     this.#views = views;
     this.#assertions = assertions;
     this.#constrained = constrained;
+    this.#numbers = numbers;
   }
 
   states(matters: Set<string>): readonly ApprovalState[] {
-    let states = merged(this.#starts());
+    let states = merged(this.#starts(), this.#numbers);
     for (const step of this.#steps()) {
       if (!step.isIdle && !step.isForced) matters.add(`${step.kind} ${step.word}`);
       const taken = step.isIdle ? [] : states.map((state) => this.#take(state, step));
-      if (step.isForced) states = merged(taken);
+      if (step.isForced) states = merged(taken, this.#numbers);
       else if (step.isIdle) states = states.map((state) => ({ ...state, size: state.size * 2n }));
-      else states = merged([...states, ...taken]);
+      else states = merged([...states, ...taken], this.#numbers);
     }
     return states.flatMap((state) => this.#finish(state));
   }

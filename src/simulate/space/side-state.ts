@@ -127,8 +127,15 @@ function placesKey(candidates: SideState["candidates"]): string {
   return made;
 }
 
+/** One object for each denial: there are not many, and most requests come to one of them. */
+const deniedStates = new Map<string, SideState>();
+
 function deniedState(denied: string): SideState {
-  return { denied, candidates: [], seen: "" };
+  const known = deniedStates.get(denied);
+  if (known !== undefined) return known;
+  const made: SideState = { denied, candidates: [], seen: "" };
+  deniedStates.set(denied, made);
+  return made;
 }
 
 function visible(sight: Sight, path: string, value: string | number | boolean | null): string {

@@ -206,7 +206,6 @@ describe("signalbox simulate over folders", { timeout: 60_000 }, () => {
 
   test("assertions are head's, and may be absent unless they are named", async () => {
     const cwd = folders();
-    writeTo(join(cwd, "before"), { "policies/assertions.yaml": "base's" });
     expect((await run(cwd, BOTH)).call?.request.assertions).toBeNull();
     const named = await run(cwd, [...BOTH, "--assertions", "policies/assertions.yaml"]);
     expect(named).toMatchObject({ code: 1, call: null });
@@ -215,6 +214,25 @@ describe("signalbox simulate over folders", { timeout: 60_000 }, () => {
     );
     const bytes = await run(folders({ "policies/assertions.yaml": new Uint8Array([0xff]) }), BOTH);
     expect(bytes.stderr).toContain("--assertions: head has no such file, or it is not UTF-8 text");
+  });
+
+  test("a change that takes the assertions away is held against base's, and what it changes of them is listed", async () => {
+    const cwd = folders();
+    const held = async () => (await run(cwd, BOTH)).call?.request.assertions;
+    writeTo(join(cwd, "before"), { "policies/assertions.yaml": assertionsNamed("guard") });
+    expect(await held()).toMatchObject({
+      assertions: { assertions: [{ id: "guard" }] },
+      changes: ["- policies/assertions.yaml (base's is held)"],
+    });
+    writeTo(join(cwd, "after"), { "policies/assertions.yaml": assertionsNamed("other") });
+    expect(await held()).toMatchObject({
+      assertions: { assertions: [{ id: "other" }] },
+      changes: ["- assertions.guard", "+ assertions.other"],
+    });
+    writeTo(join(cwd, "after"), { "policies/assertions.yaml": assertionsNamed("guard").replace("T,", "U,") });
+    expect((await held())?.changes).toEqual(["assertions.guard"]);
+    writeTo(join(cwd, "after"), { "policies/assertions.yaml": `# moved\n${assertionsNamed("guard")}` });
+    expect((await held())?.changes).toEqual([]);
   });
 
   test("--promote names what head has", async () => {
