@@ -145,7 +145,7 @@ function groupBlock(group: ChangeGroup): readonly string[] {
     .join(", ");
   const more = group.routes.length > 4 ? ` and ${numberText(group.routes.length - 4)} more` : "";
   const seen = seenText(group.seen);
-  const { lines, left } = shortResults(group.base, group.head);
+  const { lines, left } = shortResults(group);
   const command = explainCommand(group.explain);
   return [
     "<details>",

@@ -14,8 +14,10 @@ import { explainCommand } from "./shell.ts";
 
 /** Sentences that stand alone, for formats that machines read and people click on. */
 export function groupMessage(group: ChangeGroup): string {
-  const { lines, left } = shortResults(group.base, group.head);
-  const changed = lines.filter(({ mark }) => mark !== null).map(({ mark, text }) => `${mark} ${text}`);
+  const { lines, left } = shortResults(group);
+  const changed = lines
+    .filter(({ mark }) => mark !== null)
+    .map(({ mark, text, note }) => `${mark} ${text}${note === "" ? "" : ` (${note})`}`);
   const more = left === 0 ? [] : [`… ${amountText(left, "more line")}`];
   const seen = seenText(group.seen);
   const extent = seen === null ? extentText(group) : `${extentText(group)}, ${seen}`;
