@@ -3,7 +3,16 @@ import { formatAnnotation, type Annotation, type AnnotationLevel } from "../../t
 import type { FormatContext } from "./context.ts";
 import { amountText } from "./wording/amounts.ts";
 import { CHANGE_WORDING, FINDING_WORDING, NEW_DATA_PATH, titleOf, worstWord } from "./wording/change-words.ts";
-import { newFindings, promotedDifference, promotedTitle, spaceText, verdictText } from "./wording/comparison.ts";
+import {
+  newFindings,
+  policyDifferences,
+  policyLine,
+  promotedDifference,
+  promotedTitle,
+  spaceText,
+  unchangedText,
+  verdictText,
+} from "./wording/comparison.ts";
 import { assertionLinesOf, coverageMessage, cutText, groupMessage, pathMessage } from "./wording/messages.ts";
 
 /** GitHub shows ten annotations of each level a step; one of them says how many more there are. */
@@ -35,7 +44,10 @@ function annotationsOf(report: SimulationReport): readonly Annotation[] {
   const results = assertions?.results.filter(({ status }) => status !== "PASS") ?? [];
   const gates = assertions?.coverage.filter(({ status }) => status === "FAIL") ?? [];
   const paths = [...declared.new_data_paths, ...difference.newDataPaths.map((path) => ({ ...path, standpoint }))];
+  const policies = policyDifferences(report.base, report.head);
+  const unchanged = unchangedText(report);
   const verdict = [
+    ...(unchanged === null ? [] : [unchanged.sentence]),
     verdictText(declared, space.classes),
     `${standpoint}: ${verdictText(promoted, space.classes)}`,
     spaceText(report),
@@ -43,6 +55,16 @@ function annotationsOf(report: SimulationReport): readonly Annotation[] {
   return [
     ...(complete ? [] : [{ level: "error", place: null, title: "incomplete", message: incomplete } as const]),
     { level: "notice", place: null, title: "Signalbox simulation", message: verdict.join("\n") },
+    ...(policies.length === 0
+      ? []
+      : [
+          {
+            level: "notice",
+            place: null,
+            title: amountText(policies.length, "policy differs", "policies differ"),
+            message: policies.map(policyLine).join("\n"),
+          } as const,
+        ]),
     ...results.map((result): Annotation => ({
       level: result.status === "FAIL" ? "error" : "notice",
       place: result.place,

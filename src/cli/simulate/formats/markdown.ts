@@ -12,12 +12,12 @@ import {
   worstWord,
 } from "./wording/change-words.ts";
 import {
-  isUnchanged,
   newFindings,
   policyDifferences,
   promotedDifference,
   promotedTitle,
   spaceText,
+  unchangedText,
   verdictText,
   wordCounts,
 } from "./wording/comparison.ts";
@@ -66,7 +66,8 @@ export function formatMarkdown(report: SimulationReport, context: FormatContext)
 function writeHead(comment: Comment, report: SimulationReport): void {
   const { base, head, declared, promoted, space, complete, cut, assertions } = report;
   const { title, sentence } = ACCESS_WORDING[declared.access];
-  comment.write(MARKER, `## Signalbox simulation: ${isUnchanged(report) ? "no changes" : title}`, "");
+  const unchanged = unchangedText(report);
+  comment.write(MARKER, `## Signalbox simulation: ${unchanged?.title ?? title}`, "");
   if (!complete) {
     const dimensions = cut.map(
       ({ dimension, values, kept }) => `${code(dimension)} ${numberText(kept)} of ${numberText(values)}`,
@@ -82,7 +83,7 @@ function writeHead(comment: Comment, report: SimulationReport): void {
   }
   const counts = wordCounts(declared);
   comment.write(
-    `${code(base.name)} → ${code(head.name)}. ${complete ? sentence : "What follows holds for the classes that were decided."}`,
+    `${code(base.name)} → ${code(head.name)}. ${unchanged?.sentence ?? (complete ? sentence : "What follows holds for the classes that were decided.")}`,
     "",
     `- as declared: ${verdictText(declared, space.classes)}${counts === "" ? "" : `: ${counts}`}`,
     ...(report.promoted_policies.length === 0
@@ -95,7 +96,9 @@ function writeHead(comment: Comment, report: SimulationReport): void {
   const marks = { "+": "new, ", "-": "gone, it was ", "~": "" } as const;
   const ordered = (["+", "-", "~"] as const).flatMap((mark) => policies.filter((policy) => policy.mark === mark));
   comment.list(
-    ordered.map(({ mark, id, what }) => () => [`- policy ${code(id)}: ${marks[mark]}${what}`]),
+    ordered.map(({ mark, id, what, digests }) => () => [
+      `- policy ${code(id)}: ${marks[mark]}${what}${digests === "" ? "" : ` ${code(digests)}`}`,
+    ]),
     "policy difference",
     20,
     AFTER_PATHS,
@@ -206,7 +209,7 @@ function assertionRow(result: AssertionResult): string {
   const { id, title, kind, status, classes, violations, message, waiver, place } = result;
   const what: string[] = title === "" ? [] : [code(title)];
   if (status !== "PASS" && message !== null) what.push(code(message));
-  if (violations > 0) what.push(`violated by ${numberText(violations)}, ${standpointText(result)}`);
+  if (violations > 0) what.push(`violated by ${numberText(violations)}`, `looked at ${standpointText(result)}`);
   if (waiver !== null) {
     const word = waiver.expired ? "waiver expired" : "waived until";
     what.push(`${word} ${code(waiver.until)} by ${code(waiver.owner)}: ${code(waiver.reason)}`);

@@ -8,13 +8,14 @@ import { amountText, classesText, listText, numberText } from "./wording/amounts
 import { ACCESS_WORDING } from "./wording/change-words.ts";
 import {
   changesText,
-  isUnchanged,
+  capitalised,
   newFindings,
   policyDifferences,
   promotedDifference,
   promotedTitle,
   sideText,
   spaceText,
+  unchangedText,
   verdictText,
   type PromotedDifference,
 } from "./wording/comparison.ts";
@@ -80,8 +81,15 @@ function headLines(report: SimulationReport): readonly Line[] {
           ),
         ]),
     nameLine(0, "Table:", NAMES, span(revisionText(report))),
-    ...policies.map(({ mark, id, what }, index) =>
-      nameLine(0, index === 0 ? "Policies:" : "", NAMES, span(`${mark} `, MARKS[mark]), span(`${id}  ${what}`)),
+    ...policies.map(({ mark, id, what, digests }, index) =>
+      nameLine(
+        0,
+        index === 0 ? "Policies:" : "",
+        NAMES,
+        span(`${mark} `, MARKS[mark]),
+        span(`${id}  ${what}`),
+        span(digests === "" ? "" : `  ${digests}`, "dim"),
+      ),
     ),
   ];
 }
@@ -124,12 +132,8 @@ function indeterminateLines({ declared, promoted }: SimulationReport): readonly 
 
 function declaredLines(report: SimulationReport): readonly Line[] {
   const { declared, complete } = report;
-  if (isUnchanged(report)) {
-    const known = complete
-      ? "No changes. Head allows exactly what base allows."
-      : "No changes among the classes that were decided.";
-    return [BLANK, line(0, span(known, complete ? "green" : "yellow", "bold"))];
-  }
+  const unchanged = unchangedText(report);
+  if (unchanged !== null) return [BLANK, line(0, span(unchanged.sentence, complete ? "green" : "yellow", "bold"))];
   if (declared.groups.length === 0)
     return [BLANK, line(0, span("As declared, no request is treated differently.", "bold"))];
   const title = span(`Changes as declared`, "bold");
@@ -144,7 +148,7 @@ function declaredLines(report: SimulationReport): readonly Line[] {
 function promotedLines(report: SimulationReport, difference: PromotedDifference): readonly Line[] {
   const { promoted_policies: policies } = report;
   if (policies.length === 0 && !difference.any) return [];
-  const title = span(capital(promotedTitle(report)), "bold");
+  const title = span(capitalised(promotedTitle(report)), "bold");
   const which = policies.length === 0 ? "" : ` (${listText(policies)})`;
   if (!difference.any) return [BLANK, line(0, title, span(`${which}: the same changes.`))];
   const { shared, onlyPromoted, shrunk, onlyDeclared, newDataPaths, lostDataPaths } = difference;
@@ -176,22 +180,19 @@ function summaryLines(report: SimulationReport, difference: PromotedDifference):
   const paths = declared.new_data_paths.length;
   const findings = newFindings(report).length;
   const only = difference.onlyPromoted.length;
+  const unchanged = unchangedText(report);
   const parts = [
-    changesText(declared),
+    unchanged === null ? changesText(declared) : unchanged.title,
     paths === 0 ? "" : amountText(paths, "new data path"),
     only === 0 ? "" : `${amountText(only, "group")} only as if promoted`,
     findings === 0 ? "" : amountText(findings, "new finding"),
     assertions === null || assertions.failed === 0 ? "" : `${amountText(assertions.failed, "assertion")} failed`,
     complete ? "" : "incomplete",
   ].filter((part) => part !== "");
-  const text = parts.length === 0 ? "no changes" : parts.join("; ");
+  const text = parts.length === 0 ? "as declared, no request is treated differently" : parts.join("; ");
   return [
     BLANK,
     line(0, span("Simulation: ", "bold"), span(`${text}.`, "bold")),
     line(0, span(`${spaceText(report)}.`)),
   ];
-}
-
-function capital(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }

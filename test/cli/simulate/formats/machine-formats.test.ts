@@ -64,6 +64,7 @@ describe("GitHub's annotations", () => {
       "warning new data path",
       "warning newly denied as if 1 candidate was promoted",
       "notice Signalbox simulation",
+      "notice 2 policies differ",
       "notice WAIVED prod-always-routable",
       "notice fallbacks widened",
       "notice fallback never used",

@@ -96,11 +96,12 @@ test("policies that differ stand in the comment, also where no class changes", (
       policies: [policy("added", "candidate"), policy("muted", "candidate", "e"), policy("same", "enforced")],
     },
   });
-  expect(text).toContain("## Signalbox simulation: no changes");
+  expect(text).toContain("## Signalbox simulation: no request is treated differently\n");
+  expect(text).toContain("No request is treated differently. 3 policies differ.\n");
   expect(text.split("\n").filter((line) => line.startsWith("- policy"))).toEqual([
     "- policy `added`: new, candidate",
     "- policy `gone`: gone, it was enforced",
-    "- policy `muted`: enforced → candidate, text changed",
+    "- policy `muted`: enforced → candidate, text changed `d → e`",
   ]);
 });
 

@@ -1,6 +1,7 @@
 import type { AssertionResult, AssertionsReport, CoverageResult } from "../../../../simulate/report/report.ts";
 import { amountText, classesText, numberText } from "../wording/amounts.ts";
 import { COVERAGE_WORDING } from "../wording/change-words.ts";
+import { standpointText } from "../wording/messages.ts";
 import { capitalised, type Look } from "./look.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
@@ -10,12 +11,6 @@ const LOOK_OF_STATUS: Readonly<Record<AssertionResult["status"], Look>> = {
   FAIL: { sign: "×", tone: "stop" },
   WAIVED: { sign: "~", tone: "narrow" },
   PASS: { sign: "✓", tone: "good" },
-};
-
-const LABEL_OF_STANDPOINTS: Readonly<Record<AssertionResult["standpoint"], string>> = {
-  declared: "as declared",
-  promoted: "as if promoted",
-  both: "from both standpoints",
 };
 
 /** Failures first: they are why the command fails. */
@@ -56,8 +51,8 @@ export function assertionsMarkup(assertions: AssertionsReport | null): Markup {
 }
 
 function assertionMarkup(result: AssertionResult): Markup {
-  const { id, title, kind, status, standpoint, classes, violations, message, witness, explain, waiver, place } = result;
-  const against = html`· ${kind}, ${LABEL_OF_STANDPOINTS[standpoint]}, held against
+  const { id, title, kind, status, classes, violations, message, witness, explain, waiver, place } = result;
+  const against = html`· ${kind}, looked at ${standpointText(result)}, held against
   ${classesText(classes)}${violations === 0 ? NOTHING : html`, <strong>${amountText(violations, "violation")}</strong>`}`;
   const shown = witness === null ? NOTHING : witnessMarkup(witness, explain ?? [], "");
   return html`<li class="assertion">

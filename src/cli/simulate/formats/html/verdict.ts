@@ -3,7 +3,7 @@ import type { DimensionCut, EvidenceReport, SimulationReport } from "../../../..
 import { LABEL_OF_STANDPOINT } from "./comparison.ts";
 import { amountText, numberText, percentageText, requestShapesText } from "../wording/amounts.ts";
 import { ACCESS_WORDING } from "../wording/change-words.ts";
-import { newFindings, spaceText } from "../wording/comparison.ts";
+import { newFindings, policyDifferences, policyLine, spaceText, unchangedText } from "../wording/comparison.ts";
 import { capitalised, LOOK_OF_ACCESS, type Look } from "./look.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code } from "./names.ts";
@@ -57,6 +57,15 @@ function factsOf(report: SimulationReport): readonly Fact[] {
       ? { tone: "good", sign: "✓", text: html`<strong>Complete:</strong> ${decided}, every one decided on both sides.` }
       : { tone: "stop", sign: "!", text: html`<strong>Incomplete:</strong> not every class was decided. ${decided}.` },
   ];
+  const unchanged = unchangedText(report);
+  if (unchanged !== null) {
+    facts.push({ tone: complete ? "good" : "narrow", sign: "=", text: html`<strong>${unchanged.sentence}</strong>` });
+  }
+  const policies = policyDifferences(report.base, report.head);
+  if (policies.length > 0) {
+    const lines = policies.map(policyLine).join("; ");
+    facts.push({ tone: "quiet", sign: "≠", text: html`<a href="#sides"><strong>Policies:</strong></a> ${lines}.` });
+  }
   if (assertions !== null) {
     const { passed, failed, waived, coverage } = assertions;
     const gates = coverage.filter(({ status }) => status === "FAIL").length;

@@ -133,7 +133,12 @@ function assertionLine(result: AssertionResult, width: number): readonly Line[] 
   const broken =
     violations === 0
       ? []
-      : [detail("violated", `by ${numberText(violations)} of ${classesText(classes)}, ${standpointText(result)}`)];
+      : [
+          detail(
+            "violated",
+            `by ${numberText(violations)} of ${classesText(classes)}; looked at ${standpointText(result)}`,
+          ),
+        ];
   if (status === "WAIVED") return [head, ...broken, ...until];
   return [
     head,

@@ -38,7 +38,7 @@ export function assertionLinesOf(result: AssertionResult): readonly string[] {
     message ?? "The assertion does not hold.",
     ...(violations === 0
       ? []
-      : [`Violated by ${numberText(violations)} of ${classesText(classes)}, ${standpointText(result)}.`]),
+      : [`Violated by ${numberText(violations)} of ${classesText(classes)}.`, `Looked at ${standpointText(result)}.`]),
     ...(waiver === null ? [] : [`${waiver.expired ? "The waiver has expired" : "Waived"}: ${waiverText(waiver)}`]),
     ...(witness === null ? [] : [`Witness: ${pointText(witness)}`]),
     ...(explain === null ? [] : [tryLine(explain)]),
@@ -64,6 +64,7 @@ export function assertionCounts({ passed, failed, waived }: AssertionsReport): s
   return some.length === 0 ? "none" : some.join(", ");
 }
 
+/** From where an assertion looks at requests; it may fail from one of both only, which its message says. */
 export function standpointText({ standpoint }: AssertionResult): string {
   return { declared: "as declared", promoted: "as if promoted", both: "as declared and as if promoted" }[standpoint];
 }
