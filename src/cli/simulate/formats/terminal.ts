@@ -3,12 +3,11 @@ import type { FormatContext } from "./context.ts";
 import { assertionLines, evidenceLines, findingLines, otherChangeLines, warningLines } from "./terminal/checks.ts";
 import { groupHead, groupLines, pathLines } from "./terminal/changes.ts";
 import { BLANK, line, nameLine, renderLines, span, type Line } from "./terminal/layout.ts";
-import { assertionCounts, cutText } from "./wording/messages.ts";
-import { amountText, classesText, listText, numberText } from "./wording/amounts.ts";
+import { assertionCounts, cutText, failedGates } from "./wording/messages.ts";
+import { amountText, capitalised, classesText, listText, numberText } from "./wording/amounts.ts";
 import { ACCESS_WORDING } from "./wording/change-words.ts";
 import {
   changesText,
-  capitalised,
   newFindings,
   policyDifferences,
   promotedDifference,
@@ -43,7 +42,7 @@ export function formatTerminal(report: SimulationReport, context: FormatContext)
 const NAMES = 10;
 
 function headLines(report: SimulationReport): readonly Line[] {
-  const { base, head, declared, promoted, space, assertions } = report;
+  const { base, head, declared, promoted, assertions, complete } = report;
   const access = ACCESS_WORDING[declared.access];
   const asIf = ACCESS_WORDING[promoted.access];
   const policies = policyDifferences(base, head);
@@ -52,22 +51,16 @@ function headLines(report: SimulationReport): readonly Line[] {
     ...incompleteLines(report),
     ...indeterminateLines(report),
     ...(report.promoted_policies.length === 0
-      ? [nameLine(0, "Access:", NAMES, span(verdictText(declared, space.classes), access.colour, "bold"))]
+      ? [nameLine(0, "Access:", NAMES, span(verdictText(declared, report), access.colour, "bold"))]
       : [
           nameLine(
             0,
             "Access:",
             NAMES,
             span("as declared     "),
-            span(verdictText(declared, space.classes), access.colour, "bold"),
+            span(verdictText(declared, report), access.colour, "bold"),
           ),
-          nameLine(
-            0,
-            "",
-            NAMES,
-            span("as if promoted  "),
-            span(verdictText(promoted, space.classes), asIf.colour, "bold"),
-          ),
+          nameLine(0, "", NAMES, span("as if promoted  "), span(verdictText(promoted, report), asIf.colour, "bold")),
         ]),
     ...(assertions === null
       ? []
@@ -76,7 +69,7 @@ function headLines(report: SimulationReport): readonly Line[] {
             0,
             "Checks:",
             NAMES,
-            span(`assertions ${assertionCounts(assertions)}`, assertions.failed > 0 ? "red" : "green"),
+            span(`assertions ${assertionCounts(assertions, complete)}`, assertions.failed > 0 ? "red" : "green"),
             ...gateSpans(report),
           ),
         ]),
@@ -96,8 +89,8 @@ function headLines(report: SimulationReport): readonly Line[] {
 
 const MARKS = { "+": "green", "-": "red", "~": "yellow" } as const;
 
-function gateSpans({ assertions }: SimulationReport) {
-  const failed = assertions?.coverage.filter(({ status }) => status === "FAIL").length ?? 0;
+function gateSpans(report: SimulationReport) {
+  const failed = failedGates(report).length;
   return failed === 0 ? [] : [span(`, ${amountText(failed, "coverage gate")} failed`, "red")];
 }
 
@@ -185,7 +178,7 @@ function summaryLines(report: SimulationReport, difference: PromotedDifference):
     unchanged === null ? changesText(declared) : unchanged.title,
     paths === 0 ? "" : amountText(paths, "new data path"),
     only === 0 ? "" : `${amountText(only, "group")} only as if promoted`,
-    findings === 0 ? "" : amountText(findings, "new finding"),
+    findings === 0 || !complete ? "" : amountText(findings, "new finding"),
     assertions === null || assertions.failed === 0 ? "" : `${amountText(assertions.failed, "assertion")} failed`,
     complete ? "" : "incomplete",
   ].filter((part) => part !== "");

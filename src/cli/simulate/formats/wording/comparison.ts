@@ -7,7 +7,7 @@ import type {
   SimulationReport,
 } from "../../../../simulate/report/report.ts";
 import { ACCESS_WORDING, CHANGE_WORDING, worstFirst } from "./change-words.ts";
-import { amountText, classesText, numberText, requestShapesText } from "./amounts.ts";
+import { amountText, capitalised, classesText, numberText, requestShapesText } from "./amounts.ts";
 
 /** What the second standpoint says that the first does not. */
 export interface PromotedDifference {
@@ -102,14 +102,17 @@ function shortDigest(digest: string): string {
   return digest.replace(/^sha256:/, "").slice(0, 12);
 }
 
-/** "more permissive, 12 of 3,184 classes change (40,200 request shapes)". */
-export function verdictText(comparison: ComparisonReport, classes: number): string {
+/** "more permissive, 12 of 3,184 classes change (40,200 request shapes)"; of an incomplete run only "among the classes that were decided". */
+export function verdictText(comparison: ComparisonReport, { space, complete }: SimulationReport): string {
+  const { classes } = space;
   const { access, changed_classes: changed, changed_shapes: shapes } = comparison;
-  const title = ACCESS_WORDING[access].title;
+  const title = `${ACCESS_WORDING[access].title}${complete ? "" : SO_FAR_DECIDED}`;
   if (changed === 0) return `${title}, no class changes`;
   const verb = changed === 1 ? "changes" : "change";
   return `${title}, ${numberText(changed)} of ${classesText(classes)} ${verb} (${requestShapesText(shapes)})`;
 }
+
+const SO_FAR_DECIDED = " among the classes that were decided";
 
 /** "newly denied 2, fallbacks widened 10": classes for each word, the worst first; a class may have several. */
 export function wordCounts({ words }: ComparisonReport): string {
@@ -179,8 +182,4 @@ function differencesText({ base, head, other_changes: others }: SimulationReport
 /** "~ eu-residency: enforced, text changed (3b1c9a0e77d2 → 88f0aa12c3d4)". */
 export function policyLine({ mark, id, what, digests }: PolicyDifference): string {
   return `${mark} ${id}: ${what}${digests === "" ? "" : ` (${digests})`}`;
-}
-
-export function capitalised(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }
