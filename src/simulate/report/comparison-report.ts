@@ -91,7 +91,9 @@ function groupReport(key: string, group: GroupTally, context: ComparisonContext)
 function resultReport({ plan, denial, edits }: Outcome): ResultReport {
   return {
     outcome: denial === null ? "route" : "deny",
-    plan: plan.map(({ endpoint, model, provider, region }) => ({ endpoint, model, provider, region })),
+    plan: plan.map(({ endpoint, model, provider, region, tier, balance, weight }) => {
+      return { endpoint, model, provider, region, tier, balance, weight };
+    }),
     denial,
     edits: edits === null ? null : { max_output_tokens: edits.maxOutputTokens, strip_fields: edits.stripFields },
   };

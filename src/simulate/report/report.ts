@@ -1,4 +1,5 @@
 import type { Diagnostic } from "../../canon/diagnostic.ts";
+import type { Balance } from "../../canon/table.ts";
 import type { ChangeWord, OutcomeDenial, RequestPoint } from "../point.ts";
 
 /**
@@ -123,6 +124,10 @@ export interface PlaceReport {
   readonly model: string;
   readonly provider: string;
   readonly region: string;
+  /** Counted from 0. Places of one tier are equals, shared as `balance` says. */
+  readonly tier: number;
+  readonly balance: Balance;
+  readonly weight: number;
 }
 
 export interface DataPath {

@@ -30,6 +30,18 @@ describe("exit codes of simulate", () => {
     ["an assertion fails", { assertions: FAILED }, NONE, 3],
     ["a coverage gate fails", { assertions: { ...ASSERTIONS, coverage: [{ ...GATE, status: "FAIL" }] } }, NONE, 3],
     ["a coverage gate holds", { assertions: { ...ASSERTIONS, coverage: [{ ...GATE, status: "PASS" }] } }, NONE, 0],
+    [
+      "a coverage gate of an incomplete run fails",
+      { complete: false, assertions: { ...ASSERTIONS, coverage: [{ ...GATE, status: "FAIL" }] } },
+      NONE,
+      4,
+    ],
+    [
+      "a coverage gate and an assertion of an incomplete run fail",
+      { complete: false, assertions: { ...FAILED, coverage: [{ ...GATE, status: "FAIL" }] } },
+      NONE,
+      3,
+    ],
     ["not every class was decided", { complete: false }, NONE, 4],
     ["newly indeterminate", { declared: INDETERMINATE }, NONE, 4],
     ["newly indeterminate as if promoted", { promoted: INDETERMINATE }, NONE, 4],

@@ -40,7 +40,7 @@ export const GROUP: ChangeGroup = {
   shapes: "12",
   base: {
     outcome: "route",
-    plan: [{ endpoint: "e", model: "m", provider: "p", region: "r" }],
+    plan: [{ endpoint: "e", model: "m", provider: "p", region: "r", tier: 0, balance: "order", weight: 1 }],
     denial: null,
     edits: { max_output_tokens: 5, strip_fields: ["user"] },
   },

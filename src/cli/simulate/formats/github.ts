@@ -1,10 +1,30 @@
 import type { ChangeGroup, SimulationReport } from "../../../simulate/report/report.ts";
+import { printable } from "../../terminal/printing.ts";
 import { formatAnnotation, type Annotation, type AnnotationLevel } from "../../terminal/workflow-command.ts";
 import type { FormatContext } from "./context.ts";
 import { amountText } from "./wording/amounts.ts";
 import { CHANGE_WORDING, FINDING_WORDING, NEW_DATA_PATH, titleOf, worstWord } from "./wording/change-words.ts";
-import { newFindings, promotedDifference, promotedTitle, spaceText, verdictText } from "./wording/comparison.ts";
-import { assertionLinesOf, coverageMessage, cutText, groupMessage, pathMessage } from "./wording/messages.ts";
+import {
+  newFindings,
+  policyDifferences,
+  policyLine,
+  promotedDifference,
+  promotedTitle,
+  spaceText,
+  unchangedText,
+  verdictText,
+} from "./wording/comparison.ts";
+import {
+  assertionLinesOf,
+  coverageMessage,
+  cutText,
+  failedGates,
+  groupMessage,
+  INCOMPLETE,
+  needlessWaiver,
+  pathMessage,
+  printableLines,
+} from "./wording/messages.ts";
 
 /** GitHub shows ten annotations of each level a step; one of them says how many more there are. */
 const MOST = 10;
@@ -15,8 +35,14 @@ export function formatGithub(report: SimulationReport, _context: FormatContext):
   const levels: readonly AnnotationLevel[] = ["error", "warning", "notice"];
   return levels
     .flatMap((level) => shortened(all.filter((one) => one.level === level)))
-    .map(formatAnnotation)
+    .map((one) => formatAnnotation(seen(one)))
     .join("");
+}
+
+/** Controls of bidirectional text and the like would let a name say something else in the log of a workflow. */
+function seen({ place, title, message, level }: Annotation): Annotation {
+  const where = place === null ? null : { ...place, file: printable(place.file) };
+  return { level, place: where, title: printable(title), message: printableLines(message) };
 }
 
 function shortened(annotations: readonly Annotation[]): readonly Annotation[] {
@@ -28,26 +54,46 @@ function shortened(annotations: readonly Annotation[]): readonly Annotation[] {
 }
 
 function annotationsOf(report: SimulationReport): readonly Annotation[] {
-  const { declared, promoted, assertions, complete, cut, space } = report;
+  const { declared, promoted, assertions, complete, cut } = report;
   const difference = promotedDifference(report);
   const standpoint = promotedTitle(report);
-  const incomplete = ["Not every class of requests was decided.", ...cut.map(cutText)].join("\n");
+  const incomplete = [INCOMPLETE, ...cut.map(cutText)].join("\n");
   const results = assertions?.results.filter(({ status }) => status !== "PASS") ?? [];
-  const gates = assertions?.coverage.filter(({ status }) => status === "FAIL") ?? [];
+  const needless = assertions?.results.filter((result) => needlessWaiver(result, complete) !== null) ?? [];
+  const gates = failedGates(report);
   const paths = [...declared.new_data_paths, ...difference.newDataPaths.map((path) => ({ ...path, standpoint }))];
+  const policies = policyDifferences(report.base, report.head);
+  const unchanged = unchangedText(report);
   const verdict = [
-    verdictText(declared, space.classes),
-    `${standpoint}: ${verdictText(promoted, space.classes)}`,
+    ...(unchanged === null ? [] : [unchanged.sentence]),
+    verdictText(declared, report),
+    `${standpoint}: ${verdictText(promoted, report)}`,
     spaceText(report),
   ];
   return [
     ...(complete ? [] : [{ level: "error", place: null, title: "incomplete", message: incomplete } as const]),
     { level: "notice", place: null, title: "Signalbox simulation", message: verdict.join("\n") },
+    ...(policies.length === 0
+      ? []
+      : [
+          {
+            level: "notice",
+            place: null,
+            title: amountText(policies.length, "policy differs", "policies differ"),
+            message: policies.map(policyLine).join("\n"),
+          } as const,
+        ]),
     ...results.map((result): Annotation => ({
       level: result.status === "FAIL" ? "error" : "notice",
       place: result.place,
       title: `${result.status} ${result.id}`,
       message: [result.title, ...assertionLinesOf(result)].filter((text) => text !== "").join("\n"),
+    })),
+    ...needless.map((result): Annotation => ({
+      level: "notice",
+      place: result.place,
+      title: `PASS ${result.id}`,
+      message: needlessWaiver(result, complete) ?? "",
     })),
     ...gates.map((gate): Annotation => ({
       level: "error",
@@ -63,7 +109,7 @@ function annotationsOf(report: SimulationReport): readonly Annotation[] {
     })),
     ...declared.groups.map((group) => groupAnnotation(group, titleOf(group.words))),
     ...difference.onlyPromoted.map((group) => groupAnnotation(group, `${titleOf(group.words)} ${standpoint}`)),
-    ...newFindings(report).map(({ kind, subject, place }): Annotation => ({
+    ...(complete ? newFindings(report) : []).map(({ kind, subject, place }): Annotation => ({
       level: "notice",
       place,
       title: FINDING_WORDING[kind],

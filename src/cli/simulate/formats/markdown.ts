@@ -12,16 +12,28 @@ import {
   worstWord,
 } from "./wording/change-words.ts";
 import {
-  isUnchanged,
   newFindings,
   policyDifferences,
   promotedDifference,
   promotedTitle,
   spaceText,
+  unchangedText,
   verdictText,
   wordCounts,
 } from "./wording/comparison.ts";
-import { assertionCounts, coverageText, evidenceCautions, standpointText } from "./wording/messages.ts";
+import {
+  assertionCounts,
+  COVERAGE_TITLE,
+  coverageJudgement,
+  coverageText,
+  evidenceCautions,
+  keptText,
+  needlessWaiver,
+  NOT_JUDGED,
+  SO_FAR,
+  standpointText,
+  statusText,
+} from "./wording/messages.ts";
 import { commonOf, shortResults } from "./wording/results.ts";
 import { explainCommand } from "./wording/shell.ts";
 
@@ -64,13 +76,16 @@ export function formatMarkdown(report: SimulationReport, context: FormatContext)
 }
 
 function writeHead(comment: Comment, report: SimulationReport): void {
-  const { base, head, declared, promoted, space, complete, cut, assertions } = report;
+  const { base, head, declared, promoted, complete, cut, assertions } = report;
   const { title, sentence } = ACCESS_WORDING[declared.access];
-  comment.write(MARKER, `## Signalbox simulation: ${isUnchanged(report) ? "no changes" : title}`, "");
+  const unchanged = unchangedText(report);
+  comment.write(
+    MARKER,
+    `## Signalbox simulation: ${unchanged?.title ?? `${title}${complete ? "" : " among the classes that were decided"}`}`,
+    "",
+  );
   if (!complete) {
-    const dimensions = cut.map(
-      ({ dimension, values, kept }) => `${code(dimension)} ${numberText(kept)} of ${numberText(values)}`,
-    );
+    const dimensions = cut.map((one) => `${code(one.dimension)} ${keptText(one)}`);
     comment.write("> [!CAUTION]", "> **Incomplete: not every class of requests was decided.**");
     comment.list(
       dimensions.map((text) => () => [`> - ${text}`]),
@@ -82,20 +97,20 @@ function writeHead(comment: Comment, report: SimulationReport): void {
   }
   const counts = wordCounts(declared);
   comment.write(
-    `${code(base.name)} → ${code(head.name)}. ${complete ? sentence : "What follows holds for the classes that were decided."}`,
+    `${code(base.name)} → ${code(head.name)}. ${unchanged?.sentence ?? (complete ? sentence : "What follows holds for the classes that were decided.")}`,
     "",
-    `- as declared: ${verdictText(declared, space.classes)}${counts === "" ? "" : `: ${counts}`}`,
-    ...(report.promoted_policies.length === 0
-      ? []
-      : [`- ${promotedTitle(report)}: ${verdictText(promoted, space.classes)}`]),
-    ...(assertions === null ? [] : [`- assertions: ${assertionCounts(assertions)}`]),
+    `- as declared: ${verdictText(declared, report)}${counts === "" ? "" : `: ${counts}`}`,
+    ...(report.promoted_policies.length === 0 ? [] : [`- ${promotedTitle(report)}: ${verdictText(promoted, report)}`]),
+    ...(assertions === null ? [] : [`- assertions: ${assertionCounts(assertions, complete)}`]),
   );
   // A policy that acts no more is a change, also where today no request notices.
   const policies = policyDifferences(base, head);
   const marks = { "+": "new, ", "-": "gone, it was ", "~": "" } as const;
   const ordered = (["+", "-", "~"] as const).flatMap((mark) => policies.filter((policy) => policy.mark === mark));
   comment.list(
-    ordered.map(({ mark, id, what }) => () => [`- policy ${code(id)}: ${marks[mark]}${what}`]),
+    ordered.map(({ mark, id, what, digests }) => () => [
+      `- policy ${code(id)}: ${marks[mark]}${what}${digests === "" ? "" : ` ${code(digests)}`}`,
+    ]),
     "policy difference",
     20,
     AFTER_PATHS,
@@ -145,7 +160,7 @@ function groupBlock(group: ChangeGroup): readonly string[] {
     .join(", ");
   const more = group.routes.length > 4 ? ` and ${numberText(group.routes.length - 4)} more` : "";
   const seen = seenText(group.seen);
-  const { lines, left } = shortResults(group.base, group.head);
+  const { lines, left } = shortResults(group);
   const command = explainCommand(group.explain);
   return [
     "<details>",
@@ -171,9 +186,9 @@ function groupBlock(group: ChangeGroup): readonly string[] {
   ];
 }
 
-const STATUS = { FAIL: "❌ FAIL", WAIVED: "⚠️ WAIVED", PASS: "✅ PASS" } as const;
+const SIGNS = { FAIL: "❌ ", WAIVED: "⚠️ ", PASS: "✅ ", "not gated": "", "not judged": "⚠️ " } as const;
 
-function writeAssertions(comment: Comment, { assertions }: SimulationReport): void {
+function writeAssertions(comment: Comment, { assertions, complete }: SimulationReport): void {
   if (assertions === null) return;
   const { results, coverage } = assertions;
   const statuses = ["FAIL", "WAIVED", "PASS"] as const;
@@ -181,47 +196,63 @@ function writeAssertions(comment: Comment, { assertions }: SimulationReport): vo
   if (sorted.length > 0) {
     comment.write(
       "",
-      `### Assertions: ${assertionCounts(assertions)}`,
+      `### Assertions: ${assertionCounts(assertions, complete)}`,
       "",
+      ...(complete || assertions.passed === 0 ? [] : [`PASS so far: ${SO_FAR}.`, ""]),
       "| | Assertion | Classes | What |",
       "|---|---|---|---|",
     );
     comment.list(
-      sorted.map((result) => () => [assertionRow(result)]),
+      sorted.map((result) => () => [assertionRow(result, complete)]),
       "assertion",
       100,
       FOOTER + 5_000,
     );
   }
   if (coverage.length === 0) return;
-  comment.write("", "| | Coverage | | Missing |", "|---|---|---|---|");
+  comment.write(
+    "",
+    `### ${COVERAGE_TITLE}${complete ? "" : ` (${NOT_JUDGED})`}`,
+    "",
+    "| | What | | Missing |",
+    "|---|---|---|---|",
+  );
   const rows = coverage.map((result) => () => {
-    const cells = [STATUS[result.status], COVERAGE_WORDING[result.what], coverageText(result), codes(result.missing)];
+    const judgement = coverageJudgement(result, complete);
+    const cells = [
+      `${SIGNS[judgement]}${judgement}`,
+      COVERAGE_WORDING[result.what],
+      coverageText(result),
+      codes(result.missing),
+    ];
     return [`| ${cells.join(" | ")} |`];
   });
   comment.list(rows, "gate", 10, FOOTER + 2_000);
 }
 
-function assertionRow(result: AssertionResult): string {
+function assertionRow(result: AssertionResult, complete: boolean): string {
   const { id, title, kind, status, classes, violations, message, waiver, place } = result;
   const what: string[] = title === "" ? [] : [code(title)];
   if (status !== "PASS" && message !== null) what.push(code(message));
-  if (violations > 0) what.push(`violated by ${numberText(violations)}, ${standpointText(result)}`);
-  if (waiver !== null) {
+  if (violations > 0) what.push(`violated by ${numberText(violations)}`, `looked at ${standpointText(result)}`);
+  if (needlessWaiver(result, complete) !== null) what.push("the waiver can go");
+  if (waiver !== null && status !== "PASS") {
     const word = waiver.expired ? "waiver expired" : "waived until";
     what.push(`${word} ${code(waiver.until)} by ${code(waiver.owner)}: ${code(waiver.reason)}`);
   }
   if (status !== "PASS") what.push(code(`${place.file}:${place.line}`));
-  return `| ${[STATUS[status], `${code(id)} ${code(kind)}`, numberText(classes), what.join("<br>")].join(" | ")} |`;
+  return `| ${[`${SIGNS[status]}${statusText(result, complete)}`, `${code(id)} ${code(kind)}`, numberText(classes), what.join("<br>")].join(" | ")} |`;
 }
 
 function writeRest(comment: Comment, report: SimulationReport): void {
-  const { findings, other_changes: others, evidence, declared } = report;
+  const { findings, other_changes: others, evidence, declared, complete } = report;
   const found = newFindings(report);
   if (found.length > 0) {
     const known = findings.length - found.length;
     const already = known === 0 ? "" : `; ${numberText(known)} more in base already`;
-    comment.write("", `### Never met by any request (${numberText(found.length)} new${already})`, "");
+    const title = complete ? "Never met by any request" : "Not met by the requests that were decided";
+    const judged = complete ? "" : `; ${NOT_JUDGED}`;
+    comment.write("", `### ${title} (${numberText(found.length)} new${already}${judged})`, "");
     const rows = found.map(({ kind, subject }) => () => [`- ${FINDING_WORDING[kind]} ${code(subject)}`]);
     comment.list(rows, "finding", 20, FOOTER + 1_000);
   }

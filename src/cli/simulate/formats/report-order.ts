@@ -65,7 +65,7 @@ const SIDE: OrderOf<SideReport> = {
 
 const RESULT: OrderOf<ResultReport> = {
   outcome: true,
-  plan: { endpoint: true, model: true, provider: true, region: true },
+  plan: { endpoint: true, model: true, provider: true, region: true, tier: true, balance: true, weight: true },
   denial: { policy: true, constraint: true, reason: true },
   edits: { max_output_tokens: true, strip_fields: true },
 };

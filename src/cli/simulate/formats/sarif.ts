@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { CHANGE_WORDS } from "../../../simulate/point.ts";
 import type { AssertionResult, ChangeGroup, DataPath, SimulationReport } from "../../../simulate/report/report.ts";
+import { printable } from "../../terminal/printing.ts";
 import { formatSarifLog, type SarifLevel, type SarifResult, type SarifRule } from "../../terminal/sarif.ts";
 import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
 import type { FormatContext } from "./context.ts";
@@ -9,6 +10,9 @@ import { newFindings, promotedDifference, promotedTitle } from "./wording/compar
 import {
   assertionLinesOf,
   coverageMessage,
+  failedGates,
+  INCOMPLETE,
+  printableLines,
   cutText,
   groupMessage,
   pathMessage,
@@ -33,9 +37,9 @@ const RULES: readonly SarifRule[] = [
   rule("assertion_waived", "An assertion does not hold and is waived.", "note", "Mend it before the waiver ends."),
   rule(
     "coverage_failed",
-    "The assertions cover less than was asked for.",
+    "All requests of head together cover less than the assertions ask for.",
     "error",
-    "Assert something about what is missing.",
+    "Remove or correct what no request covers, or except it from coverage.",
   ),
   rule("new_data_path", NEW_DATA_PATH.sentence, "warning", "See that the workspace may use this provider and region."),
   ...CHANGE_WORDS.map((word) => {
@@ -56,7 +60,7 @@ function rule(id: string, meaning: string, level: SarifLevel, fix: string): Sari
 
 /** SARIF 2.1.0 with the rules that results name. */
 export function formatSarif(report: SimulationReport, _context: FormatContext): string {
-  const results = resultsOf(report);
+  const results = resultsOf(report).map(seen);
   const used = new Set(results.map(({ ruleId }) => ruleId));
   return formatSarifLog(
     RULES.filter(({ id }) => used.has(id)),
@@ -64,31 +68,39 @@ export function formatSarif(report: SimulationReport, _context: FormatContext): 
   );
 }
 
+/** Controls of bidirectional text and the like would let a name say something else beside the code. */
+function seen(result: SarifResult): SarifResult {
+  const { message, suppression } = result;
+  return {
+    ...result,
+    message: printableLines(message),
+    ...(suppression === undefined ? {} : { suppression: printable(suppression) }),
+  };
+}
+
 function resultsOf(report: SimulationReport): readonly SarifResult[] {
   const { declared, assertions, complete, cut } = report;
   const difference = promotedDifference(report);
   const asIf = `${promotedTitle(report)}: `;
-  const incomplete = ["Not every class of requests was decided.", ...cut.map(cutText)].join("\n");
+  const incomplete = [INCOMPLETE, ...cut.map(cutText)].join("\n");
   return [
     ...(complete ? [] : [{ ruleId: "incomplete", level: "error", message: incomplete, place: null } as const]),
     ...(assertions?.results ?? []).flatMap(assertionResult),
-    ...(assertions?.coverage ?? [])
-      .filter(({ status }) => status === "FAIL")
-      .map((gate): SarifResult => {
-        const fingerprints = fingerprint("coverage", [gate.what]);
-        return {
-          ruleId: "coverage_failed",
-          level: "error",
-          message: coverageMessage(gate),
-          place: gate.place,
-          fingerprints,
-        };
-      }),
+    ...failedGates(report).map((gate): SarifResult => {
+      const fingerprints = fingerprint("coverage", [gate.what]);
+      return {
+        ruleId: "coverage_failed",
+        level: "error",
+        message: coverageMessage(gate),
+        place: gate.place,
+        fingerprints,
+      };
+    }),
     ...declared.new_data_paths.map((path) => pathResult(path, "", placeOf(path, declared.groups))),
     ...difference.newDataPaths.map((path) => pathResult(path, asIf, placeOf(path, difference.onlyPromoted))),
     ...declared.groups.map((group) => groupResult(group, "")),
     ...difference.onlyPromoted.map((group) => groupResult(group, asIf)),
-    ...newFindings(report).map(({ kind, subject, place }): SarifResult => ({
+    ...(complete ? newFindings(report) : []).map(({ kind, subject, place }): SarifResult => ({
       ruleId: "dead_configuration",
       level: "note",
       message: `${FINDING_WORDING[kind]}: ${subject}`,

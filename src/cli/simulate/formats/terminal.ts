@@ -3,18 +3,18 @@ import type { FormatContext } from "./context.ts";
 import { assertionLines, evidenceLines, findingLines, otherChangeLines, warningLines } from "./terminal/checks.ts";
 import { groupHead, groupLines, pathLines } from "./terminal/changes.ts";
 import { BLANK, line, nameLine, renderLines, span, type Line } from "./terminal/layout.ts";
-import { assertionCounts, cutText } from "./wording/messages.ts";
-import { amountText, classesText, listText, numberText } from "./wording/amounts.ts";
+import { assertionCounts, cutText, failedGates } from "./wording/messages.ts";
+import { amountText, capitalised, classesText, listText, numberText } from "./wording/amounts.ts";
 import { ACCESS_WORDING } from "./wording/change-words.ts";
 import {
   changesText,
-  isUnchanged,
   newFindings,
   policyDifferences,
   promotedDifference,
   promotedTitle,
   sideText,
   spaceText,
+  unchangedText,
   verdictText,
   type PromotedDifference,
 } from "./wording/comparison.ts";
@@ -42,7 +42,7 @@ export function formatTerminal(report: SimulationReport, context: FormatContext)
 const NAMES = 10;
 
 function headLines(report: SimulationReport): readonly Line[] {
-  const { base, head, declared, promoted, space, assertions } = report;
+  const { base, head, declared, promoted, assertions, complete } = report;
   const access = ACCESS_WORDING[declared.access];
   const asIf = ACCESS_WORDING[promoted.access];
   const policies = policyDifferences(base, head);
@@ -51,22 +51,16 @@ function headLines(report: SimulationReport): readonly Line[] {
     ...incompleteLines(report),
     ...indeterminateLines(report),
     ...(report.promoted_policies.length === 0
-      ? [nameLine(0, "Access:", NAMES, span(verdictText(declared, space.classes), access.colour, "bold"))]
+      ? [nameLine(0, "Access:", NAMES, span(verdictText(declared, report), access.colour, "bold"))]
       : [
           nameLine(
             0,
             "Access:",
             NAMES,
             span("as declared     "),
-            span(verdictText(declared, space.classes), access.colour, "bold"),
+            span(verdictText(declared, report), access.colour, "bold"),
           ),
-          nameLine(
-            0,
-            "",
-            NAMES,
-            span("as if promoted  "),
-            span(verdictText(promoted, space.classes), asIf.colour, "bold"),
-          ),
+          nameLine(0, "", NAMES, span("as if promoted  "), span(verdictText(promoted, report), asIf.colour, "bold")),
         ]),
     ...(assertions === null
       ? []
@@ -75,21 +69,28 @@ function headLines(report: SimulationReport): readonly Line[] {
             0,
             "Checks:",
             NAMES,
-            span(`assertions ${assertionCounts(assertions)}`, assertions.failed > 0 ? "red" : "green"),
+            span(`assertions ${assertionCounts(assertions, complete)}`, assertions.failed > 0 ? "red" : "green"),
             ...gateSpans(report),
           ),
         ]),
     nameLine(0, "Table:", NAMES, span(revisionText(report))),
-    ...policies.map(({ mark, id, what }, index) =>
-      nameLine(0, index === 0 ? "Policies:" : "", NAMES, span(`${mark} `, MARKS[mark]), span(`${id}  ${what}`)),
+    ...policies.map(({ mark, id, what, digests }, index) =>
+      nameLine(
+        0,
+        index === 0 ? "Policies:" : "",
+        NAMES,
+        span(`${mark} `, MARKS[mark]),
+        span(`${id}  ${what}`),
+        span(digests === "" ? "" : `  ${digests}`, "dim"),
+      ),
     ),
   ];
 }
 
 const MARKS = { "+": "green", "-": "red", "~": "yellow" } as const;
 
-function gateSpans({ assertions }: SimulationReport) {
-  const failed = assertions?.coverage.filter(({ status }) => status === "FAIL").length ?? 0;
+function gateSpans(report: SimulationReport) {
+  const failed = failedGates(report).length;
   return failed === 0 ? [] : [span(`, ${amountText(failed, "coverage gate")} failed`, "red")];
 }
 
@@ -124,12 +125,8 @@ function indeterminateLines({ declared, promoted }: SimulationReport): readonly 
 
 function declaredLines(report: SimulationReport): readonly Line[] {
   const { declared, complete } = report;
-  if (isUnchanged(report)) {
-    const known = complete
-      ? "No changes. Head allows exactly what base allows."
-      : "No changes among the classes that were decided.";
-    return [BLANK, line(0, span(known, complete ? "green" : "yellow", "bold"))];
-  }
+  const unchanged = unchangedText(report);
+  if (unchanged !== null) return [BLANK, line(0, span(unchanged.sentence, complete ? "green" : "yellow", "bold"))];
   if (declared.groups.length === 0)
     return [BLANK, line(0, span("As declared, no request is treated differently.", "bold"))];
   const title = span(`Changes as declared`, "bold");
@@ -144,7 +141,7 @@ function declaredLines(report: SimulationReport): readonly Line[] {
 function promotedLines(report: SimulationReport, difference: PromotedDifference): readonly Line[] {
   const { promoted_policies: policies } = report;
   if (policies.length === 0 && !difference.any) return [];
-  const title = span(capital(promotedTitle(report)), "bold");
+  const title = span(capitalised(promotedTitle(report)), "bold");
   const which = policies.length === 0 ? "" : ` (${listText(policies)})`;
   if (!difference.any) return [BLANK, line(0, title, span(`${which}: the same changes.`))];
   const { shared, onlyPromoted, shrunk, onlyDeclared, newDataPaths, lostDataPaths } = difference;
@@ -176,22 +173,19 @@ function summaryLines(report: SimulationReport, difference: PromotedDifference):
   const paths = declared.new_data_paths.length;
   const findings = newFindings(report).length;
   const only = difference.onlyPromoted.length;
+  const unchanged = unchangedText(report);
   const parts = [
-    changesText(declared),
+    unchanged === null ? changesText(declared) : unchanged.title,
     paths === 0 ? "" : amountText(paths, "new data path"),
     only === 0 ? "" : `${amountText(only, "group")} only as if promoted`,
-    findings === 0 ? "" : amountText(findings, "new finding"),
+    findings === 0 || !complete ? "" : amountText(findings, "new finding"),
     assertions === null || assertions.failed === 0 ? "" : `${amountText(assertions.failed, "assertion")} failed`,
     complete ? "" : "incomplete",
   ].filter((part) => part !== "");
-  const text = parts.length === 0 ? "no changes" : parts.join("; ");
+  const text = parts.length === 0 ? "as declared, no request is treated differently" : parts.join("; ");
   return [
     BLANK,
     line(0, span("Simulation: ", "bold"), span(`${text}.`, "bold")),
     line(0, span(`${spaceText(report)}.`)),
   ];
-}
-
-function capital(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }

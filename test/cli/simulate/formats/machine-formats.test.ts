@@ -4,6 +4,7 @@ import type { FormatContext } from "../../../../src/cli/simulate/formats/context
 import { formatGithub } from "../../../../src/cli/simulate/formats/github.ts";
 import { formatJunit } from "../../../../src/cli/simulate/formats/junit.ts";
 import { formatSarif } from "../../../../src/cli/simulate/formats/sarif.ts";
+import { printable } from "../../../../src/cli/terminal/printing.ts";
 import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
 import { readXml } from "../../read-xml.ts";
 import {
@@ -60,12 +61,18 @@ describe("GitHub's annotations", () => {
     expect(commands.map(({ level, properties }) => `${level} ${properties["title"]}`)).toEqual([
       "error incomplete",
       "error FAIL no-us-for-eu",
-      "error coverage",
       "warning new data path",
       "warning newly denied as if 1 candidate was promoted",
       "notice Signalbox simulation",
+      "notice 2 policies differ",
       "notice WAIVED prod-always-routable",
       "notice fallbacks widened",
+    ]);
+    const whole = readCommands(formatGithub({ ...everything(), complete: true }, CONTEXT));
+    expect(whole.map(({ level, properties }) => `${level} ${properties["title"]}`)).toEqual([
+      "error FAIL no-us-for-eu",
+      "error coverage",
+      ...commands.slice(2).map(({ level, properties }) => `${level} ${properties["title"]}`),
       "notice fallback never used",
     ]);
     expect(commands[1]).toMatchObject({
@@ -101,7 +108,7 @@ describe("GitHub's annotations", () => {
         expect(commands).toHaveLength(readCommands(formatGithub(named("name"), CONTEXT)).length);
         for (const { properties } of commands) {
           expect(["file,line,col,title", "title"]).toContain(Object.keys(properties).join(","));
-          if (properties["file"] !== undefined) expect(properties["file"]).toBe(`${name}/a.yaml`);
+          if (properties["file"] !== undefined) expect(properties["file"]).toBe(`${printable(name)}/a.yaml`);
         }
       }),
     );
@@ -111,16 +118,16 @@ describe("GitHub's annotations", () => {
 describe("JUnit XML", () => {
   test("a case for each assertion and gate, and the last says whether all was decided", () => {
     const root = readXml(formatJunit(everything(), CONTEXT));
-    expect(root.attributes).toMatchObject({ tests: "6", failures: "3", skipped: "1" });
+    expect(root.attributes).toMatchObject({ tests: "6", failures: "2", skipped: "3" });
     const cases = root.children[0]?.children ?? [];
     expect(
       cases.map(({ attributes, children }) => [attributes["classname"], attributes["name"], children[0]?.name]),
     ).toEqual([
-      ["no_new_access", "embeddings-stay", undefined],
+      ["no_new_access", "embeddings-stay", "system-out"],
       ["no_new_access", "no-us-for-eu", "failure"],
       ["always_routable", "prod-always-routable", "skipped"],
-      ["coverage", "routes", "failure"],
-      ["coverage", "constraints", undefined],
+      ["coverage", "routes", "skipped"],
+      ["coverage", "constraints", "skipped"],
       ["simulation", "simulation is complete", "failure"],
     ]);
     expect(cases[1]?.children[0]?.text).toContain("policies/assertions.yaml:12:5\n");
@@ -128,7 +135,7 @@ describe("JUnit XML", () => {
     expect(cases[2]?.children[0]?.attributes["message"]).toBe(
       "waived until 2026-12-01 by platform: moving to the new route",
     );
-    expect(cases[5]?.children[0]?.text).toContain("key.labels: 16 of 4,096 values decided");
+    expect(cases[5]?.children[0]?.text).toContain("key.labels: 16 of 4,096 values");
   });
 
   test("without assertions there is one case, which passes for a complete report only", () => {
@@ -143,7 +150,7 @@ describe("JUnit XML", () => {
         expect(root.children[0]?.children.map(({ children }) => children[0]?.name)).toEqual([
           "failure",
           "skipped",
-          "failure",
+          "skipped",
           "failure",
         ]);
       }),
@@ -223,19 +230,25 @@ describe("SARIF", () => {
       "error incomplete",
       "error assertion_failed",
       "note assertion_waived",
-      "error coverage_failed",
       "warning new_data_path",
       "note fallbacks_widened",
       "warning newly_denied",
-      "note dead_configuration",
+    ]);
+    const whole = readLog(formatSarif({ ...everything(), complete: true }, CONTEXT)).results;
+    expect(whole.map(({ ruleId }) => ruleId)).toEqual([
+      "assertion_failed",
+      "assertion_waived",
+      "coverage_failed",
+      ...results.slice(3).map(({ ruleId }) => ruleId),
+      "dead_configuration",
     ]);
     expect(results[2]?.suppressions).toEqual([
       { kind: "external", status: "accepted", justification: "until 2026-12-01 by platform: moving to the new route" },
     ]);
-    expect(results[4]?.locations).toEqual(results[5]?.locations);
-    expect(results[5]?.partialFingerprints).toEqual({ "signalboxGroup/v1": WIDENED.id });
-    expect(results[6]?.message.text).toMatch(/^as if 1 candidate was promoted: newly denied: acme-prod, /);
-    expect(results[6]?.partialFingerprints).toEqual({ "signalboxGroup/v1": NEWLY_DENIED.id });
+    expect(results[3]?.locations).toEqual(results[4]?.locations);
+    expect(results[4]?.partialFingerprints).toEqual({ "signalboxGroup/v1": WIDENED.id });
+    expect(results[5]?.message.text).toMatch(/^as if 1 candidate was promoted: newly denied: acme-prod, /);
+    expect(results[5]?.partialFingerprints).toEqual({ "signalboxGroup/v1": NEWLY_DENIED.id });
   });
 
   test("only what is not suppressed has no suppressions, and nothing gives no results", () => {

@@ -31,9 +31,28 @@ export const POINT: RequestPoint = {
 
 export const EXPLAIN = ["explain", "--workspace", "acme-eu", "--model", "chat-eu", "--needs", "tools"];
 
-export const EU: PlaceReport = { endpoint: "azure-eu-gpt5", model: "gpt-5", provider: "azure", region: "eu-west" };
-export const EU2: PlaceReport = { endpoint: "azure-se-gpt5", model: "gpt-5", provider: "azure", region: "eu-north" };
-export const US: PlaceReport = { endpoint: "openai-us-gpt5", model: "gpt-5", provider: "openai", region: "us-east" };
+const ALONE = { tier: 0, balance: "order", weight: 1 } as const;
+export const EU: PlaceReport = {
+  endpoint: "azure-eu-gpt5",
+  model: "gpt-5",
+  provider: "azure",
+  region: "eu-west",
+  ...ALONE,
+};
+export const EU2: PlaceReport = {
+  endpoint: "azure-se-gpt5",
+  model: "gpt-5",
+  provider: "azure",
+  region: "eu-north",
+  ...ALONE,
+};
+export const US: PlaceReport = {
+  endpoint: "openai-us-gpt5",
+  model: "gpt-5",
+  provider: "openai",
+  region: "us-east",
+  ...ALONE,
+};
 
 export function routed(...plan: readonly PlaceReport[]): ResultReport {
   return { outcome: "route", plan, denial: null, edits: null };
@@ -303,7 +322,7 @@ export const HOSTILE = [
 export function named(name: string): SimulationReport {
   const place = { file: `${name}/a.yaml`, line: 1, column: 1 };
   const results: ResultReport = {
-    ...routed({ endpoint: name, model: name, provider: name, region: name }),
+    ...routed({ endpoint: name, model: name, provider: name, region: name, ...ALONE }),
     edits: { max_output_tokens: 1, strip_fields: [name] },
   };
   const one = group({

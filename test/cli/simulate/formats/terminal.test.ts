@@ -66,13 +66,15 @@ describe("the whole", () => {
     expect(shown(everything())).toMatchInlineSnapshot(`
       "Simulation of main (1a2b3c4d5e6f) → us-fallback
       INCOMPLETE: not every class of requests was decided. What follows holds for those that were.
-        ! key.labels: 16 of 4,096 values decided
+        ! key.labels: 16 of 4,096 values
 
-      Access:     as declared     more permissive, 12 of 3,184 classes change (40,200 request shapes)
-                  as if promoted  incomparable, 13 of 3,184 classes change (40,201 request shapes)
-      Checks:     assertions 1 failed, 1 waived, 1 passed, 1 coverage gate failed
+      Access:     as declared     more permissive among the classes that were decided, 12 of 3,184 classes
+                  change (40,200 request shapes)
+                  as if promoted  incomparable among the classes that were decided, 13 of 3,184 classes
+                  change (40,201 request shapes)
+      Checks:     assertions 1 failed, 1 waived, 1 passed so far
       Table:      3b1c9a0e77d2 → 88f0aa12c3d4
-      Policies:   ~ eu-residency  enforced, text changed
+      Policies:   ~ eu-residency  enforced, text changed  d1 → d2
                   + tool-approval  candidate
 
       New data paths (1)
@@ -103,7 +105,8 @@ describe("the whole", () => {
             look at     policies/tool-approval.rego:9:1
             try         signalbox explain --workspace acme-eu --model chat-eu --needs tools
 
-      Never met by any request (1 new in head; 1 more is so in base already)
+      Not met by the requests that were decided (1 new in head; 1 more is so in base already; not judged:
+        not every class of requests was decided)
         ! fallback never used  chat-large → gpt-5-us  routes.yaml:55:9
 
       Other changes (1; they decide nothing about where requests go)
@@ -120,26 +123,27 @@ describe("the whole", () => {
         ! 1 line is no evidence and not counted
         ! 3 decisions cannot be said in head's files: workspace is gone
 
-      Assertions (policies/assertions.yaml): 1 failed, 1 waived, 1 passed
-        FAIL    no-us-for-eu          EU tenants never reach the US  no_new_access, 1,204 classes
+      Assertions (policies/assertions.yaml): 1 failed, 1 waived, 1 passed so far
+        ! PASS so far: only the classes that were decided were looked at
+        FAIL         no-us-for-eu          EU tenants never reach the US  no_new_access, 1,204 classes
                 why       acme-eu reaches openai in us-east
-                violated  by 3 of 1,204 classes, as declared and as if promoted
+                violated  by 3 of 1,204 classes; looked at as declared and as if promoted
                 witness   acme-eu asks chat-eu for chat.completions, environment production, workload
                           support-bot, needs tools, context to_4k, time weekday morning
                 look at   policies/assertions.yaml:12:5
                 try       signalbox explain --workspace acme-eu --model chat-eu --needs tools
-        WAIVED  prod-always-routable  Production has a place to go  always_routable, 1,204 classes
-                violated  by 1 of 1,204 classes, as declared
+        WAIVED       prod-always-routable  Production has a place to go  always_routable, 1,204 classes
+                violated  by 1 of 1,204 classes; looked at as declared
                 waived    until 2026-12-01 by platform: moving to the new route
-        PASS    embeddings-stay       EU tenants never reach the US  no_new_access, 1,204 classes
+        PASS so far  embeddings-stay       EU tenants never reach the US  no_new_access, 1,204 classes
 
-      Coverage of the assertions
-        FAIL    routes          12 of 14 (85.7 %), 90 % required
-                missing   old, batch
-        PASS    constraints     5 of 5 (100.0 %)
+      Coverage by all requests of head (not judged: not every class of requests was decided)
+        not judged  routes          12 of 14 (85.7 %), 90 % required
+                    missing   old, batch
+        not gated   constraints     5 of 5 (100.0 %)
 
       Simulation: 12 classes change (fallbacks widened 12); 1 new data path; 1 group only as if promoted;
-        1 new finding; 1 assertion failed; incomplete.
+        1 assertion failed; incomplete.
       3,184 classes stand for 1.9 × 10^18 request shapes.
       "
     `);

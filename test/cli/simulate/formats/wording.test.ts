@@ -95,10 +95,10 @@ describe("words", () => {
       ],
     });
     expect(policyDifferences(before, after)).toEqual([
-      { mark: "-", id: "gone", what: "candidate" },
-      { mark: "~", id: "moved", what: "candidate → enforced" },
-      { mark: "+", id: "new", what: "enforced" },
-      { mark: "~", id: "text", what: "enforced → enforced and candidate, text changed" },
+      { mark: "-", id: "gone", what: "candidate", digests: "" },
+      { mark: "~", id: "moved", what: "candidate → enforced", digests: "" },
+      { mark: "+", id: "new", what: "enforced", digests: "" },
+      { mark: "~", id: "text", what: "enforced → enforced and candidate, text changed", digests: "1 → 2 and 3" },
     ]);
   });
 });

@@ -11,7 +11,7 @@ import type {
 /** Reports for the tests of the page: everything a report may say, said once. */
 
 export function place(endpoint: string, model = "gpt-5", provider = "openai-eu", region = "eu"): PlaceReport {
-  return { endpoint, model, provider, region };
+  return { endpoint, model, provider, region, tier: 0, balance: "order", weight: 1 };
 }
 
 export function routed(...plan: readonly PlaceReport[]): ResultReport {

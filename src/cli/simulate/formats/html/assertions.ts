@@ -1,7 +1,17 @@
 import type { AssertionResult, AssertionsReport, CoverageResult } from "../../../../simulate/report/report.ts";
-import { amountText, classesText, numberText } from "../wording/amounts.ts";
+import { amountText, capitalised, classesText, numberText } from "../wording/amounts.ts";
 import { COVERAGE_WORDING } from "../wording/change-words.ts";
-import { capitalised, type Look } from "./look.ts";
+import {
+  COVERAGE_TITLE,
+  coverageJudgement,
+  needlessWaiver,
+  NOT_JUDGED,
+  SO_FAR,
+  standpointText,
+  statusText,
+  type CoverageJudgement,
+} from "../wording/messages.ts";
+import { type Look } from "./look.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
 import { placeMarkup, witnessMarkup } from "./witness.ts";
@@ -12,14 +22,8 @@ const LOOK_OF_STATUS: Readonly<Record<AssertionResult["status"], Look>> = {
   PASS: { sign: "✓", tone: "good" },
 };
 
-const LABEL_OF_STANDPOINTS: Readonly<Record<AssertionResult["standpoint"], string>> = {
-  declared: "as declared",
-  promoted: "as if promoted",
-  both: "from both standpoints",
-};
-
 /** Failures first: they are why the command fails. */
-export function assertionsMarkup(assertions: AssertionsReport | null): Markup {
+export function assertionsMarkup(assertions: AssertionsReport | null, complete: boolean): Markup {
   if (assertions === null) {
     return html`<section aria-labelledby="assertions">
       <h2 id="assertions">Assertions</h2>
@@ -33,13 +37,14 @@ export function assertionsMarkup(assertions: AssertionsReport | null): Markup {
   return html` <section aria-labelledby="assertions">
       <h2 id="assertions">Assertions</h2>
       <p class="lead">
-        ${code(file)}: ${numberText(failed)} failed, ${numberText(waived)} waived, ${numberText(passed)} passed.
+        ${code(file)}: ${numberText(failed)} failed, ${numberText(waived)} waived, ${numberText(passed)}
+        ${complete ? "passed" : `passed so far: ${SO_FAR}`}.
       </p>
       ${
         ordered.length === 0
           ? html`<p class="none">The file asserts nothing.</p>`
           : html`<ul class="assertions">
-              ${ordered.map(assertionMarkup)}
+              ${ordered.map((result) => assertionMarkup(result, complete))}
             </ul>`
       }
     </section>
@@ -47,27 +52,37 @@ export function assertionsMarkup(assertions: AssertionsReport | null): Markup {
       coverage.length === 0
         ? NOTHING
         : html`<section aria-labelledby="coverage">
-            <h2 id="coverage">Coverage</h2>
+            <h2 id="coverage">${COVERAGE_TITLE}</h2>
+            ${complete ? NOTHING : html`<p class="lead">${capitalised(NOT_JUDGED)}.</p>`}
             <ul class="coverage">
-              ${coverage.map(coverageMarkup)}
+              ${coverage.map((result) => coverageMarkup(result, complete))}
             </ul>
           </section>`
     }`;
 }
 
-function assertionMarkup(result: AssertionResult): Markup {
-  const { id, title, kind, status, standpoint, classes, violations, message, witness, explain, waiver, place } = result;
-  const against = html`· ${kind}, ${LABEL_OF_STANDPOINTS[standpoint]}, held against
+function assertionMarkup(result: AssertionResult, complete: boolean): Markup {
+  const { id, title, kind, status, classes, violations, message, witness, explain, waiver, place } = result;
+  const against = html`· ${kind}, looked at ${standpointText(result)}, held against
   ${classesText(classes)}${violations === 0 ? NOTHING : html`, <strong>${amountText(violations, "violation")}</strong>`}`;
+  // A waiver that a part of the classes does not need may be needed by the others.
+  const text = status === "PASS" && waiver !== null ? null : message;
   const shown = witness === null ? NOTHING : witnessMarkup(witness, explain ?? [], "");
   return html`<li class="assertion">
-    ${statusBadge(status)}
+    ${statusBadge(status, statusText(result, complete))}
     <div>
       <h3>${title === "" ? id : title}</h3>
       <p class="note">${code(id)} ${against} ${placeMarkup(place)}</p>
-      ${message === null ? NOTHING : html`<p>${message}</p>`}${waiver === null ? NOTHING : waiverMarkup(waiver)}${shown}
+      ${text === null ? NOTHING : html`<p>${text}</p>`}${waiverOf(result, complete)}${shown}
     </div>
   </li>`;
+}
+
+function waiverOf(result: AssertionResult, complete: boolean): Markup {
+  const { status, waiver } = result;
+  const needless = needlessWaiver(result, complete);
+  if (needless !== null) return html`<p class="waiver">${capitalised(needless)}</p>`;
+  return waiver === null || status === "PASS" ? NOTHING : waiverMarkup(waiver);
 }
 
 function waiverMarkup({ until, reason, owner, expired }: NonNullable<AssertionResult["waiver"]>): Markup {
@@ -76,17 +91,19 @@ function waiverMarkup({ until, reason, owner, expired }: NonNullable<AssertionRe
   </p>`;
 }
 
-function statusBadge(status: AssertionResult["status"]): Markup {
+function statusBadge(status: AssertionResult["status"], text: string): Markup {
   const { sign, tone } = LOOK_OF_STATUS[status];
-  return html`<span class="badge ${tone}">${sign} ${status}</span>`;
+  return html`<span class="badge ${tone}">${sign} ${text}</span>`;
 }
 
-function coverageMarkup({ what, covered, of, required, status, missing, place }: CoverageResult): Markup {
+function coverageMarkup(result: CoverageResult, complete: boolean): Markup {
+  const { what, covered, of, required, missing, place } = result;
+  const judgement = coverageJudgement(result, complete);
   const percent = of === 0 ? 100 : (covered / of) * 100;
-  const gate = required === null ? html`no gate` : html`gate ${required} %`;
+  const gate = required === null ? html`not gated` : html`gate ${required} %`;
   return html`<li>
-    <h3>${capitalised(COVERAGE_WORDING[what])} ${required === null ? NOTHING : statusBadge(status)}</h3>
-    ${barMarkup(percent, required, status)}
+    <h3>${capitalised(COVERAGE_WORDING[what])} ${judgementBadge(judgement)}</h3>
+    ${barMarkup(percent, required, judgement)}
     <p class="note">
       ${numberText(covered)} of ${numberText(of)}${of === 0 ? "" : ` (${Math.floor(percent)} %)`}, ${gate}
       ${placeMarkup(place)}
@@ -102,15 +119,21 @@ function coverageMarkup({ what, covered, of, required, status, missing, place }:
   </li>`;
 }
 
+function judgementBadge(judgement: CoverageJudgement): Markup {
+  if (judgement === "not gated") return NOTHING;
+  if (judgement === "not judged") return html`<span class="badge quiet">· ${judgement}</span>`;
+  return statusBadge(judgement, judgement);
+}
+
 /** Widths are attributes of a drawing: the page's policy refuses style attributes. The text beside it says the same. */
-function barMarkup(percent: number, required: number | null, status: CoverageResult["status"]): Markup {
+function barMarkup(percent: number, required: number | null, judgement: CoverageJudgement): Markup {
   const width = bounded(percent);
   const line =
     required === null
       ? NOTHING
       : html`<rect class="gate" x="${Math.min(bounded(required), 99.5)}" y="0" width="0.5" height="6" />`;
   return html`<svg
-    class="bar ${status === "FAIL" ? "short" : "enough"}"
+    class="bar ${judgement === "FAIL" ? "short" : "enough"}"
     viewBox="0 0 100 6"
     preserveAspectRatio="none"
     aria-hidden="true"

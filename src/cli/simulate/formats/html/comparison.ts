@@ -147,7 +147,7 @@ function groupMarkup(group: ChangeGroup, standpoint: Standpoint): Markup {
     <dl class="facts">
       ${fact("workspaces", nameList(group.workspaces))}${fact("operations", nameList(group.operations))}${group.routes.length > 1 ? fact("routes", nameList(group.routes)) : NOTHING}${group.conditions.map(({ dimension, values }) => fact(dimension, nameList(values)))}
     </dl>
-    ${plansMarkup(group.base, group.head)}
+    ${plansMarkup(group)}
     <p class="note">
       ${extentText(group)}${seenMarkup(group.seen)}
       <a class="anchor" href="#${anchor}" aria-label="Link to change ${group.id}">${group.id}</a>

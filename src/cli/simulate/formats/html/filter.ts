@@ -1,6 +1,6 @@
 import { CHANGE_WORDS } from "../../../../simulate/point.ts";
 import { CHANGE_WORDING } from "../wording/change-words.ts";
-import { capitalised } from "./look.ts";
+import { capitalised } from "../wording/amounts.ts";
 import { html, type Markup } from "./markup.ts";
 
 const FIELDS = ["route", "workspace", "operation", "provider", "region"] as const;

@@ -38,7 +38,7 @@ export function formatHtml(report: SimulationReport, context: FormatContext): st
         <main>
           ${verdictMarkup(report)} ${contentsMarkup(report)}
           <div id="results">${filterMarkup()} ${comparisonsMarkup(report)}</div>
-          ${assertionsMarkup(report.assertions)} ${findingsMarkup(report.findings)}
+          ${assertionsMarkup(report.assertions, report.complete)} ${findingsMarkup(report.findings, report.complete)}
           ${otherChangesMarkup(report.other_changes)} ${evidenceMarkup(report.evidence)} ${dimensionsMarkup(report)}
           ${sidesMarkup(report, context.reportDigest)}
         </main>

@@ -30,8 +30,3 @@ export const LOOK_OF_ACCESS: Readonly<Record<ComparisonReport["access"], Look>> 
   less_permissive: { sign: "−", tone: "narrow" },
   incomparable: { sign: "±", tone: "widen" },
 };
-
-/** "incomparable" at the head of a line. */
-export function capitalised(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}

@@ -5,16 +5,16 @@ import type {
   SideReport,
   SimulationReport,
 } from "../../../../simulate/report/report.ts";
-import { amountText, numberText } from "../wording/amounts.ts";
+import { amountText, capitalised, numberText } from "../wording/amounts.ts";
 import { FINDING_WORDING } from "../wording/change-words.ts";
 import { spaceText } from "../wording/comparison.ts";
-import { evidenceCautions } from "../wording/messages.ts";
+import { evidenceCautions, NOT_JUDGED } from "../wording/messages.ts";
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
 import { placeMarkup } from "./witness.ts";
 
 /** What no request meets; new in head first, because that is what the change brings. */
-export function findingsMarkup(findings: readonly LivenessFinding[]): Markup {
+export function findingsMarkup(findings: readonly LivenessFinding[], complete: boolean): Markup {
   const fresh = findings.filter(({ in_base: inBase }) => !inBase);
   const known = findings.filter(({ in_base: inBase }) => inBase);
   const row = ({ kind, subject, in_base: inBase, place }: LivenessFinding): Content =>
@@ -29,7 +29,8 @@ export function findingsMarkup(findings: readonly LivenessFinding[]): Markup {
     "What no request meets",
     findings.length === 0
       ? none("Every policy, constraint, reason, route and endpoint of head is met by some request.")
-      : table("Parts of head without effect", ["Part", "Finding", "Since", "Place"], [...fresh, ...known].map(row)),
+      : html`${complete ? NOTHING : html`<p class="lead">${capitalised(NOT_JUDGED)}.</p>`}
+        ${table("Parts of head without effect", ["Part", "Finding", "Since", "Place"], [...fresh, ...known].map(row))}`,
   );
 }
 

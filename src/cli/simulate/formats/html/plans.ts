@@ -1,5 +1,6 @@
-import type { PlaceReport, ResultReport } from "../../../../simulate/report/report.ts";
+import type { ChangeGroup, PlaceReport, ResultReport } from "../../../../simulate/report/report.ts";
 import { numberText } from "../wording/amounts.ts";
+import { sharingText } from "../wording/results.ts";
 import { code } from "./names.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 
@@ -29,34 +30,36 @@ export function markPlaces(
 }
 
 /** Base and head beside each other. */
-export function plansMarkup(base: ResultReport, head: ResultReport): Markup {
+export function plansMarkup({ words, base, head }: Pick<ChangeGroup, "words" | "base" | "head">): Markup {
+  const sharing = words.includes("sharing_changed");
   const marked = markPlaces(base.plan, head.plan);
   return html`<div class="plans">
     <div class="side">
       <h5>Base</h5>
-      ${resultMarkup(base, marked.base)}
+      ${resultMarkup(base, marked.base, sharing)}
     </div>
     <div class="side">
       <h5>Head</h5>
-      ${resultMarkup(head, marked.head)}
+      ${resultMarkup(head, marked.head, sharing)}
     </div>
   </div>`;
 }
 
-function resultMarkup(result: ResultReport, places: readonly MarkedPlace[]): Markup {
-  return html`${result.denial === null ? NOTHING : denialMarkup(result.denial)}${placesMarkup(result, places)}${editsMarkup(result.edits)}`;
+function resultMarkup(result: ResultReport, places: readonly MarkedPlace[], sharing: boolean): Markup {
+  return html`${result.denial === null ? NOTHING : denialMarkup(result.denial)}${placesMarkup(result, places, sharing)}${editsMarkup(result.edits)}`;
 }
 
-function placesMarkup(result: ResultReport, places: readonly MarkedPlace[]): Markup {
+function placesMarkup(result: ResultReport, places: readonly MarkedPlace[], sharing: boolean): Markup {
   if (places.length > 0)
     return html`<ol>
-      ${places.map(placeMarkup)}
+      ${places.map((each) => placeMarkup(each, sharing))}
     </ol>`;
   return result.denial === null ? html`<p class="denied">No place to go</p>` : NOTHING;
 }
 
-function placeMarkup({ place, mark }: MarkedPlace): Markup {
-  const text = html`<code>${place.endpoint}</code> ${place.model} at ${place.provider}, ${place.region}`;
+function placeMarkup({ place, mark }: MarkedPlace, sharing: boolean): Markup {
+  const text = html`<code>${place.endpoint}</code> ${place.model} at ${place.provider},
+    ${place.region}${sharing ? `, ${sharingText(place)}` : ""}`;
   if (mark === "kept") return html`<li>${text}</li>`;
   return html`<li class="${mark}">${text} <em>${SIGN_OF_MARK[mark]} ${mark}</em></li>`;
 }

@@ -1,10 +1,11 @@
 import type { Standpoint } from "../../../../simulate/point.ts";
 import type { DimensionCut, EvidenceReport, SimulationReport } from "../../../../simulate/report/report.ts";
 import { LABEL_OF_STANDPOINT } from "./comparison.ts";
-import { amountText, numberText, percentageText, requestShapesText } from "../wording/amounts.ts";
+import { amountText, capitalised, numberText, percentageText, requestShapesText } from "../wording/amounts.ts";
 import { ACCESS_WORDING } from "../wording/change-words.ts";
-import { newFindings, spaceText } from "../wording/comparison.ts";
-import { capitalised, LOOK_OF_ACCESS, type Look } from "./look.ts";
+import { newFindings, policyDifferences, policyLine, spaceText, unchangedText } from "../wording/comparison.ts";
+import { failedGates, keptText } from "../wording/messages.ts";
+import { LOOK_OF_ACCESS, type Look } from "./look.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code } from "./names.ts";
 
@@ -26,6 +27,7 @@ export function verdictMarkup(report: SimulationReport): Markup {
 function cardMarkup(report: SimulationReport, standpoint: Standpoint): Markup {
   const comparison = report[standpoint];
   const { title, sentence } = ACCESS_WORDING[comparison.access];
+  const among = report.complete ? "" : " among the classes that were decided";
   const { sign, tone } = LOOK_OF_ACCESS[comparison.access];
   const checked = standpoint === "declared" ? html` checked` : NOTHING;
   const changed =
@@ -38,7 +40,8 @@ function cardMarkup(report: SimulationReport, standpoint: Standpoint): Markup {
     ><input type="radio" name="standpoint" id="show-${standpoint}" autocomplete="off" ${checked} /><span
       class="standpoint"
       >${LABEL_OF_STANDPOINT[standpoint]}</span
-    ><strong><span class="sign" aria-hidden="true">${sign}</span> ${capitalised(title)}</strong><span>${sentence}</span
+    ><strong><span class="sign" aria-hidden="true">${sign}</span> ${capitalised(title)}${among}</strong
+    ><span>${report.complete ? sentence : "The others may change more."}</span
     ><span
       >${changed}${paths === 0 ? html` No new data path.` : html` <b>${amountText(paths, "new data path", "new data paths")}.</b>`}</span
     ></label
@@ -57,9 +60,18 @@ function factsOf(report: SimulationReport): readonly Fact[] {
       ? { tone: "good", sign: "✓", text: html`<strong>Complete:</strong> ${decided}, every one decided on both sides.` }
       : { tone: "stop", sign: "!", text: html`<strong>Incomplete:</strong> not every class was decided. ${decided}.` },
   ];
+  const unchanged = unchangedText(report);
+  if (unchanged !== null) {
+    facts.push({ tone: complete ? "good" : "narrow", sign: "=", text: html`<strong>${unchanged.sentence}</strong>` });
+  }
+  const policies = policyDifferences(report.base, report.head);
+  if (policies.length > 0) {
+    const lines = policies.map(policyLine).join("; ");
+    facts.push({ tone: "quiet", sign: "≠", text: html`<a href="#sides"><strong>Policies:</strong></a> ${lines}.` });
+  }
   if (assertions !== null) {
-    const { passed, failed, waived, coverage } = assertions;
-    const gates = coverage.filter(({ status }) => status === "FAIL").length;
+    const { passed, failed, waived } = assertions;
+    const gates = failedGates(report).length;
     const bad = failed > 0 || gates > 0;
     const short = gates === 0 ? NOTHING : html`; ${amountText(gates, "coverage gate fails", "coverage gates fail")}`;
     facts.push({
@@ -67,7 +79,7 @@ function factsOf(report: SimulationReport): readonly Fact[] {
       sign: bad ? "×" : "✓",
       text: html`<a href="#assertions"><strong>Assertions:</strong></a>
         ${failed === 0 ? NOTHING : html`<strong>${numberText(failed)} failed</strong>, `}${numberText(passed)}
-        passed${waived === 0 ? NOTHING : html`, ${numberText(waived)} waived`}${short}.`,
+        ${complete ? "passed" : "passed so far"}${waived === 0 ? NOTHING : html`, ${numberText(waived)} waived`}${short}.`,
     });
   }
   const indeterminate = [declared, promoted].some(({ words }) =>
@@ -81,7 +93,7 @@ function factsOf(report: SimulationReport): readonly Fact[] {
     });
   }
   const fresh = newFindings(report).length;
-  if (fresh > 0) {
+  if (fresh > 0 && complete) {
     facts.push({
       tone: "narrow",
       sign: "!",
@@ -102,11 +114,10 @@ function evidenceText({ decisions, from, to, declared, promoted }: EvidenceRepor
 }
 
 function cutMarkup(cut: readonly DimensionCut[]): Markup {
-  const row = ({ dimension, values, kept }: DimensionCut): Markup =>
+  const row = (one: DimensionCut): Markup =>
     html`<tr>
-      <th scope="row">${code(dimension)}</th>
-      <td class="number">${numberText(values)}</td>
-      <td class="number">${numberText(kept)}</td>
+      <th scope="row">${code(one.dimension)}</th>
+      <td>${keptText(one)}</td>
     </tr>`;
   return html`<div class="alert">
     <p>
@@ -123,8 +134,7 @@ function cutMarkup(cut: readonly DimensionCut[]): Markup {
             <thead>
               <tr>
                 <th scope="col">Dimension</th>
-                <th scope="col" class="number">Values told apart</th>
-                <th scope="col" class="number">Decided</th>
+                <th scope="col">Decided</th>
               </tr>
             </thead>
             <tbody>

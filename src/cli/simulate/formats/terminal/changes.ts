@@ -83,7 +83,7 @@ function oneGroup(group: ChangeGroup): readonly Line[] {
   const columns = columnWidth(["look at", "result", ...common.map(({ name }) => name)]);
   const seen = seenText(group.seen);
   const extent = seen === null ? extentText(group) : `${extentText(group)}, ${seen}`;
-  const { lines, left } = shortResults(group.base, group.head);
+  const { lines, left } = shortResults(group);
   const results = resultLines(lines, columns);
   return [
     groupHead(group),

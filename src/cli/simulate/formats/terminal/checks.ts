@@ -7,7 +7,20 @@ import type {
 import { amountText, classesText, listText, numberText, percentageText } from "../wording/amounts.ts";
 import { COVERAGE_WORDING, FINDING_WORDING } from "../wording/change-words.ts";
 import { newFindings } from "../wording/comparison.ts";
-import { assertionCounts, coverageText, evidenceCautions, standpointText, waiverText } from "../wording/messages.ts";
+import {
+  assertionCounts,
+  COVERAGE_TITLE,
+  coverageJudgement,
+  coverageText,
+  evidenceCautions,
+  needlessWaiver,
+  NOT_JUDGED,
+  SO_FAR,
+  standpointText,
+  statusText,
+  waiverText,
+  type CoverageJudgement,
+} from "../wording/messages.ts";
 import { pointText } from "../wording/results.ts";
 import { explainCommand } from "../wording/shell.ts";
 import { columnWidth, moreLine, placed } from "./changes.ts";
@@ -21,11 +34,16 @@ export function findingLines(report: SimulationReport): readonly Line[] {
   const known = report.findings.length - found.length;
   if (report.findings.length === 0) return [];
   const inBase = known === 0 ? "" : `; ${numberText(known)} more ${known === 1 ? "is" : "are"} so in base already`;
+  const judged = report.complete ? "" : `; ${NOT_JUDGED}`;
   const shown = found.slice(0, MOST);
   const width = columnWidth(shown.map(({ kind }) => FINDING_WORDING[kind]));
   return [
     BLANK,
-    line(0, span("Never met by any request", "bold"), span(` (${numberText(found.length)} new in head${inBase})`)),
+    line(
+      0,
+      span(report.complete ? "Never met by any request" : "Not met by the requests that were decided", "bold"),
+      span(` (${numberText(found.length)} new in head${inBase}${judged})`),
+    ),
     ...shown.map(({ kind, subject, place }) =>
       line(
         2,
@@ -101,7 +119,7 @@ function seenLine(
 const STATUS_STYLES = { FAIL: "red", WAIVED: "yellow", PASS: "green" } as const satisfies Record<string, Style>;
 const STATUS_ORDER = ["FAIL", "WAIVED", "PASS"] as const;
 
-export function assertionLines({ assertions }: SimulationReport): readonly Line[] {
+export function assertionLines({ assertions, complete }: SimulationReport): readonly Line[] {
   if (assertions === null) return [];
   const { results, coverage, file } = assertions;
   const sorted = STATUS_ORDER.flatMap((status) => results.filter((result) => result.status === status));
@@ -110,30 +128,38 @@ export function assertionLines({ assertions }: SimulationReport): readonly Line[
   const width = columnWidth(shown.map(({ id }) => id));
   return [
     BLANK,
-    line(0, span("Assertions", "bold"), span(` (${file}): ${assertionCounts(assertions)}`)),
-    ...shown.flatMap((result) => assertionLine(result, width)),
+    line(0, span("Assertions", "bold"), span(` (${file}): ${assertionCounts(assertions, complete)}`)),
+    ...(complete || assertions.passed === 0 ? [] : [line(2, span("! ", "yellow"), span(`PASS so far: ${SO_FAR}`))]),
+    ...shown.flatMap((result) => assertionLine(result, width, complete)),
     ...moreLine(sorted.length - shown.length, "assertion"),
-    ...coverageLines(coverage),
+    ...coverageLines(coverage, complete),
   ];
 }
 
-function assertionLine(result: AssertionResult, width: number): readonly Line[] {
+function assertionLine(result: AssertionResult, width: number, complete: boolean): readonly Line[] {
   const { id, kind, status, title, classes, violations, waiver } = result;
+  const columns = complete ? 8 : 13;
   const row = line(
     2,
-    span(padded(status, 8), STATUS_STYLES[status], "bold"),
+    span(padded(statusText(result, complete), columns), STATUS_STYLES[status], "bold"),
     span(`${padded(id, width)}  `, "bold"),
     span(title === "" ? "" : `${title}  `),
     span(`${kind}, ${classesText(classes)}`, "dim"),
   );
-  const head = { ...row, hang: 12 + width };
+  const head = { ...row, hang: columns + 4 + width };
   const detail = (name: string, text: string): Line => nameLine(10, name, 8, span(text));
-  if (status === "PASS") return [head];
+  const needless = needlessWaiver(result, complete);
+  if (status === "PASS") return needless === null ? [head] : [head, detail("waiver", needless)];
   const until = waiver === null ? [] : [detail(waiver.expired ? "expired" : "waived", waiverText(waiver))];
   const broken =
     violations === 0
       ? []
-      : [detail("violated", `by ${numberText(violations)} of ${classesText(classes)}, ${standpointText(result)}`)];
+      : [
+          detail(
+            "violated",
+            `by ${numberText(violations)} of ${classesText(classes)}; looked at ${standpointText(result)}`,
+          ),
+        ];
   if (status === "WAIVED") return [head, ...broken, ...until];
   return [
     head,
@@ -146,18 +172,26 @@ function assertionLine(result: AssertionResult, width: number): readonly Line[] 
   ];
 }
 
-function coverageLines(coverage: readonly CoverageResult[]): readonly Line[] {
+const JUDGEMENT_STYLES = {
+  FAIL: "red",
+  PASS: "green",
+  "not gated": "dim",
+  "not judged": "yellow",
+} as const satisfies Record<CoverageJudgement, Style>;
+
+function coverageLines(coverage: readonly CoverageResult[], complete: boolean): readonly Line[] {
   if (coverage.length === 0) return [];
   const rows = coverage.flatMap((result) => {
-    const { what, status, missing, place } = result;
+    const { what, missing, place } = result;
+    const judgement = coverageJudgement(result, complete);
     const head = line(
       2,
-      span(padded(status, 8), STATUS_STYLES[status], "bold"),
+      span(padded(judgement, 12), JUDGEMENT_STYLES[judgement], "bold"),
       span(padded(COVERAGE_WORDING[what], 14)),
       span(`  ${coverageText(result)}`),
       span(place === null ? "" : `  ${placed(place)}`, "dim"),
     );
-    return missing.length === 0 ? [head] : [head, nameLine(10, "missing", 8, span(listText(missing)))];
+    return missing.length === 0 ? [head] : [head, nameLine(14, "missing", 8, span(listText(missing)))];
   });
-  return [BLANK, line(0, span("Coverage of the assertions", "bold")), ...rows];
+  return [BLANK, line(0, span(COVERAGE_TITLE, "bold"), span(complete ? "" : ` (${NOT_JUDGED})`)), ...rows];
 }

@@ -52,3 +52,8 @@ export function percentageText(part: number, whole: number): string {
   if (part > 0 && percentage < 0.1) return "less than 0.1 %";
   return `${(Math.floor(percentage * 10) / 10).toFixed(1)} %`;
 }
+
+/** "incomparable" at the head of a line. */
+export function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -135,7 +135,7 @@ interface AccessWording {
 }
 
 export const ACCESS_WORDING: Readonly<Record<ComparisonReport["access"], AccessWording>> = {
-  equivalent: { title: "equivalent", sentence: "Head allows exactly what base allows.", colour: "green" },
+  equivalent: { title: "equivalent", sentence: "No request gains or loses a place to go.", colour: "green" },
   more_permissive: {
     title: "more permissive",
     sentence: "Head allows everything that base allows, and more.",

@@ -7,7 +7,7 @@ import type {
   SimulationReport,
 } from "../../../../simulate/report/report.ts";
 import { ACCESS_WORDING, CHANGE_WORDING, worstFirst } from "./change-words.ts";
-import { amountText, classesText, numberText, requestShapesText } from "./amounts.ts";
+import { amountText, capitalised, classesText, numberText, requestShapesText } from "./amounts.ts";
 
 /** What the second standpoint says that the first does not. */
 export interface PromotedDifference {
@@ -67,6 +67,8 @@ export interface PolicyDifference {
   readonly id: string;
   /** "candidate", "candidate → enforced", "enforced, text changed". */
   readonly what: string;
+  /** "3b1c9a0e77d2 → 88f0aa12c3d4": of its text; empty where that is the same, or stands on one side only. */
+  readonly digests: string;
 }
 
 /** Policies that are not the same on both sides, by id. */
@@ -75,11 +77,11 @@ export function policyDifferences(base: SideReport, head: SideReport): readonly 
   const after = slotsOf(head);
   return [...new Set([...before.keys(), ...after.keys()])].toSorted().flatMap((id): readonly PolicyDifference[] => {
     const [was, is] = [before.get(id), after.get(id)];
-    if (is === undefined) return [{ mark: "-", id, what: was?.slots ?? "" }];
-    if (was === undefined) return [{ mark: "+", id, what: is.slots }];
+    if (is === undefined) return [{ mark: "-", id, what: was?.slots ?? "", digests: "" }];
+    if (was === undefined) return [{ mark: "+", id, what: is.slots, digests: "" }];
     const moved = was.slots === is.slots ? is.slots : `${was.slots} → ${is.slots}`;
-    if (was.digests === is.digests) return was.slots === is.slots ? [] : [{ mark: "~", id, what: moved }];
-    return [{ mark: "~", id, what: `${moved}, text changed` }];
+    if (was.digests === is.digests) return was.slots === is.slots ? [] : [{ mark: "~", id, what: moved, digests: "" }];
+    return [{ mark: "~", id, what: `${moved}, text changed`, digests: `${was.digests} → ${is.digests}` }];
   });
 }
 
@@ -89,19 +91,28 @@ function slotsOf(side: SideReport): ReadonlyMap<string, { readonly slots: string
   return new Map(
     [...byId].map(([id, rows]) => {
       const slots = [...new Set(rows.map(({ slot }) => slot))].toSorted().toReversed().join(" and ");
-      return [id, { slots, digests: [...new Set(rows.map(({ digest }) => digest))].toSorted().join(" ") }];
+      const digests = [...new Set(rows.map(({ digest }) => digest))].toSorted().map(shortDigest).join(" and ");
+      return [id, { slots, digests }];
     }),
   );
 }
 
-/** "more permissive, 12 of 3,184 classes change (40,200 request shapes)". */
-export function verdictText(comparison: ComparisonReport, classes: number): string {
+/** As many digits as tell contents apart for a person. */
+function shortDigest(digest: string): string {
+  return digest.replace(/^sha256:/, "").slice(0, 12);
+}
+
+/** "more permissive, 12 of 3,184 classes change (40,200 request shapes)"; of an incomplete run only "among the classes that were decided". */
+export function verdictText(comparison: ComparisonReport, { space, complete }: SimulationReport): string {
+  const { classes } = space;
   const { access, changed_classes: changed, changed_shapes: shapes } = comparison;
-  const title = ACCESS_WORDING[access].title;
+  const title = `${ACCESS_WORDING[access].title}${complete ? "" : SO_FAR_DECIDED}`;
   if (changed === 0) return `${title}, no class changes`;
   const verb = changed === 1 ? "changes" : "change";
   return `${title}, ${numberText(changed)} of ${classesText(classes)} ${verb} (${requestShapesText(shapes)})`;
 }
+
+const SO_FAR_DECIDED = " among the classes that were decided";
 
 /** "newly denied 2, fallbacks widened 10": classes for each word, the worst first; a class may have several. */
 export function wordCounts({ words }: ComparisonReport): string {
@@ -141,7 +152,34 @@ export function promotedTitle({ promoted_policies: policies }: SimulationReport)
   return `as if ${amountText(policies.length, "candidate")} ${verb} promoted`;
 }
 
-/** Whether head differs from base in anything that the report speaks of. */
-export function isUnchanged({ declared, promoted, other_changes: others }: SimulationReport): boolean {
-  return declared.changed_classes === 0 && promoted.changed_classes === 0 && others.length === 0;
+/**
+ * "No changes. Head allows exactly what base allows.", or what differs although no request is treated differently; `null` where some request is.
+ * Policies and settings that differ may act tomorrow, so that "no changes" would promise too much.
+ */
+export function unchangedText(report: SimulationReport): { readonly title: string; readonly sentence: string } | null {
+  const { declared, promoted, complete } = report;
+  if (declared.changed_classes > 0 || promoted.changed_classes > 0) return null;
+  const different = differencesText(report);
+  if (different === "" && complete) return { title: "no changes", sentence: NO_CHANGES };
+  const known = complete ? "No request is treated differently." : "No changes among the classes that were decided.";
+  const title = complete ? "no request is treated differently" : "no changes among the classes that were decided";
+  return { title, sentence: different === "" ? known : `${known} ${capitalised(different)}.` };
+}
+
+const NO_CHANGES = "No changes. Head allows exactly what base allows.";
+
+/** "1 policy differs; 2 other changes": what is not the same and changes no class by itself; empty where nothing is. */
+function differencesText({ base, head, other_changes: others }: SimulationReport): string {
+  const policies = policyDifferences(base, head).length;
+  return [
+    policies === 0 ? "" : amountText(policies, "policy differs", "policies differ"),
+    others.length === 0 ? "" : amountText(others.length, "other change"),
+  ]
+    .filter((part) => part !== "")
+    .join("; ");
+}
+
+/** "~ eu-residency: enforced, text changed (3b1c9a0e77d2 → 88f0aa12c3d4)". */
+export function policyLine({ mark, id, what, digests }: PolicyDifference): string {
+  return `${mark} ${id}: ${what}${digests === "" ? "" : ` (${digests})`}`;
 }

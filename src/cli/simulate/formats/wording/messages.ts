@@ -6,16 +6,29 @@ import type {
   DataPath,
   DimensionCut,
   EvidenceReport,
+  SimulationReport,
 } from "../../../../simulate/report/report.ts";
-import { amountText, classesText, extentText, listText, numberText, percentageText, seenText } from "./amounts.ts";
+import { printable } from "../../../terminal/printing.ts";
+import {
+  amountText,
+  capitalised,
+  classesText,
+  extentText,
+  listText,
+  numberText,
+  percentageText,
+  seenText,
+} from "./amounts.ts";
 import { COVERAGE_WORDING, titleOf } from "./change-words.ts";
 import { pointText, shortResults } from "./results.ts";
 import { explainCommand } from "./shell.ts";
 
 /** Sentences that stand alone, for formats that machines read and people click on. */
 export function groupMessage(group: ChangeGroup): string {
-  const { lines, left } = shortResults(group.base, group.head);
-  const changed = lines.filter(({ mark }) => mark !== null).map(({ mark, text }) => `${mark} ${text}`);
+  const { lines, left } = shortResults(group);
+  const changed = lines
+    .filter(({ mark }) => mark !== null)
+    .map(({ mark, text, note }) => `${mark} ${text}${note === "" ? "" : ` (${note})`}`);
   const more = left === 0 ? [] : [`… ${amountText(left, "more line")}`];
   const seen = seenText(group.seen);
   const extent = seen === null ? extentText(group) : `${extentText(group)}, ${seen}`;
@@ -36,32 +49,84 @@ export function assertionLinesOf(result: AssertionResult): readonly string[] {
     message ?? "The assertion does not hold.",
     ...(violations === 0
       ? []
-      : [`Violated by ${numberText(violations)} of ${classesText(classes)}, ${standpointText(result)}.`]),
+      : [`Violated by ${numberText(violations)} of ${classesText(classes)}.`, `Looked at ${standpointText(result)}.`]),
     ...(waiver === null ? [] : [`${waiver.expired ? "The waiver has expired" : "Waived"}: ${waiverText(waiver)}`]),
     ...(witness === null ? [] : [`Witness: ${pointText(witness)}`]),
     ...(explain === null ? [] : [tryLine(explain)]),
   ];
 }
 
+/** What an incomplete run cannot say. */
+export const INCOMPLETE =
+  "Not every class of requests was decided. Passes hold for the others only; coverage and what no request meets are not judged.";
+
+/** Sentences with names from files in them, line by line. */
+export function printableLines(text: string): string {
+  return text.split("\n").map(printable).join("\n");
+}
+
 function tryLine(explain: readonly string[]): string {
   return `Try: ${explainCommand(explain)}`;
 }
 
-export function cutText({ dimension, values, kept }: DimensionCut): string {
-  return `${dimension}: ${numberText(kept)} of ${amountText(values, "value")} decided`;
+export function cutText(cut: DimensionCut): string {
+  return `${cut.dimension}: ${keptText(cut)}`;
+}
+
+/** Sets of words are cut to the empty one; of the others some values are kept. */
+const SETS: Readonly<Record<string, string>> = { needs: "needs", features: "features", key_labels: "key labels" };
+
+/** "1 of 8 values", "only requests without needs were decided (0 of 20)". */
+export function keptText({ dimension, values, kept }: DimensionCut): string {
+  const set = Object.hasOwn(SETS, dimension) && kept === 0 ? SETS[dimension] : undefined;
+  if (set === undefined) return `${numberText(kept)} of ${amountText(values, "value")}`;
+  return `only requests without ${set} were decided (0 of ${numberText(values)})`;
+}
+
+/** What a pass of an incomplete run means. */
+export const SO_FAR = "only the classes that were decided were looked at";
+
+/** Why nothing is said of coverage and of what no request meets. */
+export const NOT_JUDGED = "not judged: not every class of requests was decided";
+
+/** "PASS so far" where not every class was decided: the others may break it. */
+export function statusText({ status }: AssertionResult, complete: boolean): string {
+  return status === "PASS" && !complete ? "PASS so far" : status;
+}
+
+export type CoverageJudgement = "PASS" | "FAIL" | "not gated" | "not judged";
+
+/** A measure that nobody set a gate for passes nothing, and what an incomplete run did not meet may be met all the same. */
+export function coverageJudgement({ required, status }: CoverageResult, complete: boolean): CoverageJudgement {
+  if (required === null) return "not gated";
+  return complete ? status : "not judged";
+}
+
+/** Gates of the whole that failed. */
+export function failedGates({ assertions, complete }: SimulationReport): readonly CoverageResult[] {
+  return (assertions?.coverage ?? []).filter((gate) => coverageJudgement(gate, complete) === "FAIL");
+}
+
+export const COVERAGE_TITLE = "Coverage by all requests of head";
+
+/** "the waiver can go (until 2026-12-01 by platform: …)"; `null` where it is needed, or may be in classes that were not decided. */
+export function needlessWaiver({ status, waiver }: AssertionResult, complete: boolean): string | null {
+  if (status !== "PASS" || waiver === null || !complete) return null;
+  return `the waiver can go (${waiverText(waiver)})`;
 }
 
 /** "1 failed, 1 waived, 12 passed". */
-export function assertionCounts({ passed, failed, waived }: AssertionsReport): string {
+export function assertionCounts({ passed, failed, waived }: AssertionsReport, complete: boolean): string {
   const counts: readonly (readonly [number, string])[] = [
     [failed, "failed"],
     [waived, "waived"],
-    [passed, "passed"],
+    [passed, complete ? "passed" : "passed so far"],
   ];
   const some = counts.filter(([count]) => count > 0).map(([count, word]) => `${numberText(count)} ${word}`);
   return some.length === 0 ? "none" : some.join(", ");
 }
 
+/** From where an assertion looks at requests; it may fail from one of both only, which its message says. */
 export function standpointText({ standpoint }: AssertionResult): string {
   return { declared: "as declared", promoted: "as if promoted", both: "as declared and as if promoted" }[standpoint];
 }
@@ -78,7 +143,7 @@ export function coverageText({ covered, of, required }: CoverageResult): string 
 
 export function coverageMessage(result: CoverageResult): string {
   const missing = result.missing.length === 0 ? "" : `; missing: ${listText(result.missing)}`;
-  return `Assertions cover ${coverageText(result)} ${COVERAGE_WORDING[result.what]}${missing}`;
+  return `${capitalised(COVERAGE_WORDING[result.what])} covered by all requests of head: ${coverageText(result)}${missing}`;
 }
 
 /** Why counts from evidence may be less than true; without a full stop, and empty where nothing is wrong. */

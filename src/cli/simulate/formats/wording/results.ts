@@ -9,14 +9,17 @@ export interface ResultLine {
   readonly text: string;
   /** What the text is about where it is a place; for aligned columns. */
   readonly place: PlaceReport | null;
-  /** "2nd in base": where a place that moved was; empty otherwise. */
+  /** "was number 2, is number 1", "weighted 9 → weighted 1": what differs of a place that both sides try; empty otherwise. */
   readonly note: string;
 }
 
+type Change = Pick<ChangeGroup, "words" | "base" | "head">;
+
 /** What requests meet in base and in head, as one list in which only the marked lines differ. */
-export function compareResults(base: ResultReport, head: ResultReport): readonly ResultLine[] {
+export function compareResults({ words, base, head }: Change): readonly ResultLine[] {
+  const places = comparePlans(base.plan, head.plan);
   return [
-    ...comparePlans(base.plan, head.plan),
+    ...(words.includes("sharing_changed") ? withSharing(places, base.plan, head.plan) : places),
     ...compareTexts("denial", denialLines(base), denialLines(head)),
     ...compareTexts("edit", editLines(base), editLines(head)),
   ];
@@ -26,11 +29,8 @@ export function compareResults(base: ResultReport, head: ResultReport): readonly
 const MOST_LINES = 12;
 
 /** {@link compareResults} for people: where it is long, what differs stays and what is the same goes first. */
-export function shortResults(
-  base: ResultReport,
-  head: ResultReport,
-): { readonly lines: readonly ResultLine[]; readonly left: number } {
-  const all = compareResults(base, head);
+export function shortResults(change: Change): { readonly lines: readonly ResultLine[]; readonly left: number } {
+  const all = compareResults(change);
   if (all.length <= MOST_LINES + 1) return { lines: all, left: 0 };
   const lines = all.filter(({ mark }) => mark !== null).slice(0, MOST_LINES);
   return { lines, left: all.length - lines.length };
@@ -88,6 +88,41 @@ function comparePlans(base: readonly PlaceReport[], head: readonly PlaceReport[]
   }
   lostUpTo(base.length);
   return lines;
+}
+
+/** With how each place is shared: without it both sides of such a change read the same. */
+function withSharing(
+  lines: readonly ResultLine[],
+  base: readonly PlaceReport[],
+  head: readonly PlaceReport[],
+): readonly ResultLine[] {
+  return lines.map((line) => {
+    const { mark, place } = line;
+    if (place === null) return line;
+    if (mark === "+" || mark === "-") return { ...line, note: sharingText(place) };
+    const was = base.find(({ endpoint }) => endpoint === place.endpoint);
+    const is = head.find(({ endpoint }) => endpoint === place.endpoint);
+    if (was === undefined || is === undefined) return line;
+    const change = sharingChange(was, is);
+    return change === null ? line : { ...line, mark: "~", note: change };
+  });
+}
+
+/** "weighted 9 → weighted 1", "tier 1 → tier 2"; `null` where both sides share the place alike. */
+export function sharingChange(was: PlaceReport, is: PlaceReport): string | null {
+  if (sharingText(was) === sharingText(is)) return null;
+  const shown = was.tier === is.tier ? balanceText : sharingText;
+  return `${shown(was)} → ${shown(is)}`;
+}
+
+/** "tier 1, weighted 9": its rank, counted from 1 for people, and how it is shared with its equals. */
+export function sharingText(place: PlaceReport): string {
+  return `tier ${place.tier + 1}, ${balanceText(place)}`;
+}
+
+/** A weight is told also where another balance does not look at it: it may be all that differs. */
+function balanceText({ balance, weight }: PlaceReport): string {
+  return balance === "weighted" ? `weighted ${weight}` : `${balance.replaceAll("_", " ")}, weight ${weight}`;
 }
 
 /** Positions of `after` that stand in the longest common subsequence, with their positions in `before`. */

@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import { FORMATS, type Format } from "../../../../src/cli/simulate/formats/formats.ts";
+import { cutText } from "../../../../src/cli/simulate/formats/wording/messages.ts";
+import type { AssertionsReport, SimulationReport } from "../../../../src/simulate/report/report.ts";
+import { textOf } from "../html/page-tokens.ts";
+import { assertion, assertions, everything, HOSTILE, named, report } from "./report-fixture.ts";
+
+/** The words of a report, without what a format puts around them. */
+function shown(format: Format, one: SimulationReport): string {
+  const text = FORMATS[format](one, { colour: false, width: 300, reportDigest: null });
+  return format === "html" ? textOf(text) : text;
+}
+
+const waiver = { until: "2026-12-01", reason: "moving", owner: "platform", expired: false };
+const NEEDLESS = assertion({ id: "needless", message: "it passes, so its waiver can be removed", waiver });
+const GATED: AssertionsReport["coverage"] = [
+  { what: "routes", covered: 1, of: 2, required: 100, status: "FAIL", missing: ["old"], place: null },
+];
+const UNGATED: AssertionsReport["coverage"] = [
+  { what: "routes", covered: 1, of: 2, required: null, status: "PASS", missing: ["old"], place: null },
+];
+
+describe.each(["terminal", "markdown", "html", "junit"] as const)("%s of an incomplete run", (format) => {
+  test("says that a pass is one so far, and of which classes", () => {
+    const one = report({ assertions: assertions([assertion()]) });
+    expect(shown(format, one)).not.toContain("so far");
+    const text = shown(format, { ...one, complete: false });
+    expect(text).toContain("PASS so far");
+    expect(text).toContain("only the classes that were decided were looked at");
+  });
+
+  test("does not judge coverage", () => {
+    const one = report({ assertions: assertions([], { coverage: GATED }) });
+    expect(shown(format, one)).not.toContain("ot judged");
+    expect(shown(format, one)).toMatch(/FAIL|failure/);
+    const text = shown(format, { ...one, complete: false });
+    expect(text).toContain("ot judged: not every class of requests was decided");
+    expect(text).not.toMatch(/FAIL|gates? fail/);
+  });
+
+  test("does not let a waiver go, which a whole run does", () => {
+    const one = report({ assertions: assertions([NEEDLESS]) });
+    expect(shown(format, one)).toMatch(/[Tt]he waiver can go/);
+    expect(shown(format, one)).not.toContain("aived until");
+    expect(shown(format, { ...one, complete: false })).not.toMatch(/waiver can/);
+  });
+});
+
+describe.each(["terminal", "markdown", "html"] as const)("%s", (format) => {
+  test("qualifies access and findings of an incomplete run", () => {
+    const whole = shown(format, { ...everything(), complete: true });
+    expect(whole).not.toMatch(/among the classes that were decided|ot judged/);
+    const text = shown(format, everything());
+    expect(text).toMatch(/[Mm]ore permissive among the classes that were decided/);
+    expect(text).toContain("ot judged: not every class of requests was decided");
+  });
+
+  test("a measure without a gate does not pass", () => {
+    const text = shown(format, report({ assertions: assertions([], { coverage: UNGATED }) }));
+    expect(text).toContain("Coverage by all requests of head");
+    expect(text).toContain("not gated");
+    expect(text).not.toContain("PASS");
+  });
+});
+
+test("JUnit skips a measure without a gate", () => {
+  const text = shown("junit", report({ assertions: assertions([], { coverage: UNGATED }) }));
+  expect(text).toContain('<skipped message="not gated; Routes covered by all requests of head: 1 of 2');
+});
+
+test("GitHub has a notice for a waiver that can go, of a whole run only", () => {
+  const one = report({ assertions: assertions([NEEDLESS]) });
+  expect(shown("github", one)).toMatch(/^::notice .*title=PASS needless::the waiver can go/m);
+  expect(shown("github", { ...one, complete: false })).not.toContain("waiver");
+});
+
+test.each([
+  ["needs", 20, 0, "needs: only requests without needs were decided (0 of 20)"],
+  ["features", 9, 0, "features: only requests without features were decided (0 of 9)"],
+  ["key_labels", 3, 0, "key_labels: only requests without key labels were decided (0 of 3)"],
+  ["context", 8, 1, "context: 1 of 8 values"],
+  ["workspaces_and_routes", 8, 0, "workspaces_and_routes: 0 of 8 values"],
+  ["constructor", 8, 0, "constructor: 0 of 8 values"],
+])("what is cut: %s, %i to %i", (dimension, values, kept, text) => {
+  expect(cutText({ dimension, values, kept })).toBe(text);
+});
+
+test.each(["github", "sarif", "junit"] as const)("%s holds no character that is not seen", (format) => {
+  for (const name of HOSTILE) {
+    for (const complete of [true, false]) {
+      const text = shown(format, { ...named(name), complete });
+      const strings = format === "sarif" ? JSON.stringify(JSON.parse(text)) : text;
+      expect(strings.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+    }
+  }
+});

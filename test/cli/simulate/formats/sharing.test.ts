@@ -1,0 +1,68 @@
+import { describe, expect, test } from "vitest";
+import { FORMATS, type Format } from "../../../../src/cli/simulate/formats/formats.ts";
+import { compareResults } from "../../../../src/cli/simulate/formats/wording/results.ts";
+import type { ChangeWord } from "../../../../src/simulate/point.ts";
+import type { PlaceReport, SimulationReport } from "../../../../src/simulate/report/report.ts";
+import { comparison, EU, EU2, group, report, routed } from "./report-fixture.ts";
+
+const weighted = (place: PlaceReport, weight: number, tier = 0): PlaceReport => ({
+  ...place,
+  tier,
+  balance: "weighted",
+  weight,
+});
+
+function shared(words: readonly ChangeWord[]): SimulationReport {
+  const base = routed(weighted(EU, 9), weighted(EU2, 1));
+  const head = routed(weighted(EU, 1), weighted(EU2, 9));
+  const compared = comparison("equivalent", [group({ words, base, head })]);
+  return report({ declared: compared, promoted: compared });
+}
+
+const shown = (format: Format, one: SimulationReport): string =>
+  FORMATS[format](one, { colour: false, width: 120, reportDigest: null });
+
+describe("places that are shared in another way", () => {
+  test.each([
+    ["terminal", ["(weighted 9 → weighted 1)", "(weighted 1 → weighted 9)"]],
+    ["markdown", ["(weighted 9 → weighted 1)", "(weighted 1 → weighted 9)"]],
+    ["github", ["(weighted 9 → weighted 1)"]],
+    ["sarif", ["(weighted 9 → weighted 1)"]],
+    ["html", ["tier 1, weighted 9", "tier 1, weighted 1"]],
+    ["json", ['"tier": 0,', '"balance": "weighted",', '"weight": 9']],
+  ] as const)("%s says how", (format, parts) => {
+    const text = shown(format, shared(["sharing_changed"]));
+    for (const part of parts) expect(text).toContain(part);
+  });
+
+  test.each(["terminal", "markdown", "github", "sarif", "html"] as const)("%s is silent in other groups", (format) => {
+    expect(shown(format, shared(["edits_changed"]))).not.toMatch(/weighted|tier 1/);
+  });
+
+  test("SARIF has a rule of its own for it", () => {
+    const log: { runs: { results: { ruleId: string }[]; tool: { driver: { rules: { id: string }[] } } }[] } =
+      JSON.parse(shown("sarif", shared(["sharing_changed"])));
+    expect(log.runs[0]?.results.map(({ ruleId }) => ruleId)).toEqual(["sharing_changed"]);
+    expect(log.runs[0]?.tool.driver.rules.map(({ id }) => id)).toEqual(["sharing_changed"]);
+  });
+
+  test.each<[string, PlaceReport, PlaceReport, string]>([
+    ["another weight", weighted(EU, 9), weighted(EU, 1), "weighted 9 → weighted 1"],
+    ["an equal no more", weighted(EU, 1), weighted(EU, 1, 1), "tier 1, weighted 1 → tier 2, weighted 1"],
+    ["another balance", EU, { ...EU, balance: "least_in_flight" }, "order, weight 1 → least in flight, weight 1"],
+    ["a weight that its balance does not look at", EU, { ...EU, weight: 3 }, "order, weight 1 → order, weight 3"],
+  ])("%s", (_what, was, is, note) => {
+    const lines = compareResults(group({ words: ["sharing_changed"], base: routed(was), head: routed(is) }));
+    expect(lines.map(({ mark, note: said }) => [mark, said])).toEqual([["~", note]]);
+  });
+
+  test("the same endpoint elsewhere says how it is shared on either side", () => {
+    const moved = weighted({ ...EU, region: "us-east" }, 1);
+    const words = ["sharing_changed", "destination_changed"] as const;
+    const lines = compareResults(group({ words, base: routed(weighted(EU, 9)), head: routed(moved) }));
+    expect(lines.map(({ mark, note }) => `${mark} ${note}`).toSorted()).toEqual([
+      "+ tier 1, weighted 1",
+      "- tier 1, weighted 9",
+    ]);
+  });
+});
