@@ -65,9 +65,10 @@ export function otherChangeLines({ other_changes: changes }: SimulationReport): 
     line(
       0,
       span("Other changes", "bold"),
-      span(` (${numberText(changes.length)}; they decide nothing about where requests go)`),
+      span(` (${numberText(changes.length)})`),
     ),
-    ...shown.map((change) => line(2, span("~ ", "yellow"), span(change))),
+    // What came or went says so itself.
+    ...shown.map((change) => line(2, span(/^[-+] /.test(change) ? "" : "~ ", "yellow"), span(change))),
     ...moreLine(changes.length - shown.length, "change"),
   ];
 }
