@@ -67,7 +67,7 @@ export const runSimulation: RunSimulation = async (base, head, request, watch) =
           ),
     other_changes: [...otherChanges(base.table, head.table), ...(request.assertions?.changes ?? [])],
     evidence: evidence?.report() ?? null,
-    assertions: asserted(plan.runner, head, tally, request),
+    assertions: asserted(plan, head, tally, request),
   };
   return report;
 };
@@ -151,7 +151,7 @@ function representatives(jobs: JobRunner["plan"]["jobs"]): (member: Member) => M
 }
 
 function asserted(
-  runner: JobRunner,
+  { runner, cut }: Plan,
   head: Side,
   tally: SimulationTally,
   { assertions, now }: SimulationRequest,
@@ -160,7 +160,10 @@ function asserted(
   const { file, assertions: found } = assertions;
   const inOrder = [...tally.assertions].toSorted(([left], [right]) => left - right).map(([, each]) => each);
   const cases = judgeCases(found.assertions, (point) => runner.decide(point));
-  const results = assertionResults(found.assertions, mergeTallies(inOrder), cases, new Date(now), explainArguments);
+  // What meets none of the classes that were decided may meet one that was left out.
+  const judged =
+    cut.length === 0 ? found.assertions : found.assertions.map((each) => ({ ...each, may_be_empty: true }));
+  const results = assertionResults(judged, mergeTallies(inOrder), cases, new Date(now), explainArguments);
   const coverage = coverageResults(found.coverage, coverageFacts(compiledOf(head), tally.headLiveness));
   return assertionsReport(file, results, coverage);
 }

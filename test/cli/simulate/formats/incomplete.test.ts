@@ -63,6 +63,12 @@ describe.each(["terminal", "markdown", "html"] as const)("%s", (format) => {
   });
 });
 
+test("the page of an incomplete run promises nothing of the classes that were left out", () => {
+  expect(shown("html", report())).toMatch(/No request is decided in another way|no workspace reaches/);
+  const text = shown("html", report({ complete: false }));
+  expect(text).not.toMatch(/No request is decided in another way|no workspace reaches|gains or loses/);
+});
+
 test("JUnit skips a measure without a gate", () => {
   const text = shown("junit", report({ assertions: assertions([], { coverage: UNGATED }) }));
   expect(text).toContain('<skipped message="not gated; Routes covered by all requests of head: 1 of 2');

@@ -109,7 +109,7 @@ describe("the whole", () => {
         not every class of requests was decided)
         ! fallback never used  chat-large → gpt-5-us  routes.yaml:55:9
 
-      Other changes (1; they decide nothing about where requests go)
+      Other changes (1)
         ~ workspaces.acme-eu.limits
 
       Warnings of the compiler (1 new in head)

@@ -27,8 +27,7 @@ export function seeTheSame({ declared, promoted }: SimulationReport): boolean {
 
 function panelMarkup(report: SimulationReport, standpoint: Standpoint, shownFor: string, title: string): Markup {
   const comparison = report[standpoint];
-  const paths = (direction: "new" | "lost"): Markup =>
-    pathsMarkup(standpoint, direction, direction === "new" ? comparison.new_data_paths : comparison.lost_data_paths);
+  const paths = (direction: "new" | "lost"): Markup => pathsMarkup(report, standpoint, direction);
   const { groups } = comparison;
   return html`
     <section class="panel ${shownFor}" aria-labelledby="${standpoint}-title">
@@ -38,7 +37,7 @@ function panelMarkup(report: SimulationReport, standpoint: Standpoint, shownFor:
       <section aria-labelledby="${standpoint}-changes">
         <h3 id="${standpoint}-changes">Changes <span class="count">${numberText(groups.length)}</span></h3>
         ${wordsMarkup(comparison, standpoint)}
-        ${groups.length === 0 ? html`<p class="none">No request is decided in another way.</p>` : NOTHING}
+        ${groups.length === 0 ? html`<p class="none">${report.complete ? "No request is decided in another way." : "None among the classes that were decided."}</p>` : NOTHING}
         ${groups.map((group) => groupMarkup(group, standpoint))}
         <p class="none unmatched" hidden>No change matches the filter.</p>
       </section>
@@ -86,16 +85,20 @@ function wordsMarkup({ words }: ComparisonReport, standpoint: Standpoint): Marku
   </div>`;
 }
 
-function pathsMarkup(standpoint: Standpoint, direction: "new" | "lost", paths: readonly DataPath[]): Markup {
+function pathsMarkup(report: SimulationReport, standpoint: Standpoint, direction: "new" | "lost"): Markup {
+  const { new_data_paths: gained, lost_data_paths: lost } = report[standpoint];
+  const paths = direction === "new" ? gained : lost;
   const id = `${standpoint}-${direction}-paths`;
   const title = direction === "new" ? "New data paths" : "Lost data paths";
   const meaning =
     direction === "new"
       ? "Where requests can go in head and could not in base."
       : "Where requests could go in base and cannot in head.";
-  const none = html`<p class="none">
-    ${direction === "new" ? "None: no workspace reaches, by any operation, a provider in a region that it did not reach before." : "None."}
-  </p>`;
+  const nowhere =
+    direction === "new"
+      ? "None: no workspace reaches, by any operation, a provider in a region that it did not reach before."
+      : "None.";
+  const none = html`<p class="none">${report.complete ? nowhere : "None among the classes that were decided."}</p>`;
   return html`<section class="paths ${direction}" aria-labelledby="${id}">
     <h3 id="${id}">${title} <span class="count">${numberText(paths.length)}</span></h3>
     ${

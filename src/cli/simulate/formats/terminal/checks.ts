@@ -62,11 +62,7 @@ export function otherChangeLines({ other_changes: changes }: SimulationReport): 
   const shown = changes.slice(0, MOST);
   return [
     BLANK,
-    line(
-      0,
-      span("Other changes", "bold"),
-      span(` (${numberText(changes.length)})`),
-    ),
+    line(0, span("Other changes", "bold"), span(` (${numberText(changes.length)})`)),
     // What came or went says so itself.
     ...shown.map((change) => line(2, span(/^[-+] /.test(change) ? "" : "~ ", "yellow"), span(change))),
     ...moreLine(changes.length - shown.length, "change"),
