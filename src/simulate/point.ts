@@ -27,6 +27,24 @@ export interface RequestPoint {
   readonly time: PolicyTime;
 }
 
+/** The plainest request there is, of nobody for nothing. */
+export const PLAIN_POINT: RequestPoint = {
+  workspace: "",
+  model: "",
+  operation: "chat.completions",
+  key: { environment: "", workload: "", labels: [] },
+  needs: [],
+  features: [],
+  signatureFamilies: [],
+  stream: false,
+  context: "unspecified",
+  maxOutput: "unspecified",
+  reasoningEffort: "unspecified",
+  dimensions: null,
+  preferences: null,
+  time: { day: "weekday", hour: "morning" },
+};
+
 /** Where a request may go, with everything that makes it another place for a reviewer. */
 export interface Place {
   readonly endpoint: string;

@@ -43,7 +43,7 @@ const MAXIMUM_ANSWERS = 50_000;
 function remembering(policy: SinglePolicy): (input: PolicyInput, candidates: string) => Answer {
   const known = new Map<string, Answer>();
   const distinct = new Map<string, Answer>();
-  const read = MEMBERS.filter(([path]) => readsPath(policy, path)).map(([, valueOf]) => valueOf);
+  const read = REMEMBERED_MEMBERS.filter(([path]) => readsPath(policy, path)).map(([, valueOf]) => valueOf);
   return (input, candidates) => {
     // Verdicts name candidates, whether the policy reads them or not.
     let key = `${input.operation}\n${candidates}`;
@@ -61,7 +61,7 @@ function remembering(policy: SinglePolicy): (input: PolicyInput, candidates: str
 }
 
 /** Every member of the input but the operation and the candidates, as text. */
-const MEMBERS: readonly (readonly [path: string, valueOf: (input: PolicyInput) => string])[] = [
+export const REMEMBERED_MEMBERS: readonly (readonly [path: string, valueOf: (input: PolicyInput) => string])[] = [
   ["input.workspace.id", ({ workspace }) => workspace.id],
   ["input.workspace.tier", ({ workspace }) => workspace.tier],
   ["input.workspace.labels", ({ workspace }) => workspace.labels.join("\n")],

@@ -1,12 +1,15 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Capability } from "../../src/canon/capability.ts";
+import { isJsonObject } from "../../src/canon/json.ts";
 import type { CompiledPolicies } from "../../src/policy/compile-policies.ts";
 import { initialMode } from "../../src/policy/initial-mode.ts";
 import { policyData } from "../../src/policy/policy-data.ts";
+import { POLICY_INPUT_SCHEMA } from "../../src/policy/input-schema.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
 import { decidePoint } from "../../src/simulate/decide-point.ts";
 import type { RequestPoint } from "../../src/simulate/point.ts";
+import { REMEMBERED_MEMBERS } from "../../src/simulate/remembering-set.ts";
 import { sideStandpoints } from "../../src/simulate/standpoints.ts";
 import { policyPool, twoSides } from "./random-sides.ts";
 
@@ -57,4 +60,19 @@ describe("policies that remember what they said", () => {
     // Otherwise the property is about nothing.
     expect(outcomes.size).toBeGreaterThan(50);
   }, 120_000);
+});
+
+/** The paths of a schema's members that have no members of their own. */
+function leavesOf(schema: unknown, path: string): readonly string[] {
+  if (!isJsonObject(schema)) return [];
+  const { properties } = schema;
+  if (!isJsonObject(properties)) return [path];
+  return Object.entries(properties).flatMap(([name, member]) => leavesOf(member, `${path}.${name}`));
+}
+
+it("every member of the input is remembered by; a new one must be added", () => {
+  const leaves = leavesOf(POLICY_INPUT_SCHEMA, "input").filter(
+    (path) => path !== "input.operation" && path !== "input.candidates",
+  );
+  expect(REMEMBERED_MEMBERS.map(([path]) => path).toSorted()).toEqual(leaves.toSorted());
 });

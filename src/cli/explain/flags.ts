@@ -6,7 +6,7 @@ import type { ProviderPreferences } from "../../canon/preferences.ts";
 import { ALWAYS_USED, REASONING_EFFORTS, TOKEN_BUCKETS, tokenBucket, type TokenBucket } from "../../canon/request.ts";
 import { timeWindow } from "../../decide/time-window.ts";
 import { DEFAULT_ENVIRONMENT } from "../../simulate/explain/explain-arguments.ts";
-import type { RequestPoint } from "../../simulate/point.ts";
+import { PLAIN_POINT, type RequestPoint } from "../../simulate/point.ts";
 import { listItems, readArguments, required } from "../terminal/arguments.ts";
 import { UsageError } from "../terminal/command-io.ts";
 import { readPointJson, readPreferencesJson } from "./point-json.ts";
@@ -156,22 +156,7 @@ function readPoint(values: Values, time: PolicyTime): RequestPoint {
   };
 }
 
-const NOTHING: RequestPoint = {
-  workspace: "",
-  model: "",
-  operation: "chat.completions",
-  key: { environment: DEFAULT_ENVIRONMENT, workload: "", labels: [] },
-  needs: [],
-  features: [],
-  signatureFamilies: [],
-  stream: false,
-  context: "unspecified",
-  maxOutput: "unspecified",
-  reasoningEffort: "unspecified",
-  dimensions: null,
-  preferences: null,
-  time: { day: "weekday", hour: "morning" },
-};
+const NOTHING: RequestPoint = { ...PLAIN_POINT, key: { ...PLAIN_POINT.key, environment: DEFAULT_ENVIRONMENT } };
 
 /** A bucket by name, or the one that a number of tokens falls in. */
 function readBucket(flag: string, value: string | undefined): TokenBucket {

@@ -1,6 +1,6 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import type { Operation } from "../../canon/operation.ts";
-import type { Member, Place, RequestPoint } from "../point.ts";
+import { PLAIN_POINT, type Member, type Place, type RequestPoint } from "../point.ts";
 import type { Assertion, OfSides, PlaceSelector, RequestSelector, SetCondition } from "./assertion.ts";
 
 type Test<Value> = (value: Value) => boolean;
@@ -44,26 +44,8 @@ export function concernTest(
     ...(operations !== undefined && { operations }),
   };
   const test = requestTest({ for: whose, except: null }, tables, ["base", "head"]);
-  return (member, operation) => test({ ...ANY_REQUEST, ...member, operation });
+  return (member, operation) => test({ ...PLAIN_POINT, ...member, operation });
 }
-
-/** What no selector of {@link concernTest} looks at. */
-const ANY_REQUEST: RequestPoint = {
-  workspace: "",
-  model: "",
-  operation: "chat.completions",
-  key: { environment: "", workload: "", labels: [] },
-  needs: [],
-  features: [],
-  signatureFamilies: [],
-  stream: false,
-  context: "unspecified",
-  maxOutput: "unspecified",
-  reasoningEffort: "unspecified",
-  dimensions: null,
-  preferences: null,
-  time: { day: "weekday", hour: "morning" },
-};
 
 /** A request as one table sees it: every member that the selector asks about must fit. */
 function selectorTest(selector: RequestSelector, table: RoutingTable): Test<RequestPoint> {

@@ -1,6 +1,6 @@
 import type { Operation } from "../../canon/operation.ts";
 import { SOME_TIME } from "../decide-point.ts";
-import type { RequestPoint } from "../point.ts";
+import { PLAIN_POINT, type RequestPoint } from "../point.ts";
 import type { ApprovalState, Common as ApprovalCommon, Taken } from "./approval-state.ts";
 import { approvalStates } from "./approval-states.ts";
 import { policyOnlyDimensions, type Block, type Dimension, type Eyes, type PolicyOnly } from "./blocks.ts";
@@ -163,6 +163,7 @@ function startPoint(
   { environments, workloads }: Universe,
 ): RequestPoint {
   return {
+    ...PLAIN_POINT,
     workspace,
     model,
     operation,
@@ -171,15 +172,6 @@ function startPoint(
       workload: workloads[0] ?? "",
       labels: [],
     },
-    needs: [],
-    features: [],
-    signatureFamilies: [],
-    stream: false,
-    context: "unspecified",
-    maxOutput: "unspecified",
-    reasoningEffort: "unspecified",
-    dimensions: null,
-    preferences: null,
     time: SOME_TIME,
   };
 }
