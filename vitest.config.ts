@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 const limits = { testTimeout: 30_000, hookTimeout: 30_000 };
 
 /** Tests of pure functions, which leave nothing behind: a process for each file would cost as much as they do. */
-const pure = ["test/dialects/**/*.test.ts"];
+const pure = ["test/dialects/**/*.test.ts", "test/lifecycle/**/*.test.ts"];
 
 export default defineConfig({
   test: {

@@ -98,7 +98,15 @@ async function sideOf(name: "base" | "head", sizes: Sizes): Promise<Side> {
 
 async function measured(sizes: Sizes, workers: number): Promise<Figures> {
   const [base, head] = [await sideOf("base", sizes), await sideOf("head", sizes)];
-  const request = { promote: null, maxClasses: 10_000_000, workers, assertions: null, evidence: null, now: Date.now() };
+  const request = {
+    promote: null,
+    fresh: false,
+    maxClasses: 10_000_000,
+    workers,
+    assertions: null,
+    evidence: null,
+    now: Date.now(),
+  };
   const began = performance.now();
   const report = await runSimulation(base, head, request, {
     onProgress: () => {},

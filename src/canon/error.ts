@@ -1,4 +1,5 @@
 import type { Denial } from "./decision.ts";
+import type { JsonObject } from "./json.ts";
 
 /** What sort of refusal an error is; each surface has its own word for each (decisions.md, "Status codes and error bodies"). */
 export const ERROR_KINDS = [
@@ -34,6 +35,8 @@ export interface ServiceError {
   readonly denial: Denial | null;
   /** Milliseconds after which a retry makes sense; `null` where none does or nobody knows. */
   readonly retryAfter: number | null;
+  /** More members of the error object, for errors of the router's own endpoints; names that it does not have otherwise. None where absent. */
+  readonly facts?: JsonObject;
 }
 
 /** Makes a {@link ServiceError} without the members that are `null` for most. */
@@ -42,7 +45,12 @@ export function serviceError(
   kind: ErrorKind,
   code: string,
   message: string,
-  more: { readonly param?: string; readonly denial?: Denial; readonly retryAfter?: number } = {},
+  more: {
+    readonly param?: string;
+    readonly denial?: Denial;
+    readonly retryAfter?: number;
+    readonly facts?: JsonObject;
+  } = {},
 ): ServiceError {
   return {
     status,
@@ -52,6 +60,7 @@ export function serviceError(
     param: more.param ?? null,
     denial: more.denial ?? null,
     retryAfter: more.retryAfter ?? null,
+    ...(more.facts !== undefined && { facts: more.facts }),
   };
 }
 

@@ -159,6 +159,8 @@ export interface PolicyData {
 
 /** Every policy that acts or is watched. Evaluation is synchronous, never throws, and never leaves a constraint or an obligation out. */
 export interface PolicySet {
+  /** 16 hexadecimal digits that name the contents and their slots (`policySetId`). */
+  readonly id: string;
   /** Sorted by id, the enforced slot first. */
   readonly policies: readonly { readonly identity: PolicyIdentity; readonly contract: PolicyContract }[];
   /** Whether the answer of any policy may depend on `input.time`. */
@@ -173,3 +175,35 @@ export interface PolicyState {
   readonly revision: number;
   readonly mode: "shadow" | "enforce";
 }
+
+/** What has to be there before a policy's content is promoted (`policies.promotion` of routes.yaml). */
+export interface PromotionRequirements {
+  /** How many people must have approved; 0 to 20. */
+  readonly approvals: number;
+  /** Roles of which each must be among the approvers'; sorted. */
+  readonly roles: readonly string[];
+  /** Whether the approval of whoever promotes counts. */
+  readonly selfApproval: boolean;
+  /** How long the content must have been the candidate, milliseconds. */
+  readonly soak: number;
+  /** How many decisions it must have been asked about in shadow. */
+  readonly decisions: number;
+  /** Whether verdicts `indeterminate` in shadow forbid the promotion. */
+  readonly noIndeterminate: boolean;
+  /** Whether a standing approval must refer to a whole simulation report. */
+  readonly report: boolean;
+  /** Whether a standing approval must refer to a report with assertions that all passed or were waived, none failed. */
+  readonly assertions: boolean;
+}
+
+/** What holds where routes.yaml says nothing: nobody needs to approve, but a policy that fails by itself is not promoted by accident. */
+export const DEFAULT_PROMOTION: PromotionRequirements = {
+  approvals: 0,
+  roles: [],
+  selfApproval: false,
+  soak: 0,
+  decisions: 0,
+  noIndeterminate: true,
+  report: false,
+  assertions: false,
+};

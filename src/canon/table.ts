@@ -2,6 +2,7 @@ import type { Capability } from "./capability.ts";
 import type { Feature } from "./generate/feature.ts";
 import type { WorkspaceLimits } from "./workspace/limits.ts";
 import type { ModelOperation } from "./operation.ts";
+import type { PromotionRequirements } from "./policy.ts";
 import type { ReasoningEffort } from "./request.ts";
 import type { CategoryMapping } from "./unary/moderate.ts";
 
@@ -283,6 +284,10 @@ export interface PolicySettings {
   readonly dir: string;
   /** Policy id, or `*`, → the mode a policy starts in when a store first sees it. */
   readonly initialMode: Readonly<Record<string, "shadow" | "enforce">>;
+  /** Policy id, or `*` for all others, → all that a promotion of it requires; absent: the defaults for all. `lifecycle/promotion-requirements.ts` reads it. */
+  readonly promotion?: Readonly<Record<string, PromotionRequirements>>;
+  /** Workspaces whose keys may approve, promote, roll back and so on; sorted. Absent: those of the only workspace, nobody's where there are several. */
+  readonly managedBy?: readonly string[];
 }
 
 /** Closed lists of words, sorted. A word outside its list reaches policies as `other`. */

@@ -1,5 +1,6 @@
 import { statusOf } from "../http/control/service-keys/key-json.ts";
 import { formatTime } from "../canon/time/rfc3339.ts";
+import { formatTable } from "./terminal/table.ts";
 import type { KeyRecord } from "../store/port.ts";
 
 export function formatKeys(records: readonly KeyRecord[], now: number): string {
@@ -31,21 +32,4 @@ function formatLimits(limits: KeyRecord["limits"]): string {
     budget === null ? "" : `${"usd" in budget ? `${budget.usd} USD` : `${budget.tokens} tokens`}/${budget.per}`,
   ];
   return parts.filter((part) => part !== "").join(", ");
-}
-
-/** Rows as columns of equal width, two spaces apart, without spaces at the ends of lines. */
-function formatTable(rows: readonly (readonly string[])[]): string {
-  const widths: number[] = [];
-  for (const row of rows) {
-    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, cell.length);
-  }
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .map((line) => `${line}\n`)
-    .join("");
 }

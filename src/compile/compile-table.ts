@@ -9,6 +9,7 @@ import { readShape } from "./authored/shape.ts";
 import { normaliseText } from "./authored/text.ts";
 import { checkFeatures } from "./checks/features.ts";
 import { checkModels } from "./checks/models.ts";
+import { checkPromotion, checkRequirementsAgree } from "./checks/promotion.ts";
 import { checkProviders } from "./checks/providers.ts";
 import { checkSigning } from "./checks/signing.ts";
 import { checkRegions } from "./checks/regions.ts";
@@ -26,7 +27,7 @@ import type { Scene } from "./scene.ts";
 import { buildTable } from "./table.ts";
 
 export interface TableOptions {
-  /** Ids of the policies beside the file; without them `policies.initial_mode` is not checked against any. */
+  /** Ids of the policies beside the file; without them `policies.initial_mode` and `policies.promotion` are not checked against any. */
   readonly policies?: readonly string[];
   /** Wire protocols that may be named; those of this release unless given. */
   readonly dialects?: Readonly<Record<string, DialectFacts>>;
@@ -73,7 +74,11 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
   checkFeatures(scene, endpoints);
   checkRoutes(scene, routes);
   checkWorkspaces(scene, routes);
-  if (!findings.failed) checkUsage(scene, endpoints, routes);
+  checkPromotion(scene);
+  if (!findings.failed) {
+    checkRequirementsAgree(scene);
+    checkUsage(scene, endpoints, routes);
+  }
   return {
     table: findings.failed ? null : buildTable(normalised, endpoints, routes),
     diagnostics: findings.list(),

@@ -1,5 +1,5 @@
 import { readDocument } from "./authored/document.ts";
-import { POLICY_DIRECTORY } from "./authored/schema-use.ts";
+import { POLICY_DIRECTORY } from "./authored/schema-policies.ts";
 import { normaliseText } from "./authored/text.ts";
 import { nodeAt } from "./authored/tree.ts";
 import { DEFAULT_POLICY_DIRECTORY } from "./normalised/defaults.ts";

@@ -5,7 +5,8 @@ import { REASONING_EFFORTS } from "../canon/request.ts";
 import { RETENTIONS } from "../canon/table.ts";
 import { auth } from "./authored/schema-auth.ts";
 import { endpoint, model, provider } from "./authored/schema-supply.ts";
-import { policies, route, vocabulary, workspace } from "./authored/schema-use.ts";
+import { policies } from "./authored/schema-policies.ts";
+import { route, vocabulary, workspace } from "./authored/schema-use.ts";
 import { object, rows, type Schema } from "./authored/schema.ts";
 
 /** `$id` of the schema; a name, not an address that anybody has to reach. */
@@ -92,6 +93,11 @@ function definitions(dialects: readonly string[]): Readonly<Record<string, Schem
       type: "string",
       pattern: "^[1-9][0-9]{0,6}(?:ms|s|m|h)$",
       patternErrorMessage: "a duration such as `500ms`, `30s`, `10m` or `1h`",
+    },
+    soak: {
+      type: "string",
+      pattern: "^(?:none|[1-9][0-9]{0,6}(?:s|m|h|d))$",
+      patternErrorMessage: "`none`, or a duration such as `30m`, `12h` or `7d`",
     },
     tokens: { type: "integer", minimum: 1, maximum: 1_000_000_000 },
     dollars: { type: "number", minimum: 0, maximum: 1_000_000 },

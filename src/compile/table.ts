@@ -14,6 +14,7 @@ export function buildTable(
   endpoints: ReadonlyMap<string, ResolvedEndpoint>,
   routes: ReadonlyMap<string, ResolvedRoute>,
 ): RoutingTable {
+  const { dir, initialMode, promotion, managedBy } = normalised.policies;
   const content: Omit<RoutingTable, "revision"> = {
     version: 1,
     regionGroups: byId(normalised.regionGroups),
@@ -23,8 +24,11 @@ export function buildTable(
     routes: byId(new Map([...routes].map(([id, { row }]) => [id, row]))),
     workspaces: byId(normalised.workspaces),
     policies: {
-      dir: normalised.policies.dir,
-      initialMode: byId(new Map(Object.entries(normalised.policies.initialMode))),
+      dir,
+      initialMode: byId(new Map(Object.entries(initialMode))),
+      // Left out where the file has none, so that the revision of such a file is what it was before there were any.
+      ...(promotion !== undefined && { promotion: byId(new Map(Object.entries(promotion))) }),
+      ...(managedBy !== undefined && { managedBy }),
     },
     vocabulary: normalised.vocabulary,
   };

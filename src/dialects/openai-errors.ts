@@ -17,7 +17,7 @@ const TYPES: Readonly<Record<ErrorKind, string>> = {
   internal: "server_error",
 };
 
-/** `{"error": {message, type, param, code, …}}`; a denial adds policy, failed constraint, reason code and decision id. */
+/** `{"error": {message, type, param, code, …}}`; a denial adds policy, failed constraint, reason code and decision id, an endpoint of our own its facts. */
 export function renderOpenAiError(error: ServiceError, requestId: string): string {
   return JSON.stringify({ error: errorObject(error, requestId) });
 }
@@ -39,6 +39,7 @@ function errorObject(error: ServiceError, requestId: string): object {
     type: TYPES[error.kind],
     param: error.param,
     code: error.code,
+    ...error.facts,
   };
   if (denial === null) return common;
   return {

@@ -36,7 +36,7 @@ export interface RowColumns {
  *
  * @param previous hash of the row before, 64 hexadecimal digits
  */
-export function chainHash(previous: string, position: number, kind: ChainKind, record: string): string {
+export function chainHash(previous: string, position: number, kind: ChainKind | "policy", record: string): string {
   return createHash("sha256").update(`${previous}\n${position}\n${kind}\n${record}`, "utf8").digest("hex");
 }
 

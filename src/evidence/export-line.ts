@@ -22,7 +22,7 @@ export function formatHeader({ from, to, workspace }: ExportHeader): string {
   return JSON.stringify({ format: FORMAT, from: place(from), to: place(to), workspace });
 }
 
-const place = ({ position, hash }: ChainLink): ChainLink => ({ position, hash });
+export const place = ({ position, hash }: ChainLink): ChainLink => ({ position, hash });
 
 /** `null` for a line that is no header of this format. */
 export function readHeader(line: string): ExportHeader | null {
@@ -33,7 +33,7 @@ export function readHeader(line: string): ExportHeader | null {
   return { from, to, workspace };
 }
 
-function readPlace(value: JsonValue | undefined): ChainLink | null {
+export function readPlace(value: JsonValue | undefined): ChainLink | null {
   if (!isJsonObject(value)) return null;
   const { position, hash } = value;
   return typeof position === "number" && typeof hash === "string" ? { position, hash } : null;
@@ -57,7 +57,7 @@ export function readRow(line: string): ExportRow | null {
   return { position: Number(position), kind: kind === "decision" ? "decision" : "outcome", previous, hash, record };
 }
 
-function parse(line: string): unknown {
+export function parse(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {

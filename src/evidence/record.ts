@@ -46,6 +46,8 @@ export interface DecisionRecord {
   /** `answer`: the router answered by itself, without a provider. */
   readonly outcome: "route" | "deny" | "refuse" | "answer";
   readonly tableRevision: Word;
+  /** Names the contents of policies and their slots that it was made with (`policySetId`); absent in older records. */
+  readonly policySet?: Word;
   /** Endpoint ids in the order that was decided; where a request went first, by balance and health, its `attempts` say. */
   readonly plan: readonly Word[];
   readonly policy: Word | null;
@@ -78,16 +80,29 @@ export interface DecisionRecord {
   readonly repeated?: number;
 }
 
-/** What a request changes of the keys. It is on disk before the change is. */
+/** What a request changes of the keys or of where policies stand. It is on disk before the change is. */
 export interface ChangeRecord {
   readonly what: (typeof CHANGES)[number];
-  /** Public id of the key, or of the token. */
+  /** Public id of the key, or of the token; id of the policy. */
   readonly id: Word;
   /** Public id of the key that a rotation replaces. */
   readonly replaces?: Word;
+  /** Digest of the policy's content: what is approved, promoted, withdrawn, released, or rolled back. */
+  readonly content?: Word;
 }
 
-export const CHANGES = ["key_created", "key_rotated", "key_revoked", "token_issued"] as const;
+export const CHANGES = [
+  "key_created",
+  "key_rotated",
+  "key_revoked",
+  "token_issued",
+  "policy_approved",
+  "policy_approval_withdrawn",
+  "policy_candidate_withdrawn",
+  "policy_promoted",
+  "policy_rolled_back",
+  "policy_released",
+] as const;
 
 export interface ShadowRecord {
   readonly policy: Word;

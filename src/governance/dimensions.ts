@@ -32,7 +32,7 @@ export interface Grouping {
   /** As asked, each once. */
   readonly dimensions: readonly Dimension[];
   /** Where the groups' cells are. */
-  readonly facet: Exclude<Facet, "shadow">;
+  readonly facet: Exclude<Facet, "shadow" | "shadow_route">;
   readonly labels: readonly { readonly dimension: LabelDimension; readonly position: number }[];
   readonly time: TimeDimension | null;
 }

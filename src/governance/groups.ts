@@ -3,7 +3,7 @@ import { Cell, encodedCount } from "./cell.ts";
 import type { Dimension, Grouping } from "./dimensions.ts";
 import { groupKey, GroupRanking } from "./group-ranking.ts";
 import { placeMeasures, requestMeasures, verdictMeasures, type Measures } from "./measures.ts";
-import { readLabels, ShadowCounts } from "./shadow-counts.ts";
+import { readLabels, ShadowCounts } from "./shadow/shadow-counts.ts";
 import { formatHour } from "./window.ts";
 
 /** Groups, and lines of a list, that are given at most; the largest ones. */

@@ -6,9 +6,11 @@ import { Cell } from "./cell.ts";
  * By what requests are counted apart. Within a facet every combination of its labels has a cell, between facets there are
  * none: so the number of cells in an hour is a sum of short lists and not their product.
  * Labels: `total` none; `traffic` operation, route; `place` provider, region, model; `key` key; `verdict` policy, constraint,
- * reason of denials and refusals; `shadow` policy, revision (what was judged), and policy, revision, constraint, reason.
+ * reason of denials and refusals; `shadow` policy, revision (what was judged), and policy, revision, constraint, reason; `shadow_route` policy,
+ * revision, route, of which databases hold no counts from before it was added.
+ * Stored increments name a facet by its place in this list: new ones come at the end, and none is ever taken out.
  */
-export const FACETS = ["total", "traffic", "place", "key", "verdict", "shadow"] as const;
+export const FACETS = ["total", "traffic", "place", "key", "verdict", "shadow", "shadow_route"] as const;
 export type Facet = (typeof FACETS)[number];
 
 export type Labels = readonly (Word | null)[] | readonly [operation: string, route: Word | null];

@@ -46,9 +46,10 @@ export function rollUpDecision(increments: Increments, decision: DecisionRecord)
   }
   for (const { policy, revision } of shadows) {
     const own = decision.wouldDeny.filter((one) => one.policy === policy && one.revision === revision);
-    const cell = at("shadow", [policy, revision]);
-    cell.count("judged");
-    countShadow(cell, own, isAllowed);
+    for (const cell of [at("shadow", [policy, revision]), at("shadow_route", [policy, revision, facts.route])]) {
+      cell.count("judged");
+      countShadow(cell, own, isAllowed);
+    }
     for (const one of own) {
       countShadow(at("shadow", [policy, revision, one.constraint, one.reason]), [one], isAllowed);
     }

@@ -4,7 +4,7 @@ import type { Grouping } from "./dimensions.ts";
 import { Groups, MAXIMUM_GROUPS, type Group } from "./groups.ts";
 import type { Facet, RollUpRow } from "./increments.ts";
 import { requestMeasures, type Measures } from "./measures.ts";
-import { readLabels, ShadowCounts, type ShadowPolicy } from "./shadow-counts.ts";
+import { readLabels, ShadowCounts, type ShadowPolicy } from "./shadow/shadow-counts.ts";
 
 /** Cells by facet, pages of them: the store's `read` for one workspace and one window. */
 export type CellSource = (facet: Facet) => AsyncIterable<readonly RollUpRow[]>;

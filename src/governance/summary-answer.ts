@@ -1,10 +1,12 @@
-import type { PolicyIdentity, PolicySlot } from "../canon/policy.ts";
+import type { PolicyIdentity } from "../canon/policy.ts";
 import { asWord, type Word } from "../evidence/record.ts";
 import type { Dimension, Grouping } from "./dimensions.ts";
 import type { Measures } from "./measures.ts";
+import { policyStates, type AnswerPolicy } from "./policies/policy-states.ts";
+import type { StoredPolicy } from "./policies/stored-policies.ts";
 import { RELATIVE_ERROR } from "./quantile-sketch.ts";
 import { HOUR } from "./roll-up.ts";
-import type { ShadowPolicy } from "./shadow-counts.ts";
+import type { ShadowPolicy } from "./shadow/shadow-counts.ts";
 import type { Group } from "./groups.ts";
 import type { Summary, VerdictLine } from "./summarise.ts";
 import { formatHour, type Window } from "./window.ts";
@@ -44,19 +46,6 @@ export interface SummaryAnswer {
 
 type AnswerGroup = Measures & Pick<Group, "group">;
 
-export interface AnswerPolicy {
-  readonly id: Word;
-  /** What the process that answers has loaded from the files. */
-  readonly slots: readonly { readonly slot: PolicySlot; readonly revision: number; readonly digest: Word }[];
-  /** What the store has as its newest; `null` where it has none. */
-  readonly stored: { readonly revision: number; readonly mode: "shadow" | "enforce"; readonly digest: Word } | null;
-  /**
-   * Whether files and store differ. `digest`: the store knows a content that is not loaded; `mode`: it stands in another
-   * slot; `not_loaded`, `not_stored`: only one of them has it. `null`: they agree.
-   */
-  readonly drift: "digest" | "mode" | "not_loaded" | "not_stored" | null;
-}
-
 /** What the answer says besides the counts. */
 export interface SummaryScene {
   readonly workspace: string | null;
@@ -65,16 +54,10 @@ export interface SummaryScene {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly loaded: readonly PolicyIdentity[] | null;
-  readonly stored: readonly StoredPolicyState[];
+  /** From the log of policies. */
+  readonly stored: readonly StoredPolicy[];
   readonly tableRevision: string | null;
   readonly head: { readonly position: number; readonly hash: string } | null;
-}
-
-export interface StoredPolicyState {
-  readonly id: string;
-  readonly digest: string;
-  readonly revision: number;
-  readonly mode: "shadow" | "enforce";
 }
 
 /**
@@ -107,31 +90,4 @@ export function summaryAnswer(scene: SummaryScene, summary: Summary): SummaryAns
     table_revision: tableRevision === null ? null : asWord(tableRevision),
     evidence: { head: head === null ? null : { position: head.position, hash: asWord(head.hash) } },
   };
-}
-
-/** @param loaded `null` where no files are loaded: then nothing can be said of drift. */
-function policyStates(
-  loaded: readonly PolicyIdentity[] | null,
-  stored: readonly StoredPolicyState[],
-): readonly AnswerPolicy[] {
-  const ids = new Set([...(loaded ?? []), ...stored].map(({ id }) => id));
-  return [...ids].toSorted().map((id) => {
-    const own = (loaded ?? []).filter((policy) => policy.id === id);
-    const state = stored.find((policy) => policy.id === id) ?? null;
-    return {
-      id: asWord(id),
-      slots: own.map(({ slot, revision, digest }) => ({ slot, revision, digest: asWord(digest) })),
-      stored: state === null ? null : { revision: state.revision, mode: state.mode, digest: asWord(state.digest) },
-      drift: loaded === null ? null : driftOf(own, state),
-    };
-  });
-}
-
-function driftOf(own: readonly PolicyIdentity[], state: StoredPolicyState | null): AnswerPolicy["drift"] {
-  if (own.length === 0) return "not_loaded";
-  if (state === null) return "not_stored";
-  const same = own.filter(({ digest }) => digest === state.digest);
-  if (same.length === 0) return "digest";
-  const slot: PolicySlot = state.mode === "enforce" ? "enforced" : "candidate";
-  return same.some((policy) => policy.slot === slot) ? null : "mode";
 }

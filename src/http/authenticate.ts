@@ -15,24 +15,25 @@ const BEARER = /^bearer +(\S+)$/i;
  * A key that was made a moment ago elsewhere is looked for in the store, once. Known keys never wait; how often strangers may make us look is bounded
  * by the key ring.
  *
+ * @param scopes one of which is enough.
  * @param operation what the endpoint does; `null` where no provider is called.
  */
 export async function admit(
   runtime: Runtime,
   headers: IncomingHttpHeaders,
   path: string,
-  scope: Scope,
+  scopes: readonly Scope[],
   operation: Operation | null,
 ): Promise<Identity | ServiceError> {
   const token = readToken(headers, path.startsWith("/api/v1/"));
   if (typeof token !== "string") return token;
-  if (runtime.tokens?.isToken(token) === true) return admitToken(runtime.tokens, token, headers, scope, operation);
-  const identity = admitKey(runtime, token, scope);
+  if (runtime.tokens?.isToken(token) === true) return admitToken(runtime.tokens, token, headers, scopes, operation);
+  const identity = admitKey(runtime, token, scopes);
   if (!("code" in identity) || identity.code !== "invalid_api_key" || runtime.lookUp === undefined) return identity;
-  return (await runtime.lookUp(token)) ? admitKey(runtime, token, scope) : identity;
+  return (await runtime.lookUp(token)) ? admitKey(runtime, token, scopes) : identity;
 }
 
-function admitKey(runtime: Runtime, token: string, scope: Scope): Identity | ServiceError {
+function admitKey(runtime: Runtime, token: string, scopes: readonly Scope[]): Identity | ServiceError {
   const verified = runtime.verify(token, Date.now());
   if (!verified.ok) {
     const sentence =
@@ -41,8 +42,8 @@ function admitKey(runtime: Runtime, token: string, scope: Scope): Identity | Ser
         : "The service key is not valid: it is mistyped, unknown or revoked.";
     return serviceError(401, "authentication", verified.code, sentence);
   }
-  if (!verified.identity.scopes.has(scope)) {
-    const sentence = `The service key lacks the scope ${scope}; it has ${[...verified.identity.scopes].toSorted().join(", ")}.`;
+  if (!scopes.some((scope) => verified.identity.scopes.has(scope))) {
+    const sentence = `The service key lacks the scope ${scopes.join(" or ")}; it has ${[...verified.identity.scopes].toSorted().join(", ")}.`;
     return serviceError(403, "insufficient_scope", "insufficient_scope", sentence);
   }
   return verified.identity;

@@ -11,7 +11,7 @@ import { arrangedPlan } from "./arranged-plan.ts";
 import { admit } from "./authenticate.ts";
 import { readBounds, type Bounds } from "./bounds.ts";
 import { retryAdvice, takeFromToken } from "./credentials/admit-token.ts";
-import type { InferenceEndpoint } from "./contract/endpoint.ts";
+import { scopesOf, type InferenceEndpoint } from "./contract/endpoint.ts";
 import { admitToLimits, type Admission } from "./limits/admission.ts";
 import { NodeAnswer, untilDelivered } from "./node-answer.ts";
 import { readBody } from "./read-body.ts";
@@ -84,13 +84,7 @@ async function handle(call: InferenceCall): Promise<ServiceError | null> {
   const { runtime, endpoint, incoming, snapshot, recorder } = call;
   const bounds = readBounds(incoming.headers, runtime.limits.requestTime);
   if ("code" in bounds) return recorder.refuse(snapshot, null, bounds);
-  const identity = await admit(
-    runtime,
-    incoming.headers,
-    endpoint.path,
-    endpoint.scope ?? "inference",
-    endpoint.operation,
-  );
+  const identity = await admit(runtime, incoming.headers, endpoint.path, scopesOf(endpoint), endpoint.operation);
   if ("code" in identity) {
     recorder.limited(retryAdvice(identity));
     return recorder.refuse(snapshot, null, identity);
@@ -125,7 +119,7 @@ async function decideAndAnswer(
   const decision = snapshot.decider.decide(identity, request);
   if (decision.outcome === "deny") {
     const error = denialError(decision.denial, request.paths);
-    return (await recorder.decided(identity, request, decision, bounds.deadline)) ?? error;
+    return (await recorder.decided(snapshot, identity, request, decision, bounds.deadline)) ?? error;
   }
   const route = snapshot.decider.table.routes[decision.route];
   if (route === undefined) throw new Error("pipeline: a decision for a route that its table does not have");
@@ -141,9 +135,9 @@ async function decideAndAnswer(
     deadline: bounds.deadline,
   });
   const admission = taken instanceof Promise ? await taken : taken;
-  if ("code" in admission) return recorder.refuseDecided(identity, request, prepared.decision, admission);
+  if ("code" in admission) return recorder.refuseDecided(snapshot, identity, request, prepared.decision, admission);
   try {
-    const recorded = recorder.decided(identity, request, prepared.decision, bounds.deadline);
+    const recorded = recorder.decided(snapshot, identity, request, prepared.decision, bounds.deadline);
     const unrecorded = await refusedByStore(call.runtime, recorded);
     if (unrecorded !== null) {
       admission.release();

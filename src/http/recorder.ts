@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Candidate, Decision } from "../canon/decision.ts";
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
@@ -16,7 +15,7 @@ import {
   type Terminal,
 } from "../evidence/record.ts";
 import { decisionId } from "../dialects/openai-errors.ts";
-import { answerRecord, decisionRecord, EMPTY_OUTCOME, refusalRecord, type RecordHead } from "./records.ts";
+import { answerRecord, decisionRecord, EMPTY_OUTCOME, recordHead, refusalRecord, type RecordHead } from "./records.ts";
 import type { Runtime, Snapshot } from "./runtime.ts";
 
 /** Writes the two records of one request: its decision before the answer, its outcome after. Each exactly once. */
@@ -46,13 +45,7 @@ export class Recorder {
     observer?.began(operation);
     this.#trace =
       beginTrace?.(operation, { traceparent: headers["traceparent"], tracestate: headers["tracestate"] }) ?? null;
-    this.#head = {
-      requestId: asWord(requestId),
-      at: Date.now(),
-      operation,
-      retryCount: retryCount(headers["x-stainless-retry-count"]),
-      clientRequestDigest: clientRequestId === null ? null : asWord(digestPrefix(clientRequestId)),
-    };
+    this.#head = recordHead(operation, requestId, clientRequestId, headers);
   }
 
   /** Names the request's calls in its trace. */
@@ -71,9 +64,15 @@ export class Recorder {
   }
 
   /** A request that was decided and goes nowhere for want of what its limits allow. The answer does not wait for the disk either. */
-  refuseDecided(identity: Identity, request: InferenceRequest, decision: Decision, error: ServiceError): ServiceError {
+  refuseDecided(
+    snapshot: Snapshot,
+    identity: Identity,
+    request: InferenceRequest,
+    decision: Decision,
+    error: ServiceError,
+  ): ServiceError {
     this.#route = decision.route;
-    const record = decisionRecord(this.#head, identity, request, decision);
+    const record = decisionRecord(this.#head, identity, request, decision, snapshot.decider.policies.id);
     this.#decision = { ...record, outcome: "refuse", reason: asWord(error.code) };
     this.#evidence.decide(this.#decision).catch(() => {});
     this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: error.status >= 500 ? "failed" : "refused" };
@@ -93,13 +92,17 @@ export class Recorder {
    * @param deadline on the clock of `performance.now()`
    */
   decided(
+    snapshot: Snapshot,
     identity: Identity,
     request: InferenceRequest,
     decision: Decision,
     deadline: number,
   ): Promise<ServiceError | null> {
     this.#route = decision.route;
-    return this.#record(decisionRecord(this.#head, identity, request, decision), deadline);
+    return this.#record(
+      decisionRecord(this.#head, identity, request, decision, snapshot.decider.policies.id),
+      deadline,
+    );
   }
 
   /**
@@ -279,14 +282,6 @@ function beforeDeadline(work: Promise<void>, deadline: number): Promise<void> {
     );
     void work.finally(() => clearTimeout(timer)).then(resolve, reject);
   });
-}
-
-function retryCount(value: string | readonly string[] | undefined): number {
-  return typeof value === "string" && /^\d{1,3}$/.test(value) ? Math.min(Number(value), 100) : 0;
-}
-
-function digestPrefix(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 
 /** Microseconds are more than anybody reads. */

@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
 import type { Decision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
@@ -14,6 +16,30 @@ import type { Snapshot } from "./runtime.ts";
 
 /** What is known of a request before anything of it has been read. */
 export type RecordHead = Pick<DecisionRecord, "requestId" | "at" | "operation" | "retryCount" | "clientRequestDigest">;
+
+/** Of a request that arrives now. */
+export function recordHead(
+  operation: DecisionRecord["operation"],
+  requestId: string,
+  clientRequestId: string | null,
+  headers: IncomingHttpHeaders,
+): RecordHead {
+  return {
+    requestId: asWord(requestId),
+    at: Date.now(),
+    operation,
+    retryCount: retryCount(headers["x-stainless-retry-count"]),
+    clientRequestDigest: clientRequestId === null ? null : asWord(digestPrefix(clientRequestId)),
+  };
+}
+
+function retryCount(value: string | readonly string[] | undefined): number {
+  return typeof value === "string" && /^\d{1,3}$/.test(value) ? Math.min(Number(value), 100) : 0;
+}
+
+function digestPrefix(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
 
 /** Of a request that reached no provider. */
 export const EMPTY_OUTCOME = {
@@ -59,6 +85,7 @@ function plainRecord(
     ...whoOf(identity),
     route: null,
     tableRevision: asWord(snapshot.decider.table.revision),
+    policySet: asWord(snapshot.decider.policies.id),
     plan: [],
     policy: null,
     policyRevision: null,
@@ -75,11 +102,13 @@ function plainRecord(
   };
 }
 
+/** @param policySet id of the set that it was decided with. */
 export function decisionRecord(
   head: RecordHead,
   identity: Identity,
   request: Pick<InferenceRequest, "shape">,
   decision: Decision,
+  policySet: string,
 ): DecisionRecord {
   const denial = decision.outcome === "deny" ? decision.denial : null;
   const { needs, features, stream, context, maxOutput, reasoningEffort } = request.shape;
@@ -89,6 +118,7 @@ export function decisionRecord(
     route: decision.route === "" ? null : asWord(decision.route),
     outcome: decision.outcome,
     tableRevision: asWord(decision.tableRevision),
+    policySet: asWord(policySet),
     plan: decision.outcome === "route" ? decision.plan.map(({ endpoint }) => asWord(endpoint.id)) : [],
     policy: denial === null ? null : asWord(denial.policy),
     policyRevision: denial === null ? null : asWord(denial.revision),

@@ -9,6 +9,7 @@ import type { RequestObserver } from "../evidence/observer.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { BeginTrace } from "../evidence/request-trace.ts";
 import type { SummarySource } from "./control/governance-summary.ts";
+import type { PolicyAdministration } from "./control/policies/administration.ts";
 import type { KeyManagement } from "./control/service-keys/key-management.ts";
 import type { Tokens } from "./credentials/token-port.ts";
 import type { Ledger } from "../limits/ledger.ts";
@@ -69,6 +70,8 @@ export interface Runtime {
   readonly evidenceStanding: () => EvidenceStanding;
   /** What has been counted; absent where nothing counts. */
   readonly summary?: SummarySource;
+  /** Where policies stand, and what may be done about it; absent where no log is kept of it. */
+  readonly policies?: PolicyAdministration;
   /** Requests that are under way and may be joined by others with the same idempotency key. */
   readonly running: UnaryRequests;
   /** What may still be used of limits; nothing is limited where there is none. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../canon/json.ts";
-import type { PolicyContract } from "../canon/policy.ts";
+import type { PolicyContract, PolicyIdentity } from "../canon/policy.ts";
 import type { PolicySource } from "./compiled.ts";
 
 /**
@@ -16,4 +16,23 @@ export function policyDigest(contract: PolicyContract, sources: readonly PolicyS
   return createHash("sha256")
     .update(canonicalJson({ contract: { ...contract, obligations }, data: {}, modules: sources }))
     .digest("hex");
+}
+
+/** How many digits of its digest name a set: they stand in every decision's record, and sets of one estate are few. */
+const SET_DIGITS = 16;
+
+/**
+ * Names what decides: the contents in the slots, in whatever order they are given. Two processes with one id decide alike where their tables are alike.
+ * Revisions take no part, so that a simulation of the same contents has the same id without a store.
+ */
+export function policySetId(slots: readonly Pick<PolicyIdentity, "id" | "slot" | "digest">[]): string {
+  const list = slots
+    .map(({ id, slot, digest }) => ({ id, slot, digest }))
+    .toSorted((left, right) => (sortKey(left) < sortKey(right) ? -1 : 1));
+  return createHash("sha256").update(canonicalJson(list)).digest("hex").slice(0, SET_DIGITS);
+}
+
+/** By id, the enforced slot first. An id has no space in it. */
+function sortKey({ id, slot, digest }: Pick<PolicyIdentity, "id" | "slot" | "digest">): string {
+  return `${id} ${slot === "enforced" ? 0 : 1} ${digest}`;
 }

@@ -1,33 +1,65 @@
-import type { Operation } from "../canon/operation.ts";
 import type {
   PolicyContract,
   PolicyData,
-  PolicyIdentity,
   PolicyEvaluation,
+  PolicyIdentity,
   PolicyInput,
   PolicySet,
   PolicyState,
 } from "../canon/policy.ts";
-import type { CompiledPolicy, PolicyModule, PolicyPass, PolicyUnit } from "./compiled.ts";
-import { Evaluator, serialise } from "./evaluator.ts";
-import { deriveObligations, deriveVerdicts } from "./verdicts.ts";
+import type { CompiledPolicy, PolicyModule } from "./compiled.ts";
+import { policySetId } from "./digest.ts";
+import {
+  evaluateAlone,
+  evaluateModule,
+  LoadedModules,
+  type LoadedModule,
+  type Member,
+} from "./modules/loaded-modules.ts";
 
-/** A content in its slot: what a verdict is attributed to. */
-interface Member {
-  readonly identity: PolicyIdentity;
-  readonly contract: PolicyContract;
-}
-
-/** A loaded module; `members` in the order of its units. */
-interface Loaded {
-  readonly evaluator: Evaluator;
-  readonly units: readonly PolicyUnit[];
-  readonly members: readonly Member[];
-  readonly passes: PolicyModule["passes"];
+/**
+ * Puts a set together of modules that are loaded. Nothing is compiled or loaded, so that what stands in slots can change between two requests.
+ *
+ * @param slots every content that acts or is watched, each digest once; what is loaded and not among them is ignored.
+ * @throws {Error} for a content that is not loaded: a bug of the caller.
+ */
+export function assemblePolicySet(modules: LoadedModules, slots: readonly PolicyIdentity[]): PolicySet {
+  const left = new Map(slots.map((identity) => [identity.digest, identity]));
+  if (left.size < slots.length) throw new Error("policy set: a content stands in two slots");
+  const scenes = modules.modules.map((module) => ({
+    module,
+    members: module.units.map(({ policy }): Member | null => {
+      const identity = left.get(policy.digest);
+      if (identity === undefined || identity.id !== policy.contract.id) return null;
+      // A content that two modules have is asked once.
+      left.delete(policy.digest);
+      return { identity, contract: policy.contract };
+    }),
+  }));
+  const [missing] = left.values();
+  if (missing !== undefined) throw new Error(`policy set: revision ${missing.revision} of ${missing.id} is not loaded`);
+  const used = scenes.filter(({ members }) => members.some((member) => member !== null));
+  const policies = used.flatMap(({ members }) => members.filter((member) => member !== null)).toSorted(byIdentity);
+  const order = new Map(policies.map((member, index) => [member, index]));
+  return {
+    id: policySetId(policies.map(({ identity }) => identity)),
+    policies,
+    readsTime: used.some(({ module: { units }, members }) =>
+      units.some(({ policy }, index) => members[index] !== null && policy.reads.some(coversTime)),
+    ),
+    evaluate: (input) => {
+      const said = used.flatMap(({ module, members }) => evaluateModule(module, members, input));
+      said.sort((one, other) => (order.get(one.member) ?? 0) - (order.get(other.member) ?? 0));
+      return {
+        verdicts: said.flatMap(({ verdicts }) => verdicts),
+        obligations: said.flatMap(({ obligations }) => obligations),
+      };
+    },
+  };
 }
 
 /**
- * Makes the policies ready to be asked.
+ * Makes compiled policies ready to be asked, without a log that says what stands where: for `explain`, simulations and tests.
  *
  * @param compiled the modules, each with one or more contents; a content stands in one of them only.
  * @param states revision and mode of the contents. Without a row for its digest a content has revision 0, and the mode
@@ -42,21 +74,12 @@ export async function createPolicySet(
   data: PolicyData,
   initialMode: (id: string) => "shadow" | "enforce" = () => "shadow",
 ): Promise<PolicySet> {
-  const loaded = await loadModules(compiled, states, data, initialMode);
-  const policies = loaded.flatMap(({ members }) => members).toSorted(byIdentity);
-  const order = new Map(policies.map((member, index) => [member, index]));
-  return {
-    policies,
-    readsTime: readsTime(compiled),
-    evaluate: (input) => {
-      const found = loaded.flatMap((module) => evaluateModule(module, input));
-      found.sort((left, right) => (order.get(left.member) ?? 0) - (order.get(right.member) ?? 0));
-      return {
-        verdicts: found.flatMap(({ verdicts }) => verdicts),
-        obligations: found.flatMap(({ obligations }) => obligations),
-      };
-    },
-  };
+  const loaded = await LoadedModules.load(compiled.modules, data);
+  const contents = compiled.modules.flatMap(({ units }) => units.map(({ policy }) => policy));
+  return assemblePolicySet(
+    loaded,
+    contents.map((content) => identityOf(content, states, initialMode)),
+  );
 }
 
 /** One content in its slot, asked alone. */
@@ -81,32 +104,16 @@ export async function createSinglePolicies(
   data: PolicyData,
   initialMode: (id: string) => "shadow" | "enforce",
 ): Promise<readonly SinglePolicy[]> {
-  const loaded = await loadModules(compiled, states, data, initialMode);
-  const policies = loaded.flatMap((module) =>
-    module.members.map((member, index): SinglePolicy => {
-      const evaluate = (input: PolicyInput): PolicyEvaluation => evaluateAlone(module, index, input);
-      return { ...member, reads: module.units[index]?.policy.reads ?? [], evaluate };
-    }),
-  );
-  return policies.toSorted(byIdentity);
-}
+  const loaded = await LoadedModules.load(compiled.modules, data);
+  return loaded.modules
+    .flatMap((module) => module.units.map(({ policy }, index) => single(module, index, policy)))
+    .toSorted(byIdentity);
 
-async function loadModules(
-  compiled: { readonly modules: readonly PolicyModule[] },
-  states: readonly PolicyState[],
-  data: PolicyData,
-  initialMode: (id: string) => "shadow" | "enforce",
-): Promise<readonly Loaded[]> {
-  return Promise.all(
-    compiled.modules.map(async ({ bytes, units, passes }): Promise<Loaded> => {
-      const entrypoints = [...units, ...Object.values(passes)].map(({ entrypoint }) => entrypoint);
-      const members = units.map(({ policy }) => ({
-        identity: identityOf(policy, states, initialMode),
-        contract: policy.contract,
-      }));
-      return { evaluator: await Evaluator.load(bytes, data, entrypoints), units, members, passes };
-    }),
-  );
+  function single(module: LoadedModule, index: number, policy: CompiledPolicy): SinglePolicy {
+    const member = { identity: identityOf(policy, states, initialMode), contract: policy.contract };
+    const evaluate = (input: PolicyInput): PolicyEvaluation => evaluateAlone(module, index, member, input);
+    return { ...member, reads: policy.reads, evaluate };
+  }
 }
 
 /** Whether any content looks at the time of a request. */
@@ -114,63 +121,9 @@ export function readsTime({ modules }: { readonly modules: readonly PolicyModule
   return modules.some(({ units }) => units.some(({ policy }) => policy.reads.some(coversTime)));
 }
 
-interface Found extends PolicyEvaluation {
-  readonly member: Member;
-}
-
 /** @param path a dotted path that a policy reads; it covers everything below it. */
 function coversTime(path: string): boolean {
   return path === "input" || path === "input.time" || path.startsWith("input.time.");
-}
-
-/** One pass over everything that applies; where that fails, each content alone, so that none can spoil another's answer. */
-function evaluateModule({ evaluator, units, members, passes }: Loaded, input: PolicyInput): Found[] {
-  const pass = passOf(passes, input.operation);
-  if (pass === undefined) return [];
-  const candidates = input.candidates.map(({ id }) => id);
-  const text = orUndefined(() => serialise(input));
-  const together = text === undefined ? undefined : orUndefined(() => evaluator.evaluate(text, pass.entrypoint));
-  return pass.units.flatMap((index, place) => {
-    const unit = units[index];
-    const member = members[index];
-    if (unit === undefined || member === undefined) return [];
-    const value = Array.isArray(together)
-      ? together[place]
-      : text === undefined
-        ? undefined
-        : orUndefined(() => evaluator.evaluate(text, unit.entrypoint));
-    const { identity, contract } = member;
-    const verdicts = deriveVerdicts(identity, contract, value, candidates);
-    return [{ member, verdicts, obligations: deriveObligations(identity, contract, value) }];
-  });
-}
-
-function evaluateAlone(
-  { evaluator, units, members, passes }: Loaded,
-  index: number,
-  input: PolicyInput,
-): PolicyEvaluation {
-  const [unit, member] = [units[index], members[index]];
-  const applies = passOf(passes, input.operation)?.units.includes(index) === true;
-  if (unit === undefined || member === undefined || !applies) return { verdicts: [], obligations: [] };
-  const candidates = input.candidates.map(({ id }) => id);
-  const value = orUndefined(() => evaluator.evaluate(serialise(input), unit.entrypoint));
-  const { identity, contract } = member;
-  const verdicts = deriveVerdicts(identity, contract, value, candidates);
-  return { verdicts, obligations: deriveObligations(identity, contract, value) };
-}
-
-function passOf(passes: PolicyModule["passes"], operation: Operation): PolicyPass | undefined {
-  return Object.hasOwn(passes, operation) ? passes[operation] : undefined;
-}
-
-/** What an engine throws names files and lines of policies, so it ends here: the verdict says indeterminate. */
-function orUndefined<Value>(attempt: () => Value): Value | undefined {
-  try {
-    return attempt();
-  } catch {
-    return undefined;
-  }
 }
 
 function identityOf(
@@ -183,7 +136,10 @@ function identityOf(
   return { id, revision: own?.revision ?? 0, digest, slot: mode === "enforce" ? "enforced" : "candidate" };
 }
 
-function byIdentity({ identity: left }: Member, { identity: right }: Member): number {
+function byIdentity(
+  { identity: left }: Pick<Member, "identity">,
+  { identity: right }: Pick<Member, "identity">,
+): number {
   if (left.id !== right.id) return left.id < right.id ? -1 : 1;
   return left.slot === right.slot ? 0 : left.slot === "enforced" ? -1 : 1;
 }

@@ -1,4 +1,5 @@
 import type { PolicyEvaluation, PolicyInput, PolicySet } from "../canon/policy.ts";
+import { policySetId } from "../policy/digest.ts";
 import type { SinglePolicy } from "../policy/policy-set.ts";
 import { readsPath } from "./space/readers.ts";
 
@@ -12,6 +13,7 @@ export function rememberingSet(policies: readonly SinglePolicy[], isTimeRead: bo
   const asked = policies.map(remembering);
   const evaluations = new Map<string, PolicyEvaluation>();
   return {
+    id: policySetId(policies.map(({ identity }) => identity)),
     policies: policies.map(({ identity, contract }) => ({ identity, contract })),
     readsTime: isTimeRead,
     evaluate: (input) => {

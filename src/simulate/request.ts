@@ -34,7 +34,9 @@ export interface HeldFile {
 }
 
 export interface SimulationRequest {
-  /** `null`: every candidate of both sides. Every entry names a policy of head, each at most once. */
+  /** Whether both sides are taken as stores would start them that have seen neither. */
+  readonly fresh: boolean;
+  /** `null`: every candidate of both sides. Every entry names a policy of head, or one that head ends; each at most once. */
   readonly promote: readonly Promotion[] | null;
   /** From 1. */
   readonly maxClasses: number;

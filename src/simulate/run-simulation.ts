@@ -1,6 +1,6 @@
 import { judgeCases } from "./assertions/cases.ts";
 import { coverageResults } from "./assertions/coverage.ts";
-import { assertionResults, assertionsReport } from "./assertions/results.ts";
+import { assertionResults, assertionsReport, type ExplainArguments } from "./assertions/results.ts";
 import { mergeTallies } from "./assertions/run.ts";
 import type { SimulationTally } from "./compare/simulation-tally.ts";
 import { EvidenceTally } from "./evidence/evidence-tally.ts";
@@ -18,7 +18,7 @@ import { otherChanges } from "./report/other-changes.ts";
 import type { AssertionsReport, DimensionCut, SimulationReport } from "./report/report.ts";
 import { promotedPolicies, sideReport } from "./report/side-report.ts";
 import type { RunSimulation, Side, SimulationRequest, SimulationWatch } from "./request.ts";
-import type { CompiledSide } from "./standpoints.ts";
+import { compiledSides, type CompiledSide, type CompiledSides, type CompiledTree } from "./side-contents.ts";
 import type { Member, Standpoint } from "./point.ts";
 
 /** Fewer classes are decided before threads have started. */
@@ -26,13 +26,17 @@ const WORTH_A_THREAD = 20_000;
 
 /** Compares two sides: every class of requests on both, and what the assertions say of it. */
 export const runSimulation: RunSimulation = async (base, head, request, watch) => {
-  const plan = await planned(base, head, request, watch);
+  const compiled = compiledSides(compiledOf(base), compiledOf(head), request.fresh);
+  const plan = await planned(compiled, request, watch);
   const tally = await decided(plan, request, watch);
   await plan.runner.load();
   const evidence = await weighed(plan.runner, head, request, watch);
+  const explain = explainer(compiled, base, head);
   const context = (standpoint: Standpoint): ComparisonContext => ({
     universe: plan.runner.plan.space.universe,
     places: { base: placesOf(base.files), head: placesOf(head.files) },
+    explain,
+    kept: keptPolicies(compiled.head, standpoint === "promoted" ? request.promote : []),
     seenInGroup: evidence === null ? null : (key) => evidence.seen[standpoint].groups.get(key) ?? 0,
     seenOnPath:
       evidence === null
@@ -40,10 +44,11 @@ export const runSimulation: RunSimulation = async (base, head, request, watch) =
         : ({ workspace, operation, provider, region }) =>
             evidence.seen[standpoint].paths.get([workspace, operation, provider, region].join("\n")) ?? 0,
   });
-  const sides = { base: sideReport(base), head: sideReport(head) };
+  const sides = { base: sideReport(base, compiled.base, "base"), head: sideReport(head, compiled.head, "head") };
   const report: SimulationReport = {
-    format: "signalbox.simulation.v1",
+    format: "signalbox.simulation.v2",
     ...sides,
+    fresh: request.fresh,
     complete: plan.cut.length === 0,
     cut: plan.cut,
     space: {
@@ -58,16 +63,13 @@ export const runSimulation: RunSimulation = async (base, head, request, watch) =
     findings:
       plan.cut.length > 0
         ? []
-        : livenessFindings(
-            compiledOf(base),
-            tally.baseLiveness,
-            compiledOf(head),
-            tally.headLiveness,
-            placesOf(head.files),
-          ),
-    other_changes: [...otherChanges(base.table, head.table), ...(request.assertions?.changes ?? [])],
+        : livenessFindings(compiled.base, tally.baseLiveness, compiled.head, tally.headLiveness, placesOf(head.files)),
+    other_changes: [
+      ...otherChanges(base.table, head.table, request.fresh ? null : newPolicies(base, head)),
+      ...(request.assertions?.changes ?? []),
+    ],
     evidence: evidence?.report() ?? null,
-    assertions: asserted(plan, head, tally, request),
+    assertions: asserted(plan, tally, request, explain),
   };
   return report;
 };
@@ -82,8 +84,8 @@ interface Plan {
   readonly cut: readonly DimensionCut[];
 }
 
-async function planned(base: Side, head: Side, request: SimulationRequest, watch: SimulationWatch): Promise<Plan> {
-  const whole = jobInput(base, head, request, []);
+async function planned(sides: CompiledSides, request: SimulationRequest, watch: SimulationWatch): Promise<Plan> {
+  const whole = jobInput(sides, request, []);
   for (let input = whole; ;) {
     const runner = new JobRunner(input);
     const matters = new Set<string>();
@@ -96,7 +98,7 @@ async function planned(base: Side, head: Side, request: SimulationRequest, watch
       const jobs = { dimension: "workspaces_and_routes", values: counts.length, kept: kept.length };
       return { input, runner, counts: kept, matters, cut: [...cut, jobs] };
     }
-    input = jobInput(base, head, request, [...input.cut, dimension]);
+    input = jobInput(sides, request, [...input.cut, dimension]);
   }
 }
 
@@ -151,10 +153,10 @@ function representatives(jobs: JobRunner["plan"]["jobs"]): (member: Member) => M
 }
 
 function asserted(
-  { runner, cut }: Plan,
-  head: Side,
+  { input, runner, cut }: Plan,
   tally: SimulationTally,
   { assertions, now }: SimulationRequest,
+  explain: ExplainArguments,
 ): AssertionsReport | null {
   if (assertions === null) return null;
   const { file, assertions: found } = assertions;
@@ -163,30 +165,50 @@ function asserted(
   // What meets none of the classes that were decided may meet one that was left out.
   const judged =
     cut.length === 0 ? found.assertions : found.assertions.map((each) => ({ ...each, may_be_empty: true }));
-  const results = assertionResults(judged, mergeTallies(inOrder), cases, new Date(now), explainArguments);
-  const coverage = coverageResults(found.coverage, coverageFacts(compiledOf(head), tally.headLiveness));
+  const results = assertionResults(judged, mergeTallies(inOrder), cases, new Date(now), explain);
+  const coverage = coverageResults(found.coverage, coverageFacts(input.head, tally.headLiveness));
   return assertionsReport(file, results, coverage);
 }
 
 function jobInput(
-  base: Side,
-  head: Side,
+  sides: CompiledSides,
   { promote, assertions }: SimulationRequest,
   cut: readonly CutDimension[],
 ): JobInput {
   const list = assertions?.assertions.assertions ?? [];
   return {
-    base: compiledOf(base),
-    head: compiledOf(head),
+    ...sides,
     promoted: promote?.map(({ id }) => id) ?? null,
     assertions: list,
     cut,
   };
 }
 
+/** Those that a store which has seen base does not know yet. */
+function newPolicies(base: Side, head: Side): readonly string[] {
+  const known = new Set(base.policies.policies.map(({ contract }) => contract.id));
+  return head.policies.policies.map(({ contract }) => contract.id).filter((id) => !known.has(id));
+}
+
 /** Without the files' texts, which no thread needs. */
-function compiledOf({ table, policies: { policies, modules } }: Side): CompiledSide {
+function compiledOf({ table, policies: { policies, modules } }: Side): CompiledTree {
   return { table, policies: { policies, modules } };
+}
+
+/** Policies of which head enforces base's content. @param promotions what is promoted; `null`: every candidate. */
+function keptPolicies({ contents }: CompiledSide, promotions: SimulationRequest["promote"]): ReadonlySet<string> {
+  if (promotions === null) return new Set();
+  const kept = contents.filter(({ isKept }) => isKept).map(({ contract }) => contract.id);
+  return new Set(kept.filter((id) => promotions.every((promotion) => promotion.id !== id)));
+}
+
+/** Where head's files alone do not say what acts, the command must say whom they follow. A commit goes by its id: a branch may move on. */
+function explainer(compiled: CompiledSides, base: Side, head: Side): ExplainArguments {
+  const alone = compiledSides(compiledOf(base), compiledOf(head), true).head;
+  const slots = ({ contents }: CompiledSide): string =>
+    JSON.stringify(contents.map(({ contract, digest, slot }) => [contract.id, digest, slot]));
+  const name = slots(alone) === slots(compiled.head) ? null : (base.commit?.slice(0, 12) ?? base.name);
+  return (point) => explainArguments(point, name);
 }
 
 /** As many jobs from the first as have no more classes than allowed. */

@@ -1,16 +1,10 @@
-import type { PolicyEvaluation, PolicyIdentity, PolicySet, PolicySlot } from "../canon/policy.ts";
-import type { RoutingTable } from "../canon/table.ts";
-import type { CompiledPolicies } from "../policy/compile-policies.ts";
-import { initialMode } from "../policy/initial-mode.ts";
+import type { PolicyEvaluation, PolicyIdentity, PolicySet } from "../canon/policy.ts";
 import { policyData } from "../policy/policy-data.ts";
-import { createSinglePolicies, readsTime } from "../policy/policy-set.ts";
+import { createSinglePolicies, type SinglePolicy } from "../policy/policy-set.ts";
+import { promotedPolicies } from "./explain/promoted.ts";
 import { rememberingSet } from "./remembering-set.ts";
-
-/** One tree, compiled. */
-export interface CompiledSide {
-  readonly table: RoutingTable;
-  readonly policies: Pick<CompiledPolicies, "policies" | "modules">;
-}
+import type { CompiledSide, SideContent } from "./side-contents.ts";
+import { readsPath } from "./space/readers.ts";
 
 /** The policies of one side as they are, and as if some were promoted. */
 export interface SideStandpoints {
@@ -24,39 +18,43 @@ export interface SideStandpoints {
  *
  * @param promoted which candidates are taken as promoted.
  */
-export async function sideStandpoints(
-  { table, policies }: CompiledSide,
-  promoted: (id: string) => boolean,
-): Promise<SideStandpoints> {
-  const single = await createSinglePolicies(policies, [], policyData(table), (id) => initialMode(table, id));
-  const once = rememberingSet(single, readsTime(policies));
-  const moves = once.policies.some(({ identity }) => identity.slot === "candidate" && promoted(identity.id));
-  return { declared: once, promoted: moves ? withPromoted(once, promoted) : once };
+export async function sideStandpoints(side: CompiledSide, promoted: (id: string) => boolean): Promise<SideStandpoints> {
+  const declared = rememberingSet(await singlePolicies(side), readsTime(side));
+  return { declared, promoted: promotedPolicies(declared, promoted) };
 }
 
-/** The same policies, some candidates in the enforced slot. What they say does not depend on their slot. */
-function withPromoted(policies: PolicySet, promoted: (id: string) => boolean): PolicySet {
-  const identities = new Map<PolicyIdentity, PolicyIdentity>();
-  for (const { identity } of policies.policies) {
-    const slot: PolicySlot = promoted(identity.id) ? "enforced" : identity.slot;
-    identities.set(identity, { ...identity, slot });
-  }
-  const known = new WeakMap<PolicyEvaluation, PolicyEvaluation>();
-  const moved = (identity: PolicyIdentity): PolicyIdentity => identities.get(identity) ?? identity;
-  return {
-    policies: policies.policies.map(({ identity, contract }) => ({ identity: moved(identity), contract })),
-    readsTime: policies.readsTime,
-    evaluate: (input) => {
-      const evaluation = policies.evaluate(input);
-      const same = known.get(evaluation);
-      if (same !== undefined) return same;
-      const { verdicts, obligations } = evaluation;
-      const made = {
-        verdicts: verdicts.map((verdict) => ({ ...verdict, policy: moved(verdict.policy) })),
-        obligations: obligations.map((obligation) => ({ ...obligation, policy: moved(obligation.policy) })),
-      };
-      known.set(evaluation, made);
-      return made;
-    },
-  };
+/**
+ * Every content of a side in its slot, asked alone. What is kept from base is asked with head's table, as a server asks it.
+ *
+ * @throws {PolicyModuleError} when a module cannot be loaded.
+ */
+export async function singlePolicies({ table, contents, modules }: CompiledSide): Promise<readonly SinglePolicy[]> {
+  const states = contents.map(({ contract: { id }, digest, slot }) => {
+    return { id, digest, revision: 0, mode: slot === "enforced" ? ("enforce" as const) : ("shadow" as const) };
+  });
+  const loaded = await createSinglePolicies({ modules }, states, policyData(table), () => "shadow");
+  // Modules of base hold more than what is kept of it, and what both sides have alike stands in two of them.
+  const byContent = new Map(loaded.map((policy) => [contentKey(policy.identity), policy]));
+  return contents.map((content) => {
+    if (content.rules === null) return silentPolicy(content);
+    const policy = byContent.get(contentKey({ id: content.contract.id, digest: content.digest }));
+    if (policy === undefined) throw new Error(`simulation: no module has the policy ${content.contract.id}`);
+    return policy;
+  });
+}
+
+function contentKey({ id, digest }: Pick<PolicyIdentity, "id" | "digest">): string {
+  return `${id}@${digest}`;
+}
+
+const NOTHING: PolicyEvaluation = { verdicts: [], obligations: [] };
+
+/** A removal takes the place of the rules and says nothing. */
+function silentPolicy({ contract, digest, slot }: SideContent): SinglePolicy {
+  const identity = { id: contract.id, revision: 0, digest, slot };
+  return { identity, contract, reads: [], evaluate: () => NOTHING };
+}
+
+function readsTime({ contents }: CompiledSide): boolean {
+  return contents.some(({ rules }) => rules !== null && readsPath(rules, "input.time"));
 }

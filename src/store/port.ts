@@ -1,10 +1,10 @@
 import type { ServiceKey } from "../canon/credentials/service-key.ts";
-import type { PolicyState } from "../canon/policy.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { EvidenceHead, EvidenceLog } from "./evidence-log.ts";
 import type { SummaryStore } from "./summary.ts";
 import type { IssuerStore } from "./issuers.ts";
 import type { LimitStore } from "./limits.ts";
+import type { PolicyLogStore } from "./policy-log.ts";
 
 /**
  * What outlives the process. Two engines implement it (SQLite embedded, PostgreSQL shared); one conformance
@@ -13,7 +13,8 @@ import type { LimitStore } from "./limits.ts";
 export interface Store {
   readonly keys: KeyStore;
   readonly evidence: EvidenceStore;
-  readonly policies: PolicyStore;
+  /** What happened to policies, and their contents. */
+  readonly policyLog: PolicyLogStore;
   readonly summary: SummaryStore;
   /** Who signs exchanged tokens. */
   readonly issuers: IssuerStore;
@@ -138,22 +139,4 @@ export interface EvidenceEntry {
   readonly sequence: number;
   readonly decision: DecisionRecord;
   readonly outcome: OutcomeRecord | null;
-}
-
-/** Numbers the contents of policies and remembers their mode. Slots, approvals and transitions come on top of it. */
-export interface PolicyStore {
-  /**
-   * Tells the store what was compiled and learns what to run, in the order given. A content that differs from the
-   * policy's newest gets the next revision; a policy never seen before starts in `initialMode`; afterwards the stored
-   * mode wins.
-   *
-   * @throws {RangeError} when an id stands in `contents` twice.
-   */
-  observe(contents: readonly ObservedPolicy[]): Promise<readonly PolicyState[]>;
-}
-
-export interface ObservedPolicy {
-  readonly id: string;
-  readonly digest: string;
-  readonly initialMode: "shadow" | "enforce";
 }

@@ -62,6 +62,7 @@ const CHANGE = {
   what: isOneOf(CHANGES),
   id: isText,
   replaces: (value) => value === undefined || isText(value),
+  content: (value) => value === undefined || isText(value),
 } satisfies Record<keyof ChangeRecord, Check>;
 
 /** `satisfies` makes a member that is added to the record, and forgotten here, a compile error. */
@@ -75,6 +76,7 @@ const DECISION = {
   route: isTextOrNull,
   outcome: isOneOf(["route", "deny", "refuse", "answer"]),
   tableRevision: isText,
+  policySet: (value) => value === undefined || isText(value),
   plan: isListOf(isText),
   policy: isTextOrNull,
   policyRevision: isTextOrNull,

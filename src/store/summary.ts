@@ -1,5 +1,4 @@
 import type { RollUpQuery, RollUpRow } from "../governance/increments.ts";
-import type { StoredPolicyState } from "../governance/summary-answer.ts";
 
 /**
  * Hourly counts, kept when the evidence they were made of is pruned. In every engine what a record counts for
@@ -14,6 +13,4 @@ export interface SummaryStore {
   read(query: RollUpQuery): AsyncIterable<readonly RollUpRow[]>;
   /** Those with a cell in any hour; `null` where there are requests without an accepted key. Sorted, `null` first. */
   workspaces(): Promise<readonly (string | null)[]>;
-  /** The newest known state of every policy, sorted by id: what other processes have observed too. */
-  policies(): Promise<readonly StoredPolicyState[]>;
 }

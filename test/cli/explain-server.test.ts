@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { PLAIN_POINT } from "../../src/simulate/point.ts";
 import { startTestServer } from "../support/server.ts";
 import { explain, explained, OF } from "./explain-command.ts";
 
@@ -123,22 +124,8 @@ describe("signalbox explain, against a server", { timeout: 60_000 }, () => {
     expect(await told(await test.key("demo", ["inference"]))).toContain("--scopes route:simulate");
     expect(await told(key, await closedAddress())).toContain("--server: cannot be reached (ECONNREFUSED)");
     expect(await told(key, `${test.server.url}/proxy`)).toContain("--server: has no POST /v1/route/simulate (404)");
-    const point = {
-      workspace: "acme-prod",
-      model: "r",
-      operation: "rerank",
-      key: { environment: "", workload: "", labels: [] },
-      needs: [],
-      features: [],
-      signatureFamilies: [],
-      stream: false,
-      context: "unspecified",
-      maxOutput: "unspecified",
-      reasoningEffort: "unspecified",
-      dimensions: null,
-      preferences: null,
-      time: { day: "weekday", hour: "night" },
-    };
+    const time = { day: "weekday", hour: "night" };
+    const point = { ...PLAIN_POINT, workspace: "acme-prod", model: "r", operation: "rerank", time };
     const other = await explain(["--server", test.server.url, "--point", JSON.stringify(point)], {
       environment: { SIGNALBOX_KEY: key },
     });
@@ -155,7 +142,7 @@ describe("signalbox explain, against a server", { timeout: 60_000 }, () => {
     ["another program", 200, "<html>", "what answers there is not Signalbox"],
     ["another program's JSON", 200, '{"object":"list"}', "what answers there is not Signalbox"],
     ["a server in trouble", 503, "{}", "--server: answered with 503"],
-    ["a way elsewhere", 302, "", "--server: cannot be reached"],
+    ["a way elsewhere", 302, "", "--server: sends the call elsewhere"],
     ["a message with controls", 400, '{"error":{"code":"x","message":"a\\u001b[2Jb"}}', "400 x: a\uFFFD[2Jb"],
   ])("does not take %s for an answer", async (_, status, body, message) => {
     const server = createServer((_incoming, response) => {

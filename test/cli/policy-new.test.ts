@@ -183,7 +183,7 @@ describe("signalbox policy", () => {
   });
 
   test.for([
-    [["--help"], "Commands"],
+    [["--help"], "Of a running server"],
     [["new", "--help"], "--effect EFFECT"],
     [["check", "--help"], "--strict"],
     [["test", "-h"], "--threshold PERCENT"],

@@ -159,22 +159,28 @@ describe("signalbox serve", { timeout: 30_000 }, () => {
     expect(await table()).not.toMatchObject({ table_sha256: (before as { table_sha256: string }).table_sha256 });
   });
 
-  it("reloads a policy on SIGHUP; the new one decides the next request", async () => {
-    const folder = configuration((routes) =>
-      routes.replace("eu-residency: enforce", "gate: enforce, eu-residency: enforce"),
-    );
-    const policy = join(folder, "policies", "gate.rego");
-    writeFileSync(policy, gatePolicy('"generate" != ""'));
-    const server = await demo(folder, {}, ["--no-watch"]);
-    expect((await server.chat()).status).toBe(200);
-    writeFileSync(policy, gatePolicy("input.request.stream"));
-    server.child.kill("SIGHUP");
-    await server.says(/reloaded, table/);
-    const denied = await server.chat();
-    expect(denied.status).toBe(403);
-    expect(await denied.text()).toContain("gate@r2");
-    expect((await server.chat({ stream: true })).status).toBe(200);
-  });
+  it(
+    "reloads a policy on SIGHUP; what is new is watched, and what was enforced goes on acting",
+    { timeout: 60_000 },
+    async () => {
+      const folder = configuration((routes) =>
+        routes.replace("eu-residency: enforce", "gate: enforce, eu-residency: enforce"),
+      );
+      const policy = join(folder, "policies", "gate.rego");
+      writeFileSync(policy, gatePolicy("input.request.stream"));
+      const server = await demo(folder, {}, ["--no-watch"]);
+      const denied = await server.chat();
+      expect(denied.status).toBe(403);
+      expect(await denied.text()).toContain("gate@r1");
+      writeFileSync(policy, gatePolicy('"generate" != ""'));
+      server.child.kill("SIGHUP");
+      await server.says(/reloaded, table/);
+      expect((await server.chat()).status).toBe(403);
+      expect((await server.chat({ stream: true })).status).toBe(200);
+      const gate = { enforced: { revision: 1 }, candidate: { revision: 2 } };
+      expect(await (await fetch(`${server.url}/status`)).json()).toMatchObject({ policy_revisions: { gate } });
+    },
+  );
 
   it("loses no request while it reloads under load", async () => {
     const folder = configuration();
@@ -251,6 +257,8 @@ describe("signalbox serve", { timeout: 30_000 }, () => {
     const first = await demo(folder);
     const [, management = ""] = await first.says(/first key \(operations:manage.*\n {2}(sbx_\S+)/);
     expect((await first.chat({}, { authorization: `Bearer ${management}` })).status).toBe(403);
+    // Of a workspace that manages policies, where routes.yaml says which do.
+    expect(first.output()).toContain("operations:manage, workspace demo,");
     first.child.kill("SIGTERM");
     await first.exited;
     const second = await demo(folder);

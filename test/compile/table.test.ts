@@ -80,6 +80,22 @@ describe("the table is a function of what the file says", () => {
     expect(compiled(CLEAN.replace(from, to)).revision).not.toBe(table.revision);
   });
 
+  test.each([
+    ["what promotions require", "promotion: { '*': { approvals: 1 } }", true],
+    ["who manages", "managed_by: [acme]", true],
+    ["no requirement", "promotion: {}", false],
+    ["the initial mode's default", "initial_mode: { '*': shadow }", false],
+  ])("%s changes the revision, if it says something", (_, member, isOther) => {
+    expect(compiled(`${CLEAN}\npolicies: { ${member} }`).revision !== table.revision).toBe(isOther);
+  });
+
+  test("a soak has one revision, however it is written, and none is none", () => {
+    const revisions = ["2d", "48h", "2880m", "172800s"].map(
+      (soak) => compiled(`${CLEAN}\npolicies: { promotion: { a: { soak: ${soak} } } }`).revision,
+    );
+    expect(new Set(revisions).size).toBe(1);
+  });
+
   test("diagnostics have the same places under CR LF", () => {
     const broken = CLEAN.replace("region: us-east", "regon: us-east");
     const unix = compileTable({ path: "a", text: broken }).diagnostics;
@@ -115,6 +131,12 @@ describe("the table cannot be changed or fooled", () => {
 
   test("the initial modes have no prototype", () => {
     expect(Object.getPrototypeOf(table.policies.initialMode)).toBeNull();
+  });
+
+  test("nor has what promotions require", () => {
+    const { policies } = compiled(`${CLEAN}\npolicies: { promotion: { "*": { approvals: 1 } } }`);
+    expect(Object.getPrototypeOf(policies.promotion)).toBeNull();
+    expect(Object.isFrozen(policies.promotion?.["*"]?.roles)).toBe(true);
   });
 });
 

@@ -35,25 +35,40 @@ function exampleRepository(): string {
   };
   git(folder, "init", "--quiet", "--initial-branch", "main");
   commit("Two routes");
-  const changes = {
-    "us-fallback": [["fallbacks: [mistral-large-eu]", "fallbacks: [mistral-large-eu, gpt-5-us]"]],
-    "us-fallback-mended": [
+  const changes: readonly (readonly [branch: string, from: string, file: string, ...(readonly [string, string])[]])[] =
+    [
       [
-        "fallbacks: [mistral-large-eu, gpt-5-us]\n    on_gap: narrow\n",
-        "fallbacks: [mistral-large-eu]\n    on_gap: narrow\n" +
-          "  chat-eu-first:\n    title: The European Union as long as somebody answers there\n" +
-          "    primary: gpt-5-eu\n    fallbacks: [mistral-large-eu, gpt-5-us]\n    on_gap: narrow\n",
+        "one-region",
+        "main",
+        "policies/eu-residency.rego",
+        ["candidate.region in data.regions.eu", 'candidate.region == "eu"'],
       ],
-      ["routes: [chat-eu]\n      regions: [eu, us]", "routes: [chat-eu, chat-eu-first]\n      regions: [eu, us]"],
-    ],
-  } as const;
-  for (const [branch, replacements] of Object.entries(changes)) {
-    git(folder, "checkout", "--quiet", "-b", branch);
-    const file = join(folder, "routes.yaml");
-    const before = readFileSync(file, "utf8");
-    const after = replacements.reduce((text, [from, to]) => text.replace(from, () => to), before);
+      [
+        "us-fallback",
+        "main",
+        "routes.yaml",
+        ["fallbacks: [mistral-large-eu]", "fallbacks: [mistral-large-eu, gpt-5-us]"],
+      ],
+      [
+        "us-fallback-mended",
+        "us-fallback",
+        "routes.yaml",
+        [
+          "fallbacks: [mistral-large-eu, gpt-5-us]\n    on_gap: narrow\n",
+          "fallbacks: [mistral-large-eu]\n    on_gap: narrow\n" +
+            "  chat-eu-first:\n    title: The European Union as long as somebody answers there\n" +
+            "    primary: gpt-5-eu\n    fallbacks: [mistral-large-eu, gpt-5-us]\n    on_gap: narrow\n",
+        ],
+        ["routes: [chat-eu]\n      regions: [eu, us]", "routes: [chat-eu, chat-eu-first]\n      regions: [eu, us]"],
+      ],
+    ];
+  for (const [branch, from, file, ...replacements] of changes) {
+    git(folder, "checkout", "--quiet", "-b", branch, from);
+    const path = join(folder, file);
+    const before = readFileSync(path, "utf8");
+    const after = replacements.reduce((text, [old, now]) => text.replace(old, () => now), before);
     expect(after).not.toBe(before);
-    writeFileSync(file, after);
+    writeFileSync(path, after);
     commit(branch);
   }
   git(folder, "checkout", "--quiet", "us-fallback");

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 
+import { GENESIS } from "../../src/evidence/chain.ts";
 import { evidence } from "../../src/cli/evidence/evidence.ts";
 import { ExportFile } from "../../src/cli/evidence/export-file.ts";
 import { asWord } from "../../src/evidence/record.ts";
@@ -13,6 +14,7 @@ import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
 import { runCommand } from "../keys/command.ts";
+import { content, Story } from "../lifecycle/policy-rows.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 
@@ -58,7 +60,9 @@ describe("evidence verify", { timeout: 30_000 }, () => {
     const { position, hash } = await store.evidence.head();
     expect(await run("verify")).toEqual({
       code: 0,
-      stdout: `verified 5 rows from the first row on\nwithout an outcome yet: 1\nhead ${position}:${hash}\n`,
+      stdout:
+        `verified 5 rows from the first row on\nwithout an outcome yet: 1\nhead ${position}:${hash}\n` +
+        `verified 0 rows of policies\npromotions: 0\nrollbacks: 0\ncontents kept: 0\npolicy head 0:${"0".repeat(64)}\n`,
       stderr: "",
     });
   });
@@ -96,7 +100,7 @@ describe("evidence verify", { timeout: 30_000 }, () => {
     await fill();
     tamper(statement.replace("'acme', 'beta'", "'requestId\":\"r1', 'requestId\":\"rx'"));
     const { code, stderr, stdout } = await run("verify");
-    expect([code, stdout]).toEqual([1, ""]);
+    expect([code, stdout]).toEqual([1, expect.not.stringContaining("from the first row on")]);
     expect(stderr).toContain(`the log does not verify at ${position}: `);
     expect(stderr).toContain(`(${cause})`);
   });
@@ -238,6 +242,23 @@ describe("evidence export", { timeout: 30_000 }, () => {
     await fill();
     const code = pattern.exec(DOCUMENT)?.[1] ?? "exit 9";
     const check = () => spawnSync(program, argumentsOf(code), { cwd, encoding: "utf8" });
+    await store.policyLog.append(GENESIS, new Story().observed(content("a", 1)).promoted(null, content("a", 1)).rows);
+    await run("export", "--policies", "--output", "policies.jsonl");
+    const policies = (): string[] => {
+      const { status, stdout } = spawnSync(
+        program,
+        argumentsOf(code).map((text) => text.replaceAll("evidence.jsonl", "policies.jsonl")),
+        { cwd, encoding: "utf8" },
+      );
+      return [`${status}`, stdout];
+    };
+    expect(policies()).toEqual(["0", expect.stringContaining("verified")]);
+    const exportedPolicies = join(cwd, "policies.jsonl");
+    writeFileSync(
+      exportedPolicies,
+      readFileSync(exportedPolicies, "utf8").replace('"slot":"candidate"', '"slot":"enforced"'),
+    );
+    expect(policies()[0]).toBe("1");
     await run("export", "--output", "evidence.jsonl");
     const right = check();
     expect([right.status, right.stderr]).toEqual([0, ""]);

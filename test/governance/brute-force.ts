@@ -1,5 +1,6 @@
 import { HOUR } from "../../src/governance/roll-up.ts";
 import type { AttemptRecord, DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
+import type { ShadowCountReport } from "../../src/governance/shadow/shadow-report.ts";
 import type { RecordedRequest } from "./random-records.ts";
 
 /** Numbers of one set of requests, and their raw latencies. */
@@ -181,4 +182,58 @@ function countVerdicts(requests: readonly RecordedRequest[], dimensions: readonl
       }
     }
   }
+}
+
+/** A report of a revision in shadow, counted record by record. @param only the one workspace that is named; `null`: all are. */
+export function countShadowReport(
+  requests: readonly RecordedRequest[],
+  policy: string,
+  revision: string,
+  only: string | null,
+): ShadowCountReport {
+  const zero = { judged: 0, would_deny: 0, newly_denied: 0, would_narrow: 0, indeterminate: 0 };
+  const totals = { ...zero };
+  const lists = {
+    by_constraint: new Map<string, typeof zero>(),
+    by_route: new Map<string, typeof zero>(),
+    by_workspace: new Map<string, typeof zero>(),
+  };
+  const lineOf = (list: keyof typeof lists, labels: object): typeof zero => {
+    const key = JSON.stringify(labels);
+    const line = lists[list].get(key) ?? { ...zero };
+    lists[list].set(key, line);
+    return line;
+  };
+  for (const { decision } of requests) {
+    const isOf = (one: { policy: string; revision: string }) => one.policy === policy && one.revision === revision;
+    if (!(decision.shadows ?? []).some(isOf)) continue;
+    const own = decision.wouldDeny.filter(isOf);
+    const isNamed = only === null || decision.workspace === only;
+    const lines = [
+      { line: totals, said: own },
+      { line: lineOf("by_route", { route: isNamed ? decision.route : null }), said: own },
+      { line: lineOf("by_workspace", { workspace: isNamed ? decision.workspace : null }), said: own },
+      ...own.map((one) => ({
+        line: lineOf("by_constraint", { constraint: one.constraint, reason: one.reason }),
+        said: [one],
+      })),
+    ];
+    for (const { line, said } of lines) {
+      const denies = said.some(({ effect }) => effect === "would_deny");
+      line.judged += 1;
+      line.would_deny += Number(denies);
+      line.newly_denied += Number(denies && decision.outcome === "route");
+      line.would_narrow += Number(said.some(({ effect }) => effect === "would_narrow"));
+      line.indeterminate += Number(said.some(({ verdict }) => verdict === "indeterminate"));
+    }
+  }
+  const listed = (name: keyof typeof lists) =>
+    [...lists[name]].map(([labels, sums]) => ({ ...JSON.parse(labels), ...sums }));
+  return {
+    ...totals,
+    by_constraint: listed("by_constraint").map(({ judged: _judged, ...line }) => line),
+    by_route: listed("by_route"),
+    judged_without_route: 0,
+    by_workspace: listed("by_workspace"),
+  };
 }

@@ -2,9 +2,12 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 
 import { summary } from "../../src/cli/summary/summary.ts";
+import { chainHash, GENESIS } from "../../src/evidence/chain.ts";
 import { asWord } from "../../src/evidence/record.ts";
+import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { digestOf, file, TABLE } from "../lifecycle/scene.ts";
 import { runCommand } from "../keys/command.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
@@ -54,6 +57,16 @@ async function writeSome(): Promise<void> {
   await store.evidence.flush();
 }
 
+/** Three contents one after the other, the last of them half an hour after nine. */
+async function observeThree(): Promise<void> {
+  const lifecycle = await openLifecycle(store.policyLog, () => Date.UTC(2026, 10, 18, 9, 30, 59));
+  for (const name of ["A", "B", "C"]) {
+    const content = file("eu-residency", name);
+    await store.policyLog.keep({ ...content, description: "{}", module: new Uint8Array([1]) });
+    await lifecycle.observe([content], "start", TABLE);
+  }
+}
+
 describe("signalbox summary", () => {
   it("prints every workspace's totals, groups, verdicts and shadows", async () => {
     await writeSome();
@@ -77,11 +90,48 @@ describe("signalbox summary", () => {
       "denied or refused  policy     constraint   reason",
       "1                  approvals  route_known  model_not_found",
       "",
-      "in shadow     revision  judged  would deny  of them let through  would narrow  indeterminate",
-      "eu-residency  r3        2       1           1                    0             0",
+      "in shadow     revision  since  judged  would deny  of them let through  would narrow  indeterminate",
+      "eu-residency  r3        -      2       1           1                    0             0",
+      "(by route, with requests to try: signalbox policy show ID)",
       "",
       "",
     ]);
+  });
+
+  it("says since when what is watched now has been in its slot, and nothing of what is not watched any more", async () => {
+    await writeSome();
+    await observeThree();
+    const { stdout } = await run("--workspace", "acme-prod", ...WINDOW);
+    expect(stdout).toContain(
+      [
+        "in shadow     revision  since              judged  would deny  of them let through  would narrow  indeterminate",
+        "eu-residency  r3        2026-11-18T09:30Z  2       1           1                    0             0",
+        "",
+      ].join("\n"),
+    );
+    const answer: unknown = JSON.parse((await run("--json", "--workspace", "acme-prod", ...WINDOW)).stdout);
+    const candidate = {
+      revision: 3,
+      digest: digestOf("C"),
+      content: "rules",
+      since: "2026-11-18T09:30:59.000Z",
+    };
+    expect(answer).toMatchObject({
+      policies: [{ id: "eu-residency", slots: [], stored: { enforced: null, candidate }, drift: null }],
+    });
+    const lifecycle = await openLifecycle(store.policyLog, () => Date.UTC(2026, 10, 18, 10));
+    await lifecycle.observe([file("eu-residency", "D")], "reload", TABLE);
+    expect((await run("--workspace", "acme-prod", ...WINDOW)).stdout).toContain("eu-residency  r3        -      2 ");
+  });
+
+  it("says in one line that a newer version has written to the log of policies", async () => {
+    await writeSome();
+    const record = '{"kind":"tomorrow"}';
+    const hash = chainHash(GENESIS.hash, 1, "policy", record);
+    await store.policyLog.append(GENESIS, [{ position: 1, previous: GENESIS.hash, hash, record }]);
+    const { code, stdout, stderr } = await run(...WINDOW);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^signalbox summary: the log of policies has a row at position 1 .*run the newer one\n$/);
   });
 
   it("prints JSON lines of one workspace", async () => {

@@ -38,12 +38,36 @@ describe("/openapi.json", () => {
     ["/v1/models", EVERYWHERE],
     ["/v1/models/{id}", EVERYWHERE],
     ["/v1/route/simulate", EVERYWHERE],
+    ["/v1/policies/{id}", EVERYWHERE],
+    ["/v1/policies/{id}/approvals", EVERYWHERE],
+    ["/v1/policies/{id}/promotions", [...EVERYWHERE, "If-Match"]],
+    ["/v1/policies/{id}/withdrawals", [...EVERYWHERE, "If-Match"]],
     ["/status", EVERYWHERE],
   ])("names the headers that %s reads", (path, headers) => {
     expect(headersOf(path)).toEqual(headers);
     for (const parameter of described(path).parameters ?? []) {
       if (parameter.in === "header") expect(parameter).toMatchObject({ required: false, description: /\w/ });
     }
+  });
+
+  it("names 412 and 428 where If-Match is read, 409 where things can be at odds", () => {
+    for (const { path, method, ifMatch, conflicts } of ENDPOINTS) {
+      const statuses = Object.keys(described(path, method).responses);
+      for (const status of ["412", "428"]) expect(statuses.includes(status), path).toBe(ifMatch !== undefined);
+      expect(statuses.includes("409"), path).toBe(conflicts === true);
+    }
+    expect(ENDPOINTS.filter(({ ifMatch }) => ifMatch !== undefined).length).toBe(4);
+  });
+
+  it("names the scopes of which one is enough, and answers that have an entity tag", () => {
+    const one = described("/v1/policies/{id}", "GET");
+    expect(one).toMatchObject({
+      security: [{ serviceKey: ["governance:read"] }, { serviceKey: ["operations:manage"] }],
+    });
+    expect(one.responses["200"]).toMatchObject({ headers: { ETag: { description: expect.stringMatching(/\w/) } } });
+    expect(described("/v1/keys", "POST")).toMatchObject({ security: [{ serviceKey: ["operations:manage"] }] });
+    expect(described("/status")).toMatchObject({ security: [] });
+    expect(described("/v1/models").responses["200"]).not.toHaveProperty("headers");
   });
 
   it("names 408 where a body is read", () => {

@@ -6,6 +6,7 @@ import type { SummaryAnswer } from "../../src/governance/summary-answer.ts";
 import { GOVERNANCE_SUMMARY } from "../../src/http/contract/summary-answer-schema.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { SummaryTurns } from "../../src/http/control/summary-turns.ts";
+import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { startRouter } from "../support/router.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
@@ -78,11 +79,23 @@ describe("GET /v1/governance/summary", () => {
     expect(theirs.body.totals.requests).toBe(0);
     expect(theirs.body).toMatchObject({ groups: [], verdicts: [], shadows: [] });
 
-    await server.store.policies.observe([
-      { id: body.policies[0]?.id ?? "", digest: "0".repeat(64), initialMode: "shadow" },
-    ]);
+    // What another process writes and this one cannot run.
+    const { policyLog } = server.store;
+    const contents = body.policies.map(({ id, stored }, index) => {
+      const digest = index === 0 ? "0".repeat(64) : (stored?.candidate ?? stored?.enforced)?.digest;
+      return { policy: id, digest: digest ?? "", module: "1".repeat(64), initialMode: "shadow" as const };
+    });
+    const [first] = contents;
+    if (first === undefined) throw new Error("no policy is loaded");
+    await policyLog.keep({ ...first, description: "{}", module: new Uint8Array([1]) });
+    await (await openLifecycle(policyLog, Date.now)).observe(contents, "start", "table");
     const after = await ask(server.url, await test.key(workspace, READ));
-    expect(after.body.policies[0]?.drift).toBe("digest");
+    expect(after.body.policies[0]).toMatchObject({
+      drift: "digest",
+      stored: { candidate: { digest: "0".repeat(64), content: "rules", since: expect.stringContaining("T") } },
+    });
+    expect(after.body.policies.slice(1).map(({ drift }) => drift)).toEqual(body.policies.slice(1).map(() => null));
+    expect(isSummary(after.body), JSON.stringify(isSummary.errors)).toBe(true);
     // The question that was asked before is counted too.
     expect(after.body.totals.answered).toBe(1);
   });

@@ -1,14 +1,23 @@
+import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
 import type { Source } from "../../src/canon/diagnostic.ts";
 import { OPERATIONS } from "../../src/canon/operation.ts";
-import type { PolicyEvaluation, PolicyInput, PolicySet } from "../../src/canon/policy.ts";
+import type {
+  PolicyEvaluation,
+  PolicyIdentity,
+  PolicyInput,
+  PolicySet,
+  PolicyVerdict,
+} from "../../src/canon/policy.ts";
 import { RETENTIONS } from "../../src/canon/table.ts";
 import { buildModules, compilePolicies } from "../../src/policy/compile-policies.ts";
 import type { PolicyModule } from "../../src/policy/compiled.ts";
 import { PolicyModuleError } from "../../src/policy/evaluator.ts";
-import { createPolicySet } from "../../src/policy/policy-set.ts";
+import { policySetId } from "../../src/policy/digest.ts";
+import { LoadedModules } from "../../src/policy/modules/loaded-modules.ts";
+import { assemblePolicySet, createPolicySet } from "../../src/policy/policy-set.ts";
 import { candidate, ordinaryInput, policySource, sampleData, toolchain } from "./samples.ts";
 
 const gate = { gate: "{effect: gate, reasons: [NO]}" };
@@ -227,6 +236,130 @@ describe("one pass and each policy alone", { timeout: 120_000 }, () => {
       }),
       { numRuns: 2000 },
     );
+  });
+});
+
+describe("a set of slots", { timeout: 180_000 }, () => {
+  /** Two contents of two policies; the second ones are candidates. `conflicting` fails for streamed requests. */
+  const earlier = [
+    policySource("streaming", gate, "pass.gate if not input.request.stream"),
+    policySource("always", gate, "pass.gate if input.request.zdr"),
+  ];
+  const placed = (module: PolicyModule, slot: PolicyIdentity["slot"], revision: number): readonly PolicyIdentity[] =>
+    module.units.map(({ policy }) => ({ id: policy.contract.id, digest: policy.digest, revision, slot }));
+  const only = async (sources: readonly Source[]): Promise<PolicyModule> => {
+    const [module] = await modulesOf(sources);
+    if (module === undefined) throw new Error("no module");
+    return module;
+  };
+  let files: PolicyModule;
+  let apart: readonly PolicyModule[];
+  let loaded: LoadedModules;
+  beforeAll(async () => {
+    files = await only([...ordinary, conflicting]);
+    apart = await Promise.all(earlier.map((source) => only([source])));
+    loaded = await LoadedModules.load([files, ...apart], sampleData);
+  }, 180_000);
+
+  const enforced = (): readonly PolicyIdentity[] => apart.flatMap((module) => placed(module, "enforced", 1));
+  const candidates = (): readonly PolicyIdentity[] => placed(files, "candidate", 2);
+
+  test("asks what stands in a slot and nothing else, in order, whatever module it is in", async () => {
+    const set = assemblePolicySet(loaded, [...candidates(), ...enforced()]);
+    expect(set.policies.map(({ identity: { id, slot, revision } }) => `${id} ${slot} r${revision}`)).toEqual([
+      "always enforced r1",
+      "always candidate r2",
+      "conflicting candidate r2",
+      "embeddings-only candidate r2",
+      "in-europe candidate r2",
+      "streaming enforced r1",
+      "streaming candidate r2",
+    ]);
+    const few = [...enforced(), ...candidates().filter(({ id }) => id === "in-europe")];
+    const smaller = assemblePolicySet(loaded, few);
+    expect(smaller.policies).toHaveLength(3);
+    for (const input of [ordinaryInput(), streamed()]) {
+      const ids = new Set(few.map(({ digest }) => digest));
+      const { verdicts } = set.evaluate(input);
+      expect(verdicts.map(({ policy }) => policy.digest)).toHaveLength(6);
+      expect(smaller.evaluate(input).verdicts).toEqual(verdicts.filter(({ policy }) => ids.has(policy.digest)));
+    }
+    expect(assemblePolicySet(loaded, []).evaluate(streamed())).toEqual({ verdicts: [], obligations: [] });
+  });
+
+  test("what fails in one module, in a slot or not, changes nothing that another content says", () => {
+    const everything = [...enforced(), ...candidates()];
+    const members = fc.subarray(everything.map((_, index) => index));
+    fc.assert(
+      fc.property(members, fc.boolean(), (chosen, stream) => {
+        const slots = everything.filter((_, index) => chosen.includes(index));
+        const input = stream ? streamed() : ordinaryInput();
+        const together = assemblePolicySet(loaded, slots).evaluate(input).verdicts;
+        const each = slots.map((slot) => assemblePolicySet(loaded, [slot]).evaluate(input).verdicts);
+        const key = ({ policy }: PolicyVerdict): string => `${policy.id} ${policy.slot === "enforced" ? 0 : 1}`;
+        expect(together).toEqual(each.flat().toSorted((left, right) => (key(left) < key(right) ? -1 : 1)));
+        for (const { policy, verdict } of together) {
+          expect(verdict === "indeterminate").toBe(policy.id === "conflicting" && stream);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("a promotion makes another set of what is loaded, and the one in use goes on", async () => {
+    const before = assemblePolicySet(loaded, [...enforced(), ...candidates()]);
+    const said = before.evaluate(streamed());
+    const moved = candidates().map((identity) => ({ ...identity, slot: "enforced" as const }));
+    const after = assemblePolicySet(loaded, moved);
+    expect(after.id).not.toBe(before.id);
+    const keeps = new Set(moved.map(({ digest }) => digest));
+    loaded.retain(keeps);
+    expect(apart.map(({ units }) => loaded.has(units[0]?.policy.digest ?? ""))).toEqual([false, false]);
+    expect(before.evaluate(streamed())).toEqual(said);
+    expect(() => assemblePolicySet(loaded, enforced())).toThrow(/revision 1 of \w+ is not loaded/);
+    for (const module of apart) await loaded.add(module);
+    expect(assemblePolicySet(loaded, [...enforced(), ...candidates()]).evaluate(streamed())).toEqual(said);
+  });
+
+  test("a content stands in one slot, and under its own policy", () => {
+    const [first] = enforced();
+    if (first === undefined) throw new Error("nothing is enforced");
+    expect(() => assemblePolicySet(loaded, [first, { ...first, slot: "candidate" }])).toThrow("stands in two slots");
+    expect(() => assemblePolicySet(loaded, [{ ...first, id: "in-europe" }])).toThrow("is not loaded");
+  });
+
+  test("only what stands in a slot makes it read the time", async () => {
+    const timed = await only([policySource("timed", gate, 'pass.gate if input.time.day == "weekday"')]);
+    const modules = await LoadedModules.load([timed, ...apart], sampleData);
+    expect(assemblePolicySet(modules, enforced()).readsTime).toBe(false);
+    expect(assemblePolicySet(modules, placed(timed, "candidate", 1)).readsTime).toBe(true);
+  });
+
+  test("its id names contents and slots, not the order that they are given in nor their revisions", () => {
+    const slots = [...enforced(), ...candidates()];
+    const { id } = assemblePolicySet(loaded, slots);
+    expect(id).toMatch(/^[0-9a-f]{16}$/);
+    expect(assemblePolicySet(loaded, slots.toReversed()).id).toBe(id);
+    expect(
+      assemblePolicySet(
+        loaded,
+        slots.map((slot) => ({ ...slot, revision: 9 })),
+      ).id,
+    ).toBe(id);
+    const others = slots.map((_, index) => assemblePolicySet(loaded, slots.toSpliced(index, 1)).id);
+    const swapped = slots.map(
+      ({ slot, ...one }) => ({ ...one, slot: slot === "enforced" ? "candidate" : "enforced" }) as const,
+    );
+    expect(new Set([id, assemblePolicySet(loaded, swapped).id, ...others]).size).toBe(slots.length + 2);
+    // Pinned: logs of other versions hold it.
+    const pinned = [
+      { id: "b", slot: "candidate", digest: "1" },
+      { id: "b", slot: "enforced", digest: "2" },
+      { id: "a", slot: "enforced", digest: "3" },
+    ] as const;
+    const list =
+      '[{"digest":"3","id":"a","slot":"enforced"},{"digest":"2","id":"b","slot":"enforced"},{"digest":"1","id":"b","slot":"candidate"}]';
+    expect(policySetId(pinned)).toBe(createHash("sha256").update(list).digest("hex").slice(0, 16));
   });
 });
 

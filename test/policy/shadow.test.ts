@@ -1,12 +1,18 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Decision } from "../../src/canon/decision.ts";
-import { CONSTRAINT_EFFECTS, type ConstraintEffect, type PolicySet } from "../../src/canon/policy.ts";
+import {
+  CONSTRAINT_EFFECTS,
+  type ConstraintEffect,
+  type PolicyIdentity,
+  type PolicySet,
+} from "../../src/canon/policy.ts";
 import { decide, type Question } from "../../src/decide/decide.ts";
 import { buildModules } from "../../src/policy/compile-policies.ts";
 import type { CompiledPolicy } from "../../src/policy/compiled.ts";
+import { LoadedModules } from "../../src/policy/modules/loaded-modules.ts";
 import { policyData } from "../../src/policy/policy-data.ts";
-import { createPolicySet } from "../../src/policy/policy-set.ts";
+import { assemblePolicySet } from "../../src/policy/policy-set.ts";
 import { endpoint, identity, provider, route, shape, table, workspace } from "../support/table.ts";
 import { toolchain } from "./samples.ts";
 
@@ -107,7 +113,16 @@ const policySets = fc
   .tuple(contents("enforced", ["a", "b", "c"]), contents("candidate", ["b", "c", "d"]))
   .map((slots) => slots.flat());
 
-async function setOf(all: readonly Content[], keep: (content: Content) => boolean): Promise<PolicySet> {
+interface Sets {
+  readonly watched: PolicySet;
+  /** The same modules, with nothing in the candidates' slots. */
+  readonly unwatched: PolicySet;
+  /** Compiled as if there were no candidates. */
+  readonly alone: PolicySet;
+}
+
+/** Every other content has a module of its own, as those have that the files hold no longer; the rest is compiled together. */
+async function setsOf(all: readonly Content[]): Promise<Sets> {
   const policies = all.map(({ id, effect, rules, obligations: declared, operations }, index): CompiledPolicy => ({
     contract: {
       contract: 1,
@@ -126,12 +141,23 @@ async function setOf(all: readonly Content[], keep: (content: Content) => boolea
     path: `policies/${id}.rego`,
     places: {},
   }));
-  const states = policies.map(({ contract: { id }, digest }, index) => {
-    const mode = all[index]?.slot === "enforced" ? ("enforce" as const) : ("shadow" as const);
-    return { id, digest, revision: index + 1, mode };
+  const slots = policies.map(({ contract: { id }, digest }, index): PolicyIdentity => {
+    return { id, digest, revision: index + 1, slot: all[index]?.slot ?? "candidate" };
   });
-  const kept = policies.filter((_, index) => all.some((content, place) => place === index && keep(content)));
-  return await createPolicySet({ modules: await buildModules(kept, toolchain) }, states, policyData(rows));
+  const enforced = slots.filter(({ slot }) => slot === "enforced");
+  const together = policies.filter((_, index) => index % 2 === 0);
+  const apart = policies.filter((_, index) => index % 2 === 1);
+  const load = async (divided: readonly (readonly CompiledPolicy[])[]): Promise<LoadedModules> => {
+    const modules = await Promise.all(divided.map((some) => buildModules(some, toolchain)));
+    return await LoadedModules.load(modules.flat(), policyData(rows));
+  };
+  const divided = await load([together, ...apart.map((policy) => [policy])]);
+  const only = await load([policies.filter((_, index) => all[index]?.slot === "enforced")]);
+  return {
+    watched: assemblePolicySet(divided, slots),
+    unwatched: assemblePolicySet(divided, enforced),
+    alone: assemblePolicySet(only, enforced),
+  };
 }
 
 const rows = table({
@@ -178,11 +204,14 @@ test(
     const seen = { routed: 0, denied: 0, indeterminateShadow: 0, promotionMatters: 0, shadowObligation: 0 };
     await fc.assert(
       fc.asyncProperty(policySets, async (drawn) => {
-        const watched = await setOf(drawn, () => true);
-        const alone = await setOf(drawn, ({ slot }) => slot === "enforced");
+        const { watched, unwatched, alone } = await setsOf(drawn);
+        expect(unwatched.id).toBe(alone.id);
+        expect(watched.id).not.toBe(alone.id);
         for (const { caller, question, at } of classes) {
           const decision = decide(rows, watched, caller, question, at);
-          expect(enforcedPart(decision)).toEqual(enforcedPart(decide(rows, alone, caller, question, at)));
+          const ordinary = decide(rows, alone, caller, question, at);
+          expect(enforcedPart(decision)).toEqual(enforcedPart(ordinary));
+          expect(decide(rows, unwatched, caller, question, at)).toEqual(ordinary);
           seen[decision.outcome === "route" ? "routed" : "denied"] += 1;
           if (decision.ifPromoted !== null) seen.promotionMatters += 1;
           if (decision.obligations.some(({ effect }) => effect === "would_apply")) seen.shadowObligation += 1;

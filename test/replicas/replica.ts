@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 
+import { isPostgresUrl } from "../../src/store/postgres/settings.ts";
 import { until } from "../support/router.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -20,7 +21,7 @@ export class Replica {
     this.#database = database;
   }
 
-  /** @param folder holds routes.yaml. @param database URL of PostgreSQL. */
+  /** @param folder holds routes.yaml. @param database URL of PostgreSQL, or the path of an SQLite file. */
   static async start(folder: string, database: string): Promise<Replica> {
     const replica = new Replica(await freePort(), folder, database);
     await replica.start();
@@ -37,7 +38,7 @@ export class Replica {
       cwd: this.#folder,
       env: {
         PATH: process.env["PATH"] ?? "",
-        SIGNALBOX_DATABASE_URL: this.#database,
+        [isPostgresUrl(this.#database) ? "SIGNALBOX_DATABASE_URL" : "SIGNALBOX_DATABASE"]: this.#database,
         PROVIDER_KEY: "provider-key",
         NODE_COMPILE_CACHE: join(this.#folder, "cache"),
       },
@@ -47,7 +48,7 @@ export class Replica {
     let said = "";
     child.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
     child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
-    await until(() => said.includes("listening on") || child.exitCode !== null, 20_000);
+    await until(() => said.includes("listening on") || child.exitCode !== null, 60_000);
     if (child.exitCode !== null) throw new Error(`the replica did not start:\n${said}`);
   }
 

@@ -1,4 +1,6 @@
 import { MODEL_OPERATION_OF } from "../../src/canon/operation.ts";
+import type { PolicyIdentity, PolicySet } from "../../src/canon/policy.ts";
+import type { RoutingTable } from "../../src/canon/table.ts";
 import type { Assertion } from "../../src/simulate/assertions/assertion.ts";
 import { distinctionsOf } from "../../src/simulate/assertions/distinctions.ts";
 import { initialMode } from "../../src/policy/initial-mode.ts";
@@ -8,11 +10,12 @@ import { AssertionRun } from "../../src/simulate/assertions/run.ts";
 import { concernTest } from "../../src/simulate/assertions/select.ts";
 import { changeWords, destinationsOf, type Destinations } from "../../src/simulate/compare/change-words.ts";
 import type { ClassComparison, Member, Outcome, RequestPoint } from "../../src/simulate/point.ts";
+import { compiledSides, type CompiledTree } from "../../src/simulate/side-contents.ts";
 import { SideDecider, type SideOutcomes } from "../../src/simulate/side-decider.ts";
 import { JobClasses } from "../../src/simulate/space/classes.ts";
 import { planSpace } from "../../src/simulate/space/make-space.ts";
 import type { OperationUniverse, Universe } from "../../src/simulate/space/universe.ts";
-import { sideStandpoints, type CompiledSide } from "../../src/simulate/standpoints.ts";
+import { sideStandpoints } from "../../src/simulate/standpoints.ts";
 
 /** Every subset, in no order that matters. */
 export function subsets<Value>(values: readonly Value[]): readonly (readonly Value[])[] {
@@ -23,7 +26,7 @@ export function subsets<Value>(values: readonly Value[]): readonly (readonly Val
 }
 
 /** The whole product, written out without any of the engine's shortcuts. */
-export function* everyRequest(universe: Universe, sides: readonly CompiledSide[]): Generator<RequestPoint> {
+export function* everyRequest(universe: Universe, sides: readonly CompiledTree[]): Generator<RequestPoint> {
   for (const workspace of universe.workspaces)
     for (const model of universe.models)
       for (const [operation, own] of universe.operations) {
@@ -65,7 +68,7 @@ function* everyShape(own: OperationUniverse): Generator<Shape> {
 
 function everyPreference(
   { preferences }: Universe,
-  sides: readonly CompiledSide[],
+  sides: readonly CompiledTree[],
   { workspace, model, operation }: Asked,
 ): readonly RequestPoint["preferences"][] {
   const providers = new Set<string>();
@@ -113,41 +116,107 @@ export interface BothWays {
   readonly shared: number;
 }
 
-/** Decides with the policies as a server loads them, without anything that the engine remembers. */
-async function plainDecider({ table, policies }: CompiledSide): Promise<SideDecider> {
-  const data = policyData(table);
-  const states = policies.policies.map(({ contract: { id }, digest }) => ({
-    id,
-    digest,
-    revision: 1,
-    mode: "enforce" as const,
-  }));
-  return new SideDecider(table, {
-    declared: await createPolicySet(policies, [], data, (id) => initialMode(table, id)),
-    promoted: await createPolicySet(policies, states, data),
-  });
+/** How the sides of a comparison hang together. */
+export interface Relation {
+  /** Whether neither store has seen anything before. */
+  readonly fresh: boolean;
+  /** Policies of head that are promoted, and none of base's; `null`: every candidate of both sides. */
+  readonly promoted: readonly string[] | null;
+}
+
+export const FOLLOWING: Relation = { fresh: false, promoted: null };
+
+/** From where a policy acts, and `null` where it does not. */
+type ActsFrom = (id: string) => "base" | "head" | null;
+
+/**
+ * Decides with the policies as a server loads them, without anything that the engine remembers, and with nothing but what acts: what is watched decides
+ * nothing.
+ */
+async function plainDeciders(
+  base: CompiledTree,
+  head: CompiledTree,
+  { fresh, promoted }: Relation,
+): Promise<{ readonly base: SideDecider; readonly head: SideDecider }> {
+  const idsOf = ({ policies }: CompiledTree) => new Set(policies.policies.map(({ contract }) => contract.id));
+  const [ofBase, ofHead] = [idsOf(base), idsOf(head)];
+  const before: ActsFrom = (id) => (ofBase.has(id) && initialMode(base.table, id) === "enforce" ? "base" : null);
+  const started: ActsFrom = (id) => (ofHead.has(id) && initialMode(head.table, id) === "enforce" ? "head" : null);
+  // What nobody has promoted acts neither more nor less than before.
+  const after: ActsFrom = fresh ? started : (id) => (ofBase.has(id) ? before(id) : started(id));
+  const isPromoted = (id: string): boolean => promoted === null || promoted.includes(id);
+  const afterPromotion: ActsFrom = (id) => (isPromoted(id) ? (ofHead.has(id) ? "head" : null) : after(id));
+  const everything: ActsFrom = (id) => (ofBase.has(id) ? "base" : null);
+  const acting = (table: RoutingTable, acts: ActsFrom) => actingSet({ base, head }, table, acts);
+  return {
+    base: new SideDecider(base.table, {
+      declared: await acting(base.table, before),
+      promoted: await acting(base.table, promoted === null ? everything : before),
+    }),
+    head: new SideDecider(head.table, {
+      declared: await acting(head.table, after),
+      promoted: await acting(head.table, afterPromotion),
+    }),
+  };
+}
+
+/** Policies of two trees that act together, by id. */
+async function actingSet(
+  of: { readonly base: CompiledTree; readonly head: CompiledTree },
+  table: RoutingTable,
+  acts: ActsFrom,
+): Promise<PolicySet> {
+  // A tree of which nothing acts costs no module.
+  const trees = (["base", "head"] as const).filter((from) =>
+    of[from].policies.policies.some(({ contract }) => acts(contract.id) === from),
+  );
+  const parts = await Promise.all(
+    trees.map((from) =>
+      createPolicySet(of[from].policies, [], policyData(table), (id) => (acts(id) === from ? "enforce" : "shadow")),
+    ),
+  );
+  const acting = <Said extends { readonly policy: PolicyIdentity }>(said: readonly Said[]): readonly Said[] =>
+    said
+      .filter(({ policy }) => policy.slot === "enforced")
+      .toSorted((one, other) => byText(one.policy.id, other.policy.id));
+  return {
+    id: "",
+    policies: [],
+    readsTime: parts.some(({ readsTime }) => readsTime),
+    evaluate: (input) => {
+      const said = parts.map((part) => part.evaluate(input));
+      return {
+        verdicts: acting(said.flatMap(({ verdicts }) => verdicts)),
+        obligations: acting(said.flatMap(({ obligations }) => obligations)),
+      };
+    },
+  };
+}
+
+function byText(left: string, right: string): number {
+  return left === right ? 0 : left < right ? -1 : 1;
 }
 
 /** @throws where the number of classes or requests that a job announces is not the number that it gives. */
 export async function decideBothWays(
-  base: CompiledSide,
-  head: CompiledSide,
+  base: CompiledTree,
+  head: CompiledTree,
   narrow: (universe: Universe) => Universe = (universe) => universe,
   assertions: readonly Assertion[] = [],
+  relation: Relation = FOLLOWING,
 ): Promise<BothWays> {
+  const sides = compiledSides(base, head, relation.fresh);
   const tables = { base: base.table, head: head.table };
   const distinctions = assertions.map((assertion) => ({
     ...distinctionsOf([assertion], tables),
     concerns: concernTest(assertion, tables),
   }));
-  const { space, jobs } = planSpace(base, head, distinctions, narrow);
-  const [before, after] = await Promise.all(
-    [base, head].map(async (side) => new SideDecider(side.table, await sideStandpoints(side, () => true))),
-  );
-  const [plainBefore, plainAfter] = await Promise.all([base, head].map(plainDecider));
-  if (before === undefined || after === undefined || plainBefore === undefined || plainAfter === undefined) {
-    throw new Error("a side is missing");
-  }
+  const { space, jobs } = planSpace(sides.base, sides.head, distinctions, narrow);
+  const { promoted } = relation;
+  const before = new SideDecider(base.table, await sideStandpoints(sides.base, () => promoted === null));
+  const isPromoted = (id: string): boolean => promoted === null || promoted.includes(id);
+  const after = new SideDecider(head.table, await sideStandpoints(sides.head, isPromoted));
+  const plain = await plainDeciders(base, head, relation);
   const destinations = { base: destinationsOf(base.table), head: destinationsOf(head.table) };
   const compare = (point: RequestPoint, left: SideOutcomes, right: SideOutcomes): ClassComparison => {
     const pair = (at: "declared" | "promoted") => ({
@@ -165,7 +234,7 @@ export async function decideBothWays(
   const expected = new Lines(assertions, tables, reached);
   let requests = 0;
   for (const point of everyRequest(space.universe, [base, head])) {
-    expected.add(compare(point, plainBefore.decide(point), plainAfter.decide(point)), [point], 1n);
+    expected.add(compare(point, plain.base.decide(point), plain.head.decide(point)), [point], 1n);
     requests += 1;
   }
   const found = new Lines(assertions, tables, reached);
@@ -213,11 +282,7 @@ class Lines {
   readonly #counts = new Map<string, bigint>();
   violating = 0;
 
-  constructor(
-    assertions: readonly Assertion[],
-    tables: { base: CompiledSide["table"]; head: CompiledSide["table"] },
-    reached: Reached,
-  ) {
+  constructor(assertions: readonly Assertion[], tables: { base: RoutingTable; head: RoutingTable }, reached: Reached) {
     this.#run = new AssertionRun(assertions, tables);
     this.#reached = reached;
   }

@@ -128,6 +128,21 @@ describe("the command line that explains a point", () => {
     );
   });
 
+  it("says whom the files follow, whatever the folder or ref is called", () => {
+    const base = fc.oneof(
+      name.map((text) => `./${text}`),
+      fc.stringMatching(/^[0-9a-z][0-9a-z/._-]{0,20}$/),
+    );
+    fc.assert(
+      fc.property(points, base, (asked, following) => {
+        const [, ...argv] = explainArguments(asked, following);
+        const { source, point: read } = readOptions(argv, 0);
+        expect(read).toEqual(asked);
+        expect(source).toMatchObject({ base: { name: following } });
+      }),
+    );
+  });
+
   it("says by JSON what flags cannot", () => {
     expect(explainArguments({ ...PLAIN, key: { ...PLAIN.key, labels: ["a,b"] } })[1]).toBe("--point");
   });

@@ -19,6 +19,7 @@ function withCandidates(enforced: PolicySet, candidates: PolicySet, watched: rea
   const contractOf = (id: string) =>
     ({ contract: 1, id, title: "", owners: [], operations: [], constraints: [], obligations: [] }) as const;
   return {
+    id: "0".repeat(16),
     readsTime: false,
     policies: ids.flatMap((id) => [
       ...(id === "d-watched" ? [] : [{ identity: identityOf(id, "enforced"), contract: contractOf(id) }]),

@@ -5,6 +5,7 @@ import type { RoutingTable } from "../../src/canon/table.ts";
 import { buildModules, compilePolicies, type CompiledPolicies } from "../../src/policy/compile-policies.ts";
 import type { Universe } from "../../src/simulate/space/universe.ts";
 import { policySource, toolchain } from "../policy/samples.ts";
+import type { Relation } from "./every-request.ts";
 import { endpoint, model, provider, route, table, workspace } from "../support/table.ts";
 
 /** Policies that look at requests in all the ways that collapse has to get right: words, counts, other members, one member against another. */
@@ -90,13 +91,67 @@ pass.early if startswith(input.workspace.id, "a")`,
   ),
 ];
 
+/** Other contents of some of them: a pair of sides may have either, so that what acts and what waits say different things. */
+const CHANGED = [
+  policySource(
+    "region",
+    { near: "{effect: filter, reasons: [FAR, OUTSIDE]}", asked: "{effect: gate, reasons: [NOT_ASKED]}" },
+    `pass.near contains c.id if {
+	some c in input.candidates
+	c.region != "eu-west"
+}
+
+pass.asked if input.request.stream
+
+pass.asked if input.workspace.tier == "regulated"`,
+  ),
+  policySource(
+    "few-needs",
+    { few: "{effect: gate, reasons: [MANY]}" },
+    `pass.few if not "reasoning" in input.request.needs
+
+pass.few if input.key.environment == "staging"`,
+  ),
+  policySource(
+    "key",
+    { label: "{effect: gate, reasons: [NO_LABEL]}" },
+    `pass.label if "vip" in input.key.labels
+
+pass.label if input.time.hour == "night"`,
+    "[messages]",
+  ),
+  policySource(
+    "hours",
+    { awake: "{effect: gate, reasons: [ASLEEP]}" },
+    `pass.awake if input.time.hour != "morning"`,
+    null,
+    { short: "{kind: max_output_tokens, value: 50}" },
+  ),
+];
+
 /** Compiled once; each side has some of them. */
 export async function policyPool(): Promise<readonly CompiledPolicies[]> {
-  const choices = [[], [0, 1], [2, 4], [3, 5], [0, 6], [1, 2, 3, 4], [7], [5, 4, 0], [1, 6, 4]];
+  const contents = [...SOURCES, ...CHANGED];
+  const choices = [
+    [],
+    [0, 1],
+    [2, 4],
+    [3, 5],
+    [0, 6],
+    [1, 2, 3, 4],
+    [7],
+    [5, 4, 0],
+    [1, 6, 4],
+    [8, 1],
+    [9, 10, 2],
+    [11, 10, 0],
+    [8, 9, 3],
+    [11, 4, 8],
+  ];
   return Promise.all(
     choices.map(async (chosen) => {
       const compiled = await compilePolicies(
-        chosen.flatMap((index) => SOURCES[index] ?? []),
+        chosen.flatMap((index) => contents[index] ?? []),
         { cacheDirectory: null, toolchain },
       );
       if (compiled.diagnostics.some(({ severity }) => severity === "error")) {
@@ -146,12 +201,14 @@ const workspaceFacts = fc.record({
   labels: fc.subarray(["eu", "web"]),
 });
 
+const POLICY_IDS = ["region", "few-needs", "supported", "sizes", "key", "hours", "alone", "first-need"];
+
 const sideFacts = fc.record({
   endpoints: fc.array(endpointFacts, { minLength: 4, maxLength: 4 }),
   routes: fc.array(routeFacts, { minLength: 2, maxLength: 2 }),
   workspaces: fc.array(workspaceFacts, { minLength: 2, maxLength: 2 }),
-  policies: fc.nat(8),
-  enforced: fc.subarray(["region", "few-needs", "supported", "sizes", "key", "hours", "alone", "first-need"]),
+  policies: fc.nat(13),
+  enforced: fc.subarray([...POLICY_IDS]),
 });
 type SideFacts = typeof sideFacts extends fc.Arbitrary<infer Facts> ? Facts : never;
 
@@ -184,6 +241,12 @@ function tableOf(facts: SideFacts): RoutingTable {
     },
   };
 }
+
+/** How two sides may hang together: mostly as a store has them that follows, with everything promoted. */
+export const relations: fc.Arbitrary<Relation> = fc.record({
+  fresh: fc.constantFrom(false, false, false, true),
+  promoted: fc.oneof(fc.constant(null), fc.subarray([...POLICY_IDS])),
+});
 
 /** Two sides that have much in common: head is base, but for the members that are drawn anew. */
 export const twoSides = fc

@@ -10,6 +10,7 @@ import { createPolicySet } from "../../src/policy/policy-set.ts";
 import { decidePoint } from "../../src/simulate/decide-point.ts";
 import type { RequestPoint } from "../../src/simulate/point.ts";
 import { REMEMBERED_MEMBERS } from "../../src/simulate/remembering-set.ts";
+import { compiledSides } from "../../src/simulate/side-contents.ts";
 import { sideStandpoints } from "../../src/simulate/standpoints.ts";
 import { policyPool, twoSides } from "./random-sides.ts";
 
@@ -47,7 +48,10 @@ describe("policies that remember what they said", () => {
       fc.asyncProperty(twoSides, fc.array(point, { minLength: 30, maxLength: 60 }), async ({ head }, points) => {
         const { table } = head;
         const policies = pool[head.policies] ?? { policies: [], modules: [] };
-        const { declared } = await sideStandpoints({ table, policies }, () => false);
+        const { declared } = await sideStandpoints(
+          compiledSides({ table, policies }, { table, policies }, true).head,
+          () => false,
+        );
         const anew = await createPolicySet(policies, [], policyData(table), (id) => initialMode(table, id));
         for (const each of points) {
           const decision = decidePoint(table, anew, each);

@@ -46,6 +46,7 @@ export async function sideOf(
 
 export const REQUEST: SimulationRequest = {
   promote: null,
+  fresh: false,
   maxClasses: 1_000_000,
   workers: 1,
   assertions: null,

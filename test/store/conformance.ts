@@ -7,6 +7,7 @@ import type { KeyRecord, Store } from "../../src/store/port.ts";
 import { evidenceLogLaws } from "./conformance-log.ts";
 import { issuerLaws } from "./issuer-laws.ts";
 import { limitLaws } from "./limit-laws.ts";
+import { policyLogLaws } from "./policy-log-laws.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
 import { summaryLaws } from "./summary-laws.ts";
 
@@ -35,8 +36,8 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
     describe("summary", () => {
       summaryLaws(() => store, open);
     });
-    describe("policies", () => {
-      policyLaws(() => store);
+    describe("the log of policies", () => {
+      policyLogLaws(() => store);
     });
 
     describe("issuers", () => {
@@ -346,50 +347,5 @@ function evidenceLaws(store: () => Store): void {
   it("takes fractions of a millisecond", async () => {
     await store().evidence.decide(decisionRecord("r1", { at: 1_795_000_000_000.25 }));
     expect((await store().evidence.read({ after: 0, limit: 1 }))[0]?.decision.at).toBe(1_795_000_000_000.25);
-  });
-}
-
-function policyLaws(store: () => Store): void {
-  const observe = async (id: string, digest: string, initialMode: "shadow" | "enforce" = "shadow") =>
-    (await store().policies.observe([{ id, digest, initialMode }]))[0];
-
-  it("numbers contents: the number rises by one exactly when the digest changes", async () => {
-    const revisions: unknown[] = [];
-    for (const digest of ["A", "A", "B", "B", "A"]) revisions.push((await observe("p", digest))?.revision);
-    expect(revisions).toEqual([1, 1, 2, 2, 3]);
-  });
-
-  it("takes the initial mode for the first content only", async () => {
-    expect(await observe("p", "A", "enforce")).toEqual({
-      id: "p",
-      digest: "A",
-      revision: 1,
-      mode: "enforce",
-    });
-    expect(await observe("p", "B", "shadow")).toEqual({
-      id: "p",
-      digest: "B",
-      revision: 2,
-      mode: "enforce",
-    });
-  });
-
-  it("answers in the order asked, and numbers each policy by itself", async () => {
-    await observe("b", "old");
-    const states = await store().policies.observe([
-      { id: "b", digest: "new", initialMode: "shadow" },
-      { id: "a", digest: "x", initialMode: "enforce" },
-    ]);
-    expect(states).toEqual([
-      { id: "b", digest: "new", revision: 2, mode: "shadow" },
-      { id: "a", digest: "x", revision: 1, mode: "enforce" },
-    ]);
-    expect(await store().policies.observe([])).toEqual([]);
-  });
-
-  it("refuses an id given twice, and then numbers nothing", async () => {
-    const twice = ["A", "B"].map((digest) => ({ id: "p", digest, initialMode: "shadow" as const }));
-    await expect(store().policies.observe(twice)).rejects.toThrow("policy p is given twice");
-    expect((await observe("p", "C"))?.revision).toBe(1);
   });
 }

@@ -2,8 +2,9 @@ import { chmodSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 
+import { GENESIS } from "../../src/evidence/chain.ts";
 import { summarise } from "../../src/governance/summarise.ts";
 import { StoreUnavailableError } from "../../src/store/errors.ts";
 import type { KeyRecord } from "../../src/store/port.ts";
@@ -12,11 +13,20 @@ import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { groupingOf } from "../governance/agreement.ts";
 import { describeStore } from "./conformance.ts";
 import { issuerRecord } from "./issuer-laws.ts";
+import { sharedPolicyLogLaws } from "./policy-log-laws.ts";
+import { appendOne, recordText, rowsAfter } from "./policy-log-rows.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 describeStore("SQLite in memory", () => openSqliteStore({ path: ":memory:" }));
 describeStore("SQLite in a file", () => openSqliteStore({ path: join(temporaryFolder(), "signalbox.db") }));
+
+sharedPolicyLogLaws(async (count) => {
+  const path = databaseFile();
+  const stores = await Promise.all(Array.from({ length: count }, () => openSqliteStore({ path, busyTimeout: 10_000 })));
+  onTestFinished(async () => void (await Promise.all(stores.map((store) => store.close()))));
+  return stores;
+});
 
 const databaseFile = (): string => join(temporaryFolder(), "data", "signalbox.db");
 
@@ -79,7 +89,9 @@ describe("the file", () => {
     const path = databaseFile();
     const first = await openSqliteStore({ path });
     await first.keys.create(keyRecord("a"));
-    await first.policies.observe([{ id: "p", digest: "A", initialMode: "enforce" }]);
+    const row = await appendOne(first.policyLog, recordText("p"));
+    const content = { policy: "p", digest: "d", description: "{}", module: Uint8Array.of(1) };
+    await first.policyLog.keep(content);
     const decided = first.evidence.decide(decisionRecord("r1"));
     first.evidence.settle(outcomeRecord("r1"));
     await first.close();
@@ -87,10 +99,8 @@ describe("the file", () => {
 
     const second = await openSqliteStore({ path });
     expect(await second.keys.get("a")).toEqual(keyRecord("a"));
-    expect((await second.policies.observe([{ id: "p", digest: "B", initialMode: "shadow" }]))[0]).toMatchObject({
-      revision: 2,
-      mode: "enforce",
-    });
+    expect(await second.policyLog.read({ after: 0, limit: 9 })).toEqual([row]);
+    expect(await second.policyLog.content("d")).toEqual(content);
     expect((await second.evidence.read({ after: 0, limit: 9 }))[0]?.outcome).toEqual(outcomeRecord("r1"));
     await second.close();
   });
@@ -159,25 +169,62 @@ describe("rules that the tables themselves keep", () => {
     [`INSERT INTO evidence_anchors VALUES (7, '${"0".repeat(64)}', 0)`, "an anchor has the hash of its row"],
     ["UPDATE evidence_anchors SET at = 0", "anchors are kept"],
     ["DELETE FROM evidence_anchors", "anchors are kept"],
-    ["UPDATE policies SET digest = 'B'", "rises by one"],
-    ["UPDATE policies SET revision = 2", "rises by one"],
-    ["UPDATE policies SET digest = 'B', revision = 3", "rises by one"],
+    ["UPDATE policy_log SET record = '{}'", "only ever added"],
+    ["DELETE FROM policy_log WHERE position = 2", "only ever added"],
+    [
+      "INSERT INTO policy_log SELECT position + 5, previous, hash, record FROM policy_log",
+      "only ever added at its end",
+    ],
+    ["INSERT INTO policy_log SELECT 3, previous, hash, record FROM policy_log WHERE position = 2", "added at its end"],
+    ["REPLACE INTO policy_log SELECT position, previous, hash, '{}' FROM policy_log", "only ever added at its end"],
+    ["UPDATE policy_contents SET module = x'00'", "kept as they are"],
+    ["DELETE FROM policy_contents", "kept as they are"],
   ])("%s", async (statement, complaint) => {
     const path = databaseFile();
     const store = await openSqliteStore({ path });
     await store.keys.create(keyRecord("active"));
     await store.keys.create(keyRecord("revoked"));
     await store.keys.revoke("revoked", 1);
-    await store.policies.observe([{ id: "p", digest: "A", initialMode: "shadow" }]);
     await store.evidence.decide(decisionRecord("r1"));
     store.evidence.settle(outcomeRecord("r1"));
     await store.evidence.flush();
     await store.evidence.anchor(5);
+    await store.policyLog.append(GENESIS, rowsAfter(GENESIS, [recordText("p"), recordText("q")]));
+    await store.policyLog.keep({ policy: "p", digest: "d", description: "{}", module: Uint8Array.of(1) });
     await store.close();
     const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
     expect(() => database.exec(statement)).toThrow(complaint);
     database.close();
   });
+});
+
+it("the first content stays, whoever writes it over", async () => {
+  const path = databaseFile();
+  const store = await openSqliteStore({ path });
+  const content = { policy: "p", digest: "d", description: "{}", module: Uint8Array.of(1) };
+  await store.policyLog.keep(content);
+  const database = new DatabaseSync(path);
+  // REPLACE would delete the first without asking the trigger that keeps it.
+  database.exec("INSERT OR REPLACE INTO policy_contents VALUES ('d', 'other', '{}', x'00')");
+  database.close();
+  expect(await store.policyLog.content("d")).toEqual(content);
+  await store.close();
+});
+
+it("a reader of the log of policies hears of appends, and cannot add", async () => {
+  const path = databaseFile();
+  const writer = await openSqliteStore({ path });
+  const reader = await openSqliteStore({ path, readOnly: true });
+  let heard = 0;
+  await reader.policyLog.watch(() => (heard += 1));
+  const row = await appendOne(writer.policyLog, recordText("p"));
+  await expect.poll(() => heard, { timeout: 1_000, interval: 20 }).toBe(1);
+  expect(await reader.policyLog.read({ after: 0, limit: 9 })).toEqual([row]);
+  await expect(reader.policyLog.append(row, rowsAfter(row, ["{}"]))).rejects.toMatchObject({ done: "no" });
+  const content = { policy: "p", digest: "d", description: "{}", module: Uint8Array.of(1) };
+  await expect(reader.policyLog.keep(content)).rejects.toThrow("read-only");
+  expect(await writer.policyLog.content("d")).toBeNull();
+  await Promise.all([writer.close(), reader.close()]);
 });
 
 describe("two stores on one file, as two processes have them", () => {
@@ -208,19 +255,6 @@ describe("two stores on one file, as two processes have them", () => {
     await other.issuers.publish(issuerRecord("k"));
     await expect.poll(() => seen, { timeout: 1_000, interval: 20 }).toEqual(["k"]);
     await Promise.all([server.close(), other.close()]);
-  });
-
-  it("number policies without a gap or a double when both observe at once", async () => {
-    const path = databaseFile();
-    const [left, right] = [await openSqliteStore({ path }), await openSqliteStore({ path })];
-    const observed = await Promise.all(
-      Array.from({ length: 40 }, (_, index) =>
-        (index % 2 === 0 ? left : right).policies.observe([{ id: "p", digest: `d${index}`, initialMode: "shadow" }]),
-      ),
-    );
-    const revisions = observed.map((states) => states[0]?.revision ?? 0).toSorted((a, b) => a - b);
-    expect(revisions).toEqual(Array.from({ length: 40 }, (_, index) => index + 1));
-    await Promise.all([left.close(), right.close()]);
   });
 
   it("count an outcome whose decision the other one wrote", async () => {

@@ -2,13 +2,16 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { asWord } from "../../src/evidence/record.ts";
 import { HOUR } from "../../src/governance/roll-up.ts";
+import { shadowCountReport } from "../../src/governance/shadow/shadow-report.ts";
 import { summarise, type Summary } from "../../src/governance/summarise.ts";
 import { DuplicateDecisionError } from "../../src/store/errors.ts";
 import type { Store } from "../../src/store/port.ts";
 import { expectAgreement, groupingOf } from "../governance/agreement.ts";
-import { countAll } from "../governance/brute-force.ts";
+import { countAll, countShadowReport } from "../governance/brute-force.ts";
 import {
+  FIRST_HOUR,
   groupings,
+  HOURS,
   recordedRequests,
   windows,
   WORKSPACES,
@@ -38,6 +41,16 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
               const summary = await summarise((facet) => read({ workspace, facet, ...window }), groupingOf(names));
               expectAgreement(summary, countAll(requests, workspace, window, names));
             }
+            const asked = { policy: "eu-residency", revision: 1, firstSeen: FIRST_HOUR * HOUR };
+            const reader = { workspace: "acme", seesAll: true };
+            const { judged, by_route } = await shadowCountReport(
+              own.summary,
+              asked,
+              reader,
+              (FIRST_HOUR + HOURS) * HOUR,
+            );
+            const counted = countShadowReport(requests, asked.policy, "r1", null);
+            expect([judged, new Set(by_route)]).toEqual([counted.judged, new Set(counted.by_route)]);
             const present = new Set(requests.map(({ decision }) => decision.workspace));
             expect(new Set(await own.summary.workspaces())).toEqual(present);
           } finally {
@@ -117,17 +130,6 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
     expect(new Set(seen).size).toBe(1_500);
     expect(seen).toHaveLength(1_500);
     expect(hours).toEqual(hours.toSorted((left, right) => left - right));
-  });
-
-  it("lists the newest state of each policy, by id", async () => {
-    expect(await store().summary.policies()).toEqual([]);
-    await store().policies.observe([{ id: "q", digest: "A", initialMode: "enforce" }]);
-    await store().policies.observe([{ id: "p", digest: "B", initialMode: "shadow" }]);
-    await store().policies.observe([{ id: "q", digest: "C", initialMode: "shadow" }]);
-    expect(await store().summary.policies()).toEqual([
-      { id: "p", digest: "B", revision: 1, mode: "shadow" },
-      { id: "q", digest: "C", revision: 2, mode: "enforce" },
-    ]);
   });
 }
 

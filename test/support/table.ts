@@ -213,6 +213,7 @@ export function fakePolicies(
   };
   return {
     asked,
+    id: "5e7".padEnd(16, "0"),
     policies: [{ identity: { id: "fake", revision: 1, digest: "d".repeat(64), slot: "enforced" }, contract }],
     readsTime: false,
     evaluate(input) {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { ContentUnusableError } from "../../src/cli/serve/policies/slots.ts";
 import { ServerLog } from "../../src/cli/serve/telemetry/server-log.ts";
 import { KeyRing } from "../../src/keys/key-ring.ts";
 import { createKey, revokedRecord } from "./made-key.ts";
@@ -53,6 +54,26 @@ describe("a server's log", () => {
     expect(lines).toEqual([
       ["info", { ...line, change: "added" }],
       ["info", { ...line, change: "revoked" }],
+    ]);
+  });
+
+  it("tells of sets of policies, of contents that cannot be had, and of files that differ", () => {
+    const { log, lines } = recordingLog();
+    const { policies } = new ServerLog(log);
+    const identity = { id: "gate", revision: 2, digest: "d".repeat(64), slot: "candidate" } as const;
+    policies.failed([new ContentUnusableError(identity, "it is not there")]);
+    policies.recovered();
+    policies.swapped({
+      id: "0123456789abcdef",
+      policies: [],
+      readsTime: false,
+      evaluate: () => ({ verdicts: [], obligations: [] }),
+    });
+    expect(lines).toEqual([
+      ["error", { event: "policy_unusable", policy: "gate", revision: 2, slot: "candidate" }],
+      ["error", { event: "policies_degraded" }],
+      ["info", { event: "policies_recovered" }],
+      ["info", { event: "policies_swapped", policy_set: "0123456789abcdef" }],
     ]);
   });
 });

@@ -5,8 +5,10 @@ import { onlyArgument, readArguments, readTime, required } from "../terminal/arg
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
 import { runCommand } from "../terminal/run.ts";
+import { writeExport } from "./export-file.ts";
 import { exportLog } from "./export.ts";
 import { formatLink, readLink, readPosition } from "./links.ts";
+import { exportPolicyLog, verifyPolicyLog } from "./policies.ts";
 import { tail } from "./tail.ts";
 import { verifyFile } from "./verify-file.ts";
 import { verifyLog } from "./verify.ts";
@@ -19,8 +21,8 @@ answers. docs/evidence.md tells more.
 Commands
   tail              Prints the newest requests, one line each: time, request id, workspace, operation,
                     route -> provider/region, outcome, status, reason, tokens in+out, milliseconds.
-  verify            Verifies the chain of the whole log, or of an export.
-  export            Writes the log as JSON lines that anybody can verify.
+  verify            Verifies the chain of the whole log and the log of policies, or an export of one.
+  export            Writes the log, or that of policies, as JSON lines that anybody can verify.
   anchor            Remembers the newest row and prints it as POSITION:HASH; note it elsewhere.
   prune             Deletes what is older than a date; what remains verifies from an anchor.
 
@@ -33,12 +35,14 @@ Flags of tail
 Flags of verify
   --expect-head P:H The chain must have this hash at this position; a longer log is well. May be repeated.
   --anchor P:H      The same, for anchors that were noted elsewhere. May be repeated.
+  --policy-head P:H The same for the log of policies, such as verify prints it. May be repeated.
   --file FILE       An export instead of the database.
 
 Flags of export
   --after N         Only rows after this position.
   --until N         Only rows up to this position. Default: the newest.
   --workspace W     Only rows of this workspace: a selection, in which a missing row does not show.
+  --policies        The log of policies instead, whole: without the three above.
   --output FILE     A new file instead of stdout.
 
 Flags of prune
@@ -65,7 +69,9 @@ const FLAGS = {
   before: { type: "string" },
   output: { type: "string" },
   file: { type: "string" },
+  policies: { type: "boolean" },
   "expect-head": { type: "string", multiple: true },
+  "policy-head": { type: "string", multiple: true },
   anchor: { type: "string", multiple: true },
 } as const;
 
@@ -79,8 +85,8 @@ interface Command {
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   tail: { flags: ["limit", "workspace", "follow", "json"], run: runTail },
-  verify: { flags: ["expect-head", "anchor", "file"], run: runVerify },
-  export: { flags: ["after", "until", "workspace", "output"], run: runExport },
+  verify: { flags: ["expect-head", "anchor", "policy-head", "file"], run: runVerify },
+  export: { flags: ["after", "until", "workspace", "policies", "output"], run: runExport },
   anchor: { flags: [], run: runAnchor },
   prune: { flags: ["before", "yes"], run: runPrune },
 };
@@ -130,16 +136,30 @@ async function runVerify(values: Values, io: CommandIo): Promise<number> {
     ...(values["expect-head"] ?? []).map((text) => readLink(text, "--expect-head")),
     ...(values.anchor ?? []).map((text) => readLink(text, "--anchor")),
   ];
-  if (values.file !== undefined) return verifyFile(resolve(io.cwd, values.file), noted, io);
-  return withEvidence(values, io, (store) => verifyLog(store, noted, io));
+  const policies = (values["policy-head"] ?? []).map((text) => readLink(text, "--policy-head"));
+  if (values.file !== undefined) return verifyFile(resolve(io.cwd, values.file), { evidence: noted, policies }, io);
+  return withStore(databasePath(values.database, io), "read", async (store) => {
+    const codes = [await verifyLog(store.evidence, noted, io), await verifyPolicyLog(store.policyLog, policies, io)];
+    return Math.max(...codes);
+  });
 }
 
 async function runExport(values: Values, io: CommandIo): Promise<number> {
+  const output = values.output === undefined ? null : resolve(io.cwd, values.output);
+  if (values.policies === true) {
+    for (const flag of ["after", "until", "workspace"] as const) {
+      if (values[flag] !== undefined) throw new UsageError(`--${flag}: the log of policies is exported whole`);
+    }
+    await withStore(databasePath(values.database, io), "read", ({ policyLog }) =>
+      writeExport(output, io, (write) => exportPolicyLog(policyLog, write)),
+    );
+    return EXIT.ok;
+  }
   const options = {
     after: values.after === undefined ? null : readPosition(values.after, "--after"),
     until: values.until === undefined ? null : readPosition(values.until, "--until"),
     workspace: values.workspace ?? null,
-    output: values.output === undefined ? null : resolve(io.cwd, values.output),
+    output,
   };
   await withEvidence(values, io, (store) => exportLog(store, options, io));
   return EXIT.ok;

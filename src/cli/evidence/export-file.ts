@@ -1,7 +1,31 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 
-import { CommandError } from "../terminal/command-io.ts";
+import { CommandError, type CommandIo } from "../terminal/command-io.ts";
+
+/**
+ * Writes to a new file, or to stdout where `path` is `null`; a file is there only once `write` is through.
+ *
+ * @throws {CommandError} when it cannot be written
+ */
+export async function writeExport(
+  path: string | null,
+  io: CommandIo,
+  write: (out: (text: string) => void) => Promise<void>,
+): Promise<void> {
+  if (path === null) {
+    await write(io.stdout);
+    return;
+  }
+  const file = new ExportFile(path);
+  try {
+    await write((text) => file.write(text));
+    file.finish();
+  } catch (error) {
+    file.discard();
+    throw error;
+  }
+}
 
 /** A file that has its name only once it is whole and on disk. */
 export class ExportFile {

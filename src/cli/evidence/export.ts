@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { GENESIS, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
 import type { EvidenceLog } from "../../store/evidence-log.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { ExportFile } from "./export-file.ts";
+import { writeExport } from "./export-file.ts";
 import { formatHeader, formatRow, type ExportHeader } from "../../evidence/export-line.ts";
 import { startOf, walkLog } from "./walk-log.ts";
 
@@ -24,18 +24,8 @@ export interface ExportOptions {
 export async function exportLog(log: EvidenceLog, options: ExportOptions, io: CommandIo): Promise<void> {
   const from = await exportStart(log, options.after);
   const to = await exportEnd(log, options.until, from);
-  if (options.output === null) {
-    await writeRows(log, { from, to, workspace: options.workspace }, io.stdout);
-    return;
-  }
-  const file = new ExportFile(options.output);
-  try {
-    await writeRows(log, { from, to, workspace: options.workspace }, (text) => file.write(text));
-    file.finish();
-  } catch (error) {
-    file.discard();
-    throw error;
-  }
+  const { output, workspace } = options;
+  await writeExport(output, io, (write) => writeRows(log, { from, to, workspace }, write));
 }
 
 async function writeRows(

@@ -1,23 +1,36 @@
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
-
 import { chainHash, ChainVerifier, type ChainFault, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
 import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { readHeader, readRow, type ExportHeader, type ExportRow } from "../../evidence/export-line.ts";
+import { readPolicyHeader } from "../../evidence/policy-export-line.ts";
 import { formatLink } from "./links.ts";
+import { verifyPolicyFile } from "./policies.ts";
+import { readLines } from "./read-lines.ts";
 import { describeFault, verifyRows } from "./verify.ts";
+
+/** Places that were noted elsewhere, in the log of requests and in that of policies. */
+export interface NotedPlaces {
+  readonly evidence: readonly ChainLink[];
+  readonly policies: readonly ChainLink[];
+}
 
 /**
  * Verifies an export, without a database: of a whole log its chain, of a selection each row by itself.
  *
- * @param noted places in the chain that were noted elsewhere
  * @throws {CommandError} for a file that cannot be read or is no export
  */
-export async function verifyFile(path: string, noted: readonly ChainLink[], io: CommandIo): Promise<number> {
+export async function verifyFile(path: string, places: NotedPlaces, io: CommandIo): Promise<number> {
   const lines = readLines(path);
   const first = await lines.next();
-  const header = first.done === true ? null : readHeader(first.value);
+  const text = first.done === true ? "" : first.value;
+  const policyHeader = readPolicyHeader(text);
+  if (policyHeader !== null) {
+    refuse(places.evidence, "of policies; --expect-head and --anchor are for evidence, --policy-head is for these");
+    return verifyPolicyFile(policyHeader, lines, places.policies, io);
+  }
+  const header = readHeader(text);
   if (header === null) throw new CommandError("--file: is no export of evidence; its first line must say what it is");
+  refuse(places.policies, "of evidence; --policy-head is for exports of policies");
+  const noted = places.evidence;
   if (header.workspace !== null && noted.length > 0) {
     throw new CommandError("--file: holds a selection; places in the chain can only be checked against a whole export");
   }
@@ -26,6 +39,10 @@ export async function verifyFile(path: string, noted: readonly ChainLink[], io: 
   if (fault === null) return EXIT.ok;
   io.stderr(`signalbox evidence: the export ${describeFault(fault)}\n`);
   return EXIT.failed;
+}
+
+function refuse(places: readonly ChainLink[], kind: string): void {
+  if (places.length > 0) throw new CommandError(`--file: is an export ${kind}`);
 }
 
 async function verifyChain(
@@ -63,14 +80,6 @@ async function verifySelection(lines: AsyncIterable<string>, io: CommandIo): Pro
       "that none is missing shows only in an export of the whole log\n",
   );
   return null;
-}
-
-async function* readLines(path: string): AsyncGenerator<string, void> {
-  try {
-    yield* createInterface({ input: createReadStream(path, "utf8"), crlfDelay: Infinity });
-  } catch {
-    throw new CommandError("--file: cannot be read; check the path and its access rights");
-  }
 }
 
 async function* readRows(lines: AsyncIterable<string>): AsyncGenerator<ExportRow & ChainRow, void> {

@@ -23,7 +23,8 @@ import { placesOf } from "../../simulate/explain/positions.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { shownPath, wantsColour } from "../terminal/printing.ts";
-import type { ExplainOptions } from "./flags.ts";
+import type { ExplainOptions, FilesSource } from "./flags.ts";
+import { followingPolicies } from "./following-policies.ts";
 import { notesOf } from "./notes.ts";
 import { preferencesJson } from "./point-json.ts";
 import { refusedRequest } from "./refused-request.ts";
@@ -35,14 +36,14 @@ export interface Answer {
 }
 
 /**
- * Decides as a server with these files would that has never seen another: no store, no key, no network.
+ * Decides as a server with these files would that has never seen another, or has seen base: no store, no key, no network.
  *
  * @param body of `--request`; `null` where the point says it all.
  * @throws {CommandError} where the files do not compile, or a server would refuse the body itself.
  */
 export async function askFiles(
   options: ExplainOptions,
-  source: { readonly config: string; readonly cache: string },
+  source: FilesSource,
   body: JsonObject | null,
   io: CommandIo,
 ): Promise<Answer> {
@@ -56,7 +57,13 @@ export async function askFiles(
     throw new CommandError("the files have errors, so nothing can be decided with them");
   }
   const { point } = options;
-  const set = await createPolicySet(compiled, [], policyData(table), (id) => initialMode(table, id));
+  const { config } = source;
+  const following =
+    source.base === null
+      ? null
+      : await followingPolicies({ table, policies: compiled }, source.base, { config, cacheDirectory }, io);
+  const set =
+    following?.set ?? (await createPolicySet(compiled, [], policyData(table), (id) => initialMode(table, id)));
   const { identity, question, at } = askedOf(point);
   const operation = operationOf(point.operation);
   const asked: SimulatedQuestion = body === null ? { question, request: null } : readRequest(options, operation, body);
@@ -69,7 +76,7 @@ export async function askFiles(
   const explanation = explain({ ...explained, ...standpoint }, decision, null);
   const places = placesOf(files);
   return {
-    explanation: withPlaces(explanation, places),
+    explanation: withPlaces(explanation, places, options.promoted ? null : (following?.kept ?? null)),
     notes: notesOf({ table, places, options, asked: asked.question }),
   };
 }

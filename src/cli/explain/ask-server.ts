@@ -2,18 +2,13 @@ import { canonicalJson, isJsonObject, type JsonObject } from "../../canon/json.t
 import { ALWAYS_USED } from "../../canon/request.ts";
 import { SHAPE_MEMBERS } from "../../http/contract/simulate-schema.ts";
 import type { RequestPoint } from "../../simulate/point.ts";
-import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { callServer, serverKey, serverUrl } from "../server/call-server.ts";
+import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { printable } from "../terminal/printing.ts";
 import { simulationBody, type Answer } from "./ask-files.ts";
 import type { ExplainOptions } from "./flags.ts";
 import { preferencesJson } from "./point-json.ts";
 import { refusedRequest } from "./refused-request.ts";
-
-/** How long a server may take, milliseconds; it decides in less than one. */
-const LONGEST_WAIT = 10_000;
-
-/** The longest answer that is read, characters. */
-const LONGEST_ANSWER = 8_000_000;
 
 /**
  * Asks a running server what it would do, with the key in the environment variable SIGNALBOX_KEY.
@@ -29,12 +24,10 @@ export async function askServer(
   io: CommandIo,
 ): Promise<Answer> {
   const url = simulateUrl(server, options.point.operation);
-  const key = io.environment["SIGNALBOX_KEY"] ?? "";
-  if (key === "") throw new CommandError("SIGNALBOX_KEY: is not set; put a key with the scope route:simulate there");
-  if (!/^[\x21-\x7e]+$/.test(key)) throw new CommandError("SIGNALBOX_KEY: holds characters that no key has");
-  const response = await send(url, key, body === null ? pointBody(options) : wholeBody(options, body));
-  const answer = await readAnswer(response);
-  if (response.status !== 200) throw refusal(response.status, answer);
+  const key = serverKey(io, "route:simulate");
+  const asked = body === null ? pointBody(options) : wholeBody(options, body);
+  const { status, body: answer } = await callServer({ url, method: "POST", key, body: asked });
+  if (status !== 200) throw refusal(status, answer);
   if (answer?.["object"] !== "route.simulation") {
     throw new CommandError("--server: what answers there is not Signalbox: the answer is no explanation");
   }
@@ -52,14 +45,7 @@ function keyNotes({ key }: JsonObject, point: RequestPoint): readonly string[] {
 }
 
 function simulateUrl(server: string, operation: string): URL {
-  const base = URL.canParse(server) ? new URL(server) : null;
-  if (base === null || !/^https?:$/.test(base.protocol)) {
-    throw new UsageError("--server: must be a URL, such as http://127.0.0.1:8080");
-  }
-  if (base.username !== "" || base.password !== "") {
-    throw new UsageError("--server: must not hold a credential; the key is read from SIGNALBOX_KEY");
-  }
-  const url = new URL(`${base.pathname.replace(/\/+$/, "")}/v1/route/simulate`, base.origin);
+  const url = serverUrl(server, "/v1/route/simulate");
   url.searchParams.set("operation", operation);
   return url;
 }
@@ -90,39 +76,6 @@ function wholeBody(options: ExplainOptions, body: JsonObject): JsonObject {
 
 function standpoint({ time, promoted }: ExplainOptions): JsonObject {
   return { ...(time === null ? {} : { time: { ...time } }), ...(promoted ? { promoted: true } : {}) };
-}
-
-async function send(url: URL, key: string, body: JsonObject): Promise<Response> {
-  try {
-    return await fetch(url, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify(body),
-      // A key goes where it was sent, and nowhere else.
-      redirect: "error",
-      signal: AbortSignal.timeout(LONGEST_WAIT),
-    });
-  } catch (error) {
-    throw new CommandError(`--server: cannot be reached${causeOf(error)}; is it running, and is the address right?`);
-  }
-}
-
-/** The system's word for what went wrong; the rest of the message may quote the address. */
-function causeOf(error: unknown): string {
-  if (error instanceof DOMException && error.name === "TimeoutError") return ` within ${LONGEST_WAIT / 1_000} s`;
-  const cause: unknown = error instanceof Error ? error.cause : undefined;
-  const code: unknown = cause instanceof Error ? Reflect.get(cause, "code") : undefined;
-  return typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) ? ` (${code})` : "";
-}
-
-async function readAnswer(response: Response): Promise<JsonObject | null> {
-  try {
-    const text = await response.text();
-    const value: unknown = text.length > LONGEST_ANSWER ? null : JSON.parse(text);
-    return isJsonObject(value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 /** What a server that answers anything but 200 means for the caller. */

@@ -19,6 +19,8 @@ each of them stands. Calls no provider and reserves nothing.
 Whom to ask
   --config FILE            routes.yaml, with the policies beside it. Default: routes.yaml. Opens no store, reads no secret.
   --cache DIRECTORY        Compiled policies. Default: .signalbox/cache.
+  --base REF|FOLDER        What a server runs that gets these files: what acts there goes on acting until its change or its
+                           removal is promoted. Default: it has seen nothing yet. As --base of signalbox simulate.
   --server URL             A running server instead of files; its key, with the scope route:simulate, from SIGNALBOX_KEY.
 
 The request

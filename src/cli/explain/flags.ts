@@ -7,6 +7,7 @@ import { ALWAYS_USED, REASONING_EFFORTS, TOKEN_BUCKETS, tokenBucket, type TokenB
 import { timeWindow } from "../../decide/time-window.ts";
 import { DEFAULT_ENVIRONMENT } from "../../simulate/explain/explain-arguments.ts";
 import { PLAIN_POINT, type RequestPoint } from "../../simulate/point.ts";
+import { readPath, readTree, type TreeOption } from "../simulate/options.ts";
 import { listItems, readArguments, required } from "../terminal/arguments.ts";
 import { UsageError } from "../terminal/command-io.ts";
 import { readPointJson, readPreferencesJson } from "./point-json.ts";
@@ -55,6 +56,7 @@ const FLAGS = {
   help: { type: "boolean", short: "h" },
   config: text,
   cache: text,
+  base: text,
   server: text,
   request: text,
   point: text,
@@ -65,10 +67,18 @@ const FLAGS = {
 
 export const EXPLAIN_FORMATS = ["terminal", "json"] as const;
 
+/** Files to decide with. */
+export interface FilesSource {
+  readonly config: string;
+  readonly cache: string;
+  /** What a server runs that gets these files; `null`: it has seen nothing yet. */
+  readonly base: TreeOption | null;
+}
+
 /** Everything that a command line asks for. */
 export interface ExplainOptions {
   readonly help: boolean;
-  readonly source: { readonly config: string; readonly cache: string } | { readonly server: string };
+  readonly source: FilesSource | { readonly server: string };
   readonly format: (typeof EXPLAIN_FORMATS)[number];
   readonly promoted: boolean;
   /** A window that was asked for; `null`: that of the moment. */
@@ -96,10 +106,7 @@ export function readOptions(argv: readonly string[], now: number): ExplainOption
   const point = values.point === undefined ? readPoint(values, time ?? timeWindow(now)) : readPointJson(values.point);
   return {
     help: values.help === true,
-    source:
-      values.server === undefined
-        ? { config: values.config ?? "routes.yaml", cache: values.cache ?? ".signalbox/cache" }
-        : { server: values.server },
+    source: values.server === undefined ? readFiles(values) : { server: values.server },
     format: readWord("--format", values.format ?? "terminal", EXPLAIN_FORMATS),
     promoted: values.promoted === true,
     time: values.point === undefined ? time : point.time,
@@ -107,6 +114,12 @@ export function readOptions(argv: readonly string[], now: number): ExplainOption
     point,
     isPointGiven: values.point !== undefined,
   };
+}
+
+function readFiles({ config = "routes.yaml", cache = ".signalbox/cache", base }: Values): FilesSource {
+  if (base === undefined) return { config, cache, base: null };
+  // Base has it in the same place.
+  return { config: readPath(config, "--config"), cache, base: readTree(base, "--base") };
 }
 
 /** Flags that say the same thing twice are refused: one of them would be passed over. */
@@ -123,7 +136,7 @@ function refuseTogether(values: Values): void {
     refuse("--request", given(SHAPE_FLAGS), "the request's body says it; give one of them");
   }
   if (values.server !== undefined) {
-    refuse("--server", given({ config: text, cache: text }), "ask files or a server; give one of them");
+    refuse("--server", given({ config: text, cache: text, base: text }), "ask files or a server; give one of them");
     refuse("--server", given(KEY_FLAGS), "the key in SIGNALBOX_KEY says whose request it is; leave the flag out");
   }
 }

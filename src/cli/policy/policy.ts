@@ -3,11 +3,22 @@ import { runCommand } from "../terminal/run.ts";
 
 const HELP = `Usage: signalbox policy <command> [options]
 
-Commands
-  new ID     Writes a policy and its tests to begin with.
-  check      Compiles the policies and reports every problem.
-  test       Runs the tests of the policies, and tells what they leave out.
-  fmt        Formats policies, tests and libraries.
+Of the files
+  new ID         Writes a policy and its tests to begin with.
+  check          Compiles the policies and reports every problem.
+  test           Runs the tests of the policies, and tells what they leave out.
+  fmt            Formats policies, tests and libraries.
+
+Of a running server (docs/policy-lifecycle.md)
+  list           What acts, what is watched, and what is missing for it to act.
+  show ID        Everything about one policy, and what to type next.
+  diff ID        What the candidate changes, in words and line by line.
+  approve ID     Approves the candidate's content.
+  promote ID     Makes the candidate act.
+  rollback ID    Makes act again what acted before.
+  withdraw ID    Takes an approval back; with --candidate, the candidate.
+  release ID     Lets content be promoted again that was rolled back.
+  history ID     What happened, when, and by whom.
 
 signalbox policy COMMAND --help tells more.
 `;
@@ -20,6 +31,15 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ["check", async () => (await import("./check.ts")).checkPolicies],
   ["test", async () => (await import("./testing/test.ts")).testPolicies],
   ["fmt", async () => (await import("./format.ts")).formatPolicies],
+  ["list", async () => (await import("./lifecycle/list.ts")).listPolicies],
+  ["show", async () => (await import("./lifecycle/show.ts")).showPolicy],
+  ["diff", async () => (await import("./lifecycle/diff.ts")).diffPolicy],
+  ["approve", async () => (await import("./lifecycle/approve.ts")).approvePolicy],
+  ["promote", async () => (await import("./lifecycle/promote.ts")).promotePolicy],
+  ["rollback", async () => (await import("./lifecycle/rollback.ts")).rollBackPolicy],
+  ["withdraw", async () => (await import("./lifecycle/withdraw.ts")).withdrawPolicy],
+  ["release", async () => (await import("./lifecycle/release.ts")).releasePolicy],
+  ["history", async () => (await import("./lifecycle/history.ts")).policyHistory],
 ]);
 
 /** `signalbox policy`; gives the exit code. */

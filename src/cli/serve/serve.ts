@@ -8,6 +8,7 @@ import { readVersion } from "../terminal/version.ts";
 import { BOOTSTRAP_VARIABLE, bootstrapKey, checkBootstrapKey, demoKey } from "./first-keys.ts";
 import { parseServeOptions, SERVE_HELP, type ServeOptions } from "./options.ts";
 import { ReloadRequests } from "./reload-requests.ts";
+import { DRIFT_SENTENCES } from "./policies/drift.ts";
 import { describeReference, type BuiltSnapshot } from "./snapshots.ts";
 import { startServer, type RunningServer } from "./start.ts";
 import { watchConfiguration } from "./watch.ts";
@@ -40,6 +41,7 @@ async function runServe(options: ServeOptions, reloads: ReloadRequests, io: Comm
     if (server === null) return EXIT.failed;
     try {
       await announce(options, server, io);
+      reportPolicies(server, io);
       await untilStopped(server, reloads, io);
     } finally {
       reloads.end();
@@ -66,7 +68,8 @@ async function start(options: ServeOptions, io: CommandIo): Promise<RunningServe
 async function announce(options: ServeOptions, server: RunningServer, io: CommandIo): Promise<void> {
   const { built, store, url, adminUrl } = server;
   const { table } = built.snapshot.decider;
-  const [firstWorkspace = "demo"] = Object.keys(table.workspaces);
+  // One that manages policies where it is said which do: the first key is to be able to do everything.
+  const [firstWorkspace = "demo"] = table.policies.managedBy ?? Object.keys(table.workspaces);
   reportBuild(built, io);
   const bootstrap = await bootstrapKey(store, firstWorkspace, io.environment[BOOTSTRAP_VARIABLE]);
   if (bootstrap !== null) {
@@ -102,6 +105,20 @@ function reportBuild(built: BuiltSnapshot, io: CommandIo): void {
   for (const missing of built.disabled) {
     io.stdout(`provider ${missing.provider}: ${describeReference(missing)} is not set; left out\n`);
   }
+  for (const { policy, drift } of built.drifts) {
+    io.stderr(`policy ${policy}: ${DRIFT_SENTENCES[drift]} (${drift})\n`);
+  }
+}
+
+function reportPolicies(server: RunningServer, io: CommandIo): void {
+  server.watchPolicies({
+    swapped: ({ id }) => io.stdout(`policies changed, set ${id}\n`),
+    failed: (contents) => {
+      for (const { message } of contents) io.stderr(`${message}\n`);
+      io.stderr("what the log of policies says cannot be carried out; what ran keeps running, and it is tried again\n");
+    },
+    recovered: () => io.stdout("policies are as the log says again\n"),
+  });
 }
 
 async function untilStopped(server: RunningServer, reloads: ReloadRequests, io: CommandIo): Promise<void> {

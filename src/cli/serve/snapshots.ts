@@ -1,48 +1,66 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Diagnostic } from "../../canon/diagnostic.ts";
+import type { ProviderRow, RoutingTable } from "../../canon/table.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
 import { loadConfiguration } from "../../compile/load.ts";
 import { resolveSecrets, type MissingSecret } from "../../compile/secrets.ts";
 import { createDecider } from "../../decide/decider.ts";
+import type { PolicySet } from "../../canon/policy.ts";
 import type { Access, ConnectionPools } from "../../dispatch/connections.ts";
 import { createAuthorize } from "../../dispatch/credentials/authorize.ts";
 import type { Snapshot } from "../../http/runtime.ts";
-import { initialMode } from "../../policy/initial-mode.ts";
+import type { CompiledPolicies } from "../../policy/compile-policies.ts";
+import { LoadedModules } from "../../policy/modules/loaded-modules.ts";
 import { policyData } from "../../policy/policy-data.ts";
-import { createPolicySet } from "../../policy/policy-set.ts";
-import type { Store } from "../../store/port.ts";
+import type { PolicyDrift } from "./policies/drift.ts";
 
-/** What a snapshot is made with, besides the files. */
+/** What a snapshot is made with, besides the files and the log of policies. */
 export interface SnapshotSupply {
   /** Path of routes.yaml. */
   readonly config: string;
   readonly cacheDirectory: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly store: Store;
   readonly pools: ConnectionPools;
   /** Scheme and host of the simulated upstream; started when the first provider needs it. */
   readonly simulatedOrigin: () => Promise<string>;
 }
 
+/** What one reading of the files gave. Which of the contents act is not among it: that is the log's to say, and may change while the files stay. */
+export interface Ground {
+  readonly table: RoutingTable;
+  readonly compiled: CompiledPolicies;
+  /** The files' contents, ready to be asked, with the table's data; sets of this table share them. */
+  readonly modules: LoadedModules;
+  /** How each provider is reached; secrets as they were when the files were read. */
+  readonly access: (provider: ProviderRow) => Access | null;
+  readonly diagnostics: readonly Diagnostic[];
+  /** Providers that the simulated upstream answers for, with the secret that would make them real. */
+  readonly simulated: readonly MissingSecret[];
+  /** Providers left out for want of their secret. */
+  readonly disabled: readonly MissingSecret[];
+}
+
 export type BuiltSnapshot =
-  | {
+  | ({
       readonly ok: true;
       readonly snapshot: Snapshot;
-      readonly diagnostics: readonly Diagnostic[];
-      /** Providers that the simulated upstream answers for, with the secret that would make them real. */
-      readonly simulated: readonly MissingSecret[];
-      /** Providers left out for want of their secret. */
-      readonly disabled: readonly MissingSecret[];
-    }
+      /** Where the files and the slots differ. */
+      readonly drifts: readonly PolicyDrift[];
+    } & Pick<Ground, "diagnostics" | "simulated" | "disabled">)
   | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] };
 
-/** Files → table and policies → decider and connections. Everything new stands beside the old until the caller swaps. */
-export async function buildSnapshot(supply: SnapshotSupply): Promise<BuiltSnapshot> {
+/** Files → table, compiled policies and ways to providers, or everything that is wrong with them. */
+export async function readGround(
+  supply: SnapshotSupply,
+): Promise<
+  { readonly ok: true; readonly ground: Ground } | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] }
+> {
   const loaded = await loadConfiguration(supply.config);
-  const compiled = await compileConfiguration(loaded, { cacheDirectory: supply.cacheDirectory });
-  const { table, policies } = compiled;
-  if (table === null || policies === null) return { ok: false, diagnostics: compiled.diagnostics };
+  const { table, policies, diagnostics } = await compileConfiguration(loaded, {
+    cacheDirectory: supply.cacheDirectory,
+  });
+  if (table === null || policies === null) return { ok: false, diagnostics };
   const folder = dirname(resolve(supply.config));
   const secrets = resolveSecrets(table, supply.environment, (path) => readFileSync(resolve(folder, path), "utf8"));
   const unusable = [
@@ -51,20 +69,12 @@ export async function buildSnapshot(supply: SnapshotSupply): Promise<BuiltSnapsh
       .map((one) => secretDiagnostic(supply, one, "SECRET_NOT_SET", "is not set", SET_IT)),
     ...secrets.refused.map((one) => secretDiagnostic(supply, one, "SECRET_UNUSABLE", UNUSABLE, CLEAN_IT)),
   ];
-  if (unusable.length > 0) return { ok: false, diagnostics: [...compiled.diagnostics, ...unusable] };
-  const states = await supply.store.policies.observe(
-    policies.policies.map(({ contract, digest }) => ({
-      id: contract.id,
-      digest,
-      initialMode: initialMode(table, contract.id),
-    })),
-  );
-  const policySet = await createPolicySet(policies, states, policyData(table));
+  if (unusable.length > 0) return { ok: false, diagnostics: [...diagnostics, ...unusable] };
   const simulated = secrets.missing.filter(({ onMissing }) => onMissing === "simulate");
   const origin = simulated.length > 0 ? await supply.simulatedOrigin() : null;
   const simulatedIds = new Set(simulated.map(({ provider }) => provider));
   const missingIds = new Set(secrets.missing.map(({ provider }) => provider));
-  const { connections, release } = supply.pools.acquire(table, (provider): Access | null => {
+  const access = (provider: ProviderRow): Access | null => {
     if (simulatedIds.has(provider.id)) return { secret: null, simulatedOrigin: origin };
     if (missingIds.has(provider.id)) return null;
     return {
@@ -72,14 +82,16 @@ export async function buildSnapshot(supply: SnapshotSupply): Promise<BuiltSnapsh
       simulatedOrigin: null,
       makeAuthorize: () => createAuthorize(provider, { environment: supply.environment, folder, now: Date.now }),
     };
-  });
-  return {
-    ok: true,
-    snapshot: { decider: createDecider(table, policySet, Date.now), connections, release },
-    diagnostics: compiled.diagnostics,
-    simulated,
-    disabled: secrets.missing.filter(({ onMissing }) => onMissing === "disable"),
   };
+  const modules = await LoadedModules.load(policies.modules, policyData(table));
+  const disabled = secrets.missing.filter(({ onMissing }) => onMissing === "disable");
+  return { ok: true, ground: { table, compiled: policies, modules, access, diagnostics, simulated, disabled } };
+}
+
+/** Table and set → decider and connections. Everything new stands beside the old until the caller swaps; connections in use are shared. */
+export function snapshotOf({ table, access }: Ground, policies: PolicySet, pools: ConnectionPools): Snapshot {
+  const { connections, release } = pools.acquire(table, access);
+  return { decider: createDecider(table, policies, Date.now), connections, release };
 }
 
 type SecretPlace = Pick<MissingSecret, "provider" | "reference">;

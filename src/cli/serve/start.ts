@@ -1,29 +1,25 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { Diagnostic } from "../../canon/diagnostic.ts";
 import { ConnectionPools } from "../../dispatch/connections.ts";
-import { contractSha256, openApiDocument } from "../../http/contract/openapi.ts";
-import { healthSettingsOf, SnapshotHolder, type Runtime, type ServerLimits } from "../../http/runtime.ts";
+import { SnapshotHolder, type Runtime, type ServerLimits } from "../../http/runtime.ts";
 import { startProber } from "../../dispatch/probes/prober.ts";
-import { Places } from "../../dispatch/places/places.ts";
-import { stickyKeys } from "../../dispatch/places/sticky-key.ts";
-import { RunningRequests } from "../../http/unary/joined.ts";
-import { SummaryTurns } from "../../http/control/summary-turns.ts";
 import { createApp, listen, type Listening } from "../../http/server.ts";
-import type { Ledger } from "../../limits/ledger.ts";
 import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
-import { manageKeys } from "../../keys/key-management.ts";
-import { openTokenDoor, type TokenDoor } from "../../keys/tokens/token-door.ts";
+import { openTokenDoor } from "../../keys/tokens/token-door.ts";
 import { startMock, type MockServer } from "../../mock/server.ts";
 import type { Store } from "../../store/port.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { listenFailure, type AddressFlags } from "../terminal/listening.ts";
 import { openStore } from "../terminal/open-store.ts";
 import { openLedger } from "./limits.ts";
+import { makeRuntime, newRequestId } from "./make-runtime.ts";
 import type { ServeOptions } from "./options.ts";
 import { meteredEvidence } from "./metered-evidence.ts";
-import { startRetention, type Retention } from "./retention.ts";
-import { buildSnapshot, type BuiltSnapshot } from "./snapshots.ts";
-import { strangerEvidence, type StrangerEvidence } from "./strangers.ts";
+import { startRetention } from "./retention.ts";
+import { openServedPolicies, startPolicies } from "./policies/open-served-policies.ts";
+import type { PolicyListener, ServedPolicies } from "./policies/served-policies.ts";
+import type { BuiltSnapshot } from "./snapshots.ts";
+import { strangerEvidence } from "./strangers.ts";
 import type { LogOptions } from "./telemetry/server-log.ts";
 import { ServerTelemetry } from "./telemetry/server-telemetry.ts";
 
@@ -34,8 +30,11 @@ export interface RunningServer {
   readonly store: Store;
   readonly keys: OpenKeyRing;
   readonly built: Extract<BuiltSnapshot, { ok: true }>;
+  readonly policies: ServedPolicies["administration"];
   /** Compiles the files again; swaps on success, keeps what runs on failure. */
   reload(): Promise<BuiltSnapshot>;
+  /** Tells of sets of policies that take another's place, without a reload. */
+  watchPolicies(listener: PolicyListener): void;
   /** Lets requests in flight end, writes the last records, closes everything. Safe to call twice. */
   close(): Promise<void>;
 }
@@ -45,14 +44,6 @@ export type Started =
   | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] };
 
 const TEXT: LogOptions = { format: "text", level: "info" };
-
-const DEFAULT_LIMITS: ServerLimits = {
-  bodyBytes: 32 * 1024 * 1024,
-  answerBytes: 32 * 1024 * 1024,
-  requestTime: 15 * 60_000,
-  bodyTime: 60_000,
-  writeTime: 60_000,
-};
 
 /**
  * Opens the store, compiles the configuration, listens.
@@ -97,11 +88,11 @@ async function open(
     config: options.config,
     cacheDirectory: options.cacheDirectory,
     environment,
-    store,
     pools,
     simulatedOrigin: mock.origin,
   };
-  const built = await buildSnapshot(supply);
+  const policies = await openServedPolicies(supply, store.policyLog);
+  const built = await startPolicies(policies);
   if (!built.ok) {
     await opened.close();
     return built;
@@ -121,6 +112,7 @@ async function open(
     environment,
     version,
     store,
+    policies,
     keys,
     snapshots,
     state,
@@ -137,27 +129,30 @@ async function open(
     return { table: decider.table, connections };
   });
   opened.add(() => Promise.resolve(stopProbes()));
+  policies.listen(telemetry.log.policies);
+  opened.add(await policies.follow(snapshots));
   // The admin listener is opened first, so that it is closed last: /readyz answers while the public one drains.
   const admin = await listenOn(runtime, "admin", options.adminHost, options.adminPort);
   opened.add(() => admin.close(0));
   const main = await listenOn(runtime, "public", options.host, options.port);
   opened.add(() => main.close(options.drain));
-  const reload = serialised(async () => {
-    const next = await buildSnapshot(supply);
+  const reload = async (): Promise<BuiltSnapshot> => {
+    state.reloadFailed = true;
+    const next = await policies.reload();
     state.reloadFailed = !next.ok;
-    if (next.ok) {
-      snapshots.swap(next.snapshot);
-      runtime.places.retain(Object.keys(next.snapshot.decider.table.endpoints));
-    }
+    if (next.ok) runtime.places.retain(Object.keys(next.snapshot.decider.table.endpoints));
     telemetry.log.reloaded(next);
     return next;
-  });
+  };
   const close = once(async () => {
     state.accepting = false;
     telemetry.log.draining(snapshots.users);
     await opened.close();
   });
-  const server = { url: main.url, adminUrl: admin.url, store, keys, built, reload, close };
+  const watchPolicies = (listener: PolicyListener): void => policies.listen(listener);
+  const { administration } = policies;
+  const own = { store, keys, built, policies: administration };
+  const server = { url: main.url, adminUrl: admin.url, ...own, reload, watchPolicies, close };
   telemetry.log.started(server, version);
   return { ok: true, server };
 }
@@ -193,71 +188,6 @@ async function listenOn(runtime: Runtime, name: "public" | "admin", host: string
   }
 }
 
-interface RuntimeParts {
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly version: string;
-  readonly store: Store;
-  readonly keys: OpenKeyRing;
-  readonly snapshots: SnapshotHolder;
-  readonly state: { readonly accepting: boolean; readonly reloadFailed: boolean };
-  readonly retention: Retention;
-  readonly limits: Partial<ServerLimits>;
-  readonly telemetry: ServerTelemetry;
-  readonly tokens: TokenDoor;
-  readonly strangers: StrangerEvidence;
-  readonly ledger: Ledger;
-}
-
-function makeRuntime(parts: RuntimeParts): Runtime {
-  const { environment, version, store, keys, snapshots, state, tokens, telemetry } = parts;
-  const document = openApiDocument(version);
-  return {
-    snapshots,
-    verify: (token, now) => keys.verify(token, now),
-    lookUp: keys.lookUp,
-    evidence: parts.strangers.evidence,
-    observer: telemetry.observer,
-    beginTrace: telemetry.beginTrace,
-    metrics: telemetry.metrics.page,
-    evidenceStanding: () => store.evidence.health(),
-    summary: {
-      read: (query) => store.summary.read(query),
-      policies: () => store.summary.policies(),
-      head: () => store.evidence.health().head,
-      turns: new SummaryTurns(),
-    },
-    running: new RunningRequests(),
-    ledger: parts.ledger,
-    places: new Places(healthSettingsOf(snapshots), telemetry.log.endpointChanged),
-    stickyKeyOf: stickyKeys(),
-    tokens,
-    keys: manageKeys(store.keys, Date.now, randomBytes),
-    newRequestId,
-    limits: { ...DEFAULT_LIMITS, ...parts.limits },
-    build: {
-      id: environment["SIGNALBOX_BUILD_ID"] ?? version,
-      contractSha256: contractSha256(document),
-      contract: JSON.stringify(document),
-      startedAt: performance.now(),
-    },
-    degraded: () => [
-      ...(state.reloadFailed ? ["reload_failed"] : []),
-      ...(store.evidence.health().state === "ok" ? [] : ["evidence"]),
-      ...(parts.retention.failed() ? ["evidence_retention"] : []),
-      ...(parts.ledger.state === "ok" ? [] : ["limits"]),
-    ],
-    accepting: () => state.accepting,
-  };
-}
-
-/**
- * `req_`, the time in milliseconds, and 80 random bits, all hexadecimal: rising with time, so that the store's index is written at its end
- * and not all over.
- */
-function newRequestId(): string {
-  return `req_${Date.now().toString(16).padStart(12, "0")}${randomUUID().replaceAll("-", "").slice(-20)}`;
-}
-
 /** The simulated upstream, started when it is first needed. */
 function lazyMock(): { readonly origin: () => Promise<string>; readonly close: () => Promise<void> } {
   let started: Promise<MockServer> | null = null;
@@ -269,16 +199,6 @@ function lazyMock(): { readonly origin: () => Promise<string>; readonly close: (
     close: async () => {
       if (started !== null) await (await started).close();
     },
-  };
-}
-
-/** Runs calls one after the other, so that two changes of the files cannot swap in the wrong order. */
-function serialised<Result>(work: () => Promise<Result>): () => Promise<Result> {
-  let last: Promise<unknown> = Promise.resolve();
-  return () => {
-    const next = last.then(work, work);
-    last = next.catch(() => {});
-    return next;
   };
 }
 

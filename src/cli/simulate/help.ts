@@ -36,8 +36,12 @@ What is compared
                         the current folder's place in the repository
   --assertions FILE     assertions, looked up in head like --config (default: assertions.yaml beside the policies, if it
                         is there)
-  --promote ID[@REV]    take this candidate policy of head for promoted, where otherwise all candidates of both sides
-                        are; REV: six or more digits that its digest begins with. May be repeated
+  --promote ID[@REV]    take this candidate of head for promoted, where otherwise all candidates of both sides are: a
+                        policy, what head changes of one, or the removal of one that head no longer has; REV: six or
+                        more digits that its digest begins with. May be repeated
+  --fresh               every policy in the slot of initial_mode on both sides, as servers would start that have seen
+                        neither. Otherwise head is what a server makes of it that runs base: what acts there goes on
+                        acting until its change or its removal is promoted
   --evidence FILE       exported evidence (signalbox evidence export): how often what changes was asked for
   --now DATE            the day by which waivers end, such as 2026-11-21 (default: today)
 

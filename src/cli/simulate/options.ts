@@ -29,6 +29,7 @@ export interface SimulateOptions {
   /** Exactly one of them is for stdout. */
   readonly outputs: readonly OutputOption[];
   readonly promote: readonly Promotion[] | null;
+  readonly fresh: boolean;
   readonly evidence: string | null;
   readonly maxClasses: number;
   readonly workers: number;
@@ -55,6 +56,7 @@ const FLAGS = {
   assertions: { type: "string" },
   format: { type: "string", multiple: true },
   promote: { type: "string", multiple: true },
+  fresh: { type: "boolean", default: false },
   evidence: { type: "string" },
   "max-classes": { type: "string" },
   workers: { type: "string" },
@@ -84,6 +86,7 @@ export function readSimulateOptions(argv: readonly string[], cwd: string): Simul
     assertions: values.assertions === undefined ? null : readPath(values.assertions, "--assertions"),
     outputs: readOutputs(values.format ?? [], cwd),
     promote: values.promote === undefined ? null : readPromotions(values.promote),
+    fresh: values.fresh,
     evidence: values.evidence === undefined ? null : resolve(cwd, notEmpty(values.evidence, "--evidence")),
     maxClasses: readCount(values["max-classes"], "--max-classes", DEFAULT_MAX_CLASSES, 1_000_000_000),
     workers: readCount(values.workers, "--workers", defaultWorkers(), MOST_WORKERS),
@@ -96,7 +99,7 @@ export function readSimulateOptions(argv: readonly string[], cwd: string): Simul
 }
 
 /** A folder begins with `./`, `../` or `/`, or is `.` or `..`; everything else is a ref. */
-function readTree(value: string, flag: string): TreeOption {
+export function readTree(value: string, flag: string): TreeOption {
   if (/^\.{1,2}($|[/\\])/.test(value) || isAbsolute(value)) return { kind: "directory", name: value };
   // What begins with a dash would be an option to git, and what is below a space ends or hides an argument.
   if (value === "" || value.startsWith("-") || /\p{Cc}/u.test(value)) {
@@ -106,7 +109,7 @@ function readTree(value: string, flag: string): TreeOption {
 }
 
 /** A path that is looked up in both trees. */
-function readPath(value: string, flag: string): string {
+export function readPath(value: string, flag: string): string {
   if (value === "" || value.endsWith("/") || isAbsolute(value)) {
     throw new UsageError(`${flag}: must be a file, relative to the current folder: it is looked up in a commit too`);
   }

@@ -7,6 +7,7 @@ import { directoryTree, type FileTree } from "../../compile/file-tree.ts";
 import { loadFromTree, type ConfigurationFiles } from "../../compile/load.ts";
 import { policyDirectory } from "../../compile/policy-directory.ts";
 import type { Promotion, Side } from "../../simulate/request.ts";
+import type { CompiledSide } from "../../simulate/side-contents.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import type { SimulateOptions, TreeOption } from "./options.ts";
 import { openRepository } from "./trees/repository.ts";
@@ -52,7 +53,8 @@ async function headCommit(io: CommandIo): Promise<string> {
   return (await openRepository(io.cwd, io.environment, "--merge-base")).commitOf("HEAD");
 }
 
-async function openTree(option: TreeOption, flag: SideTree["flag"], io: CommandIo): Promise<SideTree> {
+/** @throws {CommandError} that names the flag and the fix. */
+export async function openTree(option: TreeOption, flag: SideTree["flag"], io: CommandIo): Promise<SideTree> {
   const { name } = option;
   if (option.kind === "directory") {
     const root = resolve(io.cwd, name);
@@ -112,12 +114,18 @@ export async function readAssertions(
   return { path: shown, text };
 }
 
-/** @throws {CommandError} for a promotion of what head does not have. */
-export function checkPromotions(head: Side, promotions: readonly Promotion[]): void {
+/**
+ * What is kept from base acts already; what can be promoted is what head has itself, its removals among it.
+ *
+ * @throws {CommandError} for a promotion of what head does not have.
+ */
+export function checkPromotions(head: CompiledSide, promotions: readonly Promotion[]): void {
   for (const { id, digestPrefix } of promotions) {
-    const own = head.policies.policies.filter(({ contract }) => contract.id === id);
+    const own = head.contents.filter(({ contract, isKept }) => contract.id === id && !isKept);
     if (own.length === 0) {
-      throw new CommandError("--promote: head has no policy of that id; give the id of one of its policies");
+      throw new CommandError(
+        "--promote: head has no policy of that id; give the id of one of its policies, or of one that acts in base and is gone",
+      );
     }
     if (digestPrefix !== null && !own.some(({ digest }) => digest.startsWith(digestPrefix))) {
       throw new CommandError(

@@ -3,6 +3,7 @@ import { access } from "node:fs/promises";
 
 import type { Source } from "../../canon/diagnostic.ts";
 import { EvidenceFileError } from "../../simulate/evidence/read-evidence.ts";
+import { compiledSides } from "../../simulate/side-contents.ts";
 import { runSimulation } from "../../simulate/run-simulation.ts";
 import type { RunSimulation, Side, SimulationRequest } from "../../simulate/request.ts";
 import type { SimulationReport } from "../../simulate/report/report.ts";
@@ -42,14 +43,14 @@ async function compare(options: SimulateOptions, io: CommandIo, run: RunSimulati
     for (const side of [base, head]) if ("diagnostics" in side) printFailure(side, io);
     return exitCodeOf(null, exitFlags(options));
   }
-  checkPromotions(head, options.promote ?? []);
+  checkPromotions(compiledSides(base, head, options.fresh).head, options.promote ?? []);
   const asserted = await heldAssertions(trees, base, head, options.assertions);
   if (asserted.failed) {
     printFailure({ ...trees.head, files: head.files, diagnostics: asserted.diagnostics }, io, asserted.source);
     return exitCodeOf(null, exitFlags(options));
   }
-  const { promote, maxClasses, workers, evidence, now } = options;
-  const request = { promote, maxClasses, workers, evidence, now, assertions: asserted.assertions };
+  const { promote, fresh, maxClasses, workers, evidence, now } = options;
+  const request = { promote, fresh, maxClasses, workers, evidence, now, assertions: asserted.assertions };
   const warned = { ...head, warnings: [...head.warnings, ...asserted.diagnostics] };
   const report = await runWatched(base, warned, request, { io, quiet: options.quiet, run });
   await writeOutputs(report, options.outputs, io);

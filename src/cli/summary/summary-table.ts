@@ -1,4 +1,5 @@
 import type { Measures } from "../../governance/measures.ts";
+import type { ShadowPolicy } from "../../governance/shadow/shadow-counts.ts";
 import type { SummaryAnswer } from "../../governance/summary-answer.ts";
 import { printable } from "../terminal/printing.ts";
 
@@ -35,15 +36,33 @@ export function summaryTable(answer: SummaryAnswer): string {
       verdicts.map((line) => [`${line.denied + line.refused}`, line.policy, line.constraint, line.reason_code]),
     ),
     ...section(
-      ["in shadow", "revision", "judged", "would deny", "of them let through", "would narrow", "indeterminate"],
+      [
+        "in shadow",
+        "revision",
+        "since",
+        "judged",
+        "would deny",
+        "of them let through",
+        "would narrow",
+        "indeterminate",
+      ],
       shadows.map((line) => [
         line.policy,
         line.revision,
+        candidateSince(answer, line),
         ...[line.judged, line.would_deny, line.newly_denied, line.would_narrow, line.indeterminate].map(String),
       ]),
     ),
+    ...(shadows.length === 0 ? [] : ["(by route, with requests to try: signalbox policy show ID)"]),
   ];
   return `${lines.map((line) => printable(line).trimEnd()).join("\n")}\n\n`;
+}
+
+/** When a revision that is watched now entered shadow, to the minute; `null` for one that is not any more. */
+function candidateSince({ policies }: SummaryAnswer, { policy, revision }: ShadowPolicy): string | null {
+  const candidate = policies.find(({ id }) => id === policy)?.stored?.candidate ?? null;
+  if (candidate === null || candidate.since === null || `r${candidate.revision}` !== revision) return null;
+  return `${candidate.since.slice(0, 16)}Z`;
 }
 
 function measureCells(measures: Measures): readonly string[] {

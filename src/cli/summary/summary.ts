@@ -7,6 +7,7 @@ import { listItems, readArguments } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
 import { runCommand } from "../terminal/run.ts";
+import { readStoredPolicies } from "./read-stored-policies.ts";
 import { summaryTable } from "./summary-table.ts";
 
 const HELP = `Usage: signalbox summary [flags]
@@ -73,7 +74,7 @@ async function answerOf(
   now: number,
 ): Promise<SummaryAnswer> {
   const found = await summarise((facet) => store.summary.read({ workspace, facet, ...window }), grouping);
-  const stored = await store.summary.policies();
+  const stored = await readStoredPolicies(store.policyLog);
   const scene = {
     workspace,
     window,

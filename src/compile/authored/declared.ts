@@ -8,6 +8,7 @@ export interface Declared {
   readonly routes: ReadonlySet<string>;
   readonly regions: ReadonlySet<string>;
   readonly regionGroups: ReadonlySet<string>;
+  readonly workspaces: ReadonlySet<string>;
   readonly labels: ReadonlySet<string>;
 }
 
@@ -25,6 +26,7 @@ export function declaredNames(tree: ConfigNode): Declared {
     routes: keys(member(tree, "routes")),
     regions: new Set(regions),
     regionGroups: keys(groups),
+    workspaces: keys(member(tree, "workspaces")),
     labels: new Set(vocabulary === null ? [] : texts(member(vocabulary, "labels"))),
   };
 }

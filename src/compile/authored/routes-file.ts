@@ -189,6 +189,22 @@ export interface AuthoredLimits extends AuthoredKeyLimits {
 export interface AuthoredPolicies {
   readonly dir?: string;
   readonly initial_mode?: Readonly<Record<string, "shadow" | "enforce">>;
+  /** Policy id or `*` → what its promotion requires. */
+  readonly promotion?: Readonly<Record<string, AuthoredPromotion>>;
+  /** Workspace ids. */
+  readonly managed_by?: readonly string[];
+}
+
+export interface AuthoredPromotion {
+  readonly approvals?: number;
+  readonly roles?: readonly string[];
+  readonly self_approval?: boolean;
+  /** A duration that may be in days, or `none`. */
+  readonly soak?: string;
+  readonly min_decisions?: number;
+  readonly no_indeterminate?: boolean;
+  readonly report?: boolean;
+  readonly assertions?: boolean;
 }
 
 export interface AuthoredVocabulary {

@@ -5,7 +5,6 @@ import {
   DEFAULT_ENVIRONMENTS,
   DEFAULT_MAX_ATTEMPTS,
   DEFAULT_MAX_EJECTED_SHARE,
-  DEFAULT_POLICY_DIRECTORY,
 } from "../normalised/defaults.ts";
 import { choose, list, object, ref, type Schema } from "./schema.ts";
 
@@ -183,31 +182,6 @@ export const workspace: Schema = object(
   },
   ["tier", "approve"],
 );
-
-/** A relative path that stays below its folder: a table must not be able to make the router read elsewhere. */
-export const POLICY_DIRECTORY = "^(?!/)(?!.*(?:^|/)\\.\\.(?:/|$))[^\\\\\\u0000-\\u001f]{1,256}$";
-
-/** The section `policies`. */
-export const policies: Schema = object("Where the policies stand, and how they start.", {
-  dir: {
-    type: "string",
-    pattern: POLICY_DIRECTORY,
-    patternErrorMessage: "a relative path with `/` that stays below the folder of routes.yaml",
-    default: DEFAULT_POLICY_DIRECTORY,
-    description: "Folder of the policies, relative to this file.",
-  },
-  initial_mode: {
-    type: "object",
-    description:
-      "Policy id, or `*` for all others, and the mode in which a store starts a policy that it has never seen. Afterwards only a promotion moves it. `*` is `shadow` unless set.",
-    propertyNames: {
-      type: "string",
-      pattern: "^(?:\\*|[a-z0-9]+(?:-[a-z0-9]+)*)$",
-      patternErrorMessage: "a policy id in kebab-case, or `*`",
-    },
-    additionalProperties: { enum: ["shadow", "enforce"] },
-  },
-});
 
 /** The section `vocabulary`. */
 export const vocabulary: Schema = object(

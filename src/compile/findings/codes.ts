@@ -54,13 +54,25 @@ export const ROUTE_CODES = {
     "A capability that does not exist.",
     "Use one of the capabilities of `docs/configuration.md`.",
   ),
+  UNKNOWN_WORKSPACE: error(
+    "`policies.managed_by` names a workspace that the file does not declare, so that nobody could have a key of it.",
+    "Correct the name, or add the workspace.",
+  ),
   UNKNOWN_LABEL: error(
-    "A workspace carries a label that `vocabulary.labels` does not list; policies could not see it.",
+    "A workspace carries a label that `vocabulary.labels` does not list, so that policies could not see it; or a promotion asks for a role that it does not list.",
     "Add the label to `vocabulary.labels`, or correct its spelling.",
   ),
   UNKNOWN_POLICY: error(
     "`policies.initial_mode` names a policy that the policy folder does not hold.",
     "Correct the id; a misspelt policy would start in shadow.",
+  ),
+  PROMOTION_WITHOUT_POLICY: warning(
+    "`policies.promotion` names a policy that the policy folder does not hold. Its end, where it waits for its promotion, must meet this.",
+    "Correct the id where it is misspelt; keep the row until the end of a deleted policy has been promoted.",
+  ),
+  PROMOTION_CONTRADICTED: error(
+    "A promotion requires something of the approvals, but no approvals: roles, a report, or assertions.",
+    "Set `approvals` to at least 1, or remove what is required of them.",
   ),
   UNKNOWN_DIMENSION: warning(
     "A workspace approves a vector length that no model makes.",

@@ -27,6 +27,7 @@ import { normaliseAuth } from "./auth.ts";
 import * as defaults from "./defaults.ts";
 import { milliseconds } from "./durations.ts";
 import { normaliseLimits } from "./limits.ts";
+import { normalisePromotion } from "./promotion.ts";
 
 /**
  * The second stage: every default written out, durations in milliseconds, lists in their final order, region groups
@@ -82,6 +83,7 @@ export function normalise(file: RoutesFile): NormalisedRoutes {
     policies: {
       dir: (file.policies?.dir ?? defaults.DEFAULT_POLICY_DIRECTORY).replace(/\/+$/, ""),
       initialMode: { "*": defaults.DEFAULT_INITIAL_MODE, ...file.policies?.initial_mode },
+      ...normalisePromotion(file.policies),
     },
     vocabulary: {
       environments: sorted(file.vocabulary?.environments ?? defaults.DEFAULT_ENVIRONMENTS),

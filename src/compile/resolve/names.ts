@@ -9,14 +9,23 @@ export function reportUnknownNames(scene: Scene): void {
   reportReservedNames(scene);
   reportProviderNames(scene);
   for (const id of Object.keys(scene.file.workspaces)) reportWorkspaceNames(scene, id);
-  const { policies, report } = scene;
+  reportPolicyNames(scene, "initial_mode", "UNKNOWN_POLICY");
+  // Where the file of a policy is deleted, what its promotion required must go on holding for its end.
+  reportPolicyNames(scene, "promotion", "PROMOTION_WITHOUT_POLICY");
+}
+
+function reportPolicyNames(
+  { policies, file, normalised, report }: Scene,
+  key: "initial_mode" | "promotion",
+  code: "UNKNOWN_POLICY" | "PROMOTION_WITHOUT_POLICY",
+): void {
   if (policies === null) return;
-  for (const id of Object.keys(scene.file.policies?.initial_mode ?? {})) {
+  for (const id of Object.keys(file.policies?.[key] ?? {})) {
     if (id === "*" || policies.includes(id)) continue;
     report.key(
-      "UNKNOWN_POLICY",
-      ["policies", "initial_mode", id],
-      `there is no policy ${quote(id)} in ${quote(scene.normalised.policies.dir)}`,
+      code,
+      ["policies", key, id],
+      `there is no policy ${quote(id)} in ${quote(normalised.policies.dir)}`,
       suggest(id, policies),
     );
   }

@@ -1,5 +1,10 @@
 /** JSON Schemas of what the endpoints answer, for /openapi.json; tests validate real answers against them. */
 const text = { type: "string" } as const;
+const policySet = {
+  type: "string",
+  pattern: "^[0-9a-f]{16}$",
+  description: "Names the contents of policies and their slots: decisions with one set and one table are alike.",
+} as const;
 const nullableText = { type: ["string", "null"] } as const;
 const texts = { type: "array", items: text } as const;
 const nullableCount = { type: ["integer", "null"], minimum: 0 } as const;
@@ -230,6 +235,7 @@ export const SIMULATION = {
     edits: { type: ["object", "null"], description: "What enforced obligations change of the request." },
     if_promoted: { type: ["object", "null"] },
     table_revision: text,
+    policy_set: policySet,
     policy_revisions: { type: "object" },
   },
 } as const;
@@ -240,6 +246,7 @@ export const STATUS = {
     "build_id",
     "contract_sha256",
     "table_sha256",
+    "policy_set",
     "policy_revisions",
     "uptime_seconds",
     "degraded",
@@ -249,9 +256,13 @@ export const STATUS = {
     build_id: text,
     contract_sha256: text,
     table_sha256: text,
+    policy_set: policySet,
     policy_revisions: { type: "object" },
     uptime_seconds: { type: "number", minimum: 0 },
-    degraded: { ...texts, description: "`reload_failed`, `evidence`, `evidence_retention`; empty when all is well." },
+    degraded: {
+      ...texts,
+      description: "`reload_failed`, `evidence`, `evidence_retention`, `limits`, `policies`; empty when all is well.",
+    },
     evidence: {
       type: "object",
       description: "The store of decisions and outcomes, as this process sees it.",

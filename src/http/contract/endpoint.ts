@@ -13,6 +13,8 @@ export interface EndpointFacts {
   readonly listener: "public" | "admin";
   /** `null`: anybody may call. */
   readonly scope: Scope | null;
+  /** Another scope that is enough as well. */
+  readonly otherScope?: Scope;
   /** JSON Schema of the request body; `null` where there is none. It validates, and it stands in /openapi.json. */
   readonly body: JsonObject | null;
   /** A request without a body counts as one with `{}`. */
@@ -27,6 +29,12 @@ export interface EndpointFacts {
   readonly optionalQuery?: Readonly<Record<string, JsonObject>>;
   /** JSON Schema of the 200 body. */
   readonly answer: JsonObject;
+  /** The caller says with `If-Match` what it has looked at: 428 without, 412 where that is not so any more. `sometimes`: the body says whether. */
+  readonly ifMatch?: "always" | "sometimes";
+  /** What is asked for can be at odds with how things stand: 409. */
+  readonly conflicts?: true;
+  /** The 200 answer has an `ETag`. */
+  readonly hasEntityTag?: true;
   /** Media type of the 200 body; JSON where absent. */
   readonly answerType?: string;
   readonly streams: boolean;
@@ -57,12 +65,27 @@ export const CONTROL_HANDLERS = [
   "livez",
   "readyz",
   "metrics",
+  "listPolicies",
+  "getPolicy",
+  "getPolicyContent",
+  "getPolicyShadow",
+  "listPolicyTransitions",
+  "approvePolicy",
+  "promotePolicy",
+  "rollBackPolicy",
+  "withdrawPolicy",
+  "releasePolicy",
 ] as const;
 
 /** An endpoint that the router answers by itself. */
 export interface ControlEndpoint extends EndpointFacts {
   readonly kind: "control";
   readonly handler: (typeof CONTROL_HANDLERS)[number];
+}
+
+/** Scopes of which a key must have one; none where anybody may call. */
+export function scopesOf({ scope, otherScope }: Pick<EndpointFacts, "scope" | "otherScope">): readonly Scope[] {
+  return [scope, otherScope ?? null].filter((one) => one !== null);
 }
 
 export type Endpoint = InferenceEndpoint | ControlEndpoint;

@@ -5,6 +5,7 @@ import { GOVERNANCE_SUMMARY } from "./summary-answer-schema.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
 import { KEY_ENDPOINTS } from "./key-endpoints.ts";
+import { POLICY_ENDPOINTS } from "./policies/policy-endpoints.ts";
 import { SIMULATE_SCHEMA } from "./simulate-schema.ts";
 
 const PUBLIC = { listener: "public", query: {}, body: null, streams: false } as const;
@@ -72,6 +73,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     answer: SIMULATION,
   },
   ...KEY_ENDPOINTS,
+  ...POLICY_ENDPOINTS,
   {
     ...PUBLIC,
     kind: "control",

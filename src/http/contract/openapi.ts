@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { canonicalJson, type JsonObject } from "../../canon/json.ts";
 import { SCOPES } from "../../canon/scope.ts";
-import type { Endpoint } from "./endpoint.ts";
+import { scopesOf, type Endpoint } from "./endpoint.ts";
 import { ENDPOINTS } from "./endpoints.ts";
+import { MISSING_REQUIREMENT } from "./policies/policy-answers.ts";
 import { REQUEST_HEADERS } from "./request-headers.ts";
 import { COMPONENT_SCHEMAS } from "./validate.ts";
 
@@ -46,7 +47,8 @@ function operation(endpoint: Endpoint): JsonObject {
     operationId: endpoint.id,
     summary: endpoint.summary,
     description: `Served on the ${endpoint.listener} listener.`,
-    ...(endpoint.scope === null ? { security: [] } : { security: [{ serviceKey: [endpoint.scope] }] }),
+    // One row of the list is enough.
+    security: scopesOf(endpoint).map((scope) => ({ serviceKey: [scope] })),
     ...parameters(endpoint),
     ...(endpoint.body === null
       ? {}
@@ -64,6 +66,7 @@ function operation(endpoint: Endpoint): JsonObject {
     responses: {
       "200": {
         description: "Success",
+        ...(endpoint.hasEntityTag === true && { headers: ENTITY_TAG }),
         content: {
           [endpoint.answerType ?? "application/json"]: { schema: endpoint.answer },
           ...(endpoint.streams ? { "text/event-stream": { schema: { type: "string" } } } : {}),
@@ -84,6 +87,8 @@ function operation(endpoint: Endpoint): JsonObject {
 
 function isAnsweredBy(endpoint: Endpoint, status: string): boolean {
   if (status === "408") return endpoint.body !== null;
+  if (status === "409") return endpoint.conflicts === true;
+  if (status === "412" || status === "428") return endpoint.ifMatch !== undefined;
   return endpoint.scope !== null || status === "503";
 }
 
@@ -103,14 +108,21 @@ function parameters(endpoint: Endpoint): JsonObject {
   return { parameters: [...inPath, ...inQuery(query, true), ...inQuery(optionalQuery, false), ...inHeaders] };
 }
 
+const ENTITY_TAG = {
+  ETag: { description: "Names the state that the answer shows, for If-Match.", schema: { type: "string" } },
+} as const;
+
 const ERRORS: Readonly<Record<string, string>> = {
   "400": "The request is malformed, or needs something that the route does not have",
   "401": "No service key, or one that is mistyped, expired or revoked",
   "403": "Denied by a policy, by an approval, or for want of a scope; never worth a retry",
-  "404": "No such route or key for this workspace",
+  "404": "No such route, key or policy for this workspace",
   "408": "The body did not arrive in time",
+  "409": "How things stand does not allow it; the error says what is missing",
+  "412": "What the caller has seen is not so any more; the error says how it is",
   "413": "The body is too large",
   "415": "The body is not application/json",
+  "428": "The change needs If-Match with the ETag of what the caller has seen",
   "429": "A limit or budget of the workspace is exhausted",
   "502": "Every provider that may serve the request failed",
   "503": "Nothing healthy, or evidence cannot be written",
@@ -136,6 +148,16 @@ const ERROR = {
         failed_constraint: { type: "string" },
         reason_code: { type: "string" },
         decision_id: { type: "string" },
+        missing: { type: "array", items: MISSING_REQUIREMENT },
+        current: {
+          type: "object",
+          required: ["etag", "candidate_revision", "enforced_revision"],
+          properties: {
+            etag: { type: "string" },
+            candidate_revision: { type: ["integer", "null"] },
+            enforced_revision: { type: ["integer", "null"] },
+          },
+        },
       },
     },
   },

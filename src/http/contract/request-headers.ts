@@ -41,6 +41,13 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
     isReadBy: isUnary,
   },
   {
+    name: "If-Match",
+    description:
+      "The ETag of the policy as the caller has seen it: nothing is done where it is not so any more. `*` and weak tags do not say what was seen.",
+    schema: { type: "string" },
+    isReadBy: (endpoint) => endpoint.ifMatch !== undefined,
+  },
+  {
     name: "x-max-batch-size",
     description: "Most inputs in one call of a provider.",
     schema: { type: "integer", minimum: 1 },

@@ -27,6 +27,12 @@ function counts(names: readonly string[]) {
   return Object.fromEntries(names.map((name) => [name, count]));
 }
 
+/** What the log of policies has in a slot. */
+function slot(description: string) {
+  const since = { ...instant, type: ["string", "null"], description: "When it entered the slot." } as const;
+  return wholeOrNull({ revision: count, digest: text, content: { enum: ["rules", "removal"] }, since }, description);
+}
+
 const milliseconds = { type: ["number", "null"], minimum: 0 } as const;
 const percentiles = whole({ count, p50: milliseconds, p90: milliseconds, p95: milliseconds, p99: milliseconds });
 const said = { would_deny: count, newly_denied: count, would_narrow: count, indeterminate: count } as const;
@@ -116,12 +122,13 @@ export const GOVERNANCE_SUMMARY = whole(
           items: whole({ slot: { enum: ["enforced", "candidate"] }, revision: count, digest: text }),
         },
         stored: wholeOrNull(
-          { revision: count, mode: { enum: ["shadow", "enforce"] }, digest: text },
-          "The newest content that any process has told the store of.",
+          { enforced: slot("What acts. `null`: nothing."), candidate: slot("What is watched. `null`: nothing.") },
+          "Where the log of policies says that it stands. `null`: it has none.",
         ),
         drift: {
-          enum: ["digest", "mode", "not_loaded", "not_stored", null],
-          description: "How the files that this process runs and the store differ.",
+          enum: ["digest", "slot", "not_loaded", "not_stored", null],
+          description:
+            "How what this process decides with differs from the log of policies; within a second of a change it does not.",
         },
       }),
     },

@@ -14,8 +14,10 @@ export interface ControlCall {
   readonly body: Body | null;
   readonly url: URL;
   readonly parameter: string | null;
-  /** The request's header of that name. */
+  /** The request's headers of these names. */
   readonly accept: string | undefined;
+  readonly ifMatch: string | undefined;
+  readonly requestId: string;
   readonly operations: ReadonlyMap<string, SimulatedOperation>;
   /**
    * Puts on disk who is about to change what; resolves with an error where it cannot be, and then nothing may be changed. Without it the call is
@@ -27,7 +29,7 @@ export interface ControlCall {
 /** A JSON value to answer, with headers by name and value in turns; text that is JSON already; a page of another kind; or an error. */
 export type ControlAnswer =
   | { readonly json: JsonValue; readonly headers?: readonly string[] }
-  | { readonly text: string }
+  | { readonly text: string; readonly headers?: readonly string[] }
   | { readonly page: MetricsPage }
   | ServiceError;
 

@@ -3,7 +3,8 @@ import type { Identity } from "../../canon/identity.ts";
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
 import { DIMENSIONS, MAXIMUM_DIMENSIONS, readGrouping, type Grouping } from "../../governance/dimensions.ts";
 import { summarise, type Summary } from "../../governance/summarise.ts";
-import { summaryAnswer, type StoredPolicyState, type SummaryScene } from "../../governance/summary-answer.ts";
+import { summaryAnswer, type SummaryScene } from "../../governance/summary-answer.ts";
+import type { StoredPolicy } from "../../governance/policies/stored-policies.ts";
 import { MAXIMUM_DAYS, MAXIMUM_HOURLY_DAYS, readWindow, windowTooFine, type Window } from "../../governance/window.ts";
 import type { Snapshot } from "../runtime.ts";
 import type { SummaryTurns } from "./summary-turns.ts";
@@ -27,7 +28,8 @@ export const SUMMARY_QUERY = {
 /** What the summary reads besides the files: of the store. */
 export interface SummarySource {
   readonly read: (query: RollUpQuery) => AsyncIterable<readonly RollUpRow[]>;
-  readonly policies: () => Promise<readonly StoredPolicyState[]>;
+  /** Where policies stand by the newest row of their log. */
+  readonly policies: () => Promise<readonly StoredPolicy[]>;
   readonly turns: SummaryTurns;
   /** The newest row of the evidence log, as this process knows it. */
   readonly head?: () => SummaryScene["head"];
@@ -69,7 +71,7 @@ export async function governanceSummary(
   }
 }
 
-function summaryBusy(): ServiceError {
+export function summaryBusy(): ServiceError {
   const message = "Other summaries of this workspace are being made. Ask one after the other.";
   return serviceError(429, "rate_limit", "summaries_waiting", message, { retryAfter: 1_000 });
 }

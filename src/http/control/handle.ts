@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Identity } from "../../canon/identity.ts";
 import type { DecisionRecord } from "../../evidence/record.ts";
 import { admit } from "../authenticate.ts";
-import type { ControlEndpoint } from "../contract/endpoint.ts";
+import { scopesOf, type ControlEndpoint } from "../contract/endpoint.ts";
 import type { BodyValidator } from "../contract/validate.ts";
 import { readBody, type Body } from "../read-body.ts";
 import { Recorder } from "../recorder.ts";
@@ -31,6 +31,16 @@ const RECORDED_AS: Readonly<Record<ControlEndpoint["handler"], DecisionRecord["o
   livez: "control",
   readyz: "control",
   metrics: "control",
+  listPolicies: "control",
+  getPolicy: "control",
+  getPolicyContent: "control",
+  getPolicyShadow: "control",
+  listPolicyTransitions: "control",
+  approvePolicy: "control",
+  promotePolicy: "control",
+  rollBackPolicy: "control",
+  withdrawPolicy: "control",
+  releasePolicy: "control",
 };
 
 interface ControlVisit {
@@ -40,6 +50,7 @@ interface ControlVisit {
   readonly validate: BodyValidator | null;
   readonly operations: ReadonlyMap<string, SimulatedOperation>;
   readonly incoming: IncomingMessage;
+  readonly requestId: string;
 }
 
 /** Answers one of the router's own endpoints. No provider is called from here, and no credential of one is in reach. */
@@ -59,13 +70,13 @@ export async function handleControl(
   const common = commonHeaders(requestId, clientRequestId);
   const headers = (): readonly string[] => [...common, ...recorder.headers(snapshot)];
   try {
-    const visit = { runtime, snapshot, endpoint, validate, operations, incoming };
+    const visit = { runtime, snapshot, endpoint, validate, operations, incoming, requestId };
     const answer =
       endpoint.scope === null ? await answerVisit(visit, null, NO_CHANGE) : await answerKey(visit, recorder);
     if (answer === "aborted") return;
     if ("code" in answer) sendError(response, endpoint.path, answer, requestId, headers());
     else if ("page" in answer) sendText(response, 200, answer.page.text, headers(), answer.page.contentType);
-    else if ("text" in answer) sendText(response, 200, answer.text, headers());
+    else if ("text" in answer) sendText(response, 200, answer.text, [...headers(), ...(answer.headers ?? [])]);
     else sendJson(response, 200, answer.json, [...headers(), ...(answer.headers ?? [])]);
   } catch {
     const error = internalError();
@@ -81,7 +92,7 @@ export async function handleControl(
 async function answerKey(visit: ControlVisit, recorder: Recorder): Promise<ControlAnswer | "aborted"> {
   const { runtime, snapshot, endpoint, incoming } = visit;
   if (endpoint.scope === null) throw new Error("control: an endpoint without a scope was asked for a key");
-  const identity = await admit(runtime, incoming.headers, endpoint.path, endpoint.scope, null);
+  const identity = await admit(runtime, incoming.headers, endpoint.path, scopesOf(endpoint), null);
   if ("code" in identity) return recorder.refuse(snapshot, null, identity);
   const recordChange: ControlCall["recordChange"] = (change) => recorder.answered(snapshot, identity, change);
   const answer = await answerVisit(visit, identity, recordChange);
@@ -101,7 +112,7 @@ async function answerVisit(
   identity: Identity | null,
   recordChange: ControlCall["recordChange"],
 ): Promise<ControlAnswer | "aborted"> {
-  const { runtime, snapshot, endpoint, validate, operations, incoming } = visit;
+  const { runtime, snapshot, endpoint, validate, operations, incoming, requestId } = visit;
   let body: Body | null = null;
   if (validate !== null) {
     const read =
@@ -115,7 +126,7 @@ async function answerVisit(
   }
   const url = new URL(incoming.url ?? "/", "http://signalbox.invalid");
   const parameter = parameterOf(endpoint.path, url.pathname);
-  const { accept } = incoming.headers;
+  const { accept, "if-match": ifMatch } = incoming.headers;
   return HANDLERS[endpoint.handler]({
     runtime,
     snapshot,
@@ -124,6 +135,8 @@ async function answerVisit(
     url,
     parameter,
     accept,
+    ifMatch,
+    requestId,
     operations,
     recordChange,
   });

@@ -10,6 +10,7 @@ import { governanceSummary, summaryUnavailable } from "./governance-summary.ts";
 import type { EvidenceStanding } from "../runtime.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";
 import { exchangeKey } from "./service-keys/exchange-handler.ts";
+import { POLICY_HANDLERS } from "./policies/policy-handlers.ts";
 import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
 import { standingFacts, unhealthy } from "./standings.ts";
 import { explain, policyRevisions } from "../../simulate/explain/explanation.ts";
@@ -17,6 +18,7 @@ import { decideFrom, simulatedDecision, simulationQuestion, simulationStandpoint
 
 export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandler>> = {
   ...KEY_HANDLERS,
+  ...POLICY_HANDLERS,
   exchangeKey,
   simulate: ({ runtime, snapshot, identity, body, url, operations }) => {
     const operation = operations.get(url.searchParams.get("operation") ?? "");
@@ -55,6 +57,7 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
       build_id: runtime.build.id,
       contract_sha256: runtime.build.contractSha256,
       table_sha256: snapshot.decider.table.revision,
+      policy_set: snapshot.decider.policies.id,
       policy_revisions: policyRevisions(snapshot.decider.policies),
       uptime_seconds: Math.floor((performance.now() - runtime.build.startedAt) / 1000),
       degraded: runtime.degraded(),

@@ -16,7 +16,7 @@ export async function admitToken(
   tokens: Tokens,
   text: string,
   headers: IncomingHttpHeaders,
-  scope: Scope,
+  scopes: readonly Scope[],
   operation: Operation | null,
 ): Promise<Identity | ServiceError> {
   const now = Date.now();
@@ -27,7 +27,8 @@ export async function admitToken(
   const { identity } = verified;
   if (!mayComeFrom(identity, headers.origin))
     return refused("The token is bound to another origin.", "origin_not_allowed");
-  if (!identity.scopes.has(scope)) return refused(`The token lacks the scope ${scope}.`, "insufficient_scope");
+  if (!scopes.some((scope) => identity.scopes.has(scope)))
+    return refused(`The token lacks the scope ${scopes.join(" or ")}.`, "insufficient_scope");
   if (operation === null) return identity;
   if (!mayDo(identity, operation)) return refused(`The token is not for ${operation}.`, "insufficient_scope");
   const reached = tokens.reached(identity);

@@ -67,10 +67,10 @@ export async function answerUnary(
     const taken = runtime.running.hasWorkFor(idempotent) ? null : admit();
     const admission = taken instanceof Promise ? await taken : taken;
     if (admission !== null && "code" in admission) {
-      return recorder.refuseDecided(identity, request, opened.decision, admission);
+      return recorder.refuseDecided(snapshot, identity, request, opened.decision, admission);
     }
     admissions = new UnaryAdmissions(admission, admit);
-    const recorded = recorder.decided(identity, request, opened.decision, bounds.deadline);
+    const recorded = recorder.decided(snapshot, identity, request, opened.decision, bounds.deadline);
     const unrecorded = await refusedByStore(runtime, recorded);
     if (unrecorded !== null) return unrecorded;
     recorder.dispatched();

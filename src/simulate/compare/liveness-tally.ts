@@ -1,4 +1,5 @@
 import type { Decision } from "../../canon/decision.ts";
+import type { PolicySlot } from "../../canon/policy.ts";
 import type { RouteRow, RoutingTable } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import type { Member, Outcome } from "../point.ts";
@@ -51,11 +52,19 @@ export function mergeLiveness(into: LivenessTally, from: LivenessTally): void {
 
 const BY_TABLE = ["approvals", "preferences"];
 
-/** Notes what the policies said in one decision. Where the table denies, they were asked about places that nobody goes to: that does not count. */
-export function noteDecision(tally: LivenessTally, decision: Decision): void {
+/**
+ * Notes what the policies said in one decision. Where the table denies, they were asked about places that nobody goes to: that does not count.
+ *
+ * @param isPassedOver contents of which nothing is noted.
+ */
+export function noteDecision(
+  tally: LivenessTally,
+  decision: Decision,
+  isPassedOver: (policy: string, slot: PolicySlot) => boolean,
+): void {
   if (decision.outcome === "deny" && BY_TABLE.includes(decision.denial.policy)) return;
-  for (const { policy, constraint, verdict, reason, effect } of decision.trace) {
-    if (BY_TABLE.includes(policy)) continue;
+  for (const { policy, slot, constraint, verdict, reason, effect } of decision.trace) {
+    if (BY_TABLE.includes(policy) || isPassedOver(policy, slot)) continue;
     const name = `${policy}/${constraint}`;
     if (verdict === "pass") tally.passed.add(name);
     else if (verdict === "fail") tally.failed.add(name);
@@ -63,7 +72,9 @@ export function noteDecision(tally: LivenessTally, decision: Decision): void {
     if (verdict === "fail" && reason !== null) tally.reasons.add(`${name}/${reason}`);
     if (effect !== "none") tally.effective.add(policy);
   }
-  for (const { policy, effect } of decision.obligations) if (effect !== "none") tally.effective.add(policy);
+  for (const { policy, slot, effect } of decision.obligations) {
+    if (effect !== "none" && !isPassedOver(policy, slot)) tally.effective.add(policy);
+  }
 }
 
 /** Endpoint ids of the plans of one job, on one side. */

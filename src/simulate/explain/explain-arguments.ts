@@ -9,9 +9,12 @@ export const DEFAULT_ENVIRONMENT = "production";
 /**
  * The command line that explains a point, without the program's name: `explain --workspace demo --operation …`. Flags where they can say the point,
  * otherwise `--point` with its JSON; what `signalbox explain` reads from either is the point again.
+ *
+ * @param base the ref or folder without which the files say something else of what acts; `null`: they say it all.
  */
-export function explainArguments(point: RequestPoint): readonly string[] {
-  if (!isSayable(point)) return ["explain", ...flag("point", canonicalJson(point))];
+export function explainArguments(point: RequestPoint, base: string | null = null): readonly string[] {
+  const following = base === null ? [] : flag("base", base);
+  if (!isSayable(point)) return ["explain", ...flag("point", canonicalJson(point)), ...following];
   const { key, preferences, time } = point;
   return [
     "explain",
@@ -31,6 +34,7 @@ export function explainArguments(point: RequestPoint): readonly string[] {
     ...list("labels", key.labels),
     ...(preferences === null ? [] : preferenceFlags(preferences)),
     ...flag("time", `${time.day}/${time.hour}`),
+    ...following,
   ];
 }
 

@@ -2,11 +2,18 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { SourcePlace } from "../report/report.ts";
 import type { Places } from "./positions.ts";
 
+/** Enforced rules that are not those of the files, because nobody has promoted what the files say since. */
+export interface KeptRules {
+  readonly policies: ReadonlySet<string>;
+  /** Of the files that they come from. */
+  readonly places: Places;
+}
+
 /** Where in the files an explanation's parts stand: the explanation again, with `place` beside each of them. */
-export function withPlaces(explanation: JsonObject, places: Places): JsonObject {
+export function withPlaces(explanation: JsonObject, places: Places, kept: KeptRules | null = null): JsonObject {
   const workspace = textOf(explanation["workspace"]);
   const route = textOf(explanation["route"]);
-  const scene = { places, workspace, route };
+  const scene = { places, workspace, route, kept };
   return {
     ...explanation,
     workspace_place: jsonOf(places.workspace(workspace)),
@@ -19,7 +26,7 @@ export function withPlaces(explanation: JsonObject, places: Places): JsonObject 
     constraints: objectsOf(explanation["constraints"]).map((verdict) => placed(scene, verdict, null)),
     obligations: objectsOf(explanation["obligations"]).map((obligation) => ({
       ...obligation,
-      place: jsonOf(places.constraint(textOf(obligation["policy"]), textOf(obligation["obligation"]))),
+      place: rulePlaceOf(scene, obligation, textOf(obligation["obligation"])),
     })),
   };
 }
@@ -28,11 +35,24 @@ interface Scene {
   readonly places: Places;
   readonly workspace: string;
   readonly route: string;
+  readonly kept: KeptRules | null;
 }
 
 function placed(scene: Scene, verdict: JsonObject, candidate: JsonObject | null): JsonObject {
   const [policy, constraint] = [textOf(verdict["policy"]), textOf(verdict["constraint"])];
-  return { ...verdict, place: jsonOf(verdictPlace(scene, policy, constraint, candidate)) };
+  if (policy !== "preferences" && policy !== "approvals") {
+    return { ...verdict, place: rulePlaceOf(scene, verdict, constraint) };
+  }
+  return { ...verdict, place: jsonOf(tablePlace(scene, policy, constraint, candidate)) };
+}
+
+/** Where a policy says it; with `side` where that is not in the files that are explained. */
+function rulePlaceOf({ places, kept }: Scene, said: JsonObject, name: string): JsonObject | null {
+  const policy = textOf(said["policy"]);
+  if (said["slot"] !== "enforced" || kept?.policies.has(policy) !== true)
+    return jsonOf(places.constraint(policy, name));
+  const place = jsonOf(kept.places.constraint(policy, name));
+  return place === null ? null : { ...place, side: "base" };
 }
 
 /** Lists of `approve` by the constraint that looks at them. */
@@ -46,14 +66,13 @@ const APPROVAL_LISTS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Where to look at, or to change, what a constraint goes by. A preference stands in the request, so in no file. */
-function verdictPlace(
+function tablePlace(
   { places, workspace, route }: Scene,
   policy: string,
   constraint: string,
   candidate: JsonObject | null,
 ): SourcePlace | null {
   if (policy === "preferences") return null;
-  if (policy !== "approvals") return places.constraint(policy, constraint);
   const [name = ""] = constraint.split(":");
   const list = APPROVAL_LISTS.get(name);
   if (list !== undefined) return places.approval(workspace, list);

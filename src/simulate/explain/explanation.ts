@@ -86,6 +86,7 @@ export function explain(asked: ExplainedQuestion, decision: Decision, now: AsOfN
             edits: decision.ifPromoted.edits === null ? null : editFacts(decision.ifPromoted.edits),
           },
     table_revision: decision.tableRevision,
+    policy_set: policies.id,
     policy_revisions: policyRevisions(policies),
   };
 }

@@ -1,29 +1,41 @@
-import type { PolicyIdentity, PolicySet } from "../../canon/policy.ts";
+import type { PolicyEvaluation, PolicyIdentity, PolicySet } from "../../canon/policy.ts";
+import { policySetId } from "../../policy/digest.ts";
 
 /**
- * The set as it would be if every candidate slot were promoted: a candidate takes the enforced slot of its policy. What it took the place of is gone, and
- * nothing is left to watch.
+ * The set as it would be if candidate slots were promoted: a candidate takes the enforced slot of its policy, and what it took the place of is gone.
+ *
+ * @param promotes whose candidates; all of them unless given, and then nothing is left to watch.
+ * @returns the same object where there is nothing to promote; otherwise the same evaluation object for the same evaluation of `set`.
  */
-export function promotedPolicies(set: PolicySet): PolicySet {
+export function promotedPolicies(set: PolicySet, promotes: (id: string) => boolean = () => true): PolicySet {
   const replaced = new Set<string>();
-  for (const { identity } of set.policies) if (identity.slot === "candidate") replaced.add(identity.id);
+  for (const { identity } of set.policies) {
+    if (identity.slot === "candidate" && promotes(identity.id)) replaced.add(identity.id);
+  }
   if (replaced.size === 0) return set;
   const isLeft = ({ id, slot }: PolicyIdentity): boolean => slot === "candidate" || !replaced.has(id);
   const promoted = new Map<PolicyIdentity, PolicyIdentity>();
   // One value for each identity: a request must not cost an object for each of its verdicts.
   const promote = (identity: PolicyIdentity): PolicyIdentity => {
+    if (!replaced.has(identity.id)) return identity;
     const known = promoted.get(identity) ?? { ...identity, slot: "enforced" as const };
     promoted.set(identity, known);
     return known;
   };
+  const policies = set.policies
+    .filter(({ identity }) => isLeft(identity))
+    .map(({ identity, contract }) => ({ identity: promote(identity), contract }));
+  const evaluations = new WeakMap<PolicyEvaluation, PolicyEvaluation>();
   return {
-    policies: set.policies
-      .filter(({ identity }) => isLeft(identity))
-      .map(({ identity, contract }) => ({ identity: promote(identity), contract })),
+    id: policySetId(policies.map(({ identity }) => identity)),
+    policies,
     readsTime: set.readsTime,
     evaluate: (input) => {
-      const { verdicts, obligations } = set.evaluate(input);
-      return {
+      const evaluation = set.evaluate(input);
+      const known = evaluations.get(evaluation);
+      if (known !== undefined) return known;
+      const { verdicts, obligations } = evaluation;
+      const made = {
         verdicts: verdicts
           .filter(({ policy }) => isLeft(policy))
           .map((verdict) => ({ ...verdict, policy: promote(verdict.policy) })),
@@ -31,6 +43,8 @@ export function promotedPolicies(set: PolicySet): PolicySet {
           .filter(({ policy }) => isLeft(policy))
           .map((obligation) => ({ ...obligation, policy: promote(obligation.policy) })),
       };
+      evaluations.set(evaluation, made);
+      return made;
     },
   };
 }

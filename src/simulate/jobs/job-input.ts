@@ -3,12 +3,10 @@ import { distinctionsOf } from "../assertions/distinctions.ts";
 import { concernTest } from "../assertions/select.ts";
 import { planSpace, type PlannedSpace } from "../space/make-space.ts";
 import type { Universe } from "../space/universe.ts";
-import type { CompiledSide } from "../standpoints.ts";
+import type { CompiledSides } from "../side-contents.ts";
 
 /** Everything that a thread needs to enumerate and decide jobs. Plain data. */
-export interface JobInput {
-  readonly base: CompiledSide;
-  readonly head: CompiledSide;
+export interface JobInput extends CompiledSides {
   /** Policies of head that are taken for promoted, and none of base's; `null`: every candidate of both sides. */
   readonly promoted: readonly string[] | null;
   readonly assertions: readonly Assertion[];

@@ -1,3 +1,4 @@
+import type { PolicySlot } from "../../canon/policy.ts";
 import { AssertionRun } from "../assertions/run.ts";
 import { changeWords, destinationsOf, type Destinations } from "../compare/change-words.ts";
 import { JobComparison } from "../compare/comparison-tally.ts";
@@ -7,7 +8,8 @@ import type { OutcomePair, RequestPoint, Standpoint } from "../point.ts";
 import { SideDecider, type SideOutcomes } from "../side-decider.ts";
 import { JobClasses } from "../space/classes.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
-import { sideStandpoints, type CompiledSide } from "../standpoints.ts";
+import type { CompiledSide } from "../side-contents.ts";
+import { sideStandpoints } from "../standpoints.ts";
 import { planJobs, type JobInput } from "./job-input.ts";
 
 /** So many classes are kept between counting and deciding. */
@@ -61,8 +63,11 @@ export class JobRunner {
     promoted: (id: string) => boolean,
     liveness: () => LivenessTally,
   ): Promise<SideDecider> {
+    // What is kept from base has the names of head's own content, and nothing of head's files can be learnt from it.
+    const kept = new Set(side.contents.filter(({ isKept }) => isKept).map(({ contract }) => contract.id));
+    const isKeptVerdict = (policy: string, slot: PolicySlot): boolean => slot === "enforced" && kept.has(policy);
     return new SideDecider(side.table, await sideStandpoints(side, promoted), (decision, standpoint) => {
-      if (standpoint === "declared") noteDecision(liveness(), decision);
+      if (standpoint === "declared") noteDecision(liveness(), decision, isKeptVerdict);
     });
   }
 

@@ -2,17 +2,21 @@ import { createHash } from "node:crypto";
 import type { ComparisonTally } from "../compare/comparison-tally.ts";
 import type { GroupTally } from "../compare/group-tally.ts";
 import type { PathTallies, PathTally } from "../compare/path-tally.ts";
-import { explainArguments } from "../explain/explain-arguments.ts";
+import type { ExplainArguments } from "../assertions/results.ts";
 import type { Places } from "../explain/positions.ts";
 import { CHANGE_WORDS, type Outcome } from "../point.ts";
 import type { Universe } from "../space/universe.ts";
 import { conditionsOf } from "./conditions.ts";
-import type { ChangeGroup, ComparisonReport, DataPath, ResultReport, SourcePlace } from "./report.ts";
+import type { ChangeGroup, ComparisonReport, DataPath, ResultReport, SidePlace, SourcePlace } from "./report.ts";
 
 /** What a comparison needs besides its tally. */
 export interface ComparisonContext {
   readonly universe: Universe;
   readonly places: { readonly base: Places; readonly head: Places };
+  /** Policies whose enforced content head has from base, under this standpoint. */
+  readonly kept: ReadonlySet<string>;
+  /** The command line that explains a request on head. */
+  readonly explain: ExplainArguments;
   /** Requests of the evidence in a group, by its key; `null` without evidence. */
   readonly seenInGroup: ((key: string) => number) | null;
   /** Requests of the evidence that take a path in head. */
@@ -29,8 +33,8 @@ export function comparisonReport(tally: ComparisonTally, context: ComparisonCont
       return count === undefined ? [] : [{ word, classes: count.classes, shapes: String(count.shapes) }];
     }),
     groups: [...tally.groups].toSorted(bySeverity).map(([key, group]) => groupReport(key, group, context)),
-    new_data_paths: pathsWithout(tally.headPaths, tally.basePaths, context.seenOnPath),
-    lost_data_paths: pathsWithout(tally.basePaths, tally.headPaths, context.seenOnPath),
+    new_data_paths: pathsWithout(tally.headPaths, tally.basePaths, context),
+    lost_data_paths: pathsWithout(tally.basePaths, tally.headPaths, context),
   };
 }
 
@@ -82,8 +86,8 @@ function groupReport(key: string, group: GroupTally, context: ComparisonContext)
     base: resultReport(group.base),
     head: resultReport(group.head),
     witness,
-    explain: explainArguments(witness),
-    place: placeOf(group, context.places),
+    explain: context.explain(witness),
+    place: placeOf(group, context),
     seen: context.seenInGroup === null ? null : context.seenInGroup(key),
   };
 }
@@ -99,21 +103,27 @@ function resultReport({ plan, denial, edits }: Outcome): ResultReport {
   };
 }
 
-/** The rule that denies now or denied before; otherwise the route, in base's file where head has it no more. */
-function placeOf(
-  { base, head, witness }: GroupTally,
-  places: { readonly base: Places; readonly head: Places },
-): SourcePlace | null {
+/**
+ * The rule that denies now or denied before; otherwise the route. In base's files where head has it no more, or where a rule of base's goes on acting:
+ * what head's file says in its place is another rule, whatever it is called.
+ */
+function placeOf({ base, head, witness }: GroupTally, { places, kept }: ComparisonContext): SidePlace | null {
   const denial = head.denial ?? base.denial;
-  const rule = denial === null ? null : places.head.constraint(denial.policy, denial.constraint);
-  return rule ?? places.head.route(witness.model) ?? places.base.route(witness.model);
+  const look = (find: (of: Places) => SourcePlace | null, first: SidePlace["side"]): SidePlace | null => {
+    const [here, there] = [find(places[first]), find(places[OTHER_SIDE[first]])];
+    return here === null ? (there === null ? null : { ...there, side: OTHER_SIDE[first] }) : { ...here, side: first };
+  };
+  const isKept = head.denial !== null && kept.has(head.denial.policy);
+  const rule =
+    denial === null
+      ? null
+      : look(({ constraint }) => constraint(denial.policy, denial.constraint), isKept ? "base" : "head");
+  return rule ?? look(({ route }) => route(witness.model), "head");
 }
 
-function pathsWithout(
-  paths: PathTallies,
-  others: PathTallies,
-  seen: ((path: PathTally) => number) | null,
-): readonly DataPath[] {
+const OTHER_SIDE = { base: "head", head: "base" } as const;
+
+function pathsWithout(paths: PathTallies, others: PathTallies, context: ComparisonContext): readonly DataPath[] {
   return [...paths]
     .filter(([key]) => !others.has(key))
     .toSorted(([left], [right]) => (left < right ? -1 : 1))
@@ -124,8 +134,8 @@ function pathsWithout(
       region: path.region,
       routes: sorted(path.routes),
       witness: path.witness,
-      explain: explainArguments(path.witness),
-      seen: seen === null ? null : seen(path),
+      explain: context.explain(path.witness),
+      seen: context.seenOnPath === null ? null : context.seenOnPath(path),
     }));
 }
 

@@ -1,7 +1,7 @@
 import type { LivenessTally } from "../compare/liveness-tally.ts";
 import type { Places } from "../explain/positions.ts";
 import type { CoverageFacts } from "../assertions/coverage.ts";
-import type { CompiledSide } from "../standpoints.ts";
+import type { CompiledSide } from "../side-contents.ts";
 import type { LivenessFinding } from "./report.ts";
 
 type Found = Omit<LivenessFinding, "in_base">;
@@ -23,13 +23,18 @@ export function livenessFindings(
   }));
 }
 
+/** What the side's own files hold: of what is kept from base nobody can mend anything any more. */
+function ownRules(contents: CompiledSide["contents"]): CompiledSide["contents"] {
+  return contents.filter(({ rules, isKept }) => rules !== null && !isKept);
+}
+
 function keyOf({ kind, subject }: Found): string {
   return `${kind}\n${subject}`;
 }
 
-function findingsOf({ table, policies }: CompiledSide, tally: LivenessTally, places: Places | null): readonly Found[] {
+function findingsOf({ table, contents }: CompiledSide, tally: LivenessTally, places: Places | null): readonly Found[] {
   const found: Found[] = [];
-  for (const { contract } of policies.policies) {
+  for (const { contract } of ownRules(contents)) {
     const place = (constraint: string) => places?.constraint(contract.id, constraint) ?? null;
     const [first] = contract.constraints;
     if (!tally.effective.has(contract.id)) {
@@ -71,8 +76,8 @@ function findingsOf({ table, policies }: CompiledSide, tally: LivenessTally, pla
 }
 
 /** The same of one side, for coverage gates. */
-export function coverageFacts({ table, policies }: CompiledSide, tally: LivenessTally): CoverageFacts {
-  const constraints = policies.policies.flatMap(({ contract }) =>
+export function coverageFacts({ table, contents }: CompiledSide, tally: LivenessTally): CoverageFacts {
+  const constraints = ownRules(contents).flatMap(({ contract }) =>
     contract.constraints.map(({ name, reasons }) => ({ id: `${contract.id}/${name}`, reasons })),
   );
   const routes = Object.values(table.routes);

@@ -16,9 +16,14 @@ const DECIDES: Readonly<Record<(typeof KINDS)[number], readonly string[]>> = {
  * What differs in the table besides what classes show: limits, timeouts, prices, credentials, vocabulary, region groups, and rows that came or went. So
  * that a report which says "no request goes elsewhere" does not read as "nothing changes".
  *
+ * @param newPolicies those that take their slot from `initial_mode`, because no store knows them; `null`: all of them.
  * @returns paths as routes.yaml writes them, sorted; `+` and `-` before rows that head alone or base alone has.
  */
-export function otherChanges(base: RoutingTable, head: RoutingTable): readonly string[] {
+export function otherChanges(
+  base: RoutingTable,
+  head: RoutingTable,
+  newPolicies: readonly string[] | null,
+): readonly string[] {
   const found: string[] = [];
   for (const kind of KINDS) {
     const rows: Readonly<Record<string, object>> = head[kind];
@@ -38,9 +43,22 @@ export function otherChanges(base: RoutingTable, head: RoutingTable): readonly s
   }
   found.push(...membersThatDiffer("regions", base.regionGroups, head.regionGroups));
   found.push(...membersThatDiffer("vocabulary", base.vocabulary, head.vocabulary));
-  found.push(...membersThatDiffer("policies.initial_mode", base.policies.initialMode, head.policies.initialMode));
+  const modes = membersThatDiffer("policies.initial_mode", base.policies.initialMode, head.policies.initialMode);
+  found.push(...modes.map((path) => (startsSomething(path, head, newPolicies) ? path : `${path} (${NOT_SEEN_AGAIN})`)));
+  found.push(...membersThatDiffer("policies.promotion", base.policies.promotion ?? {}, head.policies.promotion ?? {}));
   if (base.policies.dir !== head.policies.dir) found.push("policies.dir");
+  if (textOf(base.policies, "managedBy") !== textOf(head.policies, "managedBy")) found.push("policies.managed_by");
   return found.toSorted();
+}
+
+const NOT_SEEN_AGAIN = "without effect on policies that a store knows";
+
+/** Whether some policy goes by this row of `initial_mode`. */
+function startsSomething(path: string, head: RoutingTable, newPolicies: readonly string[] | null): boolean {
+  const { initialMode } = head.policies;
+  const name = path.slice("policies.initial_mode.".length);
+  const goesBy = (id: string): boolean => name === id || (name === "*" && !Object.hasOwn(initialMode, id));
+  return newPolicies === null || newPolicies.some(goesBy);
 }
 
 function membersThatDiffer(path: string, base: object, head: object): readonly string[] {

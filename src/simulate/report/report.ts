@@ -7,14 +7,16 @@ import type { ChangeWord, OutcomeDenial, RequestPoint } from "../point.ts";
  * workers, so that an approver can sign its SHA-256. Every other format is made from this value alone.
  */
 export interface SimulationReport {
-  readonly format: "signalbox.simulation.v1";
+  readonly format: "signalbox.simulation.v2";
   readonly base: SideReport;
   readonly head: SideReport;
+  /** Whether both sides are taken as stores would start them that have seen neither (`--fresh`). */
+  readonly fresh: boolean;
   /** `false`: not every class was decided; `cut` says what was left out. */
   readonly complete: boolean;
   readonly cut: readonly DimensionCut[];
   readonly space: SpaceReport;
-  /** As the files say. */
+  /** As a store has head that has seen base: what acted goes on acting until something else is promoted. */
   readonly declared: ComparisonReport;
   /** As if the candidates named in `promoted_policies` were promoted in head (all of both sides, unless asked otherwise). */
   readonly promoted: ComparisonReport;
@@ -28,17 +30,26 @@ export interface SimulationReport {
   readonly assertions: AssertionsReport | null;
 }
 
+/** One content of a policy. Of one id there may be two: what acts, and what waits to be promoted. */
+export interface PolicyReport {
+  readonly id: string;
+  /** Of a removal the one that a store gives it. */
+  readonly digest: string;
+  readonly slot: "enforced" | "candidate";
+  /** `removal`: the side's files have the policy no more, and promoting that ends it. */
+  readonly content: "rules" | "removal";
+  /** Whose files it comes from: `base` on the side of head is what a server goes on enforcing until head's candidate is promoted. */
+  readonly from: "base" | "head";
+}
+
 export interface SideReport {
   /** The ref or folder, as it was asked for. */
   readonly name: string;
   /** Commit id; `null` for a folder. */
   readonly commit: string | null;
   readonly table_revision: string;
-  readonly policies: readonly {
-    readonly id: string;
-    readonly digest: string;
-    readonly slot: "enforced" | "candidate";
-  }[];
+  /** By id, what is enforced first. */
+  readonly policies: readonly PolicyReport[];
   /** Warnings of the compiler; a side with errors gives no report. */
   readonly warnings: readonly Diagnostic[];
 }
@@ -100,8 +111,8 @@ export interface ChangeGroup {
   readonly witness: RequestPoint;
   /** The command line that explains the witness on head, without the program's name. */
   readonly explain: readonly string[];
-  /** Where a reader should look in head's files (base's where the row is gone); `null` where nobody knows. */
-  readonly place: SourcePlace | null;
+  /** Where a reader should look: in head's files, in base's for what stands or acts from there only; `null` where nobody knows. */
+  readonly place: SidePlace | null;
   /** Requests of the evidence in these classes; `null` without evidence. */
   readonly seen: number | null;
 }
@@ -110,6 +121,11 @@ export interface SourcePlace {
   readonly file: string;
   readonly line: number;
   readonly column: number;
+}
+
+/** A place in the files of one side. */
+export interface SidePlace extends SourcePlace {
+  readonly side: "base" | "head";
 }
 
 export interface ResultReport {

@@ -1,16 +1,22 @@
-import { initialMode } from "../../policy/initial-mode.ts";
 import type { Side } from "../request.ts";
-import type { SideReport } from "./report.ts";
+import type { CompiledSide } from "../side-contents.ts";
+import type { PolicyReport, SideReport } from "./report.ts";
 
-export function sideReport({ name, commit, table, policies, warnings }: Side): SideReport {
+export function sideReport(
+  { name, commit, table, warnings }: Side,
+  { contents }: CompiledSide,
+  side: PolicyReport["from"],
+): SideReport {
   return {
     name,
     commit,
     table_revision: table.revision,
-    policies: policies.policies.map(({ contract: { id }, digest }) => ({
+    policies: contents.map(({ contract: { id }, digest, slot, rules, isKept }) => ({
       id,
       digest,
-      slot: initialMode(table, id) === "enforce" ? "enforced" : "candidate",
+      slot,
+      content: rules === null ? "removal" : "rules",
+      from: isKept ? "base" : side,
     })),
     warnings,
   };

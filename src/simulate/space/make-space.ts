@@ -2,7 +2,7 @@ import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { destinationsOf } from "../compare/change-words.ts";
 import type { Distinctions, Member } from "../point.ts";
-import type { CompiledSide } from "../standpoints.ts";
+import type { CompiledSide } from "../side-contents.ts";
 import type { Job, Space } from "./classes.ts";
 import { pairClasses, type PairSide } from "./pairs.ts";
 import { ambiguousWords, distinctionReader, policyReader, Sight, type Reader } from "./readers.ts";
@@ -29,11 +29,11 @@ export function planSpace(
 ): PlannedSpace {
   const universe = narrowed(universeOf(base.table, head.table));
   const assertions = distinctions.map(({ concerns, ...rest }) => ({ concerns, reader: distinctionReader(rest) }));
-  const sides = [base, head].map(({ table, policies }): PairSide => {
+  const sides = [base, head].map(({ table, contents }): PairSide => {
     const destinations = destinationsOf(table);
     return {
       table,
-      readers: policies.policies.map(policyReader),
+      readers: contents.flatMap(({ rules }) => (rules === null ? [] : [policyReader(rules)])),
       ambiguous: ambiguousWords(table, CAPABILITY_NAMES),
       destinationOf: ({ id }) => destinations.get(id) ?? id,
     };

@@ -7,6 +7,7 @@ import { KEY_PAGES } from "./schema/key-pages.ts";
 import { KEYS } from "./schema/keys.ts";
 import { LEASE_LIMITS, LIMITS } from "./schema/limits.ts";
 import { POLICIES } from "./schema/policies.ts";
+import { POLICY_LOG } from "./schema/policy-log.ts";
 import { ROLL_UPS } from "./schema/roll-ups.ts";
 
 /** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
@@ -26,6 +27,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 6, name: "limits", sql: LIMITS },
   { version: 7, name: "limits within numbers", sql: LEASE_LIMITS },
   { version: 8, name: "key pages", sql: KEY_PAGES },
+  { version: 9, name: "policy log", sql: POLICY_LOG },
 ];
 
 /** Any number, the same in every version of this program: who holds it changes the schema. */

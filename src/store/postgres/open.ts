@@ -8,7 +8,7 @@ import { postgresIssuers } from "./issuers.ts";
 import { postgresKeys } from "./key-store/keys.ts";
 import { postgresLimits } from "./limits.ts";
 import { DEFAULT_LINK_BOUNDS, PostgresLink, type LinkBounds } from "./link.ts";
-import { postgresPolicies } from "./policies.ts";
+import { postgresPolicyLog } from "./policy-log.ts";
 import { parsePostgresUrl } from "./settings.ts";
 import { RollUpFolder } from "./summary/fold.ts";
 import { postgresSummary } from "./summary/summary.ts";
@@ -52,7 +52,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   return {
     keys: postgresKeys(link, feed),
     evidence: evidence.port,
-    policies: postgresPolicies(link),
+    policyLog: postgresPolicyLog(link),
     summary: postgresSummary(link, folder),
     issuers: postgresIssuers(link),
     limits: postgresLimits(link),

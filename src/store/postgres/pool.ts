@@ -126,10 +126,24 @@ function tlsOptions({ host, tls }: PostgresSettings): false | object {
   return { ...tls, checkServerIdentity: (_: string, peer: PeerCertificate) => checkServerIdentity(host, peer) };
 }
 
-/** Gives up waiting after `bound` milliseconds. @throws {StatementFailure} */
+/** A timer that comes later than this says that the process was busy, milliseconds. */
+const BUSY = 100;
+
+/**
+ * Gives up waiting after `bound` milliseconds. Where this process itself was busy and could not have heard an answer, as while a start loads much on a slow
+ * machine, that time does not count, once.
+ *
+ * @throws {StatementFailure}
+ */
 async function within<Result>(bound: number, work: PromiseLike<Result>): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new StatementFailure(NO_ANSWER)), bound);
+  const giveUp = (): void => reject(new StatementFailure(NO_ANSWER));
+  const due = performance.now() + bound;
+  let timer = setTimeout(() => {
+    const late = performance.now() - due;
+    if (late > BUSY) timer = setTimeout(giveUp, Math.min(late, bound));
+    else giveUp();
+  }, bound);
   try {
     return await Promise.race([work, promise]);
   } catch (error) {

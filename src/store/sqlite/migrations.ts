@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import { migrateToEvidenceLog } from "./schema/evidence.ts";
+import { migrateToPolicyLog } from "./schema/policy-log.ts";
 import { migrateToRollUps } from "./schema/roll-ups.ts";
 
 /** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
@@ -77,6 +78,7 @@ CREATE TRIGGER outcomes_are_kept BEFORE DELETE ON outcomes
   BEGIN SELECT RAISE(ABORT, 'evidence is only ever added'); END;
 `;
 
+/** Taken over by the log of version 10. */
 const POLICIES = `
 CREATE TABLE policies (
   id TEXT PRIMARY KEY,
@@ -158,4 +160,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 7, name: "issuers", sql: ISSUERS },
   { version: 8, name: "roll-ups", sql: migrateToRollUps },
   { version: 9, name: "key pages", sql: KEY_PAGES },
+  { version: 10, name: "policy log", sql: migrateToPolicyLog },
 ];

@@ -1,5 +1,5 @@
 import type { LimitStore } from "../limits.ts";
-import type { EvidenceEntry, EvidenceQuery, EvidenceStore, KeyRecord, KeyStore, PolicyStore, Store } from "../port.ts";
+import type { EvidenceEntry, EvidenceQuery, EvidenceStore, KeyRecord, KeyStore, Store } from "../port.ts";
 import { watchIssuers, type IssuerStore } from "../issuers.ts";
 import { readEntry } from "../stored-evidence.ts";
 import { IN_MEMORY } from "./database.ts";
@@ -7,7 +7,7 @@ import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "../
 import { refuseRange } from "../evidence-range.ts";
 import { KeyWatchers } from "../key-watchers.ts";
 import { evidenceLog } from "./log-requests.ts";
-import { refuseRepeatedId } from "../observed-policies.ts";
+import { policyLogStore } from "./policy-log-requests.ts";
 import type { EvidenceRow } from "./protocol.ts";
 import { summaryStore } from "./summary-store.ts";
 import { WorkerLink } from "./worker-link.ts";
@@ -27,7 +27,7 @@ export interface SqliteStoreOptions {
    */
   readonly busyTimeout?: number;
   readonly evidence?: Partial<EvidenceLimits>;
-  /** Only reads evidence, keys and limits, and changes nothing of the file; whatever would write fails. Default false. */
+  /** Only reads, and changes nothing of the file; whatever would write fails. Default false. */
   readonly readOnly?: boolean;
 }
 
@@ -53,7 +53,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   return {
     keys: keyStore(link, watchers),
     evidence: evidenceStore(link, queue),
-    policies: policyStore(link),
+    policyLog: policyLogStore(link),
     summary: summaryStore(link),
     issuers: issuerStore(link),
     limits: limitStore(link),
@@ -130,15 +130,6 @@ async function readEvidence(link: WorkerLink, query: EvidenceQuery): Promise<rea
 
 function toEntry({ sequence, decision, outcome, diedAt }: EvidenceRow): EvidenceEntry {
   return readEntry(sequence, decision, outcome, diedAt);
-}
-
-function policyStore(link: WorkerLink): PolicyStore {
-  return {
-    async observe(contents) {
-      refuseRepeatedId(contents);
-      return (await link.request({ operation: "policies.observe", contents }, "policies")).states;
-    },
-  };
 }
 
 function issuerStore(link: WorkerLink): IssuerStore {

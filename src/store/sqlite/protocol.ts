@@ -1,12 +1,13 @@
-import type { PolicyState } from "../../canon/policy.ts";
 import type { DecisionFields, OutcomeFields } from "../evidence-batch.ts";
 import type { LimitLease, LimitLeased, LimitStanding } from "../limits.ts";
 import type { IssuerRecord } from "../issuers.ts";
+import type { PolicyLogRow, StoredContent } from "../policy-log.ts";
 import type { PackedRows } from "./roll-up-pages.ts";
 import type { RollUpQuery } from "../../governance/increments.ts";
 import type { EvidenceAnchor, EvidenceHead, LogRow } from "../evidence-log.ts";
 import type { ScannedRow } from "../prune-scan.ts";
-import type { EvidenceQuery, KeyPageQuery, KeyRecord, KeyUse, ObservedPolicy } from "../port.ts";
+import type { ChainLink } from "../../evidence/chain.ts";
+import type { EvidenceQuery, KeyPageQuery, KeyRecord, KeyUse } from "../port.ts";
 
 /** Given to the worker thread when it starts. */
 export interface WorkerStart {
@@ -54,8 +55,15 @@ export type StoreRequest =
     }
   | { readonly operation: "summary.read"; readonly page: RollUpPage }
   | { readonly operation: "summary.workspaces" }
-  | { readonly operation: "summary.policies" }
-  | { readonly operation: "policies.observe"; readonly contents: readonly ObservedPolicy[] }
+  | { readonly operation: "policy_log.head" }
+  | { readonly operation: "policy_log.read"; readonly after: number; readonly limit: number }
+  | {
+      readonly operation: "policy_log.append";
+      readonly expected: ChainLink;
+      readonly rows: readonly PolicyLogRow[];
+    }
+  | { readonly operation: "policy_log.keep"; readonly content: StoredContent }
+  | { readonly operation: "policy_log.content"; readonly digest: string }
   | { readonly operation: "issuers.publish"; readonly record: IssuerRecord }
   | { readonly operation: "issuers.list"; readonly now: number }
   | { readonly operation: "issuers.prune"; readonly before: number }
@@ -106,7 +114,9 @@ export type StoreReply =
   | { readonly kind: "evidence"; readonly rows: readonly EvidenceRow[] }
   | { readonly kind: "roll_ups"; readonly rows: PackedRows }
   | { readonly kind: "workspaces"; readonly workspaces: readonly (string | null)[] }
-  | { readonly kind: "policies"; readonly states: readonly PolicyState[] }
+  | { readonly kind: "policy_rows"; readonly rows: readonly PolicyLogRow[] }
+  | { readonly kind: "policy_appended"; readonly appended: boolean }
+  | { readonly kind: "policy_content"; readonly content: StoredContent | null }
   | { readonly kind: "issuers"; readonly records: readonly IssuerRecord[] }
   | { readonly kind: "limits_leased"; readonly leased: LimitLeased }
   | { readonly kind: "limits"; readonly standing: LimitStanding }

@@ -7,7 +7,7 @@ import { LogTable } from "./tables/log-table.ts";
 import { LogWriter } from "./tables/log-writer.ts";
 import { KeyTable, type RotateResult } from "./tables/key-table.ts";
 import { LimitTable } from "./tables/limit-table.ts";
-import { PolicyTable } from "./tables/policy-table.ts";
+import { PolicyLogTable } from "./tables/policy-log-table.ts";
 import { ProcessLease } from "./tables/process-lease.ts";
 import { packRows } from "./roll-up-pages.ts";
 import { RollUpTable } from "./tables/roll-up-table.ts";
@@ -35,7 +35,7 @@ export class StoreEngine {
   readonly #keys: KeyTable;
   readonly #evidence: EvidenceTable;
   readonly #log: LogTable;
-  readonly #policies: PolicyTable;
+  readonly #policyLog: PolicyLogTable;
   readonly #rollUps: RollUpTable;
   readonly #issuers: IssuerTable;
   readonly #limits: LimitTable;
@@ -63,7 +63,7 @@ export class StoreEngine {
     this.#evidence = new EvidenceTable(database, transaction, this.#lease, writer);
     this.#log = new LogTable(database, transaction, writer);
     this.#issuers = new IssuerTable(database);
-    this.#policies = new PolicyTable(database, transaction);
+    this.#policyLog = new PolicyLogTable(database, transaction);
     this.#limits = new LimitTable(database, transaction);
     this.#dataVersion = database.prepare("PRAGMA data_version");
     this.#seenDataVersion = this.#readDataVersion();
@@ -152,10 +152,17 @@ export class StoreEngine {
       case "summary.workspaces":
         this.#rollUps.fold();
         return { kind: "workspaces", workspaces: this.#rollUps.workspaces() };
-      case "summary.policies":
-        return { kind: "policies", states: this.#policies.list() };
-      case "policies.observe":
-        return { kind: "policies", states: this.#policies.observe(request.contents, now) };
+      case "policy_log.head":
+        return { kind: "head", head: this.#policyLog.head() };
+      case "policy_log.read":
+        return { kind: "policy_rows", rows: this.#policyLog.read(request.after, request.limit) };
+      case "policy_log.append":
+        return { kind: "policy_appended", appended: this.#policyLog.append(request.expected, request.rows) };
+      case "policy_log.keep":
+        this.#policyLog.keep(request.content);
+        return DONE;
+      case "policy_log.content":
+        return { kind: "policy_content", content: this.#policyLog.content(request.digest) };
       case "issuers.publish":
         this.#issuers.publish(request.record);
         return DONE;

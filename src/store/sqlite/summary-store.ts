@@ -13,9 +13,6 @@ export function summaryStore(link: WorkerLink): SummaryStore {
     async workspaces() {
       return (await link.request({ operation: "summary.workspaces" }, "workspaces")).workspaces;
     },
-    async policies() {
-      return (await link.request({ operation: "summary.policies" }, "policies")).states;
-    },
   };
 }
 

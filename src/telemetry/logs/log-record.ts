@@ -1,4 +1,5 @@
 import type { FailureKind } from "../../canon/failure.ts";
+import type { PolicySlot } from "../../canon/policy.ts";
 import type { DecisionRecord, Terminal, Word } from "../../evidence/record.ts";
 
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
@@ -21,6 +22,26 @@ export type LogRecord =
     }
   | { readonly event: "reloaded"; readonly table: Word }
   | { readonly event: "reload_failed"; readonly errors: number }
+  | {
+      /** Another set of policies decides under the same table. */
+      readonly event: "policies_swapped";
+      readonly policy_set: Word;
+    }
+  | {
+      /** A content that the log of policies puts into a slot, and whose bytes cannot be had. */
+      readonly event: "policy_unusable";
+      readonly policy: Word;
+      readonly revision: number;
+      readonly slot: PolicySlot;
+    }
+  /** What runs is not what the log of policies says; or is again. */
+  | { readonly event: "policies_degraded" | "policies_recovered" }
+  | {
+      /** The files of this server and the slots of the log differ. */
+      readonly event: "policy_drift";
+      readonly policy: Word;
+      readonly drift: Word;
+    }
   | {
       readonly event: "key_changed";
       readonly key_id: Word;

@@ -23,7 +23,7 @@ test("the same bytes whatever the order in which the value was made, and whateve
 });
 
 test("two spaces, one line feed at the end, the format first", () => {
-  expect(text.startsWith('{\n  "format": "signalbox.simulation.v1",\n  "base": {\n    "name": "origin/main",\n')).toBe(
+  expect(text.startsWith('{\n  "format": "signalbox.simulation.v2",\n  "base": {\n    "name": "origin/main",\n')).toBe(
     true,
   );
   expect(text.endsWith("\n}\n")).toBe(true);

@@ -37,6 +37,7 @@ describe("options of simulate", () => {
       assertions: null,
       outputs: [{ format: DEFAULT_FORMAT, file: null }],
       promote: null,
+      fresh: false,
       evidence: null,
       maxClasses: 1_000_000,
       workers: defaultWorkers(),
@@ -83,6 +84,7 @@ describe("options of simulate", () => {
         ],
       },
     ],
+    [["--fresh"], { fresh: true }],
     [["--promote", "eu-residency"], { promote: [{ id: "eu-residency", digestPrefix: null }] }],
     [
       ["--promote", "a@0123ab", "--promote", `b@${"f".repeat(64)}`],

@@ -52,7 +52,7 @@ export const GROUP: ChangeGroup = {
   },
   witness: POINT,
   explain: ["explain"],
-  place: { file: "routes.yaml", line: 1, column: 2 },
+  place: { file: "routes.yaml", line: 1, column: 2, side: "head" },
   seen: 3,
 };
 
@@ -70,9 +70,10 @@ export const SAME: ComparisonReport = {
 export function reportOf(changes: Partial<SimulationReport> = {}): SimulationReport {
   const side = { name: "x", commit: null, table_revision: "0".repeat(64), policies: [], warnings: [] };
   return {
-    format: "signalbox.simulation.v1",
+    format: "signalbox.simulation.v2",
     base: { ...side, name: "origin/main" },
     head: { ...side, name: "." },
+    fresh: false,
     complete: true,
     cut: [],
     space: { classes: 1, shapes: "1", dimensions: [] },
@@ -102,7 +103,7 @@ export const FULL: SimulationReport = reportOf({
     name: "origin/main",
     commit: "a".repeat(40),
     table_revision: "0".repeat(64),
-    policies: [{ id: "eu", digest: "d", slot: "enforced" }],
+    policies: [{ id: "eu", digest: "d", slot: "enforced", content: "rules", from: "head" }],
     warnings: [{ code: "C", severity: "warning", file: "f", line: 1, column: 2, message: "m", hint: "h" }],
   },
   cut: [{ dimension: "needs", values: 3, kept: 2 }],

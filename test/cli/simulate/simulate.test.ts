@@ -6,6 +6,7 @@ import { runCommands } from "../../../src/cli/commands.ts";
 import { formatJson } from "../../../src/cli/simulate/formats/json.ts";
 import { simulate } from "../../../src/cli/simulate/simulate.ts";
 import type { CommandIo } from "../../../src/cli/terminal/command-io.ts";
+import { removalDigest } from "../../../src/lifecycle/entity-tag.ts";
 import type { SimulationReport } from "../../../src/simulate/report/report.ts";
 import type { RunSimulation, Side, SimulationRequest, SimulationWatch } from "../../../src/simulate/request.ts";
 import { CLEAN } from "../../compile/base.ts";
@@ -88,6 +89,7 @@ describe("signalbox simulate over folders", { timeout: 60_000 }, () => {
     expect(call?.head.files.policies.map(({ path }) => path)).toEqual(["policies/gate.rego"]);
     expect(call?.request).toEqual({
       promote: null,
+      fresh: false,
       maxClasses: 7,
       workers: 2,
       assertions: null,
@@ -251,6 +253,24 @@ describe("signalbox simulate over folders", { timeout: 60_000 }, () => {
     const unknown = await run(cwd, [...BOTH, "--promote", "constructor"]);
     expect(unknown).toMatchObject({ code: 1, call: null });
     expect(unknown.stderr).toContain("--promote: head has no policy of that id");
+  });
+
+  test("--promote names the removal of what acts in base, and not what acts there already", async () => {
+    const cwd = folders();
+    const enforcing = `${CLEAN}\npolicies: { initial_mode: { gate: enforce } }\n`;
+    writeTo(join(cwd, "before"), { ...GATE, "routes.yaml": enforcing });
+    const removal = await run(cwd, [...BOTH, "--promote", "gate"]);
+    expect(removal.call?.request.promote).toEqual([{ id: "gate", digestPrefix: null }]);
+    const exact = await run(cwd, [...BOTH, "--promote", `gate@${removalDigest("gate").slice(0, 12)}`]);
+    expect(exact.code).toBe(0);
+    const digest = exact.call?.base.policies.policies[0]?.digest ?? "";
+    const kept = await run(cwd, [...BOTH, "--promote", `gate@${digest.slice(0, 12)}`]);
+    expect(kept.stderr).toContain(`its digest begins with ${removalDigest("gate").slice(0, 12)}`);
+    const fresh = await run(cwd, [...BOTH, "--promote", "gate", "--fresh"]);
+    expect(fresh.stderr).toContain("--promote: head has no policy of that id");
+    // What was only watched is gone without anybody's word.
+    writeTo(join(cwd, "before"), { "routes.yaml": CLEAN });
+    expect((await run(cwd, [...BOTH, "--promote", "gate"])).stderr).toContain("head has no policy of that id");
   });
 
   test("--evidence must be there before the work begins", async () => {
@@ -513,6 +533,7 @@ test("the command line has it, and its help names every flag and code", async ()
       "assertions",
       "format",
       "promote",
+      "fresh",
       "evidence",
       "max-classes",
       "workers",

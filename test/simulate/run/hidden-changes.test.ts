@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { DEFAULT_PROMOTION } from "../../../src/canon/policy.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";
 import type { ChangeWord } from "../../../src/simulate/point.ts";
 import { endpoint, model, provider, route, table, workspace } from "../../support/table.ts";
@@ -88,4 +89,15 @@ it("rows and settings that no class shows are listed", async () => {
     "regions.all",
     "vocabulary.workloads",
   ]);
+});
+
+it("who manages policies, and what promotions require, are listed", async () => {
+  const [base, head] = [await sideOf(table({ providers: places })), await sideOf(table({ providers: places }))];
+  const policies = {
+    ...head.table.policies,
+    promotion: { "*": { ...DEFAULT_PROMOTION, approvals: 1 }, a: DEFAULT_PROMOTION },
+    managedBy: ["w"],
+  };
+  const { other_changes } = await simulate(base, { ...head, table: { ...head.table, policies } });
+  expect(other_changes).toEqual(["policies.managed_by", "policies.promotion.*", "policies.promotion.a"]);
 });

@@ -2,9 +2,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 
+import { GENESIS } from "../../../src/evidence/chain.ts";
 import type { KeyRecord } from "../../../src/store/port.ts";
 import { openPostgresStore, type PostgresStore, type PostgresStoreOptions } from "../../../src/store/postgres/open.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "../records.ts";
+import { appendOne, readVerifiedPolicyLog, recordText, rowsAfter } from "../policy-log-rows.ts";
 import { readVerifiedLog, requestIds } from "../verified-log.ts";
 import { startFaultProxy, type FaultProxy } from "./fault-proxy.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "./server.ts";
@@ -115,6 +117,34 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
       expect(seen).toEqual([]);
       proxy.set("none");
       await expect.poll(() => seen.map(({ id }) => id), { timeout: 10_000 }).toEqual(["a"]);
+    });
+
+    it("an append of policies whose answer is lost is not known to be done, and is there once", async () => {
+      const [store, witness, proxy] = await behindProxy();
+      const first = rowsAfter(await store.policyLog.head(), [recordText("p")]);
+      proxy.set("answer_lost");
+      const append = store.policyLog.append(GENESIS, first);
+      await expect(append).rejects.toMatchObject({ name: "StoreUnavailableError", done: "unknown", refused: false });
+      expect(proxy.lostAnswers()).toBe(1);
+      await untilUsable(store);
+      // Whoever reads on sees that it is there; whoever tries again does no harm.
+      expect(await store.policyLog.append(GENESIS, first)).toBe(false);
+      expect(await readVerifiedPolicyLog(witness.policyLog)).toEqual(first);
+    });
+
+    it("a listener of the log of policies hears after an outage of what was added during it", async () => {
+      const [store, witness, proxy] = await behindProxy();
+      let heard = 0;
+      const end = await store.policyLog.watch(() => (heard += 1));
+      proxy.set("cut");
+      await expect.poll(() => works(store.policyLog.head())).toBe(false);
+      await expect(store.policyLog.watch(() => undefined)).rejects.toMatchObject({ name: "StoreUnavailableError" });
+      await appendOne(witness.policyLog, recordText("p"));
+      await delay(900);
+      expect(heard).toBe(0);
+      proxy.set("none");
+      await expect.poll(() => heard, { timeout: 10_000 }).toBe(1);
+      end();
     });
 
     it("a replica that stops in the middle does not stop the others", async () => {

@@ -4,6 +4,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 
 import { bootstrapKey } from "../../../src/cli/serve/first-keys.ts";
+import { GENESIS } from "../../../src/evidence/chain.ts";
 import { StoreUnavailableError } from "../../../src/store/errors.ts";
 import type { KeyRecord } from "../../../src/store/port.ts";
 import { MIGRATIONS } from "../../../src/store/postgres/migrate.ts";
@@ -11,6 +12,8 @@ import { openPostgresStore, type PostgresStore } from "../../../src/store/postgr
 import { Pool } from "../../../src/store/postgres/pool.ts";
 import { parsePostgresUrl } from "../../../src/store/postgres/settings.ts";
 import { describeStore } from "../conformance.ts";
+import { sharedPolicyLogLaws } from "../policy-log-laws.ts";
+import { readVerifiedPolicyLog, recordText, rowsAfter } from "../policy-log-rows.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "../records.ts";
 import { readVerifiedLog, requestIds } from "../verified-log.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "./server.ts";
@@ -21,6 +24,9 @@ const PATIENT = {
   evidence: { maxWait: 30_000 },
 };
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const TWO_ROWS = rowsAfter(GENESIS, [recordText("p"), recordText("q")]);
+const [FOLLOWING = { position: 0, previous: "", hash: "", record: "" }] = rowsAfter(TWO_ROWS[1] ?? GENESIS, ["{}"]);
 
 const numbers = (length: number): readonly number[] => Array.from({ length }, (_, index) => index);
 
@@ -53,6 +59,11 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
 
   const openNew = async (): Promise<PostgresStore> => openPostgresStore({ url: await server.database(), ...PATIENT });
   describeStore("PostgreSQL", openNew);
+
+  sharedPolicyLogLaws(async (count) => {
+    const url = await server.database();
+    return Promise.all(numbers(count).map(() => open(url)));
+  });
 
   it("prunes more than one step, each up to an anchor", async () => {
     const store = await openNew();
@@ -118,7 +129,11 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       await store.keys.touch([{ id: "b", at: 1 }]);
       await store.keys.revoke("b", 2);
       await store.keys.watch(() => undefined);
-      for (const digest of ["A", "B"]) await store.policies.observe([{ id: "p", digest, initialMode: "shadow" }]);
+      expect(await store.policyLog.append(GENESIS, rowsAfter(GENESIS, [recordText("p")]))).toBe(true);
+      const content = { policy: "p", digest: "A", description: "{}", module: Uint8Array.of(1) };
+      await store.policyLog.keep(content);
+      expect(await store.policyLog.content("A")).toEqual(content);
+      expect(await store.policyLog.read({ after: 0, limit: 1 })).toHaveLength(1);
       await store.evidence.decide(decisionRecord("r1"));
       store.evidence.settle(outcomeRecord("r1"));
       await store.evidence.flush();
@@ -152,21 +167,47 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       ["DELETE FROM signalbox.roll_up_cursor", "is kept"],
       ["UPDATE signalbox.roll_up_cursor SET position = -1", "only moves on"],
       ["UPDATE signalbox.issuers SET public_key = 'another'", "never change"],
-      ["UPDATE signalbox.policies SET digest = 'B'", "rises by one"],
-      ["UPDATE signalbox.policies SET revision = 2", "rises by one"],
-      ["UPDATE signalbox.policies SET digest = 'B', revision = 3", "rises by one"],
     ])("keeps its rules itself: %s", async (statement, complaint) => {
       const url = await server.database();
       const store = await open(url);
       await store.keys.create(keyRecord("active"));
       await store.keys.create(keyRecord("revoked"));
       await store.keys.revoke("revoked", 1);
-      await store.policies.observe([{ id: "p", digest: "A", initialMode: "shadow" }]);
       await store.evidence.decide(decisionRecord("r1"));
       await store.evidence.anchor(1);
       store.evidence.settle(outcomeRecord("r1"));
       await store.evidence.flush();
       await expect(operator(url).unsafe(statement)).rejects.toThrow(complaint);
+    });
+
+    it("keeps the rules of the log of policies itself", async () => {
+      const url = await server.database();
+      const store = await open(url);
+      await store.policyLog.append(GENESIS, TWO_ROWS);
+      const content = { policy: "p", digest: "d", description: "{}", module: Uint8Array.of(1) };
+      await store.policyLog.keep(content);
+      const sql = operator(url);
+      const { previous, hash } = FOLLOWING;
+      const append = "INSERT INTO signalbox.policy_log VALUES";
+      const forged = JSON.stringify([{ position: 3, previous, hash: "0", record: "{}" }]);
+      for (const [statement, complaint] of [
+        ["UPDATE signalbox.policy_log SET record = '{}'", "only ever added"],
+        ["DELETE FROM signalbox.policy_log WHERE position = 2", "only ever added"],
+        ["TRUNCATE signalbox.policy_log", "only ever added"],
+        [`${append} (4, '${previous}', '${hash}', '{}')`, "at its end"],
+        [`${append} (2, '${previous}', '${hash}', '{}')`, "at its end"],
+        [`${append} (3, '${GENESIS.hash}', '${hash}', '{}')`, "at its end"],
+        [`${append} (3, '${previous}', '${GENESIS.hash}', '{}')`, "that follows"],
+        [`${append} (3, '${previous}', '${hash}', '{ }')`, "that follows"],
+        [`SELECT signalbox.append_policy_log(2, '${previous}', '${forged}')`, "that follows"],
+        ["UPDATE signalbox.policy_contents SET module = ''", "kept as they are"],
+        ["DELETE FROM signalbox.policy_contents", "kept as they are"],
+        ["TRUNCATE signalbox.policy_contents", "kept as they are"],
+      ] as const) {
+        await expect(sql.unsafe(statement), statement).rejects.toThrow(complaint);
+      }
+      expect(await readVerifiedPolicyLog(store.policyLog)).toEqual(TWO_ROWS);
+      expect(await store.policyLog.content("d")).toEqual(content);
     });
   });
 
@@ -256,18 +297,36 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(calls).toEqual([[], ["a"], ["a"]]);
     });
 
-    it("number policies without a gap or a double when both observe at once", async () => {
-      const [left, right] = await pair();
-      const observed = await Promise.all(
-        numbers(40).map((index) => {
-          const contents = ["p", "q"].map((id) => ({ id, digest: `d${index}`, initialMode: "shadow" as const }));
-          return index % 2 === 0 ? left.policies.observe(contents) : right.policies.observe(contents.toReversed());
-        }),
-      );
-      for (const id of ["p", "q"]) {
-        const revisions = observed.map((states) => states.find((state) => state.id === id)?.revision ?? 0);
-        expect(revisions.toSorted((a, b) => a - b)).toEqual(numbers(40).map((index) => index + 1));
-      }
+    it("add to the log of policies one after the other: what is read after waiting is the newest row", async () => {
+      const [store, , url] = await pair();
+      await store.policyLog.append(GENESIS, TWO_ROWS);
+      const head = await store.policyLog.head();
+      let late: readonly Promise<boolean>[] = [];
+      await operator(url).begin(async (sql) => {
+        await sql`SELECT signalbox.append_policy_log(2, ${head.hash}, ${JSON.stringify([FOLLOWING])}::text::json)`;
+        late = [head, FOLLOWING].map((expected) =>
+          store.policyLog.append(expected, rowsAfter(expected, [recordText("late")])),
+        );
+        await delay(300);
+      });
+      expect(await Promise.all(late)).toEqual([false, true]);
+      expect(await readVerifiedPolicyLog(store.policyLog)).toHaveLength(4);
+    });
+
+    it("take a position that somebody took by hand for a conflict", async () => {
+      const [store, , url] = await pair();
+      await store.policyLog.append(GENESIS, TWO_ROWS);
+      const head = await store.policyLog.head();
+      let appended: Promise<boolean> = Promise.resolve(true);
+      await operator(url).begin(async (sql) => {
+        const { position, previous, hash, record } = FOLLOWING;
+        // Without the function there is no lock: the primary key is what is left.
+        await sql`INSERT INTO signalbox.policy_log VALUES (${position}, ${previous}, ${hash}, ${record})`;
+        appended = store.policyLog.append(head, rowsAfter(head, [recordText("late")]));
+        await delay(300);
+      });
+      expect(await appended).toBe(false);
+      expect(await readVerifiedPolicyLog(store.policyLog)).toHaveLength(3);
     });
 
     it("rotate one key at once: each gets its answer, and the expiry is the nearest", async () => {

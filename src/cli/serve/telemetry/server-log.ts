@@ -5,6 +5,8 @@ import type { EvidenceHealth } from "../../../store/port.ts";
 import type { JsonLog } from "../../../telemetry/logs/json-log.ts";
 import type { LogLevel } from "../../../telemetry/logs/log-record.ts";
 import { requestLog } from "../../../telemetry/logs/request-log.ts";
+import type { PolicyDrift } from "../policies/drift.ts";
+import type { PolicyListener } from "../policies/served-policies.ts";
 import type { RunningServer } from "../start.ts";
 
 export interface LogOptions {
@@ -49,6 +51,23 @@ export class ServerLog {
     else this.#log?.write("info", { event: "endpoint_readmitted", endpoint, ejections });
   };
 
+  readonly policies: PolicyListener = {
+    swapped: ({ id }) => this.#log?.write("info", { event: "policies_swapped", policy_set: asWord(id) }),
+    failed: (contents) => {
+      for (const { identity } of contents) {
+        const { id, revision, slot } = identity;
+        this.#log?.write("error", { event: "policy_unusable", policy: asWord(id), revision, slot });
+      }
+      this.#log?.write("error", { event: "policies_degraded" });
+    },
+    recovered: () => this.#log?.write("info", { event: "policies_recovered" }),
+  };
+
+  #drifts(drifts: readonly PolicyDrift[]): void {
+    for (const { policy, drift } of drifts)
+      this.#log?.write("warn", { event: "policy_drift", policy: asWord(policy), drift: asWord(drift) });
+  }
+
   started({ url, adminUrl, built, keys }: RunningServer, version: string): void {
     this.#hasStarted = true;
     this.#log?.write("info", {
@@ -59,11 +78,13 @@ export class ServerLog {
       admin_port: Number(new URL(adminUrl).port),
       keys: keys.size(),
     });
+    this.#drifts(built.drifts);
   }
 
   reloaded(built: RunningServer["built"] | { readonly ok: false; readonly diagnostics: readonly unknown[] }): void {
     if (built.ok) {
       this.#log?.write("info", { event: "reloaded", table: asWord(built.snapshot.decider.table.revision) });
+      this.#drifts(built.drifts);
     } else {
       this.#log?.write("error", { event: "reload_failed", errors: built.diagnostics.length });
     }

@@ -5,6 +5,7 @@ import type { FormatContext } from "./context.ts";
 import { amountText } from "./wording/amounts.ts";
 import { CHANGE_WORDING, FINDING_WORDING, NEW_DATA_PATH, titleOf, worstWord } from "./wording/change-words.ts";
 import {
+  FRESH,
   newFindings,
   policyDifferences,
   policyLine,
@@ -66,6 +67,7 @@ function annotationsOf(report: SimulationReport): readonly Annotation[] {
   const unchanged = unchangedText(report);
   const verdict = [
     ...(unchanged === null ? [] : [unchanged.sentence]),
+    ...(report.fresh ? [FRESH] : []),
     verdictText(declared, report),
     `${standpoint}: ${verdictText(promoted, report)}`,
     spaceText(report),

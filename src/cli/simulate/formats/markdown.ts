@@ -12,6 +12,7 @@ import {
   worstWord,
 } from "./wording/change-words.ts";
 import {
+  FRESH,
   newFindings,
   policyDifferences,
   promotedDifference,
@@ -35,7 +36,7 @@ import {
   statusText,
 } from "./wording/messages.ts";
 import { commonOf, shortResults } from "./wording/results.ts";
-import { explainCommand } from "./wording/shell.ts";
+import { explainCommand } from "../../../simulate/explain/explain-command.ts";
 
 /** By which a workflow finds its comment again; GitHub shows nothing of it. */
 export const MARKER = "<!-- signalbox-simulation -->";
@@ -99,6 +100,7 @@ function writeHead(comment: Comment, report: SimulationReport): void {
   comment.write(
     `${code(base.name)} → ${code(head.name)}. ${unchanged?.sentence ?? (complete ? sentence : "What follows holds for the classes that were decided.")}`,
     "",
+    ...(report.fresh ? [FRESH, ""] : []),
     `- as declared: ${verdictText(declared, report)}${counts === "" ? "" : `: ${counts}`}`,
     ...(report.promoted_policies.length === 0 ? [] : [`- ${promotedTitle(report)}: ${verdictText(promoted, report)}`]),
     ...(assertions === null ? [] : [`- assertions: ${assertionCounts(assertions, complete)}`]),
@@ -167,7 +169,11 @@ function groupBlock(group: ChangeGroup): readonly string[] {
     `<summary><b>${symbol} ${titleOf(group.words)}</b> ${routes}${more}: ${extentText(group)}</summary>`,
     "",
     ...commonOf(group).map(({ name, values }) => `- ${code(name)}: ${codes(values)}`),
-    ...(group.place === null ? [] : [`- look at ${code(`${group.place.file}:${group.place.line}`)}`]),
+    ...(group.place === null
+      ? []
+      : [
+          `- look at ${code(`${group.place.file}:${group.place.line}`)}${group.place.side === "base" ? " in base" : ""}`,
+        ]),
     ...(seen === null ? [] : [`- ${seen}`]),
     `- group ${code(group.id)}`,
     "",

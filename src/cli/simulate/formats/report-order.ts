@@ -5,6 +5,7 @@ import type {
   ComparisonReport,
   DataPath,
   ResultReport,
+  SidePlace,
   SideReport,
   SimulationReport,
   SourcePlace,
@@ -55,11 +56,13 @@ const POINT: OrderOf<RequestPoint> = {
 
 const PLACE: OrderOf<SourcePlace> = { file: true, line: true, column: true };
 
+const SIDE_PLACE: OrderOf<SidePlace> = { ...PLACE, side: true };
+
 const SIDE: OrderOf<SideReport> = {
   name: true,
   commit: true,
   table_revision: true,
-  policies: { id: true, digest: true, slot: true },
+  policies: { id: true, digest: true, slot: true, content: true, from: true },
   warnings: { code: true, severity: true, file: true, line: true, column: true, message: true, hint: true },
 };
 
@@ -83,7 +86,7 @@ const GROUP: OrderOf<ChangeGroup> = {
   head: RESULT,
   witness: POINT,
   explain: true,
-  place: PLACE,
+  place: SIDE_PLACE,
   seen: true,
 };
 
@@ -135,6 +138,7 @@ export const REPORT_ORDER: OrderOf<SimulationReport> = {
   format: true,
   base: SIDE,
   head: SIDE,
+  fresh: true,
   complete: true,
   cut: { dimension: true, values: true, kept: true },
   space: {

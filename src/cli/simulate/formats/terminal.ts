@@ -8,6 +8,7 @@ import { amountText, capitalised, classesText, listText, numberText } from "./wo
 import { ACCESS_WORDING } from "./wording/change-words.ts";
 import {
   changesText,
+  FRESH,
   newFindings,
   policyDifferences,
   promotedDifference,
@@ -48,6 +49,7 @@ function headLines(report: SimulationReport): readonly Line[] {
   const policies = policyDifferences(base, head);
   return [
     line(0, span("Simulation of ", "bold"), span(`${sideText(base)} → ${sideText(head)}`, "bold")),
+    ...(report.fresh ? [line(0, span(FRESH))] : []),
     ...incompleteLines(report),
     ...indeterminateLines(report),
     ...(report.promoted_policies.length === 0

@@ -91,6 +91,7 @@ function workspaceOf(table: RoutingTable, { workspace }: Identity): WorkspaceRow
 }
 
 const NO_POLICIES: PolicySet = {
+  id: "",
   policies: [],
   readsTime: false,
   evaluate: () => ({ verdicts: [], obligations: [] }),

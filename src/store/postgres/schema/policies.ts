@@ -1,3 +1,4 @@
+/** Taken over by the log of policies (`schema/policy-log.ts`). */
 export const POLICIES = `
 CREATE TABLE signalbox.policies (
   id text COLLATE "C" PRIMARY KEY,

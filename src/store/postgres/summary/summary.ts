@@ -2,7 +2,6 @@ import type { RollUpQuery, RollUpRow } from "../../../governance/increments.ts";
 import type { SummaryStore } from "../../summary.ts";
 import { readLogHead } from "../evidence/log.ts";
 import type { PostgresLink } from "../link.ts";
-import { readPolicyStates } from "../policies.ts";
 import { readBytes, readNumber, readText } from "../../rows/row.ts";
 import type { RollUpFolder } from "./fold.ts";
 
@@ -33,7 +32,6 @@ export function postgresSummary(link: PostgresLink, folder: RollUpFolder): Summa
       const names = (await link.query(WORKSPACES)).map((row) => readText(row, "workspace"));
       return names.map((name) => (name === "" ? null : name));
     },
-    policies: () => readPolicyStates(link),
   };
 }
 

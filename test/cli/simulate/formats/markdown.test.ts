@@ -83,6 +83,8 @@ test("policies that differ stand in the comment, also where no class changes", (
     id,
     digest,
     slot,
+    content: "rules",
+    from: "head",
   });
   const one = report();
   const text = shown({

@@ -67,7 +67,7 @@ export function side(name: string, changes: Partial<SideReport> = {}): SideRepor
     name,
     commit: "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d",
     table_revision: "3b1c9a0e77d21f00aa",
-    policies: [{ id: "eu-residency", digest: "d1", slot: "enforced" }],
+    policies: [{ id: "eu-residency", digest: "d1", slot: "enforced", content: "rules", from: "head" }],
     warnings: [],
     ...changes,
   };
@@ -85,12 +85,13 @@ export const NOTHING: ComparisonReport = {
 
 export function report(changes: Partial<SimulationReport> = {}): SimulationReport {
   return {
-    format: "signalbox.simulation.v1",
+    format: "signalbox.simulation.v2",
     base: side("main"),
     head: side("us-fallback", {
       commit: "9f8e7d6c5b4a39281706f5e4d3c2b1a09f8e7d6c",
       table_revision: "88f0aa12c3d4ee0011",
     }),
+    fresh: false,
     complete: true,
     cut: [],
     space: { classes: 3184, shapes: "1926400", dimensions: [] },
@@ -119,7 +120,7 @@ export function group(changes: Partial<ChangeGroup> = {}): ChangeGroup {
     head: routed(EU, US, EU2),
     witness: POINT,
     explain: EXPLAIN,
-    place: { file: "routes.yaml", line: 41, column: 7 },
+    place: { file: "routes.yaml", line: 41, column: 7, side: "head" },
     seen: null,
     ...changes,
   };
@@ -232,7 +233,7 @@ export const NEWLY_DENIED = group({
   shapes: "1",
   base: routed(US),
   head: denied("tool-approval", "tools_approved", "tool_not_approved"),
-  place: { file: "policies/tool-approval.rego", line: 9, column: 1 },
+  place: { file: "policies/tool-approval.rego", line: 9, column: 1, side: "head" },
 });
 
 /** A fallback in the US on a route of the EU. */
@@ -250,8 +251,8 @@ export function everything(): SimulationReport {
       commit: null,
       table_revision: "88f0aa12c3d4ee0011",
       policies: [
-        { id: "eu-residency", digest: "d2", slot: "enforced" },
-        { id: "tool-approval", digest: "d3", slot: "candidate" },
+        { id: "eu-residency", digest: "d2", slot: "enforced", content: "rules", from: "head" },
+        { id: "tool-approval", digest: "d3", slot: "candidate", content: "rules", from: "head" },
       ],
       warnings: [
         {
@@ -335,7 +336,7 @@ export function named(name: string): SimulationReport {
     base: results,
     head: denied(name, name, name),
     explain: ["explain", "--model", name],
-    place,
+    place: { ...place, side: "head" },
   });
   const data = path({ workspace: name, operation: name, provider: name, region: name, routes: [name] });
   const witness = { ...POINT, workspace: name, model: name };
@@ -343,7 +344,7 @@ export function named(name: string): SimulationReport {
   const base = everything();
   return {
     ...base,
-    base: side(name, { policies: [{ id: name, digest: "d", slot: "enforced" }] }),
+    base: side(name, { policies: [{ id: name, digest: "d", slot: "enforced", content: "rules", from: "head" }] }),
     head: side(name, { warnings: [{ ...place, code: name, severity: "warning", message: name, hint: name }] }),
     cut: [{ dimension: name, values: 2, kept: 1 }],
     declared: comparison("incomparable", [one], { new_data_paths: [data], lost_data_paths: [data] }),

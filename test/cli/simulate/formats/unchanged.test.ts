@@ -14,7 +14,9 @@ function shown(format: Format, one: SimulationReport): string {
 
 const PROMISE = "No changes. Head allows exactly what base allows.";
 const changed = side("head", {
-  policies: [{ id: "eu-residency", digest: `sha256:${"9".repeat(64)}`, slot: "enforced" }],
+  policies: [
+    { id: "eu-residency", digest: `sha256:${"9".repeat(64)}`, slot: "enforced", content: "rules", from: "head" },
+  ],
 });
 const edits = comparison("equivalent", [{ ...WIDENED, words: ["edits_changed"] }]);
 

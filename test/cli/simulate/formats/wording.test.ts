@@ -15,7 +15,7 @@ import {
 } from "../../../../src/cli/simulate/formats/wording/change-words.ts";
 import { policyDifferences } from "../../../../src/cli/simulate/formats/wording/comparison.ts";
 import { evidenceCautions } from "../../../../src/cli/simulate/formats/wording/messages.ts";
-import { explainCommand, shellWord } from "../../../../src/cli/simulate/formats/wording/shell.ts";
+import { explainCommand, shellWord } from "../../../../src/simulate/explain/explain-command.ts";
 import { printable } from "../../../../src/cli/terminal/printing.ts";
 import { CHANGE_WORDS } from "../../../../src/simulate/point.ts";
 import { everything, HOSTILE, side } from "./report-fixture.ts";
@@ -79,22 +79,30 @@ describe("words", () => {
   test("policies that differ, by id and slot", () => {
     const before = side("a", {
       policies: [
-        { id: "gone", digest: "1", slot: "candidate" },
-        { id: "moved", digest: "1", slot: "candidate" },
-        { id: "same", digest: "1", slot: "enforced" },
-        { id: "text", digest: "1", slot: "enforced" },
+        { id: "changing", digest: "1", slot: "enforced", content: "rules", from: "base" },
+        { id: "ending", digest: "1", slot: "enforced", content: "rules", from: "base" },
+        { id: "gone", digest: "1", slot: "candidate", content: "rules", from: "base" },
+        { id: "moved", digest: "1", slot: "candidate", content: "rules", from: "base" },
+        { id: "same", digest: "1", slot: "enforced", content: "rules", from: "base" },
+        { id: "text", digest: "1", slot: "enforced", content: "rules", from: "base" },
       ],
     });
     const after = side("b", {
       policies: [
-        { id: "moved", digest: "1", slot: "enforced" },
-        { id: "new", digest: "1", slot: "enforced" },
-        { id: "same", digest: "1", slot: "enforced" },
-        { id: "text", digest: "2", slot: "enforced" },
-        { id: "text", digest: "3", slot: "candidate" },
+        { id: "changing", digest: "1", slot: "enforced", content: "rules", from: "base" },
+        { id: "changing", digest: "2", slot: "candidate", content: "rules", from: "head" },
+        { id: "ending", digest: "1", slot: "enforced", content: "rules", from: "base" },
+        { id: "ending", digest: "3", slot: "candidate", content: "removal", from: "head" },
+        { id: "moved", digest: "1", slot: "enforced", content: "rules", from: "head" },
+        { id: "new", digest: "1", slot: "enforced", content: "rules", from: "head" },
+        { id: "same", digest: "1", slot: "enforced", content: "rules", from: "head" },
+        { id: "text", digest: "2", slot: "enforced", content: "rules", from: "head" },
+        { id: "text", digest: "3", slot: "candidate", content: "rules", from: "head" },
       ],
     });
     expect(policyDifferences(before, after)).toEqual([
+      { mark: "~", id: "changing", what: "enforced, its change waits to be promoted", digests: "1 → 2" },
+      { mark: "~", id: "ending", what: "enforced, its removal waits to be promoted", digests: "1" },
       { mark: "-", id: "gone", what: "candidate", digests: "" },
       { mark: "~", id: "moved", what: "candidate → enforced", digests: "" },
       { mark: "+", id: "new", what: "enforced", digests: "" },

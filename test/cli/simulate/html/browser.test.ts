@@ -7,7 +7,7 @@ import { chromium, type BrowserContext, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { formatHtml } from "../../../../src/cli/simulate/formats/html/format-html.ts";
 import { DARK, LIGHT } from "../../../../src/cli/simulate/formats/html/page/palette.ts";
-import { explainCommand } from "../../../../src/cli/simulate/formats/wording/shell.ts";
+import { explainCommand } from "../../../../src/simulate/explain/explain-command.ts";
 import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
 import { HOSTILE, tainted } from "./hostile-report.ts";
 import { EXPLAIN, largeReport, report } from "./report-fixture.ts";

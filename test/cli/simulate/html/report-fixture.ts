@@ -5,6 +5,7 @@ import type {
   DataPath,
   PlaceReport,
   ResultReport,
+  SideReport,
   SimulationReport,
 } from "../../../../src/simulate/report/report.ts";
 
@@ -58,7 +59,7 @@ export function group(id: string, words: readonly ChangeWord[], change: Partial<
     head: routed(place("gpt-5-eu")),
     witness: point(),
     explain: EXPLAIN,
-    place: { file: "routes.yaml", line: 214, column: 7 },
+    place: { file: "routes.yaml", line: 214, column: 7, side: "head" },
     seen: 0,
     ...change,
   };
@@ -133,22 +134,27 @@ const DECLARED_GROUPS: readonly ChangeGroup[] = [
 ];
 
 export function report(change: Partial<SimulationReport> = {}): SimulationReport {
-  const base = {
+  const base: SideReport = {
     name: "origin/main",
     commit: "1f3bb83a0c5d4e6f7a8b9c0d1e2f3a4b5c6d7e8f",
     table_revision: "r-5f2c9d81e6a7",
-    policies: [{ id: "eu-residency", digest: "sha256:3b1f".padEnd(71, "a"), slot: "enforced" as const }],
+    policies: [
+      { id: "eu-residency", digest: "sha256:3b1f".padEnd(71, "a"), slot: "enforced", content: "rules", from: "base" },
+    ],
     warnings: [],
   };
   return {
-    format: "signalbox.simulation.v1",
+    format: "signalbox.simulation.v2",
     base,
     head: {
       ...base,
       name: "feature/claude-fallback",
       commit: "df534b4e0c5d4e6f7a8b9c0d1e2f3a4b5c6d7e8f",
       table_revision: "r-77ab09c3d2f1",
-      policies: [...base.policies, { id: "web-search", digest: "sha256:9c0e".padEnd(71, "b"), slot: "candidate" }],
+      policies: [
+        ...base.policies,
+        { id: "web-search", digest: "sha256:9c0e".padEnd(71, "b"), slot: "candidate", content: "rules", from: "head" },
+      ],
       warnings: [
         {
           code: "SB2104",
@@ -161,6 +167,7 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
         },
       ],
     },
+    fresh: false,
     complete: true,
     cut: [],
     space: {

@@ -154,7 +154,7 @@ function groupMarkup(group: ChangeGroup, standpoint: Standpoint): Markup {
     <p class="note">
       ${extentText(group)}${seenMarkup(group.seen)}
       <a class="anchor" href="#${anchor}" aria-label="Link to change ${group.id}">${group.id}</a>
-      ${placeMarkup(group.place)}
+      ${placeMarkup(group.place)}${group.place?.side === "base" ? " in base" : ""}
     </p>
     ${witnessMarkup(group.witness, group.explain, witnessNote(group))}
   </article>`;

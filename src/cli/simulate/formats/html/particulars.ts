@@ -2,12 +2,13 @@ import type {
   DimensionReport,
   EvidenceReport,
   LivenessFinding,
+  PolicyReport,
   SideReport,
   SimulationReport,
 } from "../../../../simulate/report/report.ts";
 import { amountText, capitalised, numberText } from "../wording/amounts.ts";
 import { FINDING_WORDING } from "../wording/change-words.ts";
-import { spaceText } from "../wording/comparison.ts";
+import { FRESH, spaceText } from "../wording/comparison.ts";
 import { evidenceCautions, NOT_JUDGED } from "../wording/messages.ts";
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
@@ -79,20 +80,23 @@ export function evidenceMarkup(evidence: EvidenceReport | null): Markup {
   );
 }
 
-export function sidesMarkup({ base, head }: SimulationReport, digest: string | null): Markup {
+export function sidesMarkup({ base, head, fresh }: SimulationReport, digest: string | null): Markup {
   return section(
     "sides",
     "Both sides",
-    html`<div class="sides">${sideMarkup("Base", base)}${sideMarkup("Head", head)}</div>
+    html`${fresh ? html`<p class="lead">${FRESH}</p>` : NOTHING}
+      <div class="sides">${sideMarkup("Base", base)}${sideMarkup("Head", head)}</div>
       ${digest === null ? NOTHING : html`<p class="digest">SHA-256 of the JSON report, which is what an approver signs:<br /><code>${digest}</code></p>`}`,
   );
 }
 
 function sideMarkup(title: string, { name, commit, table_revision: revision, policies, warnings }: SideReport): Markup {
-  const row = ({ id, digest, slot }: SideReport["policies"][number]): Content =>
+  const row = ({ id, digest, slot, content, from }: PolicyReport): Content =>
     html`<tr>
       <th scope="row">${code(id)}</th>
-      <td>${slot}</td>
+      <td>
+        ${slot}${content === "removal" ? ", its removal" : ""}${from === "base" && title === "Head" ? ", kept from base" : ""}
+      </td>
       <td class="hash">${code(digest)}</td>
     </tr>`;
   const warned = warnings.map(

@@ -1,6 +1,6 @@
 import type { RequestPoint } from "../../../../simulate/point.ts";
 import type { SourcePlace } from "../../../../simulate/report/report.ts";
-import { explainCommand } from "../wording/shell.ts";
+import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { nameList, shownName } from "./names.ts";
 

@@ -1,8 +1,8 @@
-import type { ChangeGroup, DataPath } from "../../../../simulate/report/report.ts";
+import type { ChangeGroup, DataPath, SidePlace } from "../../../../simulate/report/report.ts";
 import { amountText, extentText, listText, numberText, seenText } from "../wording/amounts.ts";
 import { CHANGE_WORDING, titleOf, worstWord } from "../wording/change-words.ts";
 import { commonOf, shortResults, type ResultLine } from "../wording/results.ts";
-import { explainCommand } from "../wording/shell.ts";
+import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 import {
   BLANK,
   columnsOf,
@@ -91,9 +91,16 @@ function oneGroup(group: ChangeGroup): readonly Line[] {
     ...results,
     ...(left === 0 ? [] : [nameLine(DETAIL, "", columns, span(`  … ${amountText(left, "more line")}`, "dim"))]),
     nameLine(DETAIL, "extent", columns, span(extent)),
-    ...(group.place === null ? [] : [nameLine(DETAIL, "look at", columns, span(placed(group.place)))]),
+    ...(group.place === null
+      ? []
+      : [nameLine(DETAIL, "look at", columns, span(placed(group.place)), span(sideNote(group.place), "dim"))]),
     commandLine(DETAIL, "try", columns, explainCommand(group.explain)),
   ];
+}
+
+/** A line of base is not where head's reader would look for it. */
+function sideNote({ side }: SidePlace): string {
+  return side === "base" ? "  in base" : "";
 }
 
 export function placed({

@@ -22,7 +22,7 @@ import {
   type CoverageJudgement,
 } from "../wording/messages.ts";
 import { pointText } from "../wording/results.ts";
-import { explainCommand } from "../wording/shell.ts";
+import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 import { columnWidth, moreLine, placed } from "./changes.ts";
 import { BLANK, commandLine, line, nameLine, padded, span, type Line, type Style } from "./layout.ts";
 

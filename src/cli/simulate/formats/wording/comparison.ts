@@ -65,7 +65,7 @@ function pathKey({ workspace, operation, provider, region }: DataPath): string {
 export interface PolicyDifference {
   readonly mark: "+" | "-" | "~";
   readonly id: string;
-  /** "candidate", "candidate → enforced", "enforced, text changed". */
+  /** "candidate", "candidate → enforced", "candidate, text changed", "enforced, its change waits to be promoted". */
   readonly what: string;
   /** "3b1c9a0e77d2 → 88f0aa12c3d4": of its text; empty where that is the same, or stands on one side only. */
   readonly digests: string;
@@ -77,12 +77,26 @@ export function policyDifferences(base: SideReport, head: SideReport): readonly 
   const after = slotsOf(head);
   return [...new Set([...before.keys(), ...after.keys()])].toSorted().flatMap((id): readonly PolicyDifference[] => {
     const [was, is] = [before.get(id), after.get(id)];
+    const waiting = waitingChange(id, base, head);
+    if (waiting !== null) return [waiting];
     if (is === undefined) return [{ mark: "-", id, what: was?.slots ?? "", digests: "" }];
     if (was === undefined) return [{ mark: "+", id, what: is.slots, digests: "" }];
     const moved = was.slots === is.slots ? is.slots : `${was.slots} → ${is.slots}`;
     if (was.digests === is.digests) return was.slots === is.slots ? [] : [{ mark: "~", id, what: moved, digests: "" }];
     return [{ mark: "~", id, what: `${moved}, text changed`, digests: `${was.digests} → ${is.digests}` }];
   });
+}
+
+/** What head changes or ends of a policy that acts: base's text acts on, and head's waits beside it. */
+function waitingChange(id: string, base: SideReport, head: SideReport): PolicyDifference | null {
+  const rows = head.policies.filter((row) => row.id === id);
+  const [kept, candidate] = [rows.find(({ from }) => from === "base"), rows.find(({ from }) => from === "head")];
+  if (kept === undefined || candidate === undefined || base.policies.every((row) => row.id !== id)) return null;
+  if (candidate.content === "removal") {
+    return { mark: "~", id, what: "enforced, its removal waits to be promoted", digests: shortDigest(kept.digest) };
+  }
+  const digests = `${shortDigest(kept.digest)} → ${shortDigest(candidate.digest)}`;
+  return { mark: "~", id, what: "enforced, its change waits to be promoted", digests };
 }
 
 /** A policy may stand in both slots, with two texts. */
@@ -135,6 +149,9 @@ export function spaceText({ space }: SimulationReport): string {
   const verb = space.classes === 1 ? "stands" : "stand";
   return `${classesText(space.classes)} ${verb} for ${requestShapesText(space.shapes)}`;
 }
+
+/** Said where `--fresh` was given: what acts is then not what a running server would do. */
+export const FRESH = "Both sides are taken as servers would start them that have seen neither.";
 
 /** "main (1a2b3c4d5e6f)". */
 export function sideText({ name, commit }: SideReport): string {

@@ -21,7 +21,7 @@ import {
 } from "./amounts.ts";
 import { COVERAGE_WORDING, titleOf } from "./change-words.ts";
 import { pointText, shortResults } from "./results.ts";
-import { explainCommand } from "./shell.ts";
+import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 
 /** Sentences that stand alone, for formats that machines read and people click on. */
 export function groupMessage(group: ChangeGroup): string {

@@ -1,0 +1,141 @@
+import type { ChainLink } from "../../evidence/chain.ts";
+import {
+  formatPolicyHeader,
+  formatPolicyRow,
+  readPolicyRow,
+  type PolicyExportHeader,
+} from "../../evidence/policy-export-line.ts";
+import { describeContentFault, keptContentCause } from "../../lifecycle/verification/contents.ts";
+import { describePolicyLogFault, type PolicyLogFault } from "../../lifecycle/verification/causes.ts";
+import { PolicyLogVerifier } from "../../lifecycle/verify-log.ts";
+import { KeptContentError, readStoredContent } from "../../policy/kept-content.ts";
+import type { PolicyLogRow, PolicyLogStore, StoredContent } from "../../store/policy-log.ts";
+import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
+import { formatLink } from "./links.ts";
+
+const PAGE = 1_000;
+
+/**
+ * Verifies the whole log of policies and the contents that it speaks of, and prints what it found.
+ *
+ * @param noted places in the log that were noted elsewhere
+ */
+export async function verifyPolicyLog(
+  log: PolicyLogStore,
+  noted: readonly ChainLink[],
+  io: CommandIo,
+): Promise<number> {
+  // The head that the store names is a promise that the rows reach it; others may be added meanwhile.
+  const verifier = new PolicyLogVerifier([await log.head(), ...noted]);
+  const fault = await verifyRows(verifier, walkPolicyLog(log));
+  if (fault !== null) return failed(`the log of policies ${describePolicyLogFault(fault)}`, io);
+  for (const spoken of verifier.contents) {
+    const cause = keptContentCause(spoken, await log.content(spoken.digest), (kept) => digestOf(kept, spoken.module));
+    if (cause !== null) return failed(`the log of policies ${describeContentFault(spoken, cause)}`, io);
+  }
+  io.stdout(
+    `${summary(verifier)}\ncontents kept: ${verifier.contents.length}\npolicy head ${formatLink(verifier.head)}\n`,
+  );
+  return EXIT.ok;
+}
+
+/**
+ * Verifies an export of the log of policies; contents are not in it.
+ *
+ * @param lines those after the header. @throws {CommandError} for a line that is no row, and a noted place that the export does not reach
+ */
+export async function verifyPolicyFile(
+  { to }: PolicyExportHeader,
+  lines: AsyncIterable<string>,
+  noted: readonly ChainLink[],
+  io: CommandIo,
+): Promise<number> {
+  for (const { position } of noted) {
+    if (position > to.position) {
+      throw new CommandError(`position ${position} cannot be checked: the export covers 0 to ${to.position}`);
+    }
+  }
+  const verifier = new PolicyLogVerifier([to, ...noted]);
+  const fault = await verifyRows(verifier, readRows(lines));
+  if (fault !== null) return failed(`the export ${describePolicyLogFault(fault)}`, io);
+  io.stdout(
+    `${summary(verifier)}\ncontents: not in an export; verify the database for them\nlast ${formatLink(verifier.head)}\n`,
+  );
+  return EXIT.ok;
+}
+
+/**
+ * Writes the whole log of policies, a line a row, below one line that says what they are.
+ *
+ * @throws {CommandError} when it cannot be written, or is not whole
+ */
+export async function exportPolicyLog(log: PolicyLogStore, write: (text: string) => void): Promise<void> {
+  const to = await log.head();
+  write(`${formatPolicyHeader({ to })}\n`);
+  let position = 0;
+  for await (const row of walkPolicyLog(log)) {
+    if (position === to.position) break;
+    // A line is a row only as long as no record has a second line; ours never have.
+    if (row.position !== position + 1 || row.record.includes("\n")) break;
+    write(`${formatPolicyRow(row)}\n`);
+    ({ position } = row);
+  }
+  if (position === to.position) return;
+  throw new CommandError(
+    `the export ends before position ${position + 1}: the log of policies is damaged; run "signalbox evidence verify"`,
+  );
+}
+
+async function verifyRows(
+  verifier: PolicyLogVerifier,
+  rows: AsyncIterable<PolicyLogRow>,
+): Promise<PolicyLogFault | null> {
+  const begun = verifier.begin();
+  if (begun !== null) return begun;
+  for await (const row of rows) {
+    const fault = verifier.add(row);
+    if (fault !== null) return fault;
+  }
+  return verifier.end();
+}
+
+async function* walkPolicyLog(log: PolicyLogStore): AsyncGenerator<PolicyLogRow, void> {
+  let after = 0;
+  for (;;) {
+    const rows = await log.read({ after, limit: PAGE });
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    after = last.position;
+  }
+}
+
+async function* readRows(lines: AsyncIterable<string>): AsyncGenerator<PolicyLogRow, void> {
+  let number = 1;
+  for await (const line of lines) {
+    number += 1;
+    const row = readPolicyRow(line);
+    if (row === null) throw new CommandError(`--file: line ${number} is no row of an export of policies`);
+    yield row;
+  }
+}
+
+/** `null` for what cannot be read. */
+function digestOf(kept: StoredContent, module: string): string | null {
+  try {
+    return readStoredContent(kept, module).policy.digest;
+  } catch (error) {
+    if (error instanceof KeptContentError) return null;
+    throw error;
+  }
+}
+
+function summary(verifier: PolicyLogVerifier): string {
+  const counts = [verifier.count("promoted"), verifier.count("rolled_back")];
+  return `verified ${verifier.head.position} rows of policies\npromotions: ${counts[0]}\nrollbacks: ${counts[1]}`;
+}
+
+function failed(sentence: string, io: CommandIo): number {
+  io.stderr(`signalbox evidence: ${sentence}\n`);
+  return EXIT.failed;
+}

@@ -1,0 +1,39 @@
+import { compiledSides, type CompiledTree } from "../../simulate/side-contents.ts";
+import { sideStandpoints } from "../../simulate/standpoints.ts";
+import { placesOf } from "../../simulate/explain/positions.ts";
+import type { KeptRules } from "../../simulate/explain/explanation-places.ts";
+import type { PolicySet } from "../../canon/policy.ts";
+import type { TreeOption } from "../simulate/options.ts";
+import { compileSide, openTree } from "../simulate/sides.ts";
+import { CommandError, type CommandIo } from "../terminal/command-io.ts";
+import { wantsColour } from "../terminal/printing.ts";
+import { formatDiagnostics } from "../terminal/report.ts";
+
+/** What acts and what waits on a server that runs base and whose files become head's. */
+export interface FollowingPolicies {
+  readonly set: PolicySet;
+  readonly kept: KeptRules;
+}
+
+/**
+ * Policies as a server has them that has seen base: as `signalbox simulate` means head as declared.
+ *
+ * @throws {CommandError} where base is not there, cannot be read, or has errors.
+ */
+export async function followingPolicies(
+  head: CompiledTree,
+  base: TreeOption,
+  options: { readonly config: string; readonly cacheDirectory: string },
+  io: CommandIo,
+): Promise<FollowingPolicies> {
+  const before = await compileSide(await openTree(base, "--base", io), options);
+  if ("diagnostics" in before) {
+    const sources = [before.files.routes, ...before.files.policies];
+    io.stderr(formatDiagnostics("terminal", before.diagnostics, { sources, colour: wantsColour(io) }));
+    throw new CommandError("--base: its files have errors, so nobody can say what acts there");
+  }
+  const side = compiledSides(before, head, false).head;
+  const kept = side.contents.filter(({ isKept }) => isKept).map(({ contract }) => contract.id);
+  const { declared } = await sideStandpoints(side, () => false);
+  return { set: declared, kept: { policies: new Set(kept), places: placesOf(before.files) } };
+}

@@ -1,0 +1,92 @@
+import { line, span, type Line } from "../../simulate/formats/terminal/layout.ts";
+import { readArguments } from "../../terminal/arguments.ts";
+import { UsageError, type CommandIo } from "../../terminal/command-io.ts";
+import {
+  CHANGING_CODES,
+  CHANGING_KEY,
+  COMMON_FLAGS,
+  COMMON_HELP,
+  policyId,
+  printJson,
+  printLines,
+  runLifecycle,
+} from "./command.ts";
+import { readReportReference } from "./report-reference.ts";
+import { findContent } from "./server/find-content.ts";
+import type { PolicyServer } from "./server/client.ts";
+import { NotNowError } from "./server/refusal.ts";
+import type { Content, PolicyView } from "./server/view.ts";
+import { commandText, contentText } from "./words/contents.ts";
+import { missingForOthers, missingTexts } from "./words/missing.ts";
+
+const HELP = `Usage: signalbox policy approve ID [options]
+
+Approves one content of a policy, with the key in SIGNALBOX_KEY as the approver, and says what its promotion still lacks. An
+approval is of a digest and of nothing else: other content needs other approvals. Approving again takes the place of the first.
+
+  --digest D            Six or more digits of the digest that you have read. Default: whatever is the candidate now.
+  --report FILE         The report of signalbox simulate --format json that you have seen. Its SHA-256 is kept with the
+                        approval; a report that is about another content is refused.
+${COMMON_HELP}
+${CHANGING_KEY}
+${CHANGING_CODES}`;
+
+const FLAGS = { ...COMMON_FLAGS, digest: { type: "string" }, report: { type: "string" } } as const;
+
+/** `signalbox policy approve`; gives the exit code. */
+export function approvePolicy(argv: readonly string[], io: CommandIo): Promise<number> {
+  const read = () => readArguments(argv, FLAGS);
+  return runLifecycle("approve", HELP, read, io, async ({ values, positionals, server }) => {
+    const id = policyId(positionals);
+    const { view } = await server.policy(id);
+    const content = await approvedContent(server, view, values.digest);
+    const isRemoval = content.digest === view.candidate?.digest && view.candidate.content === "removal";
+    const approved = { policy: id, content, isRemoval };
+    const report = values.report === undefined ? null : await readReportReference(values.report, approved, io);
+    const body = { digest: content.digest, ...(report === null ? {} : { report }) };
+    const changed = await server.change(id, "approvals", body, null);
+    if (values.json === true) return printJson(changed.json, io);
+    // What is missing depends on who will promote, and a server may say it only where it is asked.
+    const after = changed.view.missing === null ? (await server.policy(id)).view : changed.view;
+    printLines(approvedLines(after, content, server), io);
+  });
+}
+
+/** The content that `--digest` names, or the candidate. @throws {NotNowError} where there is none. */
+export async function approvedContent(
+  server: PolicyServer,
+  view: PolicyView,
+  digest: string | undefined,
+): Promise<Content> {
+  const content =
+    digest === undefined ? view.candidate : await findContent(server, view, "--digest", digestWord(digest));
+  if (content === null) throw new NotNowError("there is no candidate; name another content with --digest");
+  return content;
+}
+
+/** @throws {UsageError} for anything but digits of a digest: a slot's content may be another one by now. */
+export function digestWord(digest: string): string {
+  if (!/^[0-9a-f]{6,64}$/.test(digest)) throw new UsageError("--digest: must be 6 to 64 digits of a digest (0-9, a-f)");
+  return digest;
+}
+
+function approvedLines(view: PolicyView, content: Content, server: PolicyServer): readonly Line[] {
+  const { id, candidate, requirements } = view;
+  const isCandidate = candidate?.digest === content.digest;
+  const missing = missingForOthers(view);
+  const command = (text: string, ...words: readonly string[]): Line => ({
+    ...line(0, span(text), span(commandText(["policy", ...words], server.flag), "cyan")),
+    whole: true,
+  });
+  const notSelf = requirements.approvals > 0 && !requirements.selfApproval ? ", by somebody else than you" : "";
+  const still = missing === null ? "what is missing is not known" : `still missing: ${missingTexts(missing)}`;
+  return [
+    line(0, span(`${id}: approved ${contentText(content)}`, "green")),
+    ...(isCandidate ? [] : [line(0, span("note: it is not the candidate now"))]),
+    ...(isCandidate && missing?.length !== 0 ? [line(0, span(still))] : []),
+    ...(isCandidate && missing?.length === 0
+      ? [line(0, span(`nothing is missing for its promotion${notSelf}`)), command("next: ", "promote", id)]
+      : []),
+    command("undo: ", "withdraw", id, "--digest", content.digest.slice(0, 12)),
+  ];
+}

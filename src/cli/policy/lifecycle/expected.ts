@@ -1,0 +1,51 @@
+import { UsageError } from "../../terminal/command-io.ts";
+import { NotNowError } from "./server/refusal.ts";
+import type { PolicyView } from "./server/view.ts";
+
+/** `r4`, or `none` for an empty slot, as `null`; `undefined` where the flag is not given. @throws {UsageError} */
+export function readRevision(flag: string, text: string | undefined): number | null | undefined {
+  if (text === undefined) return undefined;
+  if (text === "none") return null;
+  if (!/^r\d{1,9}$/.test(text)) throw new UsageError(`${flag}: must be a revision such as r4, or none`);
+  return Number(text.slice(1));
+}
+
+/** What somebody must have seen in a slot when a command was written down; `undefined`: whatever is there. */
+export interface Expected {
+  readonly candidate: number | null | undefined;
+  readonly enforced: number | null | undefined;
+}
+
+export const EXPECT_FLAGS = {
+  "expect-candidate": { type: "string" },
+  "expect-enforced": { type: "string" },
+} as const;
+
+export const EXPECT_HELP = `  --expect-candidate R  Only if the candidate is this revision, such as r4; none: if there is no candidate.
+  --expect-enforced R   Only if this revision is enforced; none: if nothing is enforced yet.
+`;
+
+/** @throws {UsageError} */
+export function readExpected(values: { readonly [Flag in keyof typeof EXPECT_FLAGS]?: string | undefined }): Expected {
+  return {
+    candidate: readRevision("--expect-candidate", values["expect-candidate"]),
+    enforced: readRevision("--expect-enforced", values["expect-enforced"]),
+  };
+}
+
+/**
+ * Holds a policy against `--expect-candidate` and `--expect-enforced`: a pipeline that was told r4 must not promote r5.
+ *
+ * @throws {NotNowError}
+ */
+export function refuseUnexpected(view: PolicyView, expected: Expected): void {
+  for (const slot of ["candidate", "enforced"] as const) {
+    const wanted = expected[slot];
+    const present = view[slot]?.revision ?? null;
+    if (wanted !== undefined && wanted !== present) {
+      throw new NotNowError(
+        `--expect-${slot}: it is ${present === null ? "none" : `r${present}`} now; nothing was done; look again: signalbox policy show ${view.id}`,
+      );
+    }
+  }
+}

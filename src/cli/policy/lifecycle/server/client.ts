@@ -1,0 +1,76 @@
+import type { JsonObject } from "../../../../canon/json.ts";
+import { callServer, serverKey, serverUrl } from "../../../server/call-server.ts";
+import { CommandError, type CommandIo } from "../../../terminal/command-io.ts";
+import { refusal } from "./refusal.ts";
+import { notPolicies, parseView, type PolicyView } from "./view.ts";
+
+/** Where a server listens unless told otherwise. */
+export const DEFAULT_SERVER = "http://127.0.0.1:8080";
+
+/** What can be done to a policy: a path below it. */
+export type Change = "approvals" | "promotions" | "rollbacks" | "withdrawals" | "releases";
+
+/** A policy as it is read for a person, and as the server sent it. */
+export interface Answered {
+  readonly view: PolicyView;
+  readonly json: JsonObject;
+}
+
+/** The policies of a running server. Every method throws `CommandError` and `NotNowError` in the words of the command line. */
+export class PolicyServer {
+  readonly #address: string;
+  readonly #io: CommandIo;
+  /** `--server` as it was given, for commands to paste; `null` where the environment names it, or nothing does. */
+  readonly flag: string | null;
+
+  /** @param flag the value of `--server`. */
+  constructor(flag: string | undefined, io: CommandIo) {
+    const named = io.environment["SIGNALBOX_SERVER"] ?? "";
+    this.#address = flag ?? (named === "" ? DEFAULT_SERVER : named);
+    this.#io = io;
+    this.flag = flag ?? null;
+  }
+
+  list(query: Readonly<Record<string, string>>): Promise<JsonObject> {
+    return this.#get(null, "", query);
+  }
+
+  async policy(id: string): Promise<Answered> {
+    const json = await this.#get(id, `/${id}`, {});
+    return { view: parseView(json), json };
+  }
+
+  /** Something below a policy: `content`, `shadow`, `transitions`. */
+  below(id: string, name: string, query: Readonly<Record<string, string>>): Promise<JsonObject> {
+    return this.#get(id, `/${id}/${name}`, query);
+  }
+
+  /** @param etag where the change must meet the state that was looked at. */
+  async change(id: string, change: Change, body: JsonObject, etag: string | null): Promise<Answered> {
+    const inDoubt = `whether it was done is not known; look: signalbox policy show ${id}`;
+    const answer = await callServer({
+      url: serverUrl(this.#address, `/v1/policies/${id}/${change}`),
+      method: "POST",
+      key: serverKey(this.#io, "operations:manage"),
+      body,
+      ...(etag === null ? {} : { ifMatch: etag }),
+      inDoubt,
+    });
+    if (answer.status !== 200 && answer.status !== 201) throw refusal(answer, { policy: id, changes: true });
+    try {
+      return { view: parseView(answer.body), json: answer.body ?? {} };
+    } catch {
+      throw new CommandError(`--server: answered with ${answer.status}, but with no policy; ${inDoubt}`);
+    }
+  }
+
+  async #get(policy: string | null, path: string, query: Readonly<Record<string, string>>): Promise<JsonObject> {
+    const url = serverUrl(this.#address, `/v1/policies${path}`);
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    const key = serverKey(this.#io, "governance:read or operations:manage");
+    const answer = await callServer({ url, method: "GET", key });
+    if (answer.status !== 200) throw refusal(answer, { policy, changes: false });
+    if (answer.body === null) throw notPolicies();
+    return answer.body;
+  }
+}

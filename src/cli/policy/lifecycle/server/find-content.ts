@@ -1,0 +1,49 @@
+import { objectOf } from "../../../explain/members.ts";
+import { CommandError, UsageError } from "../../../terminal/command-io.ts";
+import type { PolicyServer } from "./client.ts";
+import { readTransitions } from "./transitions.ts";
+import { parseContent, type Content, type PolicyView } from "./view.ts";
+
+/**
+ * The content that a word names: `enforced`, `candidate`, a revision such as r4, or the first digits of a digest, six at least. `null`: the slot is empty.
+ *
+ * @param flag for messages.
+ * @throws {UsageError} for what is none of these. @throws {CommandError} where the policy has no such content.
+ */
+export async function findContent(
+  server: PolicyServer,
+  view: PolicyView,
+  flag: string,
+  word: string,
+): Promise<Content | null> {
+  if (word === "enforced" || word === "candidate") return view[word];
+  const isRevision = /^r\d{1,9}$/.test(word);
+  if (!isRevision && !/^[0-9a-f]{6,64}$/.test(word)) {
+    throw new UsageError(
+      `${flag}: must be enforced, candidate, a revision such as r4, or six or more digits of a digest`,
+    );
+  }
+  const names = ({ revision, digest }: Content): boolean =>
+    isRevision ? revision === Number(word.slice(1)) : digest.startsWith(word);
+  const known = new Map<string, Content>();
+  for (const content of shownContents(view)) known.set(content.digest, content);
+  // What stands nowhere any more is known to the log alone. A few digits must not be enough because only some contents were looked at.
+  const isSure = word.length === 64 || isRevision;
+  if (!isSure || ![...known.values()].some(names)) {
+    for await (const row of readTransitions(server, view.id)) {
+      const record = objectOf(row, "record");
+      const content = record?.["revision"] === undefined ? null : parseContent(record);
+      if (content !== null) known.set(content.digest, content);
+    }
+  }
+  const [found, ...others] = [...known.values()].filter(names);
+  if (found === undefined) {
+    throw new CommandError(`${flag}: the policy has no such content; see: signalbox policy history ${view.id}`);
+  }
+  if (others.length > 0) throw new CommandError(`${flag}: more than one content begins like this; give more digits`);
+  return found;
+}
+
+function shownContents({ enforced, candidate, rollbackTo, files, held, withdrawn }: PolicyView): readonly Content[] {
+  return [enforced, candidate, rollbackTo, files, ...held, ...withdrawn].filter((content) => content !== null);
+}

@@ -1,0 +1,120 @@
+import { isJsonObject, type JsonObject } from "../../../../canon/json.ts";
+import { objectOf, objectsOf, textOf } from "../../../explain/members.ts";
+import type { ServerAnswer } from "../../../server/call-server.ts";
+import { CommandError } from "../../../terminal/command-io.ts";
+import { missingTexts } from "../words/missing.ts";
+import { numberOf, parseMissing } from "./view.ts";
+
+/** Nothing is broken, and nothing was done: something is missing, or somebody was quicker. Exit code 3. */
+export class NotNowError extends Error {
+  override readonly name = "NotNowError";
+}
+
+/** What was asked. */
+export interface Asked {
+  /** Policy id; `null` where it was about all. */
+  readonly policy: string | null;
+  readonly changes: boolean;
+}
+
+/** What an answer without success means for whoever sits at the terminal, with what there is to do. */
+export function refusal({ status, body }: ServerAnswer, asked: Asked): CommandError | NotNowError {
+  const error = objectOf(body, "error");
+  const code = textOf(error, "code");
+  const show = `signalbox policy show ${asked.policy ?? "ID"}`;
+  switch (status) {
+    case 401:
+      return new CommandError(
+        "SIGNALBOX_KEY: the server does not accept the key: it is another server's, expired or revoked",
+      );
+    case 403:
+      return new CommandError(forbidden(code, asked) ?? otherwise(status, code, error));
+    case 404:
+      return new CommandError(notFound(code, asked));
+    case 409:
+      return new NotNowError(conflict(code, error, asked.policy ?? "ID"));
+    case 412:
+      return new NotNowError(`${currentText(objectOf(error, "current"))}; nothing was done; look again: ${show}`);
+    case 429:
+      return new CommandError("--server: has had too many calls with this key; wait a little and try again");
+    case 503:
+      if (code === "policies_not_applied") {
+        return new CommandError(
+          "--server: the change is made and stands, but the server that answered could not load it yet and decides as before; it keeps trying, and its GET /status says when it is done",
+        );
+      }
+      return new CommandError(
+        asked.changes
+          ? `--server: cannot write its log of policies now; try again, after a look at what became of it: ${show}`
+          : "--server: cannot read its log of policies now; try again",
+      );
+    default:
+      return new CommandError(otherwise(status, code, error));
+  }
+}
+
+/** `null` for a reason that this command does not know. */
+function forbidden(code: string, { changes }: Asked): string | null {
+  switch (code) {
+    case "insufficient_scope":
+      return changes
+        ? "SIGNALBOX_KEY: the key may not change policies; make one with --scopes operations:manage"
+        : "SIGNALBOX_KEY: the key may not read policies; make one with --scopes governance:read, or operations:manage to change them as well";
+    case "not_managed_here":
+      return "SIGNALBOX_KEY: the key's workspace may not change policies; take a key of one that policies.managed_by of routes.yaml names";
+    case "origin_too_far":
+      return "SIGNALBOX_KEY: the key comes from too many others to tell whose it is; make one at a terminal with signalbox keys create";
+    default:
+      return null;
+  }
+}
+
+function notFound(code: string, { policy }: Asked): string {
+  if (code === "policy_not_found") return "ID: the server has no such policy; see: signalbox policy list";
+  if (code === "content_not_found") {
+    return `--digest: the server keeps no content of the policy that begins like this; see: signalbox policy history ${policy ?? "ID"}`;
+  }
+  return "--server: has no /v1/policies (404); it is not Signalbox, is older than this command, or its address has another path";
+}
+
+function conflict(code: string, error: JsonObject | null, policy: string): string {
+  const missing = objectsOf(error, "missing").map(parseMissing);
+  if (missing.length > 0) return `not yet: ${missingTexts(missing)}; nothing was done`;
+  switch (code) {
+    case "held":
+      return `the content was rolled back and is held; let it be promoted again with: signalbox policy release ${policy}`;
+    case "no_candidate":
+      return "there is no candidate; new content becomes one when a server reads its files";
+    case "nothing_to_roll_back_to":
+      return (
+        `there is nothing to roll back to; what a rollback can reach stands in: signalbox policy history ${policy} ` +
+        "(content that initial_mode enforced at first sight had nothing before it: promote a change of it, or its end)"
+      );
+    case "not_held":
+      return "the content is neither held nor withdrawn, so there is nothing to release";
+    case "content_not_kept":
+      return "the content's bytes are not kept or cannot be loaded; bring it back by its files";
+    case "not_approved":
+      return "the key, and those it comes from, have not approved the content, so there is nothing to withdraw";
+    case "busy":
+      return "others changed policies at the same time, again and again; nothing was done; try again";
+    default:
+      return otherwise(409, code, error);
+  }
+}
+
+/** Which state a policy is in now, after somebody else has changed it. */
+function currentText(current: JsonObject | null): string {
+  if (current === null) return "the policy has changed meanwhile";
+  const slot = (name: string): string => {
+    const revision = numberOf(current, name);
+    return revision === null ? "none" : `r${revision}`;
+  };
+  return `the policy is not in the state that was looked at: enforced is ${slot("enforced_revision")} now, candidate ${slot("candidate_revision")}`;
+}
+
+function otherwise(status: number, code: string, error: JsonObject | null): string {
+  const message = isJsonObject(error) ? textOf(error, "message").slice(0, 500) : "";
+  const said = [code.slice(0, 64), message].filter((part) => part !== "").join(": ");
+  return `--server: answered with ${status}${said === "" ? "" : `, ${said}`}`;
+}

@@ -1,0 +1,54 @@
+import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
+import { formatTime } from "../../../../canon/time/rfc3339.ts";
+import type { ActorView, Content, SlotView } from "../server/view.ts";
+
+/** `r4 (9f2c1a7b)` */
+export function contentText({ revision, digest }: Content): string {
+  return `r${revision} (${digest.slice(0, 8)})`;
+}
+
+/** The same, with what a removal is: a policy's end. */
+export function slotText(slot: SlotView): string {
+  return `${contentText(slot)}${slot.content === "removal" ? ", the policy's end" : ""}`;
+}
+
+/** `2026-03-02T10:00Z`, to the minute; `?` where a server does not say it. */
+export function timeText(time: number | null): string {
+  return time === null ? "?" : `${formatTime(time).slice(0, 16)}Z`;
+}
+
+const UNITS = [
+  ["d", 86_400],
+  ["h", 3_600],
+  ["m", 60],
+  ["s", 1],
+] as const;
+
+/** `2d 3h`, `45m`, `0s`: the two largest units, cut. @param seconds at least 0. */
+export function durationText(seconds: number): string {
+  let left = Math.max(0, Math.floor(seconds));
+  const first = UNITS.findIndex(([, size]) => left >= size);
+  if (first < 0) return "0s";
+  const parts = UNITS.slice(first, first + 2).map(([unit, size]) => {
+    const amount = Math.floor(left / size);
+    left %= size;
+    return amount === 0 ? "" : `${amount}${unit}`;
+  });
+  return parts.filter((part) => part !== "").join(" ");
+}
+
+/** `key 7f3a of acme-prod (security)` */
+export function actorText({ keyId, workspace, roles }: ActorView): string {
+  return `key ${keyId} of ${workspace}${roles.length === 0 ? "" : ` (${roles.join(", ")})`}`;
+}
+
+/** A command line to paste. @param server as it was given by a flag; `null` where the environment names it. */
+export function commandText(words: readonly string[], server: string | null): string {
+  return explainCommand([...words, ...(server === null ? [] : ["--server", server])]);
+}
+
+/** What acts of a policy, in a sentence's middle. */
+export function actingText(enforced: SlotView | null): string {
+  if (enforced === null) return "nothing of it acts";
+  return enforced.content === "removal" ? "it has ended, nothing of it acts" : `${contentText(enforced)} acts`;
+}

@@ -1,0 +1,89 @@
+import { canonicalJson, type JsonObject } from "../../../../canon/json.ts";
+import { objectsOf, textOf, wordsOf } from "../../../explain/members.ts";
+
+/** A change of what a policy promises; `+` is new, `-` is gone, `~` is otherwise than before. */
+export interface ContractChange {
+  readonly mark: "+" | "-" | "~";
+  readonly text: string;
+}
+
+/** What differs between two contracts, in words; `null` for a side without rules: nothing before a first content, or a policy's end. */
+export function contractChanges(from: JsonObject | null, to: JsonObject | null): readonly ContractChange[] {
+  return [
+    ...listChanges("constraint", from, to, "constraints", constraintChanges, constraintText),
+    ...listChanges("obligation", from, to, "obligations", obligationChanges, obligationText),
+    ...wordChanges("operation", wordsOf(from, "operations"), wordsOf(to, "operations")),
+    ...(from === null || to === null ? [] : valueChanges("title", textOf(from, "title"), textOf(to, "title"))),
+    ...wordChanges("owner", wordsOf(from, "owners"), wordsOf(to, "owners")),
+  ];
+}
+
+function listChanges(
+  what: string,
+  from: JsonObject | null,
+  to: JsonObject | null,
+  member: string,
+  changes: (before: JsonObject, after: JsonObject) => readonly string[],
+  describe: (one: JsonObject) => string,
+): readonly ContractChange[] {
+  const before = byName(objectsOf(from, member));
+  const after = byName(objectsOf(to, member));
+  const names = [...new Set([...before.keys(), ...after.keys()])].toSorted();
+  return names.flatMap((name): readonly ContractChange[] => {
+    const [old, young] = [before.get(name), after.get(name)];
+    if (old === undefined) return young === undefined ? [] : [{ mark: "+", text: `${what} ${describe(young)}` }];
+    if (young === undefined) return [{ mark: "-", text: `${what} ${describe(old)}` }];
+    if (canonicalJson(old) === canonicalJson(young)) return [];
+    return [{ mark: "~", text: `${what} ${name}: ${changes(old, young).join("; ") || "changed"}` }];
+  });
+}
+
+function byName(items: readonly JsonObject[]): ReadonlyMap<string, JsonObject> {
+  return new Map(items.map((item) => [textOf(item, "name"), item]));
+}
+
+export function constraintText(constraint: JsonObject): string {
+  const reasons = wordsOf(constraint, "reasons").join(", ");
+  return `${textOf(constraint, "name")} (${effectText(constraint)}): ${reasons}`;
+}
+
+function effectText(constraint: JsonObject): string {
+  return textOf(constraint, "effect").replaceAll("_", " ");
+}
+
+function constraintChanges(before: JsonObject, after: JsonObject): readonly string[] {
+  const effects = [effectText(before), effectText(after)];
+  const [old, young] = [wordsOf(before, "reasons"), wordsOf(after, "reasons")];
+  const [gained, lost] = [young.filter((word) => !old.includes(word)), old.filter((word) => !young.includes(word))];
+  // The first reason speaks for a constraint that fails without one.
+  const isReordered = gained.length === 0 && lost.length === 0 && old.join() !== young.join();
+  return [
+    ...(effects[0] === effects[1] ? [] : [`effect ${effects.join(" → ")}`]),
+    ...gained.map((word) => `new reason ${word}`),
+    ...lost.map((word) => `no reason ${word} any more`),
+    ...(isReordered ? [`reasons in another order: ${young.join(", ")}`] : []),
+  ];
+}
+
+export function obligationText(obligation: JsonObject): string {
+  return `${textOf(obligation, "name")}: ${demandText(obligation)}`;
+}
+
+function demandText(obligation: JsonObject): string {
+  return `${textOf(obligation, "kind")} ${textOf(obligation, "value")}`;
+}
+
+function obligationChanges(before: JsonObject, after: JsonObject): readonly string[] {
+  return [`${demandText(before)} → ${demandText(after)}`];
+}
+
+function wordChanges(what: string, before: readonly string[], after: readonly string[]): readonly ContractChange[] {
+  return [
+    ...after.filter((word) => !before.includes(word)).map((word) => ({ mark: "+", text: `${what} ${word}` }) as const),
+    ...before.filter((word) => !after.includes(word)).map((word) => ({ mark: "-", text: `${what} ${word}` }) as const),
+  ];
+}
+
+function valueChanges(what: string, before: string, after: string): readonly ContractChange[] {
+  return before === after ? [] : [{ mark: "~", text: `${what}: ${before} → ${after}` }];
+}

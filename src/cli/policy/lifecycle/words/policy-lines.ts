@@ -1,0 +1,108 @@
+import type { JsonObject } from "../../../../canon/json.ts";
+import { objectOf, textOf } from "../../../explain/members.ts";
+import { line, nameLine, span, type Line, type Span } from "../../../simulate/formats/terminal/layout.ts";
+import type { ApprovalView, Content, PolicyView, SlotView } from "../server/view.ts";
+import { actorText, contentText, slotText, timeText } from "./contents.ts";
+import { constraintText, obligationText } from "./contract-changes.ts";
+import { driftLines } from "./drift.ts";
+import { requirementLines } from "./missing.ts";
+import { nextStep } from "./next-step.ts";
+import { section } from "./sections.ts";
+import { shadowLines } from "./shadow-lines.ts";
+
+/** Columns of the names in front. */
+const NAMES = 11;
+
+/** Everything about one policy, for a terminal. @param shadow the report on its candidate, where there is one. */
+export function policyLines(view: PolicyView, shadow: JsonObject | null, server: string | null): readonly Line[] {
+  return [
+    line(0, span(view.id, "bold"), span(view.title === "" ? "" : `  ${view.title}`)),
+    named("state", span(stateText(view))),
+    ...(view.owners.length === 0 ? [] : [named("owners", span(view.owners.join(", ")))]),
+    ...slotLines("Enforced", view.enforced),
+    ...slotLines("Candidate", view.candidate),
+    ...(view.candidate === null ? [] : promotionLines(view)),
+    ...section("Behind it", behindLines(view)),
+    ...section(
+      "Drift",
+      driftLines(view, server).flatMap(({ text, fix, command }) => [
+        line(2, span(text, "yellow")),
+        ...(fix === "" ? [] : [line(4, span(fix))]),
+        ...(command === null ? [] : [commandOf(4, command)]),
+      ]),
+    ),
+    ...(shadow === null ? [] : shadowLines(shadow, view.candidate?.firstSeen ?? null)),
+    ...nextLines(view, server),
+  ];
+}
+
+function named(name: string, ...spans: readonly Span[]): Line {
+  return nameLine(2, name, NAMES, ...spans);
+}
+
+function commandOf(indent: number, command: string): Line {
+  return { ...line(indent, span(command, "cyan")), whole: true };
+}
+
+const STATES: ReadonlyMap<string, string> = new Map([
+  ["enforced", "enforced: it acts, and nothing is watched"],
+  ["shadow", "shadow: it is watched, and nothing of it acts"],
+  ["changing", "changing: it acts, and new content is watched"],
+  ["ending", "ending: it acts, and its end waits for a promotion"],
+  ["ended", "ended: nothing of it acts any more"],
+]);
+
+function stateText({ state }: PolicyView): string {
+  return STATES.get(state) ?? state;
+}
+
+function slotLines(title: string, slot: SlotView | null): readonly Line[] {
+  if (slot === null) return [];
+  return section(`${title}: ${slotText(slot)}${slot.held ? ", held" : ""}`, [
+    named("digest", span(slot.digest)),
+    named("since", span(`${timeText(slot.since)}, first seen ${timeText(slot.firstSeen)}`)),
+    ...slot.constraints.map((constraint) => named("constraint", span(constraintText(constraint)))),
+    ...slot.obligations.map((obligation) => named("obligation", span(obligationText(obligation)))),
+    ...(slot.operations.length === 0 ? [] : [named("operations", span(slot.operations.join(", ")))]),
+  ]);
+}
+
+const MARKS = { true: span("✓", "green"), false: span("✗", "red"), null: span("?", "yellow") } as const;
+
+/** Approvals, and every requirement with a tick where it is met. */
+function promotionLines(view: PolicyView): readonly Line[] {
+  const approvals = view.approvals.map((approval) =>
+    line(2, MARKS.true, span(` ${timeText(approval.at)}  ${actorText(approval.by)}${reportText(approval)}`)),
+  );
+  const none = [line(2, span("none", "dim"))];
+  return [
+    ...section("Approvals of the candidate", approvals.length === 0 ? none : approvals),
+    ...section("Required for its promotion", [
+      ...requirementLines(view).map(({ text, met }) => line(2, MARKS[`${met}`], span(` ${text}`))),
+      ...(requirementLines(view).length === 0 ? [line(2, span("nothing", "dim"))] : []),
+    ]),
+  ];
+}
+
+function reportText({ report }: ApprovalView): string {
+  if (report === null) return ", without a report";
+  const assertions = objectOf(report, "assertions");
+  const amount = (name: string): string => `${textOf(assertions, name) || "0"} ${name}`;
+  const complete = report["complete"] === true ? "complete" : "incomplete";
+  return `, report ${textOf(report, "sha256").slice(0, 8)} (${complete}; assertions ${amount("passed")}, ${amount("failed")}, ${amount("waived")})`;
+}
+
+function behindLines({ canRollBack, rollbackTo, held, withdrawn, files }: PolicyView): readonly Line[] {
+  const list = (contents: readonly Content[]): string => contents.map(contentText).join(", ");
+  return [
+    ...(canRollBack ? [named("rollback to", span(rollbackTo === null ? "nothing" : contentText(rollbackTo)))] : []),
+    ...(held.length === 0 ? [] : [named("held", span(list(held)))]),
+    ...(withdrawn.length === 0 ? [] : [named("withdrawn", span(list(withdrawn)))]),
+    ...(files === null ? [] : [named("files", span(`${contentText(files)} in the files of the server that answered`))]),
+  ];
+}
+
+function nextLines(view: PolicyView, server: string | null): readonly Line[] {
+  const { text, command } = nextStep(view, server);
+  return section("Next", [line(2, span(text)), ...(command === null ? [] : [commandOf(2, command)])]);
+}

@@ -1,0 +1,120 @@
+import type { JsonObject } from "../../../../canon/json.ts";
+import { objectOf, objectsOf, textOf, wordsOf } from "../../../explain/members.ts";
+import { amountText, numberText, percentageText } from "../../../simulate/formats/wording/amounts.ts";
+import { line, nameLine, span, type Line } from "../../../simulate/formats/terminal/layout.ts";
+import { numberOf, timeOf } from "../server/view.ts";
+import { timeText } from "./contents.ts";
+import { section, tableLines } from "./sections.ts";
+import { pastedCommand } from "./pasted-command.ts";
+
+/**
+ * What the candidate said while it was watched: out of how many requests, by constraint, route and workspace, and requests to try again.
+ *
+ * @param firstSeen of the candidate, milliseconds since the epoch; one that came back into the slot has its earlier requests counted.
+ */
+export function shadowLines(report: JsonObject, firstSeen: number | null): readonly Line[] {
+  const judged = numberOf(report, "judged") ?? 0;
+  const since = timeText(timeOf(report, "since"));
+  const title = `In shadow: r${textOf(report, "revision")} since ${since}, asked about ${amountText(judged, "request")}`;
+  if (judged === 0) return section(title, [line(2, span("no request has met it yet", "dim"))]);
+  const from = timeText(firstSeen);
+  const earlier =
+    firstSeen === null || from === since ? [] : [line(2, span(`all since it was first seen, ${from}`, "dim"))];
+  return [
+    ...section(title, [...earlier, ...totalLines(report, judged)]),
+    ...table("by constraint", ["constraint", "reason"], report, "by_constraint", false),
+    ...table("by route", ["route"], report, "by_route", true),
+    ...table("by workspace", ["workspace"], report, "by_workspace", true),
+    ...witnessLines(report),
+  ];
+}
+
+function totalLines(report: JsonObject, judged: number): readonly Line[] {
+  const width = "indeterminate".length;
+  const part = (name: string): string => {
+    const amount = numberOf(report, name) ?? 0;
+    return `${numberText(amount)} of ${numberText(judged)} (${percentageText(amount, judged)})`;
+  };
+  const through = numberText(numberOf(report, "newly_denied") ?? 0);
+  return [
+    nameLine(2, "would deny", width, span(`${part("would_deny")}, ${through} of them let through now`)),
+    nameLine(2, "would narrow", width, span(part("would_narrow"))),
+    nameLine(2, "indeterminate", width, span(part("indeterminate"))),
+  ];
+}
+
+const HEAD = ["would deny", "let through now", "would narrow", "indeterminate"];
+const NUMBERS = ["would_deny", "newly_denied", "would_narrow", "indeterminate"];
+
+function table(
+  title: string,
+  words: readonly string[],
+  report: JsonObject,
+  member: string,
+  judged: boolean,
+): readonly Line[] {
+  const numbers = judged ? ["judged", ...NUMBERS] : NUMBERS;
+  const rows = objectsOf(report, member).map((row) => [
+    ...words.map((name) => wordText(row, name)),
+    ...numbers.map((name) => numberText(numberOf(row, name) ?? 0)),
+  ]);
+  const head = [...words, ...(judged ? ["requests"] : []), ...HEAD];
+  const lines = tableLines(4, head, rows, words.length);
+  return lines.length === 0 ? [] : [line(2, span(title)), ...lines];
+}
+
+function wordText(row: JsonObject, name: string): string {
+  const word = textOf(row, name);
+  if (word !== "") return word;
+  // Figures of workspaces that are not the caller's are summed up.
+  if (name === "workspace") return "(all others)";
+  return name === "route" ? "(none, or others')" : "-";
+}
+
+function witnessLines(report: JsonObject): readonly Line[] {
+  const witnesses = objectsOf(report, "witnesses");
+  const looked = objectOf(report, "looked_at");
+  const decisions = numberOf(looked, "decisions");
+  const note =
+    decisions === null
+      ? ""
+      : ` (from ${looked?.["complete"] === true ? "all" : "the newest"} ${amountText(decisions, "decision")} since ${timeText(timeOf(looked, "since"))})`;
+  return section(
+    `Requests that it concerns${note}`,
+    witnesses.flatMap((witness) => {
+      const effect = textOf(witness, "effect").replaceAll("_", " ");
+      const said = [effect, textOf(witness, "constraint"), textOf(witness, "reason")].filter((part) => part !== "");
+      const period = [...new Set(["first", "last"].map((name) => timeText(timeOf(witness, name))))].join(" to ");
+      const through = numberOf(witness, "newly_denied") ?? 0;
+      const requests = amountText(numberOf(witness, "requests") ?? 0, "request");
+      const times = through === 0 ? requests : `${requests}, ${numberText(through)} of them let through now`;
+      const command = pastedCommand(witness["explain"]);
+      const unsayable = textOf(witness, "not_explained");
+      return [
+        line(2, span(said.join(" "), "yellow"), span(`, ${times}, ${period}`)),
+        line(4, span(classText(objectOf(witness, "class")))),
+        line(4, span("request ", "dim"), span(textOf(witness, "request_id"))),
+        ...(command === null ? [] : [{ ...line(4, span("try     ", "dim"), span(command)), whole: true }]),
+        ...(unsayable === ""
+          ? []
+          : [line(4, span(`no command: the files do not know its ${unsayable} any more`, "dim"))]),
+      ];
+    }),
+  );
+}
+
+/** `shop asks chat-eu for chat.completions in production` */
+function classText(of: JsonObject | null): string {
+  const [workspace, route, operation, environment] = [
+    textOf(of, "workspace"),
+    textOf(of, "route"),
+    textOf(of, "operation"),
+    textOf(of, "environment"),
+  ];
+  const needs = wordsOf(of, "needs");
+  return [
+    `${workspace} asks ${route === "" ? "without a route" : route} for ${operation}`,
+    ...(environment === "" ? [] : [`in ${environment}`]),
+    ...(needs.length === 0 ? [] : [`with ${needs.join(", ")}`]),
+  ].join(" ");
+}

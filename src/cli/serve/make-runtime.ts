@@ -1,0 +1,101 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { Places } from "../../dispatch/places/places.ts";
+import { stickyKeys } from "../../dispatch/places/sticky-key.ts";
+import { storedPolicies } from "../../governance/policies/stored-policies.ts";
+import type { CountSource } from "../../governance/shadow-figures.ts";
+import { contractSha256, openApiDocument } from "../../http/contract/openapi.ts";
+import { SummaryTurns } from "../../http/control/summary-turns.ts";
+import { healthSettingsOf, type Runtime, type ServerLimits, type SnapshotHolder } from "../../http/runtime.ts";
+import { RunningRequests } from "../../http/unary/joined.ts";
+import { manageKeys } from "../../keys/key-management.ts";
+import type { OpenKeyRing } from "../../keys/key-ring.ts";
+import type { TokenDoor } from "../../keys/tokens/token-door.ts";
+import type { Ledger } from "../../limits/ledger.ts";
+import type { Store } from "../../store/port.ts";
+import type { ServedPolicies } from "./policies/served-policies.ts";
+import type { Retention } from "./retention.ts";
+import type { StrangerEvidence } from "./strangers.ts";
+import type { ServerTelemetry } from "./telemetry/server-telemetry.ts";
+
+const DEFAULT_LIMITS: ServerLimits = {
+  bodyBytes: 32 * 1024 * 1024,
+  answerBytes: 32 * 1024 * 1024,
+  requestTime: 15 * 60_000,
+  bodyTime: 60_000,
+  writeTime: 60_000,
+};
+
+/** What a server has opened for its requests. */
+export interface RuntimeParts {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  readonly store: Store;
+  readonly policies: ServedPolicies;
+  readonly keys: OpenKeyRing;
+  readonly snapshots: SnapshotHolder;
+  readonly state: { readonly accepting: boolean; readonly reloadFailed: boolean };
+  readonly retention: Retention;
+  readonly limits: Partial<ServerLimits>;
+  readonly telemetry: ServerTelemetry;
+  readonly tokens: TokenDoor;
+  readonly strangers: StrangerEvidence;
+  readonly ledger: Ledger;
+}
+
+export function makeRuntime(parts: RuntimeParts): Runtime {
+  const { environment, version, store, policies, keys, snapshots, state, tokens, telemetry } = parts;
+  const document = openApiDocument(version);
+  const turns = new SummaryTurns();
+  const read: CountSource["read"] = (query) => store.summary.read(query);
+  return {
+    snapshots,
+    verify: (token, now) => keys.verify(token, now),
+    lookUp: keys.lookUp,
+    evidence: parts.strangers.evidence,
+    observer: telemetry.observer,
+    beginTrace: telemetry.beginTrace,
+    metrics: telemetry.metrics.page,
+    evidenceStanding: () => store.evidence.health(),
+    summary: {
+      read,
+      policies: async () => storedPolicies(await policies.administration.lifecycle.refresh()),
+      head: () => store.evidence.health().head,
+      turns,
+    },
+    policies: {
+      ...policies.administration,
+      rows: (query) => store.policyLog.read(query),
+      shadow: { read, workspaces: () => store.summary.workspaces(), evidence: store.evidence, turns },
+    },
+    running: new RunningRequests(),
+    ledger: parts.ledger,
+    places: new Places(healthSettingsOf(snapshots), telemetry.log.endpointChanged),
+    stickyKeyOf: stickyKeys(),
+    tokens,
+    keys: manageKeys(store.keys, Date.now, randomBytes),
+    newRequestId,
+    limits: { ...DEFAULT_LIMITS, ...parts.limits },
+    build: {
+      id: environment["SIGNALBOX_BUILD_ID"] ?? version,
+      contractSha256: contractSha256(document),
+      contract: JSON.stringify(document),
+      startedAt: performance.now(),
+    },
+    degraded: () => [
+      ...(state.reloadFailed ? ["reload_failed"] : []),
+      ...(store.evidence.health().state === "ok" ? [] : ["evidence"]),
+      ...(parts.retention.failed() ? ["evidence_retention"] : []),
+      ...(parts.ledger.state === "ok" ? [] : ["limits"]),
+      ...(policies.isBehind ? ["policies"] : []),
+    ],
+    accepting: () => state.accepting,
+  };
+}
+
+/**
+ * `req_`, the time in milliseconds, and 80 random bits, all hexadecimal: rising with time, so that the store's index is written at its end
+ * and not all over.
+ */
+export function newRequestId(): string {
+  return `req_${Date.now().toString(16).padStart(12, "0")}${randomUUID().replaceAll("-", "").slice(-20)}`;
+}

@@ -1,0 +1,133 @@
+import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
+
+/** How long a server may take, milliseconds. */
+const LONGEST_WAIT = 10_000;
+
+/** The longest answer that is read, bytes. */
+const LONGEST_ANSWER = 8_000_000;
+
+export interface ServerCall {
+  readonly url: URL;
+  readonly method: "GET" | "POST";
+  readonly key: string;
+  readonly body?: JsonObject;
+  /** An entity tag with its quotation marks. */
+  readonly ifMatch?: string;
+  /** What to say where the call may have been carried out and nobody knows; for calls that change something. */
+  readonly inDoubt?: string;
+}
+
+export interface ServerAnswer {
+  readonly status: number;
+  /** `null`: no JSON object, or too long, or it broke off. */
+  readonly body: JsonObject | null;
+}
+
+/**
+ * The address of a path below `--server`.
+ *
+ * @throws {UsageError} for what is no address, or holds a credential.
+ */
+export function serverUrl(server: string, path: string): URL {
+  const base = URL.canParse(server) ? new URL(server) : null;
+  if (base === null || !/^https?:$/.test(base.protocol)) {
+    throw new UsageError("--server: must be a URL, such as http://127.0.0.1:8080");
+  }
+  if (base.username !== "" || base.password !== "") {
+    throw new UsageError("--server: must not hold a credential; the key is read from SIGNALBOX_KEY");
+  }
+  return new URL(`${base.pathname.replace(/\/+$/, "")}${path}`, base.origin);
+}
+
+/**
+ * The key in the environment variable SIGNALBOX_KEY, and nowhere else: a flag would stand in the list of processes.
+ *
+ * @param scopes for the message where there is none.
+ * @throws {CommandError}
+ */
+export function serverKey({ environment }: CommandIo, scopes: string): string {
+  const key = environment["SIGNALBOX_KEY"] ?? "";
+  if (key === "") throw new CommandError(`SIGNALBOX_KEY: is not set; put a key with the scope ${scopes} there`);
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new CommandError("SIGNALBOX_KEY: holds characters that no key has");
+  return key;
+}
+
+/**
+ * Asks a running server; whatever it answers is given back, however hostile.
+ *
+ * @throws {CommandError} when nobody answers.
+ */
+export async function callServer(call: ServerCall): Promise<ServerAnswer> {
+  const response = await send(call);
+  if (response.status >= 300 && response.status < 400) {
+    // A key goes where it was sent, and nowhere else.
+    throw new CommandError(
+      "--server: sends the call elsewhere, and a key is not sent after it; give the final address",
+    );
+  }
+  return { status: response.status, body: await readAnswer(response) };
+}
+
+async function send({ url, method, key, body, ifMatch, inDoubt }: ServerCall): Promise<Response> {
+  try {
+    return await fetch(url, {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(ifMatch === undefined ? {} : { "if-match": ifMatch }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      redirect: "manual",
+      signal: AbortSignal.timeout(LONGEST_WAIT),
+    });
+  } catch (error) {
+    const code = codeOf(error);
+    const because = code === null ? "" : ` ${code === "TIMEOUT" ? `within ${LONGEST_WAIT / 1_000} s` : `(${code})`}`;
+    if (inDoubt !== undefined && (code === null || !NEVER_SENT.has(code))) {
+      throw new CommandError(`--server: gave no answer${because}; ${inDoubt}`);
+    }
+    throw new CommandError(`--server: cannot be reached${because}; is it running, and is the address right?`);
+  }
+}
+
+/** Errors that come before anything was sent. */
+const NEVER_SENT: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+/** The system's word for what went wrong; the rest of the message may quote the address. */
+function codeOf(error: unknown): string | null {
+  if (error instanceof DOMException && error.name === "TimeoutError") return "TIMEOUT";
+  const cause: unknown = error instanceof Error ? error.cause : undefined;
+  const code: unknown = cause instanceof Error ? Reflect.get(cause, "code") : undefined;
+  return typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) ? code : null;
+}
+
+async function readAnswer(response: Response): Promise<JsonObject | null> {
+  try {
+    const text = await readText(response);
+    const value: unknown = text === null ? null : JSON.parse(text);
+    return isJsonObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Stops reading where an answer is too long, so that nobody fills our memory. */
+async function readText({ body }: Response): Promise<string | null> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body ?? []) {
+    length += chunk.byteLength;
+    if (length > LONGEST_ANSWER) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

@@ -1,0 +1,59 @@
+import { describeSafely, quote } from "../authored/literal-secrets.ts";
+import { suggest } from "../findings/suggest.ts";
+import { LONGEST_SOAK } from "../normalised/durations.ts";
+import type { Scene } from "../scene.ts";
+
+/** Names and bounds of what promotions of policies require, and who may make them. */
+export function checkPromotion(scene: Scene): void {
+  for (const id of Object.keys(scene.file.policies?.promotion ?? {})) checkRequirements(scene, id);
+  const { declared, file, report } = scene;
+  for (const [index, id] of (file.policies?.managed_by ?? []).entries()) {
+    if (declared.workspaces.has(id)) continue;
+    report.value(
+      "UNKNOWN_WORKSPACE",
+      ["policies", "managed_by", index],
+      `policies are managed by the workspace ${quote(id)}, which does not exist`,
+      suggest(id, declared.workspaces),
+    );
+  }
+}
+
+function checkRequirements({ declared, file, normalised, report }: Scene, id: string): void {
+  const path = ["policies", "promotion", id];
+  const authored = file.policies?.promotion?.[id];
+  const whole = normalised.policies.promotion?.[id];
+  if (authored === undefined || whole === undefined) return;
+  for (const [index, role] of (authored.roles ?? []).entries()) {
+    if (declared.labels.has(role)) continue;
+    report.value(
+      "UNKNOWN_LABEL",
+      [...path, "roles", index],
+      `a promotion requires the role ${quote(role)}, which \`vocabulary.labels\` does not list`,
+      declared.labels.size === 0 ? "add it: `vocabulary: {labels: […]}`" : suggest(role, declared.labels),
+    );
+  }
+  if (whole.soak > LONGEST_SOAK && authored.soak !== undefined) {
+    const place = [...path, "soak"];
+    report.value("WRONG_VALUE", place, `${describeSafely(place)} must be at most 90d`);
+  }
+}
+
+/** Requirements that say nothing without another. Only for files without errors: a number that was refused reads as if it were not there. */
+export function checkRequirementsAgree({ file, normalised, report }: Scene): void {
+  for (const [id, authored] of Object.entries(file.policies?.promotion ?? {})) {
+    const whole = normalised.policies.promotion?.[id];
+    if (whole === undefined || whole.approvals > 0) continue;
+    // What a row has from `*` alone is said there.
+    const { approvals, roles, report: asksReport, assertions } = authored;
+    const isOwn = [approvals, roles, asksReport, assertions].some((member) => member !== undefined);
+    if (!isOwn && id !== "*") continue;
+    const required = [
+      ...(whole.roles.length > 0 ? ["roles"] : []),
+      ...(whole.assertions ? ["assertions"] : whole.report ? ["report"] : []),
+    ];
+    if (required.length === 0) continue;
+    const path = ["policies", "promotion", id];
+    const message = `${describeSafely(path)} requires ${required.map(quote).join(" and ")} of approvals, but no approvals`;
+    report.key("PROMOTION_CONTRADICTED", path, message, "set `approvals` to at least 1");
+  }
+}

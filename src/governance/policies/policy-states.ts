@@ -1,0 +1,78 @@
+import type { PolicyIdentity, PolicySlot } from "../../canon/policy.ts";
+import { asWord, type Word } from "../../evidence/record.ts";
+import type { StoredPolicy, StoredSlot } from "./stored-policies.ts";
+
+/** A policy in a summary. */
+export interface AnswerPolicy {
+  readonly id: Word;
+  /** What the process that answers decides with. */
+  readonly slots: readonly { readonly slot: PolicySlot; readonly revision: number; readonly digest: Word }[];
+  /** Where the store says that it stands; `null` where it has none. */
+  readonly stored: { readonly enforced: AnswerSlot | null; readonly candidate: AnswerSlot | null } | null;
+  /**
+   * How what the process decides with differs from what the store says. `digest`: another content; `slot`: the same contents in other slots;
+   * `not_loaded`, `not_stored`: only one of them has it. `null`: they agree, as they do within a second of a change.
+   */
+  readonly drift: "digest" | "slot" | "not_loaded" | "not_stored" | null;
+}
+
+export interface AnswerSlot {
+  readonly revision: number;
+  readonly digest: Word;
+  readonly content: "rules" | "removal";
+  /** RFC 3339: when it entered the slot; `null` where nobody has written it down. */
+  readonly since: Word | null;
+}
+
+/**
+ * Policies that act or are watched, by the process or by the store, sorted by id.
+ *
+ * @param loaded `null` where no set of policies is loaded: then nothing can be said of drift.
+ */
+export function policyStates(
+  loaded: readonly PolicyIdentity[] | null,
+  stored: readonly StoredPolicy[],
+): readonly AnswerPolicy[] {
+  const standing = new Map(stored.filter((policy) => !hasEnded(policy)).map((policy) => [policy.id, policy]));
+  const own = Map.groupBy(loaded ?? [], ({ id }) => id);
+  return [...new Set([...own.keys(), ...standing.keys()])].toSorted().map((id) => {
+    const [slots, policy = null] = [own.get(id) ?? [], standing.get(id)];
+    return {
+      id: asWord(id),
+      slots: slots.map(({ slot, revision, digest }) => ({ slot, revision, digest: asWord(digest) })),
+      stored:
+        policy === null ? null : { enforced: answerSlot(policy.enforced), candidate: answerSlot(policy.candidate) },
+      drift: loaded === null ? null : driftOf(slots, policy),
+    };
+  });
+}
+
+function hasEnded({ enforced, candidate }: StoredPolicy): boolean {
+  return candidate === null && enforced?.content !== "rules";
+}
+
+function answerSlot(slot: StoredSlot | null): AnswerSlot | null {
+  if (slot === null) return null;
+  const { revision, digest, content, since } = slot;
+  const entered = since === null ? null : asWord(new Date(since).toISOString());
+  return { revision, digest: asWord(digest), content, since: entered };
+}
+
+function driftOf(own: readonly PolicyIdentity[], policy: StoredPolicy | null): AnswerPolicy["drift"] {
+  const said = (["enforced", "candidate"] as const).flatMap((slot) => {
+    const content = policy?.[slot] ?? null;
+    // There is nothing to load of a policy's end.
+    return content?.content === "rules" ? [{ slot, digest: content.digest }] : [];
+  });
+  if (own.length === 0) return said.length === 0 ? null : "not_loaded";
+  if (said.length === 0) return "not_stored";
+  if (!isSame(own, said, ({ digest }) => digest)) return "digest";
+  return isSame(own, said, ({ slot, digest }) => `${slot} ${digest}`) ? null : "slot";
+}
+
+type Standing = Pick<PolicyIdentity, "slot" | "digest">;
+
+function isSame(left: readonly Standing[], right: readonly Standing[], name: (one: Standing) => string): boolean {
+  const [own, others] = [left, right].map((list) => list.map(name).toSorted().join("\n"));
+  return own === others;
+}

@@ -1,0 +1,34 @@
+import { contentOf, type PolicyLedger, type PolicyLine } from "../../lifecycle/ledger.ts";
+
+/** Where a policy stands, for every process: what the log of policies says. */
+export interface StoredPolicy {
+  readonly id: string;
+  /** `null`: nothing acts. */
+  readonly enforced: StoredSlot | null;
+  /** `null`: nothing is watched. */
+  readonly candidate: StoredSlot | null;
+}
+
+export interface StoredSlot {
+  readonly revision: number;
+  readonly digest: string;
+  /** `removal`: the policy's end, which evaluates nothing. */
+  readonly content: "rules" | "removal";
+  /** When it entered the slot, milliseconds since the epoch; `null` where nobody has written it down. */
+  readonly since: number | null;
+}
+
+/** Every policy of the log that has something in a slot, sorted by id. */
+export function storedPolicies({ policies }: Pick<PolicyLedger, "policies">): readonly StoredPolicy[] {
+  return [...policies.values()]
+    .map((line) => ({ id: line.id, enforced: slotOf(line, "enforced"), candidate: slotOf(line, "candidate") }))
+    .filter(({ enforced, candidate }) => enforced !== null || candidate !== null);
+}
+
+function slotOf(line: PolicyLine, name: "enforced" | "candidate"): StoredSlot | null {
+  const state = line[name];
+  if (state === null) return null;
+  const { digest, since } = state;
+  const { revision, content } = contentOf(line, digest);
+  return { revision, digest, content, since };
+}

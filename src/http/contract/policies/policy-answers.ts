@@ -1,0 +1,261 @@
+import { OPERATIONS } from "../../../canon/operation.ts";
+import { CONSTRAINT_EFFECTS, OBLIGATION_KINDS } from "../../../canon/policy.ts";
+
+const text = { type: "string" } as const;
+const texts = { type: "array", items: text } as const;
+const time = { type: "string", description: "RFC 3339." } as const;
+const revision = { type: "integer", minimum: 1 } as const;
+const count = { type: "integer", minimum: 0 } as const;
+const flag = { type: "boolean" } as const;
+
+const REFERENCE = {
+  type: "object",
+  required: ["revision", "digest"],
+  properties: { revision, digest: text },
+} as const;
+
+const constraints = {
+  type: "array",
+  items: {
+    type: "object",
+    required: ["name", "effect", "reasons"],
+    properties: { name: text, effect: { enum: CONSTRAINT_EFFECTS }, reasons: texts },
+  },
+} as const;
+
+const obligations = {
+  type: "array",
+  items: {
+    type: "object",
+    required: ["name", "kind", "value"],
+    properties: { name: text, kind: { enum: OBLIGATION_KINDS }, value: { type: ["string", "integer"] } },
+  },
+} as const;
+
+const SLOT = {
+  type: ["object", "null"],
+  required: [
+    "revision",
+    "digest",
+    "content",
+    "module_sha256",
+    "since",
+    "first_seen",
+    "held",
+    "constraints",
+    "obligations",
+    "operations",
+  ],
+  properties: {
+    revision,
+    digest: text,
+    content: { enum: ["rules", "removal"], description: "removal: the policy is no longer in the files." },
+    module_sha256: { type: ["string", "null"] },
+    since: { ...time, description: "When it entered the slot." },
+    first_seen: time,
+    held: { ...flag, description: "It was rolled back and must be released before it can be promoted." },
+    constraints,
+    obligations,
+    operations: { type: "array", items: { enum: OPERATIONS } },
+  },
+} as const;
+
+const ACTOR = {
+  type: "object",
+  required: ["key_id", "workspace", "origin", "roles"],
+  properties: {
+    key_id: text,
+    workspace: text,
+    origin: { ...text, description: "The key that it comes from; two keys of one origin are one person." },
+    roles: { ...texts, description: "Labels that all keys on the way from the origin have." },
+  },
+} as const;
+
+const REPORT = {
+  type: ["object", "null"],
+  required: ["sha256", "table_revision", "complete", "assertions"],
+  properties: {
+    sha256: text,
+    table_revision: text,
+    complete: flag,
+    assertions: {
+      type: "object",
+      required: ["passed", "failed", "waived"],
+      properties: { passed: count, failed: count, waived: count },
+    },
+  },
+} as const;
+
+const REQUIREMENTS = {
+  type: "object",
+  required: [
+    "approvals",
+    "roles",
+    "self_approval",
+    "soak_seconds",
+    "min_decisions",
+    "no_indeterminate",
+    "report",
+    "assertions",
+  ],
+  properties: {
+    approvals: count,
+    roles: texts,
+    self_approval: flag,
+    soak_seconds: { type: "number", minimum: 0 },
+    min_decisions: count,
+    no_indeterminate: flag,
+    report: flag,
+    assertions: flag,
+  },
+} as const;
+
+/** Differences between this server's files and the slots. */
+export const DRIFT_WORDS = [
+  "files_differ",
+  "files_held",
+  "files_withdrawn",
+  "candidate_not_in_files",
+  "not_in_files",
+] as const;
+
+export const POLICY_STATES = ["enforced", "shadow", "changing", "ending", "ended"] as const;
+
+export const POLICY_VIEW = {
+  type: "object",
+  required: [
+    "object",
+    "id",
+    "title",
+    "owners",
+    "state",
+    "etag",
+    "enforced",
+    "candidate",
+    "approvals",
+    "requirements",
+    "rollback_to",
+    "can_roll_back",
+    "held",
+    "withdrawn",
+    "files",
+    "drift",
+  ],
+  properties: {
+    object: { const: "policy" },
+    id: text,
+    title: text,
+    owners: texts,
+    state: { enum: POLICY_STATES },
+    etag: { ...text, description: "For If-Match, with its quotation marks." },
+    enforced: SLOT,
+    candidate: SLOT,
+    approvals: {
+      type: "array",
+      description: "Those of the candidate's content that stand.",
+      items: { type: "object", required: ["by", "at", "report"], properties: { by: ACTOR, at: time, report: REPORT } },
+    },
+    requirements: REQUIREMENTS,
+    rollback_to: {
+      ...REFERENCE,
+      type: ["object", "null"],
+      description: "What a rollback leads to; null: to nothing, or `can_roll_back` is false.",
+    },
+    can_roll_back: flag,
+    held: { type: "array", items: REFERENCE },
+    withdrawn: { type: "array", items: REFERENCE },
+    files: {
+      type: ["object", "null"],
+      required: ["revision", "digest"],
+      properties: { revision: { type: ["integer", "null"], minimum: 1 }, digest: text },
+      description: "What the files of the server that answers hold.",
+    },
+    drift: { type: "array", items: { enum: DRIFT_WORDS } },
+  },
+} as const;
+
+export const MISSING_REQUIREMENT = {
+  type: "object",
+  required: ["requirement"],
+  properties: {
+    requirement: { enum: ["approvals", "roles", "soak", "decisions", "no_indeterminate", "report", "assertions"] },
+    have: count,
+    need: count,
+    have_seconds: { type: "number", minimum: 0 },
+    need_seconds: { type: "number", minimum: 0 },
+    roles: texts,
+  },
+} as const;
+
+/** One policy as it stands for whoever asks. */
+export const POLICY = {
+  ...POLICY_VIEW,
+  required: [...POLICY_VIEW.required, "missing"],
+  properties: {
+    ...POLICY_VIEW.properties,
+    missing: {
+      type: ["array", "null"],
+      items: MISSING_REQUIREMENT,
+      description: "What a promotion by the caller lacks; null where there is no candidate.",
+    },
+  },
+} as const;
+
+export const POLICY_LIST = {
+  type: "object",
+  required: ["object", "policy_set", "table_revision", "data"],
+  properties: {
+    object: { const: "list" },
+    policy_set: { ...text, description: "Names the contents and slots that decide." },
+    table_revision: text,
+    data: { type: "array", items: POLICY_VIEW },
+  },
+} as const;
+
+export const POLICY_CONTENT = {
+  type: "object",
+  required: ["object", "policy", "revision", "digest", "content", "module_sha256", "contract", "sources"],
+  properties: {
+    object: { const: "policy.content" },
+    policy: text,
+    revision,
+    digest: text,
+    content: { enum: ["rules", "removal"] },
+    module_sha256: { type: ["string", "null"] },
+    contract: {
+      type: ["object", "null"],
+      required: ["title", "owners", "operations", "constraints", "obligations"],
+      properties: { title: text, owners: texts, operations: texts, constraints, obligations },
+    },
+    sources: {
+      type: "array",
+      items: {
+        type: "object",
+        required: ["package", "source"],
+        properties: { package: text, source: { ...text, description: "Rego." } },
+      },
+    },
+  },
+} as const;
+
+export const POLICY_TRANSITIONS = {
+  type: "object",
+  required: ["object", "data", "has_more"],
+  properties: {
+    object: { const: "list" },
+    data: {
+      type: "array",
+      items: {
+        type: "object",
+        required: ["position", "previous", "hash", "record"],
+        properties: {
+          position: revision,
+          previous: text,
+          hash: text,
+          record: { type: "object", description: "As it was hashed: its RFC 8785 form gives the bytes." },
+        },
+      },
+    },
+    has_more: flag,
+  },
+} as const;

@@ -1,0 +1,110 @@
+import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
+
+const digest = {
+  type: "string",
+  pattern: "^[0-9a-f]{64}$",
+  description: "Of the policy's content: 64 lower-case hexadecimal digits.",
+} as const;
+/** More contents than any policy will have; without a bound, 1e20 would pass for a whole number. */
+const revision = { type: "integer", minimum: 1, maximum: 1_000_000_000 } as const;
+const nullableRevision = { type: ["integer", "null"], minimum: 1, maximum: 1_000_000_000 } as const;
+const count = { type: "integer", minimum: 0, maximum: 1_000_000_000 } as const;
+
+export const APPROVE_SCHEMA = {
+  type: "object",
+  additionalProperties: false,
+  required: ["digest"],
+  properties: {
+    digest,
+    report: {
+      type: "object",
+      additionalProperties: false,
+      required: ["sha256", "table_revision", "complete", "assertions"],
+      description: "The simulation that the approver has seen: facts of its JSON report.",
+      properties: {
+        sha256: { type: "string", pattern: "^[0-9a-f]{64}$", description: "Of the report's bytes." },
+        table_revision: {
+          type: "string",
+          pattern: "^[0-9a-f]{64}$",
+          description: "Of the table on the report's head side.",
+        },
+        complete: { type: "boolean", description: "Whether every class was decided." },
+        assertions: {
+          type: "object",
+          additionalProperties: false,
+          required: ["passed", "failed", "waived"],
+          description: "Results of assertions, coverage included; all 0 where there were none.",
+          properties: { passed: count, failed: count, waived: count },
+        },
+      },
+    },
+  },
+} as const;
+
+export const PROMOTE_SCHEMA = {
+  type: "object",
+  additionalProperties: false,
+  required: ["expected"],
+  properties: {
+    expected: {
+      type: "object",
+      additionalProperties: false,
+      required: ["candidate_revision", "enforced_revision"],
+      properties: {
+        candidate_revision: { ...revision, description: "The revision that is to act." },
+        enforced_revision: {
+          ...nullableRevision,
+          description: "The revision that it takes the place of; null: nothing is enforced yet.",
+        },
+      },
+    },
+  },
+} as const;
+
+export const ROLL_BACK_SCHEMA = {
+  type: "object",
+  additionalProperties: false,
+  required: ["expected"],
+  properties: {
+    expected: {
+      type: "object",
+      additionalProperties: false,
+      required: ["enforced_revision"],
+      properties: {
+        candidate_revision: { ...nullableRevision, description: "Not looked at where it is left out." },
+        enforced_revision: { ...revision, description: "The revision that is rolled back, and held." },
+      },
+    },
+    to_revision: {
+      ...nullableRevision,
+      description: "A revision that was enforced before; null: nothing. What was enforced last unless given.",
+    },
+    reason: { enum: ROLLBACK_REASONS, default: "other" },
+  },
+} as const;
+
+export const WITHDRAW_SCHEMA = {
+  type: "object",
+  additionalProperties: false,
+  required: ["what"],
+  properties: {
+    what: {
+      enum: ["approval", "candidate"],
+      description: "The caller's own approval of `digest`, or the candidate, with If-Match and `expected`.",
+    },
+    digest,
+    expected: {
+      type: "object",
+      additionalProperties: false,
+      required: ["candidate_revision"],
+      properties: { candidate_revision: revision },
+    },
+  },
+} as const;
+
+export const RELEASE_SCHEMA = {
+  type: "object",
+  additionalProperties: false,
+  required: ["digest"],
+  properties: { digest },
+} as const;

@@ -1,0 +1,123 @@
+import { CONTENT_QUERY, LIST_QUERY, TRANSITIONS_QUERY } from "../../control/policies/policy-query.ts";
+import type { ControlEndpoint } from "../endpoint.ts";
+import { POLICY, POLICY_CONTENT, POLICY_LIST, POLICY_TRANSITIONS, POLICY_VIEW } from "./policy-answers.ts";
+import { APPROVE_SCHEMA, PROMOTE_SCHEMA, RELEASE_SCHEMA, ROLL_BACK_SCHEMA, WITHDRAW_SCHEMA } from "./policy-bodies.ts";
+import { POLICY_SHADOW } from "../policy-shadow-schema.ts";
+import { SHADOW_QUERY } from "../../control/shadow/policy-shadow.ts";
+
+const READ = {
+  kind: "control",
+  method: "GET",
+  listener: "public",
+  scope: "governance:read",
+  otherScope: "operations:manage",
+  query: {},
+  body: null,
+  streams: false,
+} as const;
+
+const CHANGE = {
+  kind: "control",
+  method: "POST",
+  listener: "public",
+  scope: "operations:manage",
+  query: {},
+  uniqueMembers: true,
+  conflicts: true,
+  hasEntityTag: true,
+  answer: POLICY_VIEW,
+  streams: false,
+} as const;
+
+/** Where policies stand, and what may be done about it (docs/policy-lifecycle.md). */
+export const POLICY_ENDPOINTS: readonly ControlEndpoint[] = [
+  {
+    ...READ,
+    path: "/v1/policies",
+    id: "listPolicies",
+    summary: "Every policy with its slots, approvals and requirements",
+    handler: "listPolicies",
+    optionalQuery: LIST_QUERY,
+    answer: POLICY_LIST,
+  },
+  {
+    ...READ,
+    path: "/v1/policies/{id}",
+    id: "retrievePolicy",
+    summary: "One of them, and what a promotion by the caller would lack",
+    handler: "getPolicy",
+    hasEntityTag: true,
+    answer: POLICY,
+  },
+  {
+    ...READ,
+    path: "/v1/policies/{id}/content",
+    id: "retrievePolicyContent",
+    summary: "Rules of one content: what an approver reads",
+    handler: "getPolicyContent",
+    optionalQuery: CONTENT_QUERY,
+    answer: POLICY_CONTENT,
+  },
+  {
+    ...READ,
+    path: "/v1/policies/{id}/shadow",
+    id: "retrievePolicyShadow",
+    summary: "What the candidate would have done, out of how many requests, with witnesses; never any content",
+    handler: "getPolicyShadow",
+    optionalQuery: SHADOW_QUERY,
+    answer: POLICY_SHADOW,
+  },
+  {
+    ...READ,
+    path: "/v1/policies/{id}/transitions",
+    id: "listPolicyTransitions",
+    summary: "What happened to it, oldest first, as the log's hash chain has it",
+    handler: "listPolicyTransitions",
+    optionalQuery: TRANSITIONS_QUERY,
+    answer: POLICY_TRANSITIONS,
+  },
+  {
+    ...CHANGE,
+    path: "/v1/policies/{id}/approvals",
+    id: "approvePolicy",
+    summary: "Approves exactly one content",
+    handler: "approvePolicy",
+    body: APPROVE_SCHEMA,
+  },
+  {
+    ...CHANGE,
+    path: "/v1/policies/{id}/promotions",
+    id: "promotePolicy",
+    summary: "Makes the candidate act",
+    handler: "promotePolicy",
+    ifMatch: "always",
+    body: PROMOTE_SCHEMA,
+  },
+  {
+    ...CHANGE,
+    path: "/v1/policies/{id}/rollbacks",
+    id: "rollBackPolicy",
+    summary: "Makes what was enforced before act again, and holds what was rolled back; needs no approval",
+    handler: "rollBackPolicy",
+    ifMatch: "always",
+    body: ROLL_BACK_SCHEMA,
+  },
+  {
+    ...CHANGE,
+    path: "/v1/policies/{id}/withdrawals",
+    id: "withdrawPolicy",
+    summary: "Takes back an approval, or takes the candidate out for good",
+    handler: "withdrawPolicy",
+    ifMatch: "sometimes",
+    body: WITHDRAW_SCHEMA,
+  },
+  {
+    ...CHANGE,
+    path: "/v1/policies/{id}/releases",
+    id: "releasePolicy",
+    summary: "Lets a content be promoted again that was rolled back or withdrawn",
+    handler: "releasePolicy",
+    ifMatch: "always",
+    body: RELEASE_SCHEMA,
+  },
+];

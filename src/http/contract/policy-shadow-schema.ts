@@ -1,0 +1,109 @@
+import { OPERATIONS } from "../../canon/operation.ts";
+import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
+import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
+
+const text = { type: "string" } as const;
+const nullableText = { type: ["string", "null"] } as const;
+const instant = { type: "string", format: "date-time" } as const;
+const nullableInstant = { type: ["string", "null"], format: "date-time" } as const;
+const count = { type: "integer", minimum: 0 } as const;
+
+/** An object of which all members are there, and no others. */
+function whole<Members extends Readonly<Record<string, object>>>(properties: Members, description?: string) {
+  return {
+    type: "object",
+    ...(description === undefined ? {} : { description }),
+    required: Object.keys(properties),
+    additionalProperties: false,
+    properties,
+  } as const;
+}
+
+const SAID = {
+  would_deny: count,
+  newly_denied: { ...count, description: "The part of would_deny that was let through: what promoting would break." },
+  would_narrow: count,
+  indeterminate: { ...count, description: "The policy could not be evaluated, or did not say." },
+} as const;
+
+const MEASURES = { judged: { ...count, description: "Requests that the revision was asked about." }, ...SAID } as const;
+
+const CLASS = whole(
+  {
+    workspace: nullableText,
+    route: nullableText,
+    operation: { enum: [...OPERATIONS, null] },
+    environment: nullableText,
+    needs: { type: "array", items: text },
+    features: { type: "array", items: text },
+    stream: { type: "boolean" },
+    context: { enum: [...TOKEN_BUCKETS, null] },
+    max_output: { enum: [...TOKEN_BUCKETS, null] },
+    reasoning_effort: { enum: [...REASONING_EFFORTS, null] },
+    time: whole({ day: { enum: DAY_BUCKETS }, hour: { enum: HOUR_BUCKETS } }, "In UTC."),
+  },
+  "Requests that nothing in the evidence tells apart; null where a record does not say.",
+);
+
+const WITNESS = whole({
+  constraint: text,
+  reason: nullableText,
+  verdict: { enum: ["fail", "indeterminate"] },
+  effect: { enum: ["would_deny", "would_narrow", null], description: "null: an older record, which does not say." },
+  requests: count,
+  newly_denied: count,
+  first: { ...instant, description: "Of the oldest of these requests that was found." },
+  last: instant,
+  request_id: { ...text, description: "Of the newest of them." },
+  class: CLASS,
+  explain: {
+    ...nullableText,
+    description:
+      "Behind `signalbox`, decides such a request as if candidates were promoted. Without what evidence does not hold: preferences, workload, labels.",
+  },
+  not_explained: {
+    enum: ["route", "need", "feature", "size", "operation", null],
+    description: "What this version cannot say of the record, where there is no command.",
+  },
+});
+
+export const POLICY_SHADOW = whole(
+  {
+    object: { const: "policy.shadow" },
+    policy: text,
+    revision: { type: "integer", minimum: 1 },
+    digest: text,
+    since: {
+      ...instant,
+      description: "When it entered its slot. Counts of an earlier time in shadow are in the numbers.",
+    },
+    until: instant,
+    ...MEASURES,
+    by_constraint: {
+      type: "array",
+      description: "Verdicts: a request that fails two constraints is in two lines.",
+      items: whole({ constraint: nullableText, reason: nullableText, ...SAID }),
+    },
+    by_route: {
+      type: "array",
+      description: "null: no route, and the routes of workspaces that the caller does not see.",
+      items: whole({ route: nullableText, ...MEASURES }),
+    },
+    judged_without_route: { ...count, description: "In no line of by_route: counted before routes were." },
+    by_workspace: {
+      type: "array",
+      description: "null: all workspaces together that the caller does not see.",
+      items: whole({ workspace: nullableText, ...MEASURES }),
+    },
+    witnesses: { type: "array", items: WITNESS },
+    looked_at: whole(
+      {
+        decisions: count,
+        since: nullableInstant,
+        complete: { type: "boolean", description: "Whether all evidence since the revision was first seen was read." },
+      },
+      "How much of the evidence witnesses were looked for in; the numbers come from counts, and are whole.",
+    ),
+  },
+  "What a revision said in shadow, without content of requests.",
+);

@@ -1,0 +1,65 @@
+import { serviceError, type ServiceError } from "../../../canon/error.ts";
+import type { Identity } from "../../../canon/identity.ts";
+import type { PolicyLine } from "../../../lifecycle/ledger.ts";
+import type { Actor } from "../../../lifecycle/records.ts";
+import type { KeyManagement } from "../service-keys/key-management.ts";
+import { storeUnavailable } from "./policy-error.ts";
+
+/** Keys between a key and its origin, at most. A key that rotates itself every day gets there in nearly three years. */
+export const LONGEST_WAY = 1_000;
+
+/** What makers of keys at a terminal are called does not have this form; ids of keys do. */
+const KEY_ID = /^[0-9A-Za-z]{12}$/;
+
+/**
+ * Who stands behind a key. The way goes from each key to the one that made it over HTTP, rotations included: whoever makes a key is shown its text, so
+ * what it says is the maker's word. A key that was rotated at a terminal comes from the one it replaces, and a key made there is its own origin.
+ *
+ * Roles are the labels that all keys on the way have: nobody gives a key of their own making a role that they do not have.
+ */
+export async function actorOf(
+  { keyId, workspace }: Pick<Identity, "keyId" | "workspace">,
+  requestId: string,
+  keys: Pick<KeyManagement, "get">,
+): Promise<Actor | ServiceError> {
+  let roles: ReadonlySet<string> | null = null;
+  let id = keyId;
+  for (let steps = 0; steps < LONGEST_WAY; steps += 1) {
+    const key = await keys.get(id);
+    if ("fault" in key) {
+      if (key.fault !== "absent") return storeUnavailable();
+      // A key that is gone still was one person; which labels it had is not known.
+      return { keyId, workspace, origin: id, roles: [], requestId };
+    }
+    const labels: ReadonlySet<string> = new Set(key.labels);
+    roles = roles === null ? labels : roles.intersection(labels);
+    const next: string | null = KEY_ID.test(key.createdBy) ? key.createdBy : key.rotatedFrom;
+    if (next === null) return { keyId, workspace, origin: id, roles: [...roles].toSorted(), requestId };
+    id = next;
+  }
+  // Any key on the way, taken for the origin, would make several people of one.
+  return serviceError(
+    403,
+    "insufficient_scope",
+    "origin_too_far",
+    "The key comes from too many others, one made with the other, to tell whose it is; make a key at the terminal (signalbox keys create).",
+  );
+}
+
+/**
+ * Public ids of the keys behind the candidate's standing approvals that have been revoked since: whoever is not to speak any more does not approve either.
+ * A key that has merely expired did speak.
+ */
+export async function revokedApprovers(
+  line: PolicyLine,
+  keys: Pick<KeyManagement, "get"> | undefined,
+): Promise<ReadonlySet<string> | ServiceError> {
+  const revoked = new Set<string>();
+  for (const { by } of line.approvals.get(line.candidate?.digest ?? "") ?? []) {
+    const key = await keys?.get(by.keyId);
+    if (key === undefined) return storeUnavailable();
+    if ("fault" in key && key.fault !== "absent") return storeUnavailable();
+    if ("fault" in key || key.status === "revoked") revoked.add(by.keyId);
+  }
+  return revoked;
+}

@@ -1,0 +1,51 @@
+import type { PolicyContract } from "../../../canon/policy.ts";
+import type { PolicyLifecycle } from "../../../lifecycle/lifecycle.ts";
+import type { ShadowSource } from "../shadow/policy-shadow.ts";
+
+/** What handlers need to show and to change where policies stand; a server without a log of policies has none. */
+export interface PolicyAdministration {
+  readonly lifecycle: PolicyLifecycle;
+  /**
+   * Resolves when this process decides by the newest rows of the log: whoever has changed something calls it before the answer, so that the next request of the
+   * same caller is decided with it. Rejects where that cannot be; what ran keeps running, `/status` says `policies`, and it is tried again: the change itself
+   * stands.
+   */
+  readonly apply: () => Promise<void>;
+  /**
+   * The content that the store keeps under a digest, verified; `null` where it keeps none, as of a removal and of contents of older versions.
+   *
+   * @throws {Error} where what is kept is damaged, without the text of a policy; or the store cannot be read.
+   */
+  readonly content: (digest: string) => Promise<KeptContent | null>;
+  /** What this server's files hold, by policy id; as of the last start or reload that succeeded. */
+  readonly files: () => ReadonlyMap<string, FilePolicy>;
+  /** Rows of the log after a position, in order, at most `limit`, 1 to 10,000; of all policies. Rejects where the store cannot be read. */
+  readonly rows: (query: { readonly after: number; readonly limit: number }) => Promise<readonly LogRow[]>;
+  /** Counts and evidence of every workspace: what contents said in shadow. */
+  readonly shadow: ShadowSource;
+}
+
+/** A row of the log of policies, as the store keeps it. */
+export interface LogRow {
+  readonly position: number;
+  /** Hash of the row before it. */
+  readonly previous: string;
+  readonly hash: string;
+  /** A `PolicyRecord` as JSON, exactly as it was hashed. */
+  readonly record: string;
+}
+
+/** What can be read of a content. */
+export interface KeptContent {
+  /** Lower-case hexadecimal SHA-256 of contract and sources. */
+  readonly digest: string;
+  /** SHA-256 of the module's bytes as kept. */
+  readonly moduleSha256: string;
+  readonly contract: PolicyContract;
+  /** The policy's module and the libraries that it needs, sorted by package. */
+  readonly sources: readonly { readonly package: string; readonly source: string }[];
+}
+
+export interface FilePolicy {
+  readonly digest: string;
+}

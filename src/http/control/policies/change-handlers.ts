@@ -1,0 +1,209 @@
+import type { ServiceError } from "../../../canon/error.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import { asWord, type ChangeRecord } from "../../../evidence/record.ts";
+import * as changes from "../../../lifecycle/changes.ts";
+import { entityTag } from "../../../lifecycle/entity-tag.ts";
+import { isFault } from "../../../lifecycle/fault.ts";
+import type { PolicyLedger } from "../../../lifecycle/ledger.ts";
+import type { Expectation, LifecycleChange, PolicyLifecycle } from "../../../lifecycle/lifecycle.ts";
+import { promotionRequirements } from "../../../lifecycle/promotion-requirements.ts";
+import type { Actor, PolicyRecord } from "../../../lifecycle/records.ts";
+import { isJudged } from "../../../lifecycle/requirements.ts";
+import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call.ts";
+import { actorOf, revokedApprovers } from "./actor.ts";
+import type { PolicyAdministration } from "./administration.ts";
+import { readExpected, readReason, readReport, readRevision, readText, readWithdrawal } from "./change-request.ts";
+import { candidateFigures, newestLedger, NO_STORE, orUnavailable, parts, viewOf } from "./policy-call.ts";
+import { faultError, noSuchPolicy, notApplied, notManagedHere, storeUnavailable } from "./policy-error.ts";
+import { readIfMatch } from "./precondition.ts";
+
+/** Approvals, promotions and the like: each is on record before it is made, and decides here before it is answered. */
+export const CHANGE_HANDLERS = {
+  approvePolicy: async (call) => {
+    const start = await begin(call);
+    if ("code" in start) return start;
+    const { ledger, lifecycle, policy, by, body } = start;
+    const request = { policy, digest: readText(body, "digest"), by, report: readReport(body) };
+    return finish(call, start, changes.approval(ledger, request, Date.now()), () => lifecycle.approve(request));
+  },
+  promotePolicy: async (call) => {
+    const start = await begin(call);
+    if ("code" in start) return start;
+    const { ledger, lifecycle, administration, policy, by } = start;
+    const expected = expectation(call, start, "candidate");
+    if ("code" in expected) return expected;
+    const found = changes.promotable(ledger, { policy, expected });
+    if (isFault(found)) return faultError(found);
+    const { table } = call.snapshot.decider;
+    const { line } = found;
+    const figures =
+      line.candidate !== null && isJudged(line)
+        ? await orUnavailable(candidateFigures(administration, line, line.candidate))
+        : null;
+    if (figures !== null && "code" in figures) return figures;
+    const revoked = await revokedApprovers(line, call.runtime.keys);
+    if ("code" in revoked) return revoked;
+    const request = {
+      policy,
+      expected,
+      by,
+      requirements: promotionRequirements(table, policy),
+      revoked,
+      tableRevision: table.revision,
+      // Not counted again: where the candidate is another one by now, its entity tag does not fit any more.
+      figures: () => (figures === null ? Promise.reject(uncounted()) : Promise.resolve(figures)),
+    };
+    const verdict = changes.promotion(found, request, figures, Date.now());
+    return finish(call, start, verdict, () => lifecycle.promote(request));
+  },
+  rollBackPolicy: async (call) => {
+    const start = await begin(call);
+    if ("code" in start) return start;
+    const { ledger, lifecycle, policy, by, body } = start;
+    const expected = expectation(call, start, "enforced");
+    if ("code" in expected) return expected;
+    const toRevision = readRevision(body["to_revision"]);
+    const request = {
+      policy,
+      expected,
+      by,
+      tableRevision: call.snapshot.decider.table.revision,
+      reason: readReason(body),
+      ...(toRevision !== undefined && { toRevision }),
+    };
+    return finish(call, start, changes.rollback(ledger, request, Date.now()), () => lifecycle.rollBack(request));
+  },
+  withdrawPolicy: async (call) => {
+    const start = await begin(call);
+    if ("code" in start) return start;
+    const { ledger, lifecycle, policy, by, body } = start;
+    const asked = readWithdrawal(body);
+    if ("code" in asked) return asked;
+    if (asked.what === "approval") {
+      const request = { policy, digest: asked.digest, by };
+      const verdict = changes.approvalWithdrawal(ledger, request, Date.now());
+      return finish(call, start, verdict, () => lifecycle.withdrawApproval(request));
+    }
+    const expected = expectation(call, start, "candidate");
+    if ("code" in expected) return expected;
+    const request = { policy, expected, by };
+    const verdict = changes.candidateWithdrawal(ledger, request, Date.now());
+    return finish(call, start, verdict, () => lifecycle.withdrawCandidate(request));
+  },
+  releasePolicy: async (call) => {
+    const start = await begin(call);
+    if ("code" in start) return start;
+    const { ledger, lifecycle, policy, by, body } = start;
+    const expected = expectation(call, start, null);
+    if ("code" in expected) return expected;
+    const request = { policy, digest: readText(body, "digest"), expected, by };
+    return finish(call, start, changes.release(ledger, request, Date.now()), () => lifecycle.release(request));
+  },
+} as const satisfies Record<string, ControlHandler>;
+
+interface Start {
+  readonly administration: PolicyAdministration;
+  readonly lifecycle: PolicyLifecycle;
+  readonly ledger: PolicyLedger;
+  readonly policy: string;
+  readonly by: Actor;
+  readonly body: JsonObject;
+}
+
+/** Who asks, whether they may, and what about. */
+async function begin(call: ControlCall): Promise<Start | ServiceError> {
+  const found = parts(call);
+  if ("code" in found) return found;
+  const { identity, administration } = found;
+  const { policies, workspaces } = call.snapshot.decider.table;
+  // Policies are everybody's: where nothing is said, the only workspace there is may change them, and no tenant may of several.
+  const managers = policies.managedBy ?? (Object.keys(workspaces).length === 1 ? [identity.workspace] : []);
+  if (!managers.includes(identity.workspace)) return notManagedHere(managers.length > 0);
+  const ledger = await newestLedger(administration);
+  if ("code" in ledger) return ledger;
+  const policy = ledger.policies.get(call.parameter ?? "")?.id;
+  if (policy === undefined) return noSuchPolicy();
+  if (call.runtime.keys === undefined) return storeUnavailable();
+  const by = await actorOf(identity, call.requestId, call.runtime.keys);
+  if ("code" in by) return by;
+  const { lifecycle } = administration;
+  return { administration, lifecycle, ledger, policy, by, body: call.body?.value ?? {} };
+}
+
+/** What the caller has looked at: the header's entity tag and the body's revisions. @param slot which the change is about; `null`: none. */
+function expectation(
+  call: ControlCall,
+  { ledger, policy, body }: Start,
+  slot: "candidate" | "enforced" | null,
+): Expectation | ServiceError {
+  const line = ledger.policies.get(policy);
+  if (line === undefined) return noSuchPolicy();
+  const present = entityTag(line);
+  const etag = readIfMatch(call.ifMatch, present);
+  if (typeof etag !== "string") return etag;
+  // Who knows how it is has not missed anything: whatever revision of an empty slot they name, looking again would not help.
+  if (etag === present && slot !== null && line[slot] === null) {
+    return faultError({ fault: slot === "candidate" ? "no_candidate" : "nothing_to_roll_back_to" });
+  }
+  return { etag, ...readExpected(body) };
+}
+
+/**
+ * Recorded, then done, then in effect here, then answered. Whoever asked for what cannot be done has changed nothing, and the evidence does not say otherwise;
+ * only where somebody else is quicker between the verdict and the log does it name a change whose answer was an error.
+ */
+async function finish(
+  call: ControlCall,
+  { administration, policy }: Start,
+  verdict: changes.Verdict,
+  perform: () => Promise<LifecycleChange | Parameters<typeof faultError>[0]>,
+): Promise<ControlAnswer> {
+  if (verdict !== null) {
+    if (isFault(verdict)) return faultError(verdict);
+    const unrecorded = await call.recordChange(changeOf(verdict));
+    if (unrecorded !== null) return unrecorded;
+    const done = await perform();
+    if (isFault(done)) return faultError(done);
+    try {
+      await administration.apply();
+    } catch {
+      return notApplied();
+    }
+  }
+  const line = administration.lifecycle.ledger.policies.get(policy);
+  if (line === undefined) throw new Error("policies: a policy that was changed is gone from the log");
+  const view = await viewOf(call.runtime, administration, line);
+  return { json: view, headers: [...NO_STORE, "etag", entityTag(line)] };
+}
+
+/** What the evidence calls a change. */
+const CHANGES = {
+  approved: "policy_approved",
+  approval_withdrawn: "policy_approval_withdrawn",
+  candidate_withdrawn: "policy_candidate_withdrawn",
+  promoted: "policy_promoted",
+  rolled_back: "policy_rolled_back",
+  released: "policy_released",
+} as const;
+
+function changeOf(record: PolicyRecord): ChangeRecord {
+  switch (record.kind) {
+    case "approved":
+    case "approval_withdrawn":
+    case "candidate_withdrawn":
+    case "released":
+      return { what: CHANGES[record.kind], id: asWord(record.policy), content: asWord(record.digest) };
+    case "promoted":
+      return { what: CHANGES.promoted, id: asWord(record.policy), content: asWord(record.to.digest) };
+    case "rolled_back":
+      return { what: CHANGES.rolled_back, id: asWord(record.policy), content: asWord(record.from.digest) };
+    case "imported":
+    case "observed":
+    case "returned":
+      throw new Error("policies: nobody asks for this change");
+  }
+}
+
+function uncounted(): Error {
+  return new Error("policies: figures of a removal are asked for");
+}

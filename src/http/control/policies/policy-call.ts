@@ -1,0 +1,105 @@
+import type { ServiceError } from "../../../canon/error.ts";
+import type { Identity } from "../../../canon/identity.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import type { PolicyContract } from "../../../canon/policy.ts";
+import { shadowFigures } from "../../../governance/shadow-figures.ts";
+import { contentOf, type PolicyLedger, type PolicyLine, type SlotState } from "../../../lifecycle/ledger.ts";
+import type { ShadowFigures } from "../../../lifecycle/records.ts";
+import { promotionRequirements } from "../../../lifecycle/promotion-requirements.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { ControlCall } from "../control-call.ts";
+import type { ShadowSource } from "../shadow/policy-shadow.ts";
+import type { PolicyAdministration } from "./administration.ts";
+import { noSuchPolicy, storeUnavailable } from "./policy-error.ts";
+import { describePolicy, namingDigest } from "./policy-view.ts";
+
+/** Answers are out of date a moment later. */
+export const NO_STORE = ["cache-control", "no-store"] as const;
+
+/** What every handler here needs. */
+export interface PolicyParts {
+  readonly identity: Identity;
+  readonly administration: PolicyAdministration;
+}
+
+export function parts({ identity, runtime }: ControlCall): PolicyParts | ServiceError {
+  if (identity === null) throw new Error("policies: a call without an identity");
+  return runtime.policies === undefined ? storeUnavailable() : { identity, administration: runtime.policies };
+}
+
+/** The log as it is now, for this process too. */
+export async function newestLedger({ lifecycle }: PolicyAdministration): Promise<PolicyLedger | ServiceError> {
+  return orUnavailable(lifecycle.refresh());
+}
+
+/** What cannot be read is nobody's fault who asks; what the store says of it stays here. */
+export async function orUnavailable<Result>(reading: Promise<Result>): Promise<Result | ServiceError> {
+  try {
+    return await reading;
+  } catch {
+    return storeUnavailable();
+  }
+}
+
+/** The policy that the path names. */
+export async function namedLine(
+  administration: PolicyAdministration,
+  parameter: string | null,
+): Promise<PolicyLine | ServiceError> {
+  const ledger = await newestLedger(administration);
+  if ("code" in ledger) return ledger;
+  return ledger.policies.get(parameter ?? "") ?? noSuchPolicy();
+}
+
+/** Counts that are being read, by content: whoever asks for them meanwhile gets the same, or a crowd would read hours of cells once for each. */
+const counting = new WeakMap<ShadowSource, Map<string, Promise<ShadowFigures>>>();
+
+/** What the candidate said in shadow, in every workspace together. @throws {Error} where the counts cannot be read. */
+export async function candidateFigures(
+  { shadow }: PolicyAdministration,
+  line: PolicyLine,
+  { digest, since }: SlotState,
+): Promise<ShadowFigures> {
+  const running = counting.get(shadow) ?? new Map<string, Promise<ShadowFigures>>();
+  counting.set(shadow, running);
+  const known = running.get(digest);
+  if (known !== undefined) return { ...(await known), since };
+  const { revision, firstSeenAt } = contentOf(line, digest);
+  const figures = shadowFigures(shadow, line.id, revision, since, Date.now(), firstSeenAt);
+  running.set(digest, figures);
+  try {
+    return await figures;
+  } finally {
+    running.delete(digest);
+  }
+}
+
+/** A policy as it is shown, by what this process decides with now. */
+export async function viewOf(
+  { snapshots }: Pick<Runtime, "snapshots">,
+  administration: PolicyAdministration,
+  line: PolicyLine,
+): Promise<JsonObject> {
+  const { policies, table } = snapshots.current.decider;
+  const loaded = new Map(policies.policies.map(({ identity, contract }) => [identity.digest, contract]));
+  const digests = [line.enforced?.digest, line.candidate?.digest, namingDigest(line)];
+  const contracts = new Map<string, PolicyContract | null>();
+  for (const digest of digests) {
+    if (digest == null || contracts.has(digest)) continue;
+    contracts.set(digest, loaded.get(digest) ?? (await contractOf(administration, digest)));
+  }
+  return describePolicy(line, {
+    requirements: promotionRequirements(table, line.id),
+    file: administration.files().get(line.id)?.digest ?? null,
+    contractOf: (digest) => contracts.get(digest) ?? null,
+  });
+}
+
+/** One that cannot be read is shown without its rules: the slots are still as they are. */
+async function contractOf(administration: PolicyAdministration, digest: string): Promise<PolicyContract | null> {
+  try {
+    return (await administration.content(digest))?.contract ?? null;
+  } catch {
+    return null;
+  }
+}

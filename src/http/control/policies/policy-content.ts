@@ -1,0 +1,56 @@
+import type { PolicyLine, KnownContent } from "../../../lifecycle/ledger.ts";
+import { contentOf } from "../../../lifecycle/ledger.ts";
+import type { ControlAnswer, ControlCall } from "../control-call.ts";
+import { namedLine, NO_STORE, orUnavailable, parts } from "./policy-call.ts";
+import { noSuchContent } from "./policy-error.ts";
+import { checkQuery, CONTENT_QUERY, readDigest } from "./policy-query.ts";
+import { describeRules } from "./policy-view.ts";
+
+/** GET /v1/policies/{id}/content: rules and contract of one content, from the store. */
+export async function policyContent(call: ControlCall): Promise<ControlAnswer> {
+  const found = parts(call);
+  if ("code" in found) return found;
+  const { administration } = found;
+  const { searchParams } = call.url;
+  const wrong = checkQuery(searchParams, CONTENT_QUERY);
+  if (wrong !== null) return wrong;
+  const asked = readDigest(searchParams);
+  if (asked !== null && typeof asked !== "string") return asked;
+  const line = await namedLine(administration, call.parameter);
+  if ("code" in line) return line;
+  const content = contentNamed(line, asked);
+  if (content === null) return noSuchContent();
+  const kept = content.content === "rules" ? await orUnavailable(administration.content(content.digest)) : null;
+  if (kept !== null && "code" in kept) return kept;
+  // Numbered by an older version, which did not keep what it numbered.
+  if (kept === null && content.content === "rules") return noSuchContent();
+  return {
+    json: {
+      object: "policy.content",
+      policy: line.id,
+      revision: content.revision,
+      digest: content.digest,
+      content: content.content,
+      module_sha256: kept?.moduleSha256 ?? null,
+      contract:
+        kept === null
+          ? null
+          : { title: kept.contract.title, owners: kept.contract.owners, ...describeRules(kept.contract) },
+      sources: (kept?.sources ?? []).map((module) => ({ package: module.package, source: module.source })),
+    },
+    headers: NO_STORE,
+  };
+}
+
+/** `null` where nothing fits, or more than one content does. */
+function contentNamed(line: PolicyLine, asked: string | null): KnownContent | null {
+  const { enforced, candidate } = line;
+  const slots = { enforced, candidate, "": candidate ?? enforced };
+  const slot = asked ?? "";
+  if (slot === "" || slot === "enforced" || slot === "candidate") {
+    const state = slots[slot];
+    return state === null ? null : contentOf(line, state.digest);
+  }
+  const fitting = [...line.contents.values()].filter(({ digest }) => digest.startsWith(slot));
+  return fitting.length === 1 ? (fitting[0] ?? null) : null;
+}

@@ -1,0 +1,110 @@
+import { serviceError, type ServiceError } from "../../../canon/error.ts";
+import type { LifecycleFault } from "../../../lifecycle/fault.ts";
+import { describeMissing, missingCode, missingJson } from "./missing.ts";
+
+/** Why nothing was done, in the words of the API. No value of the request is repeated. */
+export function faultError(fault: LifecycleFault): ServiceError {
+  switch (fault.fault) {
+    case "unknown_policy":
+      return noSuchPolicy();
+    case "unknown_content":
+      return noSuchContent();
+    case "changed":
+      return serviceError(
+        412,
+        "precondition",
+        "precondition_failed",
+        "The policy is not as you have seen it any more. Look at it again (GET /v1/policies/{id}) before you decide.",
+        {
+          facts: {
+            current: {
+              etag: fault.etag,
+              candidate_revision: fault.candidate?.revision ?? null,
+              enforced_revision: fault.enforced?.revision ?? null,
+            },
+          },
+        },
+      );
+    case "no_candidate":
+      return conflict("no_candidate", "The policy has no candidate: nothing waits for a promotion.");
+    case "held":
+      return conflict(
+        "held",
+        `Revision ${fault.revision} was rolled back and is held; release it first (POST /v1/policies/{id}/releases), or change the policy's files.`,
+      );
+    case "requirements":
+      return conflict(missingCode(fault.missing), describeMissing(fault.missing), {
+        missing: fault.missing.map(missingJson),
+      });
+    case "nothing_to_roll_back_to":
+      return conflict(
+        "nothing_to_roll_back_to",
+        "Nothing is enforced, or what is asked for was not enforced before it; GET /v1/policies/{id}/transitions says what was. Content that initial_mode enforced at first sight had nothing before it: promote a change of it, or its end.",
+      );
+    case "not_held":
+      return conflict("not_held", "The content is neither held nor withdrawn, so there is nothing to release.");
+    case "not_approved":
+      return conflict("not_approved", "No approval of this content by you stands, so there is none to withdraw.");
+    case "no_bytes":
+      return conflict(
+        "content_not_kept",
+        `The bytes of revision ${fault.revision} are not kept or cannot be loaded; bring it back by its files.`,
+      );
+    case "busy":
+      return serviceError(
+        409,
+        "precondition",
+        "busy",
+        "Too many change policies at the same time; nothing was done. Try again.",
+        { retryAfter: 1_000 },
+      );
+    case "unavailable":
+      return storeUnavailable();
+  }
+}
+
+export function noSuchPolicy(): ServiceError {
+  const message = "There is no policy with this id; GET /v1/policies lists them.";
+  return serviceError(404, "not_found", "policy_not_found", message);
+}
+
+export function noSuchContent(): ServiceError {
+  const message = "The policy has no content with this digest, or it is not kept any more.";
+  return serviceError(404, "not_found", "content_not_found", message, { param: "digest" });
+}
+
+export function storeUnavailable(): ServiceError {
+  return serviceError(
+    503,
+    "unavailable",
+    "store_unavailable",
+    "The log of policies cannot be read or written now; what was asked may or may not have been done. Look before you try again.",
+    { retryAfter: 1_000 },
+  );
+}
+
+/** The change is in the log, and this process decides as before it. Nothing to try again: the change stands. */
+export function notApplied(): ServiceError {
+  return serviceError(
+    503,
+    "unavailable",
+    "policies_not_applied",
+    "The change is made and stands, but this server could not load it yet and decides as before; it keeps trying, and /status says when it is done.",
+  );
+}
+
+/** @param isManaged whether `policies.managed_by` of routes.yaml names anybody. The caller's workspace it does not name. */
+export function notManagedHere(isManaged: boolean): ServiceError {
+  return serviceError(
+    403,
+    "insufficient_scope",
+    "not_managed_here",
+    isManaged
+      ? "Policies are managed by other workspaces (policies.managed_by of routes.yaml); ask with a key of one of them, or have yours added there."
+      : "There are several workspaces, and routes.yaml does not say which of them manage policies; name them in policies.managed_by.",
+  );
+}
+
+function conflict(code: string, message: string, facts?: ServiceError["facts"]): ServiceError {
+  return serviceError(409, "precondition", code, message, facts === undefined ? {} : { facts });
+}

@@ -1,0 +1,131 @@
+import type { JsonObject } from "../../../canon/json.ts";
+import type { PolicyContract } from "../../../canon/policy.ts";
+import { formatTime } from "../../../canon/time/rfc3339.ts";
+import { rollBackTarget } from "../../../lifecycle/changes.ts";
+import { entityTag } from "../../../lifecycle/entity-tag.ts";
+import { contentOf, type PolicyLine, type SlotState } from "../../../lifecycle/ledger.ts";
+import { driftOf } from "../../../lifecycle/observe.ts";
+import type { Approval, PromotionRequirements } from "../../../lifecycle/records.ts";
+import type { POLICY_STATES } from "../../contract/policies/policy-answers.ts";
+
+/** What a view of a policy is made of besides its line. */
+export interface ViewScene {
+  readonly requirements: PromotionRequirements;
+  /** Digest of what this server's files hold; `null`: not the policy. */
+  readonly file: string | null;
+  /** Of a content by its digest; `null` where it is not known. */
+  readonly contractOf: (digest: string) => PolicyContract | null;
+}
+
+/** A policy as people and scripts see it. */
+export function describePolicy(line: PolicyLine, { requirements, file, contractOf }: ViewScene): JsonObject {
+  const contract = contractOf(namingDigest(line) ?? "");
+  const target = rollBackTarget(line, undefined);
+  return {
+    object: "policy",
+    id: line.id,
+    title: contract?.title ?? line.id,
+    owners: contract?.owners ?? [],
+    state: stateOf(line),
+    etag: entityTag(line),
+    enforced: describeSlot(line, line.enforced, contractOf),
+    candidate: describeSlot(line, line.candidate, contractOf),
+    approvals: approvalsOf(line).map(describeApproval),
+    requirements: describeRequirements(requirements),
+    rollback_to: typeof target === "string" ? reference(line, target) : null,
+    can_roll_back: target === null || typeof target === "string",
+    held: [...line.held].map((digest) => reference(line, digest)),
+    withdrawn: [...line.withdrawn].map((digest) => reference(line, digest)),
+    files: file !== null && line.contents.has(file) ? reference(line, file) : null,
+    drift: driftOf(line, file),
+  };
+}
+
+/** The content whose title and owners stand for the policy: what is watched, what acts, or the newest that there was. */
+export function namingDigest(line: PolicyLine): string | null {
+  const slots = [line.candidate?.digest, line.enforced?.digest].filter((digest) => digest !== undefined);
+  const ruling = slots.find((digest) => contentOf(line, digest).content === "rules");
+  return ruling ?? [...line.contents.values()].findLast(({ content }) => content === "rules")?.digest ?? null;
+}
+
+export function stateOf(line: PolicyLine): (typeof POLICY_STATES)[number] {
+  const isEnforced = holdsRules(line, line.enforced);
+  if (holdsRules(line, line.candidate)) return isEnforced ? "changing" : "shadow";
+  if (!isEnforced) return "ended";
+  return line.candidate === null ? "enforced" : "ending";
+}
+
+function holdsRules(line: PolicyLine, slot: SlotState | null): boolean {
+  return slot !== null && contentOf(line, slot.digest).content === "rules";
+}
+
+function describeSlot(
+  line: PolicyLine,
+  slot: SlotState | null,
+  contractOf: ViewScene["contractOf"],
+): JsonObject | null {
+  if (slot === null) return null;
+  const { revision, digest, module, content, firstSeenAt } = contentOf(line, slot.digest);
+  const contract = content === "rules" ? contractOf(digest) : null;
+  return {
+    revision,
+    digest,
+    content,
+    module_sha256: module,
+    since: formatTime(slot.since),
+    first_seen: formatTime(firstSeenAt),
+    held: line.held.has(digest),
+    ...describeRules(contract),
+  };
+}
+
+/** What a content checks and asks for, and of which operations; nothing of a removal. */
+export function describeRules(contract: PolicyContract | null): {
+  readonly constraints: readonly JsonObject[];
+  readonly obligations: readonly JsonObject[];
+  readonly operations: readonly string[];
+} {
+  return {
+    constraints: (contract?.constraints ?? []).map(({ name, effect, reasons }) => ({ name, effect, reasons })),
+    obligations: (contract?.obligations ?? []).map(({ name, kind, value }) => ({ name, kind, value })),
+    operations: contract?.operations ?? [],
+  };
+}
+
+/** Standing approvals of the candidate's content. */
+function approvalsOf(line: PolicyLine): readonly Approval[] {
+  return line.candidate === null ? [] : (line.approvals.get(line.candidate.digest) ?? []);
+}
+
+function describeApproval({ by, at, report }: Approval): JsonObject {
+  return {
+    by: { key_id: by.keyId, workspace: by.workspace, origin: by.origin, roles: by.roles },
+    at: formatTime(at),
+    report:
+      report === null
+        ? null
+        : {
+            sha256: report.sha256,
+            table_revision: report.tableRevision,
+            complete: report.complete,
+            assertions: { ...report.assertions },
+          },
+  };
+}
+
+function describeRequirements(required: PromotionRequirements): JsonObject {
+  return {
+    approvals: required.approvals,
+    roles: required.roles,
+    self_approval: required.selfApproval,
+    soak_seconds: required.soak / 1_000,
+    min_decisions: required.decisions,
+    no_indeterminate: required.noIndeterminate,
+    report: required.report,
+    assertions: required.assertions,
+  };
+}
+
+function reference(line: PolicyLine, digest: string): JsonObject {
+  return { revision: contentOf(line, digest).revision, digest };
+}

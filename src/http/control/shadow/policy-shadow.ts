@@ -1,0 +1,71 @@
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import type { CountSource } from "../../../governance/shadow-figures.ts";
+import { shadowCountReport, type ShadowReader } from "../../../governance/shadow/shadow-report.ts";
+import { findWitnesses, type WitnessLog } from "../../../simulate/witness/witnesses.ts";
+import { summaryBusy, summaryUnavailable } from "../governance-summary.ts";
+import type { SummaryTurns } from "../summary-turns.ts";
+import { shadowAnswer, type ShadowAnswer, type ShadowLine } from "./shadow-answer.ts";
+
+const DEFAULT_WITNESSES = 20;
+const MOST_WITNESSES = 100;
+
+/** Query parameters, for /openapi.json. */
+export const SHADOW_QUERY = {
+  witnesses: {
+    type: "integer",
+    minimum: 0,
+    maximum: MOST_WITNESSES,
+    default: DEFAULT_WITNESSES,
+    description: "How many classes of requests to show; 0 looks for none.",
+  },
+} as const;
+
+/** What a report is made of besides the log of policies: of the store. */
+export interface ShadowSource extends CountSource {
+  readonly evidence: WitnessLog;
+  /** One report of a workspace at a time, and no summary beside it where they share these. */
+  readonly turns: SummaryTurns;
+}
+
+/** How many witnesses the query asks for. */
+export function readShadowQuery(query: URLSearchParams): { readonly witnesses: number } | ServiceError {
+  for (const name of query.keys()) {
+    if (name !== "witnesses") return invalidRequest("unknown_parameter", "Unknown query parameter; give witnesses");
+  }
+  const [asked = String(DEFAULT_WITNESSES), ...others] = query.getAll("witnesses");
+  const isNumber = /^\d{1,3}$/.test(asked) && Number(asked) <= MOST_WITNESSES;
+  if (isNumber && others.length === 0) return { witnesses: Number(asked) };
+  const problem = `witnesses must be one whole number from 0 to ${MOST_WITNESSES}`;
+  return invalidRequest("invalid_value", problem, "witnesses");
+}
+
+/**
+ * What a revision said in shadow, with requests to try. Workspaces that the reader does not see are in the numbers and in nothing else.
+ *
+ * @param witnesses how many classes to show; 0 leaves the evidence unread. @param now milliseconds since the epoch.
+ */
+export async function policyShadow(
+  source: ShadowSource,
+  line: ShadowLine,
+  reader: ShadowReader,
+  witnesses: number,
+  now: number,
+): Promise<{ readonly text: string } | ServiceError> {
+  const { id: policy, revision } = line;
+  const asked = { policy, revision, firstSeen: line.firstSeen ?? line.since };
+  const work = async (): Promise<ShadowAnswer> => {
+    const counts = await shadowCountReport(source, asked, reader, now);
+    const workspace = reader.seesAll ? null : reader.workspace;
+    const found =
+      witnesses === 0
+        ? { witnesses: [], lookedAt: { decisions: 0, since: null, complete: false } }
+        : await findWitnesses(source.evidence, { ...asked, workspace, limit: witnesses });
+    return shadowAnswer(line, counts, found, now);
+  };
+  try {
+    const answer = await source.turns.take(reader.workspace, work);
+    return answer === null ? summaryBusy() : { text: JSON.stringify(answer) };
+  } catch {
+    return summaryUnavailable();
+  }
+}

@@ -1,0 +1,211 @@
+import { createHash } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { canonicalJson } from "../canon/json.ts";
+import { chainHash, type ChainLink } from "../evidence/chain.ts";
+import { StoreUnavailableError } from "../store/errors.ts";
+import type { PolicyLogRow, PolicyLogStore } from "../store/policy-log.ts";
+import * as changes from "./changes.ts";
+import type { LifecycleFault } from "./fault.ts";
+import { foldRow, PolicyLogError } from "./fold.ts";
+import { EMPTY_LEDGER, type PolicyLedger } from "./ledger.ts";
+import type { FileContent, LifecycleChange, PolicyLifecycle, PromotionRequest } from "./lifecycle.ts";
+import { observationRecords } from "./observe.ts";
+import type { ContentReference, PolicyRecord, ShadowFigures } from "./records.ts";
+import { isJudged } from "./requirements.ts";
+
+/** Rows read at a time. */
+const PAGE = 500;
+
+/** How often somebody else may be quicker before a caller is told so: a hundred at once are through long before. */
+const ATTEMPTS = 400;
+
+/** Longest pause between attempts, milliseconds: so that those who lost do not all come back together. */
+const PAUSE = 20;
+
+/**
+ * The lifecycle of the policies of one store. Changes by this process wait for each other; against other processes the store's compare-and-append decides.
+ *
+ * @param clock milliseconds since the epoch. @param pause before it is tried again where somebody was quicker.
+ * @throws {StoreUnavailableError} @throws {PolicyLogError} when the log cannot be read or does not hold.
+ */
+export async function openLifecycle(
+  log: PolicyLogStore,
+  clock: () => number,
+  pause: () => Promise<void> = randomPause,
+): Promise<PolicyLifecycle> {
+  const lifecycle = new Lifecycle(log, clock, pause);
+  await lifecycle.refresh();
+  return lifecycle;
+}
+
+class Lifecycle implements PolicyLifecycle {
+  readonly #log: PolicyLogStore;
+  readonly #clock: () => number;
+  readonly #pause: () => Promise<void>;
+  #ledger = EMPTY_LEDGER;
+  /** What the files of this process held when it last told. */
+  #files: ReadonlyMap<string, string> | null = null;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(log: PolicyLogStore, clock: () => number, pause: () => Promise<void>) {
+    this.#log = log;
+    this.#clock = clock;
+    this.#pause = pause;
+  }
+
+  get ledger(): PolicyLedger {
+    return this.#ledger;
+  }
+
+  async refresh(): Promise<PolicyLedger> {
+    for (;;) {
+      const rows = await this.#log.read({ after: this.#ledger.head.position, limit: PAGE });
+      this.#take(rows);
+      if (rows.length === 0) await this.#refuseOtherLog();
+      if (rows.length < PAGE) return this.#ledger;
+    }
+  }
+
+  observe: PolicyLifecycle["observe"] = (contents, occasion, tableRevision) =>
+    this.#inTurn(async () => {
+      refuseRepeated(contents);
+      const before = occasion === "start" ? null : this.#files;
+      for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+        const ledger = await this.refresh();
+        const records = observationRecords(ledger, { contents, before, tableRevision, at: this.#now() });
+        if (records.length === 0 || (await this.#append(ledger.head, records))) {
+          this.#files = new Map(contents.map(({ policy, digest }) => [policy, digest]));
+          return this.#ledger;
+        }
+        await this.#pause();
+      }
+      throw new StoreUnavailableError("the log of policies is being written by too many at once; try again", {
+        done: "no",
+      });
+    });
+
+  approve: PolicyLifecycle["approve"] = (request) =>
+    this.#change((ledger) => changes.approval(ledger, request, this.#now()));
+
+  withdrawApproval: PolicyLifecycle["withdrawApproval"] = (request) =>
+    this.#change((ledger) => changes.approvalWithdrawal(ledger, request, this.#now()));
+
+  withdrawCandidate: PolicyLifecycle["withdrawCandidate"] = (request) =>
+    this.#change((ledger) => changes.candidateWithdrawal(ledger, request, this.#now()));
+
+  release: PolicyLifecycle["release"] = (request) =>
+    this.#change((ledger) => changes.release(ledger, request, this.#now()));
+
+  promote: PolicyLifecycle["promote"] = (request) => {
+    // Counted once for each content: counting takes longer than anything else here.
+    const counted = new Map<string, ShadowFigures>();
+    return this.#change((ledger) => this.#promotion(ledger, request, counted));
+  };
+
+  rollBack: PolicyLifecycle["rollBack"] = (request) =>
+    this.#change(async (ledger) => {
+      const record = changes.rollback(ledger, request, this.#now());
+      if ("fault" in record || record.kind !== "rolled_back" || record.to?.module == null) return record;
+      return (await this.#isKept(record.to)) ? record : { fault: "no_bytes", revision: record.to.revision };
+    });
+
+  async #promotion(
+    ledger: PolicyLedger,
+    request: PromotionRequest,
+    counted: Map<string, ShadowFigures>,
+  ): Promise<PolicyRecord | LifecycleFault> {
+    const found = changes.promotable(ledger, request);
+    if ("fault" in found) return found;
+    const { line, candidate } = found;
+    if (!isJudged(line)) return changes.promotion(found, request, null, this.#now());
+    if (!(await this.#isKept(candidate))) return { fault: "no_bytes", revision: candidate.revision };
+    const figures =
+      counted.get(candidate.digest) ??
+      (await request.figures(candidate.revision, line.candidate?.since ?? this.#now()));
+    counted.set(candidate.digest, figures);
+    return changes.promotion(found, request, figures, this.#now());
+  }
+
+  /** A backup that was restored under a running process would have it wait for ever for rows that are not there. */
+  async #refuseOtherLog(): Promise<void> {
+    const [known, head] = [this.#ledger.head, await this.#log.head()];
+    const isSame = head.position > known.position || (head.position === known.position && head.hash === known.hash);
+    if (!isSame) {
+      throw new PolicyLogError(
+        "the log of policies is not the one that this process has read (was a backup restored?); restart to go on with it",
+      );
+    }
+  }
+
+  /** Whether the bytes are there and are those that the log names: what is damaged must not be what everybody is told to run. */
+  async #isKept({ digest, module }: ContentReference): Promise<boolean> {
+    const content = await this.#log.content(digest);
+    return content !== null && createHash("sha256").update(content.module).digest("hex") === module;
+  }
+
+  #change(
+    decide: (ledger: PolicyLedger) => changes.Verdict | Promise<changes.Verdict>,
+  ): Promise<LifecycleChange | LifecycleFault> {
+    return this.#inTurn(async () => {
+      try {
+        for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+          const ledger = await this.refresh();
+          const verdict = await decide(ledger);
+          if (verdict !== null && "fault" in verdict) return verdict;
+          if (verdict === null) return { record: null, ledger };
+          if (await this.#append(ledger.head, [verdict])) return { record: verdict, ledger: this.#ledger };
+          await this.#pause();
+        }
+        return { fault: "busy" };
+      } catch (error) {
+        if (error instanceof StoreUnavailableError || error instanceof PolicyLogError) return { fault: "unavailable" };
+        throw error;
+      }
+    });
+  }
+
+  /** `false`: somebody else has written meanwhile. */
+  async #append(head: ChainLink, records: readonly PolicyRecord[]): Promise<boolean> {
+    const rows: PolicyLogRow[] = [];
+    let last = head;
+    for (const value of records) {
+      const record = canonicalJson(value);
+      const position = last.position + 1;
+      const row = { position, previous: last.hash, hash: chainHash(last.hash, position, "policy", record), record };
+      rows.push(row);
+      last = row;
+    }
+    if (!(await this.#log.append(head, rows))) return false;
+    this.#take(rows);
+    return true;
+  }
+
+  /** Rows that another reading has taken already are passed over. */
+  #take(rows: readonly PolicyLogRow[]): void {
+    for (const row of rows) {
+      if (row.position > this.#ledger.head.position) this.#ledger = foldRow(this.#ledger, row);
+    }
+  }
+
+  #now(): number {
+    return Math.trunc(this.#clock());
+  }
+
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const next = this.#turn.then(work, work);
+    this.#turn = next.catch(() => undefined);
+    return next;
+  }
+}
+
+async function randomPause(): Promise<void> {
+  await delay(Math.random() * PAUSE);
+}
+
+function refuseRepeated(contents: readonly FileContent[]): void {
+  const seen = new Set<string>();
+  for (const { policy } of contents) {
+    if (seen.has(policy)) throw new RangeError(`policy ${policy} is given twice; give each policy once`);
+    seen.add(policy);
+  }
+}

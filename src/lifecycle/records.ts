@@ -1,0 +1,185 @@
+import type { PromotionRequirements } from "../canon/policy.ts";
+
+export type { PromotionRequirements };
+
+/**
+ * What happened to policies, in the words of the log (policy.md §3–4). Records hold identifiers, numbers and closed lists; no text of anybody's making.
+ * They are never changed, so members are only ever added, and a reader must take older records without them.
+ */
+export type PolicyRecord =
+  | ImportedRecord
+  | ObservedRecord
+  | ReturnedRecord
+  | ApprovedRecord
+  | ApprovalWithdrawnRecord
+  | CandidateWithdrawnRecord
+  | PromotedRecord
+  | RolledBackRecord
+  | ReleasedRecord;
+
+export const RECORD_KINDS = [
+  "imported",
+  "observed",
+  "returned",
+  "approved",
+  "approval_withdrawn",
+  "candidate_withdrawn",
+  "promoted",
+  "rolled_back",
+  "released",
+] as const satisfies readonly PolicyRecord["kind"][];
+
+interface Common {
+  /** Policy id. */
+  readonly policy: string;
+  /** Milliseconds since the epoch, on the clock of the process that wrote it. */
+  readonly at: number;
+}
+
+/** One content of a policy. */
+export interface ContentReference {
+  readonly revision: number;
+  /** Lower-case hexadecimal SHA-256 (`policyDigest`). */
+  readonly digest: string;
+  /** SHA-256 of the module's bytes as kept; `null` for a removal, which has none. */
+  readonly module: string | null;
+}
+
+/** A number that an older version gave, before there were slots; its bytes were not kept. */
+export interface ImportedRecord extends Common {
+  readonly kind: "imported";
+  readonly revision: number;
+  readonly digest: string;
+  /** The mode of the policy when it was taken over: the slot that its next content starts in. */
+  readonly mode: "shadow" | "enforce";
+}
+
+/** A content that the log did not know, found in the files of a server. It gets the next revision. */
+export interface ObservedRecord extends Common, ContentReference {
+  readonly kind: "observed";
+  /** `removal`: the policy is no longer in the files; promoting it ends the policy. */
+  readonly content: "rules" | "removal";
+  /** `enforced` only for the first content of a policy whose initial mode says so. */
+  readonly slot: "enforced" | "candidate";
+  readonly tableRevision: string;
+}
+
+/** Files went back to a content that is known: it is the candidate again, or, where it is the enforced one, there is no candidate any more. */
+export interface ReturnedRecord extends Common {
+  readonly kind: "returned";
+  readonly revision: number;
+  readonly digest: string;
+}
+
+/** Who does something to a policy. */
+export interface Actor {
+  /** Public id of the key. */
+  readonly keyId: string;
+  readonly workspace: string;
+  /**
+   * Public id of the key that this one comes from, by rotations and by being made with another key over HTTP; its own where it was made at a
+   * terminal. Two keys with one origin are one person, whatever they call themselves.
+   */
+  readonly origin: string;
+  /** Labels that the key and every key on its way from the origin have; sorted. What `roles` of a requirement look at. */
+  readonly roles: readonly string[];
+  /** Of the request that asked for it. */
+  readonly requestId: string;
+}
+
+/** The simulation that an approver has seen: facts of its JSON report. */
+export interface ReportReference {
+  /** SHA-256 of the report's bytes. */
+  readonly sha256: string;
+  /** Revision of the table on the report's head side. */
+  readonly tableRevision: string;
+  /** Whether every class was decided. */
+  readonly complete: boolean;
+  /** Results of assertions, coverage gates included; all 0 where there were none. */
+  readonly assertions: { readonly passed: number; readonly failed: number; readonly waived: number };
+}
+
+export interface ApprovedRecord extends Common {
+  readonly kind: "approved";
+  readonly revision: number;
+  readonly digest: string;
+  readonly by: Actor;
+  readonly report: ReportReference | null;
+}
+
+export interface ApprovalWithdrawnRecord extends Common {
+  readonly kind: "approval_withdrawn";
+  readonly revision: number;
+  readonly digest: string;
+  readonly by: Actor;
+}
+
+/** The candidate is not watched any more, and does not come back by a restart; its files may still be there. */
+export interface CandidateWithdrawnRecord extends Common {
+  readonly kind: "candidate_withdrawn";
+  readonly revision: number;
+  readonly digest: string;
+  readonly by: Actor;
+}
+
+/** An approval as it stood at a promotion. */
+export interface Approval {
+  readonly by: Actor;
+  readonly at: number;
+  readonly report: ReportReference | null;
+}
+
+/** What the content said while it was the candidate, in every workspace together; counted over all hours in which its revision was asked. */
+export interface ShadowFigures {
+  /** When it entered shadow, milliseconds since the epoch. */
+  readonly since: number;
+  /** Requests that it was asked about: what the others are parts of. */
+  readonly judged: number;
+  readonly wouldDeny: number;
+  /** The part of `wouldDeny` that was let through. */
+  readonly newlyDenied: number;
+  readonly wouldNarrow: number;
+  readonly indeterminate: number;
+}
+
+export interface PromotedRecord extends Common {
+  readonly kind: "promoted";
+  readonly by: Actor;
+  readonly tableRevision: string;
+  /** `null`: nothing was enforced before. */
+  readonly from: ContentReference | null;
+  readonly to: ContentReference;
+  readonly approvals: readonly Approval[];
+  readonly requirements: PromotionRequirements;
+  /** `null` where nothing was counted: a removal. */
+  readonly shadow: ShadowFigures | null;
+}
+
+export const ROLLBACK_REASONS = [
+  "wrong_denials",
+  "wrong_permits",
+  "indeterminate",
+  "latency",
+  "mistake",
+  "other",
+] as const;
+export type RollbackReason = (typeof ROLLBACK_REASONS)[number];
+
+export interface RolledBackRecord extends Common {
+  readonly kind: "rolled_back";
+  readonly by: Actor;
+  readonly tableRevision: string;
+  /** From now on held: not promoted again before it is released. */
+  readonly from: ContentReference;
+  /** `null`: as before the first promotion, nothing is enforced. */
+  readonly to: ContentReference | null;
+  readonly reason: RollbackReason;
+}
+
+/** Lifts a hold or a withdrawal; the content is the candidate where that slot was free. */
+export interface ReleasedRecord extends Common {
+  readonly kind: "released";
+  readonly revision: number;
+  readonly digest: string;
+  readonly by: Actor;
+}

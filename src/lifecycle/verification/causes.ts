@@ -1,0 +1,47 @@
+/** Why a log of policies does not verify; each with its sentence. The first six are of the chain, the others of what its rows say. */
+export const POLICY_LOG_CAUSES = {
+  gap: "a row is missing here, or stands in another place",
+  hash: "the row, or the one before it, is not what was written",
+  unreadable: "the row holds no record of a policy in its canonical form",
+  unknown_kind: "this version does not know what kind of record it is; verify with the version that wrote it",
+  anchor: "the chain is not the one that was remembered at this position",
+  end: "the log ends before a position that was remembered",
+  imported_late: "a number of an older version comes after rows that are not of one",
+  known_content: "a content is recorded as seen for the first time that was seen before",
+  unknown_content: "it speaks of a content that the policy never had",
+  revision: "the revision is not the content's own number, or the numbers do not rise by one",
+  module: "the module is not the one that the content was first seen with, or there is one where there can be none",
+  removal: "the digest is not that of the policy's removal, or there is nothing that a removal could end",
+  slot: "the content took a slot that it cannot have taken",
+  no_change: "nothing was changed by what it records",
+  not_approved: "an approval was withdrawn that did not stand",
+  not_candidate: "the content was not the candidate",
+  not_enforced: "what it replaced was not what was enforced",
+  never_enforced: "it went back to something that was not enforced before",
+  held: "the content was held after a rollback, and nobody had released it",
+  not_held: "a content was released that was not held",
+  approval_unknown: "it counts an approval that did not stand for this content",
+  approval_missing: "it leaves out an approval that stood for this content and counts",
+  self_approval: "it counts the approval of whoever promoted, which the row's own requirements forbid",
+  approvals: "fewer people had approved than the row's own requirements say",
+  roles: "no approver had a role that the row's own requirements name",
+  soak: "the content had not been the candidate for as long as the row's own requirements say",
+  decisions: "the content had been asked about fewer decisions than the row's own requirements say",
+  indeterminate: "verdicts were indeterminate, which the row's own requirements forbid",
+  report: "no approval that counts refers to a whole report, which the row's own requirements ask for",
+  assertions: "no approval that counts refers to assertions that all passed, which the row's own requirements ask for",
+  figures: "the figures of shadow are missing, or are there for a removal, of which nothing is counted",
+} as const;
+
+export type PolicyLogCause = keyof typeof POLICY_LOG_CAUSES;
+
+export interface PolicyLogFault {
+  /** The first position that does not verify. */
+  readonly position: number;
+  readonly cause: PolicyLogCause;
+}
+
+/** One sentence's second half for people: `does not verify at …`. Quotes nothing of the log. */
+export function describePolicyLogFault({ position, cause }: PolicyLogFault): string {
+  return `does not verify at position ${position}: ${POLICY_LOG_CAUSES[cause]} (${cause})`;
+}

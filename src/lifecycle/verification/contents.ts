@@ -1,0 +1,45 @@
+import { createHash } from "node:crypto";
+
+import type { StoredContent } from "../../store/policy-log.ts";
+
+/** A content that the log speaks of, and so must be kept. */
+export interface SpokenContent {
+  readonly policy: string;
+  readonly revision: number;
+  readonly digest: string;
+  /** SHA-256 of its module's bytes. */
+  readonly module: string;
+  /** Of the row that speaks of it first. */
+  readonly position: number;
+}
+
+/** Why what is kept is not what the log speaks of, each with its sentence. */
+export const KEPT_CONTENT_CAUSES = {
+  not_kept: "its content is not kept",
+  other_policy: "what is kept under its digest is said to be another policy's",
+  module: "the module that is kept is not the one in the log",
+  digest: "contract and sources as they are kept cannot be read, or do not make its digest",
+} as const;
+
+export type KeptContentCause = keyof typeof KEPT_CONTENT_CAUSES;
+
+/**
+ * Whether what is kept under a digest is what the log speaks of.
+ *
+ * @param digestOf digest of contract and sources as they are kept; `null` where they cannot be read
+ */
+export function keptContentCause(
+  spoken: SpokenContent,
+  kept: StoredContent | null,
+  digestOf: (kept: StoredContent) => string | null,
+): KeptContentCause | null {
+  if (kept === null) return "not_kept";
+  if (kept.policy !== spoken.policy) return "other_policy";
+  if (createHash("sha256").update(kept.module).digest("hex") !== spoken.module) return "module";
+  return kept.digest === spoken.digest && digestOf(kept) === spoken.digest ? null : "digest";
+}
+
+/** Quotes nothing of the log but numbers. */
+export function describeContentFault({ position }: SpokenContent, cause: KeptContentCause): string {
+  return `speaks at position ${position} of a content that is not there: ${KEPT_CONTENT_CAUSES[cause]} (${cause})`;
+}

@@ -1,0 +1,57 @@
+import { canonicalJson } from "../../canon/json.ts";
+import type { Approval, PromotedRecord } from "../records.ts";
+import type { PolicyLogCause } from "./causes.ts";
+
+/** What the rows before a promotion say of the content that it promotes. */
+export interface Promotable {
+  readonly isRemoval: boolean;
+  /** Standing, one of each origin. */
+  readonly approvals: readonly Approval[];
+  /** When it became the candidate, milliseconds since the epoch. */
+  readonly since: number;
+}
+
+/** Whether what a promotion's own requirements ask for was there, by the rows before it; the first thing that was not. */
+export function promotionCause(record: PromotedRecord, standing: Promotable): PolicyLogCause | null {
+  if ((record.shadow === null) !== standing.isRemoval) return "figures";
+  return (
+    copyCause(record, standing.approvals) ?? peopleCause(record) ?? reportCause(record) ?? shadowCause(record, standing)
+  );
+}
+
+/** The approvals in the row are those that stood and count, to the letter: they are what is read in years to come. */
+function copyCause(
+  { approvals, by, requirements }: PromotedRecord,
+  standing: readonly Approval[],
+): PolicyLogCause | null {
+  const copies = approvals.map(canonicalJson);
+  const originals = standing.map(canonicalJson);
+  if (copies.some((copy) => !originals.includes(copy)) || new Set(copies).size < copies.length)
+    return "approval_unknown";
+  const counts = (approval: Approval): boolean => requirements.selfApproval || approval.by.origin !== by.origin;
+  if (!approvals.every(counts)) return "self_approval";
+  return copies.length === standing.filter(counts).length ? null : "approval_missing";
+}
+
+function peopleCause({ approvals, requirements }: PromotedRecord): PolicyLogCause | null {
+  if (approvals.length < requirements.approvals) return "approvals";
+  const roles = new Set(approvals.flatMap(({ by }) => by.roles));
+  return requirements.roles.every((role) => roles.has(role)) ? null : "roles";
+}
+
+function reportCause({ approvals, requirements }: PromotedRecord): PolicyLogCause | null {
+  const whole = approvals.flatMap(({ report }) => (report?.complete === true ? [report] : []));
+  if ((requirements.report || requirements.assertions) && whole.length === 0) return "report";
+  if (!requirements.assertions) return null;
+  const isProven = whole.some(({ assertions: { passed, failed, waived } }) => failed === 0 && passed + waived > 0);
+  return isProven ? null : "assertions";
+}
+
+function shadowCause({ at, requirements, shadow }: PromotedRecord, { since }: Promotable): PolicyLogCause | null {
+  // A clock that was behind another one's takes nothing away where nothing is required.
+  if (Math.max(0, at - since) < requirements.soak) return "soak";
+  // Of a removal nothing is counted, so nothing is asked.
+  if (shadow === null) return null;
+  if (shadow.judged < requirements.decisions) return "decisions";
+  return requirements.noIndeterminate && shadow.indeterminate > 0 ? "indeterminate" : null;
+}

@@ -1,0 +1,109 @@
+import { createHash } from "node:crypto";
+
+import { canonicalJson } from "../canon/json.ts";
+import { chainHash, GENESIS, type ChainLink } from "../evidence/chain.ts";
+import type { PolicyLogRow } from "../store/policy-log.ts";
+import type { PolicyRecord } from "./records.ts";
+import type { PolicyLogCause, PolicyLogFault } from "./verification/causes.ts";
+import type { SpokenContent } from "./verification/contents.ts";
+import { readRecordText } from "./verification/record-shape.ts";
+import { Standing } from "./verification/standing.ts";
+
+/**
+ * Verifies a log of policies row by row: that nothing was changed, added, taken out or moved, and that each row can be true after those before it. It
+ * keeps its own account of where policies stand, apart from the one that servers run by. After a fault it is of no more use.
+ */
+export class PolicyLogVerifier {
+  readonly #remembered = new Map<number, string[]>();
+  readonly #policies = new Map<string, Standing>();
+  readonly #contents: SpokenContent[] = [];
+  readonly #counts = new Map<PolicyRecord["kind"], number>();
+  #head: ChainLink = GENESIS;
+
+  /** @param remembered places that were noted before, in this log or elsewhere */
+  constructor(remembered: readonly ChainLink[] = []) {
+    for (const { position, hash } of remembered) {
+      this.#remembered.set(position, [...(this.#remembered.get(position) ?? []), hash]);
+    }
+  }
+
+  /** The newest row that verified. */
+  get head(): ChainLink {
+    return this.#head;
+  }
+
+  /** What must be kept: every content with rules that was seen, each once. */
+  get contents(): readonly SpokenContent[] {
+    return this.#contents;
+  }
+
+  /** Digests in the slots of a policy by this account; `null` for an empty slot. */
+  slots(policy: string): { readonly enforced: string | null; readonly candidate: string | null } {
+    return this.#policies.get(policy) ?? { enforced: null, candidate: null };
+  }
+
+  /** How many rows of a kind verified. */
+  count(kind: PolicyRecord["kind"]): number {
+    return this.#counts.get(kind) ?? 0;
+  }
+
+  /** Call before the first row: whether a beginning that was remembered is one. */
+  begin(): PolicyLogFault | null {
+    return this.#matches(GENESIS) ? null : { position: 0, cause: "anchor" };
+  }
+
+  /** Takes the next row; gives what is wrong with it. */
+  add(row: PolicyLogRow): PolicyLogFault | null {
+    const position = this.#head.position + 1;
+    if (row.position !== position) return { position, cause: "gap" };
+    const cause = this.#causeIn(row);
+    if (cause !== null) return { position, cause };
+    this.#head = { position, hash: row.hash };
+    return null;
+  }
+
+  /** Call after the last row: whether the log reaches as far as was remembered. */
+  end(): PolicyLogFault | null {
+    for (const position of this.#remembered.keys()) {
+      if (position > this.#head.position) return { position: this.#head.position + 1, cause: "end" };
+    }
+    return null;
+  }
+
+  #causeIn(row: PolicyLogRow): PolicyLogCause | null {
+    const hash = chainHash(this.#head.hash, row.position, "policy", row.record);
+    if (row.previous !== this.#head.hash || row.hash !== hash) return "hash";
+    if (!this.#matches(row)) return "anchor";
+    const record = readRecordText(row.record);
+    if (typeof record === "string") return record;
+    // A store takes the numbers of its older version over when it makes the log, and never again.
+    if (record.kind === "imported" && this.count("imported") < this.#head.position) return "imported_late";
+    const cause = this.#standing(record.policy).add(record);
+    if (cause !== null) return cause;
+    this.#counts.set(record.kind, this.count(record.kind) + 1);
+    if (record.kind === "observed" && record.module !== null) {
+      const { policy, revision, digest, module } = record;
+      this.#contents.push({ policy, revision, digest, module, position: row.position });
+    }
+    return null;
+  }
+
+  #standing(policy: string): Standing {
+    const known = this.#policies.get(policy);
+    if (known !== undefined) return known;
+    const standing = new Standing(removalDigest(policy));
+    this.#policies.set(policy, standing);
+    return standing;
+  }
+
+  #matches({ position, hash }: ChainLink): boolean {
+    return (this.#remembered.get(position) ?? []).every((known) => known === hash);
+  }
+}
+
+/** What a policy that is no longer in the files has for a digest. */
+function removalDigest(policy: string): string {
+  return createHash("sha256")
+    .update(canonicalJson({ removal: policy }))
+    .digest("hex");
+}

@@ -1,0 +1,161 @@
+import { createHash } from "node:crypto";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { canonicalJson } from "../canon/json.ts";
+import type { PolicyContract } from "../canon/policy.ts";
+import type { StoredContent } from "../store/policy-log.ts";
+import type { CompiledPolicy, PolicyModule, PolicyPass, PolicySource, PolicyWords } from "./compiled.ts";
+import { policyDigest } from "./digest.ts";
+
+/** A content that was read from the store: all that it takes to run it, and to show it, without a compiler. */
+export interface KeptPolicy {
+  /** Its path and the places in it are those of no file. */
+  readonly policy: CompiledPolicy;
+  /** With this one unit. */
+  readonly module: PolicyModule;
+  /** SHA-256 of the module's bytes as kept, lower-case hexadecimal. */
+  readonly moduleSha256: string;
+}
+
+/** Why kept bytes are not used. The message holds nothing of the policy. */
+export class KeptContentError extends Error {
+  override readonly name = "KeptContentError";
+}
+
+/** What the store keeps beside the bytes. Members are only ever added; a reader refuses a version that it does not know. */
+interface Description {
+  readonly version: 1;
+  readonly contract: PolicyContract;
+  readonly sources: readonly PolicySource[];
+  readonly reasoned: readonly string[];
+  readonly reads: readonly string[];
+  readonly words: PolicyWords;
+  /** `pass` gives a list with what `unit` gives; `null` where the policy applies to nothing. */
+  readonly entrypoints: { readonly unit: string; readonly pass: string | null };
+}
+
+const texts = { type: "array", items: { type: "string" } } as const;
+
+/** The contract is held to its digest instead: it was checked when it was digested. */
+const isDescription = new Ajv2020().compile<Description>({
+  type: "object",
+  required: ["version", "contract", "sources", "reasoned", "reads", "words", "entrypoints"],
+  properties: {
+    version: { const: 1 },
+    contract: {
+      type: "object",
+      required: ["id", "operations", "constraints", "obligations"],
+      properties: { operations: texts, constraints: { type: "array" }, obligations: { type: "array" } },
+    },
+    sources: { type: "array", items: { type: "object" } },
+    reasoned: texts,
+    reads: texts,
+    words: {
+      type: "object",
+      required: ["strings", "inspects"],
+      properties: { strings: texts, inspects: texts },
+    },
+    entrypoints: {
+      type: "object",
+      required: ["unit", "pass"],
+      properties: { unit: { type: "string" }, pass: { type: ["string", "null"] } },
+    },
+  },
+});
+
+/**
+ * What the store is to keep of a content.
+ *
+ * @param module compiled from this content and no other.
+ */
+export function storedContent(policy: CompiledPolicy, module: PolicyModule): StoredContent {
+  const [unit, other] = module.units;
+  if (unit === undefined || other !== undefined || unit.policy.digest !== policy.digest)
+    throw new Error("kept content: a module of other contents");
+  const { contract, digest, sources, reasoned, reads, words } = policy;
+  const [pass] = Object.values(module.passes);
+  const entrypoints = { unit: unit.entrypoint, pass: pass?.entrypoint ?? null };
+  const description = canonicalJson({ version: 1, contract, sources, reasoned, reads, words, entrypoints });
+  return { policy: contract.id, digest, description, module: withSection(module.bytes, description) };
+}
+
+/**
+ * Reads what {@link storedContent} wrote.
+ *
+ * @param moduleSha256 what the log says of the module's bytes.
+ * @throws {KeptContentError} where it is not, to the last byte, what was kept under its digest.
+ */
+export function readStoredContent(
+  { policy: id, digest, description: text, module: bytes }: StoredContent,
+  moduleSha256: string | null,
+): KeptPolicy {
+  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  if (sha256 !== moduleSha256) throw new KeptContentError("its module is not the one that the log of policies names");
+  const description = parse(text);
+  // The log names the module alone; the description is under its SHA-256 because it stands in it.
+  if (!endsWith(bytes, section(text))) throw new KeptContentError("its description is not the one in its module");
+  const { contract, sources, reasoned, reads, words, entrypoints } = description;
+  if (digestOf(description) !== digest || contract.id !== id)
+    throw new KeptContentError("its contract and sources are not those of its digest");
+  const policy = { contract, digest, sources, reasoned, reads, words, path: `${id}.rego`, places: {} };
+  const passes: PolicyModule["passes"] = Object.fromEntries(
+    entrypoints.pass === null
+      ? []
+      : contract.operations.map((operation): [string, PolicyPass] => [
+          operation,
+          { entrypoint: entrypoints.pass ?? "", units: [0] },
+        ]),
+  );
+  return {
+    policy,
+    module: { bytes, units: [{ policy, entrypoint: entrypoints.unit }], passes },
+    moduleSha256: sha256,
+  };
+}
+
+function parse(text: string): Description {
+  try {
+    const read: unknown = JSON.parse(text);
+    if (isDescription(read)) return read;
+  } catch {
+    // The parser's own text quotes what it chokes on.
+  }
+  throw new KeptContentError("its description is damaged, or was written by a newer Signalbox");
+}
+
+/** `null` for what no digest was ever made of. */
+function digestOf({ contract, sources }: Description): string | null {
+  try {
+    return policyDigest(contract, sources);
+  } catch {
+    return null;
+  }
+}
+
+const SECTION_NAME = "signalbox.policy";
+
+/** A custom section of WebAssembly, which engines pass over; the SHA-256 of the module covers it. */
+function withSection(bytes: Uint8Array, text: string): Uint8Array {
+  return Buffer.concat([bytes, section(text)]);
+}
+
+function section(text: string): Uint8Array {
+  const [name, payload] = [Buffer.from(SECTION_NAME), Buffer.from(text)];
+  const length = unsignedLeb128(name.length);
+  const size = unsignedLeb128(length.length + name.length + payload.length);
+  return Buffer.concat([Uint8Array.of(0), size, length, name, payload]);
+}
+
+function unsignedLeb128(value: number): Uint8Array {
+  const bytes: number[] = [];
+  let left = value;
+  do {
+    const digit = left % 128;
+    left = Math.floor(left / 128);
+    bytes.push(left > 0 ? digit + 128 : digit);
+  } while (left > 0);
+  return Uint8Array.from(bytes);
+}
+
+function endsWith(bytes: Uint8Array, end: Uint8Array): boolean {
+  return bytes.length >= end.length && Buffer.compare(bytes.subarray(bytes.length - end.length), end) === 0;
+}

@@ -1,0 +1,134 @@
+import type { Operation } from "../../canon/operation.ts";
+import type { PolicyContract, PolicyData, PolicyEvaluation, PolicyIdentity, PolicyInput } from "../../canon/policy.ts";
+import type { PolicyModule, PolicyPass, PolicyUnit } from "../compiled.ts";
+import { Evaluator, serialise } from "../evaluator.ts";
+import { deriveObligations, deriveVerdicts } from "../verdicts.ts";
+
+/** A content in its slot: what a verdict is attributed to. */
+export interface Member {
+  readonly identity: PolicyIdentity;
+  readonly contract: PolicyContract;
+}
+
+/** What one member said. */
+export interface Said extends PolicyEvaluation {
+  readonly member: Member;
+}
+
+/** A module that can be asked. Which slot its contents stand in is no part of it, so that sets share it. */
+export interface LoadedModule {
+  readonly evaluator: Evaluator;
+  readonly units: readonly PolicyUnit[];
+  readonly passes: PolicyModule["passes"];
+}
+
+/** Modules loaded with the data of one table. Loading takes milliseconds each; putting sets together of what is loaded takes nothing. */
+export class LoadedModules {
+  readonly #data: PolicyData;
+  #modules: readonly LoadedModule[] = [];
+
+  /** @param data what policies may read besides their input. */
+  constructor(data: PolicyData) {
+    this.#data = data;
+  }
+
+  /** @throws {PolicyModuleError} when a module cannot be loaded. */
+  static async load(modules: readonly PolicyModule[], data: PolicyData): Promise<LoadedModules> {
+    const loaded = new LoadedModules(data);
+    for (const module of await Promise.all(modules.map((one) => loadModule(one, data)))) loaded.#keep(module);
+    return loaded;
+  }
+
+  get modules(): readonly LoadedModule[] {
+    return this.#modules;
+  }
+
+  has(digest: string): boolean {
+    return this.#modules.some(({ units }) => units.some(({ policy }) => policy.digest === digest));
+  }
+
+  /** @throws {PolicyModuleError} when it cannot be loaded. */
+  async add(module: PolicyModule): Promise<void> {
+    this.#keep(await loadModule(module, this.#data));
+  }
+
+  /** Forgets modules of one content that is not among these; sets that are made of them go on with them. */
+  retain(digests: ReadonlySet<string>): void {
+    this.#modules = this.#modules.filter(
+      ({ units }) => units.length > 1 || units.some(({ policy }) => digests.has(policy.digest)),
+    );
+  }
+
+  #keep(module: LoadedModule): void {
+    this.#modules = [...this.#modules, module];
+  }
+}
+
+async function loadModule({ bytes, units, passes }: PolicyModule, data: PolicyData): Promise<LoadedModule> {
+  const entrypoints = [...units, ...Object.values(passes)].map(({ entrypoint }) => entrypoint);
+  return { evaluator: await Evaluator.load(bytes, data, entrypoints), units, passes };
+}
+
+/**
+ * One pass over everything that applies; where that fails, each content alone, so that none can spoil another's answer.
+ *
+ * @param members by unit; `null` for a content that stands in no slot: what it says is left out, and what it throws changes nothing.
+ */
+export function evaluateModule(
+  { evaluator, units, passes }: LoadedModule,
+  members: readonly (Member | null)[],
+  input: PolicyInput,
+): Said[] {
+  const pass = passOf(passes, input.operation);
+  if (pass === undefined || pass.units.every((index) => (members[index] ?? null) === null)) return [];
+  const candidates = input.candidates.map(({ id }) => id);
+  const text = orUndefined(() => serialise(input));
+  const together = text === undefined ? undefined : orUndefined(() => evaluator.evaluate(text, pass.entrypoint));
+  return pass.units.flatMap((index, place) => {
+    const unit = units[index];
+    const member = members[index] ?? null;
+    if (unit === undefined || member === null) return [];
+    const value = Array.isArray(together)
+      ? together[place]
+      : text === undefined
+        ? undefined
+        : orUndefined(() => evaluator.evaluate(text, unit.entrypoint));
+    return [{ member, ...evaluationOf(member, value, candidates) }];
+  });
+}
+
+/** One content of a module, asked alone. */
+export function evaluateAlone(
+  { evaluator, units, passes }: LoadedModule,
+  index: number,
+  member: Member,
+  input: PolicyInput,
+): PolicyEvaluation {
+  const unit = units[index];
+  const applies = passOf(passes, input.operation)?.units.includes(index) === true;
+  if (unit === undefined || !applies) return { verdicts: [], obligations: [] };
+  const candidates = input.candidates.map(({ id }) => id);
+  const value = orUndefined(() => evaluator.evaluate(serialise(input), unit.entrypoint));
+  return evaluationOf(member, value, candidates);
+}
+
+/** @param value what the engine gave; `undefined` where it threw. */
+function evaluationOf({ identity, contract }: Member, value: unknown, candidates: readonly string[]): PolicyEvaluation {
+  return {
+    verdicts: deriveVerdicts(identity, contract, value, candidates),
+    obligations: deriveObligations(identity, contract, value),
+  };
+}
+
+function passOf(passes: PolicyModule["passes"], operation: Operation): PolicyPass | undefined {
+  return Object.hasOwn(passes, operation) ? passes[operation] : undefined;
+}
+
+/** What an engine throws names files and lines of policies, so it ends here: the verdict says indeterminate. */
+function orUndefined<Value>(attempt: () => Value): Value | undefined {
+  try {
+    return attempt();
+  } catch {
+    return undefined;
+  }
+}

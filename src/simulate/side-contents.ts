@@ -1,0 +1,106 @@
+import type { PolicyContract, PolicySlot } from "../canon/policy.ts";
+import type { RoutingTable } from "../canon/table.ts";
+import { removalDigest } from "../lifecycle/entity-tag.ts";
+import type { CompiledPolicies } from "../policy/compile-policies.ts";
+import type { CompiledPolicy, PolicyModule } from "../policy/compiled.ts";
+import { initialMode } from "../policy/initial-mode.ts";
+
+/** One tree, compiled. */
+export interface CompiledTree {
+  readonly table: RoutingTable;
+  readonly policies: Pick<CompiledPolicies, "policies" | "modules">;
+}
+
+/** One content of a policy in the slot that it has on a side. */
+export interface SideContent {
+  /** Of a removal: the ended policy's, without anything that it could say. */
+  readonly contract: PolicyContract;
+  readonly digest: string;
+  readonly slot: PolicySlot;
+  /** Whether head has it from base: a server goes on enforcing it until what head's files have in its place is promoted. */
+  readonly isKept: boolean;
+  /** `null`: a removal, whose promotion ends the policy. It says nothing of any request. */
+  readonly rules: CompiledPolicy | null;
+}
+
+/** One side as it is decided. Plain data: it can be handed to another thread. */
+export interface CompiledSide {
+  readonly table: RoutingTable;
+  /** By id, what is enforced first. */
+  readonly contents: readonly SideContent[];
+  /** Every content with rules stands in one of them at least. */
+  readonly modules: readonly PolicyModule[];
+}
+
+export interface CompiledSides {
+  readonly base: CompiledSide;
+  readonly head: CompiledSide;
+}
+
+/**
+ * What stands in which slot on both sides, with head as a store has it that has seen base: the bytes that act go on acting until somebody promotes what
+ * head has in their place, be it other rules or the removal of the policy. A policy keeps the mode in which the store knows it, whatever
+ * `initial_mode` says since.
+ *
+ * @param fresh both sides as stores would start them that have seen neither: every policy of the files in the slot of `initial_mode`.
+ */
+export function compiledSides(base: CompiledTree, head: CompiledTree, fresh: boolean): CompiledSides {
+  const before = startedSide(base);
+  return { base: before, head: fresh ? startedSide(head) : followingSide(before, head) };
+}
+
+function startedSide({ table, policies: { policies, modules } }: CompiledTree): CompiledSide {
+  const contents = policies.map((rules) => contentOf(rules, slotAtFirst(table, rules.contract.id)));
+  return { table, contents: contents.toSorted(byIdThenSlot), modules };
+}
+
+function followingSide(before: CompiledSide, { table, policies: { policies, modules } }: CompiledTree): CompiledSide {
+  const known = new Map(before.contents.map((content) => [content.contract.id, content]));
+  const own = policies.map((rules) => contentOf(rules, slotAfter(known.get(rules.contract.id), table, rules)));
+  const ids = new Set(policies.map(({ contract }) => contract.id));
+  const kept = before.contents
+    .filter(
+      ({ contract: { id }, digest, slot }) => slot === "enforced" && !own.some((each) => isContent(each, id, digest)),
+    )
+    .map((content): SideContent => ({ ...content, isKept: true }));
+  const removals = kept.filter(({ contract }) => !ids.has(contract.id)).map(removalOf);
+  const needed = before.modules.filter(({ units }) =>
+    units.some(({ policy }) => kept.some((content) => isContent(content, policy.contract.id, policy.digest))),
+  );
+  return {
+    table,
+    contents: [...own, ...kept, ...removals].toSorted(byIdThenSlot),
+    modules: [...modules, ...needed],
+  };
+}
+
+function slotAfter(
+  before: SideContent | undefined,
+  table: RoutingTable,
+  { contract, digest }: CompiledPolicy,
+): PolicySlot {
+  if (before === undefined) return slotAtFirst(table, contract.id);
+  return before.slot === "enforced" && before.digest === digest ? "enforced" : "candidate";
+}
+
+function slotAtFirst(table: RoutingTable, id: string): PolicySlot {
+  return initialMode(table, id) === "enforce" ? "enforced" : "candidate";
+}
+
+function contentOf(rules: CompiledPolicy, slot: PolicySlot): SideContent {
+  return { contract: rules.contract, digest: rules.digest, slot, isKept: false, rules };
+}
+
+function removalOf({ contract }: SideContent): SideContent {
+  const silent = { ...contract, constraints: [], obligations: [] };
+  return { contract: silent, digest: removalDigest(contract.id), slot: "candidate", isKept: false, rules: null };
+}
+
+function isContent(content: SideContent, id: string, digest: string): boolean {
+  return content.contract.id === id && content.digest === digest;
+}
+
+function byIdThenSlot(left: SideContent, right: SideContent): number {
+  if (left.contract.id !== right.contract.id) return left.contract.id < right.contract.id ? -1 : 1;
+  return left.slot === right.slot ? 0 : left.slot === "enforced" ? -1 : 1;
+}

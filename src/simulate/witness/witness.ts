@@ -1,0 +1,145 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { isOperation, type Operation } from "../../canon/operation.ts";
+import type { PolicyTime } from "../../canon/policy.ts";
+import { REASONING_EFFORTS, TOKEN_BUCKETS, type ReasoningEffort, type TokenBucket } from "../../canon/request.ts";
+import { timeWindow } from "../../decide/time-window.ts";
+import { asWord, type ShadowRecord, type Word } from "../../evidence/record.ts";
+import { readEvidencePoint, type UnsayableDecision } from "../evidence/evidence-point.ts";
+import { explainArguments } from "../explain/explain-arguments.ts";
+import { shellLine } from "../explain/explain-command.ts";
+
+/** Requests that nothing the evidence holds tells apart; a member is `null` where a record does not say it. */
+export interface WitnessClass {
+  readonly workspace: Word | null;
+  readonly route: Word | null;
+  readonly operation: Operation | null;
+  readonly environment: Word | null;
+  /** Sorted. */
+  readonly needs: readonly Word[];
+  /** Sorted. */
+  readonly features: readonly Word[];
+  readonly stream: boolean;
+  readonly context: TokenBucket | null;
+  readonly max_output: TokenBucket | null;
+  readonly reasoning_effort: ReasoningEffort | null;
+  readonly time: PolicyTime;
+}
+
+/** One verdict of a revision in shadow about one recorded request. */
+export interface WitnessedVerdict {
+  readonly constraint: Word;
+  readonly reason: Word | null;
+  readonly verdict: ShadowRecord["verdict"];
+  /** `null` in older records, which do not tell the two apart. */
+  readonly effect: "would_narrow" | "would_deny" | null;
+  /** Whether promoting would have denied a request that was let through. */
+  readonly newlyDenied: boolean;
+}
+
+/** A recorded request about which a revision said something. */
+export interface WitnessedRequest {
+  readonly requestId: Word;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly class: WitnessClass;
+  readonly verdicts: readonly WitnessedVerdict[];
+  readonly record: JsonObject;
+}
+
+/**
+ * Reads the text of a decision's record. `null` where the revision said nothing against the request, or this version cannot read the record.
+ *
+ * @param revision as records name it, such as `r3`.
+ */
+export function readWitnessedRequest(text: string, policy: string, revision: string): WitnessedRequest | null {
+  // Nearly all records are such, and most of the time would go into parsing them.
+  if (text.includes('"wouldDeny":[]')) return null;
+  const record = parse(text);
+  if (!isJsonObject(record)) return null;
+  const { requestId, at, wouldDeny } = record;
+  if (typeof requestId !== "string" || !isInstant(at) || !Array.isArray(wouldDeny)) return null;
+  const verdicts = wouldDeny
+    .filter((said) => isJsonObject(said) && said["policy"] === policy && said["revision"] === revision)
+    .flatMap((said) => readVerdict(said, record["outcome"] === "route"));
+  if (verdicts.length === 0) return null;
+  return { requestId: asWord(requestId), at, class: classOf(record, at), verdicts, record };
+}
+
+/** How a witness can be tried, or what of it this version cannot say. */
+export type WitnessExplanation =
+  | { readonly explain: Word; readonly not_explained: null }
+  | { readonly explain: null; readonly not_explained: UnsayableDecision["unsayable"] | "operation" };
+
+/** The command line that decides the request again as if candidates were promoted, without the program's name. What evidence does not hold is taken as absent. */
+export function explainWitness({ record }: WitnessedRequest): WitnessExplanation {
+  // A request that its limits refused was decided before, and can be decided again.
+  const point = readEvidencePoint({ ...record, outcome: record["outcome"] === "refuse" ? "deny" : record["outcome"] });
+  if (point === null) return { explain: null, not_explained: "operation" };
+  if ("unsayable" in point) return { explain: null, not_explained: point.unsayable };
+  // No record has the key's workload, and a word that stands for unknown ones would look like one of them.
+  const key = { ...point.point.key, workload: "" };
+  // Words of the configuration and closed lists, which is what records hold.
+  const explain = asWord(shellLine([...explainArguments({ ...point.point, key }), "--promoted"]));
+  return { explain, not_explained: null };
+}
+
+function readVerdict(said: JsonValue, isAllowed: boolean): readonly WitnessedVerdict[] {
+  if (!isJsonObject(said)) return [];
+  const { constraint, reason, verdict } = said;
+  if (typeof constraint !== "string" || (verdict !== "fail" && verdict !== "indeterminate")) return [];
+  const effect = said["effect"] === "would_deny" || said["effect"] === "would_narrow" ? said["effect"] : null;
+  return [
+    {
+      constraint: asWord(constraint),
+      reason: word(reason),
+      verdict,
+      effect,
+      newlyDenied: effect === "would_deny" && isAllowed,
+    },
+  ];
+}
+
+function classOf(record: JsonObject, at: number): WitnessClass {
+  const { workspace, route, operation, environment, needs, features, stream, context, maxOutput, reasoningEffort } =
+    record;
+  return {
+    workspace: word(workspace),
+    route: word(route),
+    operation: typeof operation === "string" && isOperation(operation) ? operation : null,
+    environment: word(environment),
+    needs: words(needs),
+    features: words(features),
+    stream: stream === true,
+    context: TOKEN_BUCKETS.find((bucket) => bucket === context) ?? null,
+    max_output: TOKEN_BUCKETS.find((bucket) => bucket === maxOutput) ?? null,
+    reasoning_effort: REASONING_EFFORTS.find((effort) => effort === reasoningEffort) ?? null,
+    time: timeWindow(at),
+  };
+}
+
+/** A record of another version may hold numbers that are no time: a date made of them would throw. */
+function isInstant(at: JsonValue | undefined): at is number {
+  return typeof at === "number" && !Number.isNaN(new Date(at).getTime());
+}
+
+/** The words of a record: they were words when it was written. */
+function word(value: JsonValue | undefined): Word | null {
+  return typeof value === "string" ? asWord(value) : null;
+}
+
+function words(value: JsonValue | undefined): readonly Word[] {
+  if (!Array.isArray(value)) return [];
+  return value
+    .filter((one): one is string => typeof one === "string")
+    .toSorted()
+    .map(asWord);
+}
+
+function parse(text: string): JsonValue | undefined {
+  try {
+    const value: JsonValue = JSON.parse(text);
+    return value;
+  } catch {
+    return undefined;
+  }
+}

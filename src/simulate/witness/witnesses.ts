@@ -1,0 +1,206 @@
+import { canonicalJson } from "../../canon/json.ts";
+import { asWord, type Word } from "../../evidence/record.ts";
+import {
+  explainWitness,
+  readWitnessedRequest,
+  type WitnessClass,
+  type WitnessedRequest,
+  type WitnessedVerdict,
+  type WitnessExplanation,
+} from "./witness.ts";
+
+/** The part of the evidence log that witnesses are looked for in. */
+export interface WitnessLog {
+  readonly head: () => Promise<{ readonly position: number }>;
+  /** Rows after a position, in order. */
+  readonly log: (query: { readonly after: number; readonly limit: number }) => Promise<readonly WitnessLogRow[]>;
+}
+
+export interface WitnessLogRow {
+  readonly position: number;
+  readonly kind: "decision" | "outcome";
+  readonly record: string;
+  readonly columns: { readonly at: number; readonly workspace: string | null };
+}
+
+/** Recorded requests of one class that a revision in shadow said one thing about. */
+export type Witness = WitnessExplanation &
+  Omit<WitnessedVerdict, "newlyDenied"> & {
+    readonly requests: number;
+    /** How many of them were let through and would be denied. */
+    readonly newly_denied: number;
+    /** Of the oldest and the newest one that was found, RFC 3339. */
+    readonly first: Word;
+    readonly last: Word;
+    /** Of the newest one. */
+    readonly request_id: Word;
+    readonly class: WitnessClass;
+  };
+
+/** How much of the log was looked at. */
+export interface LookedAt {
+  /** Decisions of the workspaces that are seen. */
+  readonly decisions: number;
+  /** When the oldest of them was made, RFC 3339; `null` for none. */
+  readonly since: Word | null;
+  /** Whether everything since the revision was first seen was looked at. */
+  readonly complete: boolean;
+}
+
+export interface WitnessQuestion {
+  readonly policy: string;
+  readonly revision: number;
+  /** When the revision was first seen, milliseconds since the epoch. */
+  readonly firstSeen: number;
+  /** The one workspace whose requests are looked at; `null`: all. */
+  readonly workspace: string | null;
+  /** How many classes to give; those with the most requests that would be denied anew. */
+  readonly limit: number;
+}
+
+/** What a look for witnesses may cost. */
+export interface WitnessBounds {
+  /** Decisions of the log, whosever. */
+  readonly decisions: number;
+  /** Milliseconds, on a clock that only goes forward. */
+  readonly time: number;
+  readonly clock: () => number;
+}
+
+/** A look reads two thousand rows at a time: some milliseconds of the store, in which it writes no evidence. */
+const PAGE = 2_000;
+
+export const WITNESS_BOUNDS: WitnessBounds = { decisions: 10_000, time: 2_000, clock: () => performance.now() };
+
+/**
+ * A decision is written up to a minute after its request arrived, and replicas' clocks differ: so much before the revision was first seen nobody can
+ * have asked it. Milliseconds.
+ */
+const MARGIN = 120_000;
+
+/** Looks for what a revision said against requests, from the newest row of the log backwards. @throws {StoreUnavailableError} */
+export async function findWitnesses(
+  source: WitnessLog,
+  question: WitnessQuestion,
+  bounds: WitnessBounds = WITNESS_BOUNDS,
+): Promise<{ readonly witnesses: readonly Witness[]; readonly lookedAt: LookedAt }> {
+  const search = new Search(question, bounds.decisions);
+  const until = bounds.clock() + bounds.time;
+  let end = (await source.head()).position;
+  let isComplete = end === 0;
+  while (end > 0 && !isComplete && !search.isSpent && bounds.clock() < until) {
+    const after = Math.max(0, end - PAGE);
+    // Where rows were pruned meanwhile, what is found begins later and goes further.
+    const found = await source.log({ after, limit: end - after });
+    const rows = found.filter(({ position }) => position <= end);
+    const newest = search.add(rows);
+    const isWhole = rows[0]?.position === after + 1;
+    isComplete =
+      !search.isCut && ((newest !== null && newest < question.firstSeen - MARGIN) || (isWhole && after === 0));
+    // The rows before were pruned.
+    if (!isWhole) break;
+    end = after;
+  }
+  return { witnesses: search.witnesses(), lookedAt: { ...search.lookedAt, complete: isComplete } };
+}
+
+interface FoundClass {
+  readonly request: WitnessedRequest;
+  readonly verdict: WitnessedVerdict;
+  requests: number;
+  newlyDenied: number;
+  first: number;
+  last: number;
+}
+
+class Search {
+  readonly #question: WitnessQuestion;
+  #left: number;
+  #isCut = false;
+  #seen = 0;
+  #oldest: number | null = null;
+  readonly #classes = new Map<string, FoundClass>();
+
+  /** @param most decisions to look at. */
+  constructor(question: WitnessQuestion, most: number) {
+    this.#question = question;
+    this.#left = most;
+  }
+
+  get isSpent(): boolean {
+    return this.#left <= 0;
+  }
+
+  /** Whether a page had decisions that were not looked at. */
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  get lookedAt(): Omit<LookedAt, "complete"> {
+    return { decisions: this.#seen, since: this.#oldest === null ? null : instant(this.#oldest) };
+  }
+
+  /** Gives the time of the newest decision, milliseconds since the epoch; `null` for none. */
+  add(rows: readonly WitnessLogRow[]): number | null {
+    const { workspace, policy, revision } = this.#question;
+    let newest: number | null = null;
+    for (const { kind, record, columns } of rows.toReversed()) {
+      if (kind !== "decision") continue;
+      if (this.isSpent) {
+        this.#isCut = true;
+        break;
+      }
+      this.#left -= 1;
+      newest = Math.max(newest ?? columns.at, columns.at);
+      if (workspace !== null && columns.workspace !== workspace) continue;
+      this.#seen += 1;
+      this.#oldest = Math.min(this.#oldest ?? columns.at, columns.at);
+      const request = readWitnessedRequest(record, policy, `r${revision}`);
+      if (request !== null) for (const verdict of request.verdicts) this.#count(request, verdict);
+    }
+    return newest;
+  }
+
+  witnesses(): readonly Witness[] {
+    return [...this.#classes.values()]
+      .toSorted(mostNewlyDeniedFirst)
+      .slice(0, this.#question.limit)
+      .map(({ request, verdict, requests, newlyDenied, first, last }) => ({
+        constraint: verdict.constraint,
+        reason: verdict.reason,
+        verdict: verdict.verdict,
+        effect: verdict.effect,
+        requests,
+        newly_denied: newlyDenied,
+        first: instant(first),
+        last: instant(last),
+        request_id: request.requestId,
+        class: request.class,
+        ...explainWitness(request),
+      }));
+  }
+
+  #count(request: WitnessedRequest, verdict: WitnessedVerdict): void {
+    const { newlyDenied, ...said } = verdict;
+    const key = canonicalJson([said, request.class]);
+    const { at } = request;
+    const known = this.#classes.get(key);
+    if (known === undefined) {
+      const counted = { requests: 1, newlyDenied: Number(newlyDenied), first: at, last: at };
+      this.#classes.set(key, { request, verdict, ...counted });
+      return;
+    }
+    known.requests += 1;
+    known.newlyDenied += Number(newlyDenied);
+    known.first = Math.min(known.first, at);
+    known.last = Math.max(known.last, at);
+  }
+}
+
+function mostNewlyDeniedFirst(left: FoundClass, right: FoundClass): number {
+  return right.newlyDenied - left.newlyDenied || right.requests - left.requests || right.last - left.last;
+}
+
+function instant(at: number): Word {
+  return asWord(new Date(at).toISOString());
+}

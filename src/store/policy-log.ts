@@ -1,0 +1,144 @@
+import { chainHash, type ChainLink } from "../evidence/chain.ts";
+
+/** One row of the log of policies: chained like evidence, with `policy` for the kind (`chainHash`). */
+export interface PolicyLogRow extends ChainLink {
+  /** Hash of the row before it; zeros before the first. */
+  readonly previous: string;
+  /** A `PolicyRecord` as JSON, exactly as it was hashed. */
+  readonly record: string;
+}
+
+/** A content of a policy with all that it takes to run it without compiling. */
+export interface StoredContent {
+  readonly policy: string;
+  readonly digest: string;
+  /** JSON that `policy/kept-content.ts` writes and reads. */
+  readonly description: string;
+  /** WebAssembly. */
+  readonly module: Uint8Array;
+}
+
+/**
+ * What happened to policies, as one append-only chain, and the contents it speaks of. Nothing is ever changed or deleted. What follows from the rows
+ * is worked out by `lifecycle/`, the same for both engines.
+ */
+export interface PolicyLogStore {
+  /** The newest row; position 0 and zeros where there is none. */
+  head(): Promise<ChainLink>;
+  /** Rows after a position, in order, at most `limit`. @throws {RangeError} for a limit that is not 1 to 10,000, or a position below 0. */
+  read(query: { readonly after: number; readonly limit: number }): Promise<readonly PolicyLogRow[]>;
+  /**
+   * Adds rows behind `expected`, all or none; durable when it resolves. `false`, and nothing is added, where `expected` is not the head: somebody was
+   * quicker, so read on and decide again. The engine refuses rows that do not follow by itself, too.
+   *
+   * @throws {RangeError} for no rows, more than 10,000, or rows that do not follow `expected` one after the other.
+   * @throws {StoreUnavailableError} with `done` "unknown" where the answer was lost: read on to learn whether the rows are there
+   */
+  append(expected: ChainLink, rows: readonly PolicyLogRow[]): Promise<boolean>;
+  /** Keeps a content; the first one kept under a digest stays. Durable when it resolves, so that no row can speak of bytes that are not there. */
+  keep(content: StoredContent): Promise<void>;
+  /** `null` where nothing is kept under the digest. */
+  content(digest: string): Promise<StoredContent | null>;
+  /**
+   * Calls back within one second of an append by another process, and before an append by this one resolves; once for several that come together. Says
+   * nothing of what is there when it resolves: read after it, and nothing is missed. Gives back a function that ends it. Never rejects later on: a store
+   * that cannot be read is asked again.
+   *
+   * @throws {StoreUnavailableError} when the log cannot be read at the beginning
+   */
+  watch(listener: () => void): Promise<() => void>;
+}
+
+/** The most rows of one reading or one append. */
+const MOST_ROWS = 10_000;
+
+/** @throws {RangeError} for a limit or a position out of range */
+export function refuseLogRange({ after, limit }: { readonly after: number; readonly limit: number }): void {
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > MOST_ROWS) {
+    throw new RangeError("limit: give a whole number from 1 to 10,000");
+  }
+  if (!Number.isSafeInteger(after) || after < 0) throw new RangeError("after: give a position, 0 for the whole log");
+}
+
+/** @throws {RangeError} for no rows, too many, or rows that are not chained to `expected` and to each other */
+export function refuseUnchained(expected: ChainLink, rows: readonly PolicyLogRow[]): void {
+  if (rows.length === 0 || rows.length > MOST_ROWS) throw new RangeError("rows: give 1 to 10,000 of them");
+  let { position, hash } = expected;
+  for (const row of rows) {
+    const follows =
+      row.position === position + 1 &&
+      row.previous === hash &&
+      row.hash === chainHash(hash, row.position, "policy", row.record);
+    if (!follows)
+      throw new RangeError("rows: each has the next position and the hash that follows from the row before it");
+    ({ position, hash } = row);
+  }
+}
+
+/** How often the head is looked at, milliseconds; the port promises one second. */
+const POLL = 400;
+
+/** Who wants to hear of appends. One look at the head serves them all; without listeners nothing is looked at. */
+export class PolicyLogWatchers {
+  readonly #readHead: () => Promise<ChainLink>;
+  readonly #listeners = new Set<() => void>();
+  #told: string | null = null;
+  #timer: ReturnType<typeof setInterval> | null = null;
+  #looking = false;
+  #published = 0;
+
+  /** @param readHead of the log as it is stored */
+  constructor(readHead: () => Promise<ChainLink>) {
+    this.#readHead = readHead;
+  }
+
+  /** @throws {StoreUnavailableError} when the head cannot be read */
+  async add(listener: () => void): Promise<() => void> {
+    const { hash } = await this.#readHead();
+    // Where others listen already, what they have not been told yet is news to them, and a repetition at most for this one.
+    if (this.#listeners.size === 0) this.#told = hash;
+    // A set would take one function given twice for one listener, which the first to leave would end.
+    const own = (): void => listener();
+    this.#listeners.add(own);
+    if (this.#timer === null) {
+      this.#timer = setInterval(() => void this.#look(), POLL);
+      this.#timer.unref();
+    }
+    return () => {
+      this.#listeners.delete(own);
+      if (this.#listeners.size > 0 || this.#timer === null) return;
+      clearInterval(this.#timer);
+      this.#timer = null;
+    };
+  }
+
+  /** Tells of a new head at once. Where it was told already, nobody is called. */
+  publish({ hash }: ChainLink): void {
+    if (hash === this.#told) return;
+    this.#told = hash;
+    this.#published += 1;
+    for (const listener of this.#listeners) {
+      try {
+        listener();
+      } catch {
+        // What was appended is there, whatever a listener says: an append must not fail for it.
+      }
+    }
+  }
+
+  async #look(): Promise<void> {
+    // A slow store is not asked twice at a time: an older answer could come after a newer one.
+    if (this.#looking) return;
+    this.#looking = true;
+    try {
+      const published = this.#published;
+      const head = await this.#readHead();
+      // What was told meanwhile is newer than this head may be.
+      if (published === this.#published) this.publish(head);
+    } catch {
+      // It is asked again.
+    } finally {
+      this.#looking = false;
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+
+import { GENESIS, type ChainLink } from "../../../evidence/chain.ts";
+import { refuseUnchained, type PolicyLogRow, type StoredContent } from "../../policy-log.ts";
+import { readBytes, readNumber, readText, type Row } from "../../rows/row.ts";
+import type { Transaction } from "./transaction.ts";
+
+/** The statements over `policy_log` and `policy_contents`; runs in the worker. */
+export class PolicyLogTable {
+  readonly #transaction: Transaction;
+  readonly #newest: StatementSync;
+  readonly #read: StatementSync;
+  readonly #insert: StatementSync;
+  readonly #keep: StatementSync;
+  readonly #content: StatementSync;
+
+  constructor(database: DatabaseSync, transaction: Transaction) {
+    this.#transaction = transaction;
+    this.#newest = database.prepare("SELECT position, hash FROM policy_log ORDER BY position DESC LIMIT 1");
+    this.#read = database.prepare(
+      "SELECT position, previous, hash, record FROM policy_log WHERE position > ? ORDER BY position LIMIT ?",
+    );
+    this.#insert = database.prepare("INSERT INTO policy_log (position, previous, hash, record) VALUES (?, ?, ?, ?)");
+    this.#keep = database.prepare(
+      "INSERT INTO policy_contents (digest, policy, description, module) VALUES (?, ?, ?, ?) ON CONFLICT (digest) DO NOTHING",
+    );
+    this.#content = database.prepare(
+      "SELECT digest, policy, description, module FROM policy_contents WHERE digest = ?",
+    );
+  }
+
+  head(): ChainLink {
+    const row = this.#newest.get();
+    return row === undefined ? GENESIS : { position: readNumber(row, "position"), hash: readText(row, "hash") };
+  }
+
+  read(after: number, limit: number): readonly PolicyLogRow[] {
+    return this.#read.all(after, limit).map(readRow);
+  }
+
+  /**
+   * `false` where `expected` is not the head. The head is read under the write lock, so no other process can add between the two.
+   *
+   * @throws {RangeError} for rows that do not follow: a row that did not verify would end the log for every reader, for ever
+   */
+  append(expected: ChainLink, rows: readonly PolicyLogRow[]): boolean {
+    refuseUnchained(expected, rows);
+    return this.#transaction.run(() => {
+      const { position, hash } = this.head();
+      if (position !== expected.position || hash !== expected.hash) return false;
+      for (const row of rows) this.#insert.run(row.position, row.previous, row.hash, row.record);
+      return true;
+    });
+  }
+
+  /** The first content under a digest stays. */
+  keep({ digest, policy, description, module }: StoredContent): void {
+    this.#keep.run(digest, policy, description, module);
+  }
+
+  content(digest: string): StoredContent | null {
+    const row = this.#content.get(digest);
+    if (row === undefined) return null;
+    return {
+      policy: readText(row, "policy"),
+      digest: readText(row, "digest"),
+      description: readText(row, "description"),
+      module: readBytes(row, "module"),
+    };
+  }
+}
+
+function readRow(row: Row): PolicyLogRow {
+  return {
+    position: readNumber(row, "position"),
+    previous: readText(row, "previous"),
+    hash: readText(row, "hash"),
+    record: readText(row, "record"),
+  };
+}

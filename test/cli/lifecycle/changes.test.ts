@@ -1,0 +1,354 @@
+import { createHash } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../../src/canon/json.ts";
+import { temporaryFolder } from "../simulate/repository.ts";
+import { approval, DIGESTS, fakeServer, REPORT, slot, view, type FakeServer, type Reply } from "./fake-server.ts";
+
+const GET = "GET /v1/policies/eu-residency";
+const ETAG = '"v1-0123456789abcdef"';
+const ROWS = "GET /v1/policies/eu-residency/transitions?after=0&limit=500";
+const NO_ROWS: Reply = { body: { object: "list", data: [], has_more: false } };
+
+/** A policy, and what becomes of it. */
+function changing(before: JsonObject, what: string, after: JsonObject, more: Record<string, Reply> = {}) {
+  return fakeServer({
+    [GET]: { body: before },
+    [`POST /v1/policies/eu-residency/${what}`]: { body: after },
+    [ROWS]: NO_ROWS,
+    ...more,
+  });
+}
+
+async function done(server: FakeServer, argv: readonly string[], io = {}): Promise<string> {
+  const { code, stdout, stderr } = await server.run(argv, io);
+  expect([stderr, code]).toEqual(["", 0]);
+  return stdout;
+}
+
+describe("signalbox policy approve", () => {
+  const after = view({ approvals: [approval("k1")], missing: [{ requirement: "approvals", have: 1, need: 2 }] });
+
+  it("approves the candidate's digest, and says what is still missing", async () => {
+    const server = await changing(view(), "approvals", after);
+    expect(await done(server, ["approve", "eu-residency"])).toBe(
+      [
+        "eu-residency: approved r2 (2b2b2b2b)",
+        "still missing: 1 of 2 approvals",
+        "undo: signalbox policy withdraw eu-residency --digest 2b2b2b2b2b2b",
+        "",
+      ].join("\n"),
+    );
+    expect(server.asked.at(-1)).toMatchObject({ body: { digest: DIGESTS.r2 }, ifMatch: undefined });
+  });
+
+  it("does not tell an approver that the approval was for nothing: it counts for whoever else promotes", async () => {
+    const requirements = { approvals: 1, roles: ["privacy"], assertions: true };
+    const missing = [
+      { requirement: "approvals", have: 0, need: 1 },
+      { requirement: "roles", roles: ["privacy"] },
+      { requirement: "report" },
+      { requirement: "assertions", have: 0 },
+    ];
+    const alone = view({ approvals: [approval("k1", ["privacy"], REPORT)], requirements, missing });
+    const said = await done(await changing(view(), "approvals", alone), ["approve", "eu-residency"]);
+    expect(said).toContain("nothing is missing for its promotion, by somebody else than you\n");
+    const failed = { ...REPORT, assertions: { passed: 5, failed: 1, waived: 0 } };
+    const other = view({ approvals: [approval("k1", ["security"], failed)], requirements, missing });
+    expect(await done(await changing(view(), "approvals", other), ["approve", "eu-residency"])).toContain(
+      "still missing: no approver with the role privacy; no approval with a report whose assertions passed\n",
+    );
+  });
+
+  it("asks what is missing where the answer does not say it", async () => {
+    const server = await changing(view({ missing: [] }), "approvals", { ...after, missing: undefined });
+    const said = await done(server, ["approve", "eu-residency"]);
+    expect(said).toContain("nothing is missing for its promotion\nnext: signalbox policy promote eu-residency\n");
+  });
+
+  it("takes a digest by its first digits, wherever the content stands", async () => {
+    const server = await changing(view({ held: [{ revision: 3, digest: DIGESTS.r3 }] }), "approvals", after);
+    const said = await done(server, ["approve", "eu-residency", "--digest", "3c3c3c"]);
+    expect(server.asked.at(-1)?.body).toEqual({ digest: DIGESTS.r3 });
+    expect(said).toContain("approved r3 (3c3c3c3c)\nnote: it is not the candidate now\n");
+  });
+
+  it("finds old contents in the log, and refuses digits that do not tell contents apart", async () => {
+    const old = `2b2b2b${"0".repeat(58)}`;
+    const record = { kind: "observed", policy: "eu-residency", at: 1, revision: 7, digest: old };
+    const rows = { body: { object: "list", data: [{ position: 4, record }], has_more: false } };
+    const server = await changing(view(), "approvals", after, { [ROWS]: rows });
+    await done(server, ["approve", "eu-residency", "--digest", "2b2b2b0"]);
+    expect(server.asked.at(-1)?.body).toEqual({ digest: old });
+    const { code, stderr } = await server.run(["approve", "eu-residency", "--digest", "2b2b2b"]);
+    expect([code, stderr]).toEqual([
+      1,
+      "signalbox policy approve: --digest: more than one content begins like this; give more digits\n",
+    ]);
+  });
+
+  it.each([
+    [["--digest", "2b2b2"], 2, "6 to 64 digits"],
+    [["--digest", "candidate"], 2, "6 to 64 digits"],
+    [["--digest", "r2"], 2, "6 to 64 digits"],
+    [["--digest", "ffffff"], 1, "the policy has no such content"],
+  ])("refuses %j", async (flags, code, told) => {
+    const server = await changing(view(), "approvals", after);
+    const ran = await server.run(["approve", "eu-residency", ...flags]);
+    expect(ran.code).toBe(code);
+    expect(ran.stderr).toContain(told);
+    expect(server.asked.filter(({ line }) => line.startsWith("POST"))).toEqual([]);
+  });
+
+  it("has nothing to approve without a candidate", async () => {
+    const server = await changing(view({ candidate: null }), "approvals", after);
+    const { code, stderr } = await server.run(["approve", "eu-residency"]);
+    expect(code).toBe(3);
+    expect(stderr).toContain("there is no candidate; name another content with --digest");
+  });
+});
+
+describe("signalbox policy approve --report", () => {
+  const head = (policies: readonly object[]) => ({ name: "head", table_revision: "cd".repeat(32), policies });
+  const candidate = { id: "eu-residency", digest: DIGESTS.r2, slot: "candidate", content: "rules", from: "head" };
+  const kept = { ...candidate, digest: DIGESTS.r1, slot: "enforced", from: "base" };
+  const report = (more: object = {}) => ({
+    format: "signalbox.simulation.v2",
+    base: head([]),
+    head: head([kept, candidate]),
+    complete: true,
+    promoted_policies: ["eu-residency"],
+    assertions: {
+      passed: 5,
+      failed: 0,
+      waived: 1,
+      coverage: [
+        { what: "routes", required: 100, status: "PASS" },
+        { what: "reasons", required: 90, status: "FAIL" },
+        { what: "constraints", required: null, status: "PASS" },
+      ],
+    },
+    ...more,
+  });
+
+  async function approveWith(text: string | Uint8Array, policy: JsonObject = view()) {
+    const cwd = temporaryFolder();
+    writeFileSync(join(cwd, "report.json"), text);
+    const server = await changing(policy, "approvals", view());
+    const ran = await server.run(["approve", "eu-residency", "--report", "report.json"], {
+      cwd,
+      environment: { SIGNALBOX_KEY: "k", SIGNALBOX_SERVER: server.url },
+    });
+    return { ...ran, sent: server.asked.find(({ line }) => line.startsWith("POST"))?.body ?? null };
+  }
+
+  it("sends the hash of the file's bytes, and the facts that it holds, gates of coverage among them", async () => {
+    const text = `${JSON.stringify(report(), null, 2)}\n`;
+    const { code, sent } = await approveWith(text);
+    expect([code, sent]).toEqual([
+      0,
+      {
+        digest: DIGESTS.r2,
+        report: {
+          sha256: createHash("sha256").update(text).digest("hex"),
+          table_revision: "cd".repeat(32),
+          complete: true,
+          assertions: { passed: 6, failed: 1, waived: 1 },
+        },
+      },
+    ]);
+  });
+
+  it("says of a report without assertions, or of one that was cut, just that", async () => {
+    const { sent } = await approveWith(JSON.stringify(report({ assertions: null, complete: false })));
+    expect(sent).toMatchObject({ report: { complete: false, assertions: { passed: 0, failed: 0, waived: 0 } } });
+  });
+
+  it.each<[string, string, string]>([
+    ["no JSON", "<html>", "is no report"],
+    ["a list", "[]", "is no report"],
+    ["something else", JSON.stringify({ object: "policy" }), "is no report"],
+    ["another version", JSON.stringify(report({ format: "signalbox.simulation.v1" })), "is no report"],
+    [
+      "another content",
+      JSON.stringify(report({ head: head([{ ...candidate, digest: DIGESTS.r1 }]) })),
+      "holds other content",
+    ],
+    ["a tree without the policy", JSON.stringify(report({ head: head([]) })), "does not have the policy"],
+    [
+      "the content on its base side alone",
+      JSON.stringify(report({ base: head([candidate]), head: head([]) })),
+      "does not have the policy",
+    ],
+    [
+      "what head only keeps from its base",
+      JSON.stringify(report({ head: head([{ ...kept, digest: DIGESTS.r2 }]) })),
+      "does not have the policy",
+    ],
+    [
+      "another policy's promotion",
+      JSON.stringify(report({ promoted_policies: ["other"] })),
+      "does not say what promoting the policy does",
+    ],
+  ])("refuses %s, and sends nothing", async (_name, text, told) => {
+    const { code, stderr, sent } = await approveWith(text);
+    expect([code, sent]).toEqual([2, null]);
+    expect(stderr).toContain("--report: ");
+    expect(stderr).toContain(told);
+  });
+
+  it("takes content that the files enforce as it is declared", async () => {
+    const first = report({ head: head([{ ...candidate, slot: "enforced" }]), promoted_policies: [] });
+    expect((await approveWith(JSON.stringify(first))).code).toBe(0);
+  });
+
+  it("finds a policy's end by the digest that a store gives it", async () => {
+    const ending = view({ candidate: slot(3, DIGESTS.end, { content: "removal" }) });
+    const end = { ...candidate, digest: DIGESTS.end, content: "removal" };
+    expect((await approveWith(JSON.stringify(report({ head: head([kept, end]) })), ending)).code).toBe(0);
+    const silent = await approveWith(JSON.stringify(report({ head: head([]) })), ending);
+    expect(silent.stderr).toContain("does not say what the end of the policy does");
+    const { stderr } = await approveWith(JSON.stringify(report()), ending);
+    expect(stderr).toContain("holds other content of the policy, and r3 is to be approved");
+  });
+
+  it("names the flag where there is no file", async () => {
+    const server = await changing(view(), "approvals", view());
+    const { code, stderr } = await server.run(["approve", "eu-residency", "--report", "/nowhere/r.json"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--report: the file cannot be read");
+    expect(stderr).not.toContain("/nowhere");
+  });
+});
+
+describe("signalbox policy rollback", () => {
+  const promoted = view({
+    state: "enforced",
+    enforced: slot(2, DIGESTS.r2),
+    candidate: null,
+    can_roll_back: true,
+    rollback_to: { revision: 1, digest: DIGESTS.r1 },
+  });
+  const back = view({ candidate: slot(2, DIGESTS.r2, { held: true }), held: [{ revision: 2, digest: DIGESTS.r2 }] });
+
+  it("makes act what acted before, and says what it takes to undo it", async () => {
+    const server = await changing(promoted, "rollbacks", back);
+    expect(await done(server, ["rollback", "eu-residency", "--reason", "wrong_denials"])).toBe(
+      [
+        "eu-residency: rolling back r2 (2b2b2b2b) → r1 (1a1a1a1a)",
+        "rolled back r2 (2b2b2b2b)",
+        "now: r1 (1a1a1a1a) acts; r2 (2b2b2b2b) is watched and held, so that it cannot be promoted",
+        "undo: signalbox policy release eu-residency --digest 2b2b2b2b2b2b && signalbox policy promote eu-residency",
+        "",
+      ].join("\n"),
+    );
+    expect(server.asked[1]).toMatchObject({
+      ifMatch: ETAG,
+      body: { expected: { candidate_revision: null, enforced_revision: 2 }, reason: "wrong_denials" },
+    });
+  });
+
+  it.each([
+    ["none", null, "nothing"],
+    ["r7", 7, "r7"],
+  ])("goes where --to %s says", async (to, revision, shown) => {
+    const server = await changing(promoted, "rollbacks", back);
+    const said = await done(server, ["rollback", "eu-residency", "--to", to]);
+    expect(said).toContain(`rolling back r2 (2b2b2b2b) → ${shown}\n`);
+    expect(server.asked[1]?.body).toMatchObject({ to_revision: revision });
+  });
+
+  it("leaves the target to the server unless told otherwise", async () => {
+    const server = await changing(promoted, "rollbacks", back);
+    await done(server, ["rollback", "eu-residency"]);
+    expect(Object.keys(server.asked[1]?.body as object)).toEqual(["expected"]);
+  });
+
+  it.each([
+    [["--to", "1"], 2, "--to: must be a revision such as r4, or none"],
+    [["--reason", "wrong_denial"], 2, "--reason: "],
+    [["--expect-enforced", "r1"], 3, "--expect-enforced: it is r2 now"],
+  ])("refuses %j", async (flags, code, told) => {
+    const server = await changing(promoted, "rollbacks", back);
+    const ran = await server.run(["rollback", "eu-residency", ...flags]);
+    expect(ran.code).toBe(code);
+    expect(ran.stderr).toContain(told);
+    expect(server.asked.filter(({ line }) => line.startsWith("POST"))).toEqual([]);
+  });
+
+  it.each([
+    [{ enforced: null }, "nothing is enforced; what was stands in: signalbox policy history eu-residency"],
+    [
+      { can_roll_back: false, rollback_to: null },
+      /nothing was enforced before r\d \([0-9a-f]{8}\); change the policy's file/,
+    ],
+  ])("has nowhere to go, and says what there is to do: %j", async (more, told) => {
+    const server = await changing(view({ ...more }), "rollbacks", back);
+    const { code, stderr } = await server.run(["rollback", "eu-residency"]);
+    expect([code, server.asked.length]).toEqual([3, 1]);
+    expect(stderr).toContain("there is nothing to roll back to: ");
+    expect(stderr).toMatch(told);
+  });
+});
+
+describe("signalbox policy withdraw and release", () => {
+  const none = view({ state: "enforced", candidate: null, missing: null });
+
+  it("takes an approval back", async () => {
+    const server = await changing(view({ approvals: [approval("k1")] }), "withdrawals", view());
+    const said = await done(server, ["withdraw", "eu-residency"]);
+    expect(said).toContain("withdrew the approval of r2 (2b2b2b2b)\n");
+    expect(said).toContain("undo: signalbox policy approve eu-residency --digest 2b2b2b2b2b2b\n");
+    expect(server.asked[1]).toMatchObject({ ifMatch: undefined, body: { what: "approval", digest: DIGESTS.r2 } });
+  });
+
+  it("takes the candidate out, with the tag of what was seen", async () => {
+    const server = await changing(view(), "withdrawals", none);
+    expect(await done(server, ["withdraw", "eu-residency", "--candidate"])).toBe(
+      [
+        "eu-residency: withdrawing the candidate r2 (2b2b2b2b)",
+        "withdrew the candidate r2 (2b2b2b2b)",
+        "now: r1 (1a1a1a1a) acts",
+        "undo: signalbox policy release eu-residency --digest 2b2b2b2b2b2b",
+        "",
+      ].join("\n"),
+    );
+    expect(server.asked[1]).toMatchObject({
+      ifMatch: ETAG,
+      body: { what: "candidate", expected: { candidate_revision: 2 } },
+    });
+  });
+
+  it("does not guess between a candidate and an approval", async () => {
+    const server = await changing(view(), "withdrawals", none);
+    const { code, stderr } = await server.run(["withdraw", "eu-residency", "--candidate", "--digest", "2b2b2b"]);
+    expect([code, server.asked]).toEqual([2, []]);
+    expect(stderr).toContain("--candidate, --digest: give one of them");
+  });
+
+  it.each<[JsonObject, string]>([
+    [{ held: [{ revision: 3, digest: DIGESTS.r3 }], withdrawn: [{ revision: 2, digest: DIGESTS.r2 }] }, DIGESTS.r3],
+    [{ withdrawn: [{ revision: 2, digest: DIGESTS.r2 }] }, DIGESTS.r2],
+  ])("releases the one content that it can be about: %j", async (more, digest) => {
+    const server = await changing({ ...none, ...more }, "releases", view({ candidate: slot(9, digest) }));
+    const said = await done(server, ["release", "eu-residency"]);
+    expect(server.asked[1]).toMatchObject({ ifMatch: ETAG, body: { digest } });
+    expect(said).toContain("undo: signalbox policy withdraw eu-residency --candidate\n");
+  });
+
+  it("asks which one where there are more, and says where there is none", async () => {
+    const held = [
+      { revision: 2, digest: DIGESTS.r2 },
+      { revision: 3, digest: DIGESTS.r3 },
+    ];
+    const several = await changing({ ...none, held }, "releases", view());
+    const ran = await several.run(["release", "eu-residency"]);
+    expect(ran.code).toBe(2);
+    expect(ran.stderr).toContain("give it for one of r2 (2b2b2b2b), r3 (3c3c3c3c)");
+    await done(several, ["release", "eu-residency", "--digest", "3c3c3c"]);
+    expect(several.asked.at(-1)?.body).toEqual({ digest: DIGESTS.r3 });
+    const nothing = await changing(none, "releases", view());
+    expect((await nothing.run(["release", "eu-residency"])).code).toBe(3);
+  });
+});

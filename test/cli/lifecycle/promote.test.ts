@@ -1,0 +1,106 @@
+import { describe, expect, it } from "vitest";
+import { DIGESTS, fakeServer, slot, STRICT, view } from "./fake-server.ts";
+
+const GET = "GET /v1/policies/eu-residency";
+const POST = "POST /v1/policies/eu-residency/promotions";
+const PROMOTED = view({
+  state: "enforced",
+  enforced: slot(2, DIGESTS.r2),
+  candidate: null,
+  missing: null,
+  can_roll_back: true,
+  rollback_to: { revision: 1, digest: DIGESTS.r1 },
+});
+
+describe("signalbox policy promote", () => {
+  it("promotes what it has just read and nothing else, and says what acts and how to undo it", async () => {
+    const server = await fakeServer({ [GET]: { body: view() }, [POST]: { body: PROMOTED } });
+    const { code, stdout, stderr } = await server.run(["promote", "eu-residency"]);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toBe(
+      [
+        "eu-residency: promoting r1 (1a1a1a1a) → r2 (2b2b2b2b)",
+        "promoted r2 (2b2b2b2b)",
+        "now: r2 (2b2b2b2b) acts",
+        "undo: signalbox policy rollback eu-residency",
+        "",
+      ].join("\n"),
+    );
+    expect(server.asked.map(({ line }) => line)).toEqual([GET, POST]);
+    expect(server.asked[1]).toMatchObject({
+      ifMatch: '"v1-0123456789abcdef"',
+      body: { expected: { candidate_revision: 2, enforced_revision: 1 } },
+    });
+  });
+
+  it("takes the tag of the body: a proxy that compresses makes the header's weak", async () => {
+    const headers = { etag: 'W/"v1-0123456789abcdef"' };
+    const server = await fakeServer({ [GET]: { body: view(), headers }, [POST]: { body: PROMOTED } });
+    expect((await server.run(["promote", "eu-residency"])).code).toBe(0);
+    expect(server.asked[1]?.ifMatch).toBe('"v1-0123456789abcdef"');
+  });
+
+  it("says that a removal is a policy's end", async () => {
+    const end = slot(3, DIGESTS.end, { content: "removal" });
+    const server = await fakeServer({
+      [GET]: { body: view({ state: "ending", candidate: end }) },
+      [POST]: { body: view({ state: "ended", enforced: end, candidate: null, missing: null }) },
+    });
+    const { stdout } = await server.run(["promote", "eu-residency"]);
+    expect(stdout).toContain("promoting r1 (1a1a1a1a) → its end, r3 (edededed)\n");
+    expect(stdout).toContain("now: it has ended, nothing of it acts\n");
+  });
+
+  it("tells the first promotion apart", async () => {
+    const server = await fakeServer({ [GET]: { body: view({ enforced: null }) }, [POST]: { body: PROMOTED } });
+    const { code, stdout } = await server.run(["promote", "eu-residency", "--expect-enforced", "none"]);
+    expect([code, stdout.split("\n")[0]]).toEqual([0, "eu-residency: promoting nothing → r2 (2b2b2b2b)"]);
+    expect(server.asked[1]?.body).toEqual({ expected: { candidate_revision: 2, enforced_revision: null } });
+  });
+
+  it.each([
+    [["--expect-candidate", "r3"], "--expect-candidate: it is r2 now"],
+    [["--expect-candidate", "none"], "--expect-candidate: it is r2 now"],
+    [["--expect-enforced", "none"], "--expect-enforced: it is r1 now"],
+    [["--expect-candidate", "r2", "--expect-enforced", "r2"], "--expect-enforced: it is r1 now"],
+  ])("does not promote what a pipeline did not mean: %j", async (flags, told) => {
+    const server = await fakeServer({ [GET]: { body: view() }, [POST]: { body: PROMOTED } });
+    const { code, stdout, stderr } = await server.run(["promote", "eu-residency", ...flags]);
+    expect([code, stdout]).toEqual([3, ""]);
+    expect(stderr).toContain(told);
+    expect(server.asked).toHaveLength(1);
+  });
+
+  it("asks for nothing where there is no candidate", async () => {
+    const server = await fakeServer({ [GET]: { body: view({ candidate: null, missing: null }) } });
+    const { code, stderr } = await server.run(["promote", "eu-residency"]);
+    expect([code, server.asked.length]).toEqual([3, 1]);
+    expect(stderr).toContain("there is no candidate");
+  });
+
+  it("says what is missing before and after the server says so", async () => {
+    const { missing } = STRICT;
+    const error = { code: "approvals_required", message: "Not yet.", missing };
+    const server = await fakeServer({ [GET]: { body: view(STRICT) }, [POST]: { status: 409, body: { error } } });
+    const { code, stdout, stderr } = await server.run(["promote", "eu-residency"]);
+    expect(code).toBe(3);
+    const lacking = "1 of 2 approvals; no approver with the role privacy; watched 2d 3h of 7d; 412 of 1,000 decisions";
+    expect(stdout.replaceAll("\n  ", " ")).toContain(`missing: ${lacking}\n`);
+    expect(stderr).toBe(`signalbox policy promote: not yet: ${lacking}; nothing was done\n`);
+  });
+
+  it("says what somebody else has made of it meanwhile", async () => {
+    const current = { etag: '"v1-f"', candidate_revision: null, enforced_revision: 3 };
+    const error = { code: "precondition_failed", message: "Stale.", current };
+    const server = await fakeServer({ [GET]: { body: view() }, [POST]: { status: 412, body: { error } } });
+    const { code, stderr } = await server.run(["promote", "eu-residency"]);
+    expect(code).toBe(3);
+    expect(stderr).toContain("enforced is r3 now, candidate none; nothing was done");
+  });
+
+  it("prints the answer alone as JSON", async () => {
+    const server = await fakeServer({ [GET]: { body: view() }, [POST]: { body: PROMOTED } });
+    const { stdout } = await server.run(["promote", "eu-residency", "--json"]);
+    expect(JSON.parse(stdout)).toEqual(PROMOTED);
+  });
+});

@@ -1,0 +1,156 @@
+import { describe, expect, it } from "vitest";
+import { fakeServer, KEY, view, type Reply } from "./fake-server.ts";
+
+const GET = "GET /v1/policies/eu-residency";
+const POST = "POST /v1/policies/eu-residency/promotions";
+const failed = (status: number, code: string, more: object = {}): Reply => ({
+  status,
+  body: { error: { code, message: `Said by the server: ${code}.`, ...more } },
+});
+
+describe("a server that refuses", () => {
+  it.each<[string, Reply, string]>([
+    ["401", failed(401, "invalid_key"), "SIGNALBOX_KEY: the server does not accept the key"],
+    ["403", failed(403, "insufficient_scope"), "--scopes governance:read"],
+    ["404 of the policy", failed(404, "policy_not_found"), "ID: the server has no such policy"],
+    ["404 of the path", failed(404, "not_found"), "--server: has no /v1/policies (404)"],
+    ["404 without JSON", { status: 404, body: "<h1>nginx</h1>" }, "--server: has no /v1/policies (404)"],
+    ["429", failed(429, "rate_limited"), "--server: has had too many calls"],
+    ["503", failed(503, "store_unavailable"), "--server: cannot read its log of policies now"],
+    ["500", failed(500, "internal_error"), "--server: answered with 500, internal_error: Said by the server"],
+    ["502 of a proxy", { status: 502, body: "Bad Gateway" }, "--server: answered with 502\n"],
+    [
+      "a redirection",
+      { status: 302, body: "", headers: { location: "http://127.0.0.1:1/" } },
+      "a key is not sent after it",
+    ],
+    ["200 without JSON", { body: "<h1>Hello</h1>" }, "--server: what answers there is not Signalbox"],
+    ["200 with a list", { body: [] }, "--server: what answers there is not Signalbox"],
+    ["200 with something else", { body: { object: "key" } }, "--server: what answers there is not Signalbox"],
+    ["an etag that would end a header", { body: view({ etag: '"a"\r\nx: y' }) }, "is not Signalbox"],
+    ["a weak etag", { body: view({ etag: 'W/"a"' }) }, "is not Signalbox"],
+    ["a digest that is none", { body: view({ files: { revision: 1, digest: "$(id)" } }) }, "is not Signalbox"],
+    ["a revision that is none", { body: view({ files: { revision: "1", digest: "ab" } }) }, "is not Signalbox"],
+    ["an answer without an end", { body: `{"a":"${"x".repeat(8_100_000)}"}` }, "is not Signalbox"],
+    ["half an answer", { body: '{"object":"policy",' }, "is not Signalbox"],
+  ])("is told in words: %s", async (_name, reply, told) => {
+    const server = await fakeServer({ [GET]: reply });
+    const { code, stdout, stderr } = await server.run(["show", "eu-residency"]);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain(told);
+    expect(stderr).not.toContain(KEY);
+    expect(server.asked).toHaveLength(1);
+  });
+
+  it.each<[string, Reply, number, string]>([
+    ["401", failed(401, "invalid_key"), 1, "SIGNALBOX_KEY: the server does not accept the key"],
+    ["403 of the scope", failed(403, "insufficient_scope"), 1, "--scopes operations:manage"],
+    ["403 of the workspace", failed(403, "not_managed_here"), 1, "policies.managed_by of routes.yaml"],
+    ["403 of the key's origin", failed(403, "origin_too_far"), 1, "make one at a terminal"],
+    ["403 of a newer server", failed(403, "eclipse"), 1, "answered with 403, eclipse: Said by the server"],
+    ["409 held", failed(409, "held"), 3, "signalbox policy release eu-residency"],
+    ["409 no candidate", failed(409, "no_candidate"), 3, "there is no candidate"],
+    ["409 nothing before", failed(409, "nothing_to_roll_back_to"), 3, "there is nothing to roll back to"],
+    ["409 not held", failed(409, "not_held"), 3, "nothing to release"],
+    ["409 not approved", failed(409, "not_approved"), 3, "nothing to withdraw"],
+    ["409 no bytes", failed(409, "content_not_kept"), 3, "bring it back by its files"],
+    ["409 busy", failed(409, "busy"), 3, "try again"],
+    ["409 of a newer server", failed(409, "eclipse"), 3, "answered with 409, eclipse: Said by the server"],
+    ["412 without more", failed(412, "precondition_failed"), 3, "the policy has changed meanwhile; nothing was done"],
+    ["503", failed(503, "store_unavailable"), 1, "after a look at what became of it"],
+    ["503 done", failed(503, "policies_not_applied"), 1, "the change is made and stands"],
+    ["200 without a policy", { body: {} }, 1, "whether it was done is not known"],
+    ["200 that breaks off", { body: '{"object":"po' }, 1, "whether it was done is not known"],
+    ["a redirection", { status: 307, body: "", headers: { location: "/elsewhere" } }, 1, "a key is not sent after it"],
+  ])("is told in words where something was to change: %s", async (_name, reply, exit, told) => {
+    const server = await fakeServer({ [GET]: { body: view() }, [POST]: reply });
+    const { code, stderr } = await server.run(["promote", "eu-residency", "--json"]);
+    expect(code).toBe(exit);
+    expect(stderr).toContain(told);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(server.asked).toHaveLength(2);
+  });
+
+  it.each(["code", "message"])("cannot move the cursor with the %s of an error", async (member) => {
+    const error = { code: "a", message: "b", [member]: `\u001b[2J\r\n::error::${"x".repeat(2_000)}` };
+    const server = await fakeServer({ [GET]: { status: 418, body: { error } } });
+    const { stderr } = await server.run(["show", "eu-residency"]);
+    expect(stderr.slice(0, -1)).not.toMatch(/\p{Cc}/u);
+    expect(stderr.length).toBeLessThan(800);
+  });
+
+  it("that hangs up in the middle of a change leaves it open whether it was made", async () => {
+    const server = await fakeServer({
+      [GET]: { body: view() },
+      [POST]: { body: "x", headers: { "transfer-encoding": "chunked", "content-length": "1" } },
+    });
+    const { code, stderr } = await server.run(["promote", "eu-residency"]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/whether it was done is not known; look: signalbox policy show eu-residency/);
+  });
+
+  it("that is not there cannot have changed anything", async () => {
+    const server = await fakeServer({});
+    const { code, stderr } = await server.run(["promote", "eu-residency", "--server", "http://127.0.0.1:1"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("--server: cannot be reached");
+  });
+});
+
+describe("a command line that cannot be used", () => {
+  const commands = ["list", "show", "diff", "approve", "promote", "rollback", "withdraw", "release", "history"];
+
+  it.each(commands)("%s --help says its flags and exit codes, and asks nobody", async (command) => {
+    const server = await fakeServer({});
+    const { code, stdout, stderr } = await server.run([command, "--help"], { environment: {} });
+    expect([code, stderr, server.asked]).toEqual([0, "", []]);
+    expect(stdout).toMatch(new RegExp(`^Usage: signalbox policy ${command} `));
+    expect(stdout).toMatch(/\nExit codes: 0 /);
+    expect(stdout.includes("3 not done")).toBe(
+      ["approve", "promote", "rollback", "withdraw", "release"].includes(command),
+    );
+    for (const line of stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(132);
+  });
+
+  it("policy --help names every command, apart from those of the files", async () => {
+    const { stdout } = await (await fakeServer({})).run(["--help"]);
+    const [, files = "", server = ""] = /Of the files\n([^]*)Of a running server[^\n]*\n([^]*)\n\n/.exec(stdout) ?? [];
+    const names = (text: string) => [...text.matchAll(/^ {2}(\w+)/gm)].map(([, name = ""]) => name);
+    expect(names(files)).toEqual(["new", "check", "test", "fmt"]);
+    expect(names(server).toSorted()).toEqual(commands.toSorted());
+  });
+
+  it.each(commands.filter((command) => command !== "list"))("%s wants one policy's name", async (command) => {
+    const server = await fakeServer({});
+    for (const argv of [
+      [],
+      ["a", "b"],
+      [".."],
+      ["a/b"],
+      ["a?b"],
+      ["A"],
+      ["eu-residency.rego"],
+      [""],
+      ["a".repeat(300)],
+    ]) {
+      const { code, stderr } = await server.run([command, ...argv]);
+      expect([code, stderr.startsWith(`signalbox policy ${command}: ID: `)], argv.join()).toEqual([2, true]);
+    }
+    expect(server.asked).toEqual([]);
+  });
+
+  it.each<[readonly string[], Record<string, string>, number, string]>([
+    [["list"], {}, 1, "SIGNALBOX_KEY: is not set; put a key with the scope governance:read or operations:manage there"],
+    [["list"], { SIGNALBOX_KEY: "a\nb" }, 1, "SIGNALBOX_KEY: holds characters that no key has"],
+    [["list", "--server", "here"], { SIGNALBOX_KEY: "k" }, 2, "--server: must be a URL"],
+    [["list", "--server", "http://u:p@h"], { SIGNALBOX_KEY: "k" }, 2, "--server: must not hold a credential"],
+    [["list", "eu"], { SIGNALBOX_KEY: "k" }, 2, "takes flags only"],
+    [["show", "eu", "--frobnicate"], { SIGNALBOX_KEY: "k" }, 2, "--frobnicate: there is no such flag"],
+    [["promote", "eu", "--expect-candidate", "4"], { SIGNALBOX_KEY: "k" }, 2, "--expect-candidate: must be a revision"],
+    [["frobnicate"], {}, 2, "give one of new, check, test, fmt, list"],
+  ])("%j", async (argv, environment, exit, told) => {
+    const { code, stderr } = await (await fakeServer({})).run(argv, { environment });
+    expect(code).toBe(exit);
+    expect(stderr).toContain(told);
+  });
+});

@@ -1,0 +1,56 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { durationText } from "../../../src/cli/policy/lifecycle/words/contents.ts";
+import { pastedCommand } from "../../../src/cli/policy/lifecycle/words/pasted-command.ts";
+import { shellLine } from "../../../src/simulate/explain/explain-command.ts";
+
+describe("durations", () => {
+  it.each([
+    [0, "0s"],
+    [-5, "0s"],
+    [59.9, "59s"],
+    [60, "1m"],
+    [61, "1m 1s"],
+    [3_600, "1h"],
+    [3_601, "1h"],
+    [86_399, "23h 59m"],
+    [183_600, "2d 3h"],
+    [604_800, "7d"],
+    [7_776_000, "90d"],
+  ])("%d seconds are %s", (seconds, text) => {
+    expect(durationText(seconds)).toBe(text);
+  });
+});
+
+describe("commands of a server", () => {
+  const word = fc.stringMatching(/^[\w@%+:,./ {}"$;&|<>()*?~#!=-]{0,20}$/);
+
+  it("come through as they were where they are explanations", () => {
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 8 }), (words) => {
+        const line = shellLine(["explain", ...words]);
+        expect(pastedCommand(line)).toBe(`signalbox ${line}`);
+      }),
+    );
+  });
+
+  it("never hold anything that a shell acts on, whatever was sent", () => {
+    const text = fc.oneof(
+      fc.string(),
+      fc
+        .array(fc.oneof(word, fc.constantFrom("explain", "'", "''", "$(", "`", "\\", "\n", " ")))
+        .map((parts) => parts.join(" ")),
+      fc.string().map((tail) => `explain ${tail}`),
+    );
+    fc.assert(
+      fc.property(text, (sent) => {
+        const command = pastedCommand(sent);
+        if (command === null) return;
+        expect(command).toMatch(/^signalbox explain/);
+        // Without what stands in quotes nothing is left but plain words.
+        expect(command.replaceAll(/\$?'(?:[^'\\]|\\.)*'/g, "x")).toMatch(/^[\w@%+:,./= -]*$/);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});

@@ -1,0 +1,170 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { ServiceKey } from "../../../src/canon/credentials/service-key.ts";
+import { actorOf, LONGEST_WAY } from "../../../src/http/control/policies/actor.ts";
+import { digestOf } from "../../lifecycle/scene.ts";
+import { keyRecord } from "../../store/records.ts";
+import { Estate, type MadeKey } from "./estate.ts";
+
+/** Makes a key with another one over HTTP. */
+async function makeWith(estate: Estate, maker: MadeKey, labels: readonly string[] = []): Promise<MadeKey> {
+  const body = { scopes: ["operations:manage"], owner: "x", expires_in: 600, labels };
+  const { status, json, text } = await estate.post(maker, "/v1/keys", { body });
+  expect(status, text).toBe(200);
+  return { text: json.key, id: json.id };
+}
+
+async function rotateWith(estate: Estate, maker: MadeKey, rotated: MadeKey): Promise<MadeKey> {
+  const { status, json, text } = await estate.post(maker, `/v1/keys/${rotated.id}/rotate`, { body: {} });
+  expect(status, text).toBe(200);
+  return { text: json.key, id: json.id };
+}
+
+async function approve(estate: Estate, key: MadeKey): Promise<readonly { by: { origin: string; roles: string[] } }[]> {
+  const { status, json, text } = await estate.post(key, "/v1/policies/a/approvals", {
+    body: { digest: digestOf("first") },
+  });
+  expect(status, text).toBe(200);
+  return json.approvals;
+}
+
+async function open(promotion: object): Promise<{ readonly estate: Estate; readonly alice: MadeKey }> {
+  const estate = await Estate.open({ promotion: { "*": promotion } });
+  await estate.observe({ a: "first" });
+  return { estate, alice: await estate.key("acme", ["operations:manage"], ["dpo", "x"]) };
+}
+
+describe("a key that somebody makes over HTTP", () => {
+  it("is the maker: it approves nothing for them", async () => {
+    const { estate, alice } = await open({ approvals: 1 });
+    const second = await makeWith(estate, alice);
+    const third = await makeWith(estate, second);
+    expect(await approve(estate, third)).toMatchObject([{ by: { origin: alice.id } }]);
+    for (const promoter of [alice, second, third]) {
+      const answer = await estate.change(promoter, "a", "promotions");
+      expect(answer).toMatchObject({ status: 409, json: { error: { code: "approvals_required" } } });
+    }
+    expect((await estate.change(await estate.key(), "a", "promotions")).status).toBe(200);
+  });
+
+  it("does not approve any more once it is revoked", async () => {
+    const { estate, alice } = await open({ approvals: 1 });
+    const approver = await estate.key("office");
+    expect((await approve(estate, approver)).length).toBe(1);
+    await estate.post(await estate.key("office"), `/v1/keys/${approver.id}/revoke`, {});
+    const answer = await estate.change(alice, "a", "promotions");
+    expect(answer.json.error.missing).toEqual([{ requirement: "approvals", have: 0, need: 1 }]);
+    expect((await estate.get(alice, "/v1/policies/a")).json.missing).toEqual(answer.json.error.missing);
+  });
+
+  it("counts once with all others of the maker", async () => {
+    const { estate, alice } = await open({ approvals: 2 });
+    for (const key of [alice, await makeWith(estate, alice), await makeWith(estate, alice)]) {
+      expect((await approve(estate, key)).length).toBe(1);
+    }
+    const answer = await estate.change(await estate.key(), "a", "promotions");
+    expect(answer.json.error.missing).toEqual([{ requirement: "approvals", have: 1, need: 2 }]);
+    expect((await approve(estate, await estate.key("office"))).length).toBe(2);
+    expect((await estate.change(await estate.key(), "a", "promotions")).status).toBe(200);
+  });
+
+  it("has no role that the maker does not have", async () => {
+    const { estate, alice } = await open({ approvals: 1, roles: ["security"] });
+    const made = await makeWith(estate, alice, ["security", "dpo"]);
+    expect(await approve(estate, made)).toMatchObject([{ by: { roles: ["dpo"] } }]);
+    const answer = await estate.change(await estate.key(), "a", "promotions");
+    expect(answer.json.error.missing).toEqual([{ requirement: "roles", roles: ["security"] }]);
+  });
+});
+
+describe("a rotated key", () => {
+  it("is who it was: its origin and its roles stay", async () => {
+    const { estate, alice } = await open({ approvals: 1 });
+    const rotated = await rotateWith(estate, alice, alice);
+    const again = await rotateWith(estate, rotated, rotated);
+    expect(await approve(estate, again)).toMatchObject([{ by: { origin: alice.id, roles: ["dpo", "x"] } }]);
+    expect((await estate.change(alice, "a", "promotions")).status).toBe(409);
+  });
+
+  it("is whoever rotated it, where that is another key: they have been shown it", async () => {
+    const { estate, alice } = await open({ approvals: 1 });
+    const bob = await estate.key("acme", ["operations:manage"], ["dpo"]);
+    const stolen = await rotateWith(estate, bob, alice);
+    expect(await approve(estate, stolen)).toMatchObject([{ by: { origin: bob.id, roles: ["dpo"] } }]);
+    expect((await estate.change(bob, "a", "promotions")).json.error.code).toBe("approvals_required");
+  });
+});
+
+describe("the way from a key to its origin", () => {
+  const id = (index: number): string => `key${String(index).padStart(9, "0")}`;
+  const keysOf = (records: readonly Partial<ServiceKey>[]) => {
+    const known = new Map(records.map((record, index) => [id(index), { ...keyRecord(id(index)), ...record }]));
+    return {
+      get: (asked: string): Promise<ServiceKey | { readonly fault: "absent" }> =>
+        Promise.resolve(known.get(asked) ?? { fault: "absent" }),
+    };
+  };
+  const from = (index: number, records: readonly Partial<ServiceKey>[]) =>
+    actorOf({ keyId: id(index), workspace: "w" }, "req_1", keysOf(records));
+
+  it("ends at one key for all keys of one tree, and nobody has a role that the origin lacks", async () => {
+    const labels = fc.subarray(["a", "b", "c"]);
+    const step = fc.record({ to: fc.nat(), how: fc.constantFrom("made", "rotated", "terminal"), labels });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), labels, async (steps, first) => {
+        const roots: number[] = [0];
+        const records: Partial<ServiceKey>[] = [{ labels: first, createdBy: "cli" }];
+        for (const { to, how, labels: own } of steps) {
+          const parent = to % records.length;
+          if (how === "terminal") {
+            roots.push(records.length);
+            records.push({ labels: own, createdBy: "cli" });
+            continue;
+          }
+          roots.push(roots[parent] ?? 0);
+          records.push(
+            how === "made"
+              ? { labels: own, createdBy: id(parent) }
+              : { labels: records[parent]?.labels ?? [], createdBy: "cli", rotatedFrom: id(parent) },
+          );
+        }
+        for (const index of records.keys()) {
+          const actor = await from(index, records);
+          if ("code" in actor) throw new Error(actor.code);
+          const root = roots[index] ?? 0;
+          expect(actor.origin).toBe(id(root));
+          expect(actor.roles.every((role) => records[root]?.labels?.includes(role))).toBe(true);
+          expect(actor.roles.every((role) => records[index]?.labels?.includes(role))).toBe(true);
+          expect(actor.roles).toEqual(actor.roles.toSorted());
+        }
+      }),
+    );
+  });
+
+  it("takes a key that is gone for a person without roles", async () => {
+    expect(await from(0, [{ createdBy: "goneKey00000", labels: ["a"] }])).toMatchObject({
+      origin: "goneKey00000",
+      roles: [],
+    });
+  });
+
+  it("ends at a maker that is no key, whatever it is called", async () => {
+    for (const createdBy of ["cli", "bootstrap", "demo", "signalbox keys", "constructor"]) {
+      expect(await from(0, [{ createdBy, labels: ["a"] }])).toMatchObject({ origin: id(0), roles: ["a"] });
+    }
+  });
+
+  it("is refused where it is too long, rather than ended somewhere: two people would be made of one", async () => {
+    const chain = (length: number) =>
+      Array.from({ length }, (_, index) => ({ createdBy: index === 0 ? "cli" : id(index - 1), labels: ["a"] }));
+    expect(await from(LONGEST_WAY - 1, chain(LONGEST_WAY))).toMatchObject({ origin: id(0), roles: ["a"] });
+    expect(await from(LONGEST_WAY, chain(LONGEST_WAY + 1))).toMatchObject({ status: 403, code: "origin_too_far" });
+    // In a circle, which there cannot be.
+    expect(await from(0, [{ createdBy: id(1) }, { createdBy: id(0) }])).toMatchObject({ code: "origin_too_far" });
+  });
+
+  it("is a 503 where the keys cannot be read", async () => {
+    const keys = { get: () => Promise.resolve({ fault: "unavailable" } as const) };
+    expect(await actorOf({ keyId: id(0), workspace: "w" }, "req_1", keys)).toMatchObject({ status: 503 });
+  });
+});

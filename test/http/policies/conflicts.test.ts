@@ -1,0 +1,303 @@
+import { describe, expect, it } from "vitest";
+import { describeMissing, missingCode, missingJson } from "../../../src/http/control/policies/missing.ts";
+import type { MissingRequirement } from "../../../src/lifecycle/fault.ts";
+import { digestOf } from "../../lifecycle/scene.ts";
+import { Estate, type Answered, type EstateOptions, type MadeKey } from "./estate.ts";
+
+const HOUR = 3_600_000;
+const report = (more: object = {}) => ({
+  sha256: digestOf("report"),
+  table_revision: digestOf("table"),
+  complete: true,
+  assertions: { passed: 1, failed: 0, waived: 0 },
+  ...more,
+});
+
+interface Case {
+  readonly name: string;
+  readonly required: NonNullable<EstateOptions["promotion"]>[string];
+  /** What has been done of it. */
+  readonly prepare?: (estate: Estate, key: MadeKey) => Promise<unknown>;
+  readonly code: string;
+  readonly missing: readonly object[];
+  readonly says: RegExp;
+}
+
+const approve = async (estate: Estate, key: MadeKey, more: object = {}): Promise<Answered> =>
+  estate.post(key, "/v1/policies/a/approvals", { body: { digest: digestOf("first"), ...more } });
+
+const CASES: readonly Case[] = [
+  {
+    name: "an approval",
+    required: { approvals: 1 },
+    code: "approvals_required",
+    missing: [{ requirement: "approvals", have: 0, need: 1 }],
+    says: /1 approval of this content \(0 count\)/,
+  },
+  {
+    name: "a second person",
+    required: { approvals: 2 },
+    prepare: async (estate) => approve(estate, await estate.key()),
+    code: "approvals_required",
+    missing: [{ requirement: "approvals", have: 1, need: 2 }],
+    says: /2 approvals of this content \(1 count\)/,
+  },
+  {
+    name: "somebody other than who promotes",
+    required: { approvals: 1 },
+    prepare: approve,
+    code: "approvals_required",
+    missing: [{ requirement: "approvals", have: 0, need: 1 }],
+    says: /0 count/,
+  },
+  {
+    name: "a role",
+    required: { approvals: 1, roles: ["dpo", "security"] },
+    prepare: async (estate) => approve(estate, await estate.key("office", ["operations:manage"], ["security", "x"])),
+    code: "approvals_required",
+    missing: [{ requirement: "roles", roles: ["dpo"] }],
+    says: /an approver with the role dpo/,
+  },
+  {
+    name: "time in shadow",
+    required: { soak: 2 * 24 * HOUR + HOUR },
+    code: "soak_not_met",
+    missing: [{ requirement: "soak", have_seconds: 3_600, need_seconds: 176_400 }],
+    says: /2d 1h in shadow \(1h.* so far\)/,
+  },
+  {
+    name: "decisions",
+    required: { decisions: 1_000 },
+    prepare: (estate) => Promise.resolve(estate.counts.set("a r1", { judged: 999 })),
+    code: "decisions_required",
+    missing: [{ requirement: "decisions", have: 999, need: 1_000 }],
+    says: /1000 decisions in shadow \(999 so far\)/,
+  },
+  {
+    name: "a verdict where there was none",
+    required: {},
+    prepare: (estate) => Promise.resolve(estate.counts.set("a r1", { judged: 10, indeterminate: 1 })),
+    code: "indeterminate_seen",
+    missing: [{ requirement: "no_indeterminate", have: 1 }],
+    says: /1 request without one in shadow/,
+  },
+  {
+    name: "a report",
+    required: { approvals: 1, report: true },
+    prepare: async (estate) => approve(estate, await estate.key()),
+    code: "report_required",
+    missing: [{ requirement: "report" }],
+    says: /a complete simulation report/,
+  },
+  {
+    name: "a complete report",
+    required: { approvals: 1, report: true },
+    prepare: async (estate) => approve(estate, await estate.key(), { report: report({ complete: false }) }),
+    code: "report_required",
+    missing: [{ requirement: "report" }],
+    says: /a complete simulation report/,
+  },
+  {
+    name: "assertions that passed",
+    required: { approvals: 1, report: true, assertions: true },
+    prepare: async (estate) =>
+      approve(estate, await estate.key(), { report: report({ assertions: { passed: 5, failed: 2, waived: 0 } }) }),
+    code: "assertions_not_passed",
+    missing: [{ requirement: "assertions", have: 2 }],
+    says: /2 failed/,
+  },
+  {
+    name: "everything",
+    required: {
+      approvals: 2,
+      roles: ["dpo"],
+      soak: 24 * HOUR,
+      decisions: 10,
+      report: true,
+      assertions: true,
+    },
+    prepare: (estate) => Promise.resolve(estate.counts.set("a r1", { judged: 1, indeterminate: 1 })),
+    code: "approvals_required",
+    missing: [
+      { requirement: "approvals", have: 0, need: 2 },
+      { requirement: "roles", roles: ["dpo"] },
+      { requirement: "soak", have_seconds: 3_600, need_seconds: 86_400 },
+      { requirement: "decisions", have: 1, need: 10 },
+      { requirement: "no_indeterminate", have: 1 },
+      { requirement: "report" },
+      { requirement: "assertions", have: 0 },
+    ],
+    says: /2 approvals.*role dpo.*1d in shadow.*10 decisions.*verdict.*report.*assertions/,
+  },
+];
+
+describe("a promotion that lacks", () => {
+  it.each(CASES.map((row) => [row.name, row] as const))("%s", async (_, { required, prepare, code, missing, says }) => {
+    const estate = await Estate.open({ promotion: { a: required } });
+    const key = await estate.key();
+    await estate.ago(HOUR).observe({ a: "first" });
+    estate.ago(0);
+    await prepare?.(estate, key);
+    const looked = (await estate.get(key, "/v1/policies/a")).json.missing;
+    const rows = estate.log.rows.length;
+    const answer = await estate.change(key, "a", "promotions");
+    expect(answer.status, answer.text).toBe(409);
+    const { error } = answer.json;
+    expect(error).toMatchObject({ code, type: "invalid_request_error", param: null });
+    expect(blurred(error.missing)).toEqual(blurred(missing));
+    expect(blurred(looked)).toEqual(blurred(missing));
+    expect(error.message).toMatch(says);
+    // Refused, not changed: nothing in the log, and the evidence names the reason and no change.
+    expect(estate.log.rows.length).toBe(rows);
+    expect(estate.router.decisions.at(-1)).toMatchObject({ outcome: "refuse", reason: code });
+    expect(estate.router.decisions.at(-1)).not.toHaveProperty("change");
+  });
+});
+
+/** Seconds of a soak run on while a test runs. */
+function blurred(missing: readonly object[]): unknown {
+  return JSON.parse(JSON.stringify(missing), (name, value: unknown) =>
+    name === "have_seconds" && typeof value === "number" ? Math.round(value / 600) * 600 : value,
+  );
+}
+
+describe("with what is required", () => {
+  it("a promotion is made, and its record has it", async () => {
+    const required = { approvals: 2, roles: ["dpo"], soak: HOUR, decisions: 5, report: true, assertions: true };
+    const estate = await Estate.open({ promotion: { "*": { approvals: 20 }, a: required } });
+    const key = await estate.key();
+    await estate.ago(2 * HOUR).observe({ a: "first" });
+    estate.ago(0);
+    estate.counts.set("a r1", { judged: 5, would_deny: 1 });
+    await approve(estate, await estate.key("acme", ["operations:manage"], ["dpo"]));
+    await approve(estate, await estate.key("office"), { report: report() });
+    const answer = await estate.change(key, "a", "promotions");
+    expect(answer.status, answer.text).toBe(200);
+    const record = JSON.parse(estate.log.rows.at(-1)?.record ?? "");
+    expect(record).toMatchObject({ kind: "promoted", requirements: required, shadow: { judged: 5, wouldDeny: 1 } });
+    expect(record.approvals.length).toBe(2);
+  });
+
+  it("nobody's approval of one content counts for another", async () => {
+    const estate = await Estate.open({ promotion: { "*": { approvals: 1 } } });
+    const [key, approver] = [await estate.key(), await estate.key()];
+    await estate.observe({ a: "first", b: "first of b" });
+    expect((await approve(estate, approver)).status).toBe(200);
+    await estate.observe({ a: "second", b: "first of b" });
+    for (const policy of ["a", "b"]) {
+      const answer = await estate.change(key, policy, "promotions");
+      expect(answer).toMatchObject({ status: 409, json: { error: { code: "approvals_required" } } });
+    }
+    // One policy's digest is no content of another.
+    const foreign = await estate.post(approver, "/v1/policies/b/approvals", { body: { digest: digestOf("first") } });
+    expect(foreign).toMatchObject({ status: 404, json: { error: { code: "content_not_found" } } });
+    await estate.observe({ a: "first", b: "first of b" });
+    expect((await estate.change(key, "a", "promotions")).status).toBe(200);
+  });
+
+  it("a policy's removal needs approvals too, and none of what shadow says", async () => {
+    const estate = await Estate.open({ promotion: { "*": { approvals: 1, decisions: 50 } } });
+    const [key, approver] = [await estate.key(), await estate.key()];
+    await estate.observe({ a: "first" }, "start", "enforce");
+    await estate.observe({});
+    expect((await estate.change(key, "a", "promotions")).json.error.missing).toEqual([
+      { requirement: "approvals", have: 0, need: 1 },
+    ]);
+    const { digest } = (await estate.get(key, "/v1/policies/a")).json.candidate;
+    await estate.post(approver, "/v1/policies/a/approvals", { body: { digest } });
+    expect((await estate.change(key, "a", "promotions")).json).toMatchObject({ state: "ended" });
+  });
+});
+
+describe("409 without requirements", () => {
+  // `a` is new, in shadow; `b` has been enforced from the start, without a candidate.
+  it.each<[string, string, object, string]>([
+    ["promotions", "b", { expected: { candidate_revision: 1, enforced_revision: 1 } }, "no_candidate"],
+    ["rollbacks", "a", { expected: { enforced_revision: 1 } }, "nothing_to_roll_back_to"],
+    ["rollbacks", "b", { expected: { enforced_revision: 1 } }, "nothing_to_roll_back_to"],
+    ["rollbacks", "b", { expected: { enforced_revision: 1 }, to_revision: 7 }, "nothing_to_roll_back_to"],
+    ["withdrawals", "b", { what: "candidate", expected: { candidate_revision: 1 } }, "no_candidate"],
+    ["withdrawals", "a", { what: "approval", digest: digestOf("first") }, "not_approved"],
+    ["releases", "a", { digest: digestOf("first") }, "not_held"],
+  ])("POST …/%s of %s: %j is %s", async (path, policy, body, code) => {
+    const estate = await Estate.open();
+    const key = await estate.key();
+    await estate.observe({ b: "one" }, "start", "enforce");
+    await estate.observe({ a: "first", b: "one" });
+    const { etag } = (await estate.get(key, `/v1/policies/${policy}`)).json;
+    const answer = await estate.post(key, `/v1/policies/${policy}/${path}`, { body, ifMatch: etag });
+    expect(answer.status, answer.text).toBe(409);
+    expect(answer.json.error.code).toBe(code);
+    expect(answer.json.error).not.toHaveProperty("missing");
+    expect(estate.router.decisions.filter(({ change }) => change !== undefined)).toEqual([]);
+  });
+
+  it("a content whose bytes are gone is neither promoted nor rolled back to", async () => {
+    const estate = await Estate.open();
+    const key = await estate.key();
+    await estate.observe({ a: "first" });
+    await estate.change(key, "a", "promotions");
+    await estate.observe({ a: "second" });
+    const kept = new Map(estate.log.contents);
+    estate.log.contents.delete(digestOf("second"));
+    const promotion = await estate.change(key, "a", "promotions");
+    expect(promotion).toMatchObject({ status: 409, json: { error: { code: "content_not_kept" } } });
+    expect(promotion.json.error.message).toMatch(/revision 2/);
+    for (const [digest, content] of kept) estate.log.contents.set(digest, content);
+    await estate.change(key, "a", "promotions");
+    estate.log.contents.delete(digestOf("first"));
+    const rollback = await estate.change(key, "a", "rollbacks");
+    expect(rollback).toMatchObject({ status: 409, json: { error: { code: "content_not_kept" } } });
+    expect(estate.line("a").enforced?.digest).toBe(digestOf("second"));
+  });
+
+  it("a change among too many others is told to come again", async () => {
+    const estate = await Estate.open();
+    const key = await estate.key();
+    await estate.observe({ a: "first" });
+    // Somebody else is always quicker.
+    estate.log.append = () => Promise.resolve(false);
+    const answer = await estate.change(key, "a", "promotions");
+    expect(answer).toMatchObject({ status: 409, json: { error: { code: "busy" } } });
+    expect(answer.headers.get("retry-after")).toBe("1");
+  }, 60_000);
+});
+
+describe("what is missing", () => {
+  const all: readonly MissingRequirement[] = [
+    { requirement: "approvals", have: 0, need: 1 },
+    { requirement: "roles", roles: ["a", "b"] },
+    { requirement: "soak", have: 1_999, need: 90_061_000 },
+    { requirement: "decisions", have: 0, need: 1 },
+    { requirement: "no_indeterminate", have: 2 },
+    { requirement: "report" },
+    { requirement: "assertions", have: 1 },
+  ];
+
+  it("is named by the first of the order, wherever it stands", () => {
+    const codes = all.map((_, index) => missingCode(all.slice(index).toReversed()));
+    expect(codes).toEqual([
+      "approvals_required",
+      "approvals_required",
+      "soak_not_met",
+      "decisions_required",
+      "indeterminate_seen",
+      "report_required",
+      "assertions_not_passed",
+    ]);
+  });
+
+  it("is one sentence with all numbers", () => {
+    expect(describeMissing(all)).toBe(
+      "The promotion still needs 1 approval of this content (0 count); an approver with the role a, and one with b; 1d 1h in shadow (1s so far); 1 decision in shadow (0 so far); rules that come to a verdict (2 requests without one in shadow); an approval that names a complete simulation report; and an approval whose report has no failed assertions (1 failed).",
+    );
+  });
+
+  it("never says of a soak that is not over that it is", () => {
+    expect(missingJson({ requirement: "soak", have: 59_999, need: 60_000 })).toEqual({
+      requirement: "soak",
+      have_seconds: 59,
+      need_seconds: 60,
+    });
+  });
+});

@@ -1,0 +1,284 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, expect } from "vitest";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { DEFAULT_PROMOTION, type PolicyContract, type PromotionRequirements } from "../../../src/canon/policy.ts";
+import type { Scope } from "../../../src/canon/scope.ts";
+import type { RoutingTable } from "../../../src/canon/table.ts";
+import { Cell } from "../../../src/governance/cell.ts";
+import type { Counter } from "../../../src/governance/counters.ts";
+import type { RollUpQuery, RollUpRow } from "../../../src/governance/increments.ts";
+import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
+import type { KeptContent, PolicyAdministration } from "../../../src/http/control/policies/administration.ts";
+import { SummaryTurns } from "../../../src/http/control/summary-turns.ts";
+import type { Runtime } from "../../../src/http/runtime.ts";
+import { manageKeys } from "../../../src/keys/key-management.ts";
+import { createKey } from "../../../src/keys/key-record.ts";
+import { openKeyRing } from "../../../src/keys/key-ring.ts";
+import type { PolicyLine } from "../../../src/lifecycle/ledger.ts";
+import type { FileContent, PolicyLifecycle } from "../../../src/lifecycle/lifecycle.ts";
+import { openLifecycle } from "../../../src/lifecycle/open-lifecycle.ts";
+import { StoreUnavailableError } from "../../../src/store/errors.ts";
+import type { PolicyLogRow } from "../../../src/store/policy-log.ts";
+import type { Store } from "../../../src/store/port.ts";
+import { openSqliteStore } from "../../../src/store/sqlite/open.ts";
+import { MemoryPolicyLog } from "../../lifecycle/memory-log.ts";
+import { digestOf, file } from "../../lifecycle/scene.ts";
+import { startRouter, type Router } from "../../support/router.ts";
+import { table, workspace } from "../../support/table.ts";
+
+const closers: (() => Promise<unknown>)[] = [];
+afterAll(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+/** The log in memory, with a switch that takes it away. */
+class AwayLog extends MemoryPolicyLog {
+  isAway = false;
+  /** Appends fail, reads do not. */
+  isReadOnly = false;
+
+  override read(query: { readonly after: number; readonly limit: number }): Promise<readonly PolicyLogRow[]> {
+    return this.isAway ? away() : super.read(query);
+  }
+
+  override append(...parameters: Parameters<MemoryPolicyLog["append"]>): Promise<boolean> {
+    return this.isAway || this.isReadOnly ? away() : super.append(...parameters);
+  }
+}
+
+function away(): Promise<never> {
+  return Promise.reject(new StoreUnavailableError("the secret path of the database"));
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // oxlint-disable-next-line typescript/no-explicit-any -- answers are looked at member by member
+  readonly json: any;
+}
+
+export interface MadeKey {
+  readonly text: string;
+  readonly id: string;
+}
+
+interface Asked {
+  readonly body?: unknown;
+  readonly ifMatch?: string;
+}
+
+export interface EstateOptions {
+  readonly promotion?: Readonly<Record<string, Partial<PromotionRequirements>>>;
+  /** Both workspaces unless given; `null`: routes.yaml does not say. */
+  readonly managedBy?: readonly string[] | null;
+  readonly runtime?: Partial<Runtime>;
+  /** A server that keeps no log of policies. */
+  readonly hasNoLog?: true;
+}
+
+/** A server over real sockets with real keys and the lifecycle over a log in memory: policies without rules, contents without bytes. */
+export class Estate {
+  readonly log: AwayLog;
+  readonly store: Store;
+  readonly router: Router;
+  readonly lifecycle: PolicyLifecycle;
+  readonly files: Map<string, { readonly digest: string }>;
+  /** Counts of shadow by policy and revision, such as `a r2`. */
+  readonly counts: Map<string, Partial<Record<Counter, number>>>;
+  readonly steps: string[];
+  #now = 0;
+
+  private constructor(parts: Pick<Estate, "log" | "store" | "router" | "lifecycle" | "files" | "counts" | "steps">) {
+    this.log = parts.log;
+    this.store = parts.store;
+    this.router = parts.router;
+    this.lifecycle = parts.lifecycle;
+    this.files = parts.files;
+    this.counts = parts.counts;
+    this.steps = parts.steps;
+  }
+
+  static async open(options: EstateOptions = {}): Promise<Estate> {
+    const made: { estate: Estate | null } = { estate: null };
+    const store = await openSqliteStore({ path: ":memory:" });
+    closers.push(() => store.close());
+    const ring = await openKeyRing(store.keys);
+    closers.push(ring.close);
+    const files = new Map<string, { readonly digest: string }>();
+    const counts = new Map<string, Partial<Record<Counter, number>>>();
+    const steps: string[] = [];
+    const log = new AwayLog();
+    const lifecycle = await openLifecycle(log, () => Date.now() + (made.estate?.offset ?? 0));
+    const policies: PolicyAdministration = {
+      lifecycle,
+      apply: () => {
+        steps.push("applied");
+        return Promise.resolve();
+      },
+      content: (digest) => (log.isAway ? away() : Promise.resolve(contents.get(digest) ?? null)),
+      files: () => files,
+      rows: (query) => log.read(query),
+      shadow: {
+        read: (query) => countedRows(query, counts),
+        workspaces: () => (log.isAway ? away() : Promise.resolve(["acme", "office"])),
+        evidence: { head: () => Promise.resolve({ position: 0 }), log: () => Promise.resolve([]) },
+        turns: new SummaryTurns(),
+      },
+    };
+    const router = await startRouter({
+      table: estateTable(options),
+      runtime: {
+        verify: (token, now) => ring.verify(token, now),
+        lookUp: ring.lookUp,
+        keys: manageKeys(store.keys, Date.now, randomBytes),
+        ...(options.hasNoLog !== true && { policies }),
+        ...options.runtime,
+      },
+    });
+    const estate = new Estate({ log, store, router, lifecycle, files, counts, steps });
+    made.estate = estate;
+    return estate;
+  }
+
+  /** Milliseconds that the log's clock is behind. */
+  get offset(): number {
+    return -this.#now;
+  }
+
+  /** What is observed from now on has happened so many milliseconds ago. */
+  ago(milliseconds: number): this {
+    this.#now = milliseconds;
+    return this;
+  }
+
+  /** Files of the server as it starts, or reloads: `a: "first"` is the policy `a` with the content `first`. */
+  async observe(
+    policies: Readonly<Record<string, string>>,
+    occasion: "start" | "reload" = "reload",
+    initialMode: FileContent["initialMode"] = "shadow",
+  ): Promise<void> {
+    const contentsOfFiles = Object.entries(policies).map(([id, name]) => file(id, name, initialMode));
+    this.files.clear();
+    for (const { policy, digest, bytes = new Uint8Array() } of contentsOfFiles) {
+      contents.set(digest, keptContent(policy, digest));
+      await this.log.keep({ policy, digest, description: "{}", module: bytes });
+      this.files.set(policy, { digest });
+    }
+    await this.lifecycle.observe(contentsOfFiles, occasion, "table-0");
+  }
+
+  line(policy: string): PolicyLine {
+    const line = this.lifecycle.ledger.policies.get(policy);
+    if (line === undefined) throw new Error(`no policy ${policy}`);
+    return line;
+  }
+
+  /** A key as one made at the terminal. */
+  async key(
+    workspaceId = "acme",
+    scopes: readonly Scope[] = ["operations:manage"],
+    labels: readonly string[] = [],
+  ): Promise<MadeKey> {
+    const made = createKey(
+      { workspace: workspaceId, scopes, labels, owner: "test", expiresAt: Date.now() + 600_000, createdBy: "cli" },
+      Date.now,
+      randomBytes,
+    );
+    await this.store.keys.create(made.record);
+    return { text: made.text, id: made.record.id };
+  }
+
+  async get(key: MadeKey, path: string): Promise<Answered> {
+    return this.#ask(key, "GET", path, {});
+  }
+
+  async post(key: MadeKey, path: string, asked: Asked = {}): Promise<Answered> {
+    return this.#ask(key, "POST", path, asked);
+  }
+
+  /** The change with the entity tag and the revisions as they are now. */
+  async change(key: MadeKey, policy: string, what: "promotions" | "rollbacks", body: object = {}): Promise<Answered> {
+    const { json } = await this.get(key, `/v1/policies/${policy}`);
+    const expected = {
+      enforced_revision: json.enforced?.revision ?? null,
+      ...(what === "promotions" && { candidate_revision: json.candidate?.revision ?? 1 }),
+    };
+    return this.post(key, `/v1/policies/${policy}/${what}`, { ifMatch: json.etag, body: { expected, ...body } });
+  }
+
+  async #ask({ text }: MadeKey, method: "GET" | "POST", path: string, { body, ifMatch }: Asked): Promise<Answered> {
+    const response = await fetch(`${this.router.url}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${text}`,
+        ...(body !== undefined && { "content-type": "application/json" }),
+        ...(ifMatch !== undefined && { "if-match": ifMatch }),
+      },
+      ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+    const answer = await response.text();
+    return { status: response.status, headers: response.headers, text: answer, json: JSON.parse(answer) };
+  }
+}
+
+/** By digest, of all estates of a file. */
+const contents = new Map<string, KeptContent>();
+
+function estateTable({ promotion, managedBy = ["acme", "office"] }: EstateOptions): RoutingTable {
+  const rows = Object.entries(promotion ?? {}).map(([id, row]) => [id, { ...DEFAULT_PROMOTION, ...row }]);
+  return {
+    ...table({ workspaces: [workspace("acme"), workspace("office")] }),
+    policies: {
+      dir: "policies",
+      initialMode: {},
+      ...(promotion !== undefined && { promotion: Object.fromEntries(rows) }),
+      ...(managedBy !== null && { managedBy }),
+    },
+  };
+}
+
+export function contractOf(policy: string): PolicyContract {
+  return {
+    contract: 1,
+    id: policy,
+    title: `Title of ${policy}`,
+    owners: ["group:governance"],
+    operations: ["chat.completions"],
+    constraints: [{ name: "in_region", effect: "require_all", reasons: ["OUTSIDE", "UNKNOWN"] }],
+    obligations: [{ name: "short", kind: "max_output_tokens", value: 100 }],
+  };
+}
+
+function keptContent(policy: string, digest: string): KeptContent {
+  const sources = [{ package: `policies.${policy}`, source: `package policies.${policy} # ${digest}\n` }];
+  return { digest, moduleSha256: digestOf(`module of ${digest}`), contract: contractOf(policy), sources };
+}
+
+async function* countedRows(
+  { workspace: asked, facet, from }: RollUpQuery,
+  counts: ReadonlyMap<string, Partial<Record<Counter, number>>>,
+): AsyncGenerator<readonly RollUpRow[]> {
+  if (facet !== "shadow" || asked !== "acme") return;
+  yield [...counts].map(([name, amounts]) => {
+    const cell = new Cell();
+    for (const [counter, amount] of Object.entries(amounts)) if (isCounter(counter)) cell.count(counter, amount);
+    return { workspace: asked, facet, hour: from, labels: JSON.stringify(name.split(" ")), cell: cell.encode() };
+  });
+}
+
+function isCounter(name: string): name is Counter {
+  return ["judged", "would_deny", "newly_denied", "would_narrow", "indeterminate"].includes(name);
+}
+
+const ajv = new Ajv2020({ strict: false, formats: { "date-time": true } });
+const validators = new Map<string, ValidateFunction>();
+
+/** That a 200 answer is what /openapi.json says of the endpoint. */
+export function expectDeclared(method: "GET" | "POST", path: string, json: unknown): void {
+  const endpoint = ENDPOINTS.find((row) => row.method === method && row.path === path);
+  if (endpoint === undefined) throw new Error(`no endpoint ${method} ${path}`);
+  const validate = validators.get(endpoint.id) ?? ajv.compile(endpoint.answer);
+  validators.set(endpoint.id, validate);
+  expect(validate(json) ? null : validate.errors).toBeNull();
+}

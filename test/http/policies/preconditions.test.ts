@@ -1,0 +1,159 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { readIfMatch } from "../../../src/http/control/policies/precondition.ts";
+import { digestOf } from "../../lifecycle/scene.ts";
+import { Estate, type MadeKey } from "./estate.ts";
+
+/** `a` has r1 enforced and r2 for its candidate; nothing here may change that. */
+const estate = await Estate.open();
+let key: MadeKey;
+let etag = "";
+let rows = 0;
+
+beforeAll(async () => {
+  key = await estate.key();
+  await estate.observe({ a: "first", b: "other" }, "start", "enforce");
+  await estate.observe({ a: "second", b: "other" });
+  ({ etag } = (await estate.get(key, "/v1/policies/a")).json);
+  rows = estate.log.rows.length;
+});
+
+interface Guarded {
+  readonly path: string;
+  readonly body: object;
+  /** Bodies whose revisions are not those of the slots. */
+  readonly wrong: readonly object[];
+}
+
+const GUARDED: readonly Guarded[] = [
+  {
+    path: "promotions",
+    body: { expected: { candidate_revision: 2, enforced_revision: 1 } },
+    wrong: [
+      { expected: { candidate_revision: 1, enforced_revision: 1 } },
+      { expected: { candidate_revision: 3, enforced_revision: 1 } },
+      { expected: { candidate_revision: 2, enforced_revision: 2 } },
+      { expected: { candidate_revision: 2, enforced_revision: null } },
+    ],
+  },
+  {
+    path: "rollbacks",
+    body: { expected: { enforced_revision: 1 } },
+    wrong: [
+      { expected: { enforced_revision: 2 } },
+      { expected: { enforced_revision: 1, candidate_revision: null } },
+      { expected: { enforced_revision: 1, candidate_revision: 1 } },
+    ],
+  },
+  {
+    path: "withdrawals",
+    body: { what: "candidate", expected: { candidate_revision: 2 } },
+    wrong: [{ what: "candidate", expected: { candidate_revision: 1 } }],
+  },
+  { path: "releases", body: { digest: digestOf("first") }, wrong: [] },
+];
+
+describe.each(GUARDED.map((guarded) => [guarded.path, guarded] as const))("POST …/%s", (path, { body, wrong }) => {
+  const post = (ifMatch: string | undefined, sent: object = body) =>
+    estate.post(key, `/v1/policies/a/${path}`, { body: sent, ...(ifMatch !== undefined && { ifMatch }) });
+
+  it.each([
+    ["no tag", undefined],
+    ["an empty one", ""],
+    ["any", "*"],
+    ["any, with spaces", "  * "],
+  ])("asks what was seen: %s", async (_, ifMatch) => {
+    const answer = await post(ifMatch);
+    expect(answer).toMatchObject({
+      status: 428,
+      json: { error: { code: "precondition_required", param: "If-Match", type: "invalid_request_error" } },
+    });
+    expect(answer.json.error.message).toMatch(/ETag/);
+  });
+
+  it.each([
+    ["another tag", () => '"0123456789abcdef0123456789abcdef"'],
+    ["the weak form of the right one", () => `W/${etag}`],
+    ["an empty tag", () => '""'],
+    ["the tag of another policy", () => otherTag],
+    ["a list without it", () => `"x", W/${etag}, "y"`],
+  ])("refuses %s, and says how it is", async (_, ifMatch) => {
+    const answer = await post(ifMatch());
+    expect(answer.status, answer.text).toBe(412);
+    expect(answer.json.error).toMatchObject({
+      code: "precondition_failed",
+      current: { etag, candidate_revision: 2, enforced_revision: 1 },
+    });
+  });
+
+  it.each([
+    ["without its quotation marks", () => etag.slice(1, -1)],
+    ["with one of them", () => etag.slice(1)],
+    ["with `*` in a list", () => `*, ${etag}`],
+    ["with a canary behind it", () => `${etag} canary`],
+    ["seventeen times", () => Array.from({ length: 17 }, () => etag).join(", ")],
+  ])("refuses a tag %s as none", async (_, ifMatch) => {
+    const answer = await post(ifMatch());
+    expect(answer).toMatchObject({ status: 400, json: { error: { code: "invalid_value", param: "If-Match" } } });
+    expect(answer.text).not.toContain("canary");
+  });
+
+  it.each(wrong.map((sent) => [JSON.stringify(sent), sent] as const))(
+    "refuses the right tag with %s",
+    async (_, sent) => {
+      const answer = await post(etag, sent);
+      expect(answer.status, answer.text).toBe(412);
+      expect(answer.json.error.current).toEqual({ etag, candidate_revision: 2, enforced_revision: 1 });
+    },
+  );
+
+  it("looks at the policy first: one that there is not needs no tag", async () => {
+    const answer = await estate.post(key, `/v1/policies/nobody/${path}`, { body });
+    expect(answer).toMatchObject({ status: 404, json: { error: { code: "policy_not_found" } } });
+  });
+});
+
+let otherTag = "";
+beforeAll(async () => {
+  otherTag = (await estate.get(key, "/v1/policies/b")).json.etag;
+});
+
+it("none of this has changed anything, or is on record as a change", async () => {
+  expect((await estate.get(key, "/v1/policies/a")).json.etag).toBe(etag);
+  expect(estate.log.rows.length).toBe(rows);
+  expect(estate.steps).toEqual([]);
+  expect(estate.router.decisions.filter(({ change }) => change !== undefined)).toEqual([]);
+  expect(estate.router.decisions.filter(({ reason }) => reason === "precondition_failed").length).toBeGreaterThan(10);
+});
+
+it("takes the right tag in a list of others", async () => {
+  const other = await Estate.open();
+  const manager = await other.key();
+  await other.observe({ a: "first" });
+  const present = (await other.get(manager, "/v1/policies/a")).json.etag;
+  const answer = await other.post(manager, "/v1/policies/a/promotions", {
+    ifMatch: `"old", ${present} , W/"x"`,
+    body: { expected: { candidate_revision: 1, enforced_revision: null } },
+  });
+  expect(answer.status, answer.text).toBe(200);
+  expect(answer.headers.get("etag")).toBe(answer.json.etag);
+  expect(answer.json.etag).not.toBe(present);
+});
+
+describe("If-Match", () => {
+  it.each<[string | undefined, string | number]>([
+    ['"a"', '"a"'],
+    ['"b", "a"', '"a"'],
+    ['"b","c"', '"b"'],
+    ['W/"a"', 'W/"a"'],
+    ['"a,b", "a"', '"a"'],
+    ['"a" "b"', 400],
+    ['"a",', 400],
+    ['w/"a"', 400],
+    ['"a\u0000"', 400],
+    ["*", 428],
+    [undefined, 428],
+  ])("of %s reads as %s", (header, expected) => {
+    const read = readIfMatch(header, '"a"');
+    expect(typeof read === "string" ? read : read.status).toBe(expected);
+  });
+});

@@ -1,0 +1,228 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import fc from "fast-check";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { asWord, type DecisionRecord } from "../../../src/evidence/record.ts";
+import { POLICY_SHADOW } from "../../../src/http/contract/policy-shadow-schema.ts";
+import {
+  policyShadow,
+  readShadowQuery,
+  SHADOW_QUERY,
+  type ShadowSource,
+} from "../../../src/http/control/shadow/policy-shadow.ts";
+import type { ShadowAnswer, ShadowLine } from "../../../src/http/control/shadow/shadow-answer.ts";
+import { SummaryTurns } from "../../../src/http/control/summary-turns.ts";
+import type { Store } from "../../../src/store/port.ts";
+import { openSqliteStore } from "../../../src/store/sqlite/open.ts";
+import { recordedRequests } from "../../governance/random-records.ts";
+import { decisionRecord } from "../../store/records.ts";
+import { temporaryFolder } from "../../store/temporary-folder.ts";
+
+const isAnswer = new Ajv2020({ strict: false, formats: { "date-time": true } }).compile(POLICY_SHADOW);
+
+const NOW = 1_795_000_000_000;
+const LINE: ShadowLine = { id: "eu", revision: 3, digest: "d".repeat(64), since: NOW - 1_000, firstSeen: 0 };
+const MANAGER = { workspace: "acme", seesAll: true };
+
+let store: Store;
+
+const sourceOf = ({ summary, evidence }: Store): ShadowSource => ({
+  read: (query) => summary.read(query),
+  workspaces: () => summary.workspaces(),
+  evidence,
+  turns: new SummaryTurns(),
+});
+
+async function ask(more: Partial<Parameters<typeof options>[0]> = {}): Promise<ShadowAnswer> {
+  const { source, line, reader, witnesses } = options(more);
+  const answer = await policyShadow(source, line, reader, witnesses, NOW);
+  if (!("text" in answer)) throw new Error(answer.message);
+  const value: ShadowAnswer = JSON.parse(answer.text);
+  expect(isAnswer(value), JSON.stringify(isAnswer.errors)).toBe(true);
+  return value;
+}
+
+const options = (more: {
+  readonly source?: ShadowSource;
+  readonly line?: ShadowLine;
+  readonly reader?: { readonly workspace: string; readonly seesAll: boolean };
+  readonly witnesses?: number;
+}) => ({ source: sourceOf(store), line: LINE, reader: MANAGER, witnesses: 20, ...more });
+
+const BY = { policy: asWord("eu"), revision: asWord("r3") };
+const SAID = {
+  ...BY,
+  constraint: asWord("region"),
+  reason: asWord("REGION"),
+  verdict: "fail",
+  effect: "would_deny",
+} as const;
+
+function judged(id: string, workspace: string, route: string, more: Partial<DecisionRecord> = {}): DecisionRecord {
+  const words = { workspace: asWord(workspace), route: asWord(route) };
+  return decisionRecord(id, { at: NOW - 5, ...words, shadows: [BY], wouldDeny: [SAID], ...more });
+}
+
+async function write(decisions: readonly DecisionRecord[]): Promise<void> {
+  await Promise.all(decisions.map((decision) => store.evidence.decide(decision)));
+}
+
+describe("what a revision in shadow said", () => {
+  beforeEach(async () => {
+    store = await openSqliteStore({ path: join(temporaryFolder(), "signalbox.db") });
+    return () => store.close();
+  });
+
+  it("is told with requests to try, of every workspace to who manages policies", async () => {
+    await write([
+      judged("r1", "acme", "fast"),
+      judged("r2", "beta", "large", { at: NOW - 3_600_000 }),
+      judged("r3", "beta", "large", { wouldDeny: [] }),
+      judged("r4", "beta", "large", { shadows: [{ ...BY, revision: asWord("r2") }], wouldDeny: [] }),
+    ]);
+    const answer = await ask();
+    expect(answer).toMatchObject({
+      object: "policy.shadow",
+      policy: "eu",
+      revision: 3,
+      digest: LINE.digest,
+      since: new Date(NOW - 1_000).toISOString(),
+      until: new Date(NOW).toISOString(),
+      judged: 3,
+      would_deny: 2,
+      newly_denied: 2,
+      judged_without_route: 0,
+      by_constraint: [{ constraint: "region", reason: "REGION", would_deny: 2 }],
+      looked_at: { decisions: 4, complete: true },
+    });
+    expect(answer.by_route.map(({ route, judged: asked }) => [route, asked])).toEqual([
+      ["large", 2],
+      ["fast", 1],
+    ]);
+    expect(new Set(answer.by_workspace.map(({ workspace }) => workspace))).toEqual(new Set(["acme", "beta"]));
+    expect(answer.witnesses.map(({ request_id, class: { route } }) => [request_id, route])).toEqual([
+      ["r1", "fast"],
+      ["r2", "large"],
+    ]);
+    expect(answer.witnesses[0]?.explain).toMatch(/^explain --workspace acme .*--promoted$/);
+  });
+
+  it("names no other workspace, none of its routes and no request of it to anybody else", async () => {
+    await write([judged("r1", "acme", "fast"), judged("hidden", "beta", "secret-route")]);
+    const answer = await ask({ reader: { workspace: "acme", seesAll: false } });
+    expect(answer).toMatchObject({ judged: 2, looked_at: { decisions: 1 } });
+    expect(answer.by_workspace.map(({ workspace, judged: asked }) => [workspace, asked])).toEqual([
+      ["acme", 1],
+      [null, 1],
+    ]);
+    expect(answer.by_route.map(({ route }) => route)).toEqual(["fast", null]);
+    expect(JSON.stringify(answer)).not.toMatch(/beta|secret-route|hidden/);
+  });
+
+  it("leaks nothing of others, whatever the records are", async () => {
+    await fc.assert(
+      fc.asyncProperty(recordedRequests(20), async (requests) => {
+        const own = await openSqliteStore({ path: ":memory:" });
+        try {
+          const decisions = requests.map(({ decision }, index) => ({
+            ...decision,
+            // Words of others are told from the reader's.
+            ...(decision.workspace === "acme"
+              ? {}
+              : { route: asWord(`theirs-${index}`), environment: asWord("theirs") }),
+          }));
+          await Promise.all(decisions.map((decision) => own.evidence.decide(decision)));
+          for (const id of ["eu-residency", "no-training"]) {
+            const line = { ...LINE, id, revision: 1 };
+            const answer = await ask({
+              source: sourceOf(own),
+              line,
+              reader: { workspace: "acme", seesAll: false },
+            });
+            expect(JSON.stringify(answer)).not.toMatch(/theirs|beta|constructor/);
+            const sum = answer.by_workspace.reduce((total, line_) => total + line_.judged, 0);
+            expect(sum).toBe(answer.judged);
+          }
+        } finally {
+          await own.close();
+        }
+      }),
+      { numRuns: 10 },
+    );
+  });
+
+  it("looks for no witnesses where none are asked for, and gives as many classes as are", async () => {
+    await write(Array.from({ length: 5 }, (_, index) => judged(`r${index}`, "acme", `route-${index}`)));
+    const source = sourceOf(store);
+    const unread = { head: () => Promise.reject(new Error("read")), log: () => Promise.reject(new Error("read")) };
+    const none = await ask({ witnesses: 0, source: { ...source, evidence: unread } });
+    expect(none).toMatchObject({ judged: 5, witnesses: [], looked_at: { decisions: 0, since: null, complete: false } });
+    expect((await ask({ witnesses: 3 })).witnesses).toHaveLength(3);
+  });
+
+  it("is empty for a revision that nobody has been asked about", async () => {
+    expect(await ask({ line: { ...LINE, id: "constructor" } })).toMatchObject({
+      judged: 0,
+      by_constraint: [],
+      by_route: [],
+      by_workspace: [],
+      witnesses: [],
+      looked_at: { decisions: 0, complete: true },
+    });
+  });
+
+  it("is a 503 where the store cannot be read, in our words", async () => {
+    const broken = () => Promise.reject(new Error("secret path"));
+    const source = sourceOf(store);
+    for (const part of [{ workspaces: broken }, { evidence: { head: broken, log: broken } }]) {
+      await write([]);
+      const answer = await policyShadow({ ...source, ...part }, LINE, MANAGER, 20, NOW);
+      expect(answer).toMatchObject({ status: 503, code: "summary_unavailable" });
+      expect(JSON.stringify(answer)).not.toContain("secret");
+    }
+  });
+
+  it("is made one at a time for a workspace, and sends away who asks for many at once", async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    let [running, most] = [0, 0];
+    const workspaces = async (): Promise<[]> => {
+      most = Math.max(most, (running += 1));
+      await released;
+      running -= 1;
+      return [];
+    };
+    const source = { ...sourceOf(store), workspaces };
+    const answers = Array.from({ length: 6 }, () => policyShadow(source, LINE, MANAGER, 0, NOW));
+    expect(await answers[5]).toMatchObject({ status: 429, code: "summaries_waiting" });
+    release();
+    const all = await Promise.all(answers);
+    expect(all.filter((answer) => "text" in answer)).toHaveLength(4);
+    expect(most).toBe(1);
+  });
+});
+
+describe("the query of a report", () => {
+  it.each([
+    ["", 20],
+    ["witnesses=0", 0],
+    ["witnesses=100", 100],
+    ["witnesses=007", 7],
+  ])("%j", (query, witnesses) => {
+    expect(readShadowQuery(new URLSearchParams(query))).toEqual({ witnesses });
+    expect(witnesses).toBeLessThanOrEqual(SHADOW_QUERY.witnesses.maximum);
+  });
+
+  it.each([
+    ["witnesses=101", "invalid_value", "witnesses"],
+    ["witnesses=", "invalid_value", "witnesses"],
+    ["witnesses=-1", "invalid_value", "witnesses"],
+    ["witnesses=1.5", "invalid_value", "witnesses"],
+    ["witnesses=0x7", "invalid_value", "witnesses"],
+    ["witnesses=1e1", "invalid_value", "witnesses"],
+    ["witnesses=1&witnesses=2", "invalid_value", "witnesses"],
+    ["witness=1", "unknown_parameter", null],
+    ["constructor=1", "unknown_parameter", null],
+  ])("refuses %j", (query, code, param) => {
+    expect(readShadowQuery(new URLSearchParams(query))).toMatchObject({ status: 400, code, param });
+  });
+});

@@ -1,0 +1,61 @@
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+
+import {
+  describeContentFault,
+  KEPT_CONTENT_CAUSES,
+  keptContentCause,
+  type KeptContentCause,
+} from "../../src/lifecycle/verification/contents.ts";
+import type { StoredContent } from "../../src/store/policy-log.ts";
+import { sha256 } from "./policy-rows.ts";
+
+const description = '{"of":"eu-residency"}';
+const module = Buffer.from("\0asm some module");
+const spoken = {
+  policy: "eu-residency",
+  revision: 4,
+  digest: sha256(description),
+  module: createHash("sha256").update(module).digest("hex"),
+  position: 9,
+};
+const kept = { policy: "eu-residency", digest: spoken.digest, description, module };
+/** As if contract and sources were the description's own text. */
+const digestOf = (content: StoredContent): string | null =>
+  content.description === "" ? null : sha256(content.description);
+
+describe("a content that the log speaks of", () => {
+  it("is there, whole", () => {
+    expect(keptContentCause(spoken, kept, digestOf)).toBeNull();
+  });
+
+  it.each([
+    [null, "not_kept"],
+    [{ ...kept, policy: "other" }, "other_policy"],
+    [{ ...kept, description: '{"of":"other"}' }, "digest"],
+    [{ ...kept, module: Buffer.from("\0asm some other module") }, "module"],
+    [{ ...kept, module: new Uint8Array() }, "module"],
+    [{ ...kept, description: "" }, "digest"],
+    [{ ...kept, description: `${description} ` }, "digest"],
+    [{ ...kept, digest: sha256("another") }, "digest"],
+  ] satisfies [StoredContent | null, KeptContentCause][])("is not: %#", (found, cause) => {
+    expect(keptContentCause(spoken, found, digestOf)).toBe(cause);
+  });
+
+  it("has no bit that could be another", () => {
+    fc.assert(
+      fc.property(fc.nat(module.length * 8 - 1), (bit) => {
+        const changed = Buffer.from(module);
+        changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+        expect(keptContentCause(spoken, { ...kept, module: changed }, digestOf)).toBe("module");
+      }),
+    );
+  });
+
+  it("is not quoted", () => {
+    for (const cause of Object.keys(KEPT_CONTENT_CAUSES) as KeptContentCause[]) {
+      expect(describeContentFault(spoken, cause)).toMatch(/^speaks at position 9 of a content that is not there: /);
+    }
+  });
+});

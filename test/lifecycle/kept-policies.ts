@@ -1,0 +1,35 @@
+import { createHash } from "node:crypto";
+
+import type { PolicyContract } from "../../src/canon/policy.ts";
+import type { ContentReference } from "../../src/lifecycle/records.ts";
+import { policyDigest } from "../../src/policy/digest.ts";
+import { storedContent } from "../../src/policy/kept-content.ts";
+import type { StoredContent } from "../../src/store/policy-log.ts";
+import { POLICY } from "./policy-rows.ts";
+
+/** A content of a policy as servers keep it; its module is one that nobody can run. */
+export function keptPolicy(letter: string, id = POLICY): StoredContent {
+  const contract: PolicyContract = {
+    contract: 1,
+    id,
+    title: `Version ${letter}`,
+    owners: ["group:privacy"],
+    operations: ["chat.completions"],
+    constraints: [{ name: "allowed", effect: "gate", reasons: ["NOT_ALLOWED"] }],
+    obligations: [],
+  };
+  const sources = [{ package: `signalbox.policy.${id.replaceAll("-", "_")}`, source: `# ${letter}\n` }];
+  const digest = policyDigest(contract, sources);
+  const words = { strings: [], inspects: [] };
+  const policy = { contract, digest, sources, reasoned: [], reads: [], words, path: `${id}.rego`, places: {} };
+  return storedContent(policy, {
+    bytes: Buffer.from(`\0asm module ${letter}`),
+    units: [{ policy, entrypoint: "unit" }],
+    passes: { "chat.completions": { entrypoint: "pass", units: [0] } },
+  });
+}
+
+/** As rows of the log speak of it. */
+export function referenceTo({ digest, module }: StoredContent, revision: number): ContentReference {
+  return { revision, digest, module: createHash("sha256").update(module).digest("hex") };
+}

@@ -1,0 +1,127 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { chainHash } from "../../src/evidence/chain.ts";
+import { foldRow, PolicyLogError } from "../../src/lifecycle/fold.ts";
+import { EMPTY_LEDGER, type PolicyLedger } from "../../src/lifecycle/ledger.ts";
+import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
+import { StoreUnavailableError } from "../../src/store/errors.ts";
+import type { PolicyLogRow } from "../../src/store/policy-log.ts";
+import { MemoryPolicyLog } from "./memory-log.ts";
+import { actor, digestOf, file, Scene } from "./scene.ts";
+
+const fold = (rows: readonly PolicyLogRow[]): PolicyLedger => rows.reduce(foldRow, EMPTY_LEDGER);
+
+describe("several at once", () => {
+  it("lets exactly one of a hundred promotions with the same precondition win", async () => {
+    const scene = await Scene.open();
+    await scene.observe([file("p", "a", "enforce")]);
+    await scene.observe([file("p", "b")]);
+    const expected = scene.expected("p");
+    const processes = await Promise.all(Array.from({ length: 10 }, () => scene.another()));
+    const answers = await Promise.all(
+      processes.flatMap((one) => Array.from({ length: 10 }, () => one.promote("p", actor("alice"), {}, expected))),
+    );
+    expect(answers.filter((answer) => "record" in answer)).toHaveLength(1);
+    expect(answers.filter((answer) => "fault" in answer && answer.fault === "changed")).toHaveLength(99);
+    await scene.lifecycle.refresh();
+    expect(scene.slots("p")).toBe("r2 -");
+  });
+
+  it("lets every one of many approvals in", async () => {
+    const scene = await Scene.open();
+    await scene.observe([file("p", "a")]);
+    const processes = await Promise.all(Array.from({ length: 5 }, () => scene.another()));
+    const approvals = processes.flatMap((one, process) =>
+      Array.from({ length: 8 }, (_, index) =>
+        one.lifecycle.approve({ policy: "p", digest: digestOf("a"), by: actor(`k${process}-${index}`), report: null }),
+      ),
+    );
+    await Promise.all(approvals);
+    await scene.lifecycle.refresh();
+    expect(scene.line("p").approvals.get(digestOf("a"))).toHaveLength(40);
+  });
+
+  it("gives up, and says so, where somebody else is always quicker", async () => {
+    const log = new MemoryPolicyLog();
+    await (await Scene.open(log)).observe([file("p", "a")]);
+    const slow = await openLifecycle(log, Date.now, () => Promise.resolve());
+    log.append = () => Promise.resolve(false);
+    const approval = { policy: "p", digest: digestOf("a"), by: actor("me"), report: null };
+    expect(await slow.approve(approval)).toEqual({ fault: "busy" });
+    await expect(slow.observe([file("p", "z")], "start", "t")).rejects.toThrow(StoreUnavailableError);
+  });
+});
+
+describe("the ledger", () => {
+  it("is the same from the beginning as from where a process was", async () => {
+    const names = fc.constantFrom("a", "b", "c");
+    const step = fc.oneof(
+      fc.record({
+        do: fc.constant("files" as const),
+        name: fc.option(names),
+        occasion: fc.constantFrom("start" as const, "reload" as const),
+      }),
+      fc.record({ do: fc.constantFrom("promote" as const, "rollBack" as const, "withdraw" as const), name: names }),
+      fc.record({ do: fc.constantFrom("approve" as const, "release" as const), name: names }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.record({ step, process: fc.nat(1) }), { maxLength: 25 }), async (steps) => {
+        const first = await Scene.open();
+        const processes = [first, await first.another()];
+        await first.observe([file("p", "a", "enforce")]);
+        for (const { step: one, process } of steps) {
+          first.pass(1_000);
+          const scene = processes[process] ?? first;
+          await scene.lifecycle.refresh();
+          const expected = scene.expected("p");
+          const by = actor(`k${process}`);
+          if (one.do === "files") await scene.observe(one.name === null ? [] : [file("p", one.name)], one.occasion);
+          else if (one.do === "promote") await scene.promote("p", by);
+          else if (one.do === "rollBack") await scene.rollBack("p");
+          else if (one.do === "withdraw") await scene.lifecycle.withdrawCandidate({ policy: "p", expected, by });
+          else if (one.do === "approve")
+            await scene.lifecycle.approve({ policy: "p", digest: digestOf(one.name), by, report: null });
+          else await scene.lifecycle.release({ policy: "p", digest: digestOf(one.name), expected, by });
+        }
+        const whole = fold(first.log.rows);
+        for (const scene of processes) expect(await scene.lifecycle.refresh()).toEqual(whole);
+        const line = whole.policies.get("p");
+        // What acts was first there, or came by a promotion or a rollback; and it never waits at the same time.
+        expect(line?.candidate?.digest === undefined || line.candidate.digest !== line.enforced?.digest).toBe(true);
+        const revisions = [...(line?.contents.values() ?? [])].map(({ revision }) => revision);
+        expect(revisions.toSorted((left, right) => left - right)).toEqual(revisions.map((_, index) => index + 1));
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it("goes on with no other log than the one it has read", async () => {
+    const scene = await Scene.open();
+    await scene.observe([file("p", "a"), file("q", "b")]);
+    scene.log.rows.pop();
+    await expect(scene.lifecycle.refresh()).rejects.toThrow(/backup/);
+    expect(await scene.promote("p")).toEqual({ fault: "unavailable" });
+    await (await scene.another()).observe([file("p", "a"), file("q", "z")]);
+    await expect(scene.lifecycle.refresh()).rejects.toThrow(PolicyLogError);
+  });
+
+  it("follows no log whose chain does not hold, or that a newer version has written", async () => {
+    const scene = await Scene.open();
+    await scene.observe([file("p", "a"), file("q", "b")]);
+    const [first, second] = scene.log.rows;
+    if (first === undefined || second === undefined) throw new Error("two rows were written");
+    expect(() => fold([second])).toThrow(PolicyLogError);
+    expect(() => fold([first, first])).toThrow(PolicyLogError);
+    expect(() => fold([first, { ...second, record: second.record.replace("shadow", "enforce") }])).not.toThrow(
+      TypeError,
+    );
+    expect(() => fold([{ ...first, record: first.record.replace("candidate", "enforced") }])).toThrow(
+      /does not hold at position 1/,
+    );
+    // A row of another log, whole in itself, at the place that comes next.
+    const previous = "ab".repeat(32);
+    const foreign = { ...second, previous, hash: chainHash(previous, 2, "policy", second.record) };
+    expect(() => fold([first, foreign])).toThrow(/does not hold at position 2/);
+    expect(fold([first, second]).head).toEqual({ position: 2, hash: second.hash });
+  });
+});

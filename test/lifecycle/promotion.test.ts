@@ -1,0 +1,252 @@
+import { describe, expect, it } from "vitest";
+import type { MissingRequirement } from "../../src/lifecycle/fault.ts";
+import type { Actor, PromotionRequirements, ReportReference } from "../../src/lifecycle/records.ts";
+import { actor, digestOf, file, Scene } from "./scene.ts";
+
+const DAY = 86_400_000;
+
+/** A policy whose first content acts and whose second one waits. */
+async function changing(): Promise<Scene> {
+  const scene = await Scene.open();
+  await scene.observe([file("p", "a", "enforce")]);
+  await scene.observe([file("p", "b")]);
+  return scene;
+}
+
+function approve(scene: Scene, by: Actor, report: ReportReference | null = null, name = "b") {
+  return scene.lifecycle.approve({ policy: "p", digest: digestOf(name), by, report });
+}
+
+const REPORT: ReportReference = {
+  sha256: digestOf("report"),
+  tableRevision: "t",
+  complete: true,
+  assertions: { passed: 3, failed: 0, waived: 1 },
+};
+
+describe("promotion and rollback", () => {
+  it("moves the candidate, keeps what acted, and goes back to it", async () => {
+    const scene = await changing();
+    const promoted = await scene.promote("p");
+    expect(promoted).toMatchObject({
+      record: {
+        kind: "promoted",
+        from: { revision: 1, digest: digestOf("a") },
+        to: { revision: 2, digest: digestOf("b") },
+      },
+    });
+    expect(scene.slots("p")).toBe("r2 -");
+    expect(await scene.rollBack("p")).toMatchObject({
+      record: { kind: "rolled_back", from: { revision: 2 }, to: { revision: 1 } },
+    });
+    // What was taken back is still watched.
+    expect(scene.slots("p")).toBe("r1 r2");
+  });
+
+  it("holds what was rolled back until it is released", async () => {
+    const scene = await changing();
+    await scene.promote("p");
+    await scene.rollBack("p");
+    expect(await scene.promote("p")).toEqual({ fault: "held", revision: 2 });
+    const release = { policy: "p", digest: digestOf("b"), by: actor("olga") };
+    await scene.lifecycle.release({ ...release, expected: scene.expected("p") });
+    expect(await scene.lifecycle.release({ ...release, expected: scene.expected("p") })).toEqual({ fault: "not_held" });
+    await scene.promote("p");
+    expect(scene.slots("p")).toBe("r2 -");
+  });
+
+  it("takes a first promotion back to nothing, and says so where there is nothing before", async () => {
+    const scene = await Scene.open();
+    await scene.observe([file("p", "a"), file("q", "x", "enforce")]);
+    expect(await scene.rollBack("p")).toEqual({ fault: "nothing_to_roll_back_to" });
+    expect(await scene.rollBack("q")).toEqual({ fault: "nothing_to_roll_back_to" });
+    await scene.promote("p");
+    await scene.rollBack("p");
+    expect(scene.slots("p")).toBe("- r1");
+  });
+
+  it("goes back as far as asked, and never to what did not act", async () => {
+    const scene = await changing();
+    await scene.promote("p");
+    await scene.observe([file("p", "c")]);
+    await scene.promote("p");
+    await scene.observe([file("p", "d")]);
+    expect(scene.slots("p")).toBe("r3 r4");
+    expect(await scene.rollBack("p", 4)).toEqual({ fault: "nothing_to_roll_back_to" });
+    expect(await scene.rollBack("p", 3)).toEqual({ fault: "nothing_to_roll_back_to" });
+    await scene.rollBack("p", 1);
+    expect(scene.slots("p")).toBe("r1 r4");
+    expect(await scene.rollBack("p")).toEqual({ fault: "nothing_to_roll_back_to" });
+  });
+
+  it("is refused where the bytes are not kept, or are not those of the log", async () => {
+    const scene = await changing();
+    scene.log.contents.delete(digestOf("b"));
+    expect(await scene.promote("p")).toEqual({ fault: "no_bytes", revision: 2 });
+    const kept = { policy: "p", digest: digestOf("b"), description: "{}" };
+    await scene.log.keep({ ...kept, module: Buffer.from("damaged") });
+    expect(await scene.promote("p")).toEqual({ fault: "no_bytes", revision: 2 });
+    scene.log.contents.set(digestOf("b"), { ...kept, module: Buffer.from("module of b") });
+    await scene.promote("p");
+    scene.log.contents.delete(digestOf("a"));
+    expect(await scene.rollBack("p")).toEqual({ fault: "no_bytes", revision: 1 });
+  });
+
+  it("refuses who has seen another state, and tells the present one", async () => {
+    const scene = await changing();
+    const seen = scene.expected("p");
+    await scene.observe([file("p", "c")]);
+    const refused = await scene.promote("p", actor("alice"), {}, seen);
+    expect(refused).toMatchObject({
+      fault: "changed",
+      etag: scene.expected("p").etag,
+      candidate: { revision: 3 },
+      enforced: { revision: 1 },
+    });
+    expect(
+      await scene.promote("p", actor("alice"), {}, { ...scene.expected("p"), enforcedRevision: null }),
+    ).toMatchObject({ fault: "changed" });
+    expect(
+      await scene.promote("p", actor("alice"), {}, { ...scene.expected("p"), candidateRevision: 2 }),
+    ).toMatchObject({ fault: "changed" });
+    expect(
+      await scene.promote(
+        "p",
+        actor("alice"),
+        {},
+        { ...scene.expected("p"), candidateRevision: 3, enforcedRevision: 1 },
+      ),
+    ).toHaveProperty("record");
+  });
+
+  it("does not take there and back for no change", async () => {
+    const scene = await changing();
+    await scene.promote("p");
+    const seen = scene.expected("p");
+    await scene.rollBack("p");
+    await scene.lifecycle.release({
+      policy: "p",
+      digest: digestOf("b"),
+      expected: scene.expected("p"),
+      by: actor("olga"),
+    });
+    await scene.promote("p");
+    expect(scene.slots("p")).toBe("r2 -");
+    expect(await scene.rollBack("p", undefined, seen)).toMatchObject({ fault: "changed" });
+  });
+
+  it("does not know policies that are not there", async () => {
+    const scene = await changing();
+    expect(
+      await scene.lifecycle.approve({ policy: "constructor", digest: digestOf("b"), by: actor("a"), report: null }),
+    ).toEqual({ fault: "unknown_policy" });
+    expect(await approve(scene, actor("a"), null, "nobody")).toEqual({ fault: "unknown_content" });
+  });
+});
+
+describe("requirements", () => {
+  const cases: readonly [string, Partial<PromotionRequirements>, readonly MissingRequirement[]][] = [
+    ["approvals", { approvals: 2 }, [{ requirement: "approvals", have: 0, need: 2 }]],
+    ["roles", { roles: ["privacy"] }, [{ requirement: "roles", roles: ["privacy"] }]],
+    ["soak", { soak: DAY }, [{ requirement: "soak", have: 0, need: DAY }]],
+    ["decisions", { decisions: 10 }, [{ requirement: "decisions", have: 4, need: 10 }]],
+    ["verdicts that are determinate", { noIndeterminate: true }, [{ requirement: "no_indeterminate", have: 2 }]],
+    ["a report", { report: true }, [{ requirement: "report" }]],
+    ["assertions", { assertions: true }, [{ requirement: "report" }, { requirement: "assertions", have: 0 }]],
+    [
+      "everything, and names all of it",
+      { approvals: 1, soak: 5, decisions: 5 },
+      [
+        { requirement: "approvals", have: 0, need: 1 },
+        { requirement: "soak", have: 0, need: 5 },
+        { requirement: "decisions", have: 4, need: 5 },
+      ],
+    ],
+  ];
+  it.each(cases)("asks for %s", async (_, requirements, missing) => {
+    const scene = await changing();
+    scene.figures = { ...scene.figures, judged: 4, indeterminate: 2 };
+    expect(await scene.promote("p", actor("alice"), requirements)).toEqual({ fault: "requirements", missing });
+    expect(scene.slots("p")).toBe("r1 r2");
+  });
+
+  it("keeps the approvals, the figures and what was required in the transition", async () => {
+    const scene = await changing();
+    scene.figures = { ...scene.figures, judged: 4 };
+    await approve(scene, actor("bert", { roles: ["privacy"] }), REPORT);
+    scene.pass(DAY);
+    const requirements = {
+      approvals: 1,
+      roles: ["privacy"],
+      soak: DAY,
+      decisions: 4,
+      noIndeterminate: true,
+      report: true,
+      assertions: true,
+    };
+    expect(await scene.promote("p", actor("alice"), requirements)).toMatchObject({
+      record: { approvals: [{ by: { keyId: "bert" }, report: REPORT }], requirements, shadow: { judged: 4 } },
+    });
+  });
+
+  it("does not count whoever promotes, under any key of theirs, unless that is allowed", async () => {
+    const scene = await changing();
+    await approve(scene, actor("second", { origin: "alice" }));
+    expect(await scene.promote("p", actor("alice"), { approvals: 1 })).toMatchObject({ missing: [{ have: 0 }] });
+    expect(await scene.promote("p", actor("alice"), { approvals: 1, selfApproval: true })).toHaveProperty("record");
+  });
+
+  it("counts one person once, with the last thing they said", async () => {
+    const scene = await changing();
+    await approve(scene, actor("bert"));
+    await approve(scene, actor("bert-2", { origin: "bert" }), REPORT);
+    expect(scene.line("p").approvals.get(digestOf("b"))).toHaveLength(1);
+    expect(await scene.promote("p", actor("alice"), { approvals: 2, report: true })).toMatchObject({
+      missing: [{ requirement: "approvals", have: 1, need: 2 }],
+    });
+    const rows = scene.log.rows.length;
+    await approve(scene, actor("bert"), REPORT);
+    expect(scene.log.rows).toHaveLength(rows);
+  });
+
+  it("counts no approval of other content, nor one that was taken back", async () => {
+    const scene = await changing();
+    await approve(scene, actor("bert"), null, "a");
+    await approve(scene, actor("carl"));
+    await scene.lifecycle.withdrawApproval({ policy: "p", digest: digestOf("b"), by: actor("carl") });
+    expect(await scene.lifecycle.withdrawApproval({ policy: "p", digest: digestOf("b"), by: actor("carl") })).toEqual({
+      fault: "not_approved",
+    });
+    expect(await scene.promote("p", actor("alice"), { approvals: 1 })).toMatchObject({
+      missing: [{ have: 0, need: 1 }],
+    });
+  });
+
+  it("keeps approvals of a content over its leaving and coming back", async () => {
+    const scene = await changing();
+    await approve(scene, actor("bert"));
+    await scene.observe([file("p", "c")], "reload");
+    expect(await scene.promote("p", actor("alice"), { approvals: 1 })).toMatchObject({ missing: [{ have: 0 }] });
+    await scene.observe([file("p", "b")], "reload");
+    expect(await scene.promote("p", actor("alice"), { approvals: 1 })).toHaveProperty("record");
+  });
+
+  it.each([
+    ["an incomplete one", { ...REPORT, complete: false }],
+    ["one whose assertions failed", { ...REPORT, assertions: { passed: 3, failed: 1, waived: 0 } }],
+    ["one without assertions", { ...REPORT, assertions: { passed: 0, failed: 0, waived: 0 } }],
+  ])("takes no report for assertions that passed when it is %s", async (_, report) => {
+    const scene = await changing();
+    await approve(scene, actor("bert"), report);
+    expect(await scene.promote("p", actor("alice"), { assertions: true })).toMatchObject({ fault: "requirements" });
+  });
+
+  it("asks nothing of the answers of a removal", async () => {
+    const scene = await Scene.open();
+    await scene.observe([file("p", "a", "enforce")]);
+    await scene.observe([], "reload");
+    expect(await scene.promote("p", actor("alice"), { decisions: 100, noIndeterminate: true })).toMatchObject({
+      record: { shadow: null },
+    });
+  });
+});

@@ -1,0 +1,124 @@
+import { createHash } from "node:crypto";
+import { entityTag } from "../../src/lifecycle/entity-tag.ts";
+import type { LifecycleFault } from "../../src/lifecycle/fault.ts";
+import { referenceOf, type PolicyLine } from "../../src/lifecycle/ledger.ts";
+import type { Expectation, FileContent, LifecycleChange, PolicyLifecycle } from "../../src/lifecycle/lifecycle.ts";
+import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
+import type { Actor, PromotionRequirements, ShadowFigures } from "../../src/lifecycle/records.ts";
+import { MemoryPolicyLog } from "./memory-log.ts";
+
+export const TABLE = "table-1";
+
+export const NOTHING_REQUIRED: PromotionRequirements = {
+  approvals: 0,
+  roles: [],
+  selfApproval: false,
+  soak: 0,
+  decisions: 0,
+  noIndeterminate: false,
+  report: false,
+  assertions: false,
+};
+
+/** Digest of a content that a test calls by a letter. */
+export const digestOf = (name: string): string => createHash("sha256").update(name).digest("hex");
+
+export function actor(keyId: string, more: Partial<Actor> = {}): Actor {
+  return { keyId, workspace: "platform", origin: keyId, roles: [], requestId: `req_${keyId}`, ...more };
+}
+
+/** With the bytes that stand for its module. */
+export interface NamedContent extends FileContent {
+  readonly bytes?: Uint8Array;
+}
+
+export function file(policy: string, name: string, initialMode: FileContent["initialMode"] = "shadow"): NamedContent {
+  const bytes = Buffer.from(`module of ${name}`);
+  return { policy, digest: digestOf(name), module: digestOf(`module of ${name}`), initialMode, bytes };
+}
+
+/** A lifecycle over a log in memory with a clock that tests move. */
+export class Scene {
+  readonly log: MemoryPolicyLog;
+  readonly lifecycle: PolicyLifecycle;
+  readonly #time: { now: number };
+  figures: ShadowFigures = { since: 0, judged: 0, wouldDeny: 0, newlyDenied: 0, wouldNarrow: 0, indeterminate: 0 };
+
+  private constructor(log: MemoryPolicyLog, lifecycle: PolicyLifecycle, time: { now: number }) {
+    this.log = log;
+    this.lifecycle = lifecycle;
+    this.#time = time;
+  }
+
+  static async open(log = new MemoryPolicyLog(), time = { now: 1_000_000 }): Promise<Scene> {
+    return new Scene(log, await openLifecycle(log, () => time.now), time);
+  }
+
+  /** Another process over the same log. */
+  another(): Promise<Scene> {
+    return Scene.open(this.log, this.#time);
+  }
+
+  pass(milliseconds: number): void {
+    this.#time.now += milliseconds;
+  }
+
+  async observe(contents: readonly NamedContent[], occasion: "start" | "reload" = "start"): Promise<void> {
+    for (const { policy, digest, bytes = new Uint8Array() } of contents) {
+      await this.log.keep({ policy, digest, description: "{}", module: bytes });
+    }
+    await this.lifecycle.observe(contents, occasion, TABLE);
+  }
+
+  line(policy: string): PolicyLine {
+    const line = this.lifecycle.ledger.policies.get(policy);
+    if (line === undefined) throw new Error(`no policy ${policy}`);
+    return line;
+  }
+
+  /** What stands where: `r2`, or `-` for nothing; enforced first. */
+  slots(policy: string): string {
+    const line = this.line(policy);
+    const name = (slot: "enforced" | "candidate"): string => {
+      const reference = referenceOf(line, slot);
+      if (reference === null) return "-";
+      return `${line.contents.get(reference.digest)?.content === "removal" ? "end" : "r"}${reference.revision}`;
+    };
+    return `${name("enforced")} ${name("candidate")}`;
+  }
+
+  expected(policy: string): Expectation {
+    return { etag: entityTag(this.line(policy)) };
+  }
+
+  promote(
+    policy: string,
+    by = actor("alice"),
+    requirements: Partial<PromotionRequirements> = {},
+    expected: Expectation = this.expected(policy),
+  ): Promise<LifecycleChange | LifecycleFault> {
+    return this.lifecycle.promote({
+      policy,
+      expected,
+      by,
+      requirements: { ...NOTHING_REQUIRED, ...requirements },
+      tableRevision: TABLE,
+      figures: () => Promise.resolve(this.figures),
+    });
+  }
+
+  rollBack(
+    policy: string,
+    toRevision?: number | null,
+    expected: Expectation = this.expected(policy),
+  ): Promise<LifecycleChange | LifecycleFault> {
+    return this.lifecycle.rollBack({
+      policy,
+      expected,
+      by: actor("olga"),
+      tableRevision: TABLE,
+      reason: "wrong_denials",
+      ...(toRevision !== undefined && { toRevision }),
+    });
+  }
+}

@@ -1,0 +1,225 @@
+import { describe, expect, it } from "vitest";
+import { formatJson } from "../../../src/cli/simulate/formats/json.ts";
+import { removalDigest } from "../../../src/lifecycle/entity-tag.ts";
+import type { Assertion } from "../../../src/simulate/assertions/assertion.ts";
+import { policySource } from "../../policy/samples.ts";
+import { route, table } from "../../support/table.ts";
+import { shown, sideOf, simulate, withAssertions } from "../small-sides.ts";
+
+const alone = table({ routes: [route("r", "a", [])] });
+const wide = table();
+
+/** A gate on the hour; `night` and `morning` are two contents of one policy. */
+const sleeps = (hour: string) =>
+  policySource("hours", { awake: "{effect: gate, reasons: [ASLEEP]}" }, `pass.awake if input.time.hour != "${hour}"`);
+const [night, morning] = [sleeps("night"), sleeps("morning")];
+const rules = (digest: string, slot: string, from: string) => ({ id: "hours", digest, slot, content: "rules", from });
+const digestOf = ({ policies }: Awaited<ReturnType<typeof sideOf>>): string => policies.policies[0]?.digest ?? "";
+
+describe("a policy that acts, and is changed", () => {
+  it("acts as before as declared, and as changed if promoted", async () => {
+    const [base, head] = [await sideOf(alone, [night]), await sideOf(alone, [morning])];
+    const report = await simulate(base, head);
+    expect(report.declared).toMatchObject({ access: "equivalent", changed_classes: 0 });
+    expect(report.promoted.access).toBe("incomparable");
+    expect(report.promoted.groups.map(shown)).toContainEqual(
+      expect.objectContaining({ words: "newly_denied", base: "a", head: "hours/awake ASLEEP" }),
+    );
+    expect(report.base.policies).toEqual([rules(digestOf(base), "enforced", "base")]);
+    expect(report.head.policies).toEqual([
+      rules(digestOf(base), "enforced", "base"),
+      rules(digestOf(head), "candidate", "head"),
+    ]);
+    expect(report.promoted_policies).toEqual(["hours"]);
+    const promoted = await simulate(base, head, { promote: [{ id: "hours", digestPrefix: null }] });
+    expect(promoted.promoted).toEqual(report.promoted);
+    const other = await simulate(base, head, { promote: [] });
+    expect(other.promoted).toEqual(report.declared);
+  });
+
+  it("acts as changed where no server has seen either", async () => {
+    const [base, head] = [await sideOf(alone, [night]), await sideOf(alone, [morning])];
+    const [fresh, following] = [await simulate(base, head, { fresh: true }), await simulate(base, head)];
+    expect(fresh.fresh).toBe(true);
+    expect(fresh.declared.groups.map(({ id }) => id)).toEqual(following.promoted.groups.map(({ id }) => id));
+    expect(fresh.head.policies).toEqual([rules(digestOf(head), "enforced", "head")]);
+    expect(fresh.promoted_policies).toEqual([]);
+  });
+
+  it("is asked about head's own table as a server asks it", async () => {
+    const everywhere = policySource(
+      "regions",
+      { known: "{effect: gate, reasons: [UNKNOWN]}" },
+      'pass.known if count(data.approved.regions[input.workspace.id]) > 1\n\npass.known if input.workspace.id == "nobody"',
+    );
+    const changed = policySource("regions", { known: "{effect: gate, reasons: [UNKNOWN]}" }, "pass.known := true");
+    const narrow = table({
+      routes: [route("r", "a", [])],
+      workspaces: Object.values(alone.workspaces).map((row) => ({
+        ...row,
+        approve: { ...row.approve, regions: ["eu-west"] },
+      })),
+    });
+    const { declared, promoted } = await simulate(await sideOf(alone, [everywhere]), await sideOf(narrow, [changed]));
+    expect(declared.groups.map(shown)).toContainEqual(
+      expect.objectContaining({ words: "newly_denied", head: "regions/known UNKNOWN" }),
+    );
+    expect(promoted.changed_classes).toBe(0);
+  });
+
+  it("that could not be evaluated any more is found before it acts", async () => {
+    const broken = policySource(
+      "hours",
+      { awake: "{effect: gate, reasons: [ASLEEP]}" },
+      ["pass.awake if input.request.stream", "pass.awake := false if input.request.stream"].join("\n\n"),
+    );
+    const { declared, promoted } = await simulate(await sideOf(alone, [night]), await sideOf(alone, [broken]));
+    expect(declared.words).toEqual([]);
+    expect(promoted.words.map(({ word }) => word)).toContain("indeterminate_new");
+  });
+});
+
+describe("a policy that acts, and is gone", () => {
+  it("acts until its removal is promoted", async () => {
+    const [base, head] = [await sideOf(alone, [night]), await sideOf(alone)];
+    const report = await simulate(base, head);
+    expect(report.declared).toMatchObject({ access: "equivalent", changed_classes: 0 });
+    expect(report.promoted.groups.map(shown)).toContainEqual(
+      expect.objectContaining({ words: "newly_allowed", base: "hours/awake ASLEEP", head: "a" }),
+    );
+    expect(report.head.policies).toEqual([
+      rules(digestOf(base), "enforced", "base"),
+      { id: "hours", digest: removalDigest("hours"), slot: "candidate", content: "removal", from: "head" },
+    ]);
+    expect(report.promoted_policies).toEqual(["hours"]);
+    // The rule that is taken away stands in base alone.
+    expect(report.promoted.groups[0]?.place).toMatchObject({ file: "policies/hours.rego", side: "base" });
+    const promoted = await simulate(base, head, { promote: [{ id: "hours", digestPrefix: null }] });
+    expect(promoted.promoted).toEqual(report.promoted);
+    expect((await simulate(base, head, { fresh: true })).declared.groups.length).toBeGreaterThan(0);
+  });
+
+  it("that was only watched is gone at once", async () => {
+    const report = await simulate(await sideOf(alone, [night], ["hours"]), await sideOf(alone));
+    expect(report.head.policies).toEqual([]);
+    expect(report.promoted.groups.map(shown)).toContainEqual(expect.objectContaining({ words: "newly_allowed" }));
+  });
+});
+
+describe("the mode of a policy that a store knows", () => {
+  it.each([
+    ["enforced", ["hours"], []],
+    ["candidate", [], ["hours"]],
+  ] as const)("stays, whatever initial_mode says since: %s no more", async (_, after, before) => {
+    const base = await sideOf(alone, [night], before);
+    const head = await sideOf(alone, [night], after);
+    const { declared, promoted, ...report } = await simulate(base, head);
+    expect(declared.changed_classes).toBe(0);
+    expect(promoted.changed_classes).toBe(0);
+    expect(report.head.policies[0]?.slot).toBe(report.base.policies[0]?.slot);
+    expect(report.other_changes).toEqual([
+      "policies.initial_mode.hours (without effect on policies that a store knows)",
+    ]);
+    const fresh = await simulate(base, head, { fresh: true });
+    expect(fresh.other_changes).toEqual(["policies.initial_mode.hours"]);
+    expect(fresh.declared.changed_classes).toBeGreaterThan(0);
+  });
+
+  it("a policy that was watched is watched still when it is changed and its mode with it", async () => {
+    const [base, head] = [await sideOf(alone, [night], ["hours"]), await sideOf(alone, [morning])];
+    const report = await simulate(base, head);
+    expect(report.declared.changed_classes).toBe(0);
+    expect(report.promoted.changed_classes).toBeGreaterThan(0);
+    expect(report.head.policies).toEqual([rules(digestOf(head), "candidate", "head")]);
+  });
+
+  it("a new policy starts as initial_mode says", async () => {
+    const report = await simulate(await sideOf(alone), await sideOf(alone, [night]));
+    expect(report.declared.access).toBe("less_permissive");
+    // Its row is what starts it.
+    const others = (await simulate(await sideOf(alone, [], ["hours"]), await sideOf(alone, [night]))).other_changes;
+    expect(others).toEqual(["policies.initial_mode.hours"]);
+  });
+});
+
+describe("what stands in two contents under one name", () => {
+  const gates = (first: string, second: string) =>
+    policySource(
+      "hours",
+      { awake: `{effect: gate, reasons: [${first}]}`, [second]: "{effect: gate, reasons: [NEVER]}" },
+      `pass.awake if input.time.hour != "night"\n\npass.${second} := true`,
+    );
+
+  it("findings and coverage speak of head's files", async () => {
+    const coverage = { gates: [], except: [] };
+    const held = { file: "policies/assertions.yaml", assertions: { assertions: [], coverage }, changes: [] };
+    const [base, head] = [await sideOf(alone, [gates("OLD", "gone")]), await sideOf(alone, [gates("NEW", "added")])];
+    const report = await simulate(base, head, { assertions: held });
+    const subjects = report.findings.map(({ subject }) => subject);
+    expect(subjects).toContain("hours/added");
+    expect(subjects.filter((subject) => /OLD|gone/.test(subject))).toEqual([]);
+    const named = report.assertions?.coverage.find(({ what }) => what === "reasons");
+    expect(named).toMatchObject({ covered: 1, of: 2, missing: ["hours/added/NEVER"] });
+  });
+
+  it("what the old rules do is no merit of the new ones", async () => {
+    // The old content denies at night; the new one never does.
+    const idle = policySource("hours", { awake: "{effect: gate, reasons: [ASLEEP]}" }, "pass.awake := true");
+    const { findings } = await simulate(await sideOf(alone, [night]), await sideOf(alone, [idle]));
+    expect(findings).toContainEqual(expect.objectContaining({ kind: "policy_without_effect", subject: "hours" }));
+  });
+
+  it("a denial by rules that are kept is looked up in base", async () => {
+    const other = policySource(
+      "hours",
+      { awake: "{effect: gate, reasons: [ASLEEP]}" },
+      "# moved\n\npass.awake := true",
+    );
+    const none = table({ routes: [route("r", "a", [])], workspaces: [] });
+    const [base, head] = [await sideOf(none, [night]), await sideOf(alone, [other])];
+    const { declared } = await simulate(base, head);
+    const denied = declared.groups.find((group) => group.head.denial?.policy === "hours");
+    expect(denied?.place).toMatchObject({ file: "policies/hours.rego", side: "base" });
+    const line = night.text.split("\n")[(denied?.place?.line ?? 0) - 1];
+    expect(line).toContain("pass.awake if");
+  });
+});
+
+it("an assertion that only the promoted content violates fails where promotion is looked at", async () => {
+  const asserting = (standpoint: Assertion["standpoint"]): Assertion => ({
+    kind: "always_routable",
+    min_places: 1,
+    for: {
+      hours: ["morning"],
+      needs: { only: [] },
+      features: { only: ["conversation"] },
+      operations: ["chat.completions"],
+    },
+    except: null,
+    id: `by-${standpoint}`,
+    title: "Mornings",
+    standpoint,
+    waiver: null,
+    may_be_empty: false,
+    place: { file: "policies/assertions.yaml", line: 1, column: 1 },
+  });
+  const assertions = withAssertions([asserting("declared"), asserting("promoted"), asserting("both")]);
+  const [base, head] = [await sideOf(alone, [night]), await sideOf(alone, [morning])];
+  const results = (await simulate(base, head, { assertions })).assertions?.results ?? [];
+  expect(results.map(({ id, status, message }) => [id, status, message])).toEqual([
+    ["by-declared", "PASS", null],
+    ["by-promoted", "FAIL", "as if promoted, the request is denied by hours/awake (ASLEEP)"],
+    ["by-both", "FAIL", "as if promoted, the request is denied by hours/awake (ASLEEP)"],
+  ]);
+});
+
+it("threads say the same of kept contents", async () => {
+  const [base, head] = [await sideOf(alone, [night]), await sideOf(wide, [morning])];
+  const alike = formatJson(await simulate(base, head));
+  expect(formatJson(await simulate(base, head, { workers: 3, threadsFrom: 0 }))).toBe(alike);
+});
+
+it("a pair of sides whose policies are the same has no class more than one of fresh servers", async () => {
+  const [base, head] = [await sideOf(alone, [night]), await sideOf(wide, [night])];
+  expect((await simulate(base, head)).space).toEqual((await simulate(base, head, { fresh: true })).space);
+});

@@ -1,0 +1,143 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { PolicyLedger } from "../../src/lifecycle/ledger.ts";
+import type { CompiledPolicy, PolicyModule } from "../../src/policy/compiled.ts";
+import { initialMode } from "../../src/policy/initial-mode.ts";
+import { compiledSides, type CompiledSide, type CompiledTree } from "../../src/simulate/side-contents.ts";
+import { digestOf, Scene, type NamedContent } from "../lifecycle/scene.ts";
+import { table } from "../support/table.ts";
+
+const IDS = ["a", "b", "c", "d"];
+
+/** A policy that says nothing: where contents stand does not depend on what they say. */
+function policy(id: string, text: string): CompiledPolicy {
+  const contract = {
+    contract: 1,
+    id,
+    title: id,
+    owners: [],
+    operations: [],
+    constraints: [],
+    obligations: [],
+  } as const;
+  const digest = digestOf(`${id} ${text}`);
+  const words = { strings: [], inspects: [] };
+  return { contract, digest, sources: [], reasoned: [], reads: [], words, path: "", places: {} };
+}
+
+function moduleOf(policies: readonly CompiledPolicy[]): PolicyModule {
+  const units = policies.map((each) => ({ policy: each, entrypoint: each.digest }));
+  return { bytes: new Uint8Array(), units, passes: {} };
+}
+
+/** Files of one tree: of each policy a text or none, and the modes. */
+const tree: fc.Arbitrary<CompiledTree> = fc
+  .record({
+    texts: fc.array(fc.constantFrom(null, "x", "y"), { minLength: IDS.length, maxLength: IDS.length }),
+    modes: fc.dictionary(fc.constantFrom("*", ...IDS), fc.constantFrom("shadow", "enforce")),
+  })
+  .map(({ texts, modes }) => {
+    const policies = IDS.flatMap((id, index) => {
+      const text = texts[index] ?? null;
+      return text === null ? [] : [policy(id, text)];
+    });
+    const rows = { ...table({}), policies: { dir: "policies", initialMode: modes } };
+    return { table: rows, policies: { policies, modules: policies.map((each) => moduleOf([each])) } };
+  });
+
+function filesOf({ table: rows, policies }: CompiledTree): readonly NamedContent[] {
+  return policies.policies.map(({ contract: { id }, digest }) => {
+    return {
+      policy: id,
+      digest,
+      module: digestOf(digest),
+      initialMode: initialMode(rows, id),
+      bytes: Buffer.from(digest),
+    };
+  });
+}
+
+/** `a enforced 0123… rules`: what stands where, by a store. */
+function linesOf(ledger: PolicyLedger): readonly string[] {
+  return [...ledger.policies.values()].flatMap(({ id, contents, enforced, candidate }) =>
+    (["enforced", "candidate"] as const).flatMap((slot) => {
+      const digest = { enforced, candidate }[slot]?.digest;
+      return digest === undefined ? [] : [`${id} ${slot} ${digest} ${contents.get(digest)?.content}`];
+    }),
+  );
+}
+
+/** The same, by the simulation. */
+function linesOfSide({ contents }: CompiledSide): readonly string[] {
+  return contents.map(({ contract: { id }, slot, digest, rules }) => {
+    return `${id} ${slot} ${digest} ${rules === null ? "removal" : "rules"}`;
+  });
+}
+
+describe("what stands in which slot", () => {
+  it("of a server that runs base and whose files become head's is what its store says", async () => {
+    const seen = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(tree, tree, async (base, head) => {
+        const scene = await Scene.open();
+        await scene.observe(filesOf(base), "start");
+        const sides = compiledSides(base, head, false);
+        expect(linesOfSide(sides.base)).toEqual(linesOf(scene.lifecycle.ledger));
+        await scene.observe(filesOf(head), "reload");
+        expect(linesOfSide(sides.head)).toEqual(linesOf(scene.lifecycle.ledger));
+        for (const { slot, isKept, rules } of sides.head.contents) seen.add(`${slot} ${isKept} ${rules === null}`);
+      }),
+      { numRuns: 500 },
+    );
+    // Kept or not, candidate, removal: otherwise the property is about nothing.
+    expect(seen.size).toBe(4);
+  });
+
+  it("what acts on a server that is started anew with head, and on one that has never seen base, is what its store says", async () => {
+    const acting = (lines: readonly string[]): readonly string[] => lines.filter((line) => line.includes(" enforced "));
+    await fc.assert(
+      fc.asyncProperty(tree, tree, async (base, head) => {
+        const scene = await Scene.open();
+        await scene.observe(filesOf(base));
+        const later = await scene.another();
+        await later.observe(filesOf(head));
+        const following = linesOfSide(compiledSides(base, head, false).head);
+        expect(acting(following)).toEqual(acting(linesOf(later.lifecycle.ledger)));
+        const first = await Scene.open();
+        await first.observe(filesOf(head));
+        expect(linesOfSide(compiledSides(base, head, true).head)).toEqual(linesOf(first.lifecycle.ledger));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("after every promotion, what acts is what head's files have", async () => {
+    await fc.assert(
+      fc.asyncProperty(tree, tree, async (base, head) => {
+        const scene = await Scene.open();
+        await scene.observe(filesOf(base));
+        await scene.observe(filesOf(head), "reload");
+        for (const { contract, slot } of compiledSides(base, head, false).head.contents) {
+          if (slot === "candidate") expect(await scene.promote(contract.id)).toHaveProperty("record.kind", "promoted");
+        }
+        const rules = linesOf(scene.lifecycle.ledger).filter((line) => line.endsWith(" rules"));
+        expect(rules).toEqual(filesOf(head).map(({ policy: id, digest }) => `${id} enforced ${digest} rules`));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("head has base's modules only where it keeps something of them", () => {
+    fc.assert(
+      fc.property(tree, tree, fc.boolean(), (base, head, fresh) => {
+        const { contents, modules } = compiledSides(base, head, fresh).head;
+        const kept = contents.filter(({ isKept }) => isKept);
+        expect(modules.length).toBe(head.policies.modules.length + kept.length);
+        for (const { rules } of contents) {
+          const held = modules.flatMap(({ units }) => units.map((unit) => unit.policy));
+          if (rules !== null) expect(held).toContain(rules);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,136 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { CAPABILITY_NAMES } from "../../../src/canon/capability.ts";
+import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../../src/canon/request.ts";
+import { readOptions } from "../../../src/cli/explain/flags.ts";
+import { decide } from "../../../src/decide/decide.ts";
+import { decisionRecord } from "../../../src/http/records.ts";
+import { asWord } from "../../../src/evidence/record.ts";
+import { decidePoint, identityOf, instantOf, questionOf } from "../../../src/simulate/decide-point.ts";
+import { promotedPolicies } from "../../../src/simulate/explain/promoted.ts";
+import { PLAIN_POINT, type RequestPoint } from "../../../src/simulate/point.ts";
+import { findWitnesses } from "../../../src/simulate/witness/witnesses.ts";
+import { fakePolicies, route, table, workspace } from "../../support/table.ts";
+import { memoryEvidence } from "./memory-evidence.ts";
+
+const NAMES = ["w", "v"] as const;
+const ROUTES = ["r", "s"] as const;
+
+const estate = table({
+  routes: [route("r", "a", ["b"]), route("s", "b", ["a"])],
+  workspaces: NAMES.map((id) => workspace(id, { routes: [...ROUTES] })),
+});
+
+const someWords = <Item extends string>(items: readonly Item[]): fc.Arbitrary<readonly Item[]> =>
+  fc.subarray([...items], { maxLength: 2 }).map((some) => some.toSorted());
+
+const points: fc.Arbitrary<RequestPoint> = fc
+  .record({
+    workspace: fc.constantFrom(...NAMES),
+    model: fc.constantFrom(...ROUTES),
+    operation: fc.constantFrom("chat.completions" as const, "messages" as const),
+    environment: fc.constantFrom("production", "staging"),
+    needs: someWords(CAPABILITY_NAMES.filter((name) => name === "tools" || name === "json_schema")),
+    features: someWords(["seed", "logit_bias"] as const),
+    stream: fc.boolean(),
+    context: fc.constantFrom(...TOKEN_BUCKETS.slice(0, 3)),
+    maxOutput: fc.constantFrom(...TOKEN_BUCKETS.slice(0, 3)),
+    reasoningEffort: fc.constantFrom(...REASONING_EFFORTS.slice(0, 2)),
+    time: fc.record({
+      day: fc.constantFrom("weekday" as const, "weekend" as const),
+      hour: fc.constantFrom("night" as const, "evening" as const),
+    }),
+  })
+  .map(({ environment, ...members }) => ({
+    ...PLAIN_POINT,
+    ...members,
+    key: { environment, workload: "", labels: [] },
+  }));
+
+/** Mostly whatever it is: many conditions at once would hold for no request. */
+const seldom = <Value>(arbitrary: fc.Arbitrary<Value>): fc.Arbitrary<Value | null> =>
+  fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, { weight: 1, arbitrary });
+
+/** What a candidate objects to: everything here is in the evidence. */
+const objections = fc.record({
+  effect: fc.constantFrom("gate" as const, "filter" as const, "require_all" as const),
+  verdict: fc.constantFrom("fail" as const, "indeterminate" as const),
+  workspace: seldom(fc.constantFrom(...NAMES)),
+  environment: seldom(fc.constantFrom("production", "staging")),
+  stream: seldom(fc.boolean()),
+  context: seldom(fc.constantFrom(...TOKEN_BUCKETS.slice(0, 3))),
+  day: seldom(fc.constantFrom("weekday" as const, "weekend" as const)),
+  failing: fc.subarray(["a", "b"], { minLength: 1 }),
+});
+
+it("a witness's command decides the request again, and the promoted revision says what the witness says", async () => {
+  let tried = 0;
+  let denied = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(points, { minLength: 1, maxLength: 12 }), objections, async (asked, objection) => {
+      const policies = fakePolicies(({ key, workspace: { id }, request, time }) => {
+        const objects =
+          (objection.workspace ?? id) === id &&
+          (objection.environment ?? key.environment) === key.environment &&
+          (objection.stream ?? request.stream) === request.stream &&
+          (objection.context ?? request.context) === request.context &&
+          (objection.day ?? time.day) === time.day;
+        const failing = objection.verdict === "fail" && objection.effect !== "gate" ? objection.failing : [];
+        return [
+          { id: "acting" },
+          {
+            id: "watched",
+            slot: "candidate",
+            effect: objection.effect,
+            ...(objects ? { verdict: objection.verdict, failing } : {}),
+          },
+        ];
+      });
+      // The promoted set is made from the list of policies.
+      const watched = { id: "watched", revision: 1, digest: "d".repeat(64), slot: "candidate" as const };
+      const [acting] = policies.policies;
+      if (acting === undefined) throw new Error("a set without policies");
+      const set = {
+        ...policies,
+        readsTime: true,
+        policies: [acting, { identity: watched, contract: acting.contract }],
+      };
+      const decisions = asked.map((point, index) => {
+        const at = instantOf(point.time) + 400 * 7 * 86_400_000;
+        const decided = decide(estate, set, identityOf(point), questionOf(point), at);
+        const head = { requestId: asWord(`r${index}`), at, operation: point.operation, retryCount: 0 };
+        const whole = { ...head, clientRequestDigest: null };
+        return decisionRecord(whole, identityOf(point), questionOf(point), decided, set.id);
+      });
+      const { witnesses } = await findWitnesses(memoryEvidence(decisions), {
+        policy: "watched",
+        revision: 1,
+        firstSeen: 0,
+        workspace: null,
+        limit: 1_000,
+      });
+      const counted = witnesses.reduce((sum, { requests }) => sum + requests, 0);
+      expect(counted).toBe(decisions.reduce((sum, { wouldDeny }) => sum + wouldDeny.length, 0));
+      for (const witness of witnesses) {
+        const [command, ...argv] = (witness.explain ?? "").split(" ");
+        expect(command).toBe("explain");
+        const { point, promoted } = readOptions(argv, 0);
+        expect(promoted).toBe(true);
+        const decision = decidePoint(estate, promotedPolicies(set), point);
+        const line = decision.trace.find(({ policy }) => policy === "watched");
+        expect(line).toMatchObject({
+          constraint: witness.constraint,
+          verdict: witness.verdict,
+          reason: witness.reason,
+          effect: witness.effect === "would_deny" ? "denied" : "narrowed",
+        });
+        expect(decision.outcome).toBe(witness.effect === "would_deny" ? "deny" : "route");
+        tried += 1;
+        if (decision.outcome === "deny") denied += 1;
+      }
+    }),
+    { numRuns: 300 },
+  );
+  expect(tried).toBeGreaterThan(300);
+  expect(denied).toBeGreaterThan(100);
+});
