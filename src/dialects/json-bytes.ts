@@ -1,18 +1,5 @@
-import type { JsonObject, JsonValue } from "../canon/json.ts";
-
-/** ECMAScript 2026, in the engine and not yet in the compiler's library. */
-declare global {
-  interface JSON {
-    /** An object that `stringify` prints as `text`. Throws where `text` is not the JSON text of a primitive value. */
-    rawJSON(text: string): JsonObject;
-    isRawJSON(value: unknown): boolean;
-    /** `source` is the text of a primitive value; absent for objects and arrays. */
-    parse(
-      text: string,
-      reviver: (name: string, value: JsonValue, context: { source?: string }) => JsonValue,
-    ): JsonValue;
-  }
-}
+import type { JsonValue } from "../canon/json.ts";
+import { parseJson } from "../canon/json/parse-json.ts";
 
 const strict = new TextDecoder("utf-8", { fatal: true });
 
@@ -32,10 +19,10 @@ export function parseJsonBytes(bytes: Uint8Array): JsonValue | undefined {
  */
 export function parseExactJsonText(text: string): JsonValue | undefined {
   try {
-    const value: JsonValue = JSON.parse(text);
+    const value = parseJson(text);
     // Reviving recurses; what is nested more deeply than this is refused by every contract.
     if (!SUSPICIOUS_NUMBER.test(text) || isDeeperThan(value, MAXIMUM_DEPTH)) return value;
-    return JSON.parse(text, (_name, member, { source }) =>
+    return parseJson(text, (_name, member, { source }) =>
       typeof member === "number" && source !== undefined && !isHeld(member, source) ? JSON.rawJSON(source) : member,
     );
   } catch {
@@ -52,7 +39,7 @@ export function repeatsMember(bytes: Uint8Array): boolean {
     else if (token === "}" || token === "]") open.pop();
     else if (colon !== undefined) {
       const names = open.at(-1);
-      const name: unknown = JSON.parse(token.slice(0, token.lastIndexOf('"') + 1));
+      const name: unknown = parseJson(token.slice(0, token.lastIndexOf('"') + 1));
       if (names?.has(name) === true) return true;
       names?.add(name);
     }
@@ -101,7 +88,7 @@ function significantDigits(number: string): string {
  */
 export function parseJsonText(text: string): JsonValue | undefined {
   try {
-    const value: JsonValue = JSON.parse(text);
+    const value = parseJson(text);
     // Short text cannot be deep: the walk is left out for nearly all events of a stream.
     return text.length > MAXIMUM_DEPTH && isDeeperThan(value, MAXIMUM_DEPTH) ? undefined : value;
   } catch {

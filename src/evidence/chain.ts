@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { parseJson } from "../canon/json/parse-json.ts";
 
 /** A place in the chain: everything up to `position` is what `hash` stands for. */
 export interface ChainLink {
@@ -198,7 +199,7 @@ interface RecordFacts {
 
 function factsOf(record: string): RecordFacts | null {
   try {
-    const value: unknown = JSON.parse(record);
+    const value: unknown = parseJson(record);
     if (typeof value !== "object" || value === null) return null;
     const [requestId, at, workspace]: readonly unknown[] = [
       Reflect.get(value, "requestId"),

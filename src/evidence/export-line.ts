@@ -1,5 +1,6 @@
 import type { ChainLink, ChainRow } from "./chain.ts";
 import { isJsonObject, type JsonValue } from "../canon/json.ts";
+import { parseJson } from "../canon/json/parse-json.ts";
 
 /** The first line of an export: what it holds. */
 export interface ExportHeader {
@@ -59,7 +60,7 @@ export function readRow(line: string): ExportRow | null {
 
 export function parse(line: string): unknown {
   try {
-    return JSON.parse(line);
+    return parseJson(line);
   } catch {
     return undefined;
   }

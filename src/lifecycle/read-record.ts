@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import { parseJson } from "../canon/json/parse-json.ts";
 import { RECORD_KINDS, type PolicyRecord } from "./records.ts";
 
 type Check = (value: JsonValue | undefined) => boolean;
@@ -86,7 +87,7 @@ function hasMembers(value: JsonObject, members: Readonly<Record<string, Check>>)
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return null;
   }

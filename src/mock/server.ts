@@ -7,6 +7,7 @@ import { play } from "./playback.ts";
 import { invalid, unplayable, type Problem } from "./problem.ts";
 import type { Exchange } from "./protocol.ts";
 import { RequestLog, type RecordedRequest } from "./request-log.ts";
+import { parseJson } from "../canon/json/parse-json.ts";
 
 export interface MockOptions {
   readonly host: string;
@@ -161,7 +162,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer | null> {
 
 function parse(text: Buffer): unknown {
   try {
-    return JSON.parse(text.toString("utf8"));
+    return parseJson(text.toString("utf8"));
   } catch {
     // The error would quote the body; that it is not JSON is all there is to say.
     return undefined;

@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import type * as OpaWasm from "@open-policy-agent/opa-wasm";
+import { parseJson } from "../canon/json/parse-json.ts";
 
 type Sdk = typeof OpaWasm;
 
@@ -105,6 +106,6 @@ function hostBuiltins(instance: ReturnType<Sdk["loadPolicySync"]> | null): objec
   const at: unknown = opa_json_dump(builtins());
   if (typeof at !== "number") return { unreadable: 0 };
   const bytes = new Uint8Array(mem.buffer);
-  const listed: unknown = JSON.parse(new TextDecoder().decode(bytes.subarray(at, bytes.indexOf(0, at))));
+  const listed: unknown = parseJson(new TextDecoder().decode(bytes.subarray(at, bytes.indexOf(0, at))));
   return typeof listed === "object" && listed !== null ? listed : { unreadable: 0 };
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { canonicalJson } from "../canon/json.ts";
+import { parseJson } from "../canon/json/parse-json.ts";
 import type { PolicyContract } from "../canon/policy.ts";
 import type { StoredContent } from "../store/policy-log.ts";
 import type { CompiledPolicy, PolicyModule, PolicyPass, PolicySource, PolicyWords } from "./compiled.ts";
@@ -114,7 +115,7 @@ export function readStoredContent(
 
 function parse(text: string): Description {
   try {
-    const read: unknown = JSON.parse(text);
+    const read: unknown = parseJson(text);
     if (isDescription(read)) return read;
   } catch {
     // The parser's own text quotes what it chokes on.

@@ -3,6 +3,7 @@ import { FAILURE_KINDS } from "../canon/failure.ts";
 import { FEATURE_NAMES } from "../canon/generate/feature.ts";
 import { LOSSES } from "../canon/generate/loss.ts";
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
+import { parseJson } from "../canon/json/parse-json.ts";
 import { OPERATIONS } from "../canon/operation.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
 import {
@@ -203,7 +204,7 @@ export function unknownOutcome(requestId: Word, at: number): OutcomeRecord {
 
 function parseObject(text: string): JsonObject | null {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     return isJsonObject(value) ? value : null;
   } catch {
     return null;

@@ -1,6 +1,7 @@
 import type { ExchangeGrant } from "../canon/credentials/service-key.ts";
 import type { KeyLimits } from "../canon/workspace/limits.ts";
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
+import { parseJson } from "../canon/json/parse-json.ts";
 import { isOperation } from "../canon/operation.ts";
 
 /** What a key gets whose limits cannot be read: nothing. Failing instead would keep every other key's changes from being read. */
@@ -70,7 +71,7 @@ function readList(stored: JsonObject, name: string): readonly string[] | null | 
 function parseObject(text: string | null): JsonObject | null {
   if (text === null) return null;
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     return isJsonObject(value) ? value : null;
   } catch {
     return null;

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { parseJson } from "../../canon/json/parse-json.ts";
 import { GENESIS, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
 import type { EvidenceLog } from "../../store/evidence-log.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
@@ -90,7 +91,7 @@ class Selection {
 
 function facts(position: number, record: string): JsonObject {
   try {
-    const value: unknown = JSON.parse(record);
+    const value: unknown = parseJson(record);
     if (isJsonObject(value)) return value;
   } catch {
     // Said below, without the error: it quotes the text.

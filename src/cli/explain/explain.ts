@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { parseJson } from "../../canon/json/parse-json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { TOKEN_BUCKETS } from "../../canon/request.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
@@ -94,7 +95,7 @@ async function readBody(name: string, io: CommandIo): Promise<JsonObject> {
   const text = name === "-" ? await readInput(io) : await readText(resolve(io.cwd, name));
   if (text.length > LONGEST_BODY) throw new UsageError(`--request: is longer than ${LONGEST_BODY} characters`);
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     if (isJsonObject(value)) return value;
   } catch {
     // The parser's message quotes the text.

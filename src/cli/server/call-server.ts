@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { parseJson } from "../../canon/json/parse-json.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
 
 /** How long a server may take, milliseconds. */
@@ -113,7 +114,7 @@ function codeOf(error: unknown): string | null {
 async function readAnswer(response: Response): Promise<JsonObject | null> {
   try {
     const text = await readText(response);
-    const value: unknown = text === null ? null : JSON.parse(text);
+    const value: unknown = text === null ? null : parseJson(text);
     return isJsonObject(value) ? value : null;
   } catch {
     return null;

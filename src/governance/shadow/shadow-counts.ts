@@ -1,6 +1,7 @@
 import { asWord, type Word } from "../../evidence/record.ts";
 import { Cell } from "../cell.ts";
 import { shadowMeasures, type ShadowMeasures } from "../measures.ts";
+import { parseJson } from "../../canon/json/parse-json.ts";
 
 /** What one revision in shadow said of the requests that it judged. */
 export interface ShadowPolicy extends ShadowMeasures {
@@ -81,7 +82,7 @@ function compare(left: string, right: string): number {
 
 /** The words of a cell's labels: they were words when they were written. */
 export function readLabels(labels: string): readonly (Word | null)[] {
-  const value: unknown = JSON.parse(labels);
+  const value: unknown = parseJson(labels);
   if (!Array.isArray(value)) throw new TypeError("labels of a roll-up are no list");
   return value.map((word) => (typeof word === "string" ? asWord(word) : null));
 }

@@ -1,4 +1,5 @@
 import { canonicalJson, isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { parseJson } from "../../canon/json/parse-json.ts";
 import {
   RECORD_KINDS,
   ROLLBACK_REASONS,
@@ -147,7 +148,7 @@ function isRecord(value: JsonObject | PolicyRecord): value is PolicyRecord {
 
 function parseCanonical(text: string): JsonObject | null {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     return isJsonObject(value) && canonicalJson(value) === text ? value : null;
   } catch {
     // No JSON, or nested deeper than can be walked.

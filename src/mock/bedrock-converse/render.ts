@@ -1,4 +1,5 @@
 import { isJsonObject } from "../../canon/json.ts";
+import { parseJson } from "../../canon/json/parse-json.ts";
 import type { Answer, EventPurpose, StreamEvent } from "../answer.ts";
 import type { Behaviour, FinishReason } from "../behaviour.ts";
 import { textOf, type Completion, type Piece } from "../model/completion.ts";
@@ -138,7 +139,7 @@ function redactedBlock(sequence: number): Block {
 /** A tool's arguments as an object; an empty one where a limit has cut them. */
 function inputOf(text: string): object {
   try {
-    const input: unknown = JSON.parse(text);
+    const input: unknown = parseJson(text);
     return isJsonObject(input) ? input : {};
   } catch {
     // Cut JSON has no value; a whole answer always has an object here.

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { parseJson } from "../../canon/json/parse-json.ts";
 import {
   between,
   checkMembers,
@@ -165,7 +166,7 @@ function thinks(fields: unknown): boolean {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     // Text that is no JSON is no schema either.
     return undefined;

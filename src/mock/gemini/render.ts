@@ -1,4 +1,5 @@
 import { isJsonObject } from "../../canon/json.ts";
+import { parseJson } from "../../canon/json/parse-json.ts";
 import type { Answer, EventPurpose, StreamEvent } from "../answer.ts";
 import type { Behaviour, FinishReason } from "../behaviour.ts";
 import { textOf, type Completion } from "../model/completion.ts";
@@ -123,7 +124,7 @@ function callsOf(answer: GeminiAnswer): readonly object[] {
 
 function argsOf(text: string): object | null {
   try {
-    const args: unknown = JSON.parse(text);
+    const args: unknown = parseJson(text);
     return isJsonObject(args) ? args : null;
   } catch {
     // Cut JSON has no value; Google's answers leave such a call out.

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { parseJson } from "../../canon/json/parse-json.ts";
 import type { StreamEvent } from "../answer.ts";
 import { CHUNK_FAILURE, FAILURE_MESSAGE } from "../openai/error.ts";
 import type { FailureGrammar } from "../protocol.ts";
@@ -16,7 +17,7 @@ export const RESPONSES_FAILURE: FailureGrammar = {
   failed: {
     events: (sent) => failedEvents(sent, sent.length),
     body: (whole) => {
-      const response: unknown = JSON.parse(whole);
+      const response: unknown = parseJson(whole);
       return JSON.stringify(isJsonObject(response) ? failedResource(response, []) : response);
     },
   },
@@ -33,7 +34,7 @@ function errorEvent(number: number): StreamEvent {
 
 /** `null` before the response has begun, or after it has ended. */
 function failedEvents(sent: readonly StreamEvent[], number: number): readonly StreamEvent[] | null {
-  const data = sent.map((event): unknown => JSON.parse(event.data)).filter(isJsonObject);
+  const data = sent.map((event): unknown => parseJson(event.data)).filter(isJsonObject);
   const response = data[0]?.["response"];
   if (!isJsonObject(response) || sent.at(-1)?.purpose === "end") return null;
   const failed = {

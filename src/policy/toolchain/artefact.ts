@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { brotliDecompress } from "node:zlib";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { ToolchainError } from "./error.ts";
+import { parseJson } from "../../canon/json/parse-json.ts";
 
 /** What `tools/rego/dist/manifest.json` says of the artefact beside it. */
 export interface Manifest {
@@ -49,7 +50,7 @@ export async function readManifest(directory: URL): Promise<Manifest> {
   const text = new TextDecoder().decode(await readPart(directory, "manifest.json"));
   let manifest: unknown;
   try {
-    manifest = JSON.parse(text);
+    manifest = parseJson(text);
   } catch {
     manifest = null;
   }

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
+import { parseJson } from "../../canon/json/parse-json.ts";
 import { readHeader, readRow } from "../../evidence/export-line.ts";
 import { readEvidencePoint } from "./evidence-point.ts";
 import type { EvidenceTally } from "./evidence-tally.ts";
@@ -58,7 +59,7 @@ function addLine(line: string, tally: EvidenceTally): void {
 
 function parse(text: string): JsonValue | undefined {
   try {
-    const value: JsonValue = JSON.parse(text);
+    const value: JsonValue = parseJson(text);
     return value;
   } catch {
     return undefined;

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { parseJson } from "../../canon/json/parse-json.ts";
 import { isOperation, type Operation } from "../../canon/operation.ts";
 import type { PolicyTime } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS, type ReasoningEffort, type TokenBucket } from "../../canon/request.ts";
@@ -137,7 +138,7 @@ function words(value: JsonValue | undefined): readonly Word[] {
 
 function parse(text: string): JsonValue | undefined {
   try {
-    const value: JsonValue = JSON.parse(text);
+    const value: JsonValue = parseJson(text);
     return value;
   } catch {
     return undefined;

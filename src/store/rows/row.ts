@@ -1,3 +1,4 @@
+import { parseJson } from "../../canon/json/parse-json.ts";
 /** A row as a driver gives it. The readers below refuse a column of another type instead of passing it on. */
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -24,7 +25,7 @@ export function readNumberOrNull(row: Row, column: string): number | null {
 /** A column that holds a list of strings, or its JSON text. */
 export function readTexts(row: Row, column: string): readonly string[] {
   const stored = row[column];
-  const value: unknown = typeof stored === "string" ? JSON.parse(stored) : stored;
+  const value: unknown = typeof stored === "string" ? parseJson(stored) : stored;
   if (!Array.isArray(value)) throw new TypeError(`column ${column} holds no list`);
   return value.filter((item) => typeof item === "string");
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
+import { parseJson } from "../../../canon/json/parse-json.ts";
 import { objectOf, objectsOf } from "../../explain/members.ts";
 import type { SimulationReport } from "../../../simulate/report/report.ts";
 import { UsageError, type CommandIo } from "../../terminal/command-io.ts";
@@ -98,7 +99,7 @@ async function readBytes(path: string): Promise<Buffer> {
 
 function parseReport(bytes: Buffer): JsonObject {
   try {
-    const value: unknown = JSON.parse(bytes.toString("utf8"));
+    const value: unknown = parseJson(bytes.toString("utf8"));
     if (isJsonObject(value)) return value;
   } catch {
     // The parser's message quotes the text.

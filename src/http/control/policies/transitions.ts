@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import { parseJson } from "../../../canon/json/parse-json.ts";
 import type { ControlAnswer, ControlCall } from "../control-call.ts";
 import type { LogRow, PolicyAdministration } from "./administration.ts";
 import { namedLine, NO_STORE, orUnavailable, parts } from "./policy-call.ts";
@@ -47,6 +48,6 @@ async function rowsAbout(
 }
 
 function recordOf({ record }: LogRow): JsonObject {
-  const value: JsonValue = JSON.parse(record);
+  const value: JsonValue = parseJson(record);
   return isJsonObject(value) ? value : {};
 }

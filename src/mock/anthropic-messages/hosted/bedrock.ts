@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
+import { parseJson } from "../../../canon/json/parse-json.ts";
 import type { Answer, Framing, StreamEvent } from "../../answer.ts";
 import { CONVERSE_FAILURE, refuseConverse, requestIdentity, unauthorised } from "../../bedrock-converse/error.ts";
 import { EVENT_STREAM } from "../../bedrock-converse/framing.ts";
@@ -105,7 +106,7 @@ function countInvoked(call: Call): Answer | Problem {
 
 function parseBase64(value: unknown): JsonObject | null {
   try {
-    const body: unknown = JSON.parse(Buffer.from(typeof value === "string" ? value : "", "base64").toString());
+    const body: unknown = parseJson(Buffer.from(typeof value === "string" ? value : "", "base64").toString());
     return isJsonObject(body) ? body : null;
   } catch {
     // The error would quote the body.
