@@ -65,7 +65,7 @@ async function told(
 }
 
 describe.skipIf(NO_GIT !== null)(`the run of the action${NO_GIT === null ? "" : ` (skipped: ${NO_GIT})`}`, () => {
-  it("compares the branch with where it left main, with the real Signalbox", { timeout: 60_000 }, async () => {
+  it("compares the branch with where it left main, with the real Signalbox", async () => {
     const { folder, commits } = branched({ "routes.yaml": routes(true) });
     const runner = makeRunner(commits);
     const { code, stdout } = await runScript(runner, "run.mjs", {
@@ -104,7 +104,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action${NO_GIT === null ? "" : 
     expect(git(folder, "status", "--porcelain")).toBe("");
   });
 
-  it("says what is wrong with a side that does not compile, with the real Signalbox", { timeout: 60_000 }, async () => {
+  it("says what is wrong with a side that does not compile, with the real Signalbox", async () => {
     const { folder, commits } = branched({ "routes.yaml": routes(true).replace("[small-far]", "[small-fra]") });
     const runner = makeRunner(commits);
     const { code } = await runScript(runner, "run.mjs", { GITHUB_WORKSPACE: folder });
@@ -230,7 +230,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action${NO_GIT === null ? "" : 
     expect(comment).toContain("The input detailed-exitcode must be true or false");
   });
 
-  it("fetches what a shallow checkout leaves out", { timeout: 60_000 }, async () => {
+  it("fetches what a shallow checkout leaves out", async () => {
     const { folder, commits } = branched({ "routes.yaml": routes(true) });
     for (let count = 0; count < 80; count += 1) git(folder, "commit", "--quiet", "--allow-empty", "--message", "more");
     const head = git(folder, "rev-parse", "HEAD");

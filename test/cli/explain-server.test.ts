@@ -19,7 +19,7 @@ async function closedAddress(): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
-describe("signalbox explain, against a server", { timeout: 60_000 }, () => {
+describe("signalbox explain, against a server", () => {
   it("gives the server's own answer", async () => {
     const test = await startTestServer();
     const key = await test.key("demo", ["route:simulate"]);

@@ -8,7 +8,7 @@ import { workplace } from "./policy-folder.ts";
 
 const times = (count: number, value: object): readonly object[] => Array.from({ length: count }, () => value);
 
-describe("signalbox explain, against files", { timeout: 60_000 }, () => {
+describe("signalbox explain, against files", () => {
   it("says in the first line where the request goes", async () => {
     const { stdout } = await explain([...OF, "--workspace", "acme-prod", "--model", "chat-large-eu"]);
     expect(stdout).toMatch(/^ROUTED to gpt-5-eu, then mistral-large-eu\n/);

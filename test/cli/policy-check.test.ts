@@ -6,7 +6,7 @@ import { gatePolicy, testsOf, workplace } from "./policy-folder.ts";
 const UNUSED_LIBRARY = "package signalbox.lib.words\n\nlisted if input.operation\n";
 const BROKEN = gatePolicy("broken", 'pass["tier_approved"] if input.workspace.teir == "standard"');
 
-describe("signalbox policy check", { timeout: 60_000 }, () => {
+describe("signalbox policy check", () => {
   test("correct policies: exit 0 and how many there are", async () => {
     const tests = testsOf("a", "test_a if policy.pass.tier_approved with input as {}");
     const { run } = workplace({
@@ -63,7 +63,7 @@ describe("signalbox policy check", { timeout: 60_000 }, () => {
   });
 });
 
-describe("signalbox policy fmt", { timeout: 60_000 }, () => {
+describe("signalbox policy fmt", () => {
   const UNTIDY = gatePolicy("untidy", 'pass["tier_approved"]   if   input.workspace.tier=="standard"');
   const TIDY = gatePolicy("untidy");
 

@@ -87,7 +87,7 @@ interface Document {
   readonly diagnostics: readonly { readonly code: string; readonly message: string; readonly line: number }[];
 }
 
-describe("coverage by constraint", { timeout: 60_000 }, () => {
+describe("coverage by constraint", () => {
   test("counts the tests that have seen each verdict and each reason, and names what none has seen", async () => {
     const { run } = workplace({
       "policies/all-sorts.rego": ALL_SORTS,

@@ -10,7 +10,7 @@ import { compilePolicies } from "../../src/policy/compile-policies.ts";
 import { ToolchainError } from "../../src/policy/toolchain/error.ts";
 import { workplace } from "./policy-folder.ts";
 
-describe("signalbox policy new", { timeout: 60_000 }, () => {
+describe("signalbox policy new", () => {
   test("each effect begins with a policy that is correct, formatted, and tested without a gap", async () => {
     const { path, run } = workplace();
     for (const effect of CONSTRAINT_EFFECTS) {

@@ -47,7 +47,7 @@ async function runTests(place: Workplace, ...argv: readonly string[]): Promise<R
   return { ...ran, stdout: timeless(ran.stdout) };
 }
 
-describe("signalbox policy test", { timeout: 60_000 }, () => {
+describe("signalbox policy test", () => {
   test("all pass: exit 0, a line for each policy and one for all", async () => {
     expect(await runTests(workplace({ ...SOUND, "policies/untested.rego": gatePolicy("untested") }))).toEqual({
       code: 0,
@@ -164,7 +164,7 @@ FAIL  troubled  4 tests, 2 failed, 1 error, 1 skipped  TIME
   });
 });
 
-describe("the policies that come with Signalbox", { timeout: 60_000 }, () => {
+describe("the policies that come with Signalbox", () => {
   const cwd = new URL("../../", import.meta.url).pathname;
   const repository = async (...argv: readonly string[]): Promise<Ran> =>
     await workplace().run(argv, { cwd, environment: {} });

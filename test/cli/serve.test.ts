@@ -99,7 +99,7 @@ pass.open if ${condition}
 `;
 }
 
-describe("signalbox serve", { timeout: 30_000 }, () => {
+describe("signalbox serve", () => {
   it("prints a curl line that works when pasted, and stops when told", async () => {
     const folder = configuration();
     const server = await demo(folder);

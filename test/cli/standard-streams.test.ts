@@ -20,7 +20,7 @@ function start(argv: readonly string[]) {
   return child;
 }
 
-describe("a command whose output nobody takes", { timeout: 30_000 }, () => {
+describe("a command whose output nobody takes", () => {
   it("serves on when it serves", async () => {
     const child = start(["mock", "--port", "0"]);
     const [said]: readonly unknown[] = await once(child.stdout, "data");

@@ -30,7 +30,7 @@ async function codes(region: string): Promise<readonly string[]> {
   return diagnostics.map(({ code, file, line }) => `${code} ${file}:${line}`);
 }
 
-describe("a region that an obligation prefers", { timeout: 30_000 }, () => {
+describe("a region that an obligation prefers", () => {
   it.each(["eu", "eu-west", "us"])("%s is known", async (region) => {
     expect(await codes(region)).toEqual([]);
   });

@@ -158,7 +158,7 @@ const JUDGEMENTS: readonly (readonly [string, Partial<PublishedCase>, string | n
   ["a function that nobody has", { want_result: [] }, "p := count_all(1)", { kind: "not_compiling" }],
 ];
 
-describe("judging a case", { timeout: 60_000 }, () => {
+describe("judging a case", () => {
   let results: readonly CaseResult[] = [];
   beforeAll(async () => {
     results = await runCases(

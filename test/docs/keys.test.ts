@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect, it } from "vitest";
@@ -9,10 +11,18 @@ import { call } from "../http/keys/support.ts";
 
 const PAGE = readFileSync(resolve(import.meta.dirname, "../../docs/keys.md"), "utf8");
 
-/** A free port, as far as anybody can know. */
-const PORT = 20_000 + (process.pid % 20_000);
+/** A port that was free just now. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (typeof address !== "object" || address === null) throw new Error("no port");
+  return address.port;
+}
 
-it("the backend in docs/keys.md gives a page a token that works", { timeout: 20_000 }, async () => {
+it("the backend in docs/keys.md gives a page a token that works", async () => {
   const code = /```js\n(\/\/ backend\.mjs[\s\S]*?)```/.exec(PAGE)?.[1];
   if (code === undefined) throw new Error("docs/keys.md has no backend");
   const { server, ...running } = await startTestServer();
@@ -26,15 +36,16 @@ it("the backend in docs/keys.md gives a page a token that works", { timeout: 20_
   });
   const folder = mkdtempSync(join(tmpdir(), "signalbox-docs-"));
   writeFileSync(join(folder, "backend.mjs"), code);
+  const port = await freePort();
   const backend = spawn(process.execPath, [join(folder, "backend.mjs")], {
-    env: { SIGNALBOX_URL: server.url, SIGNALBOX_KEY: made.json.key, APP_ORIGIN: origin, PORT: String(PORT) },
+    env: { SIGNALBOX_URL: server.url, SIGNALBOX_KEY: made.json.key, APP_ORIGIN: origin, PORT: String(port) },
     stdio: ["ignore", "pipe", "inherit"],
   });
   try {
     await new Promise((ready) => {
       backend.stdout.once("data", ready);
     });
-    const answer = await fetch(`http://127.0.0.1:${PORT}/token`, { method: "POST" });
+    const answer = await fetch(`http://127.0.0.1:${port}/token`, { method: "POST" });
     const { access_token: token, expires_in: life } = JSON.parse(await answer.text());
     expect(life).toBe(300);
     const used = await fetch(`${server.url}/v1/chat/completions`, {

@@ -54,7 +54,7 @@ function tamper(...statements: readonly string[]): void {
   database.close();
 }
 
-describe("evidence verify", { timeout: 30_000 }, () => {
+describe("evidence verify", () => {
   it("prints what it verified", async () => {
     await fill();
     const { position, hash } = await store.evidence.head();
@@ -188,7 +188,7 @@ describe("evidence verify", { timeout: 30_000 }, () => {
   });
 });
 
-describe("evidence prune", { timeout: 30_000 }, () => {
+describe("evidence prune", () => {
   it("deletes up to a date", async () => {
     await fill(Date.parse("2026-09-30T12:00:00Z"));
     expect(await run("prune", "--before", "2026-09-30", "--yes")).toMatchObject({
@@ -208,7 +208,7 @@ describe("evidence prune", { timeout: 30_000 }, () => {
   });
 });
 
-describe("evidence export", { timeout: 30_000 }, () => {
+describe("evidence export", () => {
   const exported = (): string => join(cwd, "evidence.jsonl");
   const linesOf = (path: string): string[] => readFileSync(path, "utf8").trimEnd().split("\n");
 

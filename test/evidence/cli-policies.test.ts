@@ -62,7 +62,7 @@ function forge(forged: readonly PolicyLogRow[]): void {
   }
 }
 
-describe("evidence verify of the log of policies", { timeout: 30_000 }, () => {
+describe("evidence verify of the log of policies", () => {
   it("prints what it verified, after the requests", async () => {
     expect(await run("verify")).toEqual({
       code: 0,
@@ -145,7 +145,7 @@ it("the document names every cause", () => {
   expect(causes.filter((cause) => !named.has(cause))).toEqual([]);
 });
 
-describe("evidence export --policies", { timeout: 30_000 }, () => {
+describe("evidence export --policies", () => {
   const exported = (): string => join(cwd, "policies.jsonl");
   const linesOf = (): string[] => readFileSync(exported(), "utf8").trimEnd().split("\n");
   const write = (lines: readonly string[]): void =>

@@ -177,6 +177,25 @@ describe("what was no request of an endpoint", () => {
   });
 });
 
+/** Asks for the contract and reads nothing of it at first. @param pause milliseconds. @returns how many bytes came until the connection was closed. */
+async function readLate(url: string, pause: number): Promise<number> {
+  const socket = open(url);
+  let received = 0;
+  socket.on("readable", () => {});
+  socket.write("GET /openapi.json HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+  await new Promise((resolve) => {
+    setTimeout(resolve, pause);
+  });
+  socket.removeAllListeners("readable");
+  const closed = new Promise<void>((resolve) => {
+    socket.on("close", () => resolve());
+  });
+  socket.on("data", (chunk: Buffer) => (received += chunk.length));
+  socket.resume();
+  await closed;
+  return received;
+}
+
 describe("answers that nobody reads", () => {
   it("are taken back after the write time", async () => {
     const limits = {
@@ -190,22 +209,13 @@ describe("answers that nobody reads", () => {
     const router = await plainRouter({
       runtime: { limits, build: { id: "test", contractSha256: "c", contract, startedAt: 0 } },
     });
-    const socket = open(router.url);
-    let received = 0;
-    socket.on("readable", () => {});
-    socket.write("GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n");
-    await new Promise((resolve) => {
-      setTimeout(resolve, 1_000);
-    });
-    socket.removeAllListeners("readable");
-    const closed = new Promise<void>((resolve) => {
-      socket.on("close", () => resolve());
-    });
-    socket.on("data", (chunk: Buffer) => (received += chunk.length));
-    socket.resume();
-    await closed;
-    expect(received).toBeGreaterThan(0);
-    expect(received).toBeLessThan(30_000_000);
+    // A busy machine takes a while until the answer is written: who begins to read before the write time gets all of it.
+    const received = [await readLate(router.url, 1_000)];
+    for (const pause of [4_000, 12_000]) {
+      if (Number(received.at(-1)) >= 30_000_000) received.push(await readLate(router.url, pause));
+    }
+    expect(received.at(-1)).toBeGreaterThan(0);
+    expect(received.at(-1)).toBeLessThan(30_000_000);
     const whole = await (await fetch(`${router.url}/openapi.json`)).text();
     expect(whole).toHaveLength(30_000_002);
   });

@@ -52,7 +52,7 @@ function chatBody(needs: readonly string[], provider: JsonObject | null, stream:
 }
 
 describe("simulation", () => {
-  it("says what a call does: same endpoint first, or same status, code and message", { timeout: 60_000 }, async () => {
+  it("says what a call does: same endpoint first, or same status, code and message", async () => {
     const upstreams = await twoUpstreams();
     await fc.assert(
       fc.asyncProperty(rows, fc.array(requests, { minLength: 1, maxLength: 3 }), async (drawn, asked) => {

@@ -119,7 +119,7 @@ function crashLaws(place: () => Promise<string>): void {
     },
   );
 
-  it("holds the places for requests under way over processes that live", { timeout: 60_000 }, async () => {
+  it("holds the places for requests under way over processes that live", async () => {
     const database = await place();
     await (await openStore(database)).close();
     const said = await Promise.all(Array.from({ length: 4 }, () => killedSpender(database, "exact")));

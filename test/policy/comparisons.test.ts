@@ -24,7 +24,7 @@ const COMPARISONS: readonly (readonly [rules: string, compared: readonly string[
   ["p if input.request.dimensions == 3", []],
 ];
 
-describe("comparisons of the input with words", { timeout: 60_000 }, () => {
+describe("comparisons of the input with words", () => {
   let modules: readonly ModuleFacts[];
 
   beforeAll(async () => {

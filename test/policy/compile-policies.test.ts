@@ -44,7 +44,7 @@ function editing(path: string, edit: (text: string) => string): readonly Source[
   return everything.map((source) => (source.path === path ? { path, text: edit(source.text) } : source));
 }
 
-describe("compilePolicies", { timeout: 60_000 }, () => {
+describe("compilePolicies", () => {
   test("gives contracts, digests and one module, sorted by id", async () => {
     const { policies, modules } = await compile([b, second, first, a]);
     expect(policies.map(({ contract }) => contract)).toEqual(

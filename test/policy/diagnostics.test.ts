@@ -16,7 +16,7 @@ const cases = readdirSync(folder)
 const NOT_FROM_FILES = ["POLICY_REGION_UNKNOWN", "POLICY_TOOLCHAIN", "POLICY_TOO_LARGE"];
 
 describe("diagnostics of policies", () => {
-  test.for(cases)("$name: $about", { timeout: 30_000 }, async ({ sources, expected }) => {
+  test.for(cases)("$name: $about", async ({ sources, expected }) => {
     const { diagnostics, policies, modules } = await compilePolicies(sources, { cacheDirectory: null });
     expect(printDiagnostics(diagnostics)).toBe(expected);
     const failed = diagnostics.some(({ severity }) => severity === "error");

@@ -27,7 +27,7 @@ const streamed = ordinaryInput({ request: { ...ordinaryInput().request, stream: 
 const inForce = ({ obligations: found }: PolicyEvaluation): readonly string[] =>
   found.map(({ policy, name, kind, value }) => `${policy.id} ${policy.slot} ${name} ${kind} ${value}`);
 
-describe("obligations in force", { timeout: 60_000 }, () => {
+describe("obligations in force", () => {
   let set: PolicySet;
   let policies: readonly CompiledPolicy[] = [];
 
@@ -130,7 +130,7 @@ describe("obligations in force", { timeout: 60_000 }, () => {
   });
 });
 
-describe("readsTime", { timeout: 60_000 }, () => {
+describe("readsTime", () => {
   const gate = { gate: "{effect: gate, reasons: [NO]}" };
   const library = {
     path: "policies/lib/office.rego",

@@ -82,7 +82,7 @@ function summary({ verdicts }: PolicyEvaluation): readonly string[] {
   );
 }
 
-describe("policy set", { timeout: 60_000 }, () => {
+describe("policy set", () => {
   let modules: readonly PolicyModule[] = [];
   let set: PolicySet;
 

@@ -82,7 +82,7 @@ describe("result cache", () => {
   });
 });
 
-describe("compiled policies in the cache", { timeout: 30_000 }, () => {
+describe("compiled policies in the cache", () => {
   const sources = [policySource("a", { gate: "{effect: gate, reasons: [NO]}" }, "pass.gate if input.request.stream")];
 
   /** Has a manifest but nothing that could run: whatever it answers came from the cache. */

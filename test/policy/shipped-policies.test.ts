@@ -21,7 +21,7 @@ const sources: readonly Source[] = ["policies", "policies/lib"].flatMap((folder)
     .map((name) => ({ path: `${folder}/${name}`, text: read(`${folder}/${name}`) })),
 );
 
-describe("the policies that come with Signalbox", { timeout: 60_000 }, () => {
+describe("the policies that come with Signalbox", () => {
   let compiled: CompiledPolicies;
   let set: PolicySet;
 

@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
 });
 
-describe("toolchain", { timeout: 30_000 }, () => {
+describe("toolchain", () => {
   test("builds a module that WebAssembly accepts", async () => {
     const text = "package signalbox.decide\n\nu0 := data.signalbox.unit.u0.policy.a.pass\n";
     const unit = { name: "u0", modules: [{ path: "a", text: "package signalbox.policy.a\n\npass.x if input.y\n" }] };
@@ -142,7 +142,7 @@ describe("toolchain", { timeout: 30_000 }, () => {
   });
 });
 
-describe("artefact", { timeout: 30_000 }, () => {
+describe("artefact", () => {
   async function copyOfArtefact(): Promise<string> {
     const folder = await scratchFolder();
     for (const name of ["manifest.json", "rego.wasm.br"]) {

@@ -204,7 +204,7 @@ const shipped = ["policies", "policies/lib", "policy-library"].flatMap((folder) 
     .map((name) => ({ path: `${folder}/${name}`, text: readFileSync(new URL(`${folder}/${name}`, root), "utf8") })),
 );
 
-describe("a policy that inspects nothing", { timeout: 60_000 }, () => {
+describe("a policy that inspects nothing", () => {
   test.for([
     ["of these samples", BLIND],
     ["of those that come with Signalbox", shipped],
@@ -230,7 +230,7 @@ describe("a policy that inspects nothing", { timeout: 60_000 }, () => {
   });
 });
 
-describe("a policy that inspects something", { timeout: 60_000 }, () => {
+describe("a policy that inspects something", () => {
   let compiled: CompiledPolicies;
 
   beforeAll(async () => {

@@ -106,7 +106,7 @@ async function factsOf(modules: readonly Source[]): Promise<readonly ModuleFacts
   return response.modules;
 }
 
-describe("by what a module tells words apart", { timeout: 60_000 }, () => {
+describe("by what a module tells words apart", () => {
   let inspects: readonly (readonly string[] | undefined)[];
 
   beforeAll(async () => {
@@ -159,7 +159,7 @@ function sourcesIn(folder: string): readonly Source[] {
     .map((name) => ({ path: `${folder}/${name}`, text: readFileSync(new URL(`${folder}/${name}`, root), "utf8") }));
 }
 
-describe("compiled policies", { timeout: 60_000 }, () => {
+describe("compiled policies", () => {
   let compiled: CompiledPolicies;
 
   beforeAll(async () => {

@@ -190,7 +190,7 @@ describe.skipIf(recordings === null)("recorded messages (skipped where ../shared
     },
   );
 
-  it("every count is asked for and answered", { timeout: 60_000 }, () => {
+  it("every count is asked for and answered", () => {
     const seen = tally();
     for (const recording of counts ?? []) {
       const body = sentBody(recording);
@@ -303,7 +303,7 @@ describe.skipIf(recordings === null)("recorded messages (skipped where ../shared
     },
   );
 
-  it("every stream says the same however its bytes are cut", { timeout: 60_000 }, () => {
+  it("every stream says the same however its bytes are cut", () => {
     for (const recording of (recordings ?? []).filter(isStream)) {
       const events = streamBytes(recording);
       const bytes = Buffer.concat(events);

@@ -198,7 +198,7 @@ describe.skipIf(recordings === null)("recorded cohere-chat (skipped where ../sha
     expect([...tally.refused.keys()].filter((reason) => !STRANGERS.has(reason))).toEqual([]);
   });
 
-  it("every stream is understood; cut at any event before its end, it is a failure", { timeout: 60_000 }, () => {
+  it("every stream is understood; cut at any event before its end, it is a failure", () => {
     const tally: Tally = { passed: 0, refused: new Map() };
     const streams = (recordings ?? []).filter(isStream);
     let cuts = 0;

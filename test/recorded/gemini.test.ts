@@ -205,7 +205,7 @@ function judge(recording: Recording, events: readonly InferenceEvent[], seen: Ta
 }
 
 describe.skipIf(recordings === null)("recorded generateContent (skipped where ../shared/recordings is absent)", () => {
-  it("every whole answer is understood, or refused with its reason", { timeout: 60_000 }, () => {
+  it("every whole answer is understood, or refused with its reason", () => {
     const seen = tally();
     const whole = (recordings ?? []).filter((recording) => !isStream(recording));
     for (const recording of whole) {
@@ -224,7 +224,7 @@ describe.skipIf(recordings === null)("recorded generateContent (skipped where ..
     expect(seen.passed).toBeGreaterThan(whole.length * 0.9);
   });
 
-  it("every stream is understood; cut at any event before its end, it is a failure", { timeout: 60_000 }, () => {
+  it("every stream is understood; cut at any event before its end, it is a failure", () => {
     const seen = tally();
     const streams = (recordings ?? []).filter(isStream);
     let cuts = 0;
@@ -243,7 +243,7 @@ describe.skipIf(recordings === null)("recorded generateContent (skipped where ..
     print(`gemini streams (${cuts} cuts)`, streams.length, seen);
   });
 
-  it("every stream says the same however its bytes are cut", { timeout: 60_000 }, () => {
+  it("every stream says the same however its bytes are cut", () => {
     for (const recording of (recordings ?? []).filter(isStream)) {
       const bytes = new Uint8Array(Buffer.concat(eventsOf(recording)));
       const whole = geminiUpstream.parseStream(hello, target);

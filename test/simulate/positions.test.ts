@@ -20,7 +20,7 @@ function textAt({ routes, policies }: ConfigurationFiles, place: SourcePlace | n
 describe("places in the repository's own files", () => {
   const places = placesOf(files);
 
-  it("every row of the table is found where its name stands", { timeout: 60_000 }, async () => {
+  it("every row of the table is found where its name stands", async () => {
     const { table, policies } = await compileConfiguration(files, {
       cacheDirectory: join(ROOT, ".signalbox", "test-cache"),
     });

@@ -9,7 +9,7 @@ import { fault } from "./conformance-log.ts";
 import { decisionRecord, outcomeRecord } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-it("ends in the chain what a dead process left, by any process that writes evidence", { timeout: 20_000 }, async () => {
+it("ends in the chain what a dead process left, by any process that writes evidence", async () => {
   const path = join(temporaryFolder(), "signalbox.db");
   const [gone, running, reader] = [
     await openSqliteStore({ path }),

@@ -74,7 +74,7 @@ function ask(
 
 const FAST = { OTEL_BSP_SCHEDULE_DELAY: "50", OTEL_METRIC_EXPORT_INTERVAL: "200" };
 
-describe("OTLP", { timeout: 60_000 }, () => {
+describe("OTLP", () => {
   it("continues the client's trace through us to providers that may know, and tells the collector", async () => {
     const well = await startUpstream((response) => answerJson(response));
     const ill = await startUpstream((response) => answerJson(response, { error: {} }, 503));

@@ -63,7 +63,7 @@ describe("endpoints", () => {
   });
 });
 
-describe("GET /metrics", { timeout: 30_000 }, () => {
+describe("GET /metrics", () => {
   it("stands on the admin listener only, parses in both formats, and tells what the server knows", async () => {
     const running = await startTestServer();
     const { server } = running;

@@ -66,7 +66,7 @@ function assertionsOf(id: string): string {
 /** Changes nothing but bytes. */
 const COMMENTED = `# another\n${CLEAN}`;
 
-describe("signalbox simulate over folders", { timeout: 60_000 }, () => {
+describe("signalbox simulate over folders", () => {
   test("compiles both sides, hands them to the engine and prints what it says", async () => {
     const cwd = folders({ ...GATE, "routes.yaml": COMMENTED });
     const { code, stdout, stderr, call } = await run(cwd, [
@@ -339,7 +339,7 @@ describe("signalbox simulate over folders", { timeout: 60_000 }, () => {
   });
 });
 
-describe("who waits for a simulation", { timeout: 60_000 }, () => {
+describe("who waits for a simulation", () => {
   test("sees a line of progress where stderr is a terminal, and it is gone before the report", async () => {
     const order: string[] = [];
     const engine: RunSimulation = async (_base, _head, _request, { onProgress }) => {
@@ -405,7 +405,7 @@ describe("who waits for a simulation", { timeout: 60_000 }, () => {
   });
 });
 
-describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", { timeout: 60_000 }, () => {
+describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () => {
   test("main against what stands there, from a subfolder, with its own path", async () => {
     const folder = repository({ "infra/routes.yaml": CLEAN, "infra/policies/gate.rego": gatePolicy("gate") });
     const first = git(folder, "rev-parse", "HEAD");

@@ -38,7 +38,7 @@ const IMPLEMENTATIONS: readonly (readonly [string, (files: Files) => Promise<Fil
   ["a commit", committed, NO_GIT],
 ];
 
-describe.for(IMPLEMENTATIONS)("%s as a tree", { timeout: 60_000 }, ([, make, missing]) => {
+describe.for(IMPLEMENTATIONS)("%s as a tree", ([, make, missing]) => {
   const skip = missing !== null;
 
   test.skipIf(skip)("reads files as they are", async () => {
@@ -141,7 +141,7 @@ describe("a folder as a tree, only", () => {
   });
 });
 
-describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", { timeout: 60_000 }, () => {
+describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
   const ROUTES = { "infra/routes.yaml": "one", "other/file": "x" };
 
   test("says what was committed, not what stands there", async () => {

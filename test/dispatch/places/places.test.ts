@@ -220,7 +220,7 @@ describe("memory", () => {
     return heapUsed + arrayBuffers;
   }
 
-  it("does not grow with a million outcomes", { timeout: 60_000 }, () => {
+  it("does not grow with a million outcomes", () => {
     const places = new Places(() => SETTINGS);
     const random = seeded(23);
     const run = (calls: number, from: number): void => {

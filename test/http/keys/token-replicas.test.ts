@@ -62,7 +62,7 @@ beforeAll(async () => {
   elsewhere = await another();
 });
 
-describe("a token on several servers of one database", { timeout: 20_000 }, () => {
+describe("a token on several servers of one database", () => {
   it("is good elsewhere at once, though its key and its issuer are both new", async () => {
     const { key } = await makeKey();
     const token = await tokenFrom(server, key);

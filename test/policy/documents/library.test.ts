@@ -114,7 +114,7 @@ const refusals: readonly (readonly [string, Partial<PolicyInput>, readonly strin
   ],
 ];
 
-describe("the policy library", { timeout: 60_000 }, () => {
+describe("the policy library", () => {
   let compiled: CompiledPolicies;
   let set: PolicySet;
 

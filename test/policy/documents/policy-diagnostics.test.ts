@@ -32,7 +32,7 @@ const examples = sections.flatMap(({ heading, blocks }) => {
   }));
 });
 
-describe("docs/policy-diagnostics.md", { timeout: 60_000 }, () => {
+describe("docs/policy-diagnostics.md", () => {
   test("has a section for every code, which is its anchor, and none for another", () => {
     expect(sections.map(({ heading }) => heading).toSorted()).toEqual(codes.toSorted());
   });

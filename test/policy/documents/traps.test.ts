@@ -65,7 +65,7 @@ test("every section about a trap has plain Rego and a policy, and every policy s
   expect(policies.filter(({ expected }) => expected.length === 0)).toEqual([]);
 });
 
-describe("plain Rego goes wrong as the document says", { timeout: 60_000 }, () => {
+describe("plain Rego goes wrong as the document says", () => {
   const quiet = plain.filter(({ expected }) => expected.length === 0);
   let response: TestResponse;
 
@@ -88,14 +88,14 @@ describe("plain Rego goes wrong as the document says", { timeout: 60_000 }, () =
   });
 });
 
-describe("findings are those of the document", { timeout: 60_000 }, () => {
+describe("findings are those of the document", () => {
   test.for(refused)("$name", async ({ source, expected }) => {
     const { diagnostics } = await compilePolicies([source], { cacheDirectory: null, toolchain });
     expect([...new Set(diagnostics.map(({ code }) => code))].toSorted()).toEqual(expected);
   });
 });
 
-describe("verdicts are those of the document", { timeout: 60_000 }, () => {
+describe("verdicts are those of the document", () => {
   let compiled: CompiledPolicies;
   let set: PolicySet;
 

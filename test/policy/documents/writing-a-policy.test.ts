@@ -26,14 +26,14 @@ async function failing(modules: readonly Source[]): Promise<readonly string[]> {
   return results.filter(({ outcome }) => outcome !== "pass").map(({ name }) => name);
 }
 
-test("the files of the tutorial compile at both steps, and are formatted", { timeout: 60_000 }, async () => {
+test("the files of the tutorial compile at both steps, and are formatted", async () => {
   for (const sources of [files, finished]) {
     expect((await compilePolicies(sources, { cacheDirectory: null, toolchain })).diagnostics).toEqual([]);
     expect((await toolchain.format({ modules: sources })).modules).toEqual(sources);
   }
 });
 
-test("its test fails at first, as the tutorial says, and passes in the end", { timeout: 60_000 }, async () => {
+test("its test fails at first, as the tutorial says, and passes in the end", async () => {
   expect(await failing(files)).toEqual(["test_short_answers_pass_everywhere"]);
   expect(await failing(finished)).toEqual([]);
 });
