@@ -50,7 +50,7 @@ function run(folder: string, argv: readonly string[], environment: Record<string
   const exited = new Promise<number | null>((done) => {
     child.on("close", done);
   });
-  const says = async (pattern: RegExp, milliseconds = 25_000): Promise<RegExpExecArray> => {
+  const says = async (pattern: RegExp, milliseconds = 50_000): Promise<RegExpExecArray> => {
     const end = performance.now() + milliseconds;
     for (;;) {
       const found = pattern.exec(text);

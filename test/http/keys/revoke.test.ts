@@ -87,9 +87,9 @@ describe("revocation under load", () => {
         expect(seen.filter(({ status }) => status === 200).length).toBeGreaterThan(10);
         expect(seen.every(({ status }) => status === 200 || status === 401)).toBe(true);
       }
-      expect(after(here.seen, answeredAt).length).toBeGreaterThan(50);
+      expect(after(here.seen, answeredAt).length).toBeGreaterThan(10);
       expect(new Set(after(here.seen, answeredAt))).toEqual(new Set([401]));
-      expect(after(there.seen, answeredAt + 1_000).length).toBeGreaterThan(50);
+      expect(after(there.seen, answeredAt + 1_000).length).toBeGreaterThan(10);
       expect(new Set(after(there.seen, answeredAt + 1_000))).toEqual(new Set([401]));
     },
   );
