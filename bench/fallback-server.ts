@@ -20,6 +20,7 @@ export async function startTestRoutes(
         {
           dialect: "openai-chat",
           base_url: `${origins[name]}/v1`,
+          network: "private",
           region: "global",
           auth: "none",
           retention: "none",

@@ -2,6 +2,7 @@
 export const FAILURE_KINDS = [
   "connect",
   "tls",
+  "address_refused",
   "reset",
   "timeout_connect",
   "timeout_first_byte",
@@ -46,6 +47,7 @@ export function failureOf(kind: FailureKind): UpstreamFailure {
 const NOT_REACHED: ReadonlySet<FailureKind> = new Set([
   "connect",
   "tls",
+  "address_refused",
   "timeout_connect",
   "credentials_missing",
   "saturated",

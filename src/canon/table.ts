@@ -128,6 +128,8 @@ export interface ProviderRow {
   readonly dialect: string;
   /** Scheme, host and path prefix, without a slash at the end. */
   readonly baseUrl: string;
+  /** The host may stand on this machine or in a network of one's own; absent: only in the internet. */
+  readonly network?: "private";
   /** Sent as the query's `api-version` with every call; `null`: not sent. */
   readonly apiVersion: string | null;
   readonly region: string;

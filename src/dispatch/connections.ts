@@ -1,7 +1,9 @@
-import { Pool, type Dispatcher } from "undici";
+import type { LookupFunction } from "node:net";
+import { Pool, type buildConnector, type Dispatcher } from "undici";
 import { canonicalJson } from "../canon/json.ts";
 import type { EndpointRow, ProviderRow, QueueSettings, RoutingTable } from "../canon/table.ts";
 import type { Authorize } from "./credentials/authorize.ts";
+import { guardedConnector } from "./connect/guarded-connector.ts";
 import { Gate } from "./gates/gate.ts";
 import { placeGate, type PlaceGate } from "./gates/gates.ts";
 import { Shared } from "./shared.ts";
@@ -46,6 +48,7 @@ export interface Access {
  * ended: a pool is closed only when nobody uses it (lessons.md, F32), so a reload keeps connections warm.
  */
 export class ConnectionPools {
+  readonly #resolve: LookupFunction | undefined;
   readonly #pools = new Shared<Pool>();
   /** By provider id. */
   readonly #gates = new Shared<Gate>();
@@ -53,6 +56,11 @@ export class ConnectionPools {
   readonly #endpointGates = new Shared<Gate>();
   /** Shared too, so that a reload neither asks for tokens anew nor loses good ones while their issuer is down. */
   readonly #authorizers = new Shared<Authorize | null>();
+
+  /** @param resolve asks for the addresses of a provider's host; the machine's resolver unless given. */
+  constructor(resolve?: LookupFunction) {
+    this.#resolve = resolve;
+  }
 
   /** Connections for every provider that `access` gives a way to. Call `release` once, when they are no longer used. */
   acquire(
@@ -73,7 +81,9 @@ export class ConnectionPools {
   #connect(provider: ProviderRow, endpoints: readonly EndpointRow[], way: Access, taken: Taken): Connection {
     const { origin, pathname } = new URL(provider.baseUrl);
     const target = way.simulatedOrigin === null ? origin : new URL(way.simulatedOrigin).origin;
-    const pool = `${provider.id}|${target}|${provider.maxConcurrency}|${provider.timeouts.connect}`;
+    // Where we have put the stand-in ourselves, the row does not say how far to reach.
+    const reach = way.simulatedOrigin === null ? (provider.network ?? "public") : "any";
+    const pool = `${provider.id}|${target}|${provider.maxConcurrency}|${provider.timeouts.connect}|${reach}`;
     taken.pools.push(pool);
     taken.gates.push(provider.id);
     const gate = takeGate(this.#gates, provider.id, provider.maxConcurrency, provider.queue);
@@ -82,7 +92,9 @@ export class ConnectionPools {
     return {
       provider,
       origin: target,
-      dispatcher: this.#pools.take(pool, () => openPool(target, provider)),
+      dispatcher: this.#pools.take(pool, () =>
+        openPool(target, provider, guardedConnector(provider.timeouts.connect, reach, this.#resolve)),
+      ),
       gate,
       endpointGates,
       gateOf: gateOf(gate, endpointGates, endpoints),
@@ -161,11 +173,11 @@ function takeGate(gates: Shared<Gate>, id: string, limit: number, queue: QueueSe
   return gate;
 }
 
-function openPool(origin: string, provider: ProviderRow): Pool {
+function openPool(origin: string, provider: ProviderRow, connect: buildConnector.connector): Pool {
   return new Pool(origin, {
     connections: provider.maxConcurrency,
     pipelining: 1,
-    connect: { timeout: provider.timeouts.connect },
+    connect,
     // Deadlines are ours (exchange.ts): undici's own timers are half a second coarse.
     headersTimeout: 0,
     bodyTimeout: 0,

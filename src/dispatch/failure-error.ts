@@ -5,6 +5,8 @@ import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 const SENTENCES: Readonly<Record<FailureKind, string>> = {
   connect: "no connection to the provider could be made",
   tls: "the provider's certificate or TLS handshake was not acceptable",
+  address_refused:
+    "the provider's host leads to an address that routes.yaml does not allow; this is for the operator to mend, not for the caller",
   reset: "the provider closed the connection before it answered",
   timeout_connect: "connecting to the provider took too long",
   timeout_first_byte: "the provider did not begin to answer in time",

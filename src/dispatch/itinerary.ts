@@ -14,6 +14,7 @@ export type Remedy = "again" | "elsewhere" | "stop";
 const REMEDIES: Readonly<Record<FailureKind, Remedy>> = {
   connect: "again",
   tls: "elsewhere",
+  address_refused: "elsewhere",
   reset: "again",
   timeout_connect: "again",
   timeout_first_byte: "elsewhere",

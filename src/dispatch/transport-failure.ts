@@ -1,3 +1,4 @@
+import { ADDRESS_REFUSED } from "./connect/guarded-connector.ts";
 import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 
 const KINDS: Readonly<Record<string, FailureKind>> = {
@@ -11,6 +12,7 @@ const KINDS: Readonly<Record<string, FailureKind>> = {
   ETIMEDOUT: "timeout_connect",
   UND_ERR_CONNECT_TIMEOUT: "timeout_connect",
   EPROTO: "tls",
+  [ADDRESS_REFUSED]: "address_refused",
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "truncated",
   UND_ERR_HEADERS_OVERFLOW: "malformed",
   UND_ERR_RESPONSE: "malformed",

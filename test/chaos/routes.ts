@@ -130,6 +130,7 @@ function provider(upstream: string, dialect: DialectName, timeouts: object): obj
   return {
     dialect,
     base_url: `${upstream}${DIALECTS[dialect].demandsOutputLimit ? "" : "/v1"}`,
+    network: "private",
     region: "global",
     auth: "none",
     retention: "none",

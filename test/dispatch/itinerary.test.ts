@@ -25,6 +25,7 @@ describe("what may help", () => {
     expect(of("stop")).toEqual(["timeout_total", "rejected", "client_closed", "abandoned"]);
     expect(of("elsewhere")).toEqual([
       "tls",
+      "address_refused",
       "timeout_first_byte",
       "timeout_first_token",
       "timeout_idle",

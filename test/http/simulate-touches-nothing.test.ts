@@ -77,6 +77,7 @@ providers:
   signed:
     dialect: bedrock-converse
     base_url: http://127.0.0.1:${port}
+    network: private
     region: eu-west
     auth: { aws_sigv4: { service: bedrock, region: eu-west-1, credentials: env } }
     retention: none

@@ -75,6 +75,7 @@ function provider(dialect: string, baseUrl: string): object {
   return {
     dialect,
     base_url: baseUrl,
+    network: "private",
     region: "global",
     auth: { bearer: { env: "LEAK_PROVIDER_KEY" } },
     retention: "none",

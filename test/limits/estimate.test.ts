@@ -174,7 +174,7 @@ describe("what a request has used", () => {
     expect(usedBy(estimate, ended)).toEqual({ requests: 1, tokens, microUsd });
   });
 
-  it.each(["connect", "tls", "timeout_connect", "saturated", "credentials_missing"] as const)(
+  it.each(["connect", "tls", "address_refused", "timeout_connect", "saturated", "credentials_missing"] as const)(
     "is nothing at all where no provider was reached: %s",
     (failure) => {
       expect(

@@ -17,6 +17,7 @@ export function estate(upstream: string): object {
       p: {
         dialect: "openai-chat",
         base_url: `${upstream}/v1`,
+        network: "private",
         region: "global",
         auth: { bearer: { env: "PROVIDER_KEY" } },
         retention: "none",

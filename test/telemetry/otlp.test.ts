@@ -17,6 +17,7 @@ function routesTo(origins: Readonly<Record<string, string>>): object {
         {
           dialect: "openai-chat",
           base_url: `${origin}/v1`,
+          network: "private",
           region: "global",
           auth: "none",
           retention: "none",

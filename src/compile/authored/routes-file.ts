@@ -33,6 +33,7 @@ export interface RoutesFile {
 export interface AuthoredProvider {
   readonly dialect: string;
   readonly base_url: string;
+  readonly network?: "public" | "private";
   readonly api_version?: string;
   readonly region: string;
   readonly auth: "none" | AuthoredAuth;

@@ -68,6 +68,12 @@ export const provider: Schema = object(
       description:
         "Scheme, host and path prefix, such as `https://api.example.com/v1`. https, unless the host is a loopback address.",
     },
+    network: {
+      enum: ["public", "private"],
+      default: "public",
+      description:
+        "`private`: the host may stand on this machine or in a network of your own (loopback, RFC 1918, 100.64.0.0/10, fc00::/7). Otherwise such addresses are not connected to, whatever name leads there. Link-local addresses and metadata services never are.",
+    },
     api_version: {
       type: "string",
       pattern: "^[a-z0-9][a-z0-9.-]{0,63}$",

@@ -1,4 +1,6 @@
+import type { ProviderRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
+import { hostKind } from "../../canon/network/address.ts";
 import type { Scene } from "../scene.ts";
 
 /** Headers that HTTP or the router sets itself; a secret there would be overwritten, or break the request's framing. */
@@ -25,6 +27,7 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
 export function checkProviders(scene: Scene): void {
   for (const provider of scene.normalised.providers.values()) {
     checkBaseUrl(scene, provider.id, provider.baseUrl);
+    checkNetwork(scene, provider);
     if (provider.auth.kind === "header" && RESERVED_HEADERS.has(provider.auth.header)) {
       const message = `provider ${quote(provider.id)} would send its secret as \`${provider.auth.header}\`, which is set by HTTP or the router`;
       scene.report.value(
@@ -59,6 +62,20 @@ function checkBaseUrl({ report }: Scene, id: string, baseUrl: string): void {
       `${where} is http, so prompts and keys would cross the network in clear text`,
       "use https; http is for loopback addresses only",
     );
+  }
+}
+
+/** What an address shows by itself; where names lead is looked at whenever they are connected to. */
+function checkNetwork({ report }: Scene, { id, baseUrl, network }: ProviderRow): void {
+  const kind = URL.canParse(baseUrl) ? hostKind(new URL(baseUrl).hostname) : null;
+  const path = ["providers", id, "base_url"];
+  const where = `the base_url of provider ${quote(id)}`;
+  if (kind === "forbidden") {
+    const message = `${where} is an address at which no provider can stand: link-local, multicast, reserved, or a metadata service`;
+    report.value("BASE_URL_FORBIDDEN", path, message, "write the provider's host");
+  } else if (kind === "private" && network !== "private") {
+    const message = `${where} leads to this machine or into a private network`;
+    report.value("BASE_URL_PRIVATE", path, message, "write `network: private` in this row if that is meant");
   }
 }
 

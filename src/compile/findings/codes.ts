@@ -86,6 +86,14 @@ export const ROUTE_CODES = {
     "`base_url` is not https, so prompts and the provider's key would cross the network in clear text.",
     "Use https. Plain http is allowed for loopback addresses only.",
   ),
+  BASE_URL_PRIVATE: error(
+    "`base_url` leads to this machine or into a private network, and the row does not say that it is meant to.",
+    "Write `network: private` in the provider's row where the provider is your own; otherwise correct the host.",
+  ),
+  BASE_URL_FORBIDDEN: error(
+    "`base_url` is an address at which no provider can stand: link-local, multicast or reserved, or a cloud's metadata service.",
+    "Write the provider's host. There is no key that allows this address.",
+  ),
   HEADER_RESERVED: error(
     "`auth.header` names a header that the router or HTTP itself sets.",
     "Use the header that the provider documents for its key.",

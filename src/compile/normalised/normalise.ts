@@ -98,6 +98,7 @@ function normaliseProvider(id: string, row: AuthoredProvider): ProviderRow {
     id,
     dialect: row.dialect,
     baseUrl: row.base_url.replace(/\/+$/, ""),
+    ...(row.network === "private" ? { network: "private" } : {}),
     apiVersion: row.api_version ?? null,
     region: row.region,
     auth: normaliseAuth(row),

@@ -8,6 +8,7 @@ export type Bearing = "ill" | "rate_limited" | "nothing";
 export const BEARINGS: Readonly<Record<FailureKind, Bearing>> = {
   connect: "ill",
   tls: "ill",
+  address_refused: "ill",
   reset: "ill",
   timeout_connect: "ill",
   timeout_first_byte: "ill",

@@ -1,4 +1,3 @@
-import { ofetch } from "ofetch";
 import type { EndpointRow, ProviderRow, RoutingTable } from "../../canon/table.ts";
 import type { Connection } from "../connections.ts";
 import type { Places } from "../places/places.ts";
@@ -40,27 +39,28 @@ async function probe({ table, connections }: ProbeGround, endpointId: string): P
   const connection = provider === undefined ? undefined : connections.get(provider.id);
   if (provider === undefined || path === undefined || connection === undefined) return false;
   try {
-    const { status } = await ofetch.raw(`${connection.origin}${connection.pathPrefix}${path}`, {
+    // Through the provider's own connections, so that a probe reaches no further than a call, and follows no redirect.
+    const { statusCode, body } = await connection.dispatcher.request({
+      path: `${connection.pathPrefix}${path}`,
+      method: "GET",
       headers: await credentials(connection, path),
-      retry: 0,
-      timeout: PROBE_TIME,
-      redirect: "manual",
-      // Neither read nor parsed: it may be anything, and of any size.
-      responseType: "stream",
-      ignoreResponseError: true,
-      onResponse: ({ response }) => void response.body?.cancel().catch(() => {}),
+      signal: AbortSignal.timeout(PROBE_TIME),
     });
-    return status < 500;
+    // Neither read nor parsed: it may be anything, and of any size.
+    body.on("error", () => {}).destroy();
+    return statusCode < 500;
   } catch {
     return false;
   }
 }
 
-async function credentials(connection: Connection, path: string): Promise<[string, string][]> {
-  const own = pairs(connection.headers).filter(([name]) => !UNSENT.has(name));
+async function credentials(connection: Connection, path: string): Promise<string[]> {
+  const own = pairs(connection.headers)
+    .filter(([name]) => !UNSENT.has(name))
+    .flat();
   if (connection.authorize === undefined) return own;
   const request = { method: "GET", path: `${connection.pathPrefix}${path}`, headers: [], body: "" } as const;
-  return [...own, ...pairs(await connection.authorize(request))];
+  return [...own, ...(await connection.authorize(request))];
 }
 
 /** What belongs to a request with a body. */

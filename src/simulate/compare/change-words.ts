@@ -14,7 +14,8 @@ export function destinationsOf(table: RoutingTable): Destinations {
     const row = Object.hasOwn(table.providers, provider) ? table.providers[provider] : undefined;
     // Vectors of another length than before are another answer, even from the same model.
     const length = Object.hasOwn(table.models, model) ? table.models[model]?.defaultDimensions : null;
-    const contract = row === undefined ? [] : [row.baseUrl, row.apiVersion, row.retention, row.trainsOnData];
+    const contract =
+      row === undefined ? [] : [row.baseUrl, row.network, row.apiVersion, row.retention, row.trainsOnData];
     destinations.set(id, JSON.stringify([model, provider, region, dialect, upstreamModel, length, ...contract]));
   }
   return destinations;

@@ -5,7 +5,7 @@ const KINDS = ["providers", "models", "endpoints", "routes", "workspaces"] as co
 
 /** Members that decide where requests go or what stands there: a difference in them shows in the classes. */
 const DECIDES: Readonly<Record<(typeof KINDS)[number], readonly string[]>> = {
-  providers: ["region", "baseUrl", "apiVersion", "retention", "trainsOnData", "dialect"],
+  providers: ["region", "baseUrl", "network", "apiVersion", "retention", "trainsOnData", "dialect"],
   models: ["operations", "capabilities", "dimensions", "signatureFamily"],
   endpoints: ["model", "provider", "region", "dialect", "upstreamModel", "capabilities", "features", "nativeFeatures"],
   routes: ["primary", "fallbacks", "tiers", "onGap", "emulateSchema", "operations"],
