@@ -78,6 +78,7 @@ export const COUNTER_NUMBERS = {
   "failure.saturated": 51,
   "failure.client_closed": 52,
   "failure.abandoned": 53,
+  "failure.server_stopping": 54,
 } as const satisfies Readonly<Record<Counter, number>>;
 
 /** Larger than every number of a counter, with room for counters of a later version. */
