@@ -25,6 +25,7 @@ export const FAILURE_KINDS = [
   "saturated",
   "client_closed",
   "abandoned",
+  "server_stopping",
 ] as const;
 
 export type FailureKind = (typeof FAILURE_KINDS)[number];

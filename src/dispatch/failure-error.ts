@@ -29,6 +29,7 @@ const SENTENCES: Readonly<Record<FailureKind, string>> = {
   saturated: "as many calls to the provider are under way as routes.yaml allows",
   client_closed: "the client went away",
   abandoned: "the router gave the call up, because another part of the request had failed",
+  server_stopping: "the router is being stopped",
 };
 
 const TIMEOUTS: ReadonlySet<FailureKind> = new Set([
@@ -49,6 +50,9 @@ export interface FailedAttempt {
 /** Milliseconds after which a provider whose calls are all taken may have one free again. */
 const SATURATED_RETRY = 1_000;
 
+/** Milliseconds after which a client of a server that stops tries again: by then its balancer knows. */
+const STOPPING_RETRY = 1_000;
+
 /** Kinds that say that a provider was not asked at all. Such an attempt costs nobody anything and never speaks for the others. */
 const NOT_ASKED: ReadonlySet<FailureKind> = new Set(["credentials_missing", "saturated"]);
 
@@ -66,6 +70,7 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
   }
   const { failure } = last;
   if (failure.kind === "rejected") return rejected(failure);
+  if (failure.kind === "server_stopping") return serverStopping();
   const retry = failure.retryAfter === null ? {} : { retryAfter: failure.retryAfter };
   const named = attempts.map((attempt) => `${attempt.endpoint} (${attempt.failure.kind})`).join(", ");
   const message = `Upstream failure: ${SENTENCES[failure.kind]}. Tried: ${named}.`;
@@ -85,6 +90,17 @@ function saturated(): ServiceError {
     "saturated",
     "The request is allowed, but every endpoint that may serve it has as many calls under way as routes.yaml allows.",
     { retryAfter: SATURATED_RETRY },
+  );
+}
+
+/** The server is being stopped and the request's time is over; another one, or this one in a moment, can answer. */
+export function serverStopping(): ServiceError {
+  return serviceError(
+    503,
+    "unavailable",
+    "server_stopping",
+    "The server is being stopped, and the request did not end in the time that was left. Send it again.",
+    { retryAfter: STOPPING_RETRY },
   );
 }
 

@@ -38,6 +38,7 @@ const REMEDIES: Readonly<Record<FailureKind, Remedy>> = {
   saturated: "elsewhere",
   client_closed: "stop",
   abandoned: "stop",
+  server_stopping: "stop",
 };
 
 /** Code of a place that was passed over because its calls were taken and another place was fresh: nobody has waited there yet. */

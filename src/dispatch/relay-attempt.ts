@@ -93,6 +93,11 @@ export class RelayAttempt implements ExchangeListener {
     this.#finish(failureOf("client_closed"), null, this.#stream?.usage ?? null);
   }
 
+  /** The server stops: what has begun is told its end, what has not is answered with an error. A whole answer only waits for the disk. */
+  stop(): void {
+    if (this.#answered === null) this.#break("server_stopping");
+  }
+
   resume(): void {
     this.#exchange.resume();
   }

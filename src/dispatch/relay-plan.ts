@@ -10,12 +10,13 @@ import type { Passage } from "../dialects/translation/passage.ts";
 import { learnt, NOTHING_LEARNT, notTried, type AttemptResult } from "./attempt-result.ts";
 import type { ClientAnswer } from "./client-answer.ts";
 import type { Connection } from "./connections.ts";
-import { failureError, wasAsked } from "./failure-error.ts";
+import { failureError, serverStopping, wasAsked } from "./failure-error.ts";
 import type { Leave } from "./gates/gate.ts";
 import { Itinerary, NOT_WAITED, type Step } from "./itinerary.ts";
 import { Pause } from "./pause.ts";
 import type { CallOutcome, PlaceBook } from "./places/places.ts";
 import { RelayAttempt } from "./relay-attempt.ts";
+import type { StopOrder } from "./gates/stop-order.ts";
 
 /** One request to be answered by the first candidate of its plan that can. */
 export interface RelayJob {
@@ -44,6 +45,8 @@ export interface RelayJob {
    * calls are given up, and the outcome is `failed` without an error: the caller knows why.
    */
   readonly durable: Promise<void>;
+  /** Ends the request where it stands; never given where absent. */
+  readonly stopOrder?: StopOrder | undefined;
   /** Headers of an answer by this candidate at this attempt; names and values by turns. */
   readonly answerHeaders: (candidate: Candidate, attempt: number) => readonly string[];
 }
@@ -96,6 +99,8 @@ class PlanRun {
   #gone: boolean;
   /** The decision is not on disk in time: nobody else is called. */
   #unrecorded = false;
+  /** The server stops, and this request has had its time. */
+  #stopping = false;
   /** Ends a wait in a queue; made where there is one. */
   #left: AbortController | null = null;
   readonly #pause = new Pause();
@@ -119,6 +124,22 @@ class PlanRun {
   }
 
   async run(): Promise<RelayOutcome> {
+    const forget = this.#job.stopOrder?.onGiven(() => this.#stop());
+    try {
+      return await this.#run();
+    } finally {
+      forget?.();
+    }
+  }
+
+  #stop(): void {
+    this.#stopping = true;
+    this.#left?.abort();
+    this.#current?.stop();
+    this.#pause.end();
+  }
+
+  async #run(): Promise<RelayOutcome> {
     const { plan, maxAttempts, deadline, random } = this.#job;
     const itinerary = new Itinerary(plan.length, maxAttempts, deadline);
     let step: Step | null = { place: 0, pause: 0 };
@@ -158,7 +179,7 @@ class PlanRun {
     return {
       ...this.#known(),
       terminal: this.#gone ? "client_closed" : "failed",
-      error: this.#stopped ? null : failureError(failed),
+      error: this.#gone || this.#unrecorded ? null : this.#stopping ? serverStopping() : failureError(failed),
       finish: null,
       usage: null,
       firstByteAt: null,
@@ -166,7 +187,7 @@ class PlanRun {
   }
 
   get #stopped(): boolean {
-    return this.#gone || this.#unrecorded;
+    return this.#gone || this.#unrecorded || this.#stopping;
   }
 
   #known(): Pick<RelayOutcome, "attempts" | "stripped" | "losses"> {
@@ -185,7 +206,7 @@ class PlanRun {
     } else if (this.#stopped) {
       // In a queue, or in the moment in which a place became free: nobody was called.
       leave?.();
-      return notTried(this.#gone ? "client_closed" : "abandoned");
+      return notTried(this.#gone ? "client_closed" : this.#stopping ? "server_stopping" : "abandoned");
     } else if (leave === null) {
       result = notTried("saturated", hasOther ? NOT_WAITED : null);
     } else {

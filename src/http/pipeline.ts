@@ -89,7 +89,7 @@ async function handle(call: InferenceCall): Promise<ServiceError | null> {
     recorder.limited(retryAdvice(identity));
     return recorder.refuse(snapshot, null, identity);
   }
-  const body = await readBody(incoming, runtime.limits);
+  const body = await readBody(incoming, runtime.limits, { stopOrder: runtime.stopOrder });
   if (body === "aborted") {
     recorder.aborted(snapshot, identity);
     return null;
@@ -188,6 +188,7 @@ async function relay(
       maxAttempts: Math.min(bounds.maxAttempts, route.maxAttempts),
       random: Math.random,
       maxAnswerBytes: call.runtime.limits.answerBytes,
+      stopOrder: call.runtime.stopOrder,
       durable: recorded.then((error) => {
         if (error !== null) throw new NotRecorded();
       }),

@@ -2,6 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
 import { parseJsonBytes, repeatsMember } from "../dialects/json-bytes.ts";
+import { serverStopping } from "../dispatch/failure-error.ts";
+import type { StopOrder } from "../dispatch/gates/stop-order.ts";
 import type { ServerLimits } from "./runtime.ts";
 
 /** A parsed body and how many bytes it had. */
@@ -19,13 +21,15 @@ export interface BodyReading {
   readonly acceptsForm?: boolean | undefined;
   /** A JSON object that names a member twice is refused. */
   readonly uniqueMembers?: boolean | undefined;
+  /** Ends the reading; never given where absent. */
+  readonly stopOrder?: StopOrder | undefined;
 }
 
 /** Reads a JSON object, bounded in size and time. The one place where a body becomes a value. */
 export async function readBody(
   request: IncomingMessage,
   limits: ServerLimits,
-  { acceptsForm = false, uniqueMembers = false }: BodyReading = {},
+  { acceptsForm = false, uniqueMembers = false, stopOrder }: BodyReading = {},
 ): Promise<Body | ServiceError | Unreadable> {
   const isForm = acceptsForm && FORM.test(request.headers["content-type"] ?? "");
   const refused = refuseByHeaders(request, limits, isForm);
@@ -34,9 +38,10 @@ export async function readBody(
     request.resume();
     return refused;
   }
-  const bytes = await collect(request, limits);
+  const bytes = await collect(request, limits, stopOrder);
   if (bytes === "aborted") return bytes;
   if (bytes === "too_large") return tooLarge(limits);
+  if (bytes === "stopping") return serverStopping();
   if (bytes === "too_slow") {
     return serviceError(408, "timeout", "body_timeout", "The request's body did not arrive in time.");
   }
@@ -86,12 +91,16 @@ function tooLarge(limits: ServerLimits): ServiceError {
   );
 }
 
+type Unfinished = "too_large" | "too_slow" | "aborted" | "stopping";
+
 function collect(
   request: IncomingMessage,
   limits: ServerLimits,
-): Promise<Uint8Array | "too_large" | "too_slow" | "aborted"> {
+  stopOrder: StopOrder | undefined,
+): Promise<Uint8Array | Unfinished> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
+    let forget: (() => void) | undefined;
     let size = 0;
     const timer = setTimeout(() => settle("too_slow"), limits.bodyTime);
     const onData = (chunk: Buffer): void => {
@@ -101,13 +110,15 @@ function collect(
     };
     const onEnd = (): void => settle(chunks.length === 1 ? (chunks[0] ?? EMPTY) : Buffer.concat(chunks));
     const onClose = (): void => settle("aborted");
-    const settle = (result: Uint8Array | "too_large" | "too_slow" | "aborted"): void => {
+    const settle = (result: Uint8Array | Unfinished): void => {
       clearTimeout(timer);
+      forget?.();
       request.off("data", onData).off("end", onEnd).off("close", onClose);
-      if (result === "too_large" || result === "too_slow") request.resume();
+      if (typeof result === "string" && result !== "aborted") request.resume();
       resolve(result);
     };
     request.on("data", onData).on("end", onEnd).on("close", onClose);
+    forget = stopOrder?.onGiven(() => settle("stopping"));
     // An aborted upload reports its error here too; `close` follows and settles.
     request.on("error", () => {});
   });

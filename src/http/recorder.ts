@@ -24,6 +24,7 @@ export class Recorder {
   readonly #observer: RequestObserver | undefined;
   readonly #trace: RequestTrace | null;
   readonly #head: RecordHead;
+  readonly #stopOrder: Runtime["stopOrder"];
   readonly #arrivedAt = performance.now();
   #dispatchedAt: number | null = null;
   #decision: DecisionRecord | null = null;
@@ -34,7 +35,7 @@ export class Recorder {
   #sizes = { request: 0, answer: 0 };
 
   constructor(
-    { evidence, observer, beginTrace }: Pick<Runtime, "evidence" | "observer" | "beginTrace">,
+    { evidence, observer, beginTrace, stopOrder }: Pick<Runtime, "evidence" | "observer" | "beginTrace" | "stopOrder">,
     operation: DecisionRecord["operation"],
     requestId: string,
     clientRequestId: string | null,
@@ -42,6 +43,7 @@ export class Recorder {
   ) {
     this.#evidence = evidence;
     this.#observer = observer;
+    this.#stopOrder = stopOrder;
     observer?.began(operation);
     this.#trace =
       beginTrace?.(operation, { traceparent: headers["traceparent"], tracestate: headers["tracestate"] }) ?? null;
@@ -195,18 +197,22 @@ export class Recorder {
     const decision = this.#decision;
     if (decision === null) return this.#observer?.ended(this.#head.operation, null);
     const total = performance.now() - this.#arrivedAt;
+    const ended = this.#outcome ?? { ...EMPTY_OUTCOME, status: 500, terminal: "failed" as const };
+    // Once the time of a drain is over it is we who close connections.
+    const isCut = ended.terminal === "client_closed" && this.#stopOrder?.given === true;
     const outcome: OutcomeRecord = {
       requestId: this.#head.requestId,
       at: Date.now(),
-      ...(this.#outcome ?? { ...EMPTY_OUTCOME, status: 500, terminal: "failed" }),
+      ...ended,
+      ...(isCut && { terminal: "failed" }),
       total: rounded(total),
       router: rounded((this.#dispatchedAt ?? performance.now()) - this.#arrivedAt),
     };
     this.#evidence.settle(outcome, this.#sizes);
     try {
-      const ended = { decision, outcome, traceId: this.#trace?.traceId ?? null };
-      this.#observer?.ended(decision.operation, ended);
-      this.#trace?.end(ended);
+      const told = { decision, outcome, traceId: this.#trace?.traceId ?? null };
+      this.#observer?.ended(decision.operation, told);
+      this.#trace?.end(told);
     } catch {
       // The request has ended well, and what it has taken is yet to be given back.
     }

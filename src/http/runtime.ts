@@ -3,6 +3,7 @@ import type { HealthSettings } from "../canon/table.ts";
 import type { Decider } from "../decide/decider.ts";
 import type { Connection } from "../dispatch/connections.ts";
 import type { Places } from "../dispatch/places/places.ts";
+import type { StopOrder } from "../dispatch/gates/stop-order.ts";
 import type { StickyKeyOf } from "../dispatch/places/sticky-key.ts";
 import type { ChainLink } from "../evidence/chain.ts";
 import type { RequestObserver } from "../evidence/observer.ts";
@@ -90,6 +91,8 @@ export interface Runtime {
   readonly degraded: () => readonly string[];
   /** False while the process drains. */
   readonly accepting: () => boolean;
+  /** Given when the time of the drain is over; never where absent. */
+  readonly stopOrder?: StopOrder;
 }
 
 export interface MetricsPage {

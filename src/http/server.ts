@@ -1,5 +1,5 @@
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { H3, serve, type H3Event, type HTTPError } from "h3";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { H3, type H3Event, type HTTPError } from "h3";
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
 import { answerCrossOrigin } from "./credentials/cross-origin.ts";
 import { handleControl } from "./control/handle.ts";
@@ -10,20 +10,12 @@ import { boundWriting } from "./node-answer.ts";
 import type { Runtime } from "./runtime.ts";
 import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
 import type { SimulatedOperation } from "./control/simulate.ts";
-import { answerUnparsed } from "./unparsed.ts";
 import { bodyValidator, type BodyValidator } from "./contract/validate.ts";
 
 /** Tells h3 that the node response has been written; a registered symbol, the way h3 itself says it. */
 const HANDLED = Symbol.for("h3.handled");
 
 type NodeHandler = (incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
-
-export interface Listening {
-  /** Without a slash at the end. */
-  readonly url: string;
-  /** Stops accepting, lets requests in flight end, closes idle connections; after `grace` milliseconds closes the rest. */
-  close(grace: number): Promise<void>;
-}
 
 /** The h3 application of one listener: a route per row of the endpoint table, and a 404 for everything else. */
 export function createApp(runtime: Runtime, listener: Endpoint["listener"]): H3 {
@@ -153,45 +145,4 @@ function notFound(runtime: Runtime): NodeHandler {
     answerError(runtime, incoming, response, error);
     return Promise.resolve();
   };
-}
-
-/**
- * Listens. Resolves when connections are accepted.
- *
- * @param newRequestId names the answers to what never became a request.
- */
-export async function listen(app: H3, host: string, port: number, newRequestId: () => string): Promise<Listening> {
-  const server = serve(app, {
-    hostname: host,
-    port,
-    silent: true,
-    gracefulShutdown: false,
-    // Node would answer a missing Host by itself, without a body and a request id; `run` refuses it.
-    node: { requireHostHeader: false },
-  });
-  await server.ready();
-  const node = server.node?.server;
-  if (!isNodeServer(node)) throw new Error("server: h3 did not give a node server");
-  // Slow headers hold a socket and nothing else; bodies have their own limit (read-body.ts).
-  node.headersTimeout = 15_000;
-  node.requestTimeout = 0;
-  answerUnparsed(node, newRequestId);
-  return { url: (server.url ?? "").replace(/\/$/, ""), close: (grace) => drain(node, grace) };
-}
-
-function isNodeServer(value: unknown): value is Server {
-  return typeof value === "object" && value !== null && "closeIdleConnections" in value;
-}
-
-async function drain(server: Server, grace: number): Promise<void> {
-  const ended = new Promise<void>((resolve) => {
-    server.close(() => resolve());
-  });
-  server.closeIdleConnections();
-  // A keep-alive connection becomes idle only when its request has ended, so look again.
-  const sweep = setInterval(() => server.closeIdleConnections(), 50);
-  const force = setTimeout(() => server.closeAllConnections(), grace);
-  await ended;
-  clearInterval(sweep);
-  clearTimeout(force);
 }

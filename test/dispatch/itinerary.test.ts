@@ -22,7 +22,7 @@ const elsewhere = failure("auth");
 describe("what may help", () => {
   it("is said for every failure", () => {
     const of = (remedy: string) => FAILURE_KINDS.filter((kind) => remedyFor(failure(kind)) === remedy);
-    expect(of("stop")).toEqual(["timeout_total", "rejected", "client_closed", "abandoned"]);
+    expect(of("stop")).toEqual(["timeout_total", "rejected", "client_closed", "abandoned", "server_stopping"]);
     expect(of("elsewhere")).toEqual([
       "tls",
       "address_refused",

@@ -12,7 +12,8 @@ import { Places } from "../../src/dispatch/places/places.ts";
 import { stickyKeys } from "../../src/dispatch/places/sticky-key.ts";
 import { healthSettingsOf, SnapshotHolder, type Runtime } from "../../src/http/runtime.ts";
 import { RunningRequests } from "../../src/http/unary/joined.ts";
-import { createApp, listen } from "../../src/http/server.ts";
+import { listen } from "../../src/http/listener/listen.ts";
+import { createApp } from "../../src/http/server.ts";
 import { endpoint, fakePolicies, identity, provider, route, table } from "./table.ts";
 
 const closers: (() => Promise<unknown>)[] = [];

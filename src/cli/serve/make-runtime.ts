@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { Places } from "../../dispatch/places/places.ts";
+import type { StopOrder } from "../../dispatch/gates/stop-order.ts";
 import { stickyKeys } from "../../dispatch/places/sticky-key.ts";
 import { storedPolicies } from "../../governance/policies/stored-policies.ts";
 import type { CountSource } from "../../governance/shadow-figures.ts";
@@ -40,6 +41,7 @@ export interface RuntimeParts {
   readonly tokens: TokenDoor;
   readonly strangers: StrangerEvidence;
   readonly ledger: Ledger;
+  readonly stopOrder: StopOrder;
 }
 
 export function makeRuntime(parts: RuntimeParts): Runtime {
@@ -89,6 +91,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
       ...(policies.isBehind ? ["policies"] : []),
     ],
     accepting: () => state.accepting,
+    stopOrder: parts.stopOrder,
   };
 }
 

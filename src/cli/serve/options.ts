@@ -19,6 +19,8 @@ export interface ServeOptions {
   readonly demo: boolean;
   /** Longest wait for requests in flight at the end, milliseconds. */
   readonly drain: number;
+  /** How long the server goes on taking requests once it is told to stop and says so at /readyz, milliseconds; 0 where absent. */
+  readonly drainDelay?: number;
   /** Reload when a file of the configuration changes. */
   readonly watch: boolean;
   readonly cacheDirectory: string;
@@ -42,6 +44,8 @@ Serves the routes and policies of a folder.
   --admin-host HOST   address of the admin listener: /livez, /readyz, /metrics (default: 127.0.0.1)
   --admin-port PORT   its port; 0 takes a free one (default: the public port + 1, or 0)
   --drain SECONDS     longest wait for requests in flight when stopped (default: 30)
+  --drain-delay SECONDS
+                      before that, go on serving so long while /readyz says 503 already (default: 0)
   --cache DIRECTORY   compiled policies (default: .signalbox/cache)
   --evidence-retention DAYS
                       delete older evidence, hourly (default: $SIGNALBOX_EVIDENCE_RETENTION_DAYS or keep for ever)
@@ -64,6 +68,15 @@ function oneOf<const Words extends readonly string[]>(words: Words, flag: string
   return found;
 }
 
+/** Milliseconds. @throws {UsageError} naming the flag. */
+function readSeconds(given: string, flag: string): number {
+  const seconds = Number(given);
+  if (given.trim() === "" || !Number.isFinite(seconds) || seconds < 0 || seconds > 3_600) {
+    throw new UsageError(`${flag}: must be a number of seconds from 0 to 3600`);
+  }
+  return seconds * 1000;
+}
+
 /** Reads the arguments. @throws {UsageError} naming the flag. */
 export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions {
   const { values, positionals } = readArguments(argv, {
@@ -74,6 +87,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     "admin-host": { type: "string", default: "127.0.0.1" },
     "admin-port": { type: "string" },
     drain: { type: "string", default: "30" },
+    "drain-delay": { type: "string", default: "0" },
     cache: { type: "string", default: ".signalbox/cache" },
     "evidence-retention": { type: "string" },
     "log-format": { type: "string" },
@@ -83,10 +97,6 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
   });
   if (positionals.length > 0) throw new UsageError("takes flags only; name the file with --config");
   const port = readPort(values.port ?? io.environment["PORT"] ?? "8080", "--port");
-  const drain = Number(values.drain);
-  if (!Number.isFinite(drain) || drain < 0 || drain > 3_600) {
-    throw new UsageError("--drain: must be a number of seconds from 0 to 3600");
-  }
   return {
     config: resolve(io.cwd, values.config),
     database: databasePath(values.database, io),
@@ -95,7 +105,8 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     adminHost: values["admin-host"],
     adminPort: readPort(values["admin-port"] ?? String(port === 0 ? 0 : port + 1), "--admin-port"),
     demo: values.demo,
-    drain: drain * 1000,
+    drain: readSeconds(values.drain, "--drain"),
+    drainDelay: readSeconds(values["drain-delay"], "--drain-delay"),
     watch: !values["no-watch"],
     cacheDirectory: resolve(io.cwd, values.cache),
     evidenceRetention:

@@ -1,9 +1,12 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Diagnostic } from "../../canon/diagnostic.ts";
 import { ConnectionPools } from "../../dispatch/connections.ts";
 import { SnapshotHolder, type Runtime, type ServerLimits } from "../../http/runtime.ts";
 import { startProber } from "../../dispatch/probes/prober.ts";
-import { createApp, listen, type Listening } from "../../http/server.ts";
+import { StopOrder } from "../../dispatch/gates/stop-order.ts";
+import { listen, type Listening } from "../../http/listener/listen.ts";
+import { createApp } from "../../http/server.ts";
 import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
 import { openTokenDoor } from "../../keys/tokens/token-door.ts";
 import { startMock, type MockServer } from "../../mock/server.ts";
@@ -108,6 +111,7 @@ async function open(
   opened.add(strangers.close);
   const snapshots = new SnapshotHolder(built.snapshot);
   const state = { accepting: true, reloadFailed: false };
+  const stopOrder = new StopOrder();
   const runtime = makeRuntime({
     environment,
     version,
@@ -122,6 +126,7 @@ async function open(
     tokens,
     strangers,
     ledger: limited.ledger,
+    stopOrder,
   });
   opened.add(telemetry.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version }));
   const stopProbes = startProber(runtime.places, () => {
@@ -135,7 +140,7 @@ async function open(
   const admin = await listenOn(runtime, "admin", options.adminHost, options.adminPort);
   opened.add(() => admin.close(0));
   const main = await listenOn(runtime, "public", options.host, options.port);
-  opened.add(() => main.close(options.drain));
+  opened.add(() => main.close(options.drain, () => stopOrder.give()));
   const reload = async (): Promise<BuiltSnapshot> => {
     state.reloadFailed = true;
     const next = await policies.reload();
@@ -147,6 +152,9 @@ async function open(
   const close = once(async () => {
     state.accepting = false;
     telemetry.log.draining(snapshots.users);
+    main.retire();
+    // Balancers have so long to see that this server is not ready, and go on being served meanwhile.
+    await delay(options.drainDelay ?? 0);
     await opened.close();
   });
   const watchPolicies = (listener: PolicyListener): void => policies.listen(listener);

@@ -33,6 +33,7 @@ export const BEARINGS: Readonly<Record<FailureKind, Bearing>> = {
   saturated: "nothing",
   client_closed: "nothing",
   abandoned: "nothing",
+  server_stopping: "nothing",
 };
 
 /** Whether calls go to an endpoint. All times are on the caller's clock, milliseconds. */

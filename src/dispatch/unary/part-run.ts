@@ -27,8 +27,8 @@ type PlaceEnd = PartResult | { readonly failure: UpstreamFailure };
 
 export type PartRunEnd = PartResult | { readonly failure: ServiceError };
 
-/** Why a part is not run to its end: nobody waits for it, or another part of the request has failed. */
-export type GivenUp = Extract<FailureKind, "client_closed" | "abandoned">;
+/** Why a part is not run to its end: nobody waits for it, another part of the request has failed, or the server stops. */
+export type GivenUp = Extract<FailureKind, "client_closed" | "abandoned" | "server_stopping">;
 
 /** One part on its way through the plan (`itinerary.ts`). */
 export class PartRun {

@@ -4,6 +4,7 @@ import type { Identity } from "../../canon/identity.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { RouteRow } from "../../canon/table.ts";
 import type { UnaryAnswer, UnarySurface } from "../../dialects/unary/surface.ts";
+import { serverStopping } from "../../dispatch/failure-error.ts";
 import type { RelayOutcome } from "../../dispatch/relay-plan.ts";
 import { Gathering, type Gathered } from "../../dispatch/unary/gather.ts";
 import { arrangedPlan } from "../arranged-plan.ts";
@@ -128,7 +129,13 @@ class UnaryCarrier {
       if ("code" in share) {
         return (await this.#recorded) ?? share;
       }
-      const waited = await waitFor(share, this.#client, this.#bounds.deadline, this.#recorded);
+      const waited = await waitFor(
+        share,
+        this.#client,
+        this.#bounds.deadline,
+        this.#recorded,
+        this.#call.runtime.stopOrder,
+      );
       if (!this.#mayTryAlone(share, waited)) return this.#settle(share, waited);
     }
   }
@@ -149,7 +156,7 @@ class UnaryCarrier {
     const { recorder, snapshot } = this.#call;
     const unrecorded = await this.#recorded;
     const isGone = end === "gone" || this.#client.closed;
-    const isWithheld = unrecorded !== null || end === "deadline";
+    const isWithheld = unrecorded !== null || end === "deadline" || end === "stopping";
     const terminal = isGone ? "client_closed" : isWithheld ? "failed" : terminalOf(work);
     const answer = isGone || isWithheld ? null : (work?.answer ?? null);
     // What the calls came to is told once, by whoever is still there to tell it.
@@ -164,6 +171,7 @@ class UnaryCarrier {
     if (answer === null || work === null) {
       recorder.relayed(outcome, 0, joined);
       if (isGone) return null;
+      if (end === "stopping") return serverStopping();
       return end === "deadline" ? outOfTime() : outcome.error;
     }
     const { answeredBy, calls } = work.gathered;

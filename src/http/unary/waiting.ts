@@ -1,36 +1,48 @@
 import type { NodeAnswer } from "../node-answer.ts";
 import type { ServiceError } from "../../canon/error.ts";
+import type { StopOrder } from "../../dispatch/gates/stop-order.ts";
 import type { Share } from "./joined.ts";
 
 /** How the wait for a piece of work ended. */
 export interface Waited<Result> {
-  readonly end: "answered" | "gone" | "deadline" | "unrecorded";
+  readonly end: "answered" | "gone" | "deadline" | "unrecorded" | "stopping";
   /** `null` where the work goes on for others. */
   readonly work: Result | null;
 }
+
+const GIVEN_UP = {
+  gone: "client_closed",
+  deadline: "client_closed",
+  unrecorded: "abandoned",
+  stopping: "server_stopping",
+} as const;
 
 /** Milliseconds that the work gets to say by itself that its deadline has passed: it says more. */
 const GRACE = 100;
 
 /**
- * Waits for the work's end, the client's leaving, the request's deadline, or that its decision cannot be recorded, whichever is first. Work
+ * Waits for the work's end, the client's leaving, the request's deadline, that its decision cannot be recorded, or the server's end, whichever is first. Work
  * that nobody else waits for ends with the wait.
  *
  * @param recorded resolves with an error where the decision is not on disk in time.
+ * @param stopOrder never given where absent.
  */
 export function waitFor<Result>(
   share: Share<Result>,
   client: NodeAnswer,
   deadline: number,
   recorded: Promise<ServiceError | null>,
+  stopOrder?: StopOrder,
 ): Promise<Waited<Result>> {
   return new Promise((resolve, reject) => {
     let end: Waited<Result>["end"] = "answered";
-    const giveUp = (why: "gone" | "deadline" | "unrecorded"): void => {
+    let forget: (() => void) | undefined;
+    const giveUp = (why: Exclude<Waited<Result>["end"], "answered">): void => {
       clearTimeout(timer);
+      forget?.();
       end = why;
       // Work that ends with its last client ends at once, and says what its calls came to.
-      if (!share.leave(why === "unrecorded" ? "abandoned" : "client_closed")) resolve({ end, work: null });
+      if (!share.leave(GIVEN_UP[why])) resolve({ end, work: null });
     };
     // The work of another request has another deadline: this one's is kept to the millisecond.
     const grace = share.joined === null ? GRACE : 0;
@@ -39,8 +51,10 @@ export function waitFor<Result>(
     void recorded.then((error) => {
       if (error !== null) giveUp("unrecorded");
     });
+    forget = stopOrder?.onGiven(() => giveUp("stopping"));
     const settled = (): void => {
       clearTimeout(timer);
+      forget?.();
       share.leave();
     };
     share.result.then(

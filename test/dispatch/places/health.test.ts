@@ -36,6 +36,7 @@ describe("what a failure says of its place", () => {
       "saturated",
       "client_closed",
       "abandoned",
+      "server_stopping",
     ]);
     expect(of("rate_limited")).toEqual(["rate_limited"]);
   });

@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { serviceError, type ServiceError } from "../canon/error.ts";
-import { renderOpenAiError } from "../dialects/openai-errors.ts";
-import { commonHeaders, readClientRequestId, sendError } from "./send.ts";
+import { serviceError, type ServiceError } from "../../canon/error.ts";
+import { renderOpenAiError } from "../../dialects/openai-errors.ts";
+import { commonHeaders, readClientRequestId, sendError } from "../send.ts";
 
 const REASONS: Readonly<Record<number, string>> = {
   400: "Bad Request",

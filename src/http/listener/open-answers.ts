@@ -1,0 +1,35 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+
+/** The answers of one listener that are under way, and how their connections end when it is to end. */
+export class OpenAnswers {
+  readonly #open = new Map<ServerResponse, Socket>();
+  #retiring = false;
+
+  constructor(server: Server) {
+    server.prependListener("request", (incoming: IncomingMessage, response: ServerResponse) => {
+      this.#open.set(response, incoming.socket);
+      response.once("close", () => this.#open.delete(response));
+      if (this.#retiring) response.shouldKeepAlive = false;
+    });
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /**
+   * From now on every answer ends its connection, and says so (`connection: close`) where it has not begun: a client that keeps its connection would lose
+   * the request that it sends in the moment in which we close it.
+   */
+  retire(): void {
+    if (this.#retiring) return;
+    this.#retiring = true;
+    for (const [response, socket] of this.#open) {
+      if (!response.headersSent) response.shouldKeepAlive = false;
+      else if (response.writableFinished) socket.destroySoon();
+      // Its head has promised the client to keep the connection: the end comes with the last byte.
+      else response.once("finish", () => socket.destroySoon());
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { onTestFinished } from "vitest";
+import type { ServeOptions } from "../../src/cli/serve/options.ts";
+import { startServer, type RunningServer } from "../../src/cli/serve/start.ts";
+import type { ServerLimits } from "../../src/http/runtime.ts";
+import { createKey } from "../../src/keys/key-record.ts";
+import type { Store } from "../../src/store/port.ts";
+import { estate } from "../replicas/estate.ts";
+import { temporaryFolder } from "../store/temporary-folder.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+
+export interface Estate {
+  readonly folder: string;
+  readonly database: string;
+  readonly config: string;
+}
+
+/** routes.yaml over one provider, in a folder that ends with the test. */
+export function writeEstate(upstream: string, edit: (value: object) => object = (value) => value): Estate {
+  const folder = temporaryFolder();
+  const config = join(folder, "routes.yaml");
+  writeFileSync(config, JSON.stringify(edit(estate(upstream))));
+  return { folder, database: join(folder, "signalbox.db"), config };
+}
+
+/** A key for `workspace`; good for ten minutes. */
+export async function addKey(
+  store: Store,
+  workspace = "large",
+): Promise<{ readonly id: string; readonly text: string }> {
+  const expiresAt = Date.now() + 600_000;
+  const scopes = ["inference", "catalogue:read"] as const;
+  const options = { workspace, scopes, owner: "test", environment: "production", expiresAt, createdBy: "test" };
+  const { record, text } = createKey(options, Date.now, randomBytes);
+  await store.keys.create(record);
+  return { id: record.id, text };
+}
+
+/** A server in the test's own process. */
+export async function startRunning(
+  { config, database }: Estate,
+  more: Partial<ServeOptions> = {},
+  limits: Partial<ServerLimits> = {},
+): Promise<RunningServer> {
+  const options: ServeOptions = {
+    config,
+    database,
+    host: "127.0.0.1",
+    port: 0,
+    adminHost: "127.0.0.1",
+    adminPort: 0,
+    demo: false,
+    drain: 2_000,
+    watch: false,
+    cacheDirectory: join(ROOT, ".signalbox", "test-cache"),
+    ...more,
+  };
+  const started = await startServer(options, { PROVIDER_KEY: "provider-key" }, "0.0.0-test", limits);
+  if (!started.ok) throw new Error(`the configuration has errors: ${JSON.stringify(started.diagnostics)}`);
+  onTestFinished(() => started.server.close());
+  return started.server;
+}
