@@ -30,6 +30,37 @@ export const FAILURE_KINDS = [
 
 export type FailureKind = (typeof FAILURE_KINDS)[number];
 
+/** What a client is told of a failure that nothing could make good. Codes are stable; sentences are ours alone. */
+export const FAILURE_SENTENCES: Readonly<Record<FailureKind, string>> = {
+  connect: "no connection to the provider could be made",
+  tls: "the provider's certificate or TLS handshake was not acceptable",
+  address_refused:
+    "the provider's host leads to an address that routes.yaml does not allow; this is for the operator to mend, not for the caller",
+  reset: "the provider closed the connection before it answered",
+  timeout_connect: "connecting to the provider took too long",
+  timeout_first_byte: "the provider did not begin to answer in time",
+  timeout_first_token: "the provider said nothing in time",
+  timeout_idle: "the provider stopped sending in the middle of its answer",
+  timeout_attempt: "the provider took longer than routes.yaml allows for one attempt",
+  timeout_total: "the request's deadline passed",
+  rate_limited: "the provider's rate limit is exhausted",
+  overloaded: "the provider is overloaded",
+  server_error: "the provider failed",
+  auth: "the provider refused the router's credentials, or none could be had; this is for the operator to mend, not for the caller",
+  not_found: "the provider does not know the model or path that routes.yaml names",
+  rejected: "the provider refused the request as invalid",
+  redirect: "the provider answered with a redirect, which is never followed",
+  malformed: "the provider's answer is not what its protocol says",
+  truncated: "the provider's answer ended before it was whole",
+  error_frame: "the provider reported an error in its answer",
+  too_large: "the provider's answer is larger than the router accepts",
+  credentials_missing: "the provider has no credentials on this server",
+  saturated: "as many calls to the provider are under way as routes.yaml allows",
+  client_closed: "the client went away",
+  abandoned: "the router gave the call up, because another part of the request had failed",
+  server_stopping: "the router is being stopped",
+};
+
 export interface UpstreamFailure {
   readonly kind: FailureKind;
   /** The upstream's status; `null` where none arrived. */

@@ -3,6 +3,8 @@ import { compareDiagnostics, type Diagnostic, type Source } from "../canon/diagn
 import { type CompiledConfiguration, compileConfiguration } from "../compile/compile.ts";
 import { loadAssertions, loadConfiguration } from "../compile/load.ts";
 import { parseAssertions } from "../simulate/assertions/file/parse.ts";
+import { explainCode, unknownCode } from "./codes/explained-codes.ts";
+import { formatCode } from "./codes/format-code.ts";
 import { readArguments } from "./terminal/arguments.ts";
 import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
 import { shownPath, wantsColour } from "./terminal/printing.ts";
@@ -10,6 +12,7 @@ import { formatDiagnostics, isReportFormat, REPORT_FORMATS, type ReportFormat } 
 import { runCommand } from "./terminal/run.ts";
 
 export const CHECK_HELP = `Usage: signalbox check [options]
+       signalbox check --explain CODE
 
 Compiles routes.yaml and the policies beside it, as a start would, and prints everything that is wrong with them and with
 assertions.yaml beside the policies.
@@ -19,6 +22,7 @@ Calls no provider, opens no store, reads no secret.
   --format FORMAT     ${REPORT_FORMATS.join(", ")} (default: terminal)
   --strict            warnings fail too
   --cache DIRECTORY   compiled policies (default: .signalbox/cache)
+  --explain CODE      say what a code of a finding, or of an answer of the API, means, and how to mend it
   --help              this text
 
 Exit codes: 0 no errors, 1 errors (or warnings with --strict), 2 usage.
@@ -29,6 +33,8 @@ interface CheckOptions {
   readonly format: ReportFormat;
   readonly strict: boolean;
   readonly cacheDirectory: string;
+  /** Nothing is compiled; the code is explained. */
+  readonly explain: string | null;
 }
 
 /** `signalbox check`. @returns the exit code; the report goes to stdout in every format. */
@@ -37,7 +43,18 @@ export async function check(argv: readonly string[], io: CommandIo): Promise<num
     io.stdout(CHECK_HELP);
     return EXIT.ok;
   }
-  return runCommand("check", io, () => run(readOptions(argv), io));
+  return runCommand("check", io, () => {
+    const options = readOptions(argv);
+    return options.explain === null ? run(options, io) : explain(options.explain, io);
+  });
+}
+
+/** @throws {UsageError} for a code that nobody gives, with the nearest one. */
+async function explain(asked: string, io: CommandIo): Promise<number> {
+  const code = [asked, asked.toUpperCase(), asked.toLowerCase()].find((form) => explainCode(form).length > 0);
+  if (code === undefined) throw new UsageError(unknownCode(asked.toUpperCase()));
+  io.stdout(formatCode(code, explainCode(code)));
+  return EXIT.ok;
 }
 
 function readOptions(argv: readonly string[]): CheckOptions {
@@ -46,6 +63,7 @@ function readOptions(argv: readonly string[]): CheckOptions {
     format: { type: "string", default: "terminal" },
     strict: { type: "boolean", default: false },
     cache: { type: "string", default: ".signalbox/cache" },
+    explain: { type: "string" },
   });
   if (positionals.length > 0) throw new UsageError("takes flags only; name the file with --config");
   if (!isReportFormat(values.format)) throw new UsageError(`--format: must be one of ${REPORT_FORMATS.join(", ")}`);
@@ -54,6 +72,7 @@ function readOptions(argv: readonly string[]): CheckOptions {
     format: values.format,
     strict: values.strict,
     cacheDirectory: values.cache,
+    explain: values.explain ?? null,
   };
 }
 
@@ -77,6 +96,10 @@ async function run(options: CheckOptions, io: CommandIo): Promise<number> {
     colour: wantsColour(io),
   };
   io.stdout(formatDiagnostics(options.format, diagnostics, context));
+  const [first] = diagnostics;
+  if (options.format === "terminal" && first !== undefined) {
+    io.stdout(`\nsignalbox check --explain ${first.code} says more; so for every code.\n`);
+  }
   if (options.format === "terminal" && errors === 0 && table !== null) {
     const sizes = [
       Object.keys(table.routes).length,

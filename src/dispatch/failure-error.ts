@@ -1,36 +1,5 @@
 import { noHealthyEndpoint, serviceError, type ServiceError } from "../canon/error.ts";
-import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
-
-/** What a client is told of a failure that nothing could make good. Codes are stable; sentences are ours alone. */
-const SENTENCES: Readonly<Record<FailureKind, string>> = {
-  connect: "no connection to the provider could be made",
-  tls: "the provider's certificate or TLS handshake was not acceptable",
-  address_refused:
-    "the provider's host leads to an address that routes.yaml does not allow; this is for the operator to mend, not for the caller",
-  reset: "the provider closed the connection before it answered",
-  timeout_connect: "connecting to the provider took too long",
-  timeout_first_byte: "the provider did not begin to answer in time",
-  timeout_first_token: "the provider said nothing in time",
-  timeout_idle: "the provider stopped sending in the middle of its answer",
-  timeout_attempt: "the provider took longer than routes.yaml allows for one attempt",
-  timeout_total: "the request's deadline passed",
-  rate_limited: "the provider's rate limit is exhausted",
-  overloaded: "the provider is overloaded",
-  server_error: "the provider failed",
-  auth: "the provider refused the router's credentials, or none could be had; this is for the operator to mend, not for the caller",
-  not_found: "the provider does not know the model or path that routes.yaml names",
-  rejected: "the provider refused the request as invalid",
-  redirect: "the provider answered with a redirect, which is never followed",
-  malformed: "the provider's answer is not what its protocol says",
-  truncated: "the provider's answer ended before it was whole",
-  error_frame: "the provider reported an error in its answer",
-  too_large: "the provider's answer is larger than the router accepts",
-  credentials_missing: "the provider has no credentials on this server",
-  saturated: "as many calls to the provider are under way as routes.yaml allows",
-  client_closed: "the client went away",
-  abandoned: "the router gave the call up, because another part of the request had failed",
-  server_stopping: "the router is being stopped",
-};
+import { FAILURE_SENTENCES, type FailureKind, type UpstreamFailure } from "../canon/failure.ts";
 
 const TIMEOUTS: ReadonlySet<FailureKind> = new Set([
   "timeout_connect",
@@ -73,7 +42,7 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
   if (failure.kind === "server_stopping") return serverStopping();
   const retry = failure.retryAfter === null ? {} : { retryAfter: failure.retryAfter };
   const named = attempts.map((attempt) => `${attempt.endpoint} (${attempt.failure.kind})`).join(", ");
-  const message = `Upstream failure: ${SENTENCES[failure.kind]}. Tried: ${named}.`;
+  const message = `Upstream failure: ${FAILURE_SENTENCES[failure.kind]}. Tried: ${named}.`;
   if (TIMEOUTS.has(failure.kind)) return serviceError(504, "timeout", `upstream_${failure.kind}`, message, retry);
   // What is wrong with an answer is a word of our parsers' closed lists, and says more than that something is.
   const said = failure.kind === "malformed" && failure.code !== null ? failure.code : `upstream_${failure.kind}`;

@@ -1,0 +1,196 @@
+import type { LimitCode } from "../../../limits/refusal.ts";
+import { answer, type AnswerCode } from "./answer-code.ts";
+
+/** The connection, the address, the caller and the state of the server. */
+const DOOR_CODES = {
+  malformed_request: answer(
+    400,
+    "What arrived is no HTTP/1.1 request.",
+    "TLS bytes sent to a plain port.",
+    "Check scheme and port; look for a proxy that changes requests.",
+  ),
+  malformed_url: answer(
+    400,
+    "The path cannot be decoded.",
+    "`GET /v1/routes/%zz`.",
+    "Percent-encode the path correctly.",
+  ),
+  missing_host: answer(400, "An HTTP/1.1 request has no single Host header.", "Two `Host` headers.", "Send one."),
+  body_timeout: answer(
+    408,
+    "The body did not arrive in time.",
+    "A connection that stalls in the middle of a body.",
+    "Send again; look at the network between client and server.",
+  ),
+  header_timeout: answer(
+    408,
+    "The headers did not arrive in time.",
+    "A connection opened and left alone.",
+    "Send again; close connections that are not used.",
+  ),
+  headers_too_large: answer(
+    431,
+    "The headers are larger than the server takes.",
+    "A cookie of many kilobytes.",
+    "Send fewer and shorter headers.",
+  ),
+  request_too_large: answer(
+    413,
+    "The body is larger than the server takes; or a provider said so.",
+    "A conversation with many images.",
+    "Send less; operators may raise the limit of bodies.",
+  ),
+  unsupported_media_type: answer(
+    415,
+    "The body is not application/json.",
+    "`content-type: text/plain`.",
+    "Send `content-type: application/json`.",
+  ),
+  unsupported_encoding: answer(415, "The body is compressed.", "`content-encoding: br`.", "Send it as it is."),
+  unsupported_expectation: answer(
+    417,
+    "`Expect` asks for something other than `100-continue`.",
+    "`Expect: 200-ok`.",
+    "Leave the header out.",
+  ),
+  unknown_path: answer(
+    404,
+    "No endpoint has this method and path.",
+    "`POST /v1/chat/completion`.",
+    "Compare with /openapi.json; clients want the base URL with or without `/v1` as docs say.",
+  ),
+  not_supported: answer(
+    404,
+    "The path is one of the protocol that Signalbox does not serve.",
+    "`POST /v1/files`.",
+    "Use another endpoint; the message says what there is.",
+  ),
+  invalid_api_key: answer(
+    401,
+    "There is no service key, or it is mistyped, unknown or revoked; a token is over.",
+    "A request without `Authorization`.",
+    "Send `Authorization: Bearer sbx_…`; make keys with `signalbox keys create`.",
+  ),
+  expired_api_key: answer(
+    401,
+    "The service key has expired.",
+    "A key made with `--expires-in 30d`, a month later.",
+    "Ask whoever made it for a new one: `signalbox keys rotate`.",
+  ),
+  insufficient_scope: answer(
+    403,
+    "The key or token is valid and lacks the scope that the endpoint asks for.",
+    "`POST /v1/keys` with a key of `inference:invoke`.",
+    "Use a key with the scope that the message names.",
+  ),
+  origin_not_allowed: answer(
+    403,
+    "The token is bound to another origin.",
+    "A token for one site, used from a page of another.",
+    "Exchange a token for the origin.",
+  ),
+  origin_too_far: answer(
+    403,
+    "A change of policies was asked for through credentials that are too far from a person's key.",
+    "A promotion with an exchanged token.",
+    "Ask with a service key of a managing workspace.",
+  ),
+  exchange_not_granted: answer(
+    403,
+    "The key may not be exchanged for tokens, or not for what was asked.",
+    "A token with a scope that its key lacks.",
+    "Ask for no more than the key has; grant the exchange when the key is made.",
+  ),
+  evidence_unavailable: answer(
+    503,
+    "The decision could not be written down, so nothing was sent.",
+    "A full disk, or a PostgreSQL that is away.",
+    "Operators: look at the store (`/readyz`, docs/storage.md). Callers: try again later.",
+  ),
+  internal_error: answer(
+    500,
+    "A bug of ours. The log has the same decision id.",
+    "None is known.",
+    "Operators: report it with the log line.",
+  ),
+  not_ready: answer(
+    503,
+    "The server is starting, draining or cannot write evidence.",
+    "`GET /readyz` during a drain.",
+    "Send requests to another replica; the body says what is missing.",
+  ),
+  no_healthy_endpoint: answer(
+    503,
+    "The request is allowed, and no endpoint that may serve it can be used now: ejected, or without credentials.",
+    "Every provider of a route failed within its `health` limits.",
+    "Try again after `retry-after`; operators look at `/status` and at the providers' secrets.",
+  ),
+  server_stopping: answer(
+    503,
+    "The server is being stopped, and the time that it gives to requests under way is over. A stream gets it as its last event.",
+    "A long answer during a deployment.",
+    "Try again: another process answers. Operators give more time with `--drain`.",
+  ),
+  saturated: answer(
+    503,
+    "As many calls are under way to every endpoint of the plan as routes.yaml allows.",
+    "`max_concurrency: 1` and two requests at once.",
+    "Try again; operators raise `max_concurrency` or add places.",
+  ),
+  store_unavailable: answer(
+    503,
+    "The store could not be asked, so nothing was changed or it is not known whether it was.",
+    "`POST /v1/keys` while PostgreSQL is away.",
+    "Look first, then try again.",
+  ),
+  summary_unavailable: answer(
+    503,
+    "The counts could not be read.",
+    "`GET /v1/governance/summary` while the store is away.",
+    "Try again later.",
+  ),
+  summaries_waiting: answer(
+    429,
+    "Too many summaries are being added up at once.",
+    "A dashboard that asks for thirty days ten times at once.",
+    "Try again after `retry-after`.",
+  ),
+} as const satisfies Readonly<Record<string, AnswerCode>>;
+
+const LIMIT_FIX =
+  "Wait for `retry-after`; operators look with `signalbox limits` and change `limits` of the workspace.";
+
+const LIMIT_ANSWERS: Readonly<Record<LimitCode | "limits_unavailable", AnswerCode>> = {
+  requests_per_minute: answer(
+    429,
+    "The requests of this minute are used up.",
+    "`requests_per_minute: 1` and two requests.",
+    LIMIT_FIX,
+  ),
+  tokens_per_minute: answer(
+    429,
+    "The tokens of this minute do not suffice for what the request may use.",
+    "A request with a large output limit.",
+    `${LIMIT_FIX} A smaller \`max_tokens\` reserves less.`,
+  ),
+  budget_exhausted: answer(
+    429,
+    "The budget of the period does not suffice for what the request may use; or a token has used all that it was made for.",
+    "`budget: {usd: 1, per: day}` in the afternoon.",
+    "Wait for the next period, or have the budget raised. A token does not come back: ask for a new one.",
+  ),
+  concurrency: answer(
+    429,
+    "As many requests of the workspace or key are under way as may be.",
+    "`concurrency: 1` and two requests at once.",
+    LIMIT_FIX,
+  ),
+  limits_unavailable: answer(
+    503,
+    "What is left of the limits could not be found out, and nothing is sent beyond them.",
+    "The shared counters' database is away.",
+    "Try again; operators look at the store.",
+  ),
+};
+
+export const SERVICE_CODES: Readonly<Record<string, AnswerCode>> = { ...DOOR_CODES, ...LIMIT_ANSWERS };

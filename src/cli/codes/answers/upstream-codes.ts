@@ -1,0 +1,221 @@
+import { FAILURE_KINDS, FAILURE_SENTENCES, type FailureKind } from "../../../canon/failure.ts";
+import { ANSWER_FAULTS } from "../../../dialects/unary/answer-codes.ts";
+import { answer, type AnswerCode } from "./answer-code.ts";
+
+const RETRY = "Try again; add a fallback to the route. `signalbox evidence` shows every attempt.";
+const OPERATOR = "For the operator: look at the provider's row and its credential. Callers cannot mend it.";
+const TIMES = "Try again; operators look at `timeouts` of the provider and at its state.";
+
+const FAILURE_FIXES: Readonly<Record<FailureKind, string>> = {
+  connect: RETRY,
+  tls: OPERATOR,
+  address_refused:
+    "For the operator: write `network: private` in the row where the provider is your own; see why its name leads elsewhere.",
+  reset: RETRY,
+  timeout_connect: TIMES,
+  timeout_first_byte: TIMES,
+  timeout_first_token: TIMES,
+  timeout_idle: TIMES,
+  timeout_attempt: TIMES,
+  timeout_total: "Wait longer (`x-request-timeout-ms`), or ask for less.",
+  rate_limited: "Try again after `retry-after`; operators ask the vendor for more, or add places.",
+  overloaded: RETRY,
+  server_error: RETRY,
+  auth: OPERATOR,
+  not_found: "For the operator: correct `upstream_model` or `base_url`.",
+  rejected: "Look at the request; the provider's own words are never passed on.",
+  redirect: "For the operator: write the address that the redirect leads to as `base_url`.",
+  malformed: RETRY,
+  truncated: RETRY,
+  error_frame: RETRY,
+  too_large: "Ask for less output.",
+  credentials_missing: OPERATOR,
+  saturated: "Try again; operators raise `max_concurrency`.",
+  client_closed: "Nothing: the caller went away.",
+  abandoned: "Look at the other parts of the batch.",
+  server_stopping:
+    "Try again: another process answers, or this one after its start. Operators give it more time with `--drain`.",
+};
+
+const ATTEMPT_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
+  FAILURE_KINDS.map((kind) => [
+    `upstream_${kind}`,
+    answer(
+      statusOf(kind),
+      `No place of the plan answered; of the last attempt: ${FAILURE_SENTENCES[kind]}.`,
+      "A route with one endpoint whose provider fails so.",
+      FAILURE_FIXES[kind],
+    ),
+  ]),
+);
+
+function statusOf(kind: FailureKind): number {
+  if (kind === "rejected") return 400;
+  return kind.startsWith("timeout_") ? 504 : 502;
+}
+
+const ANSWER_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
+  Object.entries(ANSWER_FAULTS).map(([fault, sentence]) => [
+    fault,
+    answer(
+      502,
+      `The provider's answer to embeddings, rerank or moderations is not whole: ${sentence}.`,
+      "A provider behind a proxy that changes answers, or a row whose dialect, dimensions or categories are not the model's.",
+      "For the operator: compare the row with what the provider serves; `flags` name known deviations.",
+    ),
+  ]),
+);
+
+/** Codes of providers that are passed on, because they are words of a closed list: what each means, and what to do. */
+const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string])[] = [
+  [
+    "context_length_exceeded",
+    "The conversation is longer than the model's window.",
+    "Send less, or use a route with a larger window.",
+  ],
+  ["max_tokens_exceeded", "The output limit is above the model's.", "Ask for less output."],
+  ["missing_required_parameter", "A member that the provider requires is absent.", "Add it, or use another route."],
+  ["string_above_max_length", "A text is longer than the provider takes.", "Shorten it."],
+  ["invalid_image", "The provider cannot read an image.", "Send another file or format."],
+  ["invalid_image_format", "The provider does not take the image's format.", "Send PNG or JPEG."],
+  ["invalid_prompt", "The provider refuses the prompt.", "Change the request."],
+  ["image_too_large", "An image is larger than the provider takes.", "Send a smaller one."],
+  [
+    "content_filter",
+    "The provider's filter stopped the request or the answer.",
+    "Change the request; the filter is a setting of the account.",
+  ],
+  ["content_policy_violation", "The provider's rules forbid the request.", "Change the request."],
+  [
+    "data_residency_mismatch",
+    "The key's project is not one of the region that the host pins.",
+    "For the operator: use a key of a project with data residency there.",
+  ],
+  ["insufficient_quota", "The account at the provider has no credit left.", "For the operator: top it up."],
+  ["rate_limit_exceeded", "The provider's own rate limit is exhausted.", "Try again after `retry-after`."],
+  ["json_validate_failed", "The model wrote no JSON that fits the schema.", "Try again, or simplify the schema."],
+  ["tool_use_failed", "The model wrote a tool call that cannot be read.", "Try again, or simplify the tool's schema."],
+  ["rate_limit_error", "The provider's own rate limit is exhausted.", "Try again after `retry-after`."],
+  ["overloaded_error", "The provider is overloaded.", RETRY],
+  ["timeout_error", "The provider took too long.", RETRY],
+  ["api_error", "The provider failed.", RETRY],
+  ["billing_error", "The account at the provider cannot be charged.", "For the operator: look at the account."],
+  [
+    "not_found_error",
+    "The provider does not know the model or path.",
+    "For the operator: correct `upstream_model` or `base_url`.",
+  ],
+  ["available_tools_limit_exceeded", "There are more tools than the provider takes.", "Send fewer."],
+  ["tool_name_conflict", "Two tools have one name.", "Rename one."],
+  ["tool_reference_unresolved", "A tool is referred to that the request does not define.", "Define it."],
+  ["compaction_unavailable", "The model cannot compact conversations.", "Leave compaction out."],
+  [
+    "compaction_block_ambiguous",
+    "The conversation has several compaction blocks where one is meant.",
+    "Keep the last.",
+  ],
+  [
+    "compaction_block_misplaced",
+    "A compaction block stands where none may.",
+    "Send the conversation as it was answered.",
+  ],
+  ["compaction_content_mismatch", "A compaction block is not what the provider wrote.", "Send it unchanged."],
+  ["compaction_incomplete_turn", "A compaction was asked for in the middle of a turn.", "Ask after the turn."],
+  ["compaction_nothing_to_summarize", "There is nothing to compact.", "Leave compaction out."],
+  [
+    "compaction_signature_invalid",
+    "The signature of a compaction block is not valid there.",
+    "Send it unchanged to the provider that wrote it.",
+  ],
+  [
+    "unexpected_output_item",
+    "The provider answered with something that nobody asked for and that has no place in the answer.",
+    "For the operator: report it.",
+  ],
+  ["malformed_model_output", "The provider says that its model wrote nothing that can be read.", RETRY],
+  [
+    "malformed_tool_use",
+    "The provider says that its model wrote a tool call that cannot be read.",
+    "Try again, or simplify the tool's schema.",
+  ],
+  [
+    "malformed_function_call",
+    "The provider says that its model wrote a tool call that cannot be read.",
+    "Try again, or simplify the tool's schema.",
+  ],
+  ["malformed_response", "The provider says that its model wrote nothing that can be read.", RETRY],
+  [
+    "unexpected_tool_call",
+    "The model called a tool although none was allowed.",
+    "Try again; allow tools or send none.",
+  ],
+  ["too_many_tool_calls", "The model called tools without end.", "Try again, or send fewer tools."],
+  [
+    "missing_thought_signature",
+    "The conversation lacks a signature that the provider wants back.",
+    "Send the conversation as it was answered.",
+  ],
+  ["no_image", "The model was asked for an image and made none.", "Change the request."],
+  ["generation_timeout", "The provider gave the answer up because it took too long.", RETRY],
+  [
+    "invalid_argument",
+    "The provider refused a member of the request without saying which.",
+    "Leave out what is unusual; look at the route's provider.",
+  ],
+  [
+    "invalid_request",
+    "The provider refused the request without saying why.",
+    "Leave out what is unusual; look at the route's provider.",
+  ],
+  [
+    "failed_precondition",
+    "The provider does not serve the request for this account or place.",
+    "For the operator: look at the account's region and billing.",
+  ],
+  ["out_of_range", "A number is outside what the provider takes.", "Use another number."],
+  ["already_exists", "The provider says that something exists already.", RETRY],
+  ["aborted", "The provider gave the call up.", RETRY],
+  ["cancelled", "The provider gave the call up.", RETRY],
+  ["unknown", "The provider failed and does not say how.", RETRY],
+  ["deadline_exceeded", "The provider took longer than it allows itself.", RETRY],
+  ["permission_denied", "The provider's credential may not do this.", OPERATOR],
+  ["unauthenticated", "The provider does not accept the router's credential.", OPERATOR],
+  ["access_denied", "The provider's credential may not do this.", OPERATOR],
+  ["api_key_invalid", "The provider does not accept the router's key.", OPERATOR],
+  ["unimplemented", "The provider does not have what was asked for.", "Use another route."],
+  ["internal", "The provider failed.", RETRY],
+  ["server_error", "The provider failed.", RETRY],
+  ["unavailable", "The provider cannot serve the model now.", RETRY],
+  ["overloaded", "The provider is overloaded.", RETRY],
+  ["rate_limited", "The provider's own rate limit is exhausted.", "Try again after `retry-after`."],
+  ["data_loss", "The provider failed and lost something.", RETRY],
+  ["model_error", "The model failed at the provider.", RETRY],
+  ["model_not_ready", "The provider is loading the model.", RETRY],
+  ["model_stream_error", "The model failed in the middle of its answer.", RETRY],
+  ["model_timeout", "The model took longer than the provider allows.", RETRY],
+  ["quota_exceeded", "The account at the provider has used what it may.", "For the operator: ask the vendor for more."],
+];
+
+/** Failures of providers, as callers hear of them. */
+export const UPSTREAM_CODES: Readonly<Record<string, AnswerCode>> = {
+  ...ATTEMPT_CODES,
+  ...ANSWER_CODES,
+  ...Object.fromEntries(
+    PASSED_ON.map(([code, meaning, fix]) => [
+      code,
+      answer([400, 413, 429, 502], meaning, "A provider that answers with this code.", fix),
+    ]),
+  ),
+  upstream_exhausted: answer(
+    502,
+    "Several places were tried and all failed; the message names each with its kind of failure.",
+    "A route with two endpoints whose providers are both down.",
+    RETRY,
+  ),
+  unknown_finish_reason: answer(
+    502,
+    "The provider ended its answer with a word that its protocol does not have.",
+    "A new reason of a vendor that this release does not know.",
+    "For the operator: report it.",
+  ),
+};

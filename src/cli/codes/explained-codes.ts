@@ -1,0 +1,79 @@
+import { ROUTE_CODES } from "../../compile/findings/codes.ts";
+import { suggest } from "../../compile/findings/suggest.ts";
+import { POLICY_CODES } from "../../policy/codes.ts";
+import { ASSERTION_CODES } from "../../simulate/assertions/file/codes.ts";
+import type { AnswerCode } from "./answers/answer-code.ts";
+import { CONTROL_CODES } from "./answers/control-codes.ts";
+import { DECISION_CODES } from "./answers/decision-codes.ts";
+import { REQUEST_CODES } from "./answers/request-codes.ts";
+import { SERVICE_CODES } from "./answers/service-codes.ts";
+import { UPSTREAM_CODES } from "./answers/upstream-codes.ts";
+import examples from "./examples.json" with { type: "json" };
+
+/** Where a code is met. A code may be met in several places and mean something else in each. */
+export type CodeKind = "configuration" | "policies" | "assertions" | "answers";
+
+/** One meaning of a code. */
+export interface ExplainedCode {
+  readonly kind: CodeKind;
+  /** `error` or `warning` of a finding; the statuses of an answer. */
+  readonly weight: string;
+  readonly meaning: string;
+  /** Lines that raise it, or a sentence where it takes more than lines. */
+  readonly example: readonly string[];
+  readonly fix: string;
+}
+
+interface Finding {
+  readonly severity: string;
+  readonly meaning: string;
+  readonly fix: string;
+}
+
+/** Answers of the HTTP API by group, in the order of docs/troubleshooting.md. */
+export const ANSWER_GROUPS: readonly (readonly [title: string, codes: Readonly<Record<string, AnswerCode>>])[] = [
+  ["The request", REQUEST_CODES],
+  ["What the workspace may use", DECISION_CODES],
+  ["The connection, keys, limits and the server", SERVICE_CODES],
+  ["The provider", UPSTREAM_CODES],
+  ["Keys, the catalogue and changes of policies", CONTROL_CODES],
+];
+
+const EXAMPLES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = examples;
+
+const FINDINGS: readonly (readonly [CodeKind, Readonly<Record<string, Finding>>])[] = [
+  ["configuration", ROUTE_CODES],
+  ["policies", POLICY_CODES],
+  ["assertions", ASSERTION_CODES],
+];
+
+/** Everything that a code can mean; nothing for an unknown one. */
+export function explainCode(code: string): readonly ExplainedCode[] {
+  const findings = FINDINGS.flatMap(([kind, codes]) => {
+    const facts = Object.hasOwn(codes, code) ? codes[code] : undefined;
+    if (facts === undefined) return [];
+    const { severity, meaning, fix } = facts;
+    return [{ kind, weight: severity, meaning, example: EXAMPLES[kind]?.[code] ?? [], fix }];
+  });
+  const answers = ANSWER_GROUPS.flatMap(([, codes]) => {
+    const facts = Object.hasOwn(codes, code) ? codes[code] : undefined;
+    if (facts === undefined) return [];
+    const { status, meaning, example, fix } = facts;
+    return [{ kind: "answers" as const, weight: status.join(", "), meaning, example: [example], fix }];
+  });
+  return [...findings, ...answers];
+}
+
+/** Every code that has an explanation. */
+export function explainedCodes(): readonly string[] {
+  const tables = [...FINDINGS, ...ANSWER_GROUPS].map(([, codes]) => codes);
+  return [...new Set(tables.flatMap((codes) => Object.keys(codes)))].toSorted();
+}
+
+/** What to say of a code that nobody gives. */
+export function unknownCode(code: string): string {
+  const hint = suggest(code, explainedCodes());
+  // A list of the first few of several hundred codes would look like an answer.
+  const nearest = hint.startsWith("did you mean") ? `; ${hint}` : "; docs/troubleshooting.md lists all";
+  return `--explain: no code of that name is known${nearest}`;
+}

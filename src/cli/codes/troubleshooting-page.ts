@@ -1,0 +1,25 @@
+import { ANSWER_GROUPS } from "./explained-codes.ts";
+
+/** `docs/troubleshooting.md`: every code of an answer of the API, from the tables that `check --explain` reads. */
+export function troubleshootingPage(): string {
+  const groups = ANSWER_GROUPS.map(([title, codes]) => {
+    const rows = Object.entries(codes).toSorted(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));
+    const sections = rows.map(
+      ([code, { status, meaning, example, fix }]) =>
+        `### ${code}\n\nStatus ${status.join(", ")}. ${meaning}\n\n- For example: ${example}\n- What to do: ${fix}`,
+    );
+    return `## ${title}\n\n${sections.join("\n\n")}`;
+  });
+  return `# Troubleshooting by error code
+
+Written from \`src/cli/codes/\` (\`UPDATE_DOCS=1 npm exec -- vitest run test/cli/codes\`); do not edit.
+\`signalbox check --explain CODE\` says the same in a terminal, and explains the findings of configuration, policies and assertions too.
+
+Every error of the HTTP API has the members \`message\`, \`type\`, \`param\` and \`code\` in the form of the surface that was asked. \`code\` is stable; the sentence is not.
+\`param\` names the member of the request concerned. A denial by a policy has the policy's own reason as its code, which the policy's METADATA declares;
+\`signalbox explain\` with the same request shows the rule. 400, 403 and 404 are never worth a retry with the same request; 429, 502, 503 and 504 may be, after \`retry-after\`.
+A provider's own sentences are never passed on; its codes only where they are listed here.
+
+${groups.join("\n\n")}
+`;
+}

@@ -1,0 +1,150 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { check } from "../../../src/cli/check.ts";
+import { explainCode, explainedCodes } from "../../../src/cli/codes/explained-codes.ts";
+import { troubleshootingPage } from "../../../src/cli/codes/troubleshooting-page.ts";
+import { ERROR_KINDS } from "../../../src/canon/error.ts";
+import { ROUTE_CODES } from "../../../src/compile/findings/codes.ts";
+import { TEXT_CODES } from "../../../src/compile/findings/text-codes.ts";
+import { POLICY_CODES } from "../../../src/policy/codes.ts";
+import { ASSERTION_CODES } from "../../../src/simulate/assertions/file/codes.ts";
+import { parse, SIDE } from "../../simulate/assertions/samples.ts";
+import { ASSERTION_SAMPLES, BASE_OF_SAMPLES } from "./assertion-samples.ts";
+import { policyExamples, routeExamples } from "./case-examples.ts";
+
+const ROOT = new URL("../../../", import.meta.url);
+const UPDATE = process.env["UPDATE_DOCS"] === "1";
+
+/** What no short file can bring about. */
+const SITUATIONS = {
+  configuration: {
+    SOURCE_UNREADABLE: ["signalbox check --config routse.yaml"],
+    SOURCE_TOO_LARGE: ["A routes.yaml of two megabytes."],
+  },
+  policies: {
+    POLICY_REGION_UNKNOWN: [
+      "# policies/a.rego, where routes.yaml has no region `eu-north`",
+      "#   prefer: {kind: prefer_region, value: eu-north}",
+    ],
+    POLICY_TOOLCHAIN: ["An installation whose tools/rego/dist was not copied whole."],
+    POLICY_TOO_LARGE: ["A policy with a list of ten thousand customers."],
+  },
+} as const;
+
+function committed(path: string, written: string): string {
+  if (UPDATE) writeFileSync(new URL(path, ROOT), written);
+  return readFileSync(new URL(path, ROOT), "utf8");
+}
+
+/** Codes that the sources of the API give: the literals before the sentence of every error that is made. */
+function codesOfSources(): ReadonlySet<string> {
+  const folder = new URL("src/", ROOT);
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+    (name) => name.endsWith(".ts") && !/^(?:mock|cli)[\\/]/.test(name),
+  );
+  const found = new Set<string>();
+  for (const name of files) {
+    const text = readFileSync(new URL(name, folder), "utf8");
+    for (const [, call = "", head = ""] of text.matchAll(
+      /\b(serviceError|invalidRequest|conflict)\(((?:\s*(?:\d+|[\w.]+ \? \d+ : \d+),)?(?:\s*"[a-z_]+",){1,2})/g,
+    )) {
+      const literals = [...head.matchAll(/"([a-z_]+)"/g)].map(([, literal = ""]) => literal);
+      const code = call === "serviceError" ? literals[1] : literals[0];
+      if (code !== undefined) found.add(code);
+    }
+    for (const [, code = ""] of text.matchAll(/\brefused\([^;]*?,\s*"([a-z_]+)"\)/g)) found.add(code);
+    for (const [, set = ""] of text.matchAll(/const (?:SAFE_CODES|CODES|MISSING_CODES)\b[^=]*=([^;]*);/g)) {
+      for (const [, code = ""] of set.matchAll(/(?:: |, |\s)"([a-z_]+)"/g)) found.add(code);
+    }
+  }
+  return found;
+}
+
+describe("explanations of codes", () => {
+  test("the examples of findings are those of the golden cases", () => {
+    const assertions = Object.fromEntries(
+      Object.entries(ASSERTION_SAMPLES).map(([code, text]) => [code, text.trimEnd().split("\n")]),
+    );
+    const shared = Object.fromEntries(
+      Object.entries(routeExamples()).filter(([code]) => Object.hasOwn(TEXT_CODES, code)),
+    );
+    const written = {
+      configuration: { ...routeExamples(), ...SITUATIONS.configuration },
+      policies: { ...policyExamples(), ...SITUATIONS.policies },
+      assertions: { ...shared, ...SITUATIONS.configuration, ...assertions },
+    };
+    // The formatter has its own idea of short lists, so values are compared and not bytes.
+    const text = `${JSON.stringify(written, null, 2)}\n`;
+    expect(JSON.parse(committed("src/cli/codes/examples.json", text))).toEqual(written);
+  });
+
+  test.each(Object.entries(ASSERTION_SAMPLES))("the sample of %s raises it", (code, text) => {
+    const { diagnostics } = parse(text, BASE_OF_SAMPLES, SIDE);
+    expect(diagnostics.map((diagnostic) => diagnostic.code)).toContain(code);
+  });
+
+  test.each([
+    ["configuration", ROUTE_CODES],
+    ["policies", POLICY_CODES],
+    ["assertions", ASSERTION_CODES],
+  ] as const)("every code of %s says what it means, shows an example and says what to do", (kind, codes) => {
+    for (const code of Object.keys(codes)) {
+      const meaning = explainCode(code).find((one) => one.kind === kind);
+      expect(meaning?.meaning, code).toBeTruthy();
+      expect(meaning?.example.join("").trim(), code).toBeTruthy();
+      expect(meaning?.fix, code).toBeTruthy();
+    }
+  });
+
+  test("every code that an answer of the API can give is explained", () => {
+    const codes = [...codesOfSources()].filter((code) => !ERROR_KINDS.some((kind) => kind === code));
+    // A scan that finds nothing would pass.
+    expect(codes.length).toBeGreaterThan(100);
+    expect(codes).toEqual(expect.arrayContaining(["no_healthy_endpoint", "origin_not_allowed", "soak_not_met"]));
+    expect(codes.filter((code) => !explainCode(code).some(({ kind }) => kind === "answers"))).toEqual([]);
+  });
+
+  test("docs/troubleshooting.md is written from the tables", () => {
+    const page = troubleshootingPage();
+    expect(committed("docs/troubleshooting.md", page)).toBe(page);
+  });
+});
+
+async function explain(...argv: readonly string[]) {
+  let stdout = "";
+  let stderr = "";
+  const code = await check(["--explain", ...argv], {
+    stdout: (written) => void (stdout += written),
+    stderr: (written) => void (stderr += written),
+    environment: {},
+    // No file is needed to ask what a code means.
+    cwd: join(import.meta.dirname, "nowhere"),
+  });
+  return { code, stdout, stderr };
+}
+
+describe("signalbox check --explain", () => {
+  test.each(explainedCodes())("%s", async (code) => {
+    const { code: exit, stdout } = await explain(code);
+    expect(exit).toBe(0);
+    for (const part of [code, "What it means", "For example", "What to do"]) expect(stdout).toContain(part);
+  });
+
+  test("takes a code in any case", async () => {
+    expect((await explain("unknown_region")).stdout).toContain("UNKNOWN_REGION in routes.yaml (error)");
+  });
+
+  test("all meanings of a code that is met in several places", async () => {
+    const { stdout } = await explain("UNKNOWN_KEY");
+    expect(stdout).toContain("UNKNOWN_KEY in routes.yaml (error)");
+    expect(stdout).toContain("UNKNOWN_KEY in assertions.yaml (error)");
+  });
+
+  test("an unknown code: the nearest one, and exit 2", async () => {
+    const { code, stderr } = await explain("UNKNOWN_REGON");
+    expect(code).toBe(2);
+    expect(stderr).toContain("did you mean `UNKNOWN_REGION`?");
+    expect((await explain("zzzzzzzzzz")).stderr).toContain("docs/troubleshooting.md lists all");
+  });
+});
