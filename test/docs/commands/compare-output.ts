@@ -14,7 +14,7 @@ export type Varies = readonly (readonly [RegExp, string])[];
 function settled(text: string, varies: Varies): string {
   return [...PASSING, ...varies]
     .reduce((so, [pattern, word]) => so.replaceAll(pattern, word), text)
-    .replaceAll(/ +$/gm, "")
+    .replaceAll(/[ \r]+$/gm, "")
     .replaceAll(/(?<=\S) +/g, " ")
     .trimEnd();
 }

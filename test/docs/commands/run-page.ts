@@ -39,6 +39,7 @@ export async function runPage(
           parts.push(scriptOf(step, steps.length, setup, sandbox));
           steps.push(step);
         }
+        parts.push(setup.after?.[first] ?? "");
       }
     }
     const ended = await shell(parts.join("\n"), sandbox);

@@ -9,6 +9,8 @@ export interface PageSetup {
   readonly setup?: string;
   /** Shell, before the block with that first line. */
   readonly before?: Readonly<Record<string, string>>;
+  /** The same after it: what a reader would wait for. */
+  readonly after?: Readonly<Record<string, string>>;
   /** The test file that runs the page's console blocks. */
   readonly console?: string;
   /** Marks of blocks by their first lines, for pages that shall have no comments. */
@@ -97,6 +99,16 @@ signalbox policy promote tool-approval
 ${changePolicy("REGION_NOT_IN_EU, EU", "REGION_NOT_IN_EU, A_WORD, EU")}signalbox policy promote eu-residency
 ${changePolicy("A_WORD", "ANOTHER_WORD")}signalbox policy promote eu-residency
 `,
+    },
+  },
+  "docs/quick-start.md": {
+    after: {
+      "sed -i.bak 's/tier: standard/tier: regulated/' routes.yaml": until('grep -q reloaded "$DOCS_STATE/serve.log"'),
+    },
+    before: {
+      "$ npm run -s signalbox -- evidence tail --limit 2": until(
+        "signalbox evidence tail --limit 1 | grep -q 'chat-small-eu.*completed'",
+      ),
     },
   },
   "docs/simulate.md": { console: "test/docs/simulate.test.ts" },
