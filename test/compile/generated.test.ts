@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { ROUTE_CODES } from "../../src/compile/findings/codes.ts";
+import { withNavigationOf } from "../../src/compile/generate/navigation.ts";
 import { configurationReference, diagnosticsReference } from "../../src/compile/generate/reference.ts";
 import { routesSchema } from "../../src/compile/routes-schema.ts";
 import { DIALECTS } from "../../src/dialects/names.ts";
@@ -17,12 +18,13 @@ test("routes.schema.json is the schema that the compiler checks", () => {
 });
 
 test("docs/configuration.md is written from the schema", () => {
-  expect(committed("docs/configuration.md")).toBe(configurationReference(schema, DIALECTS));
+  const text = committed("docs/configuration.md");
+  expect(text).toBe(withNavigationOf(text, configurationReference(schema, DIALECTS)));
 });
 
 test("docs/diagnostics.md is written from the table of codes and lists every code once", () => {
   const text = committed("docs/diagnostics.md");
-  expect(text).toBe(diagnosticsReference());
+  expect(text).toBe(withNavigationOf(text, diagnosticsReference()));
   for (const code of Object.keys(ROUTE_CODES)) expect(text.split(`| \`${code}\``)).toHaveLength(2);
 });
 

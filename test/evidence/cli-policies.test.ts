@@ -105,6 +105,7 @@ describe("evidence verify of the log of policies", () => {
     forge(chainRecords([...story.records.slice(0, 4), { ...promoted, approvals: [] }, rolledBack ?? {}]));
     const { code, stderr } = await run("verify");
     expect([code, stderr]).toEqual([1, expect.stringContaining("at position 5: it leaves out an approval")]);
+    expect(DOCUMENT).toContain(`$ signalbox evidence verify\n${stderr}`);
   });
 
   it("checks what was noted elsewhere", async () => {

@@ -1,5 +1,6 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { DIALECTS } from "../../dialects/names.ts";
+import { withNavigationOf } from "./navigation.ts";
 import { configurationReference, diagnosticsReference } from "./reference.ts";
 import { routesSchema } from "../routes-schema.ts";
 
@@ -7,5 +8,10 @@ import { routesSchema } from "../routes-schema.ts";
 const root = new URL("../../../", import.meta.url);
 const schema = routesSchema(Object.keys(DIALECTS).toSorted());
 await writeFile(new URL("routes.schema.json", root), `${JSON.stringify(schema, null, 2)}\n`);
-await writeFile(new URL("docs/configuration.md", root), configurationReference(schema, DIALECTS));
-await writeFile(new URL("docs/diagnostics.md", root), diagnosticsReference());
+await writePage("docs/configuration.md", configurationReference(schema, DIALECTS));
+await writePage("docs/diagnostics.md", diagnosticsReference());
+
+async function writePage(path: string, text: string): Promise<void> {
+  const file = new URL(path, root);
+  await writeFile(file, withNavigationOf(await readFile(file, "utf8"), text));
+}

@@ -7,10 +7,10 @@ import { toolchain } from "../samples.ts";
 const blocks = readSections("docs/writing-a-policy.md").flatMap((section) => section.blocks);
 const rego = blocks.filter(({ language }) => language === "rego");
 const files = rego
-  .filter(({ file }) => file !== "")
+  .filter(({ file }) => !file.startsWith(">> "))
   .map(({ file, text }): Source => ({ path: file, text: `${text}\n` }));
 const addition = rego
-  .filter(({ file }) => file === "")
+  .filter(({ file }) => file.startsWith(">> "))
   .map(({ text }) => `\n${text}\n`)
   .join("");
 

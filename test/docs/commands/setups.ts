@@ -1,0 +1,115 @@
+import type { Mark } from "./blocks.ts";
+import type { Varies } from "./compare-output.ts";
+
+/** What a page takes for granted. */
+export interface PageSetup {
+  /** A demo serves before the first block; `SIGNALBOX_KEY` is its key, `MANAGER` one with operations:manage. */
+  readonly served?: true;
+  /** Shell, before the first block. */
+  readonly setup?: string;
+  /** Shell, before the block with that first line. */
+  readonly before?: Readonly<Record<string, string>>;
+  /** The same after it: what a reader would wait for. */
+  readonly after?: Readonly<Record<string, string>>;
+  /** The test file that runs the page's console blocks. */
+  readonly console?: string;
+  /** Marks of blocks by their first lines, for pages that shall have no comments. */
+  readonly marks?: Readonly<Record<string, Mark>>;
+  /** What is written otherwise here: words of the page, and of the folder. */
+  readonly replace?: Readonly<Record<string, string>>;
+  /** What differs in outputs. */
+  readonly varies?: Varies;
+}
+
+/** Asks for a chat. */
+const chat = (route: string, key = "SIGNALBOX_KEY"): string =>
+  `curl -s http://127.0.0.1:$PORT/v1/chat/completions -H "Authorization: Bearer $${key}" \
+  -H 'Content-Type: application/json' -d '{"model": "${route}", "messages": [{"role": "user", "content": "Hello"}]}'\n`;
+
+/** Waits until a command succeeds: records are written behind the answers, and files are read when they have changed. */
+const until = (command: string): string =>
+  `for _ in $(seq 200); do if ${command}; then break; fi; sleep 0.1; done; ${command}\n`;
+
+/** Changes the words of a shipped policy, and waits until the server has them. */
+const changePolicy = (from: string, to: string): string =>
+  `reloads=$(grep -c reloaded "$DOCS_STATE/serve.log" || true)
+sed -i 's/${from}/${to}/' policies/eu-residency.rego
+${until('[ "$(grep -c reloaded "$DOCS_STATE/serve.log" || true)" -gt "$reloads" ]')}`;
+
+const TAMPER = `const { DatabaseSync } = require("node:sqlite");
+const database = new DatabaseSync(".signalbox/signalbox.db", { timeout: 5000 });
+for (const { name } of database.prepare("SELECT name FROM sqlite_schema WHERE type = \\'trigger\\'").all()) database.exec("DROP TRIGGER " + name);
+database.exec("UPDATE evidence_log SET record = record || \\' \\' WHERE position = 2");`;
+
+const RERANK =
+  "curl -s http://127.0.0.1:8080/v1/rerank -H \"Authorization: Bearer $SIGNALBOX_KEY\" -H 'Content-Type: application/json' \\";
+
+/** By path from the root. A page without a row is run in a folder where nothing serves. */
+export const SETUPS: Readonly<Record<string, PageSetup>> = {
+  "README.md": {
+    before: {
+      [RERANK]: `export SIGNALBOX_KEY=$(printed-key development) MANAGER=$(printed-key production)
+export SIGNALBOX_BACKEND_KEY=$(signalbox keys create --workspace demo --scopes inference --owner web --expires 1d --exchange 10m --quiet)
+export SIGNALBOX_AUDIT_KEY=$SIGNALBOX_KEY
+PUBLIC_ID=$(signalbox keys create --workspace demo --scopes inference --owner me --expires 1d --quiet | cut -d _ -f 3)
+`,
+      "export SIGNALBOX_KEY=…            # a key with operations:manage":
+        "export SIGNALBOX_KEY=$MANAGER\nsignalbox simulate --base . --head . --format json > report.json\n",
+    },
+    marks: {
+      "$ npm run -s signalbox -- simulate --base main --head us-fallback": {
+        kind: "executed by",
+        file: "test/docs/simulate.test.ts",
+      },
+    },
+    replace: { " PUBLIC_ID": " $PUBLIC_ID" },
+  },
+  "docs/deployment.md": {
+    setup: "mkdir etc var && cp -r routes.yaml policies etc\n",
+    replace: { "/etc/signalbox/": "etc/", "/var/lib/signalbox/": "var/", "0.0.0.0": "127.0.0.1" },
+  },
+  "docs/evidence.md": {
+    served: true,
+    setup: `${chat("chat-large")}sleep 0.3\n${chat("chat-large", "MANAGER")}${until("signalbox evidence tail --limit 1 | grep -q insufficient_scope")}`,
+    before: { "$ signalbox evidence verify": `"$DOCS_NODE" -e '${TAMPER.replaceAll("'", `'"'"'`)}'\n` },
+  },
+  "docs/explain.md": { served: true, console: "test/docs/explain.test.ts" },
+  "docs/governance.md": {
+    served: true,
+    setup: [...Array<string>(6).fill("chat-large"), ...Array<string>(3).fill("chat-small-eu"), "absent"]
+      .map((route) => chat(route))
+      .join(""),
+    // Latencies.
+    varies: [[/(\d+ of \d+ +\d+) +\d+ +\d+ +(\d+\+\d+)/g, "$1 $2"]],
+  },
+  "docs/keys.md": { served: true },
+  "docs/limits.md": {
+    served: true,
+    setup: `KEY=$(signalbox keys create --workspace acme-dev --scopes inference --owner a --expires 1d --requests-per-minute 30 --quiet)
+${until(chat("chat-small", "KEY").trimEnd())}`,
+    varies: [[/ [\d.]+ of (\d+) +\d+ % +/g, " N of $1 "]],
+  },
+  "docs/observability.md": { served: true },
+  "docs/policy-lifecycle.md": {
+    served: true,
+    console: "test/docs/policy-lifecycle.test.ts",
+    before: {
+      "signalbox policy rollback eu-residency --reason wrong_denials   # to what was enforced before": `export SIGNALBOX_KEY=$MANAGER
+signalbox policy promote tool-approval
+${changePolicy("REGION_NOT_IN_EU, EU", "REGION_NOT_IN_EU, A_WORD, EU")}signalbox policy promote eu-residency
+${changePolicy("A_WORD", "ANOTHER_WORD")}signalbox policy promote eu-residency
+`,
+    },
+  },
+  "docs/quick-start.md": {
+    after: {
+      "sed -i.bak 's/tier: standard/tier: regulated/' routes.yaml": until('grep -q reloaded "$DOCS_STATE/serve.log"'),
+    },
+    before: {
+      "$ npm run -s signalbox -- evidence tail --limit 2": until(
+        "signalbox evidence tail --limit 1 | grep -q 'chat-small-eu.*completed'",
+      ),
+    },
+  },
+  "docs/simulate.md": { console: "test/docs/simulate.test.ts" },
+};

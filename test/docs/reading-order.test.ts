@@ -1,0 +1,107 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+import { withNavigationOf } from "../../src/compile/generate/navigation.ts";
+import { brokenLinks, headingsOf, imagesOf } from "./markdown.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const INDEX = "docs/README.md";
+const HOW =
+  `add a row "- [Title](page.md): what it is for, in one line" where it belongs in ${INDEX}, ` +
+  "then run UPDATE_DOCS=1 npm exec -- vitest run test/docs/reading-order.test.ts";
+
+const textOf = (page: string): string => readFileSync(join(ROOT, page), "utf8");
+const inFolder = (folder: string): readonly string[] =>
+  readdirSync(join(ROOT, folder))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => join(folder, name));
+
+/** The order: the rows of the index, which is all that there is to change. */
+const rows = [...textOf(INDEX).matchAll(/^- \[(.+?)\]\(([^)#]+)\)(.*)$/gm)].map(
+  ([line, title = "", link = "", rest = ""]) => ({
+    line,
+    title,
+    page: relative(ROOT, resolve(ROOT, "docs", link)),
+    rest,
+  }),
+);
+/** What is read one after the other; rows of other folders stand beside it. */
+const order = rows.filter(({ page }) => dirname(page) === "docs" && page.endsWith(".md"));
+const documents = inFolder("docs").filter((page) => page !== INDEX);
+const all = [
+  "README.md",
+  "CONTRIBUTING.md",
+  "AGENTS.md",
+  "CHANGELOG.md",
+  ...inFolder("docs"),
+  ...inFolder("docs/decisions"),
+];
+
+describe("the order of the pages", () => {
+  it("has every page of docs once, with a line that says what it is for", () => {
+    const absent = documents.filter((page) => !order.some((row) => row.page === page));
+    expect(absent, `not in the index: ${HOW}`).toEqual([]);
+    const pages = rows.map(({ page }) => page);
+    expect(pages.filter((page, index) => pages.indexOf(page) !== index)).toEqual([]);
+    expect(rows.filter(({ rest }) => !/^: [^ ].{10,}$/.test(rest)).map(({ line }) => line)).toEqual([]);
+  });
+
+  it("is what each page ends with: the next page (UPDATE_DOCS=1 writes it)", () => {
+    const wrong: string[] = [];
+    for (const [index, { page }] of order.entries()) {
+      if (!existsSync(join(ROOT, page))) continue;
+      const next = order[index + 1];
+      const way = next === undefined ? "" : `[${next.title}](${next.page.slice("docs/".length)}) · `;
+      const text = textOf(page);
+      const written = withNavigationOf(
+        `\n\n---\n\nNext: ${way}[all pages](README.md)\n`,
+        withNavigationOf("", withoutNavigation(text)),
+      );
+      if (text === written) continue;
+      if (process.env["UPDATE_DOCS"] === "1") writeFileSync(join(ROOT, page), written);
+      else wrong.push(page);
+    }
+    expect(wrong, `these do not end with the way to the next page: ${HOW}`).toEqual([]);
+  });
+});
+
+function withoutNavigation(text: string): string {
+  return text.replace(/\n\n---\n\nNext: .*\n$/, "\n");
+}
+
+describe("every page", () => {
+  it("has links and anchors that lead somewhere", () => {
+    const broken = all.flatMap((page) => brokenLinks(ROOT, page).map((target) => `${page}: ${target}`));
+    expect(broken).toEqual([]);
+  });
+
+  it("begins with its one title, and leaves out no level of headings", () => {
+    const wrong = all.filter((page) => {
+      const levels = headingsOf(textOf(page)).map(({ level }) => level);
+      const jumps = levels.some((level, index) => index > 0 && level > (levels[index - 1] ?? 0) + 1);
+      return levels.indexOf(1) !== 0 || levels.lastIndexOf(1) !== 0 || jumps;
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it("says in words what its pictures show", () => {
+    const pictures = all.flatMap((page) => imagesOf(textOf(page)).map((image) => ({ page, ...image })));
+    expect(pictures.length).toBeGreaterThan(0);
+    for (const { page, alternative, target } of pictures) {
+      expect(alternative.length, `${page}: ${target}`).toBeGreaterThan(20);
+      if (!target.endsWith(".svg")) continue;
+      const picture = readFileSync(join(ROOT, dirname(page), target), "utf8");
+      expect(picture).toMatch(/<svg [^>]*role="img"[^>]*aria-labelledby="title description"/);
+      expect(picture).toMatch(/<title id="title">[^<]+<\/title>\s*<desc id="description">[^<]+<\/desc>/);
+      // A page may have any background.
+      expect(picture).toMatch(/<rect [^>]*class="page"/);
+    }
+  });
+});
+
+describe("the test of links", () => {
+  it("finds a file, an anchor and a line that do not exist", () => {
+    const text = "# A b\n\n[x](absent.md) [y](#b-a) [z](docs/README.md#nothing) [v](#a-b) `[w](none.md)`\n";
+    expect(brokenLinks(ROOT, "README.md", text)).toEqual(["absent.md", "#b-a", "docs/README.md#nothing"]);
+  });
+});
