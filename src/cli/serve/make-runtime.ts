@@ -44,7 +44,7 @@ export interface RuntimeParts {
 
 export function makeRuntime(parts: RuntimeParts): Runtime {
   const { environment, version, store, policies, keys, snapshots, state, tokens, telemetry } = parts;
-  const document = openApiDocument(version);
+  const document = openApiDocument();
   const turns = new SummaryTurns();
   const read: CountSource["read"] = (query) => store.summary.read(query);
   return {
