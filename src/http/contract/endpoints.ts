@@ -73,7 +73,12 @@ export const ENDPOINTS: readonly Endpoint[] = [
     summary: "The decision that a request would get, explained; calls no provider and reserves nothing",
     scope: "route:simulate",
     handler: "simulate",
-    query: { operation: { enum: [...new Set(INFERENCE_ENDPOINTS.map(({ operation }) => operation))] } },
+    query: {
+      operation: {
+        enum: [...new Set(INFERENCE_ENDPOINTS.map(({ operation }) => operation))],
+        description: "What is to be decided about.",
+      },
+    },
     body: SIMULATE_SCHEMA,
     answer: SIMULATION,
   },

@@ -17,6 +17,8 @@ export function parametersOf(endpoint: Endpoint): readonly JsonObject[] {
       in: "query",
       required,
       ...(description !== undefined && { description }),
+      // Several times by its name; `group_by` may have commas too.
+      ...(schema["type"] === "array" && { style: "form", explode: true }),
       schema,
     }));
   const inHeaders = REQUEST_HEADERS.filter(({ isReadBy }) => isReadBy(endpoint)).map(
