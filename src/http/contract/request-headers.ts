@@ -7,6 +7,8 @@ export interface RequestHeader {
   readonly description: string;
   readonly schema: JsonObject;
   readonly isReadBy: (endpoint: Endpoint) => boolean;
+  /** Absent: it may be left out everywhere. */
+  readonly isRequiredBy?: (endpoint: Endpoint) => boolean;
 }
 
 const isInference = (endpoint: Endpoint): boolean => endpoint.kind === "inference";
@@ -15,7 +17,7 @@ const isMessages = (endpoint: Endpoint): boolean => isInference(endpoint) && fam
 
 const isUnary = (endpoint: Endpoint): boolean => endpoint.kind === "inference" && endpoint.surface.kind === "unary";
 
-/** What may be sent beside a body and a key; none of it has to be. */
+/** What may be sent beside a body and a key. */
 export const REQUEST_HEADERS: readonly RequestHeader[] = [
   {
     name: "x-client-request-id",
@@ -98,6 +100,7 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
       "The ETag of the policy as the caller has seen it: nothing is done where it is not so any more. `*` and weak tags do not say what was seen.",
     schema: { type: "string" },
     isReadBy: (endpoint) => endpoint.ifMatch !== undefined,
+    isRequiredBy: (endpoint) => endpoint.ifMatch === "always",
   },
   {
     name: "x-max-batch-size",

@@ -25,6 +25,8 @@ export function operationOf(endpoint: Endpoint, errors: ErrorAnswers): JsonObjec
       },
       ...errors.of(endpoint),
     },
+    // As simulations, exchanged tokens and policies name it.
+    ...(endpoint.kind === "inference" && { "x-signalbox-operation": endpoint.operation }),
     ...(endpoint.listener === "admin" && { servers: ADMIN_SERVERS }),
   };
 }

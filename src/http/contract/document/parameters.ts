@@ -22,7 +22,13 @@ export function parametersOf(endpoint: Endpoint): readonly JsonObject[] {
       schema,
     }));
   const inHeaders = REQUEST_HEADERS.filter(({ isReadBy }) => isReadBy(endpoint)).map(
-    ({ name, description, schema }) => ({ name, in: "header", required: false, description, schema }),
+    ({ name, description, schema, isRequiredBy }) => ({
+      name,
+      in: "header",
+      required: isRequiredBy?.(endpoint) === true,
+      description,
+      schema,
+    }),
   );
   const { query, optionalQuery = {} } = endpoint;
   return [...inPath, ...inQuery(query, true), ...inQuery(optionalQuery, false), ...inHeaders];
