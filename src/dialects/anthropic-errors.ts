@@ -2,7 +2,7 @@ import type { ErrorKind, ServiceError } from "../canon/error.ts";
 import { decisionId } from "./openai-errors.ts";
 
 /** The word of the messages family for each kind of error (decisions.md, "Status codes and error bodies"). */
-const TYPES: Readonly<Record<ErrorKind, string>> = {
+export const ANTHROPIC_TYPES: Readonly<Record<ErrorKind, string>> = {
   invalid_request: "invalid_request_error",
   authentication: "authentication_error",
   insufficient_scope: "permission_error",
@@ -32,7 +32,7 @@ export function renderAnthropicError(error: ServiceError, requestId: string): st
   const details = { error_code: error.code, ...(error.param === null ? {} : { param: error.param }), ...policy };
   return JSON.stringify({
     type: "error",
-    error: { type: TYPES[error.kind], message: error.message, details },
+    error: { type: ANTHROPIC_TYPES[error.kind], message: error.message, details },
     request_id: requestId,
   });
 }

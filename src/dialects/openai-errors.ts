@@ -2,7 +2,7 @@ import type { ErrorKind, ServiceError } from "../canon/error.ts";
 import { formatSseEvent } from "./sse.ts";
 
 /** The word of the OpenAI family for each kind of error (decisions.md, "Status codes and error bodies"). */
-const TYPES: Readonly<Record<ErrorKind, string>> = {
+export const OPENAI_TYPES: Readonly<Record<ErrorKind, string>> = {
   invalid_request: "invalid_request_error",
   authentication: "authentication_error",
   insufficient_scope: "insufficient_scope",
@@ -36,7 +36,7 @@ function errorObject(error: ServiceError, requestId: string): object {
   const { denial } = error;
   const common = {
     message: `${error.message} (request id ${requestId})`,
-    type: TYPES[error.kind],
+    type: OPENAI_TYPES[error.kind],
     param: error.param,
     code: error.code,
     ...error.facts,

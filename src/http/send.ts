@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { serviceError, type ServiceError } from "../canon/error.ts";
 import { renderAnthropicError } from "../dialects/anthropic-errors.ts";
 import { renderOpenAiError } from "../dialects/openai-errors.ts";
+import { familyOf } from "./contract/endpoint.ts";
 
 /** Headers of every answer (decisions.md, "Every response"); names and values by turns. */
 export function commonHeaders(requestId: string, clientRequestId: string | null): readonly string[] {
@@ -32,7 +33,7 @@ export function sendError(
   requestId: string,
   common: readonly string[],
 ): void {
-  const render = path.startsWith("/api/") ? renderAnthropicError : renderOpenAiError;
+  const render = familyOf(path) === "messages" ? renderAnthropicError : renderOpenAiError;
   const headers = [...common];
   if (NEVER_RETRY.has(error.kind)) headers.push("x-should-retry", "false");
   if (error.retryAfter !== null) headers.push("retry-after", String(Math.ceil(error.retryAfter / 1000)));

@@ -14,6 +14,7 @@ import type { TokenDoor } from "../../keys/tokens/token-door.ts";
 import type { Ledger } from "../../limits/ledger.ts";
 import type { Store } from "../../store/port.ts";
 import type { ServedPolicies } from "./policies/served-policies.ts";
+import { BUILD_VARIABLE } from "./build-id.ts";
 import type { Retention } from "./retention.ts";
 import type { StrangerEvidence } from "./strangers.ts";
 import type { ServerTelemetry } from "./telemetry/server-telemetry.ts";
@@ -46,7 +47,7 @@ export interface RuntimeParts {
 
 export function makeRuntime(parts: RuntimeParts): Runtime {
   const { environment, version, store, policies, keys, snapshots, state, tokens, telemetry } = parts;
-  const document = openApiDocument(version);
+  const document = openApiDocument();
   const turns = new SummaryTurns();
   const read: CountSource["read"] = (query) => store.summary.read(query);
   return {
@@ -78,7 +79,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
     newRequestId,
     limits: { ...DEFAULT_LIMITS, ...parts.limits },
     build: {
-      id: environment["SIGNALBOX_BUILD_ID"] ?? version,
+      id: environment[BUILD_VARIABLE] ?? version,
       contractSha256: contractSha256(document),
       contract: JSON.stringify(document),
       startedAt: performance.now(),

@@ -6,6 +6,7 @@ import { wantsColour } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/run.ts";
 import { readVersion } from "../terminal/version.ts";
 import { BOOTSTRAP_VARIABLE, bootstrapKey, checkBootstrapKey, demoKey } from "./first-keys.ts";
+import { BUILD_VARIABLE, buildId } from "./build-id.ts";
 import { parseServeOptions, SERVE_HELP, type ServeOptions } from "./options.ts";
 import { ReloadRequests } from "./reload-requests.ts";
 import { DRIFT_SENTENCES } from "./policies/drift.ts";
@@ -55,7 +56,9 @@ async function runServe(options: ServeOptions, reloads: ReloadRequests, io: Comm
 }
 
 async function start(options: ServeOptions, io: CommandIo): Promise<RunningServer | null> {
-  const started = await startServer(options, io.environment, readVersion()).catch((error: unknown) => {
+  const version = readVersion();
+  const environment = { ...io.environment, [BUILD_VARIABLE]: buildId(io.environment[BUILD_VARIABLE], version) };
+  const started = await startServer(options, environment, version).catch((error: unknown) => {
     if (error instanceof CommandError || error instanceof StoreUnavailableError) throw error;
     throw new CommandError(listenFailure(error), { cause: error });
   });

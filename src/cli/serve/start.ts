@@ -51,7 +51,7 @@ const TEXT: LogOptions = { format: "text", level: "info" };
 /**
  * Opens the store, compiles the configuration, listens.
  *
- * @param version the package's version; part of the contract.
+ * @param version the package's version. @param environment `SIGNALBOX_BUILD_ID` of it is what /status calls the build; the version where it has none.
  * @throws {StoreUnavailableError}
  * @throws {CommandError} naming the flag of an address that cannot be listened on. Whatever was opened before is closed.
  */

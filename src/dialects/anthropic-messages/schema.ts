@@ -169,6 +169,7 @@ const shared = {
 } as const;
 
 export const MESSAGES_SCHEMA = {
+  title: "CreateMessageRequest",
   type: "object",
   required: ["model", "max_tokens", "messages"],
   properties: {
@@ -196,6 +197,7 @@ export const MESSAGES_SCHEMA = {
 
 /** Counting makes nothing, so it has no output limit and no sampling. */
 export const COUNT_TOKENS_SCHEMA = {
+  title: "CountMessageTokensRequest",
   type: "object",
   required: ["model", "messages"],
   properties: { ...shared, user_profile_id: nullableText, inference_geo: nullableText },

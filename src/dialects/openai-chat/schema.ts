@@ -109,6 +109,7 @@ const responseFormat = {
 } as const;
 
 export const CHAT_COMPLETIONS_SCHEMA = {
+  title: "CreateChatCompletionRequest",
   type: "object",
   required: ["model", "messages"],
   properties: {

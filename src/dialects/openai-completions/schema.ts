@@ -9,6 +9,7 @@ const nullableInteger = (minimum: number, maximum?: number) =>
   ({ type: ["integer", "null"], minimum, ...(maximum === undefined ? {} : { maximum }) }) as const;
 
 export const COMPLETIONS_SCHEMA = {
+  title: "CreateCompletionRequest",
   type: "object",
   required: ["model", "prompt"],
   properties: {

@@ -87,6 +87,7 @@ const responseFormat = {
 } as const;
 
 export const RESPONSES_SCHEMA = {
+  title: "CreateResponseRequest",
   type: "object",
   required: ["model", "input"],
   properties: {

@@ -1,6 +1,7 @@
 /** JSON Schemas of what the endpoints answer, for /openapi.json; tests validate real answers against them. */
 const text = { type: "string" } as const;
-const policySet = {
+/** Shared by the answers that name one. */
+export const POLICY_SET = {
   type: "string",
   pattern: "^[0-9a-f]{16}$",
   description: "Names the contents of policies and their slots: decisions with one set and one table are alike.",
@@ -10,6 +11,7 @@ const texts = { type: "array", items: text } as const;
 const nullableCount = { type: ["integer", "null"], minimum: 0 } as const;
 
 export const CHAT_COMPLETION = {
+  title: "ChatCompletion",
   type: "object",
   description: "As the provider answered; streams are chat.completion.chunk events, then [DONE].",
   required: ["choices"],
@@ -17,6 +19,7 @@ export const CHAT_COMPLETION = {
 } as const;
 
 export const COMPLETION = {
+  title: "Completion",
   type: "object",
   description: "As the provider answered, or translated; streams are text_completion chunks, then [DONE].",
   required: ["choices"],
@@ -24,6 +27,7 @@ export const COMPLETION = {
 } as const;
 
 export const RESPONSE = {
+  title: "Response",
   type: "object",
   description:
     "The whole resource of the Open Responses specification; streams are its events, then [DONE]. `store` is always false.",
@@ -54,6 +58,7 @@ export const RESPONSE = {
 } as const;
 
 export const MESSAGE = {
+  title: "Message",
   type: "object",
   description: "As the provider answered, or translated; streams are message events, the last of them message_stop.",
   required: ["id", "type", "role", "model", "content", "stop_reason", "usage"],
@@ -70,6 +75,7 @@ export const MESSAGE = {
 } as const;
 
 export const TOKEN_COUNT = {
+  title: "TokenCount",
   type: "object",
   required: ["input_tokens"],
   properties: { input_tokens: { type: "integer", minimum: 0 } },
@@ -108,6 +114,7 @@ const routeFactNames = [
 ] as const;
 
 export const MODEL = {
+  title: "Model",
   type: "object",
   required: ["id", "object", "created", "owned_by", ...routeFactNames],
   properties: {
@@ -121,6 +128,7 @@ export const MODEL = {
 } as const;
 
 export const MODEL_LIST = {
+  title: "ModelList",
   type: "object",
   required: ["object", "data"],
   properties: { object: { const: "list" }, data: { type: "array", items: MODEL } },
@@ -129,6 +137,7 @@ export const MODEL_LIST = {
 const supported = { type: "object", required: ["supported"], properties: { supported: { type: "boolean" } } } as const;
 
 export const ANTHROPIC_MODEL = {
+  title: "AnthropicModel",
   type: "object",
   required: [
     "type",
@@ -162,6 +171,7 @@ export const ANTHROPIC_MODEL = {
 } as const;
 
 export const ANTHROPIC_MODEL_PAGE = {
+  title: "AnthropicModelPage",
   type: "object",
   required: ["data", "has_more", "first_id", "last_id"],
   properties: {
@@ -188,6 +198,7 @@ const verdict = {
 } as const;
 
 export const SIMULATION = {
+  title: "RouteSimulation",
   type: "object",
   required: ["object", "operation", "model", "outcome", "plan", "candidates", "constraints", "table_revision"],
   properties: {
@@ -235,57 +246,7 @@ export const SIMULATION = {
     edits: { type: ["object", "null"], description: "What enforced obligations change of the request." },
     if_promoted: { type: ["object", "null"] },
     table_revision: text,
-    policy_set: policySet,
+    policy_set: POLICY_SET,
     policy_revisions: { type: "object" },
-  },
-} as const;
-
-export const STATUS = {
-  type: "object",
-  required: [
-    "build_id",
-    "contract_sha256",
-    "table_sha256",
-    "policy_set",
-    "policy_revisions",
-    "uptime_seconds",
-    "degraded",
-    "evidence",
-  ],
-  properties: {
-    build_id: text,
-    contract_sha256: text,
-    table_sha256: text,
-    policy_set: policySet,
-    policy_revisions: { type: "object" },
-    uptime_seconds: { type: "number", minimum: 0 },
-    degraded: {
-      ...texts,
-      description: "`reload_failed`, `evidence`, `evidence_retention`, `limits`, `policies`; empty when all is well.",
-    },
-    evidence: {
-      type: "object",
-      description: "The store of decisions and outcomes, as this process sees it.",
-      required: ["state", "waiting", "refused", "lost", "head"],
-      properties: {
-        state: { enum: ["ok", "unavailable"], description: "`unavailable`: requests may be refused with 503." },
-        waiting: { type: "integer", minimum: 0, description: "Decisions that wait for the disk." },
-        refused: { type: "integer", minimum: 0, description: "Decisions not confirmed in time, since the start." },
-        lost: { type: "integer", minimum: 0, description: "Outcomes that could not be kept, since the start." },
-        head: {
-          type: ["object", "null"],
-          description: "The newest row of the evidence log: note it elsewhere, and verify against it later.",
-          required: ["position", "hash"],
-          properties: {
-            position: { type: "integer", minimum: 0 },
-            hash: { type: "string", pattern: "^[0-9a-f]{64}$" },
-          },
-        },
-      },
-    },
-    endpoints: {
-      type: "object",
-      description: "Endpoints that are out or on trial for their health, as this process sees them.",
-    },
   },
 } as const;

@@ -4,12 +4,35 @@ import type { Operation } from "../../canon/operation.ts";
 import type { Surface } from "../../dialects/dialect.ts";
 import type { UnarySurface } from "../../dialects/unary/surface.ts";
 
+/** What an endpoint belongs to, as readers of the contract look for it. */
+export const TAGS = {
+  Generation: "Text, tool calls and reasoning, in four protocols; whole answers and streams.",
+  "Retrieval and moderation": "Vectors, relevance and harmfulness: one JSON request, one JSON answer.",
+  Models: "The routes that a key's workspace may use.",
+  Routing: "What would be decided, without a call of a provider.",
+  "Service keys": "Keys of the caller's workspace, and tokens that they are exchanged for.",
+  Policies: "Where policies stand, and how a change of one begins to act.",
+  Governance: "Operational evidence, without content.",
+  Service: "What is deployed, and how it is.",
+} as const;
+
+/** An answer as a stream of server-sent events. */
+export interface EventStream {
+  /** JSON Schema of the data of each event, the last one's and our error's included; `[DONE]` is no JSON and has none. */
+  readonly events: JsonObject;
+  /** Whether events have names (`event:`); each is the `type` of its data. */
+  readonly isNamed: boolean;
+  /** What says that the answer is whole, for readers. */
+  readonly ends: string;
+}
+
 export interface EndpointFacts {
   readonly method: "GET" | "POST";
   /** Path as h3 and OpenAPI both can be told it: `{name}` for a parameter. */
   readonly path: string;
   readonly id: string;
   readonly summary: string;
+  readonly tag: keyof typeof TAGS;
   readonly listener: "public" | "admin";
   /** `null`: anybody may call. */
   readonly scope: Scope | null;
@@ -37,7 +60,10 @@ export interface EndpointFacts {
   readonly hasEntityTag?: true;
   /** Media type of the 200 body; JSON where absent. */
   readonly answerType?: string;
-  readonly streams: boolean;
+  /** What is answered where the body asks for a stream; absent: there are none. */
+  readonly stream?: EventStream;
+  /** The 200 answer is not to be kept by anybody on its way: `cache-control: no-store`. */
+  readonly isNeverStored?: true;
 }
 
 /** An endpoint whose requests go to a model provider. */
@@ -86,6 +112,16 @@ export interface ControlEndpoint extends EndpointFacts {
 /** Scopes of which a key must have one; none where anybody may call. */
 export function scopesOf({ scope, otherScope }: Pick<EndpointFacts, "scope" | "otherScope">): readonly Scope[] {
   return [scope, otherScope ?? null].filter((one) => one !== null);
+}
+
+/** The protocol family whose errors and rate-limit headers a path has. */
+export function familyOf(path: string): "openai" | "messages" {
+  return path.startsWith("/api/") ? "messages" : "openai";
+}
+
+/** Whether exchanged tokens, and with them web pages, can call it: models and inference. Managing keys and exchanging them is not for pages. */
+export function takesTokens({ listener, scope, id }: EndpointFacts): boolean {
+  return listener === "public" && (scope === "inference" || scope === "catalogue:read") && id !== "exchangeKey";
 }
 
 export type Endpoint = InferenceEndpoint | ControlEndpoint;

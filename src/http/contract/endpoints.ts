@@ -1,5 +1,6 @@
 import { PAGE_QUERY } from "../control/catalogue/page.ts";
-import { ANTHROPIC_MODEL, ANTHROPIC_MODEL_PAGE, MODEL, MODEL_LIST, SIMULATION, STATUS } from "./answer-schemas.ts";
+import { ANTHROPIC_MODEL, ANTHROPIC_MODEL_PAGE, MODEL, MODEL_LIST, SIMULATION } from "./answer-schemas.ts";
+import { LIVENESS, OPENAPI_DOCUMENT, READINESS, STATUS } from "./service-schemas.ts";
 import { SUMMARY_QUERY } from "../control/governance-summary.ts";
 import { GOVERNANCE_SUMMARY } from "./summary-answer-schema.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -8,8 +9,7 @@ import { KEY_ENDPOINTS } from "./key-endpoints.ts";
 import { POLICY_ENDPOINTS } from "./policies/policy-endpoints.ts";
 import { SIMULATE_SCHEMA } from "./simulate-schema.ts";
 
-const PUBLIC = { listener: "public", query: {}, body: null, streams: false } as const;
-const PLAIN = { type: "object" } as const;
+const PUBLIC = { listener: "public", query: {}, body: null } as const;
 
 /** Every endpoint: the routes of the server, the validation of requests, /openapi.json and `contract_sha256` come from these rows. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -20,6 +20,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     method: "GET",
     path: "/v1/models",
     id: "listModels",
+    tag: "Models",
     summary: "Routes that the key's workspace may use",
     scope: "catalogue:read",
     handler: "models",
@@ -31,6 +32,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     method: "GET",
     path: "/v1/models/{id}",
     id: "retrieveModel",
+    tag: "Models",
     summary: "One route that the key's workspace may use",
     scope: "catalogue:read",
     handler: "model",
@@ -42,6 +44,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     method: "GET",
     path: "/api/v1/models",
     id: "listAnthropicModels",
+    tag: "Models",
     summary: "The same routes as the messages protocol lists models, in pages",
     scope: "catalogue:read",
     handler: "anthropicModels",
@@ -54,6 +57,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     method: "GET",
     path: "/api/v1/models/{id}",
     id: "retrieveAnthropicModel",
+    tag: "Models",
     summary: "One of them",
     scope: "catalogue:read",
     handler: "anthropicModel",
@@ -65,10 +69,16 @@ export const ENDPOINTS: readonly Endpoint[] = [
     method: "POST",
     path: "/v1/route/simulate",
     id: "simulateRoute",
+    tag: "Routing",
     summary: "The decision that a request would get, explained; calls no provider and reserves nothing",
     scope: "route:simulate",
     handler: "simulate",
-    query: { operation: { enum: [...new Set(INFERENCE_ENDPOINTS.map(({ operation }) => operation))] } },
+    query: {
+      operation: {
+        enum: [...new Set(INFERENCE_ENDPOINTS.map(({ operation }) => operation))],
+        description: "What is to be decided about.",
+      },
+    },
     body: SIMULATE_SCHEMA,
     answer: SIMULATION,
   },
@@ -80,6 +90,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     method: "GET",
     path: "/v1/governance/summary",
     id: "getGovernanceSummary",
+    tag: "Governance",
     summary: "What the workspace's requests came to: counts, latencies, denials, policies; no content and no bill",
     scope: "governance:read",
     handler: "summary",
@@ -92,6 +103,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     method: "GET",
     path: "/status",
     id: "getStatus",
+    tag: "Service",
     summary: "What is deployed, and what of it is degraded",
     scope: null,
     handler: "status",
@@ -103,10 +115,11 @@ export const ENDPOINTS: readonly Endpoint[] = [
     method: "GET",
     path: "/openapi.json",
     id: "getContract",
+    tag: "Service",
     summary: "This contract",
     scope: null,
     handler: "openapi",
-    answer: PLAIN,
+    answer: OPENAPI_DOCUMENT,
   },
   {
     ...PUBLIC,
@@ -114,11 +127,12 @@ export const ENDPOINTS: readonly Endpoint[] = [
     method: "GET",
     path: "/livez",
     id: "getLiveness",
+    tag: "Service",
     summary: "The process runs",
     listener: "admin",
     scope: null,
     handler: "livez",
-    answer: PLAIN,
+    answer: LIVENESS,
   },
   {
     ...PUBLIC,
@@ -126,11 +140,12 @@ export const ENDPOINTS: readonly Endpoint[] = [
     method: "GET",
     path: "/readyz",
     id: "getReadiness",
+    tag: "Service",
     summary: "The process takes requests; 503 while it starts, drains, or cannot write evidence",
     listener: "admin",
     scope: null,
     handler: "readyz",
-    answer: PLAIN,
+    answer: READINESS,
   },
   {
     ...PUBLIC,
@@ -138,6 +153,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     method: "GET",
     path: "/metrics",
     id: "getMetrics",
+    tag: "Service",
     summary: "Metrics in Prometheus' text format, or OpenMetrics where Accept names it",
     listener: "admin",
     scope: null,

@@ -9,6 +9,7 @@ const count = { anyOf: [{ type: "integer" }, { type: "string", maxLength: 12 }] 
 
 /** JSON Schema of POST /v1/credentials/exchange. In a form every value is text. */
 export const EXCHANGE_SCHEMA = {
+  title: "ExchangeKeyRequest",
   type: "object",
   additionalProperties: false,
   required: ["grant_type"],
@@ -32,6 +33,7 @@ export const EXCHANGE_SCHEMA = {
 
 /** RFC 8693 §2.2.1. */
 export const EXCHANGED_TOKEN = {
+  title: "ExchangedToken",
   type: "object",
   required: ["access_token", "issued_token_type", "token_type", "expires_in", "scope", "token_id"],
   properties: {

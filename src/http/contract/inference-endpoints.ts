@@ -14,6 +14,7 @@ import { MODERATIONS_SCHEMA } from "../../dialects/unary/moderate/schema.ts";
 import { rerankSurface } from "../../dialects/unary/rerank/surface.ts";
 import { RERANK_SCHEMA } from "../../dialects/unary/rerank/schema.ts";
 import { EMBEDDING_LIST, MODERATION, RERANKING } from "./unary-answer-schemas.ts";
+import { CHAT_STREAM, COMPLETION_STREAM, MESSAGE_STREAM, RESPONSE_STREAM } from "./events/event-streams.ts";
 import type { InferenceEndpoint } from "./endpoint.ts";
 
 const GENERATION = {
@@ -22,10 +23,10 @@ const GENERATION = {
   listener: "public",
   scope: "inference",
   query: {},
-  streams: true,
+  tag: "Generation",
 } as const;
 
-const UNARY = { ...GENERATION, streams: false } as const;
+const UNARY = { ...GENERATION, tag: "Retrieval and moderation" } as const;
 
 const RERANK = {
   ...UNARY,
@@ -46,6 +47,7 @@ export const INFERENCE_ENDPOINTS: readonly InferenceEndpoint[] = [
     surface: chatSurface,
     body: CHAT_COMPLETIONS_SCHEMA,
     answer: CHAT_COMPLETION,
+    stream: CHAT_STREAM,
   },
   {
     ...GENERATION,
@@ -56,6 +58,7 @@ export const INFERENCE_ENDPOINTS: readonly InferenceEndpoint[] = [
     surface: completionsSurface,
     body: COMPLETIONS_SCHEMA,
     answer: COMPLETION,
+    stream: COMPLETION_STREAM,
   },
   {
     ...GENERATION,
@@ -66,6 +69,7 @@ export const INFERENCE_ENDPOINTS: readonly InferenceEndpoint[] = [
     surface: responsesSurface,
     body: RESPONSES_SCHEMA,
     answer: RESPONSE,
+    stream: RESPONSE_STREAM,
   },
   {
     ...GENERATION,
@@ -76,6 +80,7 @@ export const INFERENCE_ENDPOINTS: readonly InferenceEndpoint[] = [
     surface: messagesSurface,
     body: MESSAGES_SCHEMA,
     answer: MESSAGE,
+    stream: MESSAGE_STREAM,
   },
   {
     ...GENERATION,
@@ -86,7 +91,6 @@ export const INFERENCE_ENDPOINTS: readonly InferenceEndpoint[] = [
     surface: countTokensSurface,
     body: COUNT_TOKENS_SCHEMA,
     answer: TOKEN_COUNT,
-    streams: false,
   },
   {
     ...UNARY,

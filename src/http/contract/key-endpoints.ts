@@ -17,7 +17,8 @@ const MANAGED = {
   query: {},
   body: null,
   uniqueMembers: true,
-  streams: false,
+  tag: "Service keys",
+  isNeverStored: true,
 } as const;
 
 /** Service keys of the caller's own workspace (decisions.md, "Credentials"). */

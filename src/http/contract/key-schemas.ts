@@ -74,6 +74,7 @@ const expiry = {
 
 /** JSON Schema of POST /v1/keys. */
 export const CREATE_KEY_SCHEMA = {
+  title: "CreateKeyRequest",
   type: "object",
   additionalProperties: false,
   required: ["scopes", "owner"],
@@ -92,6 +93,7 @@ export const CREATE_KEY_SCHEMA = {
 
 /** JSON Schema of POST /v1/keys/{id}/rotate, which may be sent without a body. */
 export const ROTATE_KEY_SCHEMA = {
+  title: "RotateKeyRequest",
   type: "object",
   additionalProperties: false,
   properties: {
@@ -105,6 +107,7 @@ export const ROTATE_KEY_SCHEMA = {
 } as const;
 
 export const SERVICE_KEY = {
+  title: "ServiceKey",
   type: "object",
   required: [
     "object",
@@ -149,6 +152,7 @@ export const SERVICE_KEY = {
 /** The answer to making a key: the only one that ever holds its text. */
 export const CREATED_KEY = {
   ...SERVICE_KEY,
+  title: "CreatedServiceKey",
   required: [...SERVICE_KEY.required, "key"],
   properties: {
     ...SERVICE_KEY.properties,
@@ -159,11 +163,13 @@ export const CREATED_KEY = {
 /** The same for a rotation. */
 export const ROTATED_KEY = {
   ...CREATED_KEY,
+  title: "RotatedServiceKey",
   required: [...CREATED_KEY.required, "previous"],
   properties: { ...CREATED_KEY.properties, previous: SERVICE_KEY },
 } as const;
 
 export const KEY_LIST = {
+  title: "ServiceKeyList",
   type: "object",
   required: ["object", "data", "has_more", "first_id", "last_id"],
   properties: {

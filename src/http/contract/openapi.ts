@@ -1,164 +1,72 @@
 import { createHash } from "node:crypto";
-import { canonicalJson, type JsonObject } from "../../canon/json.ts";
-import { SCOPES } from "../../canon/scope.ts";
-import { scopesOf, type Endpoint } from "./endpoint.ts";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { SchemaComponents } from "./document/components.ts";
+import { ErrorAnswers } from "./document/error-answers.ts";
+import { ERROR_ROWS } from "./document/error-rows.ts";
+import { operationOf } from "./document/operation.ts";
+import { CONTRACT_VERSION, DESCRIPTION } from "./document/prose.ts";
+import { headerComponents } from "./document/response-headers.ts";
+import { SECURITY_SCHEMES } from "./document/security.ts";
+import { TAGS, type Endpoint } from "./endpoint.ts";
 import { ENDPOINTS } from "./endpoints.ts";
-import { MISSING_REQUIREMENT } from "./policies/policy-answers.ts";
-import { REQUEST_HEADERS } from "./request-headers.ts";
 import { COMPONENT_SCHEMAS } from "./validate.ts";
 
-/** The contract as deployed (OpenAPI 3.1), made from the same rows that the server runs on. */
-export function openApiDocument(version: string): JsonObject {
-  const paths: Record<string, Record<string, JsonObject>> = {};
-  for (const endpoint of ENDPOINTS) {
+/**
+ * The contract as deployed (OpenAPI 3.1), made from the same rows that the server runs on and the same schemas that validate requests.
+ *
+ * The program's version is not part of it: two builds that promise the same have the same contract, and `build_id` of /status tells them apart.
+ *
+ * @param endpoints rows; tests change some to see what follows.
+ */
+export function openApiDocument(endpoints: readonly Endpoint[] = ENDPOINTS): JsonObject {
+  const components = new SchemaComponents();
+  const errors = new ErrorAnswers();
+  const paths: Record<string, Record<string, JsonValue>> = {};
+  for (const endpoint of endpoints) {
     const path = (paths[endpoint.path] ??= {});
-    path[endpoint.method.toLowerCase()] = operation(endpoint);
+    path[endpoint.method.toLowerCase()] = withReferences(operationOf(endpoint, errors), components);
   }
+  const responses = withReferences(errors.responses, components);
   return {
     openapi: "3.1.0",
     info: {
       title: "Signalbox",
-      version,
+      version: CONTRACT_VERSION,
       summary: "Governed router for model inference",
+      description: DESCRIPTION,
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
+    servers: [{ url: "/", description: "Where this document was fetched" }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
     components: {
-      schemas: { ...COMPONENT_SCHEMAS, Error: ERROR },
-      securitySchemes: {
-        serviceKey: {
-          type: "http",
-          scheme: "bearer",
-          description: `A workspace service key. Scopes: ${SCOPES.join(", ")}.`,
-        },
-      },
+      schemas: { ...components.schemas, ...COMPONENT_SCHEMAS },
+      responses,
+      headers: headerComponents(endpoints, [200, ...new Set(ERROR_ROWS.map(({ status }) => status))]),
+      securitySchemes: SECURITY_SCHEMES,
     },
   };
 }
 
-/** SHA-256 of the canonical form: differs exactly when the contract does. */
+/**
+ * SHA-256 of the canonical form (RFC 8785) of the document: it differs exactly when the contract does. Whoever fetches /openapi.json can compute it.
+ */
 export function contractSha256(document: JsonObject): string {
   return createHash("sha256").update(canonicalJson(document)).digest("hex");
 }
 
-function operation(endpoint: Endpoint): JsonObject {
-  const errors = Object.keys(ERRORS).filter((status) => isAnsweredBy(endpoint, status));
-  return {
-    operationId: endpoint.id,
-    summary: endpoint.summary,
-    description: `Served on the ${endpoint.listener} listener.`,
-    // One row of the list is enough.
-    security: scopesOf(endpoint).map((scope) => ({ serviceKey: [scope] })),
-    ...parameters(endpoint),
-    ...(endpoint.body === null
-      ? {}
-      : {
-          requestBody: {
-            required: endpoint.isBodyOptional !== true,
-            content: {
-              "application/json": { schema: endpoint.body },
-              ...(endpoint.acceptsForm === true
-                ? { "application/x-www-form-urlencoded": { schema: endpoint.body } }
-                : {}),
-            },
-          },
-        }),
-    responses: {
-      "200": {
-        description: "Success",
-        ...(endpoint.hasEntityTag === true && { headers: ENTITY_TAG }),
-        content: {
-          [endpoint.answerType ?? "application/json"]: { schema: endpoint.answer },
-          ...(endpoint.streams ? { "text/event-stream": { schema: { type: "string" } } } : {}),
-        },
-      },
-      ...Object.fromEntries(
-        errors.map((status) => [
-          status,
-          {
-            description: ERRORS[status] ?? "Error",
-            content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
-          },
-        ]),
-      ),
-    },
-  };
-}
-
-function isAnsweredBy(endpoint: Endpoint, status: string): boolean {
-  if (status === "408") return endpoint.body !== null;
-  if (status === "409") return endpoint.conflicts === true;
-  if (status === "412" || status === "428") return endpoint.ifMatch !== undefined;
-  return endpoint.scope !== null || status === "503";
-}
-
-function parameters(endpoint: Endpoint): JsonObject {
-  const inPath = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    name: name ?? "",
-    in: "path",
-    required: true,
-    schema: { type: "string" },
-  }));
-  const inQuery = (schemas: Readonly<Record<string, JsonObject>>, required: boolean): readonly JsonObject[] =>
-    Object.entries(schemas).map(([name, schema]) => ({ name, in: "query", required, schema }));
-  const inHeaders = REQUEST_HEADERS.filter(({ isReadBy }) => isReadBy(endpoint)).map(
-    ({ name, description, schema }) => ({ name, in: "header", required: false, description, schema }),
+/** Takes the titled schemas out of an operation. Nothing but schemas stands under `schema`. */
+function withReferences(value: JsonValue | undefined, components: SchemaComponents): JsonValue {
+  if (Array.isArray(value)) {
+    const items: readonly JsonValue[] = value;
+    return items.map((item) => withReferences(item, components));
+  }
+  if (!isJsonObject(value)) return value ?? null;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => {
+      if (name === "examples") return [name, member];
+      const isSchema = name === "schema" && isJsonObject(member);
+      return [name, isSchema ? components.refer(member) : withReferences(member, components)];
+    }),
   );
-  const { query, optionalQuery = {} } = endpoint;
-  return { parameters: [...inPath, ...inQuery(query, true), ...inQuery(optionalQuery, false), ...inHeaders] };
 }
-
-const ENTITY_TAG = {
-  ETag: { description: "Names the state that the answer shows, for If-Match.", schema: { type: "string" } },
-} as const;
-
-const ERRORS: Readonly<Record<string, string>> = {
-  "400": "The request is malformed, or needs something that the route does not have",
-  "401": "No service key, or one that is mistyped, expired or revoked",
-  "403": "Denied by a policy, by an approval, or for want of a scope; never worth a retry",
-  "404": "No such route, key or policy for this workspace",
-  "408": "The body did not arrive in time",
-  "409": "How things stand does not allow it; the error says what is missing",
-  "412": "What the caller has seen is not so any more; the error says how it is",
-  "413": "The body is too large",
-  "415": "The body is not application/json",
-  "428": "The change needs If-Match with the ETag of what the caller has seen",
-  "429": "A limit or budget of the workspace is exhausted",
-  "502": "Every provider that may serve the request failed",
-  "503": "Nothing healthy, or evidence cannot be written",
-  "504": "A deadline passed",
-};
-
-const ERROR = {
-  type: "object",
-  required: ["error"],
-  properties: {
-    error: {
-      type: "object",
-      required: ["message", "type", "param", "code"],
-      properties: {
-        message: { type: "string" },
-        type: { type: "string" },
-        param: { type: ["string", "null"] },
-        code: { type: "string" },
-        policy: {
-          type: "object",
-          properties: { id: { type: "string" }, revision: { type: "string" }, mode: { const: "enforce" } },
-        },
-        failed_constraint: { type: "string" },
-        reason_code: { type: "string" },
-        decision_id: { type: "string" },
-        missing: { type: "array", items: MISSING_REQUIREMENT },
-        current: {
-          type: "object",
-          required: ["etag", "candidate_revision", "enforced_revision"],
-          properties: {
-            etag: { type: "string" },
-            candidate_revision: { type: ["integer", "null"] },
-            enforced_revision: { type: ["integer", "null"] },
-          },
-        },
-      },
-    },
-  },
-} as const;

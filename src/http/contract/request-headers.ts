@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../canon/json.ts";
-import type { Endpoint } from "./endpoint.ts";
+import { familyOf, takesTokens, type Endpoint } from "./endpoint.ts";
 
 /** A header of requests that the router itself reads. */
 export interface RequestHeader {
@@ -7,13 +7,17 @@ export interface RequestHeader {
   readonly description: string;
   readonly schema: JsonObject;
   readonly isReadBy: (endpoint: Endpoint) => boolean;
+  /** Absent: it may be left out everywhere. */
+  readonly isRequiredBy?: (endpoint: Endpoint) => boolean;
 }
 
 const isInference = (endpoint: Endpoint): boolean => endpoint.kind === "inference";
 
+const isMessages = (endpoint: Endpoint): boolean => isInference(endpoint) && familyOf(endpoint.path) === "messages";
+
 const isUnary = (endpoint: Endpoint): boolean => endpoint.kind === "inference" && endpoint.surface.kind === "unary";
 
-/** What may be sent beside a body and a key; none of it has to be. */
+/** What may be sent beside a body and a key. */
 export const REQUEST_HEADERS: readonly RequestHeader[] = [
   {
     name: "x-client-request-id",
@@ -22,9 +26,40 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
     isReadBy: () => true,
   },
   {
+    name: "traceparent",
+    description: "The trace that the request is part of (W3C Trace Context).",
+    schema: { type: "string" },
+    isReadBy: () => true,
+  },
+  {
+    name: "tracestate",
+    description: "What belongs to `traceparent`.",
+    schema: { type: "string" },
+    isReadBy: () => true,
+  },
+  {
+    name: "Origin",
+    description: "Set by browsers: the origin of the page. A token that is bound to one works from there only.",
+    schema: { type: "string" },
+    isReadBy: takesTokens,
+  },
+  {
     name: "x-request-timeout-ms",
     description: "Milliseconds until the request must have ended. The operator's ceiling holds where this is more.",
     schema: { type: "number", minimum: 1 },
+    isReadBy: isInference,
+  },
+  {
+    name: "x-stainless-timeout",
+    description:
+      "The same in seconds, as official clients send it; x-request-timeout-ms wins. An odd value is passed over.",
+    schema: { type: "string" },
+    isReadBy: isInference,
+  },
+  {
+    name: "x-stainless-retry-count",
+    description: "How often the client has tried before, as official clients send it; it is recorded.",
+    schema: { type: "string" },
     isReadBy: isInference,
   },
   {
@@ -32,6 +67,25 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
     description: "Most calls of providers, for each part of a batch. More than 10 means 10.",
     schema: { type: "integer", minimum: 1 },
     isReadBy: isInference,
+  },
+  {
+    name: "x-session-id",
+    description:
+      "Keeps requests of one conversation at one endpoint, where the route is balanced so. session_id, session-id and x-claude-code-session-id do the same.",
+    schema: { type: "string" },
+    isReadBy: isInference,
+  },
+  {
+    name: "anthropic-version",
+    description: "The protocol's version.",
+    schema: { type: "string" },
+    isReadBy: isMessages,
+  },
+  {
+    name: "anthropic-beta",
+    description: "Beta flags, with commas between them; a provider is told of those that routes.yaml lists for it.",
+    schema: { type: "string" },
+    isReadBy: isMessages,
   },
   {
     name: "Idempotency-Key",
@@ -46,6 +100,7 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
       "The ETag of the policy as the caller has seen it: nothing is done where it is not so any more. `*` and weak tags do not say what was seen.",
     schema: { type: "string" },
     isReadBy: (endpoint) => endpoint.ifMatch !== undefined,
+    isRequiredBy: (endpoint) => endpoint.ifMatch === "always",
   },
   {
     name: "x-max-batch-size",

@@ -31,6 +31,7 @@ export const SHAPE_MEMBERS: readonly string[] = Object.keys(SHAPE);
 
 /** JSON Schema of POST /v1/route/simulate: a model and preferences, and either the shape of a request or a whole request of the operation. */
 export const SIMULATE_SCHEMA = {
+  title: "SimulateRouteRequest",
   type: "object",
   additionalProperties: false,
   properties: {

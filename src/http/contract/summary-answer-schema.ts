@@ -72,68 +72,71 @@ const MEASURES = {
   ),
 } as const;
 
-export const GOVERNANCE_SUMMARY = whole(
-  {
-    object: { const: "governance.summary" },
-    version: { const: 1 },
-    workspace: nullableText,
-    window: whole({
-      start: instant,
-      end: instant,
-      complete_until: { ...instant, description: "Numbers of the hours before it do not change any more." },
-    }),
-    group_by: { type: "array", items: { enum: DIMENSIONS } },
-    relative_error: { type: "number", description: "How far percentiles may be from the exact ones." },
-    totals: whole(MEASURES),
-    groups: {
-      type: "array",
-      items: whole({
-        group: { type: "object", additionalProperties: nullableText, description: "Days and hours are in UTC." },
-        ...MEASURES,
+export const GOVERNANCE_SUMMARY = {
+  title: "GovernanceSummary",
+  ...whole(
+    {
+      object: { const: "governance.summary" },
+      version: { const: 1 },
+      workspace: nullableText,
+      window: whole({
+        start: instant,
+        end: instant,
+        complete_until: { ...instant, description: "Numbers of the hours before it do not change any more." },
       }),
+      group_by: { type: "array", items: { enum: DIMENSIONS } },
+      relative_error: { type: "number", description: "How far percentiles may be from the exact ones." },
+      totals: whole(MEASURES),
+      groups: {
+        type: "array",
+        items: whole({
+          group: { type: "object", additionalProperties: nullableText, description: "Days and hours are in UTC." },
+          ...MEASURES,
+        }),
+      },
+      truncated: { type: "boolean", description: "There are more groups; these have the most requests." },
+      verdicts: {
+        type: "array",
+        items: whole({
+          policy: nullableText,
+          constraint: nullableText,
+          reason_code: nullableText,
+          denied: count,
+          refused: count,
+        }),
+      },
+      shadows: {
+        type: "array",
+        items: whole({
+          policy: text,
+          revision: text,
+          judged: count,
+          ...said,
+          verdicts: { type: "array", items: whole({ constraint: nullableText, reason_code: nullableText, ...said }) },
+        }),
+      },
+      policies: {
+        type: "array",
+        items: whole({
+          id: text,
+          slots: {
+            type: "array",
+            items: whole({ slot: { enum: ["enforced", "candidate"] }, revision: count, digest: text }),
+          },
+          stored: wholeOrNull(
+            { enforced: slot("What acts. `null`: nothing."), candidate: slot("What is watched. `null`: nothing.") },
+            "Where the log of policies says that it stands. `null`: it has none.",
+          ),
+          drift: {
+            enum: ["digest", "slot", "not_loaded", "not_stored", null],
+            description:
+              "How what this process decides with differs from the log of policies; within a second of a change it does not.",
+          },
+        }),
+      },
+      table_revision: nullableText,
+      evidence: whole({ head: wholeOrNull({ position: count, hash: text }, "The newest row of the evidence log.") }),
     },
-    truncated: { type: "boolean", description: "There are more groups; these have the most requests." },
-    verdicts: {
-      type: "array",
-      items: whole({
-        policy: nullableText,
-        constraint: nullableText,
-        reason_code: nullableText,
-        denied: count,
-        refused: count,
-      }),
-    },
-    shadows: {
-      type: "array",
-      items: whole({
-        policy: text,
-        revision: text,
-        judged: count,
-        ...said,
-        verdicts: { type: "array", items: whole({ constraint: nullableText, reason_code: nullableText, ...said }) },
-      }),
-    },
-    policies: {
-      type: "array",
-      items: whole({
-        id: text,
-        slots: {
-          type: "array",
-          items: whole({ slot: { enum: ["enforced", "candidate"] }, revision: count, digest: text }),
-        },
-        stored: wholeOrNull(
-          { enforced: slot("What acts. `null`: nothing."), candidate: slot("What is watched. `null`: nothing.") },
-          "Where the log of policies says that it stands. `null`: it has none.",
-        ),
-        drift: {
-          enum: ["digest", "slot", "not_loaded", "not_stored", null],
-          description:
-            "How what this process decides with differs from the log of policies; within a second of a change it does not.",
-        },
-      }),
-    },
-    table_revision: nullableText,
-    evidence: whole({ head: wholeOrNull({ position: count, hash: text }, "The newest row of the evidence log.") }),
-  },
-  "Operational evidence of the key's workspace, without content. Not a bill.",
-);
+    "Operational evidence of the key's workspace, without content. Not a bill.",
+  ),
+} as const;

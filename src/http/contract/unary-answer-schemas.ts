@@ -3,6 +3,7 @@ const text = { type: "string" } as const;
 const count = { type: "integer", minimum: 0 } as const;
 
 export const EMBEDDING_LIST = {
+  title: "EmbeddingList",
   type: "object",
   required: ["object", "data", "model", "usage"],
   properties: {
@@ -57,6 +58,7 @@ const ranked = {
 } as const;
 
 export const RERANKING = {
+  title: "Reranking",
   type: "object",
   required: ["id", "model", "results", "meta"],
   properties: {
@@ -71,6 +73,7 @@ export const RERANKING = {
 } as const;
 
 export const MODERATION = {
+  title: "Moderation",
   type: "object",
   required: ["id", "model", "results"],
   properties: {

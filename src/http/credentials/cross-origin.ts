@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { takesTokens } from "../contract/endpoint.ts";
 import { ENDPOINTS } from "../contract/endpoints.ts";
 import type { Runtime } from "../runtime.ts";
 import { commonHeaders } from "../send.ts";
@@ -31,11 +32,9 @@ const ANSWER_HEADERS = [
 /** How long a browser may remember a preflight, seconds. */
 const REMEMBERED = 600;
 
-/** What tokens can be used for: models and inference. Managing keys and exchanging them is not for pages. */
-const PATHS = ENDPOINTS.filter(
-  ({ listener, scope, id }) =>
-    listener === "public" && (scope === "inference" || scope === "catalogue:read") && id !== "exchangeKey",
-).map(({ path }) => new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`));
+const PATHS = ENDPOINTS.filter(takesTokens).map(
+  ({ path }) => new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`),
+);
 
 /**
  * The Fetch standard's CORS protocol for origins that a key's leave to be exchanged names, and for nobody else: others get the same bytes as ever, which

@@ -1,5 +1,6 @@
 import type { CounterAccount } from "../../limits/counter-account.ts";
 import type { Meters } from "../../limits/meters.ts";
+import { familyOf } from "../contract/endpoint.ts";
 
 /**
  * What is left of the limits that a request counts against, in the words of its protocol's family (protocols.md, "Rate-limit headers"). Of several limits the one
@@ -14,7 +15,7 @@ export function limitHeaders(path: string, meters: readonly Meters[], now: numbe
     if (counter === null) continue;
     const [limit, remaining] = [String(counter.ceiling), String(counter.remaining)];
     const left = Math.max(0, counter.end - now);
-    if (path.startsWith("/api/")) {
+    if (familyOf(path) === "messages") {
       const name = `anthropic-ratelimit-${measure}`;
       headers.push(`${name}-limit`, limit, `${name}-remaining`, remaining, `${name}-reset`, timestamp(now + left));
     } else {

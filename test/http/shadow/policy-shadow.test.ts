@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { asWord, type DecisionRecord } from "../../../src/evidence/record.ts";
-import { POLICY_SHADOW } from "../../../src/http/contract/policy-shadow-schema.ts";
+import { POLICY_SHADOW } from "../../../src/http/contract/policies/policy-shadow-schema.ts";
 import {
   policyShadow,
   readShadowQuery,

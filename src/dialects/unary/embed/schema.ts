@@ -16,6 +16,7 @@ export const PURPOSE_ALIASES = { search_document: "document", search_query: "que
  * It validates requests and stands in /openapi.json.
  */
 export const EMBEDDINGS_SCHEMA = {
+  title: "CreateEmbeddingsRequest",
   type: "object",
   required: ["model", "input"],
   properties: {

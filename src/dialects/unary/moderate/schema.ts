@@ -26,6 +26,7 @@ function ofType(type: string): JsonObject {
 
 /** JSON Schema (2020-12) of what POST /v1/moderations takes (protocols.md §3.5). It validates requests and stands in /openapi.json. */
 export const MODERATIONS_SCHEMA = {
+  title: "CreateModerationRequest",
   type: "object",
   required: ["input"],
   properties: {

@@ -11,6 +11,7 @@ const limit = { type: ["integer", "null"], minimum: 1 } as const;
  * something else (protocols.md §3.5). It validates requests and stands in /openapi.json.
  */
 export const RERANK_SCHEMA = {
+  title: "CreateRerankRequest",
   type: "object",
   required: ["model", "query", "documents"],
   properties: {

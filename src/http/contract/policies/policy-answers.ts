@@ -122,6 +122,7 @@ export const DRIFT_WORDS = [
 export const POLICY_STATES = ["enforced", "shadow", "changing", "ending", "ended"] as const;
 
 export const POLICY_VIEW = {
+  title: "PolicyView",
   type: "object",
   required: [
     "object",
@@ -175,6 +176,7 @@ export const POLICY_VIEW = {
 } as const;
 
 export const MISSING_REQUIREMENT = {
+  title: "MissingRequirement",
   type: "object",
   required: ["requirement"],
   properties: {
@@ -190,6 +192,7 @@ export const MISSING_REQUIREMENT = {
 /** One policy as it stands for whoever asks. */
 export const POLICY = {
   ...POLICY_VIEW,
+  title: "Policy",
   required: [...POLICY_VIEW.required, "missing"],
   properties: {
     ...POLICY_VIEW.properties,
@@ -202,6 +205,7 @@ export const POLICY = {
 } as const;
 
 export const POLICY_LIST = {
+  title: "PolicyList",
   type: "object",
   required: ["object", "policy_set", "table_revision", "data"],
   properties: {
@@ -213,6 +217,7 @@ export const POLICY_LIST = {
 } as const;
 
 export const POLICY_CONTENT = {
+  title: "PolicyContent",
   type: "object",
   required: ["object", "policy", "revision", "digest", "content", "module_sha256", "contract", "sources"],
   properties: {
@@ -239,6 +244,7 @@ export const POLICY_CONTENT = {
 } as const;
 
 export const POLICY_TRANSITIONS = {
+  title: "PolicyTransitions",
   type: "object",
   required: ["object", "data", "has_more"],
   properties: {

@@ -11,6 +11,7 @@ const nullableRevision = { type: ["integer", "null"], minimum: 1, maximum: 1_000
 const count = { type: "integer", minimum: 0, maximum: 1_000_000_000 } as const;
 
 export const APPROVE_SCHEMA = {
+  title: "ApprovePolicyRequest",
   type: "object",
   additionalProperties: false,
   required: ["digest"],
@@ -42,6 +43,7 @@ export const APPROVE_SCHEMA = {
 } as const;
 
 export const PROMOTE_SCHEMA = {
+  title: "PromotePolicyRequest",
   type: "object",
   additionalProperties: false,
   required: ["expected"],
@@ -62,6 +64,7 @@ export const PROMOTE_SCHEMA = {
 } as const;
 
 export const ROLL_BACK_SCHEMA = {
+  title: "RollBackPolicyRequest",
   type: "object",
   additionalProperties: false,
   required: ["expected"],
@@ -84,6 +87,7 @@ export const ROLL_BACK_SCHEMA = {
 } as const;
 
 export const WITHDRAW_SCHEMA = {
+  title: "WithdrawPolicyRequest",
   type: "object",
   additionalProperties: false,
   required: ["what"],
@@ -103,6 +107,7 @@ export const WITHDRAW_SCHEMA = {
 } as const;
 
 export const RELEASE_SCHEMA = {
+  title: "ReleasePolicyRequest",
   type: "object",
   additionalProperties: false,
   required: ["digest"],

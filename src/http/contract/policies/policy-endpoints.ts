@@ -2,7 +2,7 @@ import { CONTENT_QUERY, LIST_QUERY, TRANSITIONS_QUERY } from "../../control/poli
 import type { ControlEndpoint } from "../endpoint.ts";
 import { POLICY, POLICY_CONTENT, POLICY_LIST, POLICY_TRANSITIONS, POLICY_VIEW } from "./policy-answers.ts";
 import { APPROVE_SCHEMA, PROMOTE_SCHEMA, RELEASE_SCHEMA, ROLL_BACK_SCHEMA, WITHDRAW_SCHEMA } from "./policy-bodies.ts";
-import { POLICY_SHADOW } from "../policy-shadow-schema.ts";
+import { POLICY_SHADOW } from "./policy-shadow-schema.ts";
 import { SHADOW_QUERY } from "../../control/shadow/policy-shadow.ts";
 
 const READ = {
@@ -13,7 +13,8 @@ const READ = {
   otherScope: "operations:manage",
   query: {},
   body: null,
-  streams: false,
+  tag: "Policies",
+  isNeverStored: true,
 } as const;
 
 const CHANGE = {
@@ -26,7 +27,8 @@ const CHANGE = {
   conflicts: true,
   hasEntityTag: true,
   answer: POLICY_VIEW,
-  streams: false,
+  tag: "Policies",
+  isNeverStored: true,
 } as const;
 
 /** Where policies stand, and what may be done about it (docs/policy-lifecycle.md). */

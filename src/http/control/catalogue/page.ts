@@ -11,7 +11,7 @@ const cursor = { type: "string" } as const;
 
 /** Query parameters of a list in Anthropic's shape, for /openapi.json. */
 export const PAGE_QUERY = {
-  limit: { type: "integer", minimum: 1, maximum: MAXIMUM_LIMIT, default: DEFAULT_LIMIT },
+  limit: { type: "integer", minimum: 1, maximum: MAXIMUM_LIMIT, default: DEFAULT_LIMIT, description: "Most entries." },
   after_id: { ...cursor, description: "The page after this id." },
   before_id: { ...cursor, description: "The page before this id; excludes `after_id`." },
   "lifecycle[]": { type: "array", items: { enum: LIFECYCLES }, description: "Every model here is `active`." },

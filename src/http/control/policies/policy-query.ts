@@ -19,7 +19,13 @@ export const CONTENT_QUERY = {
 
 export const TRANSITIONS_QUERY = {
   after: { type: "integer", minimum: 0, default: 0, description: "Positions in the log after this one." },
-  limit: { type: "integer", minimum: 1, maximum: TRANSITIONS.maximum, default: TRANSITIONS.default },
+  limit: {
+    type: "integer",
+    minimum: 1,
+    maximum: TRANSITIONS.maximum,
+    default: TRANSITIONS.default,
+    description: "Most rows.",
+  },
 } as const;
 
 /** Refuses parameters that the endpoint does not know, and those that are given twice. */

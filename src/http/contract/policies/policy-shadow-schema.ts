@@ -1,6 +1,6 @@
-import { OPERATIONS } from "../../canon/operation.ts";
-import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
-import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
+import { OPERATIONS } from "../../../canon/operation.ts";
+import { DAY_BUCKETS, HOUR_BUCKETS } from "../../../canon/policy.ts";
+import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../../canon/request.ts";
 
 const text = { type: "string" } as const;
 const nullableText = { type: ["string", "null"] } as const;
@@ -67,43 +67,49 @@ const WITNESS = whole({
   },
 });
 
-export const POLICY_SHADOW = whole(
-  {
-    object: { const: "policy.shadow" },
-    policy: text,
-    revision: { type: "integer", minimum: 1 },
-    digest: text,
-    since: {
-      ...instant,
-      description: "When it entered its slot. Counts of an earlier time in shadow are in the numbers.",
-    },
-    until: instant,
-    ...MEASURES,
-    by_constraint: {
-      type: "array",
-      description: "Verdicts: a request that fails two constraints is in two lines.",
-      items: whole({ constraint: nullableText, reason: nullableText, ...SAID }),
-    },
-    by_route: {
-      type: "array",
-      description: "null: no route, and the routes of workspaces that the caller does not see.",
-      items: whole({ route: nullableText, ...MEASURES }),
-    },
-    judged_without_route: { ...count, description: "In no line of by_route: counted before routes were." },
-    by_workspace: {
-      type: "array",
-      description: "null: all workspaces together that the caller does not see.",
-      items: whole({ workspace: nullableText, ...MEASURES }),
-    },
-    witnesses: { type: "array", items: WITNESS },
-    looked_at: whole(
-      {
-        decisions: count,
-        since: nullableInstant,
-        complete: { type: "boolean", description: "Whether all evidence since the revision was first seen was read." },
+export const POLICY_SHADOW = {
+  title: "PolicyShadow",
+  ...whole(
+    {
+      object: { const: "policy.shadow" },
+      policy: text,
+      revision: { type: "integer", minimum: 1 },
+      digest: text,
+      since: {
+        ...instant,
+        description: "When it entered its slot. Counts of an earlier time in shadow are in the numbers.",
       },
-      "How much of the evidence witnesses were looked for in; the numbers come from counts, and are whole.",
-    ),
-  },
-  "What a revision said in shadow, without content of requests.",
-);
+      until: instant,
+      ...MEASURES,
+      by_constraint: {
+        type: "array",
+        description: "Verdicts: a request that fails two constraints is in two lines.",
+        items: whole({ constraint: nullableText, reason: nullableText, ...SAID }),
+      },
+      by_route: {
+        type: "array",
+        description: "null: no route, and the routes of workspaces that the caller does not see.",
+        items: whole({ route: nullableText, ...MEASURES }),
+      },
+      judged_without_route: { ...count, description: "In no line of by_route: counted before routes were." },
+      by_workspace: {
+        type: "array",
+        description: "null: all workspaces together that the caller does not see.",
+        items: whole({ workspace: nullableText, ...MEASURES }),
+      },
+      witnesses: { type: "array", items: WITNESS },
+      looked_at: whole(
+        {
+          decisions: count,
+          since: nullableInstant,
+          complete: {
+            type: "boolean",
+            description: "Whether all evidence since the revision was first seen was read.",
+          },
+        },
+        "How much of the evidence witnesses were looked for in; the numbers come from counts, and are whole.",
+      ),
+    },
+    "What a revision said in shadow, without content of requests.",
+  ),
+} as const;

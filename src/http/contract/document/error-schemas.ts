@@ -1,0 +1,77 @@
+import { MISSING_REQUIREMENT } from "../policies/policy-answers.ts";
+
+const text = { type: "string" } as const;
+
+/** What a denial says beside its code, in both families. */
+const DENIAL = {
+  policy: {
+    type: "object",
+    description: "Which policy denied, of which revision; `approvals` is the routing table.",
+    required: ["id", "revision", "mode"],
+    properties: { id: text, revision: text, mode: { const: "enforce" } },
+  },
+  failed_constraint: text,
+  reason_code: text,
+  decision_id: text,
+} as const;
+
+const message = { ...text, description: "One sentence for people. It never repeats a value of the request." } as const;
+
+/** Of every endpoint whose path does not begin with `/api/`. */
+export const ERROR = {
+  title: "Error",
+  type: "object",
+  required: ["error"],
+  properties: {
+    error: {
+      type: "object",
+      required: ["message", "type", "param", "code"],
+      properties: {
+        message,
+        type: { ...text, description: "The kind of error, as this protocol names it." },
+        param: { type: ["string", "null"], description: "Path of the member, parameter or header concerned." },
+        code: { ...text, description: "For programs; docs/api.md says what each means." },
+        ...DENIAL,
+        missing: { type: "array", items: MISSING_REQUIREMENT, description: "What a promotion lacks." },
+        current: {
+          type: "object",
+          description: "How the policy is now, where it is not as the caller has seen it.",
+          required: ["etag", "candidate_revision", "enforced_revision"],
+          properties: {
+            etag: text,
+            candidate_revision: { type: ["integer", "null"] },
+            enforced_revision: { type: ["integer", "null"] },
+          },
+        },
+      },
+    },
+  },
+} as const;
+
+/** Of every endpoint whose path begins with `/api/`. */
+export const ANTHROPIC_ERROR = {
+  title: "AnthropicError",
+  type: "object",
+  required: ["type", "error", "request_id"],
+  properties: {
+    type: { const: "error" },
+    error: {
+      type: "object",
+      required: ["type", "message", "details"],
+      properties: {
+        type: { ...text, description: "The kind of error, as this protocol names it." },
+        message,
+        details: {
+          type: "object",
+          required: ["error_code"],
+          properties: {
+            error_code: { ...text, description: "For programs; docs/api.md says what each means." },
+            param: { ...text, description: "Path of the member, parameter or header concerned." },
+            ...DENIAL,
+          },
+        },
+      },
+    },
+    request_id: text,
+  },
+} as const;

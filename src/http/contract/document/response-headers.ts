@@ -1,0 +1,183 @@
+import type { JsonObject } from "../../../canon/json.ts";
+import { familyOf, takesTokens, type Endpoint } from "../endpoint.ts";
+
+/** A header of answers. */
+export interface ResponseHeader {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: JsonObject;
+  /** `never`, or whether every answer of this status has it. @param status 200, or that of an error. */
+  readonly isSent: (endpoint: Endpoint, status: number) => "always" | "sometimes" | "never";
+}
+
+const text = { type: "string" } as const;
+const count = { type: "integer", minimum: 0 } as const;
+
+const isInference = ({ kind }: Endpoint): boolean => kind === "inference";
+
+const always = (): "always" => "always";
+
+/** With what became a call of the endpoint; what was refused before that has none of them. */
+const handled = (_: Endpoint, status: number): "always" | "sometimes" => (status === 200 ? "always" : "sometimes");
+
+const where =
+  (holds: (endpoint: Endpoint, status: number) => boolean, how: "always" | "sometimes" = "sometimes") =>
+  (endpoint: Endpoint, status: number): "always" | "sometimes" | "never" =>
+    holds(endpoint, status) ? how : "never";
+
+/** What is left of a limit, in the words of each family. */
+const LIMITS: readonly ResponseHeader[] = (["requests", "tokens"] as const).flatMap((measure) => {
+  const named = (name: string, family: string, description: string, schema: JsonObject): ResponseHeader => ({
+    name,
+    description,
+    schema,
+    isSent: where((endpoint) => isInference(endpoint) && familyOf(endpoint.path) === family),
+  });
+  const whose = `Of the limit of ${measure} of which least is left`;
+  return [
+    named(`x-ratelimit-limit-${measure}`, "openai", `${whose}: the most in its period.`, count),
+    named(`x-ratelimit-remaining-${measure}`, "openai", `${whose}: what is left.`, count),
+    named(`x-ratelimit-reset-${measure}`, "openai", `${whose}: the time until it is whole, such as 1m30s.`, text),
+    named(`anthropic-ratelimit-${measure}-limit`, "messages", `${whose}: the most in its period.`, count),
+    named(`anthropic-ratelimit-${measure}-remaining`, "messages", `${whose}: what is left.`, count),
+    named(`anthropic-ratelimit-${measure}-reset`, "messages", `${whose}: when it is whole, RFC 3339.`, text),
+  ];
+});
+
+/** Every header that the router itself puts on answers, but those that describe the body. */
+export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
+  {
+    name: "x-request-id",
+    description: "Names the request in the evidence and in the logs. Every answer has one.",
+    schema: { ...text, pattern: "^req_" },
+    isSent: always,
+  },
+  { name: "request-id", description: "The same as x-request-id.", schema: text, isSent: always },
+  {
+    name: "x-client-request-id",
+    description: "The caller's own name of the request, where it sent one.",
+    schema: { ...text, pattern: "^[!-~]{1,128}$" },
+    isSent: () => "sometimes",
+  },
+  {
+    name: "x-signalbox-decision",
+    description: "Names the decision: the request id with another prefix.",
+    schema: { ...text, pattern: "^dec_" },
+    isSent: handled,
+  },
+  {
+    name: "x-signalbox-table",
+    description: "The first 12 digits of the digest of the routing table that decided.",
+    schema: { ...text, pattern: "^[0-9a-f]{12}$" },
+    isSent: handled,
+  },
+  {
+    name: "x-signalbox-attempts",
+    description: "How many calls of providers were made for it.",
+    schema: count,
+    isSent: handled,
+  },
+  {
+    name: "server-timing",
+    description: "Milliseconds that the router itself took.",
+    schema: { ...text, pattern: "^router;dur=" },
+    isSent: handled,
+  },
+  {
+    name: "x-signalbox-route",
+    description: "The route, and the endpoint, provider and region that answered.",
+    schema: text,
+    isSent: (endpoint, status) => (isInference(endpoint) ? handled(endpoint, status) : "never"),
+  },
+  {
+    name: "x-signalbox-simulated",
+    description: "`true`: the built-in simulated upstream answered, and no provider.",
+    schema: { const: "true" },
+    isSent: where((endpoint, status) => isInference(endpoint) && status === 200),
+  },
+  ...LIMITS,
+  {
+    name: "x-should-retry",
+    description: "`false`: trying again would only cost. Official clients obey it.",
+    schema: { const: "false" },
+    isSent: (endpoint, status) => {
+      if (!isInference(endpoint)) return status === 408 ? "always" : "never";
+      if (status === 408 || status === 502 || status === 504) return "always";
+      return status === 403 || status === 429 ? "sometimes" : "never";
+    },
+  },
+  {
+    name: "retry-after",
+    description: "Seconds after which trying again makes sense.",
+    schema: count,
+    isSent: where((_, status) => [409, 429, 502, 503, 504].includes(status)),
+  },
+  {
+    name: "www-authenticate",
+    description: "How to say who calls.",
+    schema: { const: "Bearer" },
+    isSent: where((_, status) => status === 401, "always"),
+  },
+  {
+    name: "etag",
+    description: "Names the state that the answer shows, for If-Match.",
+    schema: text,
+    isSent: where(({ hasEntityTag }, status) => hasEntityTag === true && status === 200, "always"),
+  },
+  {
+    name: "cache-control",
+    description: "`no-store`: nobody on the way may keep the answer. `no-cache`: it is a stream.",
+    schema: { enum: ["no-store", "no-cache"] },
+    isSent: ({ isNeverStored, stream }, status) => {
+      if (status !== 200) return "never";
+      if (isNeverStored === true) return "always";
+      return stream === undefined ? "never" : "sometimes";
+    },
+  },
+  {
+    name: "pragma",
+    description: "The same for caches of old.",
+    schema: { const: "no-cache" },
+    isSent: where(({ id }, status) => id === "exchangeKey" && status === 200, "always"),
+  },
+  {
+    name: "vary",
+    description: "A cache must not give one web origin's answer to another.",
+    schema: { const: "origin" },
+    isSent: where(takesTokens),
+  },
+  {
+    name: "access-control-allow-origin",
+    description: "The page's origin, where a key may be exchanged for tokens that are bound to it.",
+    schema: text,
+    isSent: where(takesTokens),
+  },
+  {
+    name: "access-control-expose-headers",
+    description: "What such a page may read of the answer.",
+    schema: text,
+    isSent: where(takesTokens),
+  },
+];
+
+/** Headers of the answers of one status: how OpenAPI refers to those described in `components`. */
+export function headersOf(endpoint: Endpoint, status: number): Readonly<Record<string, JsonObject>> {
+  const sent = RESPONSE_HEADERS.filter(({ isSent }) => isSent(endpoint, status) !== "never");
+  return Object.fromEntries(
+    sent.map(({ name, isSent }) => {
+      const suffix = isSent(endpoint, status) === "always" ? "-always" : "";
+      return [name, { $ref: `#/components/headers/${name}${suffix}` }];
+    }),
+  );
+}
+
+/** What {@link headersOf} refers to. */
+export function headerComponents(endpoints: readonly Endpoint[], statuses: readonly number[]): JsonObject {
+  const components: Record<string, JsonObject> = {};
+  for (const { name, description, schema, isSent } of RESPONSE_HEADERS) {
+    const ways = new Set(endpoints.flatMap((endpoint) => statuses.map((status) => isSent(endpoint, status))));
+    if (ways.has("always")) components[`${name}-always`] = { description, required: true, schema };
+    if (ways.has("sometimes")) components[name] = { description, schema };
+  }
+  return components;
+}

@@ -1,0 +1,36 @@
+import type { JsonObject } from "../../../canon/json.ts";
+import { SCOPES } from "../../../canon/scope.ts";
+import { scopesOf, takesTokens, type Endpoint } from "../endpoint.ts";
+
+const scopes = SCOPES.join(", ");
+
+export const SECURITY_SCHEMES: JsonObject = {
+  serviceKey: {
+    type: "http",
+    scheme: "bearer",
+    description: `A workspace service key, \`sbx_…\`. Each endpoint names the scope that the key needs; there are ${scopes}.`,
+  },
+  apiKey: {
+    type: "apiKey",
+    in: "header",
+    name: "x-api-key",
+    description:
+      "The same service key, or the same token, as clients of the messages protocol send it. Under `/api/v1/` only; where Authorization is sent too, both have to be the same.",
+  },
+  exchangedToken: {
+    type: "http",
+    scheme: "bearer",
+    description:
+      "A token of minutes from POST /v1/credentials/exchange. It can do less than the key that it was exchanged for: some operations, some routes, from one web origin.",
+  },
+};
+
+/** Of the rows of the list one is enough; an empty list: anybody may call. */
+export function securityOf(endpoint: Endpoint): readonly JsonObject[] {
+  const schemes = [
+    "serviceKey",
+    ...(endpoint.path.startsWith("/api/v1/") ? ["apiKey"] : []),
+    ...(takesTokens(endpoint) ? ["exchangedToken"] : []),
+  ];
+  return schemes.flatMap((scheme) => scopesOf(endpoint).map((scope) => ({ [scheme]: [scope] })));
+}

@@ -1,0 +1,71 @@
+import { EXAMPLE_DIGEST, EXAMPLE_ETAG, EXAMPLE_KEY, EXAMPLE_POLICY, type EndpointExample } from "./example.ts";
+
+const ofKey = { parameters: { id: EXAMPLE_KEY } } as const;
+const ofPolicy = { parameters: { id: EXAMPLE_POLICY } } as const;
+
+export const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
+  retrieveModel: { parameters: { id: "chat-small" } },
+  retrieveAnthropicModel: { parameters: { id: "code-claude" } },
+  listAnthropicModels: { parameters: { limit: "2" } },
+  simulateRoute: {
+    parameters: { operation: "chat.completions" },
+    requests: {
+      shape: { model: "chat-small", needs: ["tools"], stream: true, provider: { region: "eu" } },
+      request: { model: "chat-small", request: { messages: [{ role: "user", content: "Say hello." }] } },
+      promoted: { model: "chat-large", time: { day: "weekday", hour: "afternoon" }, promoted: true },
+    },
+  },
+  createKey: {
+    requests: {
+      plain: { scopes: ["inference", "catalogue:read"], owner: "group:payments", expires_in: 7_776_000 },
+      exchangeable: {
+        scopes: ["inference"],
+        owner: "group:web",
+        workload: "chat-widget",
+        expires_in: 7_776_000,
+        exchange: { maximum_lifetime: 900, operations: ["chat.completions"], origins: ["https://app.example.com"] },
+        limits: { requests_per_minute: 60, budget: { usd: 5, per: "day" } },
+      },
+    },
+  },
+  listKeys: { parameters: { limit: "2" } },
+  retrieveKey: ofKey,
+  rotateKey: { ...ofKey, requests: { plain: { overlap_seconds: 3_600, expires_in: 7_776_000 } } },
+  revokeKey: ofKey,
+  exchangeKey: {
+    requests: {
+      plain: {
+        grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+        operations: "chat.completions",
+        origin: "https://app.example.com",
+        lifetime: 300,
+        max_requests: 20,
+      },
+    },
+  },
+  retrievePolicy: ofPolicy,
+  retrievePolicyContent: { parameters: { id: EXAMPLE_POLICY, digest: "candidate" } },
+  retrievePolicyShadow: { parameters: { id: EXAMPLE_POLICY, witnesses: "5" } },
+  listPolicyTransitions: { parameters: { id: EXAMPLE_POLICY, limit: "10" } },
+  approvePolicy: { ...ofPolicy, requests: { plain: { digest: EXAMPLE_DIGEST } } },
+  promotePolicy: {
+    ...ofPolicy,
+    ifMatch: EXAMPLE_ETAG,
+    requests: { plain: { expected: { candidate_revision: 1, enforced_revision: null } } },
+  },
+  rollBackPolicy: {
+    ...ofPolicy,
+    ifMatch: EXAMPLE_ETAG,
+    requests: { plain: { expected: { enforced_revision: 1 }, reason: "wrong_denials" } },
+  },
+  withdrawPolicy: {
+    ...ofPolicy,
+    ifMatch: EXAMPLE_ETAG,
+    requests: {
+      approval: { what: "approval", digest: EXAMPLE_DIGEST },
+      candidate: { what: "candidate", expected: { candidate_revision: 1 } },
+    },
+  },
+  releasePolicy: { ...ofPolicy, ifMatch: EXAMPLE_ETAG, requests: { plain: { digest: EXAMPLE_DIGEST } } },
+  getGovernanceSummary: { parameters: { group_by: "operation,day" } },
+};

@@ -1,0 +1,71 @@
+import { writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
+import { EXAMPLE_DIGEST, EXAMPLE_ETAG, EXAMPLE_KEY } from "../../src/http/contract/examples/example.ts";
+import type { Answered } from "./contract.ts";
+
+const PATH = resolve(import.meta.dirname, "../../src/http/contract/examples/recorded-answers.json");
+
+/** The first whole answer and the first stream of each endpoint, as examples for the contract. */
+export class AnswerRecorder {
+  readonly #answers: Record<string, { answer?: JsonValue; stream?: string }> = {};
+
+  note(id: string, { headers, text }: Answered): void {
+    const type = headers.get("content-type") ?? "";
+    const known = (this.#answers[id] ??= {});
+    if (type.startsWith("text/event-stream")) known.stream ??= anonymous(text);
+    else if (id === "getContract") known.answer ??= OWN_DOCUMENT;
+    else if (type.startsWith("application/json")) known.answer ??= shortened(JSON.parse(anonymous(text)));
+    else known.answer ??= `${anonymous(text).split("\n").slice(0, 3).join("\n")}\n`;
+  }
+
+  write(): void {
+    writeFileSync(PATH, `${JSON.stringify(this.#answers, null, 2)}\n`);
+  }
+}
+
+/** It cannot hold itself. */
+const OWN_DOCUMENT: JsonObject = {
+  openapi: "3.1.0",
+  info: { title: "Signalbox", version: "1.0.0" },
+  paths: {},
+  components: {},
+};
+
+/** Without what is of one request, one key or one moment. */
+function anonymous(text: string): string {
+  return text
+    .replaceAll(/\b(req|dec)_[0-9a-f]{32}\b/g, "$1_0199d2a4f1c04b6a8f0e2d7c915b3a64")
+    .replaceAll(/\b((?:chatcmpl|cmpl|resp|msg|fc|rs|call)[_-])[0-9a-f]{20,}/g, "$10199d2a4f1c04b6a8f0e2d7c")
+    .replaceAll(/\b(rerank_)[0-9a-f]{32}\b/g, "$10199d2a4f1c04b6a8f0e2d7c915b3a64")
+    .replaceAll(/("created(?:_at)?":)\d{10}\b/g, "$11767225600")
+    .replaceAll("0.0.0-test", "0.1.0+3f9c2a7b61d0")
+    .replaceAll(/sbx_([a-z0-9]+)_([0-9A-Za-z]+)_[0-9A-Za-z]+/g, `sbx_$1_${EXAMPLE_KEY}_…`)
+    .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "eyJhbGciOiJFZERTQSJ9.….…")
+    .replaceAll(
+      /"(id|rotated_from|key_id|origin|token_id|first_id|last_id)":"(key:)?[0-9A-Za-z]{12,40}"/g,
+      `"$1":"$2${EXAMPLE_KEY}"`,
+    )
+    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "2026-11-22T12:00:00$1Z")
+    .replaceAll(/\b[0-9a-f]{64}\b/g, EXAMPLE_DIGEST)
+    .replaceAll(/\\"[0-9a-f]{16}\\"/g, JSON.stringify(EXAMPLE_ETAG).slice(1, -1));
+}
+
+const MOST_ITEMS = 2;
+const MOST_NUMBERS = 3;
+const MOST_CHARACTERS = 240;
+
+function shortened(value: JsonValue): JsonValue {
+  if (typeof value === "string") return value.length > MOST_CHARACTERS ? `${value.slice(0, MOST_CHARACTERS)}…` : value;
+  if (Array.isArray(value)) {
+    const items: readonly JsonValue[] = value;
+    const most = items.every((item) => isJsonObject(item))
+      ? MOST_ITEMS
+      : typeof items[0] === "number"
+        ? MOST_NUMBERS
+        : items.length;
+    return items.slice(0, most).map(shortened);
+  }
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shortened(member ?? null)]));
+}

@@ -1,0 +1,48 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ERROR_ROWS } from "../../src/http/contract/document/error-rows.ts";
+
+const SOURCE = resolve(import.meta.dirname, "../../src");
+
+function filesBelow(folder: string): readonly string[] {
+  return readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name);
+    return statSync(path).isDirectory() ? filesBelow(path) : [path];
+  });
+}
+
+/** Not of an endpoint: answered before a path is known, to nobody, or where there is no such path. */
+const ELSEWHERE = new Set([
+  "malformed_request",
+  "header_timeout",
+  "headers_too_large",
+  "client_closed",
+  "not_supported",
+]);
+
+/** Codes that stand as literals where errors are made. */
+function codesOf(text: string): readonly string[] {
+  const calls = /\b(?:invalidRequest|conflict|serviceError)\(\s*(?:\d{3},\s*"\w+",\s*)?"(\w+)"/g;
+  return [...text.matchAll(calls)].map(([, code = ""]) => code);
+}
+
+describe("the codes of errors", () => {
+  const files = filesBelow(SOURCE).filter((path) => path.endsWith(".ts") && !/\/src\/(cli|mock)\//.test(path));
+  const codes = new Set(files.flatMap((path) => codesOf(readFileSync(path, "utf8"))));
+  const described = new Set(ERROR_ROWS.map(({ code }) => code));
+
+  it("that the sources give stand in the contract, each", () => {
+    expect(codes.size).toBeGreaterThan(60);
+    expect([...codes].filter((code) => !described.has(code) && !ELSEWHERE.has(code))).toEqual([]);
+  });
+
+  it("are never listed twice for one status and endpoint with different kinds", () => {
+    const kinds = new Map<string, string>();
+    for (const { status, code, kind } of ERROR_ROWS) {
+      const key = `${status} ${JSON.stringify(code)}`;
+      expect(kinds.get(key) ?? kind, key).toBe(kind);
+      kinds.set(key, kind);
+    }
+  });
+});

@@ -1,0 +1,150 @@
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
+import type { Endpoint } from "../../src/http/contract/endpoint.ts";
+import { openApiDocument } from "../../src/http/contract/openapi.ts";
+
+export const DOCUMENT = openApiDocument();
+
+/** An answer as a client has it. */
+export interface Answered {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
+const ajv = new Ajv2020({ strict: false, validateSchema: false, formats: { "date-time": DATE_TIME } });
+ajv.addSchema(DOCUMENT, "contract");
+const validators = new Map<string, ValidateFunction>();
+
+/** Members of the document by their names; a reference is followed. Nothing where one is missing. */
+function find(names: readonly string[]): { readonly value: JsonValue | undefined; readonly pointer: string } {
+  let value: JsonValue | undefined = DOCUMENT;
+  let pointer = "";
+  for (const name of names) {
+    if (isJsonObject(value) && typeof value["$ref"] === "string") {
+      const found = find(value["$ref"].slice(2).split("/"));
+      ({ value, pointer } = found);
+    }
+    value = isJsonObject(value) ? value[name] : undefined;
+    pointer += `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  }
+  if (isJsonObject(value) && typeof value["$ref"] === "string") return find(value["$ref"].slice(2).split("/"));
+  return { value, pointer };
+}
+
+/** The members of an object of the document; none where there is no object. */
+function membersOf(names: readonly string[]): JsonObject {
+  const { value } = find(names);
+  return isJsonObject(value) ? value : {};
+}
+
+/** What is wrong with a value by the schema that stands at a place of the document; nothing where it is as described. */
+function faults(names: readonly string[], value: unknown): readonly string[] {
+  const { pointer } = find(names);
+  const validate = validators.get(pointer) ?? ajv.compile({ $ref: `contract#${encodeURI(pointer)}` });
+  validators.set(pointer, validate);
+  if (validate(value)) return [];
+  return (validate.errors ?? []).map((error) => `${error.instancePath} ${error.message ?? ""} ${error.schemaPath}`);
+}
+
+/** Headers that HTTP itself needs, and Node sets. */
+const OF_HTTP = new Set(["connection", "content-length", "content-type", "date", "keep-alive", "transfer-encoding"]);
+
+/** Everything in which an answer is not what /openapi.json says of the endpoint. */
+export function deviations({ path, method }: Endpoint, answered: Answered): readonly string[] {
+  const operation = ["paths", path, method.toLowerCase()];
+  const answer = [...operation, "responses", String(answered.status)];
+  if (find(answer).value === undefined) return [`status ${answered.status} is not documented: ${answered.text}`];
+  const [type = ""] = (answered.headers.get("content-type") ?? "").split(";", 1);
+  if (membersOf([...answer, "content"])[type] === undefined) return [`content type "${type}" is not documented`];
+  return [
+    ...headerDeviations(answer, answered.headers),
+    ...bodyDeviations([...answer, "content", type], type, answered),
+  ];
+}
+
+function headerDeviations(answer: readonly string[], headers: Headers): readonly string[] {
+  const described = membersOf([...answer, "headers"]);
+  const problems: string[] = [];
+  for (const [name, value] of headers) {
+    if (OF_HTTP.has(name)) continue;
+    if (described[name] === undefined) {
+      problems.push(`header ${name} is not documented`);
+      continue;
+    }
+    const schema = membersOf([...answer, "headers", name, "schema"]);
+    const read = schema["type"] === "integer" && /^\d+$/.test(value) ? Number(value) : value;
+    problems.push(...faults([...answer, "headers", name, "schema"], read).map((fault) => `header ${name}: ${fault}`));
+  }
+  for (const name of Object.keys(described)) {
+    const isRequired = membersOf([...answer, "headers", name])["required"] === true;
+    if (isRequired && !headers.has(name)) problems.push(`header ${name} is missing`);
+  }
+  return problems;
+}
+
+function bodyDeviations(content: readonly string[], type: string, { text }: Answered): readonly string[] {
+  if (type === "text/event-stream") return streamDeviations(content, text);
+  if (type !== "application/json") return faults([...content, "schema"], text);
+  try {
+    const faulty = faults([...content, "schema"], JSON.parse(text));
+    return faulty.length === 0 ? [] : [...faulty, text.slice(0, 500)];
+  } catch {
+    return ["the body is not JSON"];
+  }
+}
+
+/** Every event against the schema of events; `[DONE]` only at the end. */
+export function streamDeviations(content: readonly string[], text: string): readonly string[] {
+  const isNamed = membersOf([...content, "x-signalbox-events"])["named"] === true;
+  const problems: string[] = [];
+  if (!text.endsWith("\n\n")) problems.push("the stream ends in the middle of an event");
+  const events = text.split("\n\n").filter((event) => event !== "" && !event.startsWith(":"));
+  if (events.length === 0) problems.push("the stream has no event");
+  for (const [index, event] of events.entries()) {
+    const data = /^data: ?(.*)$/m.exec(event)?.[1] ?? "";
+    const name = /^event: ?(.*)$/m.exec(event)?.[1] ?? null;
+    if (data === "[DONE]") {
+      if (index < events.length - 1) problems.push("[DONE] is not the last event");
+      continue;
+    }
+    const value: unknown = JSON.parse(data);
+    const faulty = faults([...content, "x-signalbox-events", "schema"], value);
+    problems.push(...faulty.map((fault) => `event ${index}: ${fault}: ${data.slice(0, 200)}`));
+    if (isNamed && (!isJsonObject(value) || value["type"] !== name)) problems.push(`event ${index} has another name`);
+  }
+  return problems;
+}
+
+/** What is wrong with the examples in the document itself. */
+export function exampleDeviations({ path, method }: Endpoint): readonly string[] {
+  const operation = ["paths", path, method.toLowerCase()];
+  const places = [
+    ...Object.keys(membersOf([...operation, "requestBody", "content"])).map((type) => [
+      ...operation,
+      "requestBody",
+      "content",
+      type,
+    ]),
+    ...Object.keys(membersOf([...operation, "responses"])).flatMap((status) =>
+      Object.keys(membersOf([...operation, "responses", status, "content"])).map((type) => [
+        ...operation,
+        "responses",
+        status,
+        "content",
+        type,
+      ]),
+    ),
+  ];
+  return places.flatMap((place) =>
+    Object.keys(membersOf([...place, "examples"])).flatMap((name) => {
+      const { value } = find([...place, "examples", name, "value"]);
+      const isStream = place.at(-1) === "text/event-stream";
+      const problems = isStream
+        ? streamDeviations(place, typeof value === "string" ? value : "")
+        : faults([...place, "schema"], value);
+      return problems.map((problem) => `${place.slice(3).join(" ")} ${name}: ${problem}`);
+    }),
+  );
+}

@@ -1,0 +1,97 @@
+import { describe, expect, it } from "vitest";
+import type { ControlEndpoint, Endpoint, InferenceEndpoint } from "../../src/http/contract/endpoint.ts";
+import { TAGS } from "../../src/http/contract/endpoint.ts";
+import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
+import { CHAT_STREAM, MESSAGE_STREAM } from "../../src/http/contract/events/event-streams.ts";
+import { contractSha256, openApiDocument } from "../../src/http/contract/openapi.ts";
+
+type Field = keyof InferenceEndpoint | keyof ControlEndpoint;
+
+const { isBodyOptional, acceptsForm, uniqueMembers, conflicts, hasEntityTag, isNeverStored } = {
+  isBodyOptional: true,
+  acceptsForm: true,
+  uniqueMembers: true,
+  conflicts: true,
+  hasEntityTag: true,
+  isNeverStored: true,
+} as const;
+
+/** The row with a flag the other way round. */
+function flipped(row: Endpoint, flag: Partial<Endpoint>): Endpoint {
+  const [name = ""] = Object.keys(flag);
+  const { [name]: known, ...others } = row as unknown as Record<string, unknown>;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a row without an optional member is a row
+  return (known === undefined ? { ...row, ...flag } : others) as unknown as Endpoint;
+}
+
+const OTHER_SCHEMA = { type: "object", properties: { other: { type: "string" } } } as const;
+
+/**
+ * A change of each member of a row: `null` where the row has nothing to change, `internal` where the member is how the server does it and no promise
+ * to anybody. A new member of rows does not compile before it stands here.
+ */
+const CHANGES: Readonly<Record<Field, "internal" | ((row: Endpoint) => Endpoint | null)>> = {
+  method: (row) => ({ ...row, method: row.method === "GET" ? "POST" : "GET" }),
+  path: (row) => ({ ...row, path: `${row.path}/other` }),
+  id: (row) => ({ ...row, id: `${row.id}Other` }),
+  summary: (row) => ({ ...row, summary: `${row.summary}.` }),
+  tag: (row) => {
+    const others = Object.keys(TAGS).filter((tag): tag is Endpoint["tag"] => tag !== row.tag);
+    return { ...row, tag: others[0] ?? row.tag };
+  },
+  listener: (row) => ({ ...row, listener: row.listener === "admin" ? "public" : "admin" }),
+  scope: (row) => ({ ...row, scope: row.scope === null ? "inference" : null }),
+  otherScope: (row) =>
+    row.scope === null ? null : { ...row, otherScope: row.otherScope === undefined ? "route:simulate" : "inference" },
+  body: (row) => ({ ...row, body: row.body === null ? OTHER_SCHEMA : null }),
+  isBodyOptional: (row) => (row.body === null ? null : flipped(row, { isBodyOptional })),
+  acceptsForm: (row) => (row.body === null ? null : flipped(row, { acceptsForm })),
+  uniqueMembers: (row) => (row.body === null ? null : flipped(row, { uniqueMembers })),
+  query: (row) => ({ ...row, query: { ...row.query, other: { type: "string" } } }),
+  optionalQuery: (row) => ({ ...row, optionalQuery: { ...row.optionalQuery, other: { type: "string" } } }),
+  answer: (row) => ({ ...row, answer: OTHER_SCHEMA }),
+  ifMatch: (row) => ({ ...row, ifMatch: row.ifMatch === "always" ? "sometimes" : "always" }),
+  conflicts: (row) => flipped(row, { conflicts }),
+  hasEntityTag: (row) => flipped(row, { hasEntityTag }),
+  isNeverStored: (row) => flipped(row, { isNeverStored }),
+  answerType: (row) => ({ ...row, answerType: "text/other" }),
+  stream: (row) => ({ ...row, stream: row.stream === MESSAGE_STREAM ? CHAT_STREAM : MESSAGE_STREAM }),
+  operation: (row) => {
+    if (row.kind !== "inference") return null;
+    return { ...row, operation: row.operation === "responses" ? "messages" : "responses" };
+  },
+  kind: "internal",
+  handler: "internal",
+  surface: "internal",
+};
+
+const hashOf = (...rows: readonly Endpoint[]): string => contractSha256(openApiDocument(rows));
+
+describe("a row of the endpoint table that changes makes another contract:", () => {
+  const fields = Object.entries(CHANGES).flatMap(([field, change]) =>
+    change === "internal" ? [] : [{ field, change }],
+  );
+  it.each(fields)("its $field", ({ change }) => {
+    let changes = 0;
+    for (const row of ENDPOINTS) {
+      const other = change(row);
+      if (other === null) continue;
+      expect(hashOf(other), row.id).not.toBe(hashOf(row));
+      changes += 1;
+    }
+    expect(changes).toBeGreaterThan(0);
+  });
+
+  it("or one that goes", () => {
+    const whole = hashOf(...ENDPOINTS);
+    for (const [index, { id }] of ENDPOINTS.entries()) {
+      expect(hashOf(...ENDPOINTS.toSpliced(index, 1)), id).not.toBe(whole);
+    }
+  });
+
+  it("how the server does it does not", () => {
+    const rows = ENDPOINTS.filter((row) => row.kind === "control");
+    expect(rows.length).toBeGreaterThan(0);
+    expect(rows.map((row) => hashOf({ ...row, handler: "status" }))).toEqual(rows.map((row) => hashOf(row)));
+  });
+});

@@ -1,0 +1,63 @@
+import type { Scope } from "../../src/canon/scope.ts";
+import type { RunningServer } from "../../src/cli/serve/start.ts";
+import type { Endpoint } from "../../src/http/contract/endpoint.ts";
+import { startTestServer } from "../support/server.ts";
+import type { Answered } from "./contract.ts";
+
+/** One request, before it is sent. */
+export interface Asking {
+  readonly method?: string;
+  /** With its query. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
+}
+
+/** A whole server with simulated providers, and a key for each scope. */
+export interface Served {
+  readonly server: RunningServer;
+  readonly keys: ReadonlyMap<Scope, string>;
+  /** Sends a request to the listener of the endpoint. @throws where nothing is answered within ten seconds. */
+  ask(endpoint: Pick<Endpoint, "listener">, asking: Asking): Promise<Answered>;
+}
+
+const SCOPES_OF_KEYS = [
+  "inference",
+  "catalogue:read",
+  "route:simulate",
+  "governance:read",
+  "operations:manage",
+] as const;
+
+/** Long enough for a loaded machine; what takes longer hangs. */
+const DEADLINE = 10_000;
+
+export async function serve(edit?: (routes: string) => string): Promise<Served> {
+  const started = await startTestServer(edit);
+  const { server } = started;
+  const keys = new Map<Scope, string>();
+  for (const scope of SCOPES_OF_KEYS) keys.set(scope, await started.key("demo", [scope]));
+  const ask: Served["ask"] = async ({ listener }, { method = "GET", path, headers = {}, body }) => {
+    const origin = listener === "admin" ? server.adminUrl : server.url;
+    const signal = AbortSignal.timeout(DEADLINE);
+    const response = await fetch(`${origin}${path}`, { method, headers, signal, ...(body !== undefined && { body }) });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+  return { server, keys, ask };
+}
+
+/** How the endpoint is told who calls. */
+export function bearer({ keys }: Served, { scope }: Pick<Endpoint, "scope">): Readonly<Record<string, string>> {
+  return scope === null ? {} : { authorization: `Bearer ${keys.get(scope) ?? ""}` };
+}
+
+/** The endpoint's path with values in it, and what is left of them as its query. */
+export function pathOf({ path }: Pick<Endpoint, "path">, values: Readonly<Record<string, string>> = {}): string {
+  const query = new URLSearchParams();
+  let filled = path;
+  for (const [name, value] of Object.entries(values)) {
+    if (filled.includes(`{${name}}`)) filled = filled.replace(`{${name}}`, encodeURIComponent(value));
+    else query.append(name, value);
+  }
+  return query.size === 0 ? filled : `${filled}?${query.toString()}`;
+}
