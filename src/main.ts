@@ -2,16 +2,23 @@
 import { text } from "node:stream/consumers";
 import { runCommands } from "./cli/commands.ts";
 import { listenToOutput } from "./cli/terminal/standard-streams.ts";
+import { unfitNode } from "./cli/terminal/version.ts";
 
 const argv = process.argv.slice(2);
 listenToOutput(argv[0]);
-process.exitCode = await runCommands(argv, {
-  stdout: (printed) => void process.stdout.write(printed),
-  stderr: (printed) => void process.stderr.write(printed),
-  stdin: () => text(process.stdin),
-  environment: process.env,
-  cwd: process.cwd(),
-  terminal: process.stdout.isTTY,
-  columns: process.stdout.columns,
-  stderrTerminal: process.stderr.isTTY,
-});
+const unfit = unfitNode(process.versions.node);
+if (unfit === null) {
+  process.exitCode = await runCommands(argv, {
+    stdout: (printed) => void process.stdout.write(printed),
+    stderr: (printed) => void process.stderr.write(printed),
+    stdin: () => text(process.stdin),
+    environment: process.env,
+    cwd: process.cwd(),
+    terminal: process.stdout.isTTY,
+    columns: process.stdout.columns,
+    stderrTerminal: process.stderr.isTTY,
+  });
+} else {
+  process.stderr.write(`${unfit}\n`);
+  process.exitCode = 1;
+}

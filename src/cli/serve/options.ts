@@ -1,4 +1,6 @@
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { readArguments, readPort } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { LOG_LEVELS } from "../../telemetry/logs/log-record.ts";
@@ -9,6 +11,8 @@ import { databasePath } from "../terminal/open-store.ts";
 /** How one server is to run; every member has been checked. */
 export interface ServeOptions {
   readonly config: string;
+  /** `config` is the example that comes with Signalbox, because a demo was asked for where there is no routes.yaml. */
+  readonly example?: boolean;
   /** Path of an SQLite file, or a URL of PostgreSQL; the URL holds a password and must not be printed. */
   readonly database: string;
   readonly host: string;
@@ -29,6 +33,9 @@ export interface ServeOptions {
   /** Text where absent. */
   readonly log?: LogOptions;
 }
+
+/** Three folders up from `src/cli/serve` and from `dist/cli/serve` alike. */
+const EXAMPLE = fileURLToPath(new URL("../../../routes.yaml", import.meta.url));
 
 const RETENTION_VARIABLE = "SIGNALBOX_EVIDENCE_RETENTION_DAYS";
 
@@ -53,7 +60,8 @@ Serves the routes and policies of a folder.
                       on standard error (default: $SIGNALBOX_LOG_FORMAT or text)
   --log-level LEVEL   of the json log: debug, info, warn or error (default: $SIGNALBOX_LOG_LEVEL or info)
   --no-watch          do not reload when a file changes; SIGHUP always reloads
-  --demo              make a key of one day for the workspace demo and print a request to paste
+  --demo              make a key of one day for the workspace demo and print a request to paste; without --config, where
+                      there is no routes.yaml, serve the example that comes with Signalbox
   --help              this text
 
 Exit codes: 0 stopped as asked, 1 configuration or start failed, 2 usage.
@@ -80,7 +88,7 @@ function readSeconds(given: string, flag: string): number {
 /** Reads the arguments. @throws {UsageError} naming the flag. */
 export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions {
   const { values, positionals } = readArguments(argv, {
-    config: { type: "string", default: "routes.yaml" },
+    config: { type: "string" },
     database: { type: "string" },
     host: { type: "string", default: "127.0.0.1" },
     port: { type: "string" },
@@ -97,8 +105,11 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
   });
   if (positionals.length > 0) throw new UsageError("takes flags only; name the file with --config");
   const port = readPort(values.port ?? io.environment["PORT"] ?? "8080", "--port");
+  const own = resolve(io.cwd, values.config ?? "routes.yaml");
+  const example = values.demo && values.config === undefined && !existsSync(own);
   return {
-    config: resolve(io.cwd, values.config),
+    config: example ? EXAMPLE : own,
+    example,
     database: databasePath(values.database, io),
     host: values.host,
     port,

@@ -35,6 +35,9 @@ export async function serve(argv: readonly string[], io: CommandIo): Promise<num
 
 async function runServe(options: ServeOptions, reloads: ReloadRequests, io: CommandIo): Promise<number> {
   checkBootstrapKey(io.environment[BOOTSTRAP_VARIABLE]);
+  if (options.example === true) {
+    io.stdout("there is no routes.yaml here: this serves the example that comes with Signalbox\n");
+  }
   // From before the first compilation: a change during it would otherwise be served only after the next one.
   const unwatch = options.watch ? watchConfiguration(options.config, reloads.request) : () => {};
   try {

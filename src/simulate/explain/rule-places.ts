@@ -12,7 +12,7 @@ export function rulePlace(sources: readonly Source[], policy: string, constraint
   const source = sources.find(({ path }) => basename(path) === `${policy}.rego` && basename(dirname(path)) !== "lib");
   if (source === undefined) return null;
   const lines = source.text.replace(/^\uFEFF/, "").split(/\r\n?|\n/);
-  const name = RegExp.escape(constraint);
+  const name = constraint.replaceAll(/[^\w]/g, "\\$&");
   const rule = new RegExp(`^pass(?:\\.${name}(?![\\w-])|\\s*\\[\\s*["\`]${name}["\`]\\s*\\])`);
   return (
     placeOf(source, lines, (line) => rule.test(line)) ??

@@ -21,8 +21,9 @@ export class PolicyLogTable {
       "SELECT position, previous, hash, record FROM policy_log WHERE position > ? ORDER BY position LIMIT ?",
     );
     this.#insert = database.prepare("INSERT INTO policy_log (position, previous, hash, record) VALUES (?, ?, ?, ?)");
+    // Node 22 binds an array of no bytes as NULL.
     this.#keep = database.prepare(
-      "INSERT INTO policy_contents (digest, policy, description, module) VALUES (?, ?, ?, ?) ON CONFLICT (digest) DO NOTHING",
+      "INSERT INTO policy_contents (digest, policy, description, module) VALUES (?, ?, ?, coalesce(?, zeroblob(0))) ON CONFLICT (digest) DO NOTHING",
     );
     this.#content = database.prepare(
       "SELECT digest, policy, description, module FROM policy_contents WHERE digest = ?",

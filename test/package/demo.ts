@@ -1,0 +1,43 @@
+import { once } from "node:events";
+import { start } from "./packed.ts";
+
+/** A server started by `npx signalbox serve --demo`. */
+export interface Demo {
+  post(path: string, body: object): Promise<Response>;
+  /** Stops it. @returns everything that it has printed */
+  stop(): Promise<string>;
+}
+
+/** Starts the demo in a folder and waits until it has printed its key. */
+export async function serveDemo(node: string, cwd: string): Promise<Demo> {
+  const child = start(node, cwd, "npx", ["--no", "signalbox", "serve", "--demo", "--port", "0"]);
+  let printed = "";
+  child.stdout?.on("data", (bytes: Buffer) => (printed += bytes.toString()));
+  child.stderr?.on("data", (bytes: Buffer) => (printed += bytes.toString()));
+  const ended = once(child, "close");
+  const tell = (signal: NodeJS.Signals): void => {
+    // The group: npx, its shell and the server.
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, signal);
+  };
+  while (!printed.includes("try it:")) {
+    const over = await Promise.race([ended, new Promise((wake) => setTimeout(wake, 50))]);
+    if (over !== undefined) throw new Error(`the server has ended:\n${printed}`);
+  }
+  const [, url = ""] = /listening on (\S+)/.exec(printed) ?? [];
+  const [, key = ""] = /demo key .*\n {2}(\S+)/.exec(printed) ?? [];
+  return {
+    post: (path, body) =>
+      fetch(`${url}${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify(body),
+      }),
+    stop: async () => {
+      tell("SIGTERM");
+      const late = setTimeout(() => tell("SIGKILL"), 20_000);
+      await ended;
+      clearTimeout(late);
+      return printed;
+    },
+  };
+}

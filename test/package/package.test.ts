@@ -1,0 +1,204 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { builtinModules } from "node:module";
+import { homedir, hostname, tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { bringNodes, install, oldestNodes, pack, ROOT, run, type Packed } from "./packed.ts";
+import { readProductionTree } from "../../tools/notices/production-tree.ts";
+import { bytesBelow } from "../../tools/notices/install-figures.ts";
+import { serveDemo } from "./demo.ts";
+
+/** Everything that may be in the tarball, as rules. */
+const ALLOWED = [
+  /^dist\/[\w/-]+\.js$/,
+  /^policies\/([\w-]+\.rego|lib\/[\w-]+\.rego|assertions\.yaml|(input|assertions)\.schema\.json)$/,
+  /^policy-library\/[\w-]+\.rego$/,
+  /^tools\/rego\/dist\/(NOTICES|manifest\.json|rego\.wasm\.br)$/,
+  /^(README\.md|CHANGELOG\.md|LICENSE|THIRD-PARTY-NOTICES|sbom\.cdx\.json|package\.json|routes\.yaml|routes\.schema\.json)$/,
+];
+
+/** What stands after `from` and `import`, and what a function made by `createRequire` is called with; not `node:…`. */
+const IMPORTED = /(?:\bfrom|\bimport|\bimport\(|meta\.url\)\()\s*"((?:@[\w-]+\/)?[\w.-]+(?:\/[\w./-]+)?)"[;,)]/g;
+
+const HELLO = [{ role: "user", content: "Hello" }];
+
+const folder = mkdtempSync(join(tmpdir(), "signalbox-package-"));
+const unpacked = join(folder, "package");
+let packed: Packed;
+
+beforeAll(async () => {
+  packed = await pack(folder);
+  await run(process.execPath, folder, "tar", ["-xzf", packed.tarball]);
+}, 120_000);
+afterAll(() => rm(folder, { recursive: true, force: true }), 120_000);
+
+const text = (path: string): string => readFileSync(join(unpacked, path), "utf8");
+const manifest = (): { dependencies: Record<string, string>; bin: Record<string, string> } =>
+  JSON.parse(text("package.json"));
+
+function below(root: string): readonly string[] {
+  return readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+}
+
+describe("the tarball", () => {
+  it("holds nothing but what is listed here: no tests, no recordings, nothing of this machine", () => {
+    expect(packed.files.filter((path) => !ALLOWED.some((rule) => rule.test(path)))).toEqual([]);
+    expect([...packed.files].toSorted()).toEqual([...below(unpacked)].toSorted());
+  });
+
+  it("is complete: all of src compiled, every policy, the library, the Rego toolchain, the schemas", () => {
+    const compiled = below(join(ROOT, "src"))
+      .filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts") && !/write-(input-)?schema\.ts$/.test(path))
+      .map((path) => `dist/${path.replace(/\.ts$/, ".js")}`);
+    const kept = ["policies", "policy-library"].flatMap((name) =>
+      below(join(ROOT, name)).map((path) => `${name}/${path}`),
+    );
+    const rego = ["tools/rego/dist/rego.wasm.br", "tools/rego/dist/manifest.json", "tools/rego/dist/NOTICES"];
+    const wanted = [
+      ...compiled,
+      ...kept,
+      ...rego,
+      "routes.yaml",
+      "routes.schema.json",
+      "LICENSE",
+      "THIRD-PARTY-NOTICES",
+      "sbom.cdx.json",
+    ];
+    expect(compiled.length).toBeGreaterThan(500);
+    expect(wanted.filter((path) => !packed.files.includes(path))).toEqual([]);
+    // And nothing of an older build, whose sources are gone.
+    expect(packed.files.filter((path) => path.startsWith("dist/")).length).toBe(compiled.length);
+  });
+
+  it("holds the command, which can be run", () => {
+    const path = manifest().bin["signalbox"] ?? "";
+    expect(text(path)).toMatch(/^#!\/usr\/bin\/env node\n/);
+    expect(packed.files).toContain(path);
+  });
+
+  it("names no folder, host or registry of the machine that made it", () => {
+    const words = [ROOT, homedir(), hostname(), process.env["npm_config_registry"] ?? ""]
+      .map((word) => word.replace(/^https?:\/\//, "").replace(/\/$/, ""))
+      .filter((word) => word.length > 5 && !word.startsWith("registry.npmjs.org"));
+    const guilty = packed.files.filter(
+      (path) => !path.endsWith(".br") && words.some((word) => text(path).includes(word)),
+    );
+    expect(words).toContain(ROOT);
+    expect(guilty).toEqual([]);
+  });
+
+  it("imports its dependencies and Node alone, and every dependency is imported", () => {
+    const { dependencies } = manifest();
+    const seen = new Set<string>();
+    for (const path of packed.files.filter((file) => file.endsWith(".js"))) {
+      const specifiers = text(path).matchAll(IMPORTED);
+      for (const [, specifier = ""] of specifiers) {
+        if (specifier.startsWith(".")) continue;
+        seen.add(
+          specifier
+            .split("/")
+            .slice(0, specifier.startsWith("@") ? 2 : 1)
+            .join("/"),
+        );
+      }
+    }
+    expect([...seen].filter((name) => builtinModules.includes(name))).toEqual([]);
+    expect([...seen].toSorted()).toEqual(Object.keys(dependencies).toSorted());
+  });
+});
+
+describe("the size of its files", () => {
+  it("is what docs/deployment.md states, within a tenth", () => {
+    const [, megabytes] =
+      /its own files are ([\d.]+) MB/.exec(readFileSync(join(ROOT, "docs/deployment.md"), "utf8")) ?? [];
+    expect(Math.abs(Number(megabytes) / (bytesBelow(unpacked) / 1e6) - 1)).toBeLessThan(0.1);
+  });
+});
+
+describe("installed in an empty project", () => {
+  const newest = process.versions.node;
+  const [project, versions] = [join(folder, "project"), [...oldestNodes(), newest]];
+  let nodes: ReadonlyMap<string, string>;
+  let missing: string | null = null;
+
+  beforeAll(async () => {
+    const brought = await bringNodes(oldestNodes());
+    missing = brought === null ? "no Node to install with can be had from the registry" : null;
+    if (brought === null) return;
+    nodes = new Map([...brought, [newest, process.execPath]]);
+    mkdirSync(project);
+    writeFileSync(join(project, "package.json"), '{ "private": true }\n');
+    // By the oldest of them, with --engine-strict: a dependency that asks for a newer one is an error.
+    const why = await install(nodes.get(versions[0] ?? "") ?? "", project, [packed.tarball]);
+    if (why !== null) missing = `the registry cannot be reached (${why})`;
+  }, 180_000);
+
+  it("brings no script that runs at installation, and nothing that only development needs", (context) => {
+    if (missing !== null) return context.skip(missing);
+    const installed = below(join(project, "node_modules")).filter((path) => path.endsWith("package.json"));
+    const scripted = installed.filter((path) =>
+      /"(pre|post)?install"\s*:/.test(readFileSync(join(project, "node_modules", path), "utf8")),
+    );
+    expect(scripted).toEqual([]);
+    const lock: { packages: Record<string, unknown> } = JSON.parse(
+      readFileSync(join(project, "package-lock.json"), "utf8"),
+    );
+    const names = Object.keys(lock.packages).map((path) => path.replace(/^.*node_modules\//, ""));
+    const tree = readProductionTree(ROOT).packages.map(({ name }) => name);
+    const unknown = new Set(names.filter((name) => name !== "" && name !== "signalbox" && !tree.includes(name)));
+    // Versions may be newer than ours, and one of them may bring a package that ours did not; not many.
+    expect(unknown.size).toBeLessThan(5);
+    expect(names.length).toBeGreaterThan(tree.length - 5);
+  });
+
+  for (const version of versions) {
+    it(`checks, serves and streams on Node ${version}`, { timeout: 120_000 }, async (context) => {
+      if (missing !== null) return context.skip(missing);
+      const node = nodes.get(version) ?? "";
+      // A folder below the project, without routes.yaml: npx finds the command, and --demo its example.
+      const cwd = join(project, version);
+      mkdirSync(cwd);
+      const npx = (...argv: readonly string[]) => run(node, cwd, "npx", ["--no", ...argv]);
+      const config = join(project, "node_modules/signalbox/routes.yaml");
+
+      expect((await npx("-c", "node --version")).stdout.trim()).toBe(`v${version}`);
+      expect((await npx("signalbox", "--version")).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+      const checked = await npx("signalbox", "check", "--strict", "--config", config);
+      expect(checked).toMatchObject({ code: 0, stdout: expect.stringContaining("routes.yaml: 11 routes") });
+
+      const demo = await serveDemo(node, cwd);
+      try {
+        const streamed = await demo.post("/v1/chat/completions", {
+          stream: true,
+          messages: HELLO,
+          model: "chat-large",
+        });
+        expect(streamed.headers.get("content-type")).toContain("text/event-stream");
+        const events = (await streamed.text()).split("\n\n").filter((event) => event !== "");
+        expect(events.length).toBeGreaterThan(3);
+        expect(events.filter((event) => event.includes('"content":"')).length).toBeGreaterThan(1);
+        expect(events.at(-1)).toBe("data: [DONE]");
+
+        const message = await demo.post("/api/v1/messages", {
+          stream: true,
+          messages: HELLO,
+          model: "chat-large",
+          max_tokens: 50,
+        });
+        expect(await message.text()).toMatch(/event: message_stop\ndata: \{"type":"message_stop"\}\n\n$/);
+
+        const embedding = { model: "embed-small", input: ["one", "another"], encoding_format: "base64" };
+        const { data }: { data: { embedding: string }[] } = JSON.parse(
+          await (await demo.post("/v1/embeddings", embedding)).text(),
+        );
+        expect(data.map((one) => Buffer.from(one.embedding, "base64").length)).toEqual([6144, 6144]);
+      } finally {
+        expect(await demo.stop()).toContain("stopped\n");
+      }
+      expect(await npx("signalbox", "evidence", "verify")).toMatchObject({ code: 0 });
+    });
+  }
+});
