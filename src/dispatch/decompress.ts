@@ -12,13 +12,19 @@ export interface Decompressor {
 interface Listener {
   data(chunk: Uint8Array): void;
   end(): void;
-  /** The bytes are not what the header said. */
-  broken(): void;
+  /** `malformed`: the bytes are not what the header said; `too_large`: they say far more than was sent (a decompression bomb). */
+  broken(kind: "malformed" | "too_large"): void;
 }
 
 // An event must come out as soon as it is in, and a cut answer is judged by its own protocol, not by its compression.
 const GZIP = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
 const BROTLI = { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH };
+
+/** Bytes that any answer may become. The largest event that is waited for has as many. */
+const FREE_BYTES = 16 * 1024 * 1024;
+
+/** Bytes that each compressed byte may become beyond that. Answers of models have ten at the most; a bomb has a thousand (gzip) or a million (Brotli). */
+const MOST_EXPANSION = 100;
 
 /**
  * For answers that come compressed although we asked for none (RFC 9110 §8.4 lets a server do so).
@@ -42,11 +48,20 @@ export function decompressorFor(
           ? createBrotliDecompress(BROTLI)
           : null;
   if (stream === null) return undefined;
-  stream.on("data", (chunk: Buffer) => listener.data(chunk));
+  let [sent, become] = [0, 0];
+  stream.on("data", (chunk: Buffer) => {
+    become += chunk.length;
+    if (become <= FREE_BYTES + MOST_EXPANSION * sent) return listener.data(chunk);
+    stream.destroy();
+    listener.broken("too_large");
+  });
   stream.on("end", () => listener.end());
-  stream.on("error", () => listener.broken());
+  stream.on("error", () => listener.broken("malformed"));
   return {
-    write: (chunk) => void stream.write(chunk),
+    write: (chunk) => {
+      sent += chunk.length;
+      stream.write(chunk);
+    },
     end: () => void stream.end(),
     destroy: () => void stream.destroy(),
   };

@@ -19,6 +19,9 @@ import { readRetryAfter } from "./retry-after.ts";
 /** Most of an error answer that is read; only its machine code is wanted. */
 const MAXIMUM_ERROR_BYTES = 64 * 1024;
 
+/** A stream has a frame around every few characters: it may have this many times the bytes of an answer in one piece. */
+const STREAM_FACTOR = 8;
+
 const EVENT_STREAM = ["content-type", "text/event-stream; charset=utf-8", "cache-control", "no-cache"];
 
 /** Brings one candidate's answer to the client, relayed or translated, and says how it ended. */
@@ -118,7 +121,7 @@ export class RelayAttempt implements ExchangeListener {
     const decompressor = decompressorFor(headers["content-encoding"], {
       data: (chunk) => this.#take(chunk),
       end: () => this.#close(),
-      broken: () => this.#break("malformed"),
+      broken: (kind) => this.#break(kind),
     });
     if (decompressor === undefined) return this.#giveUp("malformed");
     this.#decompressor = decompressor;
@@ -141,6 +144,8 @@ export class RelayAttempt implements ExchangeListener {
   #take(chunk: Uint8Array): void {
     if (this.#ended) return;
     if (this.#stream === null) return this.#collect(chunk);
+    this.#collected += chunk.length;
+    if (this.#collected > this.#job.maxAnswerBytes * STREAM_FACTOR) return this.#break("too_large");
     let events: readonly Uint8Array[];
     try {
       events = this.#stream.push(chunk);

@@ -38,7 +38,7 @@ export interface RelayJob {
   readonly places: PlaceBook;
   /** Puts calls into the request's trace. */
   readonly callTracer?: CallTracer | null;
-  /** Largest answer that is collected, bytes. */
+  /** Largest answer that is collected, bytes. A stream may have eight times as many. */
   readonly maxAnswerBytes: number;
   /**
    * Resolves when the decision is on disk; nothing may be sent to the client before. Where it rejects nothing is sent at all,

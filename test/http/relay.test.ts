@@ -497,7 +497,12 @@ describe("streams", () => {
       }
       response.end(sse(delta("", "stop")) + sse("[DONE]"));
     });
-    const router = await startRouter({ table: tableOver([upstream]) });
+    const router = await startRouter({
+      table: tableOver([upstream]),
+      runtime: {
+        limits: { bodyBytes: 1_000_000, answerBytes: 32_000_000, requestTime: 10_000, bodyTime: 500, writeTime: 2_000 },
+      },
+    });
     const response = await post(router, streamed);
     await pause(300);
     expect(written).toBeLessThan(total);

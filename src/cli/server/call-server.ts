@@ -38,7 +38,8 @@ export function serverUrl(server: string, path: string): URL {
   if (base.username !== "" || base.password !== "") {
     throw new UsageError("--server: must not hold a credential; the key is read from SIGNALBOX_KEY");
   }
-  return new URL(`${base.pathname.replace(/\/+$/, "")}${path}`, base.origin);
+  // Written behind the origin: a path that begins with `//` would name another host, and the key would go there.
+  return new URL(`${base.origin}${base.pathname.replace(/\/+$/, "")}${path}`);
 }
 
 /**

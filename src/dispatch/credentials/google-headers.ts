@@ -17,6 +17,9 @@ type CredentialsFile =
       readonly delegates?: string[];
     };
 
+/** The library would send an assertion, a refresh token or a client's secret after a redirect. */
+const TRANSPORT = { transporterOptions: { redirect: "error" } } as const;
+
 /** What a service account must be allowed for another to be impersonated with it. */
 const IMPERSONATION_SCOPE = "https://www.googleapis.com/auth/cloud-platform";
 
@@ -61,24 +64,27 @@ async function clientFor(
 function clientOf(google: typeof Library, file: CredentialsFile, scopes: string[]): AuthClient {
   switch (file.type) {
     case "service_account": {
-      const client = new google.JWT({ scopes });
+      const client = new google.JWT({ scopes, ...TRANSPORT });
       client.fromJSON(file);
       return client;
     }
     case "authorized_user": {
-      const client = new google.UserRefreshClient();
+      const client = new google.UserRefreshClient(TRANSPORT);
       client.fromJSON(file);
       return client;
     }
     case "external_account":
-      return isAwsIdentity(file)
-        ? new google.AwsClient({ ...file, scopes })
-        : new google.IdentityPoolClient({ ...file, scopes });
+      return withOneTransport(
+        isAwsIdentity(file)
+          ? new google.AwsClient({ ...file, scopes, ...TRANSPORT })
+          : new google.IdentityPoolClient({ ...file, scopes, ...TRANSPORT }),
+      );
     case "impersonated_service_account": {
       const { source_credentials: source, service_account_impersonation_url: url, delegates } = file;
       const principal = /([^/]+):generateAccessToken$/.exec(url)?.[1];
       if (principal === undefined) throw new Error("the credentials file names no account to impersonate");
       return new google.Impersonated({
+        ...TRANSPORT,
         sourceClient: clientOf(google, source, [IMPERSONATION_SCOPE]),
         targetPrincipal: principal,
         targetScopes: scopes,
@@ -88,6 +94,14 @@ function clientOf(google: typeof Library, file: CredentialsFile, scopes: string[
     default:
       throw new Error("the credentials file is of a type that is not known");
   }
+}
+
+/** The library gives the exchange of tokens a transport of its own, which would follow redirects. */
+function withOneTransport(client: AuthClient): AuthClient {
+  const exchange: unknown = Reflect.get(client, "stsCredential");
+  if (typeof exchange !== "object" || exchange === null) throw new Error("the library exchanges tokens in another way");
+  Reflect.set(exchange, "transporter", client.transporter);
+  return client;
 }
 
 function isAwsIdentity(file: AwsClientOptions | IdentityPoolClientOptions): file is AwsClientOptions {

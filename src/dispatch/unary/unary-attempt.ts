@@ -71,7 +71,7 @@ export class UnaryAttempt implements ExchangeListener {
     const decompressor = decompressorFor(headers["content-encoding"], {
       data: (chunk) => this.#take(chunk),
       end: () => this.#close(),
-      broken: () => this.#giveUp("malformed"),
+      broken: (kind) => this.#giveUp(kind),
     });
     if (decompressor === undefined) return this.#giveUp("malformed");
     this.#decompressor = decompressor;
