@@ -1,3 +1,4 @@
+import { ENVIRONMENT_HELP, readEnvironment } from "../terminal/environment.ts";
 import { resolve } from "node:path";
 import { readArguments, readPort } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
@@ -9,6 +10,8 @@ import { databasePath } from "../terminal/open-store.ts";
 /** How one server is to run; every member has been checked. */
 export interface ServeOptions {
   readonly config: string;
+  /** Whose overlay is laid upon it; none unless set. */
+  readonly environment?: string | null;
   /** Path of an SQLite file, or a URL of PostgreSQL; the URL holds a password and must not be printed. */
   readonly database: string;
   readonly host: string;
@@ -35,6 +38,7 @@ export const SERVE_HELP = `Usage: signalbox serve [options]
 Serves the routes and policies of a folder.
 
   --config FILE       routes.yaml to serve (default: routes.yaml)
+${ENVIRONMENT_HELP}
   --database PLACE    SQLite file or postgres:// URL (default: $SIGNALBOX_DATABASE_URL, else $SIGNALBOX_DATABASE,
                       else .signalbox/signalbox.db)
   --host HOST         address of the public listener (default: 127.0.0.1)
@@ -68,6 +72,7 @@ function oneOf<const Words extends readonly string[]>(words: Words, flag: string
 export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions {
   const { values, positionals } = readArguments(argv, {
     config: { type: "string", default: "routes.yaml" },
+    environment: { type: "string" },
     database: { type: "string" },
     host: { type: "string", default: "127.0.0.1" },
     port: { type: "string" },
@@ -89,6 +94,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
   }
   return {
     config: resolve(io.cwd, values.config),
+    environment: readEnvironment(values.environment, io),
     database: databasePath(values.database, io),
     host: values.host,
     port,

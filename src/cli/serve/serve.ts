@@ -35,7 +35,9 @@ export async function serve(argv: readonly string[], io: CommandIo): Promise<num
 async function runServe(options: ServeOptions, reloads: ReloadRequests, io: CommandIo): Promise<number> {
   checkBootstrapKey(io.environment[BOOTSTRAP_VARIABLE]);
   // From before the first compilation: a change during it would otherwise be served only after the next one.
-  const unwatch = options.watch ? watchConfiguration(options.config, reloads.request) : () => {};
+  const unwatch = options.watch
+    ? watchConfiguration(options.config, options.environment ?? null, reloads.request)
+    : () => {};
   try {
     const server = await start(options, io);
     if (server === null) return EXIT.failed;
