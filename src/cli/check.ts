@@ -1,24 +1,28 @@
-import { resolve } from "node:path";
+import { statSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { compareDiagnostics, type Diagnostic, type Source } from "../canon/diagnostic.ts";
 import { type CompiledConfiguration, compileConfiguration } from "../compile/compile.ts";
-import { loadAssertions, loadConfiguration } from "../compile/load.ts";
+import { allSources, type ConfigurationFiles, loadAssertions, loadConfiguration } from "../compile/load.ts";
 import { parseAssertions } from "../simulate/assertions/file/parse.ts";
 import { explainCode, unknownCode } from "./codes/explained-codes.ts";
 import { formatCode } from "./codes/format-code.ts";
 import { readArguments } from "./terminal/arguments.ts";
+import { ENVIRONMENT_HELP, readEnvironment } from "./terminal/environment.ts";
 import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
 import { shownPath, wantsColour } from "./terminal/printing.ts";
 import { formatDiagnostics, isReportFormat, REPORT_FORMATS, type ReportFormat } from "./terminal/report.ts";
 import { runCommand } from "./terminal/run.ts";
 
-export const CHECK_HELP = `Usage: signalbox check [options]
+export const CHECK_HELP = `Usage: signalbox check [DIRECTORY] [options]
        signalbox check --explain CODE
 
 Compiles routes.yaml and the policies beside it, as a start would, and prints everything that is wrong with them and with
 assertions.yaml beside the policies.
 Calls no provider, opens no store, reads no secret.
 
+  DIRECTORY           the folder of a routes.yaml, in place of --config
   --config FILE       routes.yaml to check (default: routes.yaml)
+${ENVIRONMENT_HELP}
   --format FORMAT     ${REPORT_FORMATS.join(", ")} (default: terminal)
   --strict            warnings fail too
   --cache DIRECTORY   compiled policies (default: .signalbox/cache)
@@ -30,6 +34,8 @@ Exit codes: 0 no errors, 1 errors (or warnings with --strict), 2 usage.
 
 interface CheckOptions {
   readonly config: string;
+  /** Whose overlay is laid upon it; `null` for none. */
+  readonly environment: string | null;
   readonly format: ReportFormat;
   readonly strict: boolean;
   readonly cacheDirectory: string;
@@ -44,7 +50,7 @@ export async function check(argv: readonly string[], io: CommandIo): Promise<num
     return EXIT.ok;
   }
   return runCommand("check", io, () => {
-    const options = readOptions(argv);
+    const options = readOptions(argv, io);
     return options.explain === null ? run(options, io) : explain(options.explain, io);
   });
 }
@@ -57,18 +63,27 @@ async function explain(asked: string, io: CommandIo): Promise<number> {
   return EXIT.ok;
 }
 
-function readOptions(argv: readonly string[]): CheckOptions {
+function readOptions(argv: readonly string[], io: CommandIo): CheckOptions {
   const { values, positionals } = readArguments(argv, {
-    config: { type: "string", default: "routes.yaml" },
+    config: { type: "string" },
+    environment: { type: "string" },
     format: { type: "string", default: "terminal" },
     strict: { type: "boolean", default: false },
     cache: { type: "string", default: ".signalbox/cache" },
     explain: { type: "string" },
   });
-  if (positionals.length > 0) throw new UsageError("takes flags only; name the file with --config");
+  const [directory, ...others] = positionals;
+  if (others.length > 0) throw new UsageError("takes one folder; name a file with --config");
+  if (directory !== undefined && statSync(resolve(io.cwd, directory), { throwIfNoEntry: false })?.isFile() === true) {
+    throw new UsageError("takes a folder; name a file with --config");
+  }
+  if (directory !== undefined && values.config !== undefined) {
+    throw new UsageError("--config: the folder says which file; give one of them");
+  }
   if (!isReportFormat(values.format)) throw new UsageError(`--format: must be one of ${REPORT_FORMATS.join(", ")}`);
   return {
-    config: values.config,
+    config: directory === undefined ? (values.config ?? "routes.yaml") : join(directory, "routes.yaml"),
+    environment: readEnvironment(values.environment, io),
     format: values.format,
     strict: values.strict,
     cacheDirectory: values.cache,
@@ -78,7 +93,7 @@ function readOptions(argv: readonly string[]): CheckOptions {
 
 async function run(options: CheckOptions, io: CommandIo): Promise<number> {
   const path = resolve(io.cwd, options.config);
-  const files = await loadConfiguration(path, shownPath(io.cwd, path));
+  const files = await loadConfiguration(path, shownPath(io.cwd, path), options.environment);
   const compiled = await compileConfiguration(files, {
     cacheDirectory: resolve(io.cwd, options.cacheDirectory),
   });
@@ -91,7 +106,7 @@ async function run(options: CheckOptions, io: CommandIo): Promise<number> {
   ].toSorted(compareDiagnostics);
   const errors = diagnostics.filter(({ severity }) => severity === "error").length;
   const context = {
-    sources: [files.routes, ...files.policies, ...(assertions.source === null ? [] : [assertions.source])],
+    sources: [...allSources(files), ...(assertions.source === null ? [] : [assertions.source])],
     revision: table?.revision ?? null,
     colour: wantsColour(io),
   };
@@ -108,11 +123,17 @@ async function run(options: CheckOptions, io: CommandIo): Promise<number> {
     ];
     const [routes, endpoints, workspaces] = sizes;
     io.stdout(
-      `${files.routes.path}: ${routes} routes, ${endpoints} endpoints, ${workspaces} workspaces, table ${table.revision.slice(0, 12)}\n`,
+      `${describeFiles(files, options.environment)}: ${routes} routes, ${endpoints} endpoints, ${workspaces} workspaces, table ${table.revision.slice(0, 12)}\n`,
     );
   }
   const failed = errors > 0 || (options.strict && diagnostics.length > 0);
   return failed ? EXIT.failed : EXIT.ok;
+}
+
+/** What was compiled, so that nobody takes one environment for another. */
+function describeFiles({ routes, parts = [] }: ConfigurationFiles, environment: string | null): string {
+  const included = parts.length === 0 ? "" : `, ${parts.length} included`;
+  return `${routes.path}${included}${environment === null ? "" : `, environment ${environment}`}`;
 }
 
 /** Words are looked up in the table, so there is nothing to say where it has an error. */

@@ -1,6 +1,7 @@
+import { readEnvironment } from "./terminal/environment.ts";
 import { resolve } from "node:path";
 import { compileTable } from "../compile/compile-table.ts";
-import { loadConfiguration } from "../compile/load.ts";
+import { furtherSources, loadConfiguration } from "../compile/load.ts";
 import { limitRows, type LimitRow } from "../limits/standing.ts";
 import { readArguments } from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
@@ -17,6 +18,7 @@ Flags
   --workspace W     Only this workspace.
   --json            One JSON object a line; money in millionths of a US dollar, times in milliseconds since the epoch.
   --config FILE     routes.yaml with the limits. Default: routes.yaml.
+  --environment NAME  lay routes.NAME.yaml upon it. Default: SIGNALBOX_ENVIRONMENT, else nothing.
   --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
                     else .signalbox/signalbox.db.
 
@@ -28,6 +30,7 @@ const FLAGS = {
   json: { type: "boolean" },
   workspace: { type: "string" },
   config: { type: "string", default: "routes.yaml" },
+  environment: { type: "string" },
   database: { type: "string" },
 } as const;
 
@@ -50,14 +53,15 @@ export function limits(argv: readonly string[], io: CommandIo): Promise<number> 
 
 interface Wanted {
   readonly config: string;
+  readonly environment?: string | undefined;
   readonly workspace?: string | undefined;
   readonly database?: string | undefined;
 }
 
 async function readRows(io: CommandIo, wanted: Wanted): Promise<readonly LimitRow[]> {
   const path = resolve(io.cwd, wanted.config);
-  const files = await loadConfiguration(path, shownPath(io.cwd, path));
-  const { table } = compileTable(files.routes);
+  const files = await loadConfiguration(path, shownPath(io.cwd, path), readEnvironment(wanted.environment, io));
+  const table = (files.unreadable ?? []).length > 0 ? null : compileTable(files.routes, furtherSources(files)).table;
   if (table === null) throw new CommandError(`${files.routes.path} has errors; signalbox check says which`);
   const workspaces = Object.values(table.workspaces).filter(
     ({ id }) => wanted.workspace === undefined || id === wanted.workspace,

@@ -3,10 +3,8 @@ import type { RoutingTable } from "../canon/table.ts";
 import { DIALECTS } from "../dialects/names.ts";
 import type { DialectFacts } from "../dialects/facts/dialect-facts.ts";
 import { declaredNames } from "./authored/declared.ts";
-import { readDocument } from "./authored/document.ts";
-import { reportLiteralSecrets } from "./authored/literal-secrets.ts";
+import { type FurtherSources, readTree } from "./files/read-tree.ts";
 import { readShape } from "./authored/shape.ts";
-import { normaliseText } from "./authored/text.ts";
 import { checkFeatures } from "./checks/features.ts";
 import { checkModels } from "./checks/models.ts";
 import { checkPromotion, checkRequirementsAgree } from "./checks/promotion.ts";
@@ -26,7 +24,7 @@ import { resolveRoutes } from "./resolve/routes.ts";
 import type { Scene } from "./scene.ts";
 import { buildTable } from "./table.ts";
 
-export interface TableOptions {
+export interface TableOptions extends FurtherSources {
   /** Ids of the policies beside the file; without them `policies.initial_mode` and `policies.promotion` are not checked against any. */
   readonly policies?: readonly string[];
   /** Wire protocols that may be named; those of this release unless given. */
@@ -46,9 +44,7 @@ export interface CompiledTable {
  */
 export function compileTable(source: Source, options: TableOptions = {}): CompiledTable {
   const findings = new Findings(source.path);
-  const text = normaliseText(source.text);
-  const tree = readDocument(text, findings);
-  reportLiteralSecrets(text, tree, findings);
+  const tree = readTree(source, options, findings);
   if (tree === null) return { table: null, diagnostics: findings.list() };
   const dialects: Readonly<Record<string, DialectFacts>> = options.dialects ?? DIALECTS;
   const declared = declaredNames(tree);

@@ -5,7 +5,7 @@ import { finding } from "../policy/codes.ts";
 import { type CompiledPolicies, compilePolicies } from "../policy/compile-policies.ts";
 import type { CompiledPolicy } from "../policy/compiled.ts";
 import { compileTable } from "./compile-table.ts";
-import type { ConfigurationFiles } from "./load.ts";
+import { type ConfigurationFiles, furtherSources } from "./load.ts";
 import { policyDirectory } from "./policy-directory.ts";
 
 export interface CompileOptions {
@@ -33,6 +33,7 @@ export async function compileConfiguration(
   const compiled = await compilePolicies(files.policies, options);
   const { table, diagnostics } = compileTable(files.routes, {
     policies: policyIds(files),
+    ...furtherSources(files),
   });
   const regions = table === null ? [] : unknownRegions(table, compiled.policies, files.policies);
   const failed = compiled.diagnostics.some(({ severity }) => severity === "error");

@@ -1,5 +1,5 @@
-import { readdir, readFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { readdir, readFile, realpath } from "node:fs/promises";
+import { isAbsolute, relative, resolve, sep } from "node:path";
 
 /** Where configurations are read from: a folder on disk, or a commit. Paths have `/` and begin at the tree's root. */
 export interface FileTree {
@@ -7,6 +7,8 @@ export interface FileTree {
   readonly readText: (path: string) => Promise<string | null>;
   /** Names of what stands in a folder, in no order; `null` where there is no such folder. */
   readonly namesIn: (folder: string) => Promise<readonly string[] | null>;
+  /** Whether the path leads, by links, out of a folder that it is written below. Absent where no link is followed. */
+  readonly leadsOut?: (folder: string, path: string) => Promise<boolean>;
 }
 
 /** A folder on disk. Links are followed, as mounted volumes have them, and paths may lead out of it. */
@@ -24,6 +26,17 @@ export function directoryTree(root: string): FileTree {
         return await readdir(resolve(root, folder));
       } catch {
         return null;
+      }
+    },
+    leadsOut: async (folder, path) => {
+      try {
+        const [within, target] = await Promise.all([realpath(resolve(root, folder)), realpath(resolve(root, path))]);
+        const below = relative(within, target);
+        // A name may begin with two dots, as `..data` of a mounted ConfigMap does.
+        return below === ".." || below.startsWith(`..${sep}`) || isAbsolute(below);
+      } catch {
+        // What is not there is reported as that.
+        return false;
       }
     },
   };

@@ -1,35 +1,67 @@
 import { basename, dirname, posix } from "node:path";
 import type { Diagnostic, Source } from "../canon/diagnostic.ts";
 import { directoryTree, type FileTree } from "./file-tree.ts";
+import type { FurtherSources } from "./files/read-tree.ts";
 import { Findings } from "./findings/findings.ts";
+import { findFurther } from "./files/further-files.ts";
 import { policyDirectory } from "./policy-directory.ts";
 
 /** What one compilation reads. */
 export interface ConfigurationFiles {
   readonly routes: Source;
+  /** What routes.yaml includes, sorted by path; none unless set. */
+  readonly parts?: readonly Source[];
+  /** The overlay of the environment that was asked for; none unless set. */
+  readonly overlay?: Source | null;
   /** The policy folder's `*.rego` and those of its `lib`, tests included, sorted by path. */
   readonly policies: readonly Source[];
   /** Files that could not be read; with one of these nothing is compiled. */
   readonly unreadable?: readonly Diagnostic[];
 }
 
+/** The files that say something of the table, in the order in which they are read. */
+export function tableSources({ routes, parts = [], overlay = null }: ConfigurationFiles): readonly Source[] {
+  return [routes, ...parts, ...(overlay === null ? [] : [overlay])];
+}
+
+/** What the compiler of the table wants besides routes.yaml. */
+export function furtherSources({ parts = [], overlay = null }: ConfigurationFiles): Required<FurtherSources> {
+  return { parts, overlay };
+}
+
+/** Every file, for messages that show lines of them. */
+export function allSources(files: ConfigurationFiles): readonly Source[] {
+  return [...tableSources(files), ...files.policies];
+}
+
 /**
- * Reads routes.yaml and the policies beside it from disk. Never rejects.
+ * Reads routes.yaml, what it includes, the overlay and the policies beside it from disk. Never rejects.
  *
  * @param path of routes.yaml.
- * @param shown the same path as messages print it; the policies' paths begin with its folder.
+ * @param shown the same path as messages print it; the other files' paths begin with its folder.
+ * @param environment whose overlay is laid upon it; `null` for none.
  */
-export function loadConfiguration(path: string, shown: string = path): Promise<ConfigurationFiles> {
-  return loadFromTree(directoryTree(dirname(path)), basename(path), shown);
+export function loadConfiguration(
+  path: string,
+  shown: string = path,
+  environment: string | null = null,
+): Promise<ConfigurationFiles> {
+  return loadFromTree(directoryTree(dirname(path)), basename(path), shown, environment);
 }
 
 /**
  * The same from any tree: the only part of the compiler that touches files. Rejects only where the tree does.
  *
  * @param path of routes.yaml, from the tree's root.
- * @param shown as for {@link loadConfiguration}.
+ * @param shown and the others as for {@link loadConfiguration}.
  */
-export async function loadFromTree(tree: FileTree, path: string, shown: string): Promise<ConfigurationFiles> {
+export async function loadFromTree(
+  tree: FileTree,
+  path: string,
+  shown: string,
+  environment: string | null = null,
+): Promise<ConfigurationFiles> {
+  const findings = new Findings(shown);
   const unreadable: Diagnostic[] = [];
   const read = async (file: string, name: string): Promise<Source> => {
     const text = await tree.readText(file);
@@ -38,6 +70,12 @@ export async function loadFromTree(tree: FileTree, path: string, shown: string):
   };
   const routes = await read(path, shown);
   if (unreadable.length > 0) return { routes, policies: [], unreadable };
+  const further = await findFurther(tree, path, routes.text, environment, findings);
+  const beside = (name: string): Promise<Source> =>
+    read(posix.join(posix.dirname(path), name), posix.join(posix.dirname(shown), name));
+  const parts: Source[] = [];
+  for (const name of further.parts) parts.push(await beside(name));
+  const overlay = further.overlay === null ? null : await beside(further.overlay);
   const { directory, declared } = policyDirectory(routes.text);
   const folder = posix.join(posix.dirname(path), directory);
   const names = await regoFiles(tree, folder);
@@ -46,10 +84,14 @@ export async function loadFromTree(tree: FileTree, path: string, shown: string):
     unreadable.push(unreadableFile(shown, "the folder that `policies.dir` names cannot be read"));
   }
   const policies: Source[] = [];
-  for (const name of names ?? []) {
-    policies.push(await read(posix.join(folder, name), posix.join(posix.dirname(shown), directory, name)));
-  }
-  return { routes, policies, unreadable };
+  for (const name of names ?? []) policies.push(await beside(posix.join(directory, name)));
+  return {
+    routes,
+    ...(parts.length > 0 && { parts }),
+    ...(overlay !== null && { overlay }),
+    policies,
+    unreadable: [...findings.list(), ...unreadable],
+  };
 }
 
 /** Name of the file beside the policies that says what no change may do. */

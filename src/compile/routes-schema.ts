@@ -4,10 +4,11 @@ import { MODEL_OPERATIONS } from "../canon/operation.ts";
 import { REASONING_EFFORTS } from "../canon/request.ts";
 import { RETENTIONS } from "../canon/table.ts";
 import { auth } from "./authored/schema-auth.ts";
+import { INCLUDE } from "./files/includes.ts";
 import { endpoint, model, provider } from "./authored/schema-supply.ts";
 import { policies } from "./authored/schema-policies.ts";
 import { route, vocabulary, workspace } from "./authored/schema-use.ts";
-import { object, rows, type Schema } from "./authored/schema.ts";
+import { list, object, rows, type Schema } from "./authored/schema.ts";
 
 /** `$id` of the schema; a name, not an address that anybody has to reach. */
 const SCHEMA_ID = "urn:signalbox:routes:1";
@@ -37,6 +38,16 @@ export function routesSchema(dialects: readonly string[]): Schema {
 
 const TOP: Readonly<Record<string, Schema>> = {
   version: { const: 1, description: "Version of this format." },
+  include: list(
+    "Further files with the same sections, relative to this one and inside its folder. `*` stands for any part of a name. Only routes.yaml includes, and what two files define is an error.",
+    {
+      type: "string",
+      pattern: INCLUDE,
+      patternErrorMessage:
+        "a path such as `providers.yaml` or `teams/*.yaml`, without `..` and without names that begin with a dot",
+      examples: ["providers.yaml", "teams/*.yaml"],
+    },
+  ),
   regions: {
     ...rows(
       "Region groups and the regions in each. Only regions listed here exist. A group named after an area (`eu`, `us`, `apac`) lets the compiler compare its regions with hosts and model ids.",

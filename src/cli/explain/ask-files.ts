@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
-import { loadConfiguration } from "../../compile/load.ts";
+import { allSources, loadConfiguration } from "../../compile/load.ts";
 import { createDecider } from "../../decide/decider.ts";
 import { INFERENCE_ENDPOINTS } from "../../http/contract/inference-endpoints.ts";
 import { bodyValidator } from "../../http/contract/validate.ts";
@@ -48,20 +48,25 @@ export async function askFiles(
   io: CommandIo,
 ): Promise<Answer> {
   const path = resolve(io.cwd, source.config);
-  const files = await loadConfiguration(path, shownPath(io.cwd, path));
+  const files = await loadConfiguration(path, shownPath(io.cwd, path), source.environment);
   const cacheDirectory = resolve(io.cwd, source.cache);
   const { table, policies: compiled, diagnostics } = await compileConfiguration(files, { cacheDirectory });
   if (table === null || compiled === null) {
-    const sources = [files.routes, ...files.policies];
+    const sources = allSources(files);
     io.stderr(formatDiagnostics("terminal", diagnostics, { sources, colour: wantsColour(io) }));
     throw new CommandError("the files have errors, so nothing can be decided with them");
   }
   const { point } = options;
-  const { config } = source;
+  const { config, environment } = source;
   const following =
     source.base === null
       ? null
-      : await followingPolicies({ table, policies: compiled }, source.base, { config, cacheDirectory }, io);
+      : await followingPolicies(
+          { table, policies: compiled },
+          source.base,
+          { config, cacheDirectory, environment },
+          io,
+        );
   const set =
     following?.set ?? (await createPolicySet(compiled, [], policyData(table), (id) => initialMode(table, id)));
   const { identity, question, at } = askedOf(point);

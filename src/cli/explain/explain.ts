@@ -19,6 +19,7 @@ each of them stands. Calls no provider and reserves nothing.
 
 Whom to ask
   --config FILE            routes.yaml, with the policies beside it. Default: routes.yaml. Opens no store, reads no secret.
+  --overlay NAME           Lay routes.NAME.yaml upon it. Default: SIGNALBOX_ENVIRONMENT, else nothing.
   --cache DIRECTORY        Compiled policies. Default: .signalbox/cache.
   --base REF|FOLDER        What a server runs that gets these files: what acts there goes on acting until its change or its
                            removal is promoted. Default: it has seen nothing yet. As --base of signalbox simulate.
@@ -69,7 +70,7 @@ const LONGEST_BODY = 32 * 1024 * 1024;
 /** `signalbox explain`; gives the exit code. */
 export function explainRequest(argv: readonly string[], io: CommandIo): Promise<number> {
   return runCommand("explain", io, async () => {
-    const options = readOptions(argv, Date.now());
+    const options = readOptions(argv, Date.now(), io);
     if (options.help) {
       io.stdout(HELP);
       return EXIT.ok;

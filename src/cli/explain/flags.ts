@@ -9,7 +9,8 @@ import { DEFAULT_ENVIRONMENT } from "../../simulate/explain/explain-arguments.ts
 import { PLAIN_POINT, type RequestPoint } from "../../simulate/point.ts";
 import { readPath, readTree, type TreeOption } from "../simulate/options.ts";
 import { listItems, readArguments, required } from "../terminal/arguments.ts";
-import { UsageError } from "../terminal/command-io.ts";
+import { UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { readEnvironment } from "../terminal/environment.ts";
 import { readPointJson, readPreferencesJson } from "./point-json.ts";
 import { readCount, readWindow, readWord, readWords } from "./words.ts";
 
@@ -55,6 +56,7 @@ const POINT_FLAGS = {
 const FLAGS = {
   help: { type: "boolean", short: "h" },
   config: text,
+  overlay: text,
   cache: text,
   base: text,
   server: text,
@@ -70,6 +72,8 @@ export const EXPLAIN_FORMATS = ["terminal", "json"] as const;
 /** Files to decide with. */
 export interface FilesSource {
   readonly config: string;
+  /** Whose overlay is laid upon it; `null` for none. */
+  readonly environment: string | null;
   readonly cache: string;
   /** What a server runs that gets these files; `null`: it has seen nothing yet. */
   readonly base: TreeOption | null;
@@ -98,7 +102,11 @@ type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
  * @param now milliseconds since the epoch.
  * @throws {UsageError}
  */
-export function readOptions(argv: readonly string[], now: number): ExplainOptions {
+export function readOptions(
+  argv: readonly string[],
+  now: number,
+  io: Pick<CommandIo, "environment"> = { environment: {} },
+): ExplainOptions {
   const { values, positionals } = readArguments(argv, FLAGS);
   if (positionals.length > 0) throw new UsageError("takes flags only; a request's body is named with --request");
   refuseTogether(values);
@@ -106,7 +114,7 @@ export function readOptions(argv: readonly string[], now: number): ExplainOption
   const point = values.point === undefined ? readPoint(values, time ?? timeWindow(now)) : readPointJson(values.point);
   return {
     help: values.help === true,
-    source: values.server === undefined ? readFiles(values) : { server: values.server },
+    source: values.server === undefined ? readFiles(values, io) : { server: values.server },
     format: readWord("--format", values.format ?? "terminal", EXPLAIN_FORMATS),
     promoted: values.promoted === true,
     time: values.point === undefined ? time : point.time,
@@ -116,10 +124,13 @@ export function readOptions(argv: readonly string[], now: number): ExplainOption
   };
 }
 
-function readFiles({ config = "routes.yaml", cache = ".signalbox/cache", base }: Values): FilesSource {
-  if (base === undefined) return { config, cache, base: null };
+function readFiles(values: Values, io: Pick<CommandIo, "environment">): FilesSource {
+  const { config = "routes.yaml", cache = ".signalbox/cache", base } = values;
+  // `--environment` is that of the caller's key here.
+  const environment = readEnvironment(values.overlay, io, "--overlay");
+  if (base === undefined) return { config, environment, cache, base: null };
   // Base has it in the same place.
-  return { config: readPath(config, "--config"), cache, base: readTree(base, "--base") };
+  return { config: readPath(config, "--config"), environment, cache, base: readTree(base, "--base") };
 }
 
 /** Flags that say the same thing twice are refused: one of them would be passed over. */
@@ -136,7 +147,11 @@ function refuseTogether(values: Values): void {
     refuse("--request", given(SHAPE_FLAGS), "the request's body says it; give one of them");
   }
   if (values.server !== undefined) {
-    refuse("--server", given({ config: text, cache: text, base: text }), "ask files or a server; give one of them");
+    refuse(
+      "--server",
+      given({ config: text, overlay: text, cache: text, base: text }),
+      "ask files or a server; give one of them",
+    );
     refuse("--server", given(KEY_FLAGS), "the key in SIGNALBOX_KEY says whose request it is; leave the flag out");
   }
 }

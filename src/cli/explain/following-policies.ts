@@ -3,7 +3,8 @@ import { sideStandpoints } from "../../simulate/standpoints.ts";
 import { placesOf } from "../../simulate/explain/positions.ts";
 import type { KeptRules } from "../../simulate/explain/explanation-places.ts";
 import type { PolicySet } from "../../canon/policy.ts";
-import type { TreeOption } from "../simulate/options.ts";
+import type { SimulateOptions, TreeOption } from "../simulate/options.ts";
+import { allSources } from "../../compile/load.ts";
 import { compileSide, openTree } from "../simulate/sides.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { wantsColour } from "../terminal/printing.ts";
@@ -23,12 +24,12 @@ export interface FollowingPolicies {
 export async function followingPolicies(
   head: CompiledTree,
   base: TreeOption,
-  options: { readonly config: string; readonly cacheDirectory: string },
+  options: Pick<SimulateOptions, "config" | "cacheDirectory" | "environment">,
   io: CommandIo,
 ): Promise<FollowingPolicies> {
   const before = await compileSide(await openTree(base, "--base", io), options);
   if ("diagnostics" in before) {
-    const sources = [before.files.routes, ...before.files.policies];
+    const sources = allSources(before.files);
     io.stderr(formatDiagnostics("terminal", before.diagnostics, { sources, colour: wantsColour(io) }));
     throw new CommandError("--base: its files have errors, so nobody can say what acts there");
   }

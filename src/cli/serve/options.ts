@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { ENVIRONMENT_HELP, readEnvironment } from "../terminal/environment.ts";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readArguments, readPort } from "../terminal/arguments.ts";
@@ -13,6 +14,8 @@ export interface ServeOptions {
   readonly config: string;
   /** `config` is the example that comes with Signalbox, because a demo was asked for where there is no routes.yaml. */
   readonly example?: boolean;
+  /** Whose overlay is laid upon it; none unless set. */
+  readonly environment?: string | null;
   /** Path of an SQLite file, or a URL of PostgreSQL; the URL holds a password and must not be printed. */
   readonly database: string;
   readonly host: string;
@@ -44,6 +47,7 @@ export const SERVE_HELP = `Usage: signalbox serve [options]
 Serves the routes and policies of a folder.
 
   --config FILE       routes.yaml to serve (default: routes.yaml)
+${ENVIRONMENT_HELP}
   --database PLACE    SQLite file or postgres:// URL (default: $SIGNALBOX_DATABASE_URL, else $SIGNALBOX_DATABASE,
                       else .signalbox/signalbox.db)
   --host HOST         address of the public listener (default: 127.0.0.1)
@@ -89,6 +93,7 @@ function readSeconds(given: string, flag: string): number {
 export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions {
   const { values, positionals } = readArguments(argv, {
     config: { type: "string" },
+    environment: { type: "string" },
     database: { type: "string" },
     host: { type: "string", default: "127.0.0.1" },
     port: { type: "string" },
@@ -110,6 +115,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
   return {
     config: example ? EXAMPLE : own,
     example,
+    environment: readEnvironment(values.environment, io),
     database: databasePath(values.database, io),
     host: values.host,
     port,

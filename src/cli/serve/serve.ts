@@ -39,7 +39,9 @@ async function runServe(options: ServeOptions, reloads: ReloadRequests, io: Comm
     io.stdout("there is no routes.yaml here: this serves the example that comes with Signalbox\n");
   }
   // From before the first compilation: a change during it would otherwise be served only after the next one.
-  const unwatch = options.watch ? watchConfiguration(options.config, reloads.request) : () => {};
+  const unwatch = options.watch
+    ? watchConfiguration(options.config, options.environment ?? null, reloads.request)
+    : () => {};
   try {
     const server = await start(options, io);
     if (server === null) return EXIT.failed;

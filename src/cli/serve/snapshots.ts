@@ -19,6 +19,8 @@ import type { PolicyDrift } from "./policies/drift.ts";
 export interface SnapshotSupply {
   /** Path of routes.yaml. */
   readonly config: string;
+  /** Whose overlay is laid upon it; none unless set. */
+  readonly overlay?: string | null;
   readonly cacheDirectory: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly pools: ConnectionPools;
@@ -56,7 +58,7 @@ export async function readGround(
 ): Promise<
   { readonly ok: true; readonly ground: Ground } | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] }
 > {
-  const loaded = await loadConfiguration(supply.config);
+  const loaded = await loadConfiguration(supply.config, supply.config, supply.overlay ?? null);
   const { table, policies, diagnostics } = await compileConfiguration(loaded, {
     cacheDirectory: supply.cacheDirectory,
   });

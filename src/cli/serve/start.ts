@@ -89,6 +89,7 @@ async function open(
   opened.add(() => pools.destroy());
   const supply = {
     config: options.config,
+    overlay: options.environment ?? null,
     cacheDirectory: options.cacheDirectory,
     environment,
     pools,

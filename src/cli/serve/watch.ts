@@ -1,25 +1,28 @@
 import { readdir, readFile, stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
+import { directoryTree } from "../../compile/file-tree.ts";
+import { expandInclude, includeEntries, overlayName } from "../../compile/files/includes.ts";
 import { policyDirectory } from "../../compile/policy-directory.ts";
 
 /** How often the files are looked at, milliseconds. */
 const INTERVAL = 500;
 
 /**
- * Calls back after routes.yaml or a policy has changed. The files are looked at twice a second rather than watched: notifications end with a
+ * Calls back after routes.yaml, a file that it includes, the overlay or a policy has changed. The files are looked at twice a second rather than watched: notifications end with a
  * folder that is removed and made again, are silent when a symbolic link is pointed elsewhere (a mounted Kubernetes ConfigMap), and do not
  * exist on network file systems. A change counts when the next look finds the same, because editors write in several steps.
  *
- * @param config path of routes.yaml; the policy folder is the one that its newest text names.
+ * @param config path of routes.yaml; the policy folder and the included files are those that its newest text names.
+ * @param environment whose overlay is looked at; `null` for none.
  * @returns a function that ends it.
  */
-export function watchConfiguration(config: string, changed: () => void): () => void {
+export function watchConfiguration(config: string, environment: string | null, changed: () => void): () => void {
   const path = resolve(config);
   let ended = false;
   let timer: NodeJS.Timeout | null = null;
   let seen: string | null = null;
   let told: string | null = null;
-  const fingerprint = fingerprinter(path);
+  const fingerprint = fingerprinter(path, environment);
   const look = async (): Promise<void> => {
     const now = await fingerprint();
     if (ended) return;
@@ -40,17 +43,29 @@ export function watchConfiguration(config: string, changed: () => void): () => v
 }
 
 /** Text that differs when a file was written, replaced, added or removed, wherever symbolic links lead. Never rejects. */
-function fingerprinter(config: string): () => Promise<string> {
+function fingerprinter(config: string, environment: string | null): () => Promise<string> {
+  const folder = dirname(config);
+  const overlay = environment === null ? [] : [join(folder, overlayName(basename(config), environment))];
   let read = "";
   let policies = "";
+  let patterns: readonly string[] = [];
   return async () => {
     const routes = await stampOf(config);
     if (routes !== read) {
       const text = await readFile(config, "utf8").catch(() => "");
-      policies = join(dirname(config), policyDirectory(text).directory);
+      policies = join(folder, policyDirectory(text).directory);
+      patterns = includeEntries(text).map(({ pattern }) => pattern);
       read = routes;
     }
-    const files = [...(await regoFiles(policies)), ...(await regoFiles(join(policies, "lib")))];
+    const tree = directoryTree(folder);
+    const parts = await Promise.all(patterns.map((pattern) => expandInclude(tree, ".", pattern)));
+    const included = parts.flat().map((name) => join(folder, name));
+    const files = [
+      ...included,
+      ...overlay,
+      ...(await regoFiles(policies)),
+      ...(await regoFiles(join(policies, "lib"))),
+    ];
     return [routes, ...(await Promise.all(files.map(stampOf)))].join("\n");
   };
 }

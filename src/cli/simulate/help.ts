@@ -34,6 +34,8 @@ What is compared
   --merge-base          in place of base the best common ancestor of base and head (of HEAD, where head is a folder)
   --config FILE         routes.yaml of both (default: routes.yaml): in a folder relative to it, in a commit relative to
                         the current folder's place in the repository
+  --environment NAME    lay routes.NAME.yaml of each side upon it (default: SIGNALBOX_ENVIRONMENT, else nothing); base
+                        may lack it, which is said on standard error
   --assertions FILE     assertions, looked up in head like --config (default: assertions.yaml beside the policies, if it
                         is there)
   --promote ID[@REV]    take this candidate of head for promoted, where otherwise all candidates of both sides are: a

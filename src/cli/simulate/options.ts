@@ -3,7 +3,8 @@ import { isAbsolute, resolve } from "node:path";
 
 import type { Promotion } from "../../simulate/request.ts";
 import { listItems, readArguments, readTime } from "../terminal/arguments.ts";
-import { UsageError } from "../terminal/command-io.ts";
+import { UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { readEnvironment } from "../terminal/environment.ts";
 import { FAIL_ON_WORDS, type FailOnWord } from "./exit-code.ts";
 import { DEFAULT_FORMAT, FORMATS, isFormat, type Format } from "./formats/formats.ts";
 
@@ -24,6 +25,8 @@ export interface SimulateOptions {
   readonly head: TreeOption;
   readonly mergeBase: boolean;
   readonly config: string;
+  /** Whose overlay is laid upon both sides; `null` for none. */
+  readonly environment: string | null;
   /** `null`: the one beside the policies, if there is one. */
   readonly assertions: string | null;
   /** Exactly one of them is for stdout. */
@@ -53,6 +56,7 @@ const FLAGS = {
   head: { type: "string", default: "." },
   "merge-base": { type: "boolean", default: false },
   config: { type: "string", default: "routes.yaml" },
+  environment: { type: "string" },
   assertions: { type: "string" },
   format: { type: "string", multiple: true },
   promote: { type: "string", multiple: true },
@@ -68,7 +72,11 @@ const FLAGS = {
 } as const;
 
 /** @throws {UsageError} that names the flag and the fix. */
-export function readSimulateOptions(argv: readonly string[], cwd: string): SimulateOptions {
+export function readSimulateOptions(
+  argv: readonly string[],
+  cwd: string,
+  io: Pick<CommandIo, "environment"> = { environment: {} },
+): SimulateOptions {
   const { values, positionals } = readArguments(argv, FLAGS);
   if (positionals.length > 0) throw new UsageError("takes flags only; name the sides with --base and --head");
   const base = readTree(values.base, "--base");
@@ -83,6 +91,7 @@ export function readSimulateOptions(argv: readonly string[], cwd: string): Simul
     head,
     mergeBase: values["merge-base"],
     config: readPath(values.config, "--config"),
+    environment: readEnvironment(values.environment, io),
     assertions: values.assertions === undefined ? null : readPath(values.assertions, "--assertions"),
     outputs: readOutputs(values.format ?? [], cwd),
     promote: values.promote === undefined ? null : readPromotions(values.promote),

@@ -4,6 +4,7 @@ import { posix, resolve, sep } from "node:path";
 import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
 import { directoryTree, type FileTree } from "../../compile/file-tree.ts";
+import { environmentsOf } from "../../compile/files/includes.ts";
 import { loadFromTree, type ConfigurationFiles } from "../../compile/load.ts";
 import { policyDirectory } from "../../compile/policy-directory.ts";
 import type { Promotion, Side } from "../../simulate/request.ts";
@@ -76,15 +77,22 @@ export async function openTree(option: TreeOption, flag: SideTree["flag"], io: C
  */
 export async function compileSide(
   tree: SideTree,
-  options: Pick<SimulateOptions, "config" | "cacheDirectory">,
+  options: Pick<SimulateOptions, "config" | "cacheDirectory" | "environment">,
 ): Promise<Side | SideFailure> {
   const { name, commit, flag } = tree;
   const shown = shownIn(options.config);
-  const files = await loadFromTree(tree.files, tree.pathOf(shown, "--config"), shown);
+  const files = await loadFromTree(tree.files, tree.pathOf(shown, "--config"), shown, options.environment);
   const { table, policies, diagnostics } = await compileConfiguration(files, options);
   const failed = diagnostics.some(({ severity }) => severity === "error");
   if (failed || table === null || policies === null) return { name, flag, files, diagnostics };
   return { name, commit, table, policies, files, warnings: diagnostics };
+}
+
+/** Whether a tree has the overlay of an environment. */
+export async function hasOverlay(tree: SideTree, config: string, environment: string): Promise<boolean> {
+  const path = tree.pathOf(shownIn(config), "--config");
+  const names = (await tree.files.namesIn(posix.dirname(path))) ?? [];
+  return environmentsOf(posix.basename(path), names).includes(environment);
 }
 
 /**

@@ -2,6 +2,7 @@ import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 
 import type { Source } from "../../canon/diagnostic.ts";
+import { allSources } from "../../compile/load.ts";
 import { EvidenceFileError } from "../../simulate/evidence/read-evidence.ts";
 import { compiledSides } from "../../simulate/side-contents.ts";
 import { runSimulation } from "../../simulate/run-simulation.ts";
@@ -18,7 +19,7 @@ import { simulateHelp } from "./help.ts";
 import { readSimulateOptions, type SimulateOptions } from "./options.ts";
 import { checkOutputs, writeOutputs } from "./outputs.ts";
 import { progressLine } from "./progress-line.ts";
-import { checkPromotions, compileSide, openTrees, type SideFailure } from "./sides.ts";
+import { checkPromotions, compileSide, hasOverlay, openTrees, type SideFailure, type SideTree } from "./sides.ts";
 
 /** `signalbox simulate`; gives the exit code. @param run the engine. */
 export async function simulate(
@@ -30,14 +31,14 @@ export async function simulate(
     io.stdout(simulateHelp());
     return EXIT.ok;
   }
-  return runCommand("simulate", io, () => compare(readSimulateOptions(argv, io.cwd), io, run), SIMULATE_EXIT.error);
+  return runCommand("simulate", io, () => compare(readSimulateOptions(argv, io.cwd, io), io, run), SIMULATE_EXIT.error);
 }
 
 async function compare(options: SimulateOptions, io: CommandIo, run: RunSimulation): Promise<number> {
   await checkOutputs(options.outputs, io);
   await checkEvidence(options.evidence);
   const trees = await openTrees(options, io);
-  const base = await compileSide(trees.base, options);
+  const base = await compileSide(trees.base, await baseOptions(trees.base, options, io));
   const head = await compileSide(trees.head, options);
   if ("diagnostics" in base || "diagnostics" in head) {
     for (const side of [base, head]) if ("diagnostics" in side) printFailure(side, io);
@@ -55,6 +56,14 @@ async function compare(options: SimulateOptions, io: CommandIo, run: RunSimulati
   const report = await runWatched(base, warned, request, { io, quiet: options.quiet, run });
   await writeOutputs(report, options.outputs, io);
   return exitCodeOf(report, exitFlags(options));
+}
+
+/** Head may begin with an overlay that base does not have: base is then what it was without one, and somebody is told. */
+async function baseOptions(base: SideTree, options: SimulateOptions, io: CommandIo): Promise<SimulateOptions> {
+  const { environment } = options;
+  if (environment === null || (await hasOverlay(base, options.config, environment))) return options;
+  io.stderr("signalbox simulate: base has no overlay of this environment and is compared without one\n");
+  return { ...options, environment: null };
 }
 
 function exitFlags({ detailedExitcode, failOn, promote }: SimulateOptions) {
@@ -79,7 +88,7 @@ function printFailure(
   assertions: Source | null = null,
 ): void {
   const colour = io.stderrTerminal === true && (io.environment["NO_COLOR"] ?? "") === "";
-  const sources = [files.routes, ...files.policies, ...(assertions === null ? [] : [assertions])];
+  const sources = [...allSources(files), ...(assertions === null ? [] : [assertions])];
   const side = `${flag.slice(2)} (${printable(name)})`;
   io.stderr(formatDiagnostics("terminal", diagnostics, { sources, colour }));
   io.stderr(`signalbox simulate: ${side} has errors; nothing was compared\n`);

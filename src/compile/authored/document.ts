@@ -23,9 +23,12 @@ const DEEPEST = 32;
 
 /**
  * The tree of a YAML text with line feeds only, or `null` where the text has no meaning to go on with. The parser's own messages are not used: some of them quote the file.
+ *
+ * @param file what positions name, where the findings are those of several files.
  */
-export function readDocument(text: string, findings: TextFindings): ConfigNode | null {
-  const start = { line: 1, column: 1 };
+export function readDocument(text: string, findings: TextFindings, file?: string): ConfigNode | null {
+  const of = file === undefined ? {} : { file };
+  const start: Position = { line: 1, column: 1, ...of };
   if (text.length > LARGEST_TEXT) {
     findings.add("SOURCE_TOO_LARGE", start, `the file has ${text.length} characters, more than ${LARGEST_TEXT}`);
     return null;
@@ -42,7 +45,7 @@ export function readDocument(text: string, findings: TextFindings): ConfigNode |
   });
   const position = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
-    return { line: Math.max(1, line), column: Math.max(1, col) };
+    return { line: Math.max(1, line), column: Math.max(1, col), ...of };
   };
   if (!reportParserErrors(document, position, findings)) return null;
   if (document.contents === null) {
@@ -104,7 +107,7 @@ function reportParserErrors(
   if (document.directives?.yaml.version === "1.1") {
     findings.add(
       "YAML_SYNTAX",
-      { line: 1, column: 1 },
+      position(0),
       "the file asks for YAML 1.1",
       "remove the %YAML line: `yes` is text in 1.2",
     );

@@ -69,7 +69,12 @@ export function redactLine(line: string): string {
  * Reports every literal credential of a text with line feeds only: in the whole text by its form (comments included, for they are committed too), by the
  * key it stands under, and, where credentials belong, by its randomness.
  */
-export function reportLiteralSecrets(text: string, tree: ConfigNode | null, findings: TextFindings): void {
+export function reportLiteralSecrets(
+  text: string,
+  tree: ConfigNode | null,
+  findings: TextFindings,
+  file?: string,
+): void {
   const lines = new Set<number>();
   if (tree !== null) {
     for (const { path, node } of scalars(tree)) {
@@ -86,7 +91,7 @@ export function reportLiteralSecrets(text: string, tree: ConfigNode | null, find
       if (at === -1) continue;
       findings.add(
         "LITERAL_SECRET",
-        { line: index + 1, column: at + 1 },
+        { line: index + 1, column: at + 1, ...(file === undefined ? {} : { file }) },
         "this line holds what looks like a credential",
         FIX,
       );

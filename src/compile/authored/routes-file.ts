@@ -20,6 +20,8 @@ import type {
  */
 export interface RoutesFile {
   readonly version: 1;
+  /** Followed before the file has this type: what is included stands in the members below. */
+  readonly include?: readonly string[];
   readonly regions: Readonly<Record<string, readonly string[]>>;
   readonly providers: Readonly<Record<string, AuthoredProvider>>;
   readonly models: Readonly<Record<string, AuthoredModel>>;

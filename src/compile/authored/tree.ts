@@ -4,6 +4,8 @@ import type { JsonValue } from "../../canon/json.ts";
 export interface Position {
   readonly line: number;
   readonly column: number;
+  /** The file, where it is not the one that is compiled but one that it includes, or an overlay. */
+  readonly file?: string;
 }
 
 /** Names and indices from the root of the file. */

@@ -24,14 +24,14 @@ export class FindingsOf<Code extends string> {
 
   /** The same finding at the same place counts once: an alias can show one mistake many times. */
   add(code: Code, at: Position, message: string, hint = ""): void {
-    const place = `${code}:${at.line}:${at.column}`;
+    const place = placeOf(code, at);
     const key = `${place}:${message}`;
     this.#places.add(place);
     const { severity } = this.#codes[code];
     this.#found.set(key, {
       code,
       severity,
-      file: this.#file,
+      file: at.file ?? this.#file,
       line: at.line,
       column: at.column,
       message,
@@ -40,7 +40,7 @@ export class FindingsOf<Code extends string> {
   }
 
   has(code: Code, at: Position): boolean {
-    return this.#places.has(`${code}:${at.line}:${at.column}`);
+    return this.#places.has(placeOf(code, at));
   }
 
   get failed(): boolean {
@@ -59,6 +59,10 @@ export class FindingsOf<Code extends string> {
       key: (code, path, message, hint) => this.add(code, keyPosition(tree, path), message, hint),
     };
   }
+}
+
+function placeOf(code: string, { file = "", line, column }: Position): string {
+  return `${code}:${line}:${column}:${file}`;
 }
 
 type ReportAt<Code> = (code: Code, path: Path, message: string, hint?: string) => void;

@@ -1,5 +1,6 @@
 import { FEATURES } from "../../canon/generate/feature.ts";
 import type { DialectFacts } from "../../dialects/facts/dialect-facts.ts";
+import { FILES } from "./several-files.ts";
 import { ROUTE_CODES } from "../findings/codes.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -52,6 +53,8 @@ attempt fails as \`auth\` and the next endpoint is tried. At start, what can be 
 profile) counts as the provider's secret for \`on_missing_secret\`; \`signalbox check\` looks at none of it.
 Microsoft Entra ID has no form of its own: Azure takes \`{header: api-key, secret: …}\`, or \`bearer\` with a token that something
 else renews, in which case \`{file: path}\` is read at start and at every reload.
+
+${FILES}
 
 ${sections.join("\n\n")}
 

@@ -1,5 +1,4 @@
-import { readDocument } from "../../compile/authored/document.ts";
-import { normaliseText } from "../../compile/authored/text.ts";
+import { readTree } from "../../compile/files/read-tree.ts";
 import { keyPosition, nodeAt, type ConfigNode, type Path } from "../../compile/authored/tree.ts";
 import { Findings } from "../../compile/findings/findings.ts";
 import type { ConfigurationFiles } from "../../compile/load.ts";
@@ -20,8 +19,9 @@ export interface Places {
 }
 
 /** Look-ups into routes.yaml and the policies; reads the files' texts once. */
-export function placesOf({ routes, policies }: ConfigurationFiles): Places {
-  const tree = readDocument(normaliseText(routes.text), new Findings(routes.path));
+export function placesOf(files: ConfigurationFiles): Places {
+  const { routes, policies } = files;
+  const tree = readTree(routes, files, new Findings(routes.path));
   const endpoints = endpointIndices(tree);
   const at = (path: Path): SourcePlace | null => {
     if (tree === null || nodeAt(tree, path) === null) return null;

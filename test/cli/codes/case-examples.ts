@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { redactLine } from "../../../src/compile/authored/literal-secrets.ts";
+import { CLEAN } from "../../compile/base.ts";
+import { FILE_SAMPLES } from "../../compile/files/samples.ts";
 import { parseCase } from "../../policy/case-file.ts";
 
 /** Lines that raise each code, taken from the golden cases, which are compiled by their own tests. */
@@ -80,4 +82,24 @@ export function policyExamples(): Examples {
     });
   });
   return plainest(found);
+}
+
+/** By the samples of several files; what is no part of the mistake is left out. */
+export function fileExamples(): Examples {
+  return Object.fromEntries(
+    Object.entries(FILE_SAMPLES).map(([code, { files, environment }]) => [
+      code,
+      [
+        ...(environment === undefined ? [] : [`signalbox check --environment ${environment}`]),
+        ...Object.entries(files).flatMap(([name, text]) => [
+          `# ${name}`,
+          ...text
+            .replace(CLEAN, "")
+            .replace("-> ", "# a link to ")
+            .split("\n")
+            .filter((line) => line !== ""),
+        ]),
+      ],
+    ]),
+  );
 }

@@ -11,7 +11,7 @@ import { POLICY_CODES } from "../../../src/policy/codes.ts";
 import { ASSERTION_CODES } from "../../../src/simulate/assertions/file/codes.ts";
 import { parse, SIDE } from "../../simulate/assertions/samples.ts";
 import { ASSERTION_SAMPLES, BASE_OF_SAMPLES } from "./assertion-samples.ts";
-import { policyExamples, routeExamples } from "./case-examples.ts";
+import { fileExamples, policyExamples, routeExamples } from "./case-examples.ts";
 
 const ROOT = new URL("../../../", import.meta.url);
 const UPDATE = process.env["UPDATE_DOCS"] === "1";
@@ -70,7 +70,7 @@ describe("explanations of codes", () => {
       Object.entries(routeExamples()).filter(([code]) => Object.hasOwn(TEXT_CODES, code)),
     );
     const written = {
-      configuration: { ...routeExamples(), ...SITUATIONS.configuration },
+      configuration: { ...routeExamples(), ...fileExamples(), ...SITUATIONS.configuration },
       policies: { ...policyExamples(), ...SITUATIONS.policies },
       assertions: { ...shared, ...SITUATIONS.configuration, ...assertions },
     };

@@ -34,6 +34,7 @@ describe("options of simulate", () => {
       head: { kind: "directory", name: "." },
       mergeBase: false,
       config: "routes.yaml",
+      environment: null,
       assertions: null,
       outputs: [{ format: DEFAULT_FORMAT, file: null }],
       promote: null,

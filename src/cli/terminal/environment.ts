@@ -1,0 +1,23 @@
+import { UsageError, type CommandIo } from "./command-io.ts";
+
+/** Names the environment where a flag does not. */
+export const ENVIRONMENT_VARIABLE = "SIGNALBOX_ENVIRONMENT";
+
+/** What help texts say of the flag. */
+export const ENVIRONMENT_HELP = `  --environment NAME  lay routes.NAME.yaml upon it (default: ${ENVIRONMENT_VARIABLE}, else nothing)`;
+
+/**
+ * The environment whose overlay is meant; `null` for none.
+ *
+ * @param flag its value; `undefined` where it was not given.
+ * @param name the flag, for messages.
+ */
+export function readEnvironment(
+  flag: string | undefined,
+  { environment }: Pick<CommandIo, "environment">,
+  name: string = "--environment",
+): string | null {
+  if (flag === "") throw new UsageError(`${name}: needs a name, such as ${name} production`);
+  const variable = environment[ENVIRONMENT_VARIABLE] ?? "";
+  return flag ?? (variable === "" ? null : variable);
+}

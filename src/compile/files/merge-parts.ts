@@ -1,0 +1,122 @@
+import type { Findings } from "../findings/findings.ts";
+import { describeSafely } from "../authored/literal-secrets.ts";
+import {
+  type ConfigNode,
+  type ListNode,
+  type MapNode,
+  type Member,
+  nodeAt,
+  type Path,
+  type Position,
+} from "../authored/tree.ts";
+
+/** Sections whose rows are named by policies one level further down: several files may speak of different policies. */
+const DEEPER: ReadonlySet<string> = new Set(["policies.initial_mode", "policies.promotion"]);
+
+/**
+ * Puts an included file's sections into the tree of the file that includes it. What both define is an error at the second place that names the
+ * first: which of the two was meant, nobody can know.
+ *
+ * @param main gets the members; its own stay where they are.
+ * @param mainFile the path of the file that includes, for messages.
+ */
+export function mergePart(main: MapNode, part: ConfigNode, mainFile: string, findings: Findings): void {
+  if (part.kind !== "map") {
+    findings.add(
+      "WRONG_TYPE",
+      part.at,
+      "an included file must be a mapping of sections",
+      "begin it with `providers:`, `routes:` or another section",
+    );
+    return;
+  }
+  for (const [name, member] of part.members) {
+    if (name === "version") checkVersion(member, findings);
+    else if (name === "include") {
+      findings.add(
+        "INCLUDE_NESTED",
+        member.keyAt,
+        "an included file cannot include others",
+        "name them all in routes.yaml",
+      );
+    } else mergeMember(main, name, member, [name], { mainFile, findings });
+  }
+}
+
+/** `version` may stand in an included file or an overlay, for readers; it has to be the same. */
+export function checkVersion({ node }: Member, findings: Findings): void {
+  if (node.kind === "scalar" && node.value === 1) return;
+  findings.add("VERSION_UNSUPPORTED", node.at, "`version` must be 1", "write `version: 1`, or leave it out here");
+}
+
+/** `policies.dir` is read before anything is merged. @returns whether the member may go on. */
+export function isPlacedWell(path: Path, member: Member, findings: Findings): boolean {
+  if (path.join(".") !== "policies.dir") return true;
+  findings.add("SECTION_MISPLACED", member.keyAt, "policies.dir can stand in routes.yaml only", "move it there");
+  return false;
+}
+
+interface Merging {
+  readonly mainFile: string;
+  readonly findings: Findings;
+}
+
+function mergeMember(into: MapNode, name: string, member: Member, path: Path, merging: Merging): void {
+  if (!isPlacedWell(path, member, merging.findings)) return;
+  const own = into.members.get(name);
+  const { node } = member;
+  const depth = path.length === 1 || DEEPER.has(path.join("."));
+  if (depth && node.kind === "map" && (own === undefined || own.node.kind === "map")) {
+    const target = own?.node.kind === "map" ? own.node : emptyMap(node.at);
+    if (own === undefined) into.members.set(name, { keyAt: member.keyAt, node: target });
+    for (const [key, inner] of node.members) mergeMember(target, key, inner, [...path, key], merging);
+  } else if (own === undefined) into.members.set(name, member);
+  else if (path.length === 1 && own.node.kind === "list" && node.kind === "list") mergeRows(own.node, node, merging);
+  else if (path.length === 1 && own.node.kind !== node.kind) {
+    const word = own.node.kind === "list" ? "a list" : "a mapping";
+    merging.findings.add(
+      "WRONG_TYPE",
+      node.at,
+      `${describeSafely(path)} must be ${word}, as it is in ${merging.mainFile}`,
+    );
+  } else reportTwice(path, own.keyAt, member.keyAt, merging);
+}
+
+function mergeRows(own: ListNode, more: ListNode, merging: Merging): void {
+  const known = new Map(own.items.map((item) => [idOf(item), item.at]));
+  for (const item of more.items) {
+    const id = idOf(item);
+    const first = id === null ? undefined : known.get(id);
+    if (id === null || first === undefined) {
+      own.items.push(item);
+      continue;
+    }
+    reportTwice(["endpoints", id], first, item.at, merging);
+  }
+}
+
+/** The id of a row of `endpoints`; `null` where it has none. */
+export function idOf(item: ConfigNode): string | null {
+  const id = nodeAt(item, ["id"]);
+  return id?.kind === "scalar" && typeof id.value === "string" ? id.value : null;
+}
+
+function reportTwice(path: Path, first: Position, second: Position, { mainFile, findings }: Merging): void {
+  // Two rows of one file are that file's own mistake, which has a code of its own.
+  if (first.file === second.file) {
+    findings.add("DUPLICATE_ID", second, `${describeSafely(path)} is defined twice in this file`, "keep one of them");
+    return;
+  }
+  const place = `${first.file ?? mainFile}:${first.line}:${first.column}`;
+  findings.add(
+    "INCLUDE_DUPLICATE",
+    second,
+    `${describeSafely(path)} is defined at ${place} too`,
+    "keep one of the two",
+  );
+}
+
+/** A mapping of its own, so that a merge changes no tree but the one that is merged into. */
+function emptyMap(at: Position): MapNode {
+  return { kind: "map", at, members: new Map(), lost: new Set() };
+}

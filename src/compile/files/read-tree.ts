@@ -1,0 +1,40 @@
+import type { Source } from "../../canon/diagnostic.ts";
+import type { Findings } from "../findings/findings.ts";
+import { readDocument } from "../authored/document.ts";
+import { reportLiteralSecrets } from "../authored/literal-secrets.ts";
+import { mergeOverlay } from "./merge-overlay.ts";
+import { mergePart } from "./merge-parts.ts";
+import { normaliseText } from "../authored/text.ts";
+import type { ConfigNode } from "../authored/tree.ts";
+
+/** The files beside routes.yaml that say something of the table. */
+export interface FurtherSources {
+  /** Included files, sorted by path. */
+  readonly parts?: readonly Source[];
+  /** The overlay of the environment; `null` where none was asked for. */
+  readonly overlay?: Source | null;
+}
+
+/** routes.yaml with what it includes and the overlay upon it, as one tree; `null` where one of the texts has no meaning to go on with. */
+export function readTree(
+  source: Source,
+  { parts = [], overlay = null }: FurtherSources,
+  findings: Findings,
+): ConfigNode | null {
+  const text = normaliseText(source.text);
+  const tree = readDocument(text, findings);
+  reportLiteralSecrets(text, tree, findings);
+  const readFurther = (further: Source): ConfigNode | null => {
+    const words = normaliseText(further.text);
+    const node = readDocument(words, findings, further.path);
+    reportLiteralSecrets(words, node, findings, further.path);
+    return node;
+  };
+  const read = parts.map(readFurther);
+  const upon = overlay === null ? null : readFurther(overlay);
+  if (tree === null || read.includes(null) || (overlay !== null && upon === null)) return null;
+  if (tree.kind !== "map") return tree;
+  for (const part of read) if (part !== null) mergePart(tree, part, source.path, findings);
+  if (upon !== null) mergeOverlay(tree, upon, findings);
+  return tree;
+}
