@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import type { Diagnostic } from "../../canon/diagnostic.ts";
 import type { ProviderRow, RoutingTable } from "../../canon/table.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
-import { loadConfiguration } from "../../compile/load.ts";
+import { loadConfiguration, type ConfigurationFiles } from "../../compile/load.ts";
 import { resolveSecrets, type MissingSecret } from "../../compile/secrets.ts";
 import { createDecider } from "../../decide/decider.ts";
 import type { PolicySet } from "../../canon/policy.ts";
@@ -19,6 +19,8 @@ import type { PolicyDrift } from "./policies/drift.ts";
 export interface SnapshotSupply {
   /** Path of routes.yaml. */
   readonly config: string;
+  /** Reads the files otherwise than from `config`. */
+  readonly load?: (() => Promise<ConfigurationFiles>) | undefined;
   readonly cacheDirectory: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly pools: ConnectionPools;
@@ -56,7 +58,7 @@ export async function readGround(
 ): Promise<
   { readonly ok: true; readonly ground: Ground } | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] }
 > {
-  const loaded = await loadConfiguration(supply.config);
+  const loaded = await (supply.load ?? (() => loadConfiguration(supply.config)))();
   const { table, policies, diagnostics } = await compileConfiguration(loaded, {
     cacheDirectory: supply.cacheDirectory,
   });
