@@ -66,7 +66,7 @@ export interface Runtime {
   /** Puts requests into their traces; none where absent. */
   readonly beginTrace?: BeginTrace;
   /** The page of `GET /metrics`. @param accept the request's header of that name. */
-  readonly metrics: (accept: string | undefined) => MetricsPage;
+  readonly metrics: (accept: string | undefined) => MetricsPage | Promise<MetricsPage>;
   /** How the store of the evidence does, as far as this process knows without asking. */
   readonly evidenceStanding: () => EvidenceStanding;
   /** What has been counted; absent where nothing counts. */
@@ -87,6 +87,8 @@ export interface Runtime {
   readonly newRequestId: () => string;
   readonly limits: ServerLimits;
   readonly build: BuildFacts;
+  /** This process among several that serve together, for `/status`; absent where it serves alone. */
+  readonly workers?: () => { readonly worker: number; readonly configured: number; readonly ready: number };
   /** Short words for what does not work as it should; empty when all is well. */
   readonly degraded: () => readonly string[];
   /** False while the process drains. */

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { ENVIRONMENT_HELP, readEnvironment } from "../terminal/environment.ts";
+import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readArguments, readPort } from "../terminal/arguments.ts";
@@ -28,6 +29,8 @@ export interface ServeOptions {
   readonly drain: number;
   /** How long the server goes on taking requests once it is told to stop and says so at /readyz, milliseconds; 0 where absent. */
   readonly drainDelay?: number;
+  /** Processes that serve the public side; this one alone where absent or 1. */
+  readonly workers?: number;
   /** Reload when a file of the configuration changes. */
   readonly watch: boolean;
   readonly cacheDirectory: string;
@@ -54,6 +57,7 @@ ${ENVIRONMENT_HELP}
   --port PORT         its port; 0 takes a free one (default: $PORT or 8080)
   --admin-host HOST   address of the admin listener: /livez, /readyz, /metrics (default: 127.0.0.1)
   --admin-port PORT   its port; 0 takes a free one (default: the public port + 1, or 0)
+  --workers N         processes that serve, 1 to 64, or auto: one for each core (default: $SIGNALBOX_WORKERS or 1)
   --drain SECONDS     longest wait for requests in flight when stopped (default: 30)
   --drain-delay SECONDS
                       before that, go on serving so long while /readyz says 503 already (default: 0)
@@ -89,6 +93,13 @@ function readSeconds(given: string, flag: string): number {
   return seconds * 1000;
 }
 
+/** @throws {UsageError} naming the flag. */
+function readWorkers(given: string): number {
+  const count = given === "auto" ? Math.min(64, availableParallelism()) : /^\d{1,2}$/.test(given) ? Number(given) : 0;
+  if (count < 1 || count > 64) throw new UsageError("--workers: must be a whole number from 1 to 64, or auto");
+  return count;
+}
+
 /** Reads the arguments. @throws {UsageError} naming the flag. */
 export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions {
   const { values, positionals } = readArguments(argv, {
@@ -100,6 +111,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     "admin-host": { type: "string", default: "127.0.0.1" },
     "admin-port": { type: "string" },
     drain: { type: "string", default: "30" },
+    workers: { type: "string" },
     "drain-delay": { type: "string", default: "0" },
     cache: { type: "string", default: ".signalbox/cache" },
     "evidence-retention": { type: "string" },
@@ -124,6 +136,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     demo: values.demo,
     drain: readSeconds(values.drain, "--drain"),
     drainDelay: readSeconds(values["drain-delay"], "--drain-delay"),
+    workers: readWorkers(values.workers ?? io.environment["SIGNALBOX_WORKERS"] ?? "1"),
     watch: !values["no-watch"],
     cacheDirectory: resolve(io.cwd, values.cache),
     evidenceRetention:

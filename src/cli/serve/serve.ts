@@ -11,7 +11,7 @@ import { parseServeOptions, SERVE_HELP, type ServeOptions } from "./options.ts";
 import { ReloadRequests } from "./reload-requests.ts";
 import { DRIFT_SENTENCES } from "./policies/drift.ts";
 import { describeReference, type BuiltSnapshot } from "./snapshots.ts";
-import { startServer, type RunningServer } from "./start.ts";
+import { startServer, type RunningServer, type Started } from "./start.ts";
 import { watchConfiguration } from "./watch.ts";
 
 /** `signalbox serve`: runs until it is told to stop (SIGTERM, SIGINT), reloads on SIGHUP and on a change of its files. */
@@ -63,7 +63,7 @@ async function runServe(options: ServeOptions, reloads: ReloadRequests, io: Comm
 async function start(options: ServeOptions, io: CommandIo): Promise<RunningServer | null> {
   const version = readVersion();
   const environment = { ...io.environment, [BUILD_VARIABLE]: buildId(io.environment[BUILD_VARIABLE], version) };
-  const started = await startServer(options, environment, version).catch((error: unknown) => {
+  const started = await startAs(options, environment, version, io).catch((error: unknown) => {
     if (error instanceof CommandError || error instanceof StoreUnavailableError) throw error;
     throw new CommandError(listenFailure(error), { cause: error });
   });
@@ -71,6 +71,17 @@ async function start(options: ServeOptions, io: CommandIo): Promise<RunningServe
   io.stderr(formatDiagnostics("terminal", started.diagnostics, { colour: wantsColour(io) }));
   io.stderr("signalbox serve: the configuration has errors; nothing was started\n");
   return null;
+}
+
+async function startAs(
+  options: ServeOptions,
+  environment: CommandIo["environment"],
+  version: string,
+  io: CommandIo,
+): Promise<Started> {
+  if ((options.workers ?? 1) === 1) return await startServer(options, environment, version);
+  const { startWorkers } = await import("./workers/start-workers.ts");
+  return await startWorkers(options, environment, version, (line) => io.stderr(`${line}\n`));
 }
 
 async function announce(options: ServeOptions, server: RunningServer, io: CommandIo): Promise<void> {

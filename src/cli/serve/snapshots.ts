@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import type { Diagnostic } from "../../canon/diagnostic.ts";
 import type { ProviderRow, RoutingTable } from "../../canon/table.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
-import { loadConfiguration } from "../../compile/load.ts";
+import { loadConfiguration, type ConfigurationFiles } from "../../compile/load.ts";
 import { resolveSecrets, type MissingSecret } from "../../compile/secrets.ts";
 import { createDecider } from "../../decide/decider.ts";
 import type { PolicySet } from "../../canon/policy.ts";
@@ -21,6 +21,8 @@ export interface SnapshotSupply {
   readonly config: string;
   /** Whose overlay is laid upon it; none unless set. */
   readonly overlay?: string | null;
+  /** Reads the files otherwise than from `config`. */
+  readonly load?: (() => Promise<ConfigurationFiles>) | undefined;
   readonly cacheDirectory: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly pools: ConnectionPools;
@@ -58,7 +60,8 @@ export async function readGround(
 ): Promise<
   { readonly ok: true; readonly ground: Ground } | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] }
 > {
-  const loaded = await loadConfiguration(supply.config, supply.config, supply.overlay ?? null);
+  const { config, overlay = null } = supply;
+  const loaded = await (supply.load ?? (() => loadConfiguration(config, config, overlay)))();
   const { table, policies, diagnostics } = await compileConfiguration(loaded, {
     cacheDirectory: supply.cacheDirectory,
   });

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Diagnostic } from "../../canon/diagnostic.ts";
+import type { ConfigurationFiles } from "../../compile/load.ts";
 import { ConnectionPools } from "../../dispatch/connections.ts";
-import { SnapshotHolder, type Runtime, type ServerLimits } from "../../http/runtime.ts";
+import { SnapshotHolder, type MetricsPage, type Runtime, type ServerLimits } from "../../http/runtime.ts";
 import { startProber } from "../../dispatch/probes/prober.ts";
 import { StopOrder } from "../../dispatch/gates/stop-order.ts";
 import { listen, type Listening } from "../../http/listener/listen.ts";
@@ -15,7 +16,7 @@ import { CommandError } from "../terminal/command-io.ts";
 import { listenFailure, type AddressFlags } from "../terminal/listening.ts";
 import { openStore } from "../terminal/open-store.ts";
 import { openLedger } from "./limits.ts";
-import { makeRuntime, newRequestId } from "./make-runtime.ts";
+import { makeRuntime, newRequestId, type RuntimeParts } from "./make-runtime.ts";
 import type { ServeOptions } from "./options.ts";
 import { meteredEvidence } from "./metered-evidence.ts";
 import { startRetention } from "./retention.ts";
@@ -23,8 +24,9 @@ import { openServedPolicies, startPolicies } from "./policies/open-served-polici
 import type { PolicyListener, ServedPolicies } from "./policies/served-policies.ts";
 import type { BuiltSnapshot } from "./snapshots.ts";
 import { strangerEvidence } from "./strangers.ts";
-import type { LogOptions } from "./telemetry/server-log.ts";
+import { ServerLog, type LogOptions } from "./telemetry/server-log.ts";
 import { ServerTelemetry } from "./telemetry/server-telemetry.ts";
+import type { WorkersStanding } from "./workers/messages.ts";
 
 /** A running server: what `signalbox serve` starts, and what tests start in their own process. */
 export interface RunningServer {
@@ -38,6 +40,10 @@ export interface RunningServer {
   reload(): Promise<BuiltSnapshot>;
   /** Tells of sets of policies that take another's place, without a reload. */
   watchPolicies(listener: PolicyListener): void;
+  /** The page of `GET /metrics`. */
+  metrics(accept: string | undefined): MetricsPage | Promise<MetricsPage>;
+  /** Goes on serving, not ready any more; every answer ends its connection. */
+  retire(): void;
   /** Lets requests in flight end, writes the last records, closes everything. Safe to call twice. */
   close(): Promise<void>;
 }
@@ -45,6 +51,18 @@ export interface RunningServer {
 export type Started =
   | { readonly ok: true; readonly server: RunningServer }
   | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] };
+
+/** What a process does otherwise that serves together with others. */
+export interface ServerPlace {
+  readonly openStore?: () => Promise<Store>;
+  /** Reads the configuration's files. */
+  readonly load?: () => Promise<ConfigurationFiles>;
+  /** Has others serve the public side. */
+  readonly listenPublic?: () => Promise<Listening>;
+  readonly runtime?: (own: Runtime) => Runtime;
+  /** One of several that serve the public side: another process has the admin listener, and tells what all of them have heard. */
+  readonly worker?: { readonly number: number; readonly standing: () => WorkersStanding };
+}
 
 const TEXT: LogOptions = { format: "text", level: "info" };
 
@@ -60,10 +78,11 @@ export async function startServer(
   environment: Readonly<Record<string, string | undefined>>,
   version: string,
   limits: Partial<ServerLimits> = {},
+  place: ServerPlace = {},
 ): Promise<Started> {
   const opened = new Opened();
   try {
-    return await open(opened, options, environment, version, limits);
+    return await open(opened, options, environment, version, limits, place);
   } catch (error) {
     await opened.close();
     throw error;
@@ -76,10 +95,13 @@ async function open(
   environment: Readonly<Record<string, string | undefined>>,
   version: string,
   limits: Partial<ServerLimits>,
+  place: ServerPlace,
 ): Promise<Started> {
   const telemetry = await ServerTelemetry.open(options.log ?? TEXT, environment, version);
   opened.add(telemetry.close);
-  const store = await openStore(options.database);
+  // What all processes hear of, one of them says.
+  const log = place.worker === undefined ? telemetry.log : new ServerLog(null);
+  const store = await (place.openStore ?? (() => openStore(options.database)))();
   opened.add(() => store.close());
   const retention = startRetention(store.evidence, options.evidenceRetention ?? null, Date.now);
   opened.add(() => Promise.resolve(retention.stop()));
@@ -90,6 +112,7 @@ async function open(
   const supply = {
     config: options.config,
     overlay: options.environment ?? null,
+    load: place.load,
     cacheDirectory: options.cacheDirectory,
     environment,
     pools,
@@ -101,7 +124,7 @@ async function open(
     await opened.close();
     return built;
   }
-  const keys = await openKeyRing(store.keys, telemetry.log.keyChanged);
+  const keys = await openKeyRing(store.keys, log.keyChanged);
   opened.add(keys.close);
   const tokens = await openTokenDoor(keys, store.issuers, Date.now, randomBytes);
   opened.add(() => Promise.resolve(tokens.close()));
@@ -113,7 +136,7 @@ async function open(
   const snapshots = new SnapshotHolder(built.snapshot);
   const state = { accepting: true, reloadFailed: false };
   const stopOrder = new StopOrder();
-  const runtime = makeRuntime({
+  const runtime = placed(place, {
     environment,
     version,
     store,
@@ -130,30 +153,36 @@ async function open(
     stopOrder,
   });
   opened.add(telemetry.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version }));
-  const stopProbes = startProber(runtime.places, () => {
-    const { decider, connections } = snapshots.current;
-    return { table: decider.table, connections };
-  });
-  opened.add(() => Promise.resolve(stopProbes()));
-  policies.listen(telemetry.log.policies);
+  if (place.listenPublic === undefined) {
+    const stopProbes = startProber(runtime.places, () => {
+      const { decider, connections } = snapshots.current;
+      return { table: decider.table, connections };
+    });
+    opened.add(() => Promise.resolve(stopProbes()));
+  }
+  policies.listen(log.policies);
   opened.add(await policies.follow(snapshots));
   // The admin listener is opened first, so that it is closed last: /readyz answers while the public one drains.
-  const admin = await listenOn(runtime, "admin", options.adminHost, options.adminPort);
-  opened.add(() => admin.close(0));
-  const main = await listenOn(runtime, "public", options.host, options.port);
+  const admin =
+    place.worker === undefined ? await listenOn(runtime, "admin", options.adminHost, options.adminPort) : null;
+  opened.add(async () => admin?.close(0));
+  const main = await (place.listenPublic ?? (() => listenOn(runtime, "public", options.host, options.port)))();
   opened.add(() => main.close(options.drain, () => stopOrder.give()));
   const reload = async (): Promise<BuiltSnapshot> => {
     state.reloadFailed = true;
     const next = await policies.reload();
     state.reloadFailed = !next.ok;
     if (next.ok) runtime.places.retain(Object.keys(next.snapshot.decider.table.endpoints));
-    telemetry.log.reloaded(next);
+    log.reloaded(next);
     return next;
   };
-  const close = once(async () => {
+  const retire = (): void => {
     state.accepting = false;
-    telemetry.log.draining(snapshots.users);
     main.retire();
+  };
+  const close = once(async () => {
+    retire();
+    log.draining(snapshots.users);
     // Balancers have so long to see that this server is not ready, and go on being served meanwhile.
     await delay(options.drainDelay ?? 0);
     await opened.close();
@@ -161,9 +190,24 @@ async function open(
   const watchPolicies = (listener: PolicyListener): void => policies.listen(listener);
   const { administration } = policies;
   const own = { store, keys, built, policies: administration };
-  const server = { url: main.url, adminUrl: admin.url, ...own, reload, watchPolicies, close };
-  telemetry.log.started(server, version);
+  const { metrics } = runtime;
+  const server = { url: main.url, adminUrl: admin?.url ?? "", ...own, reload, watchPolicies, metrics, retire, close };
+  log.started(server, version);
   return { ok: true, server };
+}
+
+/** What one process among several knows and says otherwise. */
+function placed({ worker, runtime }: ServerPlace, parts: RuntimeParts): Runtime {
+  const own = makeRuntime(parts);
+  if (runtime !== undefined) return runtime(own);
+  if (worker === undefined) return own;
+  const { number, standing } = worker;
+  const missesSome = (): boolean => standing().ready < standing().configured;
+  return {
+    ...own,
+    workers: () => ({ worker: number, ...standing() }),
+    degraded: () => [...own.degraded(), ...(missesSome() ? ["workers"] : [])],
+  };
 }
 
 /** What has been opened so far; closed the other way round, every one, whatever the others say. */

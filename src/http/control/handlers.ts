@@ -63,10 +63,11 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
       degraded: runtime.degraded(),
       evidence: evidenceFacts(runtime.evidenceStanding()),
       endpoints: unhealthy(runtime.places, snapshot.decider.table),
+      ...(runtime.workers !== undefined && { workers: runtime.workers() }),
     },
   }),
   openapi: ({ runtime }) => ({ text: runtime.build.contract }),
-  metrics: ({ runtime, accept }) => ({ page: runtime.metrics(accept) }),
+  metrics: async ({ runtime, accept }) => ({ page: await runtime.metrics(accept) }),
   livez: () => ({ json: { status: "live" } }),
   readyz: ({ runtime }) => {
     if (runtime.accepting() && runtime.degraded().every((part) => part !== "evidence"))

@@ -31,7 +31,8 @@ export async function listen(app: H3, host: string, port: number, newRequestId: 
     silent: true,
     gracefulShutdown: false,
     // Node would answer a missing Host by itself, without a body and a request id; `run` refuses it.
-    node: { requireHostHeader: false },
+    // Not exclusive: workers of one server share its port.
+    node: { requireHostHeader: false, exclusive: false },
   });
   await server.ready();
   const node = server.node?.server;

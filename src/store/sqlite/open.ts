@@ -8,9 +8,9 @@ import { refuseRange } from "../evidence-range.ts";
 import { KeyWatchers } from "../key-watchers.ts";
 import { evidenceLog } from "./log-requests.ts";
 import { policyLogStore } from "./policy-log-requests.ts";
-import type { EvidenceRow } from "./protocol.ts";
+import type { EvidenceRow, WorkerStart } from "./protocol.ts";
 import { summaryStore } from "./summary-store.ts";
-import { WorkerLink } from "./worker-link.ts";
+import { WorkerLink, type StoreThread } from "./worker-link.ts";
 
 /**
  * How many entries are read at a time: one page keeps the worker from writing, and this thread from answering, for a
@@ -29,6 +29,8 @@ export interface SqliteStoreOptions {
   readonly evidence?: Partial<EvidenceLimits>;
   /** Only reads, and changes nothing of the file; whatever would write fails. Default false. */
   readonly readOnly?: boolean;
+  /** The thread to use, where it is shared with other processes; a new one where absent. */
+  readonly startThread?: (start: WorkerStart) => StoreThread;
 }
 
 /** @throws {StoreUnavailableError} when the database cannot be opened; the message names the fix */
@@ -37,6 +39,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   const link = await WorkerLink.open({
     start: { path: options.path, busyTimeout: options.busyTimeout ?? 500, readOnly: options.readOnly ?? false },
     restart: options.path !== IN_MEMORY,
+    startWorker: options.startThread,
     onKeysChanged: (records) => watchers.publish(records),
     onRestarted: () => {
       // Failing means that the thread ended again; its next start asks again.

@@ -16,6 +16,14 @@ const ENDED = "the store's thread has ended, and its database with it; restart t
 
 const NOT_SENT: StoreFailure = { done: "no" };
 
+/** What of a thread is used. */
+export interface StoreThread {
+  on(event: "message", listener: (message: FromWorker) => void): unknown;
+  on(event: "error" | "exit", listener: () => void): unknown;
+  postMessage(message: ToWorker): void;
+  terminate(): Promise<unknown>;
+}
+
 export interface WorkerLinkOptions {
   readonly start: WorkerStart;
   /** `false` for a database that ends with its thread: a fresh empty one must not pass for it. */
@@ -23,14 +31,17 @@ export interface WorkerLinkOptions {
   readonly onKeysChanged: (records: readonly KeyRecord[]) => void;
   /** Called after the thread was started again; what it had been asked to watch must be asked again. */
   readonly onRestarted: () => void;
-  /** For tests of the thread's death. */
-  readonly startWorker?: (start: WorkerStart) => Worker;
+  /** Another thread than a new one of this process: one that is shared with other processes, or a test's. */
+  readonly startWorker?: ((start: WorkerStart) => StoreThread) | undefined;
 }
 
 /** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. Nobody rewrites this path for us. */
 const WORKER_FILE = new URL(`./worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
-const startThread = (start: WorkerStart): Worker => new Worker(WORKER_FILE, { workerData: start });
+/** A new thread with a connection of its own. */
+export function startThread(start: WorkerStart): Worker {
+  return new Worker(WORKER_FILE, { workerData: start });
+}
 
 interface Waiting {
   readonly resolve: (reply: StoreReply) => void;
@@ -41,7 +52,7 @@ interface Waiting {
 export class WorkerLink {
   readonly #options: WorkerLinkOptions;
   readonly #waiting = new Map<number, Waiting>();
-  #worker: Worker | null = null;
+  #worker: StoreThread | null = null;
   #restarting: ReturnType<typeof setTimeout> | null = null;
   #lastId = 0;
   #closed = false;
@@ -118,7 +129,7 @@ export class WorkerLink {
 
   #start(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const worker = (this.#options.startWorker ?? startThread)(this.#options.start);
+    const worker: StoreThread = (this.#options.startWorker ?? startThread)(this.#options.start);
     worker.on("message", (message: FromWorker) => {
       switch (message.type) {
         case "opened":

@@ -6,6 +6,8 @@ export interface JsonLogOptions {
   readonly descriptor: number;
   /** Most bytes that wait for a slow reader; a line that does not fit is dropped. */
   readonly bufferBytes?: number;
+  /** Other processes write to the same pipe: no write is so long that another's may come into its middle. Default false. */
+  readonly shared?: boolean;
 }
 
 export interface JsonLog extends Log {
@@ -14,6 +16,9 @@ export interface JsonLog extends Log {
   /** Writes what waits and closes the descriptor (not that of standard output), for at most `patience` milliseconds. */
   close(patience: number): Promise<void>;
 }
+
+/** What a pipe takes in one piece (PIPE_BUF), bytes. */
+const ONE_PIECE = 4_096;
 
 /** Some thousand lines. */
 const BUFFER = 1024 * 1024;
@@ -32,6 +37,7 @@ export async function openJsonLog(options: JsonLogOptions): Promise<JsonLog> {
   const destination = pino.destination({
     fd: options.descriptor,
     sync: false,
+    ...(options.shared === true && { maxWrite: ONE_PIECE }),
     maxLength: options.bufferBytes ?? BUFFER,
     // Tried again for ever, a line that a reader does not take would keep the process alive after its log was closed.
     retryEAGAIN: () => !isAbandoned,

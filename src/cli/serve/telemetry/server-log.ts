@@ -13,6 +13,8 @@ export interface LogOptions {
   /** `text`: words for people, as they come. `json`: one object a line on standard output; words for people go to standard error. */
   readonly format: "text" | "json";
   readonly level: LogLevel;
+  /** Several processes write to the same standard output. */
+  readonly shared?: boolean;
 }
 
 /** How often the store's health is looked at, milliseconds. */
@@ -32,10 +34,10 @@ export class ServerLog {
     this.observer = log === null ? null : requestLog(log);
   }
 
-  static async open({ format, level }: LogOptions): Promise<ServerLog> {
+  static async open({ format, level, shared = false }: LogOptions): Promise<ServerLog> {
     if (format === "text") return new ServerLog(null);
     const { openJsonLog } = await import("../../../telemetry/logs/json-log.ts");
-    return new ServerLog(await openJsonLog({ level, descriptor: 1 }));
+    return new ServerLog(await openJsonLog({ level, descriptor: 1, shared }));
   }
 
   /** Lines that no reader took in time. */

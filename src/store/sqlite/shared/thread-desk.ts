@@ -1,0 +1,148 @@
+import type { Worker } from "node:worker_threads";
+import { asWord } from "../../../evidence/record.ts";
+import { DECISION_FIELDS, OUTCOME_FIELDS, type OutcomeFields } from "../../evidence-batch.ts";
+import { unknownOutcome } from "../../stored-evidence.ts";
+import type { FromWorker, StoreReply, StoreRequest, ToWorker, WorkerStart } from "../protocol.ts";
+import { startThread } from "../worker-link.ts";
+
+/** Where the desk's own numbers begin; the process that has the thread counts its requests from 1. */
+const FIRST_ID = 2 ** 40;
+
+/** One process that uses the thread of another. */
+export interface Borrowing {
+  /** What it asks of the store. */
+  readonly receive: (message: ToWorker) => void;
+  /** It has ended: what it left running is recorded as `unknown`. */
+  readonly leave: () => void;
+}
+
+interface Waiting {
+  readonly borrower: Borrower;
+  readonly message: ToWorker;
+}
+
+interface Borrower {
+  readonly send: (message: FromWorker) => void;
+  /** Requests whose decision was handed over and whose outcome was not written. */
+  readonly open: Set<string>;
+}
+
+/**
+ * Lends the store's one thread to other processes, so that a database has one writer however many of them serve: one connection, one chain, one
+ * transaction at a time.
+ */
+export class ThreadDesk {
+  readonly #borrowers = new Set<Borrower>();
+  readonly #waiting = new Map<number, Waiting>();
+  #thread: Worker | null = null;
+  #lastId = FIRST_ID;
+  #fileHeld = true;
+
+  /** For the store that has the thread (`SqliteStoreOptions.startThread`); called again when the thread has died. */
+  readonly startThread = (start: WorkerStart): Worker => {
+    const thread = startThread(start);
+    thread.on("message", (message: FromWorker) => this.#hear(thread, message));
+    thread.on("exit", () => this.#lose(thread));
+    return thread;
+  };
+
+  /** @param send brings the thread's messages to the other process. */
+  lend(send: (message: FromWorker) => void): Borrowing {
+    const borrower: Borrower = { send, open: new Set() };
+    this.#borrowers.add(borrower);
+    if (!this.#fileHeld) send({ type: "file", held: false });
+    return {
+      receive: (message) => this.#ask(borrower, message),
+      leave: () => this.#leave(borrower),
+    };
+  }
+
+  #ask(borrower: Borrower, message: ToWorker): void {
+    const { request } = message;
+    // Who borrows the thread cannot end it.
+    if (request.operation === "close") return answer(borrower, message, { kind: "done" });
+    if (this.#thread === null) return answer(borrower, message, lost(request));
+    if (request.operation === "evidence.append") {
+      for (let at = 1; at < request.decisions.length; at += DECISION_FIELDS) {
+        borrower.open.add(String(request.decisions[at]));
+      }
+    }
+    this.#post(this.#thread, { borrower, message });
+  }
+
+  #post(thread: Worker, waiting: Waiting): void {
+    this.#lastId += 1;
+    this.#waiting.set(this.#lastId, waiting);
+    const message: ToWorker = { id: this.#lastId, request: waiting.message.request };
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin; this is not a window
+    thread.postMessage(message);
+  }
+
+  #hear(thread: Worker, message: FromWorker): void {
+    switch (message.type) {
+      case "opened":
+        this.#thread = thread;
+        this.#setHeld(true);
+        break;
+      case "reply":
+        this.#reply(message.id, message.reply);
+        break;
+      case "file":
+        this.#setHeld(message.held);
+        break;
+      case "keys_changed":
+        for (const { send } of this.#borrowers) send(message);
+        break;
+      case "not_opened":
+        break;
+    }
+  }
+
+  #reply(id: number, reply: StoreReply): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return;
+    this.#waiting.delete(id);
+    const { borrower, message } = waiting;
+    if (message.request.operation === "evidence.append" && reply.kind === "appended") {
+      const { outcomes } = message.request;
+      for (let at = 1; at < outcomes.length; at += OUTCOME_FIELDS) borrower.open.delete(String(outcomes[at]));
+    }
+    answer(borrower, message, reply);
+  }
+
+  #setHeld(held: boolean): void {
+    if (held !== this.#fileHeld) for (const { send } of this.#borrowers) send({ type: "file", held });
+    this.#fileHeld = held;
+  }
+
+  #leave(borrower: Borrower): void {
+    if (!this.#borrowers.delete(borrower)) return;
+    // Otherwise they would be open for as long as this process lives, to which the store thinks they belong.
+    const at = Date.now();
+    const outcomes: OutcomeFields = [...borrower.open].flatMap((requestId) => [
+      at,
+      requestId,
+      JSON.stringify(unknownOutcome(asWord(requestId), at)),
+    ]);
+    if (outcomes.length === 0 || this.#thread === null) return;
+    const request: StoreRequest = { operation: "evidence.append", decisions: [], outcomes };
+    this.#post(this.#thread, { borrower: { send: () => {}, open: new Set() }, message: { id: 0, request } });
+  }
+
+  #lose(thread: Worker): void {
+    if (this.#thread === thread) this.#thread = null;
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const { borrower, message } of waiting) answer(borrower, message, lost(message.request));
+  }
+}
+
+function answer({ send }: Borrower, { id }: ToWorker, reply: StoreReply): void {
+  send({ type: "reply", id, reply });
+}
+
+function lost(request: StoreRequest): StoreReply {
+  return request.operation === "close"
+    ? { kind: "done" }
+    : { kind: "failed", description: "the store's thread is being restarted; try again in a second", refused: false };
+}
