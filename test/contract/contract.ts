@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
-import type { Endpoint } from "../../src/http/contract/endpoint.ts";
+import { familyOf, type Endpoint } from "../../src/http/contract/endpoint.ts";
 import { openApiDocument } from "../../src/http/contract/openapi.ts";
 
 export const DOCUMENT = openApiDocument();
@@ -147,4 +147,21 @@ export function exampleDeviations({ path, method }: Endpoint): readonly string[]
       return problems.map((problem) => `${place.slice(3).join(" ")} ${name}: ${problem}`);
     }),
   );
+}
+
+/** What is wrong with the answer to what no endpoint is asked for: 400 or 404, in the shape of the path's family, with a request id. */
+export function unroutedDeviations(
+  path: string,
+  method: string,
+  { status, headers, text }: Answered,
+): readonly string[] {
+  const problems: string[] = [];
+  if (status !== 404 && status !== 400) problems.push(`status ${status}`);
+  if (!headers.has("x-request-id") || headers.get("x-request-id") !== headers.get("request-id")) {
+    problems.push("no request id");
+  }
+  if (method === "HEAD") return text === "" ? problems : [...problems, "an answer to HEAD has a body"];
+  if (headers.get("content-type") !== "application/json") problems.push(`type ${headers.get("content-type") ?? ""}`);
+  const schema = familyOf(path) === "messages" ? "AnthropicError" : "Error";
+  return [...problems, ...faults(["components", "schemas", schema], JSON.parse(text))];
 }

@@ -17,7 +17,7 @@ export interface Asking {
 export interface Served {
   readonly server: RunningServer;
   readonly keys: ReadonlyMap<Scope, string>;
-  /** Sends a request to the listener of the endpoint. @throws where nothing is answered within ten seconds. */
+  /** Sends a request to the listener of the endpoint. @throws where nothing is answered within twenty seconds. */
   ask(endpoint: Pick<Endpoint, "listener">, asking: Asking): Promise<Answered>;
 }
 
@@ -30,13 +30,14 @@ const SCOPES_OF_KEYS = [
 ] as const;
 
 /** Long enough for a loaded machine; what takes longer hangs. */
-const DEADLINE = 10_000;
+const DEADLINE = 20_000;
 
 export async function serve(edit?: (routes: string) => string): Promise<Served> {
   const started = await startTestServer(edit);
   const { server } = started;
   const keys = new Map<Scope, string>();
-  for (const scope of SCOPES_OF_KEYS) keys.set(scope, await started.key("demo", [scope]));
+  for (const scope of SCOPES_OF_KEYS)
+    keys.set(scope, await started.key("demo", [scope], { expiresAt: Date.now() + 3_600_000 }));
   const ask: Served["ask"] = async ({ listener }, { method = "GET", path, headers = {}, body }) => {
     const origin = listener === "admin" ? server.adminUrl : server.url;
     const signal = AbortSignal.timeout(DEADLINE);
