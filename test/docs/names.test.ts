@@ -1,0 +1,99 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+import { pages, textOf } from "./commands/blocks.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+
+const files = ["src", "test", "bench", "tools", ".github"].flatMap((folder) =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => !name.includes("node_modules"))
+    .map((name) => join(folder, name)),
+);
+/** Everything that can hold a name. */
+const sources = [...files, "package.json"].filter(
+  (path) =>
+    /^(?:(?:src|test|bench|tools|\.github)\/.*\.(?:ts|json|mjs|go|ya?ml|py)|package\.json)$/.test(path) &&
+    !path.startsWith("test/docs/"),
+);
+const program = sources
+  .filter((path) => !path.startsWith("test/"))
+  .map((path) => readFileSync(join(ROOT, path), "utf8"))
+  .join("\n");
+const tests = sources
+  .filter((path) => path.startsWith("test/"))
+  .map((path) => readFileSync(join(ROOT, path), "utf8"))
+  .join("\n");
+
+/** Made by a command, and not committed. */
+const MADE = ["bench/results"];
+/** Of git, npm and servers for open models. */
+const FLAGS_OF_OTHERS = ["branch", "git", "omit", "served-model-name", "api-key"];
+/** A reader's own keys. */
+const VARIABLES_OF_READERS = ["SIGNALBOX_BACKEND_KEY", "SIGNALBOX_AUDIT_KEY"];
+
+/** Names of a kind that pages write in code, with the pages that write them. */
+function written(pattern: RegExp, on: readonly string[] = pages()): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (const page of on) {
+    const code = [...textOf(page).matchAll(/`[^`\n]+`|^```[^]*?^```/gm)].map(([text]) => text).join("\n");
+    for (const [, name = ""] of code.matchAll(pattern)) found.set(name, page);
+  }
+  return found;
+}
+
+function unknown(names: ReadonlyMap<string, string>, isKnown: (name: string) => boolean): readonly string[] {
+  return [...names].filter(([name]) => !isKnown(name)).map(([name, page]) => `${page}: ${name}`);
+}
+
+describe("names that pages write exist", () => {
+  it("files and folders", () => {
+    const paths = written(/(?<![\w/.@:-])((?:src|test|bench|tools|policy-library|docs|\.github)\/[\w./-]*\w)/g);
+    expect(paths.size).toBeGreaterThan(50);
+    expect(unknown(paths, (path) => existsSync(join(ROOT, path)) || MADE.includes(path))).toEqual([]);
+  });
+
+  it("sources, also by the end of their paths", () => {
+    const paths = written(/(?<![\w/.@:$-])([a-z][\w.-]*(?:\/[\w.-]+)+\.(?:ts|mjs|go))(?!\w)/g, [
+      ...pages(),
+      "AGENTS.md",
+    ]);
+    expect(paths.size).toBeGreaterThan(60);
+    expect(unknown(paths, (path) => files.some((file) => file === path || file.endsWith(`/${path}`)))).toEqual([]);
+  });
+
+  it("flags", () => {
+    const flags = written(/(?<![\w-])--([a-z][a-z-]*[a-z])(?![\w-])/g);
+    expect(flags.size).toBeGreaterThan(50);
+    expect(
+      unknown(
+        flags,
+        (flag) =>
+          new RegExp(`--${flag}(?![\\w-])|["'\\s]${flag}["']?:`).test(program) ||
+          tests.includes(`--${flag}`) ||
+          FLAGS_OF_OTHERS.includes(flag),
+      ),
+    ).toEqual([]);
+  });
+
+  it("variables, metrics and headers", () => {
+    const variables = written(/\b(SIGNALBOX_[A-Z_]+[A-Z])\b/g);
+    expect(
+      unknown(variables, (name) => [program, tests, ...VARIABLES_OF_READERS].some((text) => text.includes(name))),
+    ).toEqual([]);
+    const headers = written(/\b(x-signalbox-[a-z-]+)\b/g);
+    expect(headers.size).toBeGreaterThan(2);
+    expect(unknown(headers, (name) => program.includes(name))).toEqual([]);
+  });
+
+  it("scripts", () => {
+    const { scripts }: { scripts: object } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+    expect(unknown(written(/npm run (?:-s )?([a-z][\w:-]*)/g), (name) => Object.hasOwn(scripts, name))).toEqual([]);
+  });
+
+  it("endpoints", () => {
+    const paths = written(/\b(?:GET|POST|DELETE|PUT) (\/(?:v1|api\/v1|v2|status|openapi)[\w/.{}-]*)/g);
+    expect(paths.size).toBeGreaterThan(10);
+    expect(unknown(paths, (path) => program.includes(path))).toEqual([]);
+  });
+});
