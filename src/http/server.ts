@@ -37,20 +37,26 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): H3 
   }
   for (const endpoint of ENDPOINTS) {
     if (endpoint.listener !== listener) continue;
-    const handler = exactPath(runtime, nodeHandler(runtime, endpoint, validators.get(endpoint) ?? null, operations));
+    const handler = exactPath(
+      runtime,
+      endpoint.path,
+      nodeHandler(runtime, endpoint, validators.get(endpoint) ?? null, operations),
+    );
     app.on(endpoint.method, endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"), (event) => run(runtime, handler, event));
   }
   app.all("/**", (event) => run(runtime, notFound(runtime), event));
   return app;
 }
 
-/** h3 takes a path with a slash at its end for the one without; in OpenAPI, and for whoever guards paths in front of us, it is another. */
-function exactPath(runtime: Runtime, handler: NodeHandler): NodeHandler {
+/**
+ * h3 takes a path with a slash at its end, with dot segments or with escaped letters for the one without; in OpenAPI, and for whoever guards paths in front of
+ * us, it is another.
+ */
+function exactPath(runtime: Runtime, path: string, handler: NodeHandler): NodeHandler {
   const unknown = notFound(runtime);
-  return (incoming, response) => {
-    const [path = "/"] = (incoming.url ?? "/").split("?", 1);
-    return (path.endsWith("/") ? unknown : handler)(incoming, response);
-  };
+  // RFC 9112 §3.2.2: the target may be a whole URL; its host is not looked at.
+  const target = new RegExp(`^(?:[Hh][Tt][Tt][Pp][Ss]?://[^/?#]*)?${path.replaceAll(/\{\w+\}/g, "[^/?#]+")}(?:[?#]|$)`);
+  return (incoming, response) => (target.test(incoming.url ?? "/") ? handler : unknown)(incoming, response);
 }
 
 function nodeHandler(

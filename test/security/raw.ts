@@ -78,5 +78,5 @@ export function sendRaw(url: string, bytes: string | Uint8Array, quiet = 400): P
 
 /** Statuses of the answers in what a server said, in their order. */
 export function statusesOf(said: string): readonly number[] {
-  return [...said.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status));
+  return [...said.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
 }
