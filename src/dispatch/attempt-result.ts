@@ -4,6 +4,12 @@ import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { CallOutcome } from "./places/places.ts";
 
+/** Most of an error answer that is read; only its machine code is wanted. Bytes. */
+export const MAXIMUM_ERROR_BYTES = 64 * 1024;
+
+/** A stream has a frame around every few characters: it may have this many times the bytes of an answer in one piece. */
+export const STREAM_FACTOR = 8;
+
 /** How one attempt ended. `firstByteAt` tells whether the client has seen anything of it. */
 export interface AttemptResult {
   readonly failure: UpstreamFailure | null;

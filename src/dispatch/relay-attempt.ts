@@ -5,7 +5,7 @@ import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { AnswerStream, Ending } from "../dialects/dialect.ts";
 import { judgedAnswer, type Passage } from "../dialects/translation/passage.ts";
-import type { AttemptResult } from "./attempt-result.ts";
+import { MAXIMUM_ERROR_BYTES, STREAM_FACTOR, type AttemptResult } from "./attempt-result.ts";
 import type { ClientAnswer } from "./client-answer.ts";
 import type { Connection } from "./connections.ts";
 import { decompressorFor, type Decompressor } from "./decompress.ts";
@@ -15,12 +15,6 @@ import { Outbox } from "./outbox.ts";
 import { toldFailure } from "./places/told-failure.ts";
 import type { RelayJob } from "./relay-plan.ts";
 import { readRetryAfter } from "./retry-after.ts";
-
-/** Most of an error answer that is read; only its machine code is wanted. */
-const MAXIMUM_ERROR_BYTES = 64 * 1024;
-
-/** A stream has a frame around every few characters: it may have this many times the bytes of an answer in one piece. */
-const STREAM_FACTOR = 8;
 
 const EVENT_STREAM = ["content-type", "text/event-stream; charset=utf-8", "cache-control", "no-cache"];
 

@@ -1,3 +1,4 @@
+import { MAXIMUM_ERROR_BYTES } from "../attempt-result.ts";
 import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
 import type { UnaryCall } from "../../dialects/unary/surface.ts";
 import type { UnaryResult } from "../../dialects/unary/upstream.ts";
@@ -12,9 +13,6 @@ import type { Siblings } from "./siblings.ts";
 export type AttemptEnd =
   | { readonly result: UnaryResult; readonly bytes: Uint8Array; readonly status: number }
   | { readonly failure: UpstreamFailure; readonly status: number | null };
-
-/** Most of an error answer that is read; only its machine code is wanted. */
-const MAXIMUM_ERROR_BYTES = 64 * 1024;
 
 /** One call to one endpoint whose whole answer is wanted before anything is done with it. */
 export class UnaryAttempt implements ExchangeListener {

@@ -48,7 +48,7 @@ export async function startWorkers(
       openStore: () =>
         desk === null ? openStore(database) : openSqliteStore({ path: database, startThread: desk.startThread }),
       load: async () => {
-        read = await loadConfiguration(options.config);
+        read = await loadConfiguration(options.config, options.config, options.environment ?? null);
         return read;
       },
       listenPublic: () => {
