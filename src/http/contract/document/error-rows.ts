@@ -39,6 +39,10 @@ const both =
   (...all: readonly Where[]): Where =>
   (endpoint) =>
     all.every((one) => one(endpoint));
+const either =
+  (...some: readonly Where[]): Where =>
+  (endpoint) =>
+    some.some((one) => one(endpoint));
 
 function rows(status: number, kind: ErrorKind, isAnsweredBy: Where, sentences: Sentences): readonly ErrorRow[] {
   return Object.entries(sentences).map(([code, when]) => ({ status, kind, code, when, isAnsweredBy }));
@@ -56,7 +60,9 @@ function reasons(): readonly ErrorRow[] {
   }));
 }
 
-const ENDS = FAILURE_KINDS.filter((kind) => !["rejected", "credentials_missing", "saturated"].includes(kind));
+const ENDS = FAILURE_KINDS.filter(
+  (kind) => !["rejected", "credentials_missing", "saturated", "server_stopping"].includes(kind),
+);
 const isTimeout = (kind: string): boolean => kind.startsWith("timeout_");
 
 /** Everything that an endpoint can answer instead of a 200. A test holds the codes in the sources against it. */
@@ -236,6 +242,9 @@ export const ERROR_ROWS: readonly ErrorRow[] = [
     no_healthy_endpoint: "The request is allowed, but no endpoint that may serve it is usable now.",
     saturated: "Every endpoint that may serve it has as many calls under way as routes.yaml allows.",
     limits_unavailable: "What is left of the limits could not be found out.",
+  }),
+  ...rows(503, "unavailable", either(inference, withBody), {
+    server_stopping: "The server is being stopped and the request's time is over; send it again.",
   }),
   ...rows(503, "unavailable", tagged("Service keys", "Policies"), {
     store_unavailable: "The store cannot be read or written now. Look before you try again.",
