@@ -51,7 +51,7 @@ describe("presets", () => {
     const row = rows.get(preset.row);
     if (row === undefined) throw new Error(`docs/providers.md has no row ${preset.row}`);
     const { region, ...documented } = row;
-    const place = String(region);
+    const place = typeof region === "string" ? region : "";
     const own = preset.regions === undefined ? { base_url: preset.address } : {};
     const resolved = providersOf(
       // The page has a variable of its own for each region; what the variable is called is no fact of the provider.

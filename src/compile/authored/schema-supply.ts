@@ -118,8 +118,8 @@ const providerKeys: Schema = object(
 /** A row of `providers`. What a preset gives need not be written. */
 export const provider: Schema = {
   ...providerKeys,
-  // oxlint-disable-next-line unicorn/no-thenable -- `then` is a keyword of JSON Schema; nobody awaits a schema
   if: { required: ["preset"] },
+  // oxlint-disable-next-line unicorn/no-thenable -- `then` is a keyword of JSON Schema; nobody awaits a schema
   then: {},
   else: {
     required: ["dialect", "base_url", "auth"],

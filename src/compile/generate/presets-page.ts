@@ -11,7 +11,7 @@ export function presetsPage(): string {
           : Object.entries(regions).map(([region, url]) => `- \`${region}\`: \`${url}\``);
       return [
         `## ${name}`,
-        `${title}. Dialect \`${String(dialect)}\`, \`${JSON.stringify(keys)}\`.`,
+        `${title}. Dialect \`${typeof dialect === "string" ? dialect : ""}\`, \`${JSON.stringify(keys)}\`.`,
         places.join("\n"),
         `Row \`${row}\` of providers.md says what is not verified. Looked up ${checked}: ${source}`,
       ].join("\n\n");
