@@ -4,6 +4,7 @@ import { compareDiagnostics, type Diagnostic, type Source } from "../canon/diagn
 import { type CompiledConfiguration, compileConfiguration } from "../compile/compile.ts";
 import { allSources, type ConfigurationFiles, loadAssertions, loadConfiguration } from "../compile/load.ts";
 import { parseAssertions } from "../simulate/assertions/file/parse.ts";
+import { formatPreset, resolvedPresets } from "../compile/presets/resolved.ts";
 import { explainCode, unknownCode } from "./codes/explained-codes.ts";
 import { formatCode } from "./codes/format-code.ts";
 import { readArguments } from "./terminal/arguments.ts";
@@ -109,6 +110,7 @@ async function run(options: CheckOptions, io: CommandIo): Promise<number> {
     sources: [...allSources(files), ...(assertions.source === null ? [] : [assertions.source])],
     revision: table?.revision ?? null,
     colour: wantsColour(io),
+    presets: table === null ? [] : resolvedPresets(table, compiled.presets ?? new Map()),
   };
   io.stdout(formatDiagnostics(options.format, diagnostics, context));
   const [first] = diagnostics;
@@ -123,7 +125,7 @@ async function run(options: CheckOptions, io: CommandIo): Promise<number> {
     ];
     const [routes, endpoints, workspaces] = sizes;
     io.stdout(
-      `${describeFiles(files, options.environment)}: ${routes} routes, ${endpoints} endpoints, ${workspaces} workspaces, table ${table.revision.slice(0, 12)}\n`,
+      `${context.presets.map(formatPreset).join("")}${describeFiles(files, options.environment)}: ${routes} routes, ${endpoints} endpoints, ${workspaces} workspaces, table ${table.revision.slice(0, 12)}\n`,
     );
   }
   const failed = errors > 0 || (options.strict && diagnostics.length > 0);

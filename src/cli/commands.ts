@@ -5,6 +5,10 @@ type Command = (argv: readonly string[], io: CommandIo) => Promise<number>;
 
 /** Commands are loaded when they are asked for: `keys list` need not wait for the compiler. */
 const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>> = {
+  init: {
+    summary: "write a first routes.yaml with policies",
+    load: async () => (await import("./init/init.ts")).init,
+  },
   serve: {
     summary: "serve the routes and policies of a folder",
     load: async () => (await import("./serve/serve.ts")).serve,

@@ -36,6 +36,8 @@ export interface CompiledTable {
   readonly table: RoutingTable | null;
   /** Every finding, sorted. */
   readonly diagnostics: readonly Diagnostic<RouteCode>[];
+  /** Provider id → the preset that its row names; absent where the file could not be judged. */
+  readonly presets?: ReadonlyMap<string, string>;
 }
 
 /**
@@ -44,7 +46,8 @@ export interface CompiledTable {
  */
 export function compileTable(source: Source, options: TableOptions = {}): CompiledTable {
   const findings = new Findings(source.path);
-  const tree = readTree(source, options, findings);
+  const presets = new Map<string, string>();
+  const tree = readTree(source, options, findings, presets);
   if (tree === null) return { table: null, diagnostics: findings.list() };
   const dialects: Readonly<Record<string, DialectFacts>> = options.dialects ?? DIALECTS;
   const declared = declaredNames(tree);
@@ -77,6 +80,7 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
   }
   return {
     table: findings.failed ? null : buildTable(normalised, endpoints, routes),
+    presets,
     diagnostics: findings.list(),
   };
 }

@@ -20,6 +20,8 @@ export interface CompiledConfiguration {
   readonly policies: CompiledPolicies | null;
   /** Of all files, sorted. */
   readonly diagnostics: readonly Diagnostic[];
+  /** Provider id → the preset that its row names. */
+  readonly presets?: ReadonlyMap<string, string>;
 }
 
 /** Everything that runs comes through here: start, reload, `check` and `simulate` compile the same way. */
@@ -31,7 +33,7 @@ export async function compileConfiguration(
   if (unreadable.length > 0)
     return { table: null, policies: null, diagnostics: unreadable.toSorted(compareDiagnostics) };
   const compiled = await compilePolicies(files.policies, options);
-  const { table, diagnostics } = compileTable(files.routes, {
+  const { table, diagnostics, presets } = compileTable(files.routes, {
     policies: policyIds(files),
     ...furtherSources(files),
   });
@@ -40,6 +42,7 @@ export async function compileConfiguration(
   return {
     table,
     policies: failed ? null : compiled,
+    ...(presets !== undefined && { presets }),
     diagnostics: [...diagnostics, ...compiled.diagnostics, ...regions].toSorted(compareDiagnostics),
   };
 }

@@ -8,6 +8,7 @@ import { INCLUDE } from "./files/includes.ts";
 import { endpoint, model, provider } from "./authored/schema-supply.ts";
 import { policies } from "./authored/schema-policies.ts";
 import { route, vocabulary, workspace } from "./authored/schema-use.ts";
+import { PRESET_NAMES } from "./presets/presets.ts";
 import { list, object, rows, type Schema } from "./authored/schema.ts";
 
 /** `$id` of the schema; a name, not an address that anybody has to reach. */
@@ -95,6 +96,7 @@ function definitions(dialects: readonly string[]): Readonly<Record<string, Schem
       patternErrorMessage: "1 to 127 letters, digits or `.` `_` `:` `/` `-`, beginning with a letter or digit",
     },
     dialect: { type: "string", enum: dialects },
+    preset: { type: "string", enum: PRESET_NAMES },
     capability: { type: "string", enum: CAPABILITY_NAMES },
     operation: { type: "string", enum: MODEL_OPERATIONS },
     feature: { type: "string", enum: FEATURE_NAMES },

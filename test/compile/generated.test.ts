@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { ROUTE_CODES } from "../../src/compile/findings/codes.ts";
 import { withNavigationOf } from "../../src/compile/generate/navigation.ts";
+import { presetsPage } from "../../src/compile/generate/presets-page.ts";
 import { configurationReference, diagnosticsReference } from "../../src/compile/generate/reference.ts";
 import { routesSchema } from "../../src/compile/routes-schema.ts";
 import { DIALECTS } from "../../src/dialects/names.ts";
@@ -40,4 +41,9 @@ test("every key of the schema says what it means", () => {
   };
   visit(schema, "");
   expect(silent).toEqual([]);
+});
+
+test("docs/presets.md is written from the presets", () => {
+  const text = committed("docs/presets.md");
+  expect(text).toBe(withNavigationOf(text, presetsPage()));
 });

@@ -1,5 +1,6 @@
 import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
 import { redactLine } from "../../compile/authored/literal-secrets.ts";
+import type { ResolvedPreset } from "../../compile/presets/resolved.ts";
 import { printable } from "./printing.ts";
 import { formatSarifLog } from "./sarif.ts";
 import { formatAnnotation } from "./workflow-command.ts";
@@ -21,6 +22,8 @@ export interface ReportContext {
   /** SHA-256 of the table; `null` when there is none. */
   readonly revision?: string | null;
   readonly colour?: boolean;
+  /** What presets came to; only the JSON shows it. */
+  readonly presets?: readonly ResolvedPreset[];
 }
 
 /**
@@ -37,7 +40,7 @@ export function formatDiagnostics(
     case "terminal":
       return formatTerminal(diagnostics, context.sources ?? [], context.colour ?? false);
     case "json":
-      return formatJson(diagnostics, context.revision ?? null);
+      return formatJson(diagnostics, context);
     case "github":
       return formatGithub(diagnostics);
     case "sarif":
@@ -108,8 +111,9 @@ function count(diagnostics: readonly Diagnostic[]): {
 }
 
 /** Version 1 of this form: members are only ever added. */
-function formatJson(diagnostics: readonly Diagnostic[], revision: string | null): string {
-  return `${JSON.stringify({ version: 1, revision, ...count(diagnostics), diagnostics }, null, 2)}\n`;
+function formatJson(diagnostics: readonly Diagnostic[], { revision = null, presets = [] }: ReportContext): string {
+  const resolved = presets.length === 0 ? {} : { presets };
+  return `${JSON.stringify({ version: 1, revision, ...count(diagnostics), ...resolved, diagnostics }, null, 2)}\n`;
 }
 
 /** Workflow commands of GitHub Actions: one annotation a finding. */

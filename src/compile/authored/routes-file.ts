@@ -33,6 +33,9 @@ export interface RoutesFile {
 }
 
 export interface AuthoredProvider {
+  /** Already followed: what it gives stands in the members below. */
+  readonly preset?: string;
+  readonly preset_region?: string;
   readonly dialect: string;
   readonly base_url: string;
   readonly network?: "public" | "private";

@@ -1,66 +1,27 @@
 import {
-  DEFAULT_HEALTH,
   DEFAULT_MAX_CONCURRENCY,
-  DEFAULT_PROBE_INTERVAL,
   DEFAULT_QUEUE,
   DEFAULT_RETENTION,
   DEFAULT_TIMEOUTS,
   DEFAULT_TRAINS_ON_DATA,
 } from "../normalised/defaults.ts";
 import { MODERATION_CATEGORIES } from "../../canon/unary/moderate.ts";
+import { health } from "./schema-health.ts";
 import { choose, list, object, ref, type Schema } from "./schema.ts";
 
-const health = object(
-  "When an endpoint is left out for a while because its calls fail. Counted for each endpoint by itself; when the time is over, one request tries it.",
-  {
-    consecutive_failures: {
-      type: "integer",
-      minimum: 0,
-      maximum: 10_000,
-      default: DEFAULT_HEALTH.consecutive_failures,
-      description: "Failures in a row that take an endpoint out. 0: never for that.",
-    },
-    failure_ratio: {
-      type: "number",
-      minimum: 0,
-      maximum: 1,
-      default: DEFAULT_HEALTH.failure_ratio,
-      description: "Share of failed calls within `window` that takes an endpoint out. 0: never for that.",
-    },
-    minimum_calls: {
-      type: "integer",
-      minimum: 1,
-      maximum: 1_000_000,
-      default: DEFAULT_HEALTH.minimum_calls,
-      description: "Calls that `window` must hold before `failure_ratio` means anything.",
-    },
-    window: ref("duration", "How far back `failure_ratio` looks.", { default: DEFAULT_HEALTH.window }),
-    ejection: ref("duration", "How long an endpoint is left out the first time; doubled each time in a row.", {
-      default: DEFAULT_HEALTH.ejection,
-    }),
-    longest_ejection: ref("duration", "What the doubling ends at. Bounds a provider's Retry-After too.", {
-      default: DEFAULT_HEALTH.longest_ejection,
-    }),
-    probe: object(
-      "A request that says whether the provider is there, made while an endpoint is out, and only then. Without it, the next request tries the endpoint.",
-      {
-        path: {
-          type: "string",
-          pattern: "^/(?!/)[A-Za-z0-9._~!$&'()*+,;=:@%/-]{0,254}$",
-          patternErrorMessage: "a path that begins with one `/`, without a query",
-          description: "Path after the base URL, such as `/models`.",
-        },
-        interval: ref("duration", "Between two probes.", { default: DEFAULT_PROBE_INTERVAL }),
-      },
-      ["path"],
-    ),
-  },
-);
-
-/** A row of `providers`. */
-export const provider: Schema = object(
+const providerKeys: Schema = object(
   "One place that serves models, reached with one credential.",
   {
+    preset: ref(
+      "preset",
+      "What is known of a provider's interface: gives `dialect`, `base_url`, `auth` and flags; keys of the row take their place. docs/presets.md lists them.",
+      { examples: ["openai"] },
+    ),
+    preset_region: ref(
+      "word",
+      "Which of the preset's regions is meant, where `region` has another name here. `region` unless set.",
+      { examples: ["eu"] },
+    ),
     dialect: ref("dialect", "Wire protocol that the provider speaks."),
     base_url: {
       type: "string",
@@ -157,8 +118,25 @@ export const provider: Schema = object(
       },
     ),
   },
-  ["dialect", "base_url", "region", "auth"],
+  ["region"],
 );
+
+/** A row of `providers`. What a preset gives need not be written. */
+export const provider: Schema = {
+  ...providerKeys,
+  if: { required: ["preset"] },
+  // oxlint-disable-next-line unicorn/no-thenable -- `then` is a keyword of JSON Schema; nobody awaits a schema
+  then: {},
+  else: {
+    required: ["dialect", "base_url", "auth"],
+    // Messages about a missing key say what it is for.
+    properties: {
+      dialect: { description: "Wire protocol that the provider speaks." },
+      base_url: { description: "Scheme, host and path prefix." },
+      auth: { description: "How requests authenticate, or a preset that says so." },
+    },
+  },
+};
 
 /** A row of `models`. */
 export const model: Schema = object(

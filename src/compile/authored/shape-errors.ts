@@ -10,6 +10,7 @@ import { type ConfigNode, keyPosition, nodeAt, type Path, type Position, valuePo
 const LIST_CODES: Readonly<Partial<Record<string, RouteCode>>> = {
   "#/$defs/capability/enum": "UNKNOWN_CAPABILITY",
   "#/$defs/dialect/enum": "UNKNOWN_DIALECT",
+  "#/$defs/preset/enum": "UNKNOWN_PRESET",
 };
 
 const LIMITS: Readonly<Partial<Record<string, string>>> = {

@@ -2,6 +2,7 @@ import type { Source } from "../../canon/diagnostic.ts";
 import type { Findings } from "../findings/findings.ts";
 import { readDocument } from "../authored/document.ts";
 import { reportLiteralSecrets } from "../authored/literal-secrets.ts";
+import { expandPresets } from "../presets/expand.ts";
 import { mergeOverlay } from "./merge-overlay.ts";
 import { mergePart } from "./merge-parts.ts";
 import { normaliseText } from "../authored/text.ts";
@@ -15,11 +16,16 @@ export interface FurtherSources {
   readonly overlay?: Source | null;
 }
 
-/** routes.yaml with what it includes and the overlay upon it, as one tree; `null` where one of the texts has no meaning to go on with. */
+/**
+ * routes.yaml with what it includes and the overlay upon it, as one tree with its presets followed; `null` where one of the texts has no meaning to go on with.
+ *
+ * @param presets gets the preset of each provider that names one.
+ */
 export function readTree(
   source: Source,
   { parts = [], overlay = null }: FurtherSources,
   findings: Findings,
+  presets: Map<string, string> = new Map(),
 ): ConfigNode | null {
   const text = normaliseText(source.text);
   const tree = readDocument(text, findings);
@@ -36,5 +42,6 @@ export function readTree(
   if (tree.kind !== "map") return tree;
   for (const part of read) if (part !== null) mergePart(tree, part, source.path, findings);
   if (upon !== null) mergeOverlay(tree, upon, findings);
+  for (const [provider, preset] of expandPresets(tree, findings)) presets.set(provider, preset);
   return tree;
 }

@@ -1,5 +1,6 @@
 import { error, warning, type CodeFacts } from "./code-facts.ts";
 import { FILE_CODES } from "./file-codes.ts";
+import { PRESET_CODES } from "./preset-codes.ts";
 import { TEXT_CODES } from "./text-codes.ts";
 
 /**
@@ -9,6 +10,7 @@ import { TEXT_CODES } from "./text-codes.ts";
 export const ROUTE_CODES = {
   ...TEXT_CODES,
   ...FILE_CODES,
+  ...PRESET_CODES,
   AUTH_INCOMPLETE: error(
     "`auth` is neither `none`, nor `bearer`, nor `header` with `secret`, nor `aws_sigv4`, nor `google_oauth`, or is several of them.",
     "Write `auth: none`, `auth: {bearer: {env: NAME}}`, `auth: {header: x-api-key, secret: {env: NAME}}`, `auth: {aws_sigv4: {service: bedrock, credentials: env}}` or `auth: {google_oauth: {credentials: adc}}`.",

@@ -2,6 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { DIALECTS } from "../../dialects/names.ts";
 import { withNavigationOf } from "./navigation.ts";
 import { configurationReference, diagnosticsReference } from "./reference.ts";
+import { presetsPage } from "./presets-page.ts";
 import { routesSchema } from "../routes-schema.ts";
 
 /** Writes what is generated from the schema and the table of codes: run `npm run schema` after changing either. */
@@ -10,6 +11,7 @@ const schema = routesSchema(Object.keys(DIALECTS).toSorted());
 await writeFile(new URL("routes.schema.json", root), `${JSON.stringify(schema, null, 2)}\n`);
 await writePage("docs/configuration.md", configurationReference(schema, DIALECTS));
 await writePage("docs/diagnostics.md", diagnosticsReference());
+await writePage("docs/presets.md", presetsPage());
 
 async function writePage(path: string, text: string): Promise<void> {
   const file = new URL(path, root);

@@ -1,0 +1,128 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join, posix, resolve } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { PRESET_NAMES } from "../../compile/presets/presets.ts";
+import { createFiles, type FileToWrite } from "../policy/write-file.ts";
+import { listItems, readArguments } from "../terminal/arguments.ts";
+import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { shownPath } from "../terminal/printing.ts";
+import { runCommand } from "../terminal/run.ts";
+import { type InitAnswers, planInit } from "./plan.ts";
+import { INIT_POLICIES, routesText } from "./routes-text.ts";
+
+const DEFAULT_WORKSPACE = "demo";
+
+export const INIT_HELP = `Usage: signalbox init [DIRECTORY] [options]
+
+Writes a commented routes.yaml with the providers chosen, its schema for editors, and three policies with their tests.
+Asks on a terminal for what no flag says. Overwrites nothing: where one of the files is there already, none is written.
+
+  DIRECTORY           where to write (default: .); made where it is missing
+  --providers A,B     presets, such as openai,anthropic; docs/presets.md lists them
+  --workspace NAME    the first tenant (default: ${DEFAULT_WORKSPACE})
+  --regions A,B       regions or areas wanted, such as eu (default: each provider's global address, else its first)
+  --yes               ask nothing
+  --help              this text
+
+Exit codes: 0 written, 1 not written, 2 usage.
+`;
+
+const FLAGS = {
+  providers: { type: "string" },
+  workspace: { type: "string" },
+  regions: { type: "string" },
+  yes: { type: "boolean", default: false },
+  help: { type: "boolean", short: "h" },
+} as const;
+
+/** Asks one question; gives the line. */
+export type Ask = (question: string) => Promise<string>;
+
+/** `signalbox init`; gives the exit code. @param ask how questions are asked where `io.terminal` says that somebody is there. */
+export function init(argv: readonly string[], io: CommandIo, ask: Ask = askOnTerminal): Promise<number> {
+  return runCommand("init", io, async () => {
+    const { values, positionals } = readArguments(argv, FLAGS);
+    if (values.help === true) {
+      io.stdout(INIT_HELP);
+      return EXIT.ok;
+    }
+    const [directory = ".", ...others] = positionals;
+    if (others.length > 0) throw new UsageError("takes one folder");
+    const asks = io.terminal === true && !values.yes;
+    const answer = async (given: string | undefined, question: string): Promise<string> =>
+      given ?? (asks ? (await ask(question)).trim() : "");
+    const known = `Providers, separated by commas (${PRESET_NAMES.join(", ")}): `;
+    const plan = planInit(
+      readAnswers({
+        providers: await answer(values.providers, known),
+        workspace: await answer(values.workspace, `Workspace (${DEFAULT_WORKSPACE}): `),
+        regions: await answer(values.regions, "Regions wanted, such as eu (anywhere): "),
+      }),
+    );
+    const folder = resolve(io.cwd, directory);
+    await write(folder, shownPath(io.cwd, folder), routesText(plan), io);
+    return EXIT.ok;
+  });
+}
+
+async function askOnTerminal(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await lines.question(question);
+  } finally {
+    lines.close();
+  }
+}
+
+function readAnswers(given: {
+  readonly providers: string;
+  readonly workspace: string;
+  readonly regions: string;
+}): InitAnswers {
+  const providers = [...new Set(listItems(given.providers))];
+  if (providers.length === 0)
+    throw new UsageError("--providers: is missing; give it, such as --providers openai,anthropic");
+  const workspace = given.workspace === "" ? DEFAULT_WORKSPACE : given.workspace;
+  if (!/^[a-z0-9][a-z0-9_-]{0,62}$/.test(workspace)) {
+    throw new UsageError(
+      "--workspace: must be 1 to 63 lower-case letters, digits, - or _, beginning with a letter or digit",
+    );
+  }
+  const regions = listItems(given.regions);
+  if (!regions.every((region) => /^[a-z0-9][a-z0-9_-]{0,62}$/.test(region))) {
+    throw new UsageError("--regions: must be regions or areas, separated by commas, such as eu,us");
+  }
+  return { providers, workspace, regions };
+}
+
+/** What stands beside the code in every installation. */
+const PACKAGE = new URL("../../../", import.meta.url);
+
+async function write(folder: string, shown: string, routes: string, io: CommandIo): Promise<void> {
+  const copies = [
+    "routes.schema.json",
+    "policies/input.schema.json",
+    "policies/lib/workspace.rego",
+    ...INIT_POLICIES.flatMap((id) => [`policies/${id}.rego`, `policies/${id}_test.rego`]),
+  ];
+  const place = (name: string, text: string): FileToWrite => ({
+    path: join(folder, name),
+    shown: posix.join(shown, name),
+    text,
+  });
+  const hasIgnore = existsSync(join(folder, ".gitignore"));
+  const files = [
+    place("routes.yaml", routes),
+    ...(await Promise.all(copies.map(async (name) => place(name, await readFile(new URL(name, PACKAGE), "utf8"))))),
+    ...(hasIgnore ? [] : [place(".gitignore", IGNORED)]),
+  ];
+  await createFiles(files);
+  for (const file of files) io.stdout(`wrote ${file.shown}\n`);
+  if (hasIgnore) io.stdout("add .signalbox/ to .gitignore: the store and compiled policies are no sources\n");
+  const at = shown === "." ? "" : ` ${shown}`;
+  io.stdout(`\nNext: signalbox check${at}, then set the secrets that routes.yaml names and run signalbox serve\n`);
+}
+
+const IGNORED =
+  "# The store and compiled policies.\n.signalbox/\n# Secrets never belong into routes.yaml; if they stand in such a file, keep it out of git.\n.env\n";

@@ -1,0 +1,109 @@
+import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import { flow } from "./flow.ts";
+import type { InitPlan, PlannedEndpoint, PlannedProvider } from "./plan.ts";
+
+/** The policies that a new folder begins with; texts are those of this release. */
+export const INIT_POLICIES = ["data-retention", "eu-residency", "tool-approval"] as const;
+
+/** A commented routes.yaml. */
+export function routesText(plan: InitPlan): string {
+  const routes = routesOf(plan);
+  const listed = (member: string): readonly JsonValue[] => [
+    ...new Set([...plan.models.values()].flatMap((model) => listOf(model[member]))),
+  ];
+  const dimensions = listed("dimensions");
+  const windows = [...plan.models.values()].flatMap(({ context_window: window }) =>
+    typeof window === "number" ? [window] : [],
+  );
+  const approve = {
+    routes: routes.map(({ name }) => name),
+    regions: [...new Set([...plan.providers, ...plan.endpoints].map(({ region }) => region))],
+    providers: plan.providers.map(({ id }) => id),
+    capabilities: listed("capabilities"),
+    ...(dimensions.length === 0 ? {} : { dimensions }),
+    ...(dimensions.length === 0 || windows.length === 0 ? {} : { context_window: Math.max(...windows) }),
+  };
+  return `# yaml-language-server: $schema=./routes.schema.json
+#
+# Where requests may go, and who may send them there.
+#
+#   signalbox check                  says everything that is wrong with this file
+#   signalbox policy test --strict   runs the tests of the policies
+#   signalbox serve --demo           serves it, with first keys; without secrets the built-in simulated provider answers
+#
+# Read it from the bottom: a workspace approves routes, a route names endpoints, an endpoint is one model at one provider.
+
+version: 1
+
+# Only the regions listed here exist. A group named after an area lets the compiler compare its regions with hosts.
+regions:
+${[...plan.groups].map(([group, regions]) => `  ${group}: ${flow([...regions])}`).join("\n")}
+
+# A preset gives protocol, address and flags; \`signalbox check\` prints what each came to. Keys written here take its place.
+# Add \`retention\` and \`trains_on_data\` as your contract says; left out, the least favourable is assumed.
+# \`on_missing_secret: simulate\` lets the simulated provider answer until the secret is set. Remove it in production.
+providers:
+${plan.providers.map(providerText).join("\n\n")}
+
+# What a model can do wherever it is served. A request that needs a capability not listed here is refused by name.
+models:
+${[...plan.models].map(([id, row]) => `  ${flow(id)}: ${flow(row)}`).join("\n")}
+
+# One model at one provider. Add \`price: { input: …, output: … }\`, US dollars per million tokens, where budgets need it.
+endpoints:
+${plan.endpoints.map(({ row }) => `  - ${flow(row)}`).join("\n")}
+
+# The names that clients write as \`model\`. With \`on_gap: narrow\` a fallback that lacks something is left out for that request.
+routes:
+${routes.map(({ name, row }) => `  ${flow(name)}: ${flow(row)}`).join("\n")}
+
+# What each tenant may use. Whatever is not approved here is denied, before any policy is asked.
+workspaces:
+  ${flow(plan.workspace)}:
+    tier: standard
+    approve:
+${Object.entries(approve)
+  .map(([name, value]) => `      ${name}: ${flow(value)}`)
+  .join("\n")}
+    limits: { requests_per_minute: 600, concurrency: 50 }
+
+# Rego policies in policies/, each with its tests. In shadow a policy is asked and recorded, and denies nothing; a promotion moves it on.
+policies:
+  initial_mode: { eu-residency: enforce, "*": shadow }
+  managed_by: ${flow([plan.workspace])}
+
+# Words that keys and workspaces may carry, and policies may see: eu-residency looks for \`eu\`, tool-approval for the other two.
+vocabulary:
+  labels: [eu, tools, hosted-tools]
+`;
+}
+
+function providerText({ id, preset, title, region, baseUrl, auth }: PlannedProvider): string {
+  const lines = [`  # ${title}`, `  ${flow(id)}:`, `    preset: ${preset}`, `    region: ${region}`];
+  if (baseUrl !== null)
+    lines.push("    # Put the names of your account in place of what is in capitals.", `    base_url: ${baseUrl}`);
+  if (auth !== "none") lines.push(`    auth: ${flow(auth)}`);
+  return lines.join("\n");
+}
+
+/** One route for everything that generates; one for each model that does something else, since only equals can stand in for it. */
+function routesOf({ endpoints, models }: InitPlan): readonly { readonly name: string; readonly row: JsonObject }[] {
+  const generates = ({ model }: PlannedEndpoint): boolean =>
+    listOf(models.get(model)?.["operations"]).includes("generate");
+  const groups = new Map<string, PlannedEndpoint[]>();
+  for (const endpoint of endpoints) {
+    const name = generates(endpoint) ? "chat" : endpoint.model;
+    groups.set(name, [...(groups.get(name) ?? []), endpoint]);
+  }
+  return [...groups].map(([name, [primary, ...fallbacks]]) => ({
+    name,
+    row: {
+      primary: primary?.row["id"] ?? "",
+      ...(fallbacks.length === 0 ? {} : { fallbacks: fallbacks.map(({ row }) => row["id"] ?? ""), on_gap: "narrow" }),
+    },
+  }));
+}
+
+function listOf(value: JsonValue | undefined): readonly JsonValue[] {
+  return Array.isArray(value) ? value.flatMap((item: JsonValue | undefined) => (item === undefined ? [] : [item])) : [];
+}

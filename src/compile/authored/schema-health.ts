@@ -1,0 +1,50 @@
+import { DEFAULT_HEALTH, DEFAULT_PROBE_INTERVAL } from "../normalised/defaults.ts";
+import { object, ref, type Schema } from "./schema.ts";
+
+/** `health` of a provider row. */
+export const health: Schema = object(
+  "When an endpoint is left out for a while because its calls fail. Counted for each endpoint by itself; when the time is over, one request tries it.",
+  {
+    consecutive_failures: {
+      type: "integer",
+      minimum: 0,
+      maximum: 10_000,
+      default: DEFAULT_HEALTH.consecutive_failures,
+      description: "Failures in a row that take an endpoint out. 0: never for that.",
+    },
+    failure_ratio: {
+      type: "number",
+      minimum: 0,
+      maximum: 1,
+      default: DEFAULT_HEALTH.failure_ratio,
+      description: "Share of failed calls within `window` that takes an endpoint out. 0: never for that.",
+    },
+    minimum_calls: {
+      type: "integer",
+      minimum: 1,
+      maximum: 1_000_000,
+      default: DEFAULT_HEALTH.minimum_calls,
+      description: "Calls that `window` must hold before `failure_ratio` means anything.",
+    },
+    window: ref("duration", "How far back `failure_ratio` looks.", { default: DEFAULT_HEALTH.window }),
+    ejection: ref("duration", "How long an endpoint is left out the first time; doubled each time in a row.", {
+      default: DEFAULT_HEALTH.ejection,
+    }),
+    longest_ejection: ref("duration", "What the doubling ends at. Bounds a provider's Retry-After too.", {
+      default: DEFAULT_HEALTH.longest_ejection,
+    }),
+    probe: object(
+      "A request that says whether the provider is there, made while an endpoint is out, and only then. Without it, the next request tries the endpoint.",
+      {
+        path: {
+          type: "string",
+          pattern: "^/(?!/)[A-Za-z0-9._~!$&'()*+,;=:@%/-]{0,254}$",
+          patternErrorMessage: "a path that begins with one `/`, without a query",
+          description: "Path after the base URL, such as `/models`.",
+        },
+        interval: ref("duration", "Between two probes.", { default: DEFAULT_PROBE_INTERVAL }),
+      },
+      ["path"],
+    ),
+  },
+);

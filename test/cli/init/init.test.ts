@@ -1,0 +1,138 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { check } from "../../../src/cli/check.ts";
+import { type Ask, init } from "../../../src/cli/init/init.ts";
+import { INIT_POLICIES } from "../../../src/cli/init/routes-text.ts";
+import { policy } from "../../../src/cli/policy/policy.ts";
+import { startServer } from "../../../src/cli/serve/start.ts";
+import { compileTable } from "../../../src/compile/compile-table.ts";
+import { PRESET_NAMES } from "../../../src/compile/presets/presets.ts";
+
+const CACHE = resolve(import.meta.dirname, "../../../.signalbox/test-cache");
+let folder = "";
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "signalbox-init-"));
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+type Command = typeof check;
+
+async function run(command: Command, argv: readonly string[], terminal = false) {
+  let stdout = "";
+  let stderr = "";
+  const code = await command(argv, {
+    stdout: (written) => void (stdout += written),
+    stderr: (written) => void (stderr += written),
+    environment: {},
+    cwd: folder,
+    terminal,
+  });
+  return { code, stdout, stderr };
+}
+
+function routes(): string {
+  return readFileSync(join(folder, "routes.yaml"), "utf8");
+}
+
+describe("signalbox init", () => {
+  test.each(PRESET_NAMES)("%s: what it writes compiles without a finding", async (preset) => {
+    expect(await run(init, ["--providers", preset, "--yes"])).toMatchObject({ code: 0, stderr: "" });
+    const { table, diagnostics } = compileTable(
+      { path: "routes.yaml", text: routes() },
+      { policies: [...INIT_POLICIES] },
+    );
+    expect(diagnostics).toEqual([]);
+    expect(Object.keys(table?.workspaces ?? {})).toEqual(["demo"]);
+    expect(routes()).toContain(`preset: ${preset}\n`);
+  });
+
+  test("with every preset: check, policy test --strict and serve take it", { timeout: 120_000 }, async () => {
+    const made = await run(init, ["--providers", PRESET_NAMES.join(","), "--workspace", "acme", "--yes"]);
+    expect(made).toMatchObject({ code: 0, stderr: "" });
+    const checked = await run(check, ["--strict", "--cache", CACHE]);
+    expect(checked.stdout).toMatch(
+      /^anthropic: preset anthropic, anthropic-messages at https:\/\/api\.anthropic\.com\n/,
+    );
+    expect(checked).toMatchObject({ code: 0, stderr: "" });
+    const tested = await run(policy, ["test", "--strict", "--cache", CACHE]);
+    expect(tested.stdout).toContain("PASS  data-retention");
+    expect(tested).toMatchObject({ code: 0, stderr: "" });
+    const started = await startServer(
+      {
+        config: join(folder, "routes.yaml"),
+        database: join(folder, "signalbox.db"),
+        host: "127.0.0.1",
+        port: 0,
+        adminHost: "127.0.0.1",
+        adminPort: 0,
+        demo: false,
+        drain: 1_000,
+        watch: false,
+        cacheDirectory: CACHE,
+      },
+      {},
+      "0.0.0-test",
+    );
+    expect(started).toMatchObject({ ok: true });
+    if (started.ok) await started.server.close();
+  });
+
+  test("regions narrow what is written, and where a provider has none, it is said", async () => {
+    expect((await run(init, ["--providers", "openai,bedrock,vertex", "--regions", "eu,us", "--yes"])).stderr).toBe("");
+    const { table, diagnostics } = compileTable({ path: "routes.yaml", text: routes() });
+    expect(diagnostics).toEqual([]);
+    const regions = Object.values(table?.providers ?? {}).map(({ region }) => region);
+    expect(regions.toSorted()).toEqual(["eu", "eu-central-1", "europe-west4", "us", "us-east-1"]);
+    rmSync(join(folder, "routes.yaml"));
+    const { code, stderr } = await run(init, ["--providers", "groq", "--regions", "eu", "--yes"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--regions: groq has no address there, but in global");
+    expect(existsSync(join(folder, "routes.yaml"))).toBe(false);
+  });
+
+  test("overwrites nothing: one file that is there keeps all from being written", async () => {
+    writeFileSync(join(folder, "routes.yaml"), "mine\n");
+    const { code, stderr } = await run(init, ["--providers", "openai", "--yes"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("routes.yaml");
+    expect(routes()).toBe("mine\n");
+    expect(existsSync(join(folder, "policies/eu-residency.rego"))).toBe(false);
+  });
+
+  test("a .gitignore that is there stays, and what to add is said", async () => {
+    writeFileSync(join(folder, ".gitignore"), "dist/\n");
+    expect((await run(init, ["--providers", "openai", "--yes"])).stdout).toContain("add .signalbox/ to .gitignore");
+    expect(readFileSync(join(folder, ".gitignore"), "utf8")).toBe("dist/\n");
+  });
+
+  test("asks on a terminal for what no flag says, and nowhere else", async () => {
+    const asked: string[] = [];
+    const ask: Ask = async (question) => {
+      asked.push(question);
+      return ["anthropic", "", ""][asked.length - 1] ?? "";
+    };
+    expect((await run((argv, io) => init(argv, io, ask), ["new"], true)).code).toBe(0);
+    expect(asked).toHaveLength(3);
+    expect(readFileSync(join(folder, "new/routes.yaml"), "utf8")).toContain("  demo:\n");
+    expect((await run((argv, io) => init(argv, io, ask), ["--providers", "openai", "--yes"], true)).code).toBe(0);
+    expect((await run((argv, io) => init(argv, io, ask), ["other"])).stderr).toContain("--providers: is missing");
+    expect(asked).toHaveLength(3);
+  });
+
+  test.each([
+    [["--providers", "opnai"], "did you mean `openai`?"],
+    [["--providers", "openai", "--workspace", "Two Words"], "--workspace: must be"],
+    [["--providers", "openai", "--regions", "E U"], "--regions: must be"],
+    [["a", "b"], "takes one folder"],
+  ])("%j: exit 2", async (argv, message) => {
+    const { code, stderr } = await run(init, [...argv, "--yes"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+  });
+});
