@@ -1,16 +1,16 @@
 import { once } from "node:events";
 import { start } from "./packed.ts";
 
-/** A server started by `npx signalbox serve --demo`. */
+/** A server that was started with `serve --demo`. */
 export interface Demo {
   post(path: string, body: object): Promise<Response>;
   /** Stops it. @returns everything that it has printed */
   stop(): Promise<string>;
 }
 
-/** Starts the demo in a folder and waits until it has printed its key. */
-export async function serveDemo(node: string, cwd: string): Promise<Demo> {
-  const child = start(node, cwd, "npx", ["--no", "signalbox", "serve", "--demo", "--port", "0"]);
+/** Starts a demo in a folder and waits until it has printed its key. */
+export async function serveDemo(node: string, cwd: string, program: string, argv: readonly string[]): Promise<Demo> {
+  const child = start(node, cwd, program, argv);
   let printed = "";
   child.stdout?.on("data", (bytes: Buffer) => (printed += bytes.toString()));
   child.stderr?.on("data", (bytes: Buffer) => (printed += bytes.toString()));

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { builtinModules } from "node:module";
 import { homedir, hostname, tmpdir } from "node:os";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bringNodes, install, oldestNodes, pack, ROOT, run, type Packed } from "./packed.ts";
 import { readProductionTree } from "../../tools/notices/production-tree.ts";
@@ -161,15 +161,19 @@ describe("installed in an empty project", () => {
       // A folder below the project, without routes.yaml: npx finds the command, and --demo its example.
       const cwd = join(project, version);
       mkdirSync(cwd);
-      const npx = (...argv: readonly string[]) => run(node, cwd, "npx", ["--no", ...argv]);
+      const main = join(project, "node_modules/signalbox/dist/main.js");
       const config = join(project, "node_modules/signalbox/routes.yaml");
 
-      expect((await npx("-c", "node --version")).stdout.trim()).toBe(`v${version}`);
-      expect((await npx("signalbox", "--version")).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
-      const checked = await npx("signalbox", "check", "--strict", "--config", config);
-      expect(checked).toMatchObject({ code: 0, stdout: expect.stringContaining("routes.yaml: 11 routes") });
+      const commands = `node --version && signalbox --version && signalbox check --strict --config ${config}`;
+      const { code, stdout } = await run(node, cwd, "npx", ["--no", "-c", commands]);
+      expect([code, ...stdout.trim().split("\n")]).toEqual([
+        0,
+        `v${version}`,
+        expect.stringMatching(/^\d+\.\d+\.\d+$/),
+        expect.stringMatching(/routes\.yaml: \d+ routes/),
+      ]);
 
-      const demo = await serveDemo(node, cwd);
+      const demo = await serveDemo(node, cwd, "npx", ["--no", "signalbox", "serve", "--demo", "--port", "0"]);
       try {
         const streamed = await demo.post("/v1/chat/completions", {
           stream: true,
@@ -198,7 +202,65 @@ describe("installed in an empty project", () => {
       } finally {
         expect(await demo.stop()).toContain("stopped\n");
       }
-      expect(await npx("signalbox", "evidence", "verify")).toMatchObject({ code: 0 });
+      expect(await run(node, cwd, node, [main, "evidence", "verify"])).toMatchObject({ code: 0 });
     });
   }
+
+  it(
+    "runs as its image runs it: as another user, where nothing can be written but one folder",
+    { timeout: 120_000 },
+    async (context) => {
+      if (missing !== null) return context.skip(missing);
+      if ((await confine("/", ["true"])).code !== 0)
+        return context.skip("this user may not make mounts, or unshare is not here");
+      const state = join(folder, "state");
+      mkdirSync(state);
+      chownSync(state, 10_001, 10_001);
+      chmodSync(folder, 0o755);
+      const refused = await confine(state, [
+        "sh",
+        "-c",
+        `touch ${folder}/new /var/tmp/new; touch ${state}/new && id -u`,
+      ]);
+      expect(refused.stdout).toBe("10001\n");
+      expect(refused.stderr.match(/Read-only file system/g)).toHaveLength(2);
+
+      const main = join(project, "node_modules/signalbox/dist/main.js");
+      const config = join(project, "node_modules/signalbox/routes.yaml");
+      const [, command = "[]"] = /^CMD (.*)$/m.exec(readFileSync(join(ROOT, "Dockerfile"), "utf8")) ?? [];
+      const ports = ["--port", "0", "--admin-port", "0"];
+      const argv = [...(JSON.parse(command) as string[]), "--config", config, ...ports, "--demo"];
+      const demo = await serveDemo(
+        process.execPath,
+        state,
+        "unshare",
+        confinement(state, ["programs/node", main, ...argv]),
+      );
+      const answer = await demo.post("/v1/chat/completions", { stream: true, messages: HELLO, model: "chat-large" });
+      expect(await answer.text()).toMatch(/data: \[DONE\]\n\n$/);
+      expect(await demo.stop()).toContain("stopped\n");
+      expect(readdirSync(join(state, ".signalbox")).toSorted()).toEqual(
+        expect.arrayContaining(["cache", "signalbox.db"]),
+      );
+    },
+  );
 });
+
+/** Arguments of `unshare`: a program of the user 10001, without any privilege, in a tree that cannot be written but for one folder. */
+function confinement(writable: string, command: readonly string[]): readonly string[] {
+  const [programs, node] = [join(folder, "programs"), dirname(process.execPath)];
+  mkdirSync(programs, { recursive: true });
+  const script = `
+    mount --bind ${folder} ${folder}
+    mount --bind ${node} ${programs}
+    [ ${writable} = / ] || mount --bind ${writable} ${writable}
+    mount -o remount,ro,bind ${folder}
+    mount -o remount,ro,bind /
+    exec setpriv --reuid 10001 --regid 10001 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all -- "$@"`;
+  const whole = command.map((word) => (word === "programs/node" ? join(programs, "node") : word));
+  return ["--mount", "--propagation", "private", "sh", "-eu", "-c", script, "sh", ...whole];
+}
+
+function confine(writable: string, command: readonly string[]) {
+  return run(process.execPath, folder, "unshare", confinement(writable, command));
+}

@@ -1,0 +1,189 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
+import { documents, ROOT, serveOptions, text, type Document } from "./deployed.ts";
+
+const FOLDER = "deploy/kubernetes";
+const [kustomization] = documents(`${FOLDER}/kustomization.yaml`) as [Document];
+const files: readonly string[] = kustomization.resources.filter((path: string) => path.endsWith(".yaml"));
+const manifests = files.flatMap((path) => documents(`${FOLDER}/${path}`));
+const one = (kind: string, name = "signalbox"): Document => {
+  const found = manifests.filter((manifest) => manifest.kind === kind && manifest.metadata.name === name);
+  if (found.length !== 1) throw new Error(`${kind} ${name}: ${found.length} of them`);
+  return found[0];
+};
+
+const deployment = one("Deployment");
+const { template } = deployment.spec;
+const pod = template.spec;
+const [container] = pod.containers;
+const options = serveOptions(container.args);
+const ports = new Map<string, number>(container.ports.map((port: Document) => [port.name, port.containerPort]));
+
+/** What kustomize makes of the folder; `null` where kubectl is not here. */
+function built(): string | null {
+  const { status, stdout, stderr, error } = spawnSync("kubectl", ["kustomize", join(ROOT, FOLDER)], {
+    encoding: "utf8",
+  });
+  if (error !== undefined) return null;
+  expect([status, stderr]).toEqual([0, ""]);
+  return stdout;
+}
+
+describe("the pods", () => {
+  it("start the server with flags that it takes, on the ports that they name", () => {
+    expect(Object.fromEntries(ports)).toEqual({ public: options.port, admin: options.adminPort });
+    expect([options.host, options.adminHost, options.log?.format]).toEqual(["0.0.0.0", "0.0.0.0", "json"]);
+    const manifest: { version: string } = JSON.parse(text("package.json"));
+    expect(container.image).toBe(`signalbox:${manifest.version}`);
+    expect(kustomization.images).toEqual([{ name: "signalbox", newName: "signalbox", newTag: manifest.version }]);
+  });
+
+  it("are asked where the server answers probes", () => {
+    const probes = ["startupProbe", "livenessProbe", "readinessProbe"].map((name) => container[name].httpGet);
+    expect(probes).toEqual([
+      { path: "/livez", port: "admin" },
+      { path: "/livez", port: "admin" },
+      { path: "/readyz", port: "admin" },
+    ]);
+    // A database that is away takes replicas out of service; it must not restart them.
+    expect(container.livenessProbe.httpGet.path).not.toBe("/readyz");
+  });
+
+  it("have time for the balancers to hear of their end, and then for the drain", () => {
+    const told = container.lifecycle.preStop.sleep.seconds;
+    const { periodSeconds, failureThreshold } = container.readinessProbe;
+    expect(told).toBeGreaterThanOrEqual(periodSeconds * failureThreshold);
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(told + options.drain / 1_000);
+  });
+
+  it("run as nobody in particular, with nothing that they need not have", () => {
+    expect(pod).toMatchObject({
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: 10001,
+        runAsGroup: 10001,
+        seccompProfile: { type: "RuntimeDefault" },
+      },
+    });
+    expect(container.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    });
+    expect(["hostNetwork", "hostPID", "hostIPC"].filter((name) => name in pod)).toEqual([]);
+    expect(pod.volumes.filter((volume: Document) => "hostPath" in volume)).toEqual([]);
+    expect(one("Namespace").metadata.labels["pod-security.kubernetes.io/enforce"]).toBe("restricted");
+  });
+
+  it("write to one volume, and mount all that they name", () => {
+    const mounts: readonly Document[] = container.volumeMounts;
+    expect(mounts.filter(({ readOnly }) => readOnly !== true).map(({ mountPath }) => mountPath)).toEqual([
+      "/var/lib/signalbox",
+    ]);
+    expect(new Set(mounts.map(({ name }) => name))).toEqual(new Set(pod.volumes.map(({ name }: Document) => name)));
+    const keys = mounts.find(({ name }) => name === "provider-keys").mountPath;
+    const named = [...text("deploy/configuration/routes.yaml").matchAll(/\{ file: (\S+)\/[\w-]+ \}/g)];
+    expect(named.map(([, folder]) => folder)).toEqual([keys, keys]);
+  });
+
+  it("take secrets by reference only", () => {
+    for (const variable of container.env)
+      expect([variable.name, Object.keys(variable.valueFrom)]).toEqual([variable.name, ["secretKeyRef"]]);
+    expect(manifests.filter(({ kind }) => kind === "Secret")).toEqual([]);
+  });
+
+  it("ask for what they need, are spread, and are more than a disruption may take", () => {
+    expect(Object.keys(container.resources.requests)).toEqual(["cpu", "memory"]);
+    expect(container.resources.limits.memory).toBeDefined();
+    const keys = pod.topologySpreadConstraints.map(({ topologyKey }: Document) => topologyKey);
+    expect(keys).toEqual(["topology.kubernetes.io/zone", "kubernetes.io/hostname"]);
+    expect(one("PodDisruptionBudget").spec.maxUnavailable).toBeLessThan(deployment.spec.replicas);
+    expect(deployment.spec.strategy.rollingUpdate.maxUnavailable).toBe(0);
+  });
+});
+
+describe("what is around the pods", () => {
+  const { labels } = template.metadata;
+
+  it("selects them by a label that they have", () => {
+    const selectors: readonly Document[] = [
+      deployment.spec.selector.matchLabels,
+      one("PodDisruptionBudget").spec.selector.matchLabels,
+      one("NetworkPolicy").spec.podSelector.matchLabels,
+      one("Service").spec.selector,
+      one("Service", "signalbox-admin").spec.selector,
+      ...pod.topologySpreadConstraints.map(({ labelSelector }: Document) => labelSelector.matchLabels),
+    ];
+    for (const selector of selectors) expect(selector).toEqual(labels);
+    expect(one("ServiceAccount").metadata.name).toBe(pod.serviceAccountName);
+  });
+
+  it("leads to ports that they have", () => {
+    const targets = [one("Service"), one("Service", "signalbox-admin")].flatMap(({ spec }) =>
+      spec.ports.map(({ targetPort }: Document) => targetPort),
+    );
+    expect(targets).toEqual(["public", "admin"]);
+    expect(
+      manifests.filter(({ kind, spec }) => kind === "Service" && !["ClusterIP", undefined].includes(spec.type)),
+    ).toEqual([]);
+  });
+
+  it("lets products in by the public port only, and the server out to what it needs", () => {
+    const { ingress, egress, policyTypes } = one("NetworkPolicy").spec;
+    expect(policyTypes).toEqual(["Ingress", "Egress"]);
+    const admitted = ingress.map((rule: Document) => [rule.ports.map(({ port }: Document) => port), rule.from.length]);
+    expect(admitted).toEqual([
+      [[options.port], 1],
+      [[options.adminPort], 1],
+    ]);
+    const blocks = egress.flatMap(({ to }: Document) => to.filter((peer: Document) => "ipBlock" in peer));
+    expect(blocks).toHaveLength(1);
+    expect(blocks[0].ipBlock.except).toEqual(
+      expect.arrayContaining(["10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"]),
+    );
+  });
+});
+
+describe("kustomize", () => {
+  it("makes the manifests, and a new name for other files", (context) => {
+    const output = built();
+    if (output === null) return context.skip("kubectl is not here");
+    const made: readonly Document[] = parseAllDocuments(output).map((document) => document.toJS());
+    expect(made).toHaveLength(manifests.length + 2);
+    expect(made.filter(({ kind, metadata }) => kind !== "Namespace" && metadata.namespace !== "signalbox")).toEqual([]);
+    const maps = made.filter(({ kind }) => kind === "ConfigMap");
+    const names: readonly string[] = maps.map(({ metadata }): string => metadata.name).toSorted();
+    expect(names).toEqual([
+      expect.stringMatching(/^signalbox-policies-\w{10}$/),
+      expect.stringMatching(/^signalbox-routes-\w{10}$/),
+    ]);
+    const { sources } = made
+      .find(({ kind }) => kind === "Deployment")
+      .spec.template.spec.volumes.find(({ name }: Document) => name === "configuration").projected;
+    expect(new Set(sources.map(({ configMap }: Document) => configMap.name))).toEqual(new Set(names));
+    const routes = maps.find(({ metadata }) => metadata.name.startsWith("signalbox-routes"));
+    expect(parse(routes.data["routes.yaml"])).toEqual(documents("deploy/configuration/routes.yaml")[0]);
+  });
+
+  it("makes what the schemas of Kubernetes take", (context) => {
+    const output = built();
+    const program = process.env["KUBERNETES_VALIDATE"] ?? "kubernetes-validate";
+    if (output === null || spawnSync(program, ["--version"]).status !== 0) {
+      return context.skip("kubectl or kubernetes-validate (PyPI) is not here");
+    }
+    const folder = mkdtempSync(join(tmpdir(), "signalbox-manifests-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    writeFileSync(join(folder, "all.yaml"), output);
+    for (const version of ["1.32", "1.37"]) {
+      const flags = ["--strict", "--kubernetes-version", version, join(folder, "all.yaml")];
+      const { status, stdout, stderr } = spawnSync(program, flags, { encoding: "utf8" });
+      expect([status, /FATAL|ERROR/.test(stdout + stderr)], stdout + stderr).toEqual([0, false]);
+    }
+  });
+});

@@ -1,0 +1,160 @@
+import { describe, expect, it } from "vitest";
+import { ServerMetrics } from "../../src/cli/serve/telemetry/server-metrics.ts";
+import type { StandingSources } from "../../src/cli/serve/telemetry/standing-metrics.ts";
+import { TERMINALS } from "../../src/evidence/record.ts";
+import { familyName } from "../../src/telemetry/metrics/exposition.ts";
+import { documents, text, type Document } from "./deployed.ts";
+
+/** The series that /metrics has, with their labels. */
+function realSeries(): ReadonlyMap<string, readonly string[]> {
+  const metrics = new ServerMetrics();
+  metrics.begin({ runtime: {} } as StandingSources)();
+  const series = new Map<string, readonly string[]>();
+  for (const family of metrics.families) {
+    const [name, labels] = [familyName(family), family.facts.labels];
+    if (family.kind !== "histogram") series.set(name, labels);
+    else {
+      series.set(`${name}_bucket`, [...labels, "le"]);
+      for (const end of ["sum", "count"]) series.set(`${name}_${end}`, labels);
+    }
+  }
+  return series;
+}
+
+const SERIES = realSeries();
+/** Labels that Prometheus adds. */
+const SCRAPED = ["job", "instance"];
+const FUNCTIONS = [
+  "absent",
+  "avg",
+  "avg_over_time",
+  "by",
+  "count",
+  "histogram_quantile",
+  "increase",
+  "max",
+  "min",
+  "rate",
+  "sum",
+  "topk",
+];
+
+/** What is wrong with an expression: a series or a label that does not exist, a word that is no function, brackets that do not match. */
+function faults(expression: string): readonly string[] {
+  const found: string[] = [];
+  const open: string[] = [];
+  for (const sign of expression.replaceAll(/"[^"]*"/g, "")) {
+    if ("({[".includes(sign)) open.push(sign);
+    if (")}]".includes(sign) && open.pop() !== "({["[")}]".indexOf(sign)]) found.push("brackets");
+  }
+  if (open.length > 0) found.push("brackets");
+  const bare = expression.replaceAll(/\[[^\]]*\]/g, "");
+  const labels = new Set<string>();
+  for (const [, matchers = ""] of bare.matchAll(/\{([^}]*)\}/g)) {
+    for (const [, label = ""] of matchers.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g)) labels.add(label);
+  }
+  for (const [, grouped = ""] of bare.matchAll(/\bby \(([^)]*)\)/g)) {
+    for (const label of grouped.split(",")) labels.add(label.trim());
+  }
+  const words = bare.replaceAll(/\{[^}]*\}|\bby \([^)]*\)|"[^"]*"/g, " ").match(/[a-zA-Z_]\w*/g) ?? [];
+  const series = words.filter((word) => !FUNCTIONS.includes(word));
+  if (series.length === 0) found.push("no series");
+  found.push(...series.filter((word) => !SERIES.has(word)).map((word) => `series ${word}`));
+  for (const label of labels) {
+    const known = SCRAPED.includes(label) || series.every((word) => SERIES.get(word)?.includes(label) === true);
+    if (!known) found.push(`label ${label}`);
+  }
+  if (/\bhistogram_quantile\(/.test(bare) && !labels.has("le")) found.push("no le");
+  for (const [, terminals = ""] of expression.matchAll(/terminal=~?"([^"]*)"/g)) {
+    const unknown = terminals.split("|").filter((terminal) => !TERMINALS.some((one) => one === terminal));
+    found.push(...unknown.map((terminal) => `terminal ${terminal}`));
+  }
+  return found;
+}
+
+describe("the Grafana dashboard", () => {
+  const dashboard: Document = JSON.parse(text("deploy/grafana/signalbox.json"));
+  const panels: readonly Document[] = dashboard.panels;
+  const shown = panels.filter(({ type }) => type !== "row");
+
+  it("asks for series and labels that /metrics has", () => {
+    const expressions: readonly string[] = shown.flatMap(({ targets }) => targets.map(({ expr }: Document) => expr));
+    expect(expressions.length).toBeGreaterThan(25);
+    expect(expressions.flatMap((expression) => faults(expression).map((fault) => `${fault}: ${expression}`))).toEqual(
+      [],
+    );
+    expect(dashboard.templating.list.find(({ name }: Document) => name === "job").definition).toBe(
+      "label_values(signalbox_build_info, job)",
+    );
+  });
+
+  it("names labels in its legends that its expressions keep", () => {
+    for (const { title, targets } of shown) {
+      for (const { expr, legendFormat } of targets) {
+        const words = [...String(legendFormat).matchAll(/\{\{(\w+)\}\}/g)].map(([, label = ""]) => label);
+        const kept = /\bby \(/.test(expr)
+          ? words.filter((word) => new RegExp(`by \\([^)]*\\b${word}\\b`).test(expr))
+          : ["instance"];
+        expect([title, words.filter((word) => !kept.includes(word))]).toEqual([title, []]);
+      }
+    }
+  });
+
+  it("has panels with a title and a place of their own, from the data source that is chosen", () => {
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    expect(new Set(shown.map(({ title }) => title)).size).toBe(shown.length);
+    const taken = new Set<string>();
+    for (const {
+      gridPos: { x, y, w, h },
+      datasource,
+      type,
+    } of panels) {
+      expect(x + w).toBeLessThanOrEqual(24);
+      if (type !== "row") expect(datasource.uid).toBe("${datasource}");
+      for (let column = x; column < x + w; column += 1) {
+        for (let line = y; line < y + h; line += 1) {
+          expect(taken.has(`${column} ${line}`)).toBe(false);
+          taken.add(`${column} ${line}`);
+        }
+      }
+    }
+  });
+});
+
+describe("the alert rules", () => {
+  const [{ groups }] = documents("deploy/prometheus/signalbox.rules.yaml") as [Document];
+  const rules: readonly Document[] = groups.flatMap((group: Document) => group.rules);
+
+  it("ask for series and labels that /metrics has", () => {
+    expect(rules.length).toBeGreaterThan(8);
+    const wrong = rules.flatMap(({ alert, expr }) => faults(expr).map((fault) => `${alert}: ${fault}`));
+    expect(wrong).toEqual([]);
+  });
+
+  it("have a name, a severity and a sentence each, and nothing that Prometheus does not know", () => {
+    expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+    for (const rule of rules) {
+      expect(
+        Object.keys(rule).filter((key) => !["alert", "expr", "for", "labels", "annotations"].includes(key)),
+      ).toEqual([]);
+      expect(rule.alert).toMatch(/^Signalbox[A-Z]\w+$/);
+      expect(["critical", "warning", "info"]).toContain(rule.labels.severity);
+      expect(rule.annotations.summary).toMatch(/\.$/);
+      expect(rule.for ?? "1m").toMatch(/^\d+m$/);
+    }
+  });
+});
+
+describe("the eye for faults in expressions", () => {
+  it.each([
+    ["sum(signalbox_request_total)", "series signalbox_request_total"],
+    ["sum by (model) (signalbox_requests_total)", "label model"],
+    ['signalbox_requests_total{model="x"}', "label model"],
+    ["sum(signalbox_requests_total", "brackets"],
+    ["histogram_quantile(0.9, sum by (operation) (rate(signalbox_router_seconds_bucket[5m])))", "no le"],
+    ['signalbox_requests_total{terminal="broken"}', "terminal broken"],
+    ["total(signalbox_requests_total)", "series total"],
+  ])("sees what is wrong with %s", (expression, fault) => {
+    expect(faults(expression)).toContain(fault);
+  });
+});
