@@ -9,10 +9,10 @@ try {
 }
 const counts = report?.metadata?.vulnerabilities;
 if (report?.auditReportVersion === undefined || counts === undefined) {
-  console.log("the registry does not answer audits: skipped");
+  process.stdout.write("the registry does not answer audits: skipped\n");
 } else if (counts.total > 0) {
-  console.error(`known vulnerabilities: ${JSON.stringify(counts)}; see npm audit`);
-  process.exit(1);
+  process.stdout.write(`known vulnerabilities: ${JSON.stringify(counts)}; see npm audit\n`);
+  process.exitCode = 1;
 } else {
-  console.log("no known vulnerability");
+  process.stdout.write("no known vulnerability\n");
 }
