@@ -104,8 +104,8 @@ export const TEXTS: readonly FuzzTarget[] = [
         const value = parseJsonBytes(bytes);
         if (value === undefined) return;
         const text = new TextDecoder().decode(bytes);
-        // V8 may read an escaped name wrongly after another text (nodejs/node#63785); that is no law of ours.
-        if (!text.includes("\\")) deepStrictEqual(JSON.parse(JSON.stringify(value)), JSON.parse(text));
+        // V8 may read an escaped name wrongly after another text (nodejs/node#63785); that is no law of ours; neither is the sign of zero.
+        if (!/\\|-0/.test(text)) deepStrictEqual(JSON.parse(JSON.stringify(value)), JSON.parse(text));
         repeatsMember(bytes);
       },
     ),
