@@ -56,6 +56,13 @@ describe("framing", () => {
     );
   });
 
+  it("waits for the second half of a line end that the last byte may be the first of", () => {
+    const framer = new SseFramer();
+    expect(framer.push(encoder.encode("data: 1\n\r"))).toEqual([]);
+    expect(framer.push(encoder.encode("\n")).map((one) => decoder.decode(one))).toEqual(["data: 1\n\r\n"]);
+    expect(framer.end()).toHaveLength(0);
+  });
+
   it("cut at every single byte", () => {
     const text = "data: a\r\n\r\n: keep-alive\n\nevent: e\ndata: ü\ndata: 2\n\n";
     const whole = frame([encoder.encode(text)]).events.map(parseSseEvent);

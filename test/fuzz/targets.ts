@@ -1,0 +1,8 @@
+import type { FuzzTarget } from "./target.ts";
+import { ANSWERS } from "./targets/answers.ts";
+import { BODIES_OF_SURFACES } from "./targets/bodies.ts";
+import { FRAMING } from "./targets/framing.ts";
+import { TEXTS } from "./targets/texts.ts";
+
+/** Every parser that reads what somebody else has written. */
+export const TARGETS: readonly FuzzTarget[] = [...FRAMING, ...TEXTS, ...BODIES_OF_SURFACES, ...ANSWERS];
