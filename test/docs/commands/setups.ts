@@ -74,7 +74,7 @@ signalbox simulate --base ./few --head ./few --format json > report.json
   },
   "docs/evidence.md": {
     served: true,
-    setup: `${chat("chat-large")}sleep 0.3\n${chat("chat-large", "MANAGER")}${until("signalbox evidence tail --limit 1 | grep -q insufficient_scope")}`,
+    setup: `${chat("chat-large")}${until("signalbox evidence tail --limit 1 | grep -q completed")}${chat("chat-large", "MANAGER")}${until("signalbox evidence tail --limit 1 | grep -q insufficient_scope")}`,
     before: { "$ signalbox evidence verify": `"$DOCS_NODE" -e '${TAMPER.replaceAll("'", `'"'"'`)}'\n` },
   },
   "docs/explain.md": { served: true, console: "test/docs/explain.test.ts" },
@@ -83,6 +83,12 @@ signalbox simulate --base ./few --head ./few --format json > report.json
     setup: [...Array<string>(6).fill("chat-large"), ...Array<string>(3).fill("chat-small-eu"), "absent"]
       .map((route) => chat(route))
       .join(""),
+    // What has not ended yet would count as running.
+    before: {
+      "$ signalbox summary --workspace demo --group-by route": until(
+        "signalbox evidence tail --limit 1 | grep -q ' 200 '",
+      ),
+    },
     // Latencies.
     varies: [[/(\d+ of \d+ +\d+) +\d+ +\d+ +(\d+\+\d+)/g, "$1 $2"]],
   },
