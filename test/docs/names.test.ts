@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
+import { runCommands } from "../../src/cli/commands.ts";
+import { runCommand } from "../keys/command.ts";
 import { pages, textOf } from "./commands/blocks.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -74,6 +76,41 @@ describe("names that pages write exist", () => {
           FLAGS_OF_OTHERS.includes(flag),
       ),
     ).toEqual([]);
+  });
+
+  it("flags of every command, and variables that the program reads, are told of", async () => {
+    const told = pages().map(textOf).join("\n");
+    const policy = [
+      "new",
+      "check",
+      "test",
+      "fmt",
+      "list",
+      "show",
+      "diff",
+      "approve",
+      "promote",
+      "rollback",
+      "withdraw",
+      "release",
+      "history",
+    ];
+    const help = await runCommand(runCommands, ["--help"]);
+    const commands = [...help.stdout.matchAll(/^ {2}([a-z]+) /gm)].map(([, name = ""]) => [name]);
+    expect(commands.length).toBeGreaterThan(9);
+    const silent: string[] = [];
+    for (const command of [...commands, ...policy.map((name) => ["policy", name])]) {
+      const { stdout } = await runCommand(runCommands, [...command, "--help"]);
+      for (const [flag] of stdout.matchAll(/(?<=^ {2}(?:-h, )?)--[a-z][a-z-]+/gm)) {
+        if (!told.includes(flag)) silent.push(`${command.join(" ")} ${flag}`);
+      }
+    }
+    expect(silent).toEqual([]);
+    const source = sources
+      .filter((path) => path.startsWith("src/"))
+      .map((path) => readFileSync(join(ROOT, path), "utf8"));
+    const read = new Set(source.join("\n").match(/\bSIGNALBOX_[A-Z_]+[A-Z]\b/g));
+    expect([...read].filter((name) => !told.includes(name))).toEqual([]);
   });
 
   it("variables, metrics and headers", () => {

@@ -22,7 +22,16 @@ export interface Fence {
   readonly mark: Mark | null;
 }
 
-export const COMMAND_LANGUAGES: readonly string[] = ["sh", "bash", "shell", "console", "shell-session"];
+export const COMMAND_LANGUAGES: readonly string[] = [
+  "sh",
+  "bash",
+  "zsh",
+  "shell",
+  "console",
+  "shell-session",
+  "powershell",
+  "bat",
+];
 
 const OPENING = /^( *)(`{3,})(\S*) ?(.*)$/;
 const MARK = /^<!-- (not executed|executed by|ends with): (.+) -->$/;

@@ -15,7 +15,7 @@ function settled(text: string, varies: Varies): string {
   return [...PASSING, ...varies]
     .reduce((so, [pattern, word]) => so.replaceAll(pattern, word), text)
     .replaceAll(/[ \r]+$/gm, "")
-    .replaceAll(/(?<=\S) +/g, " ")
+    .replaceAll(/ +/g, " ")
     .trimEnd();
 }
 

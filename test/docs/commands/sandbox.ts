@@ -47,7 +47,7 @@ if [ "$1" = serve ]; then drain=(--drain 1); fi
 case "$*" in *--demo*) said="    -H 'Content-Type" ;; esac
 "$DOCS_NODE" "$DOCS_MAIN" "$@" "\${drain[@]}" > "$log" 2>&1 &
 echo $! > "$pids"
-for _ in $(seq 400); do
+for _ in $(seq 1200); do
   if grep -q -- "$said" "$log"; then cat "$log"; exit 0; fi
   kill -0 "$(cat "$pids")" 2>/dev/null || { cat "$log"; exit 1; }
   sleep 0.05
@@ -77,7 +77,7 @@ exec "$@"
 const CURL = `#!/bin/bash
 PATH=\${PATH#*:}
 [ -z "$DOCS_FAIL" ] || set -- --fail-with-body "$@"
-exec curl --max-time 20 "$@"
+exec curl --max-time 60 "$@"
 `;
 
 /** The newest key that a server has printed. */

@@ -54,7 +54,11 @@ export SIGNALBOX_AUDIT_KEY=$SIGNALBOX_KEY
 PUBLIC_ID=$(signalbox keys create --workspace demo --scopes inference --owner me --expires 1d --quiet | cut -d _ -f 3)
 `,
       "export SIGNALBOX_KEY=…            # a key with operations:manage":
-        "export SIGNALBOX_KEY=$MANAGER\nsignalbox simulate --base . --head . --format json > report.json\n",
+        // A report is about a policy's content; over few routes it takes a quarter of the time.
+        `export SIGNALBOX_KEY=$MANAGER
+mkdir few && cp -r docs/examples/eu-fallback/routes.yaml policies few && rm few/policies/assertions.yaml
+signalbox simulate --base ./few --head ./few --format json > report.json
+`,
     },
     marks: {
       "$ npm run -s signalbox -- simulate --base main --head us-fallback": {
@@ -70,7 +74,7 @@ PUBLIC_ID=$(signalbox keys create --workspace demo --scopes inference --owner me
   },
   "docs/evidence.md": {
     served: true,
-    setup: `${chat("chat-large")}sleep 0.3\n${chat("chat-large", "MANAGER")}${until("signalbox evidence tail --limit 1 | grep -q insufficient_scope")}`,
+    setup: `${chat("chat-large")}${until("signalbox evidence tail --limit 1 | grep -q completed")}${chat("chat-large", "MANAGER")}${until("signalbox evidence tail --limit 1 | grep -q insufficient_scope")}`,
     before: { "$ signalbox evidence verify": `"$DOCS_NODE" -e '${TAMPER.replaceAll("'", `'"'"'`)}'\n` },
   },
   "docs/explain.md": { served: true, console: "test/docs/explain.test.ts" },
@@ -79,6 +83,12 @@ PUBLIC_ID=$(signalbox keys create --workspace demo --scopes inference --owner me
     setup: [...Array<string>(6).fill("chat-large"), ...Array<string>(3).fill("chat-small-eu"), "absent"]
       .map((route) => chat(route))
       .join(""),
+    // What has not ended yet would count as running.
+    before: {
+      "$ signalbox summary --workspace demo --group-by route": until(
+        "signalbox evidence tail --limit 1 | grep -q ' 200 '",
+      ),
+    },
     // Latencies.
     varies: [[/(\d+ of \d+ +\d+) +\d+ +\d+ +(\d+\+\d+)/g, "$1 $2"]],
   },
@@ -90,6 +100,16 @@ ${until(chat("chat-small", "KEY").trimEnd())}`,
     varies: [[/ [\d.]+ of (\d+) +\d+ % +/g, " N of $1 "]],
   },
   "docs/observability.md": { served: true },
+  "docs/policy-command.md": {
+    // Something for a test to find.
+    before: {
+      "$ signalbox policy test --run 'data-retention|eu-residency'": `cp policies/eu-residency*.rego .signalbox/
+sed -i 's/candidate.region in data.regions.eu/candidate.region == "us-east"; data.regions.eu/' policies/eu-residency.rego
+sed -i '16a passing := eu_residency.pass.processed_in_eu with input as labelled with data.regions as regions; print(passing)' policies/eu-residency_test.rego
+`,
+      "$ signalbox policy test --coverage": "cp .signalbox/eu-residency*.rego policies/\n",
+    },
+  },
   "docs/policy-lifecycle.md": {
     served: true,
     console: "test/docs/policy-lifecycle.test.ts",

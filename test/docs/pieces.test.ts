@@ -1,0 +1,39 @@
+import { expect, it } from "vitest";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { parse } from "yaml";
+import { isJsonObject, type JsonValue } from "../../src/canon/json.ts";
+import { routesSchema } from "../../src/compile/routes-schema.ts";
+import { DIALECTS } from "../../src/dialects/names.ts";
+import { fencesOf, pages, placeOf } from "./commands/blocks.ts";
+
+const schema = routesSchema(Object.keys(DIALECTS).toSorted());
+const KEYS = Object.keys(schema["properties"] ?? {});
+const validate = new Ajv2020({ allErrors: true, strict: false, validateFormats: false }).compile(schema);
+
+/** What is wrong in a piece of routes.yaml, other than that it is a piece; `null` where the text is something else. */
+function wrongIn(text: string): readonly string[] | null {
+  const value: JsonValue = parse(text.replaceAll(/, … \}/g, " }"));
+  if (!isJsonObject(value) || !Object.keys(value).every((key) => KEYS.includes(key))) return null;
+  validate(value);
+  return (validate.errors ?? [])
+    .filter(({ keyword }) => keyword !== "required")
+    .map(({ instancePath, message }) => `${instancePath} ${message}`);
+}
+
+it("pieces of routes.yaml that pages show have keys and values that the schema takes", () => {
+  const pieces = pages().flatMap((page) =>
+    fencesOf(page)
+      .filter(({ language }) => language === "yaml")
+      .flatMap((fence) => {
+        const wrong = wrongIn(fence.text);
+        return wrong === null ? [] : [wrong.map((sentence) => `${placeOf(page, fence)}: ${sentence}`)];
+      }),
+  );
+  expect(pieces.length).toBeGreaterThan(40);
+  expect(pieces.flat()).toEqual([]);
+});
+
+it("a piece with an unknown key is found", () => {
+  expect(wrongIn("routes: { a: { primary: b, fallback: [c] } }\n")).toHaveLength(1);
+  expect(wrongIn("services: {}\n")).toBeNull();
+});
