@@ -7,6 +7,7 @@ import { deviations, exampleDeviations, type Answered } from "./contract.ts";
 import { AnswerRecorder } from "./answer-recorder.ts";
 import { bearer, pathOf, serve, type Served } from "./served.ts";
 
+// The requests that docs/api.md shows are these.
 let served: Served;
 /** What stands in examples for something that every store has of its own. */
 const real = new Map<string, string>();

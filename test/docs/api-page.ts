@@ -78,7 +78,7 @@ function section(endpoint: Endpoint): string {
           `**Streams** ${typeName(stream.events)}s where the body has \`"stream": true\`. Whole where: ${stream.ends}\n`,
         ]),
     `**Errors** ${errorWords(endpoint)}\n`,
-    `\`\`\`sh\n${curl(endpoint)}\n\`\`\`\n`,
+    `<!-- executed by: test/contract/examples.test.ts -->\n\`\`\`sh\n${curl(endpoint)}\n\`\`\`\n`,
   ].join("\n");
 }
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { check } from "../../../src/cli/check.ts";
 import { explainCode, explainedCodes } from "../../../src/cli/codes/explained-codes.ts";
+import { withNavigationOf } from "../../../src/compile/generate/navigation.ts";
 import { troubleshootingPage } from "../../../src/cli/codes/troubleshooting-page.ts";
 import { ERROR_KINDS } from "../../../src/canon/error.ts";
 import { ROUTE_CODES } from "../../../src/compile/findings/codes.ts";
@@ -106,7 +107,10 @@ describe("explanations of codes", () => {
   });
 
   test("docs/troubleshooting.md is written from the tables", () => {
-    const page = troubleshootingPage();
+    const page = withNavigationOf(
+      readFileSync(new URL("docs/troubleshooting.md", ROOT), "utf8"),
+      troubleshootingPage(),
+    );
     expect(committed("docs/troubleshooting.md", page)).toBe(page);
   });
 });
