@@ -21,8 +21,9 @@ const isUnary = (endpoint: Endpoint): boolean => endpoint.kind === "inference" &
 export const REQUEST_HEADERS: readonly RequestHeader[] = [
   {
     name: "x-client-request-id",
-    description: "The caller's own name of the request; the answer has it again. One of another form is passed over.",
-    schema: { type: "string", pattern: "^[!-~]{1,128}$" },
+    description:
+      "The caller's own name of the request; the answer has it again. One that is not 1 to 128 visible ASCII characters is passed over.",
+    schema: { type: "string" },
     isReadBy: () => true,
   },
   {

@@ -78,6 +78,7 @@ function paths(endpoint: Endpoint): fc.Arbitrary<string> {
     "ü",
     "x".repeat(500),
     "candidate",
+    "data-retention",
     "chat-small",
   );
   const valueOf = (schema: JsonObject): fc.Arbitrary<string> =>

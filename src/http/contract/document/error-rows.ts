@@ -174,8 +174,10 @@ export const ERROR_ROWS: readonly ErrorRow[] = [
     unknown_path: "The path parameter is empty, or the path goes on after it.",
   }),
   ...rows(408, "timeout", withBody, { body_timeout: "The body did not arrive in time." }),
-  ...rows(409, "precondition", conflicting, {
+  ...rows(409, "precondition", (endpoint) => conflicting(endpoint) || endpoint.id === "retrievePolicyShadow", {
     no_candidate: "Nothing waits for a promotion.",
+  }),
+  ...rows(409, "precondition", conflicting, {
     held: "What was rolled back is held; release it first.",
     approvals_required: "Approvals are missing; `missing` says which.",
     soak_not_met: "The candidate has not been in shadow for long enough; `missing` says how long.",

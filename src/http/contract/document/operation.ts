@@ -51,14 +51,13 @@ function wholeAnswer({ answer, answerType = "application/json" }: Endpoint, exam
   return { [answerType]: { schema: answer, ...examples(shown) } };
 }
 
-/** OpenAPI 3.1 describes the content of a stream as one text; its events are described beside it. */
+/** OpenAPI 3.1 has no word for the events of a stream, and tools disagree on what `schema` would say of it: its events are described beside it. */
 function streamedAnswer({ stream }: Endpoint, example: EndpointExample): JsonObject {
   if (stream === undefined) return {};
   const shown = example.stream === undefined ? {} : { stream: example.stream };
   return {
     "text/event-stream": {
-      schema: { type: "string", description: `Server-sent events. Whole where: ${stream.ends}` },
-      "x-signalbox-events": { named: stream.isNamed, schema: stream.events },
+      "x-signalbox-events": { named: stream.isNamed, ends: stream.ends, schema: stream.events },
       ...examples(shown),
     },
   };
