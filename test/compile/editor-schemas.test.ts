@@ -37,7 +37,7 @@ describe("schemas for editors", () => {
       const items = objectOf(property["items"]);
       const tells =
         ["enum", "const", "default", "properties", "if", "oneOf"].some((word) => word in property) ||
-        ["boolean", "object"].includes(String(property["type"] as string)) ||
+        ["boolean", "object"].includes(typeof property["type"] === "string" ? property["type"] : "") ||
         ["$ref", "enum", "properties", "if"].some((word) => word in items) ||
         Object.keys(property).join() === "description";
       const shown: readonly unknown[] = Array.isArray(property["examples"]) ? property["examples"] : [];

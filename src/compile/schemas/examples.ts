@@ -84,7 +84,7 @@ function fits(example: JsonValue, { type, $ref }: Schema): boolean {
 
 function below(value: Schema[string]): Schema[string] {
   if (Array.isArray(value))
-    return value.map((item: Schema | JsonValue) => (isSchema(item) ? withExamples(item) : item)) as typeof value;
+    return value.map((item: Schema | JsonValue) => (isSchema(item) ? withExamples(item) : item));
   return isSchema(value) ? withExamples(value) : value;
 }
 

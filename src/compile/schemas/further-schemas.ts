@@ -76,7 +76,10 @@ function orNull(schema: Part): Part {
 }
 
 function membersOf(value: Part | undefined): Readonly<Record<string, Schema>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Readonly<Record<string, Schema>>)
-    : {};
+  return isMapping(value) ? value : {};
+}
+
+/** What is asked for members of it is one; lists and words have none. */
+function isMapping(value: unknown): value is Readonly<Record<string, Schema>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
