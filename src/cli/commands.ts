@@ -4,7 +4,7 @@ import { readVersion } from "./terminal/version.ts";
 type Command = (argv: readonly string[], io: CommandIo) => Promise<number>;
 
 /** Commands are loaded when they are asked for: `keys list` need not wait for the compiler. */
-const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>> = {
+export const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>> = {
   init: {
     summary: "write a first routes.yaml with policies",
     load: async () => (await import("./init/init.ts")).init,
@@ -45,6 +45,10 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: "show what is used of the limits of workspaces and keys",
     load: async () => (await import("./limits.ts")).limits,
   },
+  completion: {
+    summary: "print a script for completion in a shell",
+    load: async () => (await import("./completion/completion.ts")).completion,
+  },
   mock: { summary: "run a simulated provider", load: async () => (await import("./mock.ts")).mock },
 };
 
@@ -68,6 +72,6 @@ export async function runCommands(argv: readonly string[], io: CommandIo): Promi
 }
 
 function help(): string {
-  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(10)}${summary}`);
+  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(12)}${summary}`);
   return `Usage: signalbox COMMAND [options]\n\n${lines.join("\n")}\n\nsignalbox COMMAND --help tells more.\n`;
 }

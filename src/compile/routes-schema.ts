@@ -9,6 +9,7 @@ import { endpoint, model, provider } from "./authored/schema-supply.ts";
 import { policies } from "./authored/schema-policies.ts";
 import { route, vocabulary, workspace } from "./authored/schema-use.ts";
 import { PRESET_NAMES } from "./presets/presets.ts";
+import { withExamples } from "./schemas/examples.ts";
 import { list, object, rows, type Schema } from "./authored/schema.ts";
 
 /** `$id` of the schema; a name, not an address that anybody has to reach. */
@@ -20,7 +21,7 @@ const SCHEMA_ID = "urn:signalbox:routes:1";
  * in `resolve/` and `checks/`.
  */
 export function routesSchema(dialects: readonly string[]): Schema {
-  return {
+  return withExamples({
     $schema: "https://json-schema.org/draft/2020-12/schema",
     $id: SCHEMA_ID,
     title: "routes.yaml",
@@ -34,7 +35,7 @@ export function routesSchema(dialects: readonly string[]): Schema {
       "workspaces",
     ]),
     $defs: definitions(dialects),
-  };
+  });
 }
 
 const TOP: Readonly<Record<string, Schema>> = {

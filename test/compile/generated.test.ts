@@ -4,6 +4,7 @@ import { ROUTE_CODES } from "../../src/compile/findings/codes.ts";
 import { withNavigationOf } from "../../src/compile/generate/navigation.ts";
 import { presetsPage } from "../../src/compile/generate/presets-page.ts";
 import { configurationReference, diagnosticsReference } from "../../src/compile/generate/reference.ts";
+import { overlaySchema, partSchema } from "../../src/compile/schemas/further-schemas.ts";
 import { routesSchema } from "../../src/compile/routes-schema.ts";
 import { DIALECTS } from "../../src/dialects/names.ts";
 
@@ -16,6 +17,11 @@ function committed(path: string): string {
 // When one of these fails: `node src/compile/generate/write-schema.ts`.
 test("routes.schema.json is the schema that the compiler checks", () => {
   expect(committed("routes.schema.json")).toBe(`${JSON.stringify(schema, null, 2)}\n`);
+});
+
+test("the schemas of included files and of overlays are written from it", () => {
+  expect(committed("routes-part.schema.json")).toBe(`${JSON.stringify(partSchema(schema), null, 2)}\n`);
+  expect(committed("routes-overlay.schema.json")).toBe(`${JSON.stringify(overlaySchema(schema), null, 2)}\n`);
 });
 
 test("docs/configuration.md is written from the schema", () => {
@@ -39,7 +45,7 @@ test("every key of the schema says what it means", () => {
       if (!("description" in property) || property.description === "") silent.push(`${path}/${name}`);
     }
   };
-  visit(schema, "");
+  for (const one of [schema, partSchema(schema), overlaySchema(schema)]) visit(one, "");
   expect(silent).toEqual([]);
 });
 

@@ -8,10 +8,11 @@ import { DECISION_CODES } from "./answers/decision-codes.ts";
 import { REQUEST_CODES } from "./answers/request-codes.ts";
 import { SERVICE_CODES } from "./answers/service-codes.ts";
 import { UPSTREAM_CODES } from "./answers/upstream-codes.ts";
+import { START_CODES, TEST_CODES, type FurtherCode } from "./further-codes.ts";
 import examples from "./examples.json" with { type: "json" };
 
 /** Where a code is met. A code may be met in several places and mean something else in each. */
-export type CodeKind = "configuration" | "policies" | "assertions" | "answers";
+export type CodeKind = "configuration" | "policies" | "assertions" | "start" | "tests" | "answers";
 
 /** One meaning of a code. */
 export interface ExplainedCode {
@@ -47,6 +48,11 @@ const FINDINGS: readonly (readonly [CodeKind, Readonly<Record<string, Finding>>]
   ["assertions", ASSERTION_CODES],
 ];
 
+const FURTHER: readonly (readonly [CodeKind, Readonly<Record<string, FurtherCode>>])[] = [
+  ["start", START_CODES],
+  ["tests", TEST_CODES],
+];
+
 /** Everything that a code can mean; nothing for an unknown one. */
 export function explainCode(code: string): readonly ExplainedCode[] {
   const findings = FINDINGS.flatMap(([kind, codes]) => {
@@ -55,18 +61,22 @@ export function explainCode(code: string): readonly ExplainedCode[] {
     const { severity, meaning, fix } = facts;
     return [{ kind, weight: severity, meaning, example: EXAMPLES[kind]?.[code] ?? [], fix }];
   });
+  const further = FURTHER.flatMap(([kind, codes]) => {
+    const facts = Object.hasOwn(codes, code) ? codes[code] : undefined;
+    return facts === undefined ? [] : [{ kind, weight: facts.severity, ...facts }];
+  });
   const answers = ANSWER_GROUPS.flatMap(([, codes]) => {
     const facts = Object.hasOwn(codes, code) ? codes[code] : undefined;
     if (facts === undefined) return [];
     const { status, meaning, example, fix } = facts;
     return [{ kind: "answers" as const, weight: status.join(", "), meaning, example: [example], fix }];
   });
-  return [...findings, ...answers];
+  return [...findings, ...further, ...answers];
 }
 
 /** Every code that has an explanation. */
 export function explainedCodes(): readonly string[] {
-  const tables = [...FINDINGS, ...ANSWER_GROUPS].map(([, codes]) => codes);
+  const tables = [...FINDINGS, ...FURTHER, ...ANSWER_GROUPS].map(([, codes]) => codes);
   return [...new Set(tables.flatMap((codes) => Object.keys(codes)))].toSorted();
 }
 

@@ -4,6 +4,8 @@ const TITLES: Readonly<Record<CodeKind, string>> = {
   configuration: "in routes.yaml",
   policies: "in a policy",
   assertions: "in assertions.yaml",
+  start: "at a start or a reload of the server",
+  tests: "in signalbox policy test",
   answers: "in an answer of the HTTP API",
 };
 

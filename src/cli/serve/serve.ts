@@ -95,7 +95,7 @@ async function announce(options: ServeOptions, server: RunningServer, io: Comman
     io.stdout(`first key (operations:manage, workspace ${firstWorkspace}, 30 days; shown once):\n  ${bootstrap}\n`);
   }
   const demo = options.demo && Object.hasOwn(table.workspaces, "demo") ? await demoKey(store) : null;
-  io.stdout(`listening on ${url} (admin on ${adminUrl}), table ${table.revision.slice(0, 12)}\n`);
+  io.stdout(`listening on ${url} (admin on ${adminUrl}), table ${table.revision.slice(0, 12)}${named(options)}\n`);
   const route = table.workspaces["demo"]?.approve.routes[0];
   if (demo !== null && route !== undefined) io.stdout(demoText(url, demo, route));
 }
@@ -153,4 +153,8 @@ async function untilStopped(server: RunningServer, reloads: ReloadRequests, io: 
   });
   await stopAsked(io.signal);
   io.stdout("stopping: waiting for requests in flight\n");
+}
+
+function named({ environment = null }: ServeOptions): string {
+  return environment === null ? "" : `, environment ${environment}`;
 }

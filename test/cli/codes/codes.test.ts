@@ -98,6 +98,28 @@ describe("explanations of codes", () => {
     }
   });
 
+  test("every code of a finding that is made outside of the tables is explained", () => {
+    const folder = new URL("src/", ROOT);
+    const found = new Set<string>();
+    for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((one) =>
+      one.endsWith(".ts"),
+    )) {
+      const text = readFileSync(new URL(name, folder), "utf8");
+      // Words of providers in the built-in simulated upstream are no findings.
+      if (/^(?:mock|dialects)[\\/]/.test(name)) continue;
+      for (const [, code = ""] of text.matchAll(
+        /(?:\bcode: |\bcode: TestFailureCode = |, one, |TestFailureCode = )"([A-Z][A-Z_]+)"/g,
+      ))
+        found.add(code);
+      for (const [, word = ""] of text.matchAll(
+        /"([A-Z]+_NEVER_SEEN[A-Z_]*|POLICY_NOT_TESTED|COVERAGE_[A-Z_]+|POLICY_TEST_[A-Z]+)"/g,
+      ))
+        found.add(word);
+    }
+    expect([...found]).toEqual(expect.arrayContaining(["SECRET_NOT_SET", "SECRET_UNUSABLE", "POLICY_TEST_FAILED"]));
+    expect([...found].filter((code) => explainCode(code).length === 0)).toEqual([]);
+  });
+
   test("every code that an answer of the API can give is explained", () => {
     const codes = [...codesOfSources()].filter((code) => !ERROR_KINDS.some((kind) => kind === code));
     // A scan that finds nothing would pass.

@@ -148,6 +148,21 @@ describe("overlays", () => {
     expect(table?.revision).not.toBe(whole.table?.revision);
   });
 
+  test("null removes a key of a row, and a row", async () => {
+    const { table, diagnostics } = await overlay(
+      [
+        "providers: { beta-us: null }",
+        "endpoints: { large-us: null }",
+        "routes: { chat: { fallbacks: null } }",
+        "workspaces: { acme: { approve: { providers: [alpha-eu], capabilities: null } } }",
+        "",
+      ].join("\n"),
+    );
+    expect(diagnostics).toEqual([]);
+    expect(Object.keys(table?.providers ?? {})).toEqual(["alpha-eu"]);
+    expect(table?.workspaces["acme"]?.approve.capabilities).toEqual([]);
+  });
+
   test("an unknown environment names those that there are", async () => {
     expect(lines(await overlay("{}", "prod"))).toEqual([
       "ENVIRONMENT_UNKNOWN routes.yaml:1:1 `prod` is no environment of this file (there are: production, staging)",

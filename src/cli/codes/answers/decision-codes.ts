@@ -4,7 +4,13 @@ import { answer, type AnswerCode } from "./answer-code.ts";
 const EXPLAIN = "`signalbox explain` with the same request says which rule decided.";
 
 /** Reasons that the router itself gives for a denial; policies declare their own. */
-export const DECISION_CODES: Readonly<Record<ReasonCode, AnswerCode>> = {
+export const DECISION_CODES: Readonly<Record<ReasonCode | "EVALUATION_INDETERMINATE", AnswerCode>> = {
+  EVALUATION_INDETERMINATE: answer(
+    403,
+    "A policy could not be evaluated for this request, so its constraint does not pass.",
+    "Two rules of a policy that give one name two values.",
+    `Mend the policy: write a test with this request. ${EXPLAIN}`,
+  ),
   model_not_found: answer(
     404,
     "No route of this name is available to the workspace; or a provider does not know a model.",
