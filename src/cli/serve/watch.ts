@@ -11,15 +11,15 @@ const INTERVAL = 500;
  * exist on network file systems. A change counts when the next look finds the same, because editors write in several steps.
  *
  * @param config path of routes.yaml; the policy folder is the one that its newest text names.
- * @returns a function that ends it.
+ * @param others files beside it. @returns a function that ends it.
  */
-export function watchConfiguration(config: string, changed: () => void): () => void {
+export function watchConfiguration(config: string, changed: () => void, others: readonly string[] = []): () => void {
   const path = resolve(config);
   let ended = false;
   let timer: NodeJS.Timeout | null = null;
   let seen: string | null = null;
   let told: string | null = null;
-  const fingerprint = fingerprinter(path);
+  const fingerprint = fingerprinter(path, others);
   const look = async (): Promise<void> => {
     const now = await fingerprint();
     if (ended) return;
@@ -40,7 +40,7 @@ export function watchConfiguration(config: string, changed: () => void): () => v
 }
 
 /** Text that differs when a file was written, replaced, added or removed, wherever symbolic links lead. Never rejects. */
-function fingerprinter(config: string): () => Promise<string> {
+function fingerprinter(config: string, others: readonly string[]): () => Promise<string> {
   let read = "";
   let policies = "";
   return async () => {
@@ -50,7 +50,7 @@ function fingerprinter(config: string): () => Promise<string> {
       policies = join(dirname(config), policyDirectory(text).directory);
       read = routes;
     }
-    const files = [...(await regoFiles(policies)), ...(await regoFiles(join(policies, "lib")))];
+    const files = [...(await regoFiles(policies)), ...(await regoFiles(join(policies, "lib"))), ...others];
     return [routes, ...(await Promise.all(files.map(stampOf)))].join("\n");
   };
 }
