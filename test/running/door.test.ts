@@ -127,6 +127,24 @@ describe("heads and bodies", () => {
     expect(Buffer.concat(heard).toString()).toMatch(/^HTTP\/1\.1 431 [\s\S]*headers_too_large/);
   });
 
+  it("a length together with chunks is no request", async () => {
+    const server = await startRunning(writeEstate("http://127.0.0.1:9"));
+    const socket = open(server.url);
+    const heard: Buffer[] = [];
+    socket.on("data", (chunk: Buffer) => heard.push(chunk));
+    const lengths = "content-length: 5\r\ntransfer-encoding: chunked";
+    socket.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n${lengths}\r\n\r\n0\r\n\r\nGET /status HTTP/1.1\r\n\r\n`,
+    );
+    await new Promise((resolve) => socket.once("close", resolve));
+    expect(Buffer.concat(heard).toString()).toMatch(/^HTTP\/1\.1 400 [\s\S]*malformed_request/);
+    expect(
+      Buffer.concat(heard)
+        .toString()
+        .match(/HTTP\/1\.1/g),
+    ).toHaveLength(1);
+  });
+
   it("a body of the router's own endpoints is short", async () => {
     const server = await startRunning(writeEstate("http://127.0.0.1:9"));
     const { text: key } = await addKey(server.store, "large", ["operations:manage"]);
