@@ -16,8 +16,10 @@ import type { Tokens } from "./credentials/token-port.ts";
 import type { Ledger } from "../limits/ledger.ts";
 import type { UnaryRequests } from "./unary/answer-unary.ts";
 
-/** Bounds of one server; all have defaults in `cli/serve.ts`. */
+/** Bounds of one server; all have defaults in `cli/serve/make-runtime.ts`. */
 export interface ServerLimits {
+  /** Inference requests under way in this process; those beyond are refused with 503. No bound where absent. */
+  readonly inFlight?: number;
   /** Largest request body, bytes. */
   readonly bodyBytes: number;
   /** Largest answer that is collected before it is sent, bytes. */

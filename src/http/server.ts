@@ -7,6 +7,8 @@ import type { Endpoint } from "./contract/endpoint.ts";
 import { ENDPOINTS } from "./contract/endpoints.ts";
 import { handleInference } from "./pipeline.ts";
 import { boundWriting } from "./node-answer.ts";
+import { Load, overloaded, type NodeHandler } from "./listener/load.ts";
+import { refuseHead } from "./listener/request-head.ts";
 import type { Runtime } from "./runtime.ts";
 import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
 import type { SimulatedOperation } from "./control/simulate.ts";
@@ -14,8 +16,6 @@ import { bodyValidator, type BodyValidator } from "./contract/validate.ts";
 
 /** Tells h3 that the node response has been written; a registered symbol, the way h3 itself says it. */
 const HANDLED = Symbol.for("h3.handled");
-
-type NodeHandler = (incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /** The h3 application of one listener: a route per row of the endpoint table, and a 404 for everything else. */
 export function createApp(runtime: Runtime, listener: Endpoint["listener"]): H3 {
@@ -35,12 +35,13 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): H3 
       operations.set(endpoint.operation, { operation: endpoint.operation, surface: endpoint.surface, validate });
     }
   }
+  const load = new Load(runtime.limits.inFlight, refuseWith(runtime, overloaded()));
   for (const endpoint of ENDPOINTS) {
     if (endpoint.listener !== listener) continue;
     const handler = exactPath(
       runtime,
       endpoint.path,
-      nodeHandler(runtime, endpoint, validators.get(endpoint) ?? null, operations),
+      nodeHandler(runtime, endpoint, validators.get(endpoint) ?? null, operations, load),
     );
     app.on(endpoint.method, endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"), (event) => run(runtime, handler, event));
   }
@@ -64,12 +65,13 @@ function nodeHandler(
   endpoint: Endpoint,
   validate: BodyValidator | null,
   operations: ReadonlyMap<string, SimulatedOperation>,
+  load: Load,
 ): NodeHandler {
   if (endpoint.kind === "control") {
     return (incoming, response) => handleControl(runtime, endpoint, validate, operations, incoming, response);
   }
   if (validate === null) throw new Error(`endpoint ${endpoint.id}: an inference endpoint without a body schema`);
-  return (incoming, response) => handleInference(runtime, endpoint, validate, incoming, response);
+  return load.bound((incoming, response) => handleInference(runtime, endpoint, validate, incoming, response));
 }
 
 /** The one place where an exception of ours ends: a 500 that says nothing, or a closed socket where an answer has begun. */
@@ -80,7 +82,8 @@ async function run(runtime: Runtime, handler: NodeHandler, event: H3Event): Prom
   if (!isIncoming(incoming) || !isResponse(response)) throw new Error("server: not a node runtime");
   if (answerCrossOrigin(runtime, incoming, response)) return HANDLED;
   try {
-    await (lacksHost(incoming) ? withoutHost(runtime) : handler)(incoming, response);
+    const refusal = refuseHead(incoming);
+    await (refusal === null ? handler : refuseWith(runtime, refusal))(incoming, response);
   } catch {
     if (response.headersSent) response.destroy();
     else answerError(runtime, incoming, response, internalError());
@@ -123,14 +126,9 @@ function refusedByFramework(runtime: Runtime, { status }: HTTPError): NodeHandle
   };
 }
 
-/** RFC 9112 §3.2: an HTTP/1.1 request without Host is to be refused. */
-function lacksHost(incoming: IncomingMessage): boolean {
-  return incoming.headers.host === undefined && incoming.httpVersion === "1.1";
-}
-
-function withoutHost(runtime: Runtime): NodeHandler {
+/** Answers every request with one error. */
+function refuseWith(runtime: Runtime, error: ServiceError): NodeHandler {
   return (incoming, response) => {
-    const error = invalidRequest("missing_host", "Send the Host header; HTTP/1.1 requires it.");
     answerError(runtime, incoming, response, error);
     return Promise.resolve();
   };

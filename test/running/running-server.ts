@@ -6,6 +6,7 @@ import type { ServeOptions } from "../../src/cli/serve/options.ts";
 import { startServer, type RunningServer } from "../../src/cli/serve/start.ts";
 import type { ServerLimits } from "../../src/http/runtime.ts";
 import { createKey } from "../../src/keys/key-record.ts";
+import type { Scope } from "../../src/canon/scope.ts";
 import type { Store } from "../../src/store/port.ts";
 import { estate } from "../replicas/estate.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
@@ -30,9 +31,9 @@ export function writeEstate(upstream: string, edit: (value: object) => object = 
 export async function addKey(
   store: Store,
   workspace = "large",
+  scopes: readonly Scope[] = ["inference", "catalogue:read"],
 ): Promise<{ readonly id: string; readonly text: string }> {
   const expiresAt = Date.now() + 600_000;
-  const scopes = ["inference", "catalogue:read"] as const;
   const options = { workspace, scopes, owner: "test", environment: "production", expiresAt, createdBy: "test" };
   const { record, text } = createKey(options, Date.now, randomBytes);
   await store.keys.create(record);

@@ -20,6 +20,7 @@ import type { StrangerEvidence } from "./strangers.ts";
 import type { ServerTelemetry } from "./telemetry/server-telemetry.ts";
 
 const DEFAULT_LIMITS: ServerLimits = {
+  inFlight: 2_000,
   bodyBytes: 32 * 1024 * 1024,
   answerBytes: 32 * 1024 * 1024,
   requestTime: 15 * 60_000,

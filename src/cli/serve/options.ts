@@ -6,6 +6,8 @@ import { fileURLToPath } from "node:url";
 import { readArguments, readPort } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { LOG_LEVELS } from "../../telemetry/logs/log-record.ts";
+import type { ServerLimits } from "../../http/runtime.ts";
+import type { TlsFiles } from "./tls.ts";
 import type { LogOptions } from "./telemetry/server-log.ts";
 import { readRetention } from "./retention.ts";
 import { databasePath } from "../terminal/open-store.ts";
@@ -31,6 +33,11 @@ export interface ServeOptions {
   readonly drainDelay?: number;
   /** Processes that serve the public side; this one alone where absent or 1. */
   readonly workers?: number;
+  /** The public listener speaks TLS. */
+  readonly tls?: TlsFiles | undefined;
+  /** Connections to the public listener at once, in each process. */
+  readonly maxConnections?: number;
+  readonly limits?: Pick<ServerLimits, "bodyBytes"> & { readonly inFlight: number };
   /** Reload when a file of the configuration changes. */
   readonly watch: boolean;
   readonly cacheDirectory: string;
@@ -58,6 +65,11 @@ ${ENVIRONMENT_HELP}
   --admin-host HOST   address of the admin listener: /livez, /readyz, /metrics (default: 127.0.0.1)
   --admin-port PORT   its port; 0 takes a free one (default: the public port + 1, or 0)
   --workers N         processes that serve, 1 to 64, or auto: one for each core (default: $SIGNALBOX_WORKERS or 1)
+  --tls-cert FILE     certificate (PEM, with its chain) of the public listener, TLS 1.2 or newer; read again at a reload
+  --tls-key FILE      its key (default: $SIGNALBOX_TLS_CERT and $SIGNALBOX_TLS_KEY, or no TLS)
+  --max-in-flight N   inference requests at once in each process; more get 503 (default: 2000)
+  --max-connections N connections at once in each process; more are closed (default: 10000)
+  --max-body-bytes N  largest body of a request (default: 33554432)
   --drain SECONDS     longest wait for requests in flight when stopped (default: 30)
   --drain-delay SECONDS
                       before that, go on serving so long while /readyz says 503 already (default: 0)
@@ -94,6 +106,23 @@ function readSeconds(given: string, flag: string): number {
 }
 
 /** @throws {UsageError} naming the flag. */
+function readCount(given: string, flag: string, most: number): number {
+  const count = /^\d{1,9}$/.test(given) ? Number(given) : 0;
+  if (count < 1 || count > most) throw new UsageError(`${flag}: must be a whole number from 1 to ${most}`);
+  return count;
+}
+
+/** @throws {UsageError} where there is one without the other. */
+function readTlsFiles(certFlag: string | undefined, keyFlag: string | undefined, io: CommandIo): TlsFiles | undefined {
+  const cert = certFlag ?? io.environment["SIGNALBOX_TLS_CERT"] ?? "";
+  const key = keyFlag ?? io.environment["SIGNALBOX_TLS_KEY"] ?? "";
+  if (cert === "" && key === "") return undefined;
+  if (cert === "") throw new UsageError("--tls-cert: is needed where --tls-key (SIGNALBOX_TLS_KEY) is given");
+  if (key === "") throw new UsageError("--tls-key: is needed where --tls-cert (SIGNALBOX_TLS_CERT) is given");
+  return { cert: resolve(io.cwd, cert), key: resolve(io.cwd, key) };
+}
+
+/** @throws {UsageError} naming the flag. */
 function readWorkers(given: string): number {
   const count = given === "auto" ? Math.min(64, availableParallelism()) : /^\d{1,2}$/.test(given) ? Number(given) : 0;
   if (count < 1 || count > 64) throw new UsageError("--workers: must be a whole number from 1 to 64, or auto");
@@ -112,6 +141,11 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     "admin-port": { type: "string" },
     drain: { type: "string", default: "30" },
     workers: { type: "string" },
+    "tls-cert": { type: "string" },
+    "tls-key": { type: "string" },
+    "max-in-flight": { type: "string", default: "2000" },
+    "max-connections": { type: "string", default: "10000" },
+    "max-body-bytes": { type: "string", default: String(32 * 1024 * 1024) },
     "drain-delay": { type: "string", default: "0" },
     cache: { type: "string", default: ".signalbox/cache" },
     "evidence-retention": { type: "string" },
@@ -137,6 +171,12 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     drain: readSeconds(values.drain, "--drain"),
     drainDelay: readSeconds(values["drain-delay"], "--drain-delay"),
     workers: readWorkers(values.workers ?? io.environment["SIGNALBOX_WORKERS"] ?? "1"),
+    tls: readTlsFiles(values["tls-cert"], values["tls-key"], io),
+    maxConnections: readCount(values["max-connections"], "--max-connections", 1_000_000),
+    limits: {
+      inFlight: readCount(values["max-in-flight"], "--max-in-flight", 1_000_000),
+      bodyBytes: readCount(values["max-body-bytes"], "--max-body-bytes", 512 * 1024 * 1024),
+    },
     watch: !values["no-watch"],
     cacheDirectory: resolve(io.cwd, values.cache),
     evidenceRetention:

@@ -40,7 +40,7 @@ async function runServe(options: ServeOptions, reloads: ReloadRequests, io: Comm
   }
   // From before the first compilation: a change during it would otherwise be served only after the next one.
   const unwatch = options.watch
-    ? watchConfiguration(options.config, options.environment ?? null, reloads.request)
+    ? watchConfiguration(options.config, options.environment ?? null, reloads.request, filesOf(options))
     : () => {};
   try {
     const server = await start(options, io);
@@ -58,6 +58,11 @@ async function runServe(options: ServeOptions, reloads: ReloadRequests, io: Comm
   } finally {
     unwatch();
   }
+}
+
+/** Files beside the configuration whose change is served. */
+function filesOf({ tls }: ServeOptions): readonly string[] {
+  return tls === undefined ? [] : [tls.cert, tls.key];
 }
 
 async function start(options: ServeOptions, io: CommandIo): Promise<RunningServer | null> {
@@ -148,7 +153,10 @@ async function untilStopped(server: RunningServer, reloads: ReloadRequests, io: 
         if (built.ok) io.stdout(`reloaded, table ${built.snapshot.decider.table.revision.slice(0, 12)}\n`);
         else io.stderr("reload failed; the last good configuration keeps serving\n");
       },
-      () => io.stderr("reload failed in the store or the policy engine; the last good configuration keeps serving\n"),
+      (error: unknown) => {
+        const where = error instanceof CommandError ? `: ${error.message}` : " in the store or the policy engine";
+        io.stderr(`reload failed${where}; the last good configuration keeps serving\n`);
+      },
     );
   });
   await stopAsked(io.signal);

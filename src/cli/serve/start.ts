@@ -6,7 +6,7 @@ import { ConnectionPools } from "../../dispatch/connections.ts";
 import { SnapshotHolder, type MetricsPage, type Runtime, type ServerLimits } from "../../http/runtime.ts";
 import { startProber } from "../../dispatch/probes/prober.ts";
 import { StopOrder } from "../../dispatch/gates/stop-order.ts";
-import { listen, type Listening } from "../../http/listener/listen.ts";
+import { listen, type ListenOptions, type Listening, type TlsMaterial } from "../../http/listener/listen.ts";
 import { createApp } from "../../http/server.ts";
 import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
 import { openTokenDoor } from "../../keys/tokens/token-door.ts";
@@ -23,6 +23,7 @@ import { startRetention } from "./retention.ts";
 import { openServedPolicies, startPolicies } from "./policies/open-served-policies.ts";
 import type { PolicyListener, ServedPolicies } from "./policies/served-policies.ts";
 import type { BuiltSnapshot } from "./snapshots.ts";
+import { readTls } from "./tls.ts";
 import { strangerEvidence } from "./strangers.ts";
 import { ServerLog, type LogOptions } from "./telemetry/server-log.ts";
 import { ServerTelemetry } from "./telemetry/server-telemetry.ts";
@@ -36,7 +37,7 @@ export interface RunningServer {
   readonly keys: OpenKeyRing;
   readonly built: Extract<BuiltSnapshot, { ok: true }>;
   readonly policies: ServedPolicies["administration"];
-  /** Compiles the files again; swaps on success, keeps what runs on failure. */
+  /** Compiles the files again, and reads the certificate; swaps on success, keeps what runs on failure. @throws {CommandError} for the certificate. */
   reload(): Promise<BuiltSnapshot>;
   /** Tells of sets of policies that take another's place, without a reload. */
   watchPolicies(listener: PolicyListener): void;
@@ -97,6 +98,9 @@ async function open(
   limits: Partial<ServerLimits>,
   place: ServerPlace,
 ): Promise<Started> {
+  const tlsNow = (): TlsMaterial | undefined =>
+    options.tls === undefined ? undefined : readTls(options.tls, Date.now());
+  const tls = tlsNow();
   const telemetry = await ServerTelemetry.open(options.log ?? TEXT, environment, version);
   opened.add(telemetry.close);
   // What all processes hear of, one of them says.
@@ -145,7 +149,7 @@ async function open(
     snapshots,
     state,
     retention,
-    limits,
+    limits: { ...options.limits, ...limits },
     telemetry,
     tokens,
     strangers,
@@ -166,12 +170,16 @@ async function open(
   const admin =
     place.worker === undefined ? await listenOn(runtime, "admin", options.adminHost, options.adminPort) : null;
   opened.add(async () => admin?.close(0));
-  const main = await (place.listenPublic ?? (() => listenOn(runtime, "public", options.host, options.port)))();
+  const { host, port, maxConnections } = options;
+  const listenPublic = place.listenPublic ?? (() => listenOn(runtime, "public", host, port, { tls, maxConnections }));
+  const main = await listenPublic();
   opened.add(() => main.close(options.drain, () => stopOrder.give()));
   const reload = async (): Promise<BuiltSnapshot> => {
     state.reloadFailed = true;
+    const renewed = tlsNow();
     const next = await policies.reload();
     state.reloadFailed = !next.ok;
+    if (next.ok && renewed !== undefined) main.renewTls(renewed);
     if (next.ok) runtime.places.retain(Object.keys(next.snapshot.decider.table.endpoints));
     log.reloaded(next);
     return next;
@@ -233,9 +241,15 @@ const FLAGS: Readonly<Record<"public" | "admin", AddressFlags>> = {
   admin: { host: "--admin-host", port: "--admin-port" },
 };
 
-async function listenOn(runtime: Runtime, name: "public" | "admin", host: string, port: number): Promise<Listening> {
+async function listenOn(
+  runtime: Runtime,
+  name: "public" | "admin",
+  host: string,
+  port: number,
+  options?: ListenOptions,
+): Promise<Listening> {
   try {
-    return await listen(createApp(runtime, name), host, port, runtime.newRequestId);
+    return await listen(createApp(runtime, name), host, port, runtime.newRequestId, options);
   } catch (error) {
     throw new CommandError(listenFailure(error, FLAGS[name]), { cause: error });
   }

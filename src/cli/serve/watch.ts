@@ -14,15 +14,21 @@ const INTERVAL = 500;
  *
  * @param config path of routes.yaml; the policy folder and the included files are those that its newest text names.
  * @param environment whose overlay is looked at; `null` for none.
+ * @param others files beside them.
  * @returns a function that ends it.
  */
-export function watchConfiguration(config: string, environment: string | null, changed: () => void): () => void {
+export function watchConfiguration(
+  config: string,
+  environment: string | null,
+  changed: () => void,
+  others: readonly string[] = [],
+): () => void {
   const path = resolve(config);
   let ended = false;
   let timer: NodeJS.Timeout | null = null;
   let seen: string | null = null;
   let told: string | null = null;
-  const fingerprint = fingerprinter(path, environment);
+  const fingerprint = fingerprinter(path, environment, others);
   const look = async (): Promise<void> => {
     const now = await fingerprint();
     if (ended) return;
@@ -43,7 +49,7 @@ export function watchConfiguration(config: string, environment: string | null, c
 }
 
 /** Text that differs when a file was written, replaced, added or removed, wherever symbolic links lead. Never rejects. */
-function fingerprinter(config: string, environment: string | null): () => Promise<string> {
+function fingerprinter(config: string, environment: string | null, others: readonly string[]): () => Promise<string> {
   const folder = dirname(config);
   const overlay = environment === null ? [] : [join(folder, overlayName(basename(config), environment))];
   let read = "";
@@ -63,6 +69,7 @@ function fingerprinter(config: string, environment: string | null): () => Promis
     const files = [
       ...included,
       ...overlay,
+      ...others,
       ...(await regoFiles(policies)),
       ...(await regoFiles(join(policies, "lib"))),
     ];

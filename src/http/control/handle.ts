@@ -6,7 +6,7 @@ import { scopesOf, type ControlEndpoint } from "../contract/endpoint.ts";
 import type { BodyValidator } from "../contract/validate.ts";
 import { readBody, type Body } from "../read-body.ts";
 import { Recorder } from "../recorder.ts";
-import type { Runtime, Snapshot } from "../runtime.ts";
+import type { Runtime, ServerLimits, Snapshot } from "../runtime.ts";
 import { commonHeaders, internalError, readClientRequestId, sendError, sendJson, sendText } from "../send.ts";
 import type { ControlAnswer, ControlCall } from "./control-call.ts";
 import { HANDLERS } from "./handlers.ts";
@@ -118,7 +118,7 @@ async function answerVisit(
     const read =
       endpoint.isBodyOptional === true && hasNoBody(incoming)
         ? EMPTY
-        : await readBody(incoming, runtime.limits, endpoint);
+        : await readBody(incoming, bodyLimits(runtime, endpoint), endpoint);
     if (read === "aborted" || "code" in read) return read;
     const invalid = validate(read.value);
     if (invalid !== null) return invalid;
@@ -140,6 +140,13 @@ async function answerVisit(
     operations,
     recordChange,
   });
+}
+
+/** Bodies of the router's own endpoints are short, but for one that holds another endpoint's. Bytes. */
+const CONTROL_BODY = 1024 * 1024;
+
+function bodyLimits({ limits }: Runtime, { handler }: ControlEndpoint): ServerLimits {
+  return handler === "simulate" ? limits : { ...limits, bodyBytes: Math.min(CONTROL_BODY, limits.bodyBytes) };
 }
 
 const EMPTY: Body = { value: {}, bytes: 0 };

@@ -1,4 +1,5 @@
 import type { Server } from "node:http";
+import type { SecureContextOptions, Server as TlsServer } from "node:tls";
 import { serve, type H3 } from "h3";
 import { OpenAnswers } from "./open-answers.ts";
 import { answerUnparsed } from "./unparsed.ts";
@@ -14,7 +15,35 @@ export interface Listening {
    * @param lastWords called when the grace is over: what still runs may then end with what can be said of it, in `FAREWELL` milliseconds.
    */
   close(grace: number, lastWords?: () => void): Promise<void>;
+  /** Connections from now on are made with this certificate; those that are open stay. Only for a listener with TLS. */
+  renewTls(tls: TlsMaterial): void;
 }
+
+/** A certificate with those that lead to its root, and its key; PEM. */
+export interface TlsMaterial {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface ListenOptions {
+  /** Speaks TLS, 1.2 or newer; HTTP in the clear where absent. */
+  readonly tls?: TlsMaterial | undefined;
+  /** Connections at once; those beyond are closed as they come. No bound where absent. */
+  readonly maxConnections?: number | undefined;
+}
+
+/** Bytes of a request's line and headers together. */
+const HEADER_BYTES = 16 * 1024;
+
+/** How long a client may take for its headers, and for the handshake before them, milliseconds; looked at every few seconds. */
+const HEADERS_TIME = 15_000;
+const LOOK = 5_000;
+
+/**
+ * How long a connection is kept on which nothing is asked, milliseconds: longer than balancers keep theirs (60 s is common), so that none sends a request
+ * into a connection that we are closing.
+ */
+const IDLE_TIME = 75_000;
 
 /** How long answers that are told to end have for it, milliseconds. */
 const FAREWELL = 1_000;
@@ -24,7 +53,13 @@ const FAREWELL = 1_000;
  *
  * @param newRequestId names the answers to what never became a request.
  */
-export async function listen(app: H3, host: string, port: number, newRequestId: () => string): Promise<Listening> {
+export async function listen(
+  app: H3,
+  host: string,
+  port: number,
+  newRequestId: () => string,
+  { tls, maxConnections }: ListenOptions = {},
+): Promise<Listening> {
   const server = serve(app, {
     hostname: host,
     port,
@@ -32,14 +67,24 @@ export async function listen(app: H3, host: string, port: number, newRequestId: 
     gracefulShutdown: false,
     // Node would answer a missing Host by itself, without a body and a request id; `run` refuses it.
     // Not exclusive: workers of one server share its port.
-    node: { requireHostHeader: false, exclusive: false },
+    node: {
+      requireHostHeader: false,
+      exclusive: false,
+      maxHeaderSize: HEADER_BYTES,
+      connectionsCheckingInterval: LOOK,
+      ...(tls !== undefined && { ...secure(tls), handshakeTimeout: HEADERS_TIME, http2: false }),
+    },
   });
   await server.ready();
   const node = server.node?.server;
   if (!isNodeServer(node)) throw new Error("server: h3 did not give a node server");
   // Slow headers hold a socket and nothing else; bodies have their own limit (read-body.ts).
-  node.headersTimeout = 15_000;
+  node.headersTimeout = HEADERS_TIME;
   node.requestTimeout = 0;
+  node.keepAliveTimeout = IDLE_TIME;
+  // Node would leave those beyond out and say nothing; their size is bounded.
+  node.maxHeadersCount = 0;
+  if (maxConnections !== undefined) node.maxConnections = maxConnections;
   answerUnparsed(node, newRequestId);
   const answers = new OpenAnswers(node);
   return {
@@ -49,7 +94,19 @@ export async function listen(app: H3, host: string, port: number, newRequestId: 
       answers.retire();
       return drain(node, grace, lastWords);
     },
+    renewTls(renewed) {
+      if (!isTlsServer(node)) throw new Error("server: a certificate for a listener without TLS");
+      node.setSecureContext(secure(renewed));
+    },
   };
+}
+
+function secure({ cert, key }: TlsMaterial): SecureContextOptions {
+  return { cert, key, minVersion: "TLSv1.2" };
+}
+
+function isTlsServer(server: Server): server is Server & TlsServer {
+  return "setSecureContext" in server;
 }
 
 function isNodeServer(value: unknown): value is Server {

@@ -23,7 +23,7 @@ export function answerUnparsed(server: Server, newRequestId: () => string): void
   });
   server.on("clientError", (error: Error, socket: Duplex) => {
     // Bytes of ours in the middle of another answer would be read as part of it.
-    if (socket.writable && answering.get(socket)?.headersSent !== true) {
+    if (socket.writable && !isTlsFailure(error) && answering.get(socket)?.headersSent !== true) {
       socket.end(rawAnswer(describe(error), newRequestId()), () => socket.destroy());
     } else socket.destroy();
   });
@@ -43,6 +43,12 @@ export function answerUnparsed(server: Server, newRequestId: () => string): void
       commonHeaders(requestId, readClientRequestId(incoming.headers["x-client-request-id"])),
     );
   });
+}
+
+/** No handshake, no answer: nobody could read it. */
+function isTlsFailure(error: Error): boolean {
+  const code: unknown = Reflect.get(error, "code");
+  return typeof code === "string" && /^(ERR_SSL|ERR_TLS|EPROTO|ECONNRESET)/.test(code);
 }
 
 function describe(error: Error): ServiceError {

@@ -83,7 +83,12 @@ export class WorkerPool {
     for (const place of this.#places) this.#start(place);
     try {
       const url = await this.#started.promise;
-      return { url, retire: () => this.#tell({ type: "retire" }), close: (grace) => this.#stop(grace) };
+      return {
+        url,
+        retire: () => this.#tell({ type: "retire" }),
+        close: (grace) => this.#stop(grace),
+        renewTls: () => {},
+      };
     } catch (error) {
       await this.#stop(0);
       throw error;
