@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { onTestFinished } from "vitest";
 import { start } from "./packed.ts";
 
 /** A server that was started with `serve --demo`. */
@@ -15,9 +16,12 @@ export async function serveDemo(node: string, cwd: string, program: string, argv
   child.stdout?.on("data", (bytes: Buffer) => (printed += bytes.toString()));
   child.stderr?.on("data", (bytes: Buffer) => (printed += bytes.toString()));
   const ended = once(child, "close");
+  // Where the test is over before it stops the server.
+  onTestFinished(() => tell("SIGKILL"));
   const tell = (signal: NodeJS.Signals): void => {
     // The group: npx, its shell and the server.
-    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, signal);
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+      process.kill(-child.pid, signal);
   };
   while (!printed.includes("try it:")) {
     const over = await Promise.race([ended, new Promise((wake) => setTimeout(wake, 50))]);

@@ -82,7 +82,7 @@ describe("the tarball", () => {
   it("names no folder, host or registry of the machine that made it", () => {
     const words = [ROOT, homedir(), hostname(), process.env["npm_config_registry"] ?? ""]
       .map((word) => word.replace(/^https?:\/\//, "").replace(/\/$/, ""))
-      .filter((word) => word.length > 5 && !word.startsWith("registry.npmjs.org"));
+      .filter((word) => word.length > 5 && word.split(".")[1] !== "npmjs");
     const guilty = packed.files.filter(
       (path) => !path.endsWith(".br") && words.some((word) => text(path).includes(word)),
     );

@@ -79,6 +79,8 @@ export function oldestNodes(): readonly string[] {
  * @returns the path of each version's program; `null` where it cannot be had here
  */
 export async function bringNodes(versions: readonly string[]): Promise<ReadonlyMap<string, string> | null> {
+  // The packages that tools/node brings, in other versions.
+  if (process.platform !== "linux" || !["x64", "arm64"].includes(process.arch)) return null;
   const folder = join(ROOT, ".signalbox/nodes");
   const at = (version: string): string => join(folder, "node_modules", `node-${version}`, "bin/node");
   if (versions.some((version) => !existsSync(at(version)))) {
