@@ -8,11 +8,13 @@ import { ANSWER } from "../support/router.ts";
 const BODY = JSON.stringify(hello);
 const post = (more: string, body = BODY, head = `content-length: ${body.length}\r\n`): string =>
   `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\ncontent-type: application/json\r\n${head}${more}\r\n${body}`;
-const get = (target: string, more = ""): string =>
+const kept = (target: string, more = ""): string =>
   `GET ${target} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\n${more}\r\n`;
+/** One request and no more, so that nobody waits for another. */
+const get = (target: string, more = ""): string => kept(target, `connection: close\r\n${more}`);
 const chunked = (body: string): string => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
 /** A request that nobody may see as one. */
-const SMUGGLED = get("/v1/models/smuggled");
+const SMUGGLED = kept("/v1/models/smuggled");
 
 let upstream: RawServer;
 let router: Router;
@@ -63,12 +65,12 @@ describe("a request that says its length twice over", () => {
   });
 
   it("a body of GET is a body, not the next request", async () => {
-    const said = await sendRaw(router.url, get("/status", `content-length: ${SMUGGLED.length}\r\n`) + SMUGGLED);
+    const said = await sendRaw(router.url, kept("/status", `content-length: ${SMUGGLED.length}\r\n`) + SMUGGLED);
     expect(statusesOf(said)).toEqual([200]);
   });
 
   it("two requests after one another are two", async () => {
-    expect(statusesOf(await sendRaw(router.url, get("/status") + get("/status")))).toEqual([200, 200]);
+    expect(statusesOf(await sendRaw(router.url, kept("/status") + kept("/status")))).toEqual([200, 200]);
   });
 });
 
@@ -98,7 +100,7 @@ describe("a header", () => {
   });
 
   it("named in Connection does not vanish: no key is taken out that way", async () => {
-    const said = await sendRaw(router.url, get("/v1/models", "connection: authorization, x-api-key\r\n"));
+    const said = await sendRaw(router.url, kept("/v1/models", "connection: authorization, x-api-key\r\n"));
     expect(statusesOf(said)).toEqual([200]);
     const denied = await sendRaw(router.url, "GET /v1/models HTTP/1.1\r\nhost: x\r\nconnection: authorization\r\n\r\n");
     expect(statusesOf(denied)).toEqual([401]);
@@ -114,7 +116,7 @@ describe("a header", () => {
 
   it("of an upgrade changes nothing", async () => {
     const more = "connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n";
-    const said = await sendRaw(router.url, get("/status", more));
+    const said = await sendRaw(router.url, kept("/status", more));
     expect(said).not.toContain("101");
     expect(statusesOf(said)).toEqual([200]);
   });

@@ -118,6 +118,7 @@ describe("destinations", () => {
     ["dialect", {}, { dialect: "anthropic-messages" }, true],
     ["upstream model", {}, { upstreamModel: "other" }, true],
     ["address", { baseUrl: "https://other.example/v1" }, {}, true],
+    ["network", { network: "private" }, {}, true],
     ["version", { apiVersion: "2026-01-01" }, {}, true],
     ["retention", { retention: "unlimited" }, {}, true],
     ["training", { trainsOnData: true }, {}, true],

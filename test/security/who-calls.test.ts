@@ -1,0 +1,36 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { expect, it } from "vitest";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+
+/** What can open a connection: modules of Node and libraries. Types alone cannot. */
+const CALLS =
+  /(?:^|[^.\w#])fetch\(|^import (?!type )[^;]*from "(?:undici|node:(?:http|https|http2|net|tls|dgram|dns)(?:\/promises)?)"|(?:from|import\()\s*"(?:google-auth-library|@aws-sdk\/[^"]+|@smithy\/credential[^"]+|@opentelemetry\/exporter[^"]+|postgres)"/m;
+
+/** Each with whom it calls, and by whose word. A new one must be looked at: may a caller or a provider choose the address? */
+const KNOWN: Readonly<Record<string, string>> = {
+  "src/cli/server/call-server.ts": "a command: the server that its user names",
+  "src/dispatch/connect/guarded-connector.ts": "providers, by routes.yaml, each address judged",
+  "src/dispatch/connections.ts": "providers, by routes.yaml, through the former",
+  "src/dispatch/credentials/aws-keys.ts": "AWS, by the environment",
+  "src/dispatch/credentials/google-headers.ts": "Google, by the operator's credentials file",
+  "src/mock/server.ts": "listens",
+  "src/store/postgres/pool.ts": "the database, by the environment or a flag",
+  "src/store/postgres/settings.ts": "nobody: reads addresses",
+  "src/telemetry/traces/open-otlp.ts": "the collector, by the environment",
+};
+
+it("nothing calls anybody but what is known to, so a caller's URL is never fetched", () => {
+  const files = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(".ts"),
+  );
+  const found = files
+    .filter((name) => {
+      const text = readFileSync(join(ROOT, "src", name), "utf8");
+      // Lines of types go first: they are on many files and open nothing.
+      return CALLS.test(text.replaceAll(/^import type [^;]*;/gm, ""));
+    })
+    .map((name) => relative(ROOT, join(ROOT, "src", name)).replaceAll("\\", "/"));
+  expect(found.toSorted()).toEqual(Object.keys(KNOWN).toSorted());
+});
