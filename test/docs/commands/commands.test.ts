@@ -53,7 +53,12 @@ describe.skipIf(MISSING.length > 0)(
       expect((await runPage(page, fences, setup, ours)).join("\n\n")).toBe("");
     });
 
-    it.skipIf(NO_POSTGRES === null)(`commands with a PostgreSQL: skipped, ${NO_POSTGRES}`, () => {});
+    it.skipIf(NO_POSTGRES !== null)(
+      NO_POSTGRES === null ? "with a PostgreSQL" : `with a PostgreSQL: skipped, ${NO_POSTGRES}`,
+      () => {
+        expect(blocks.some(({ fence }) => needsDatabase(fence))).toBe(true);
+      },
+    );
   },
 );
 
