@@ -54,7 +54,7 @@ describe.skipIf(MISSING.length > 0)(
     });
 
     it.skipIf(NO_POSTGRES !== null)(
-      NO_POSTGRES === null ? "with a PostgreSQL" : `with a PostgreSQL: skipped, ${NO_POSTGRES}`,
+      `with a PostgreSQL${NO_POSTGRES === null ? "" : `: skipped, ${NO_POSTGRES}`}`,
       () => {
         expect(blocks.some(({ fence }) => needsDatabase(fence))).toBe(true);
       },
