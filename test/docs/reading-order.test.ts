@@ -11,8 +11,9 @@ const HOW =
   "then run UPDATE_DOCS=1 npm exec -- vitest run test/docs/reading-order.test.ts";
 
 const textOf = (page: string): string => readFileSync(join(ROOT, page), "utf8");
-const inFolder = (folder: string): readonly string[] =>
-  readdirSync(join(ROOT, folder))
+const isDecision = (page: string): boolean => page.startsWith("docs/decisions/");
+const below = (folder: string): readonly string[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
     .map((name) => join(folder, name));
 
@@ -26,16 +27,10 @@ const rows = [...textOf(INDEX).matchAll(/^- \[(.+?)\]\(([^)#]+)\)(.*)$/gm)].map(
   }),
 );
 /** What is read one after the other; rows of other folders stand beside it. */
-const order = rows.filter(({ page }) => dirname(page) === "docs" && page.endsWith(".md"));
-const documents = inFolder("docs").filter((page) => page !== INDEX);
-const all = [
-  "README.md",
-  "CONTRIBUTING.md",
-  "AGENTS.md",
-  "CHANGELOG.md",
-  ...inFolder("docs"),
-  ...inFolder("docs/decisions"),
-];
+const order = rows.filter(({ page }) => page.startsWith("docs/") && page.endsWith(".md") && !isDecision(page));
+const documents = below("docs").filter((page) => page !== INDEX && !isDecision(page));
+const outside = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md", "CHANGELOG.md"];
+const all = [...outside.filter((page) => existsSync(join(ROOT, page))), ...below("docs")];
 
 describe("the order of the pages", () => {
   it("has every page of docs once, with a line that says what it is for", () => {
@@ -51,10 +46,11 @@ describe("the order of the pages", () => {
     for (const [index, { page }] of order.entries()) {
       if (!existsSync(join(ROOT, page))) continue;
       const next = order[index + 1];
-      const way = next === undefined ? "" : `[${next.title}](${next.page.slice("docs/".length)}) · `;
+      const linkTo = (target: string): string => relative(dirname(page), target);
+      const way = next === undefined ? "" : `[${next.title}](${linkTo(next.page)}) · `;
       const text = textOf(page);
       const written = withNavigationOf(
-        `\n\n---\n\nNext: ${way}[all pages](README.md)\n`,
+        `\n\n---\n\nNext: ${way}[all pages](${linkTo(INDEX)})\n`,
         withNavigationOf("", withoutNavigation(text)),
       );
       if (text === written) continue;

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 
 export const ROOT = resolve(import.meta.dirname, "../../..");
@@ -44,7 +44,8 @@ export function pages(): readonly string[] {
       return statSync(join(ROOT, path)).isDirectory() ? below(path) : [path];
     });
   const documents = below("docs").filter((path) => path.endsWith(".md") && !path.startsWith("docs/decisions/"));
-  return ["README.md", "CONTRIBUTING.md", ...documents.toSorted()];
+  const outside = ["README.md", "CONTRIBUTING.md", "SECURITY.md"].filter((path) => existsSync(join(ROOT, path)));
+  return [...outside, ...documents.toSorted()];
 }
 
 export function textOf(page: string): string {

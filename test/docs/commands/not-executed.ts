@@ -2,9 +2,7 @@
 export const NOT_EXECUTED: readonly string[] = [
   "docs/benchmarks.md: npm run bench                 # about four minutes: takes minutes",
   "docs/conformance.md: git clone --depth 1 --branch v1.22.0 https://github.com/open-policy-agent/opa: downloads OPA's cases",
-  "docs/deployment.md: export SIGNALBOX_DATABASE_URL='postgres://signalbox@db.internal/signalbox?sslmode=verify-full'   # and PGPASSWORD: needs a PostgreSQL of yours",
   "docs/deployment.md: docker build --tag signalbox .: needs a Docker daemon",
   "docs/deployment.md: kubectl create namespace signalbox: needs a cluster",
-  "docs/storage.md: export SIGNALBOX_DATABASE_URL='postgres://signalbox:p%40ss@db.example:5432/signalbox?sslmode=verify-full': needs a PostgreSQL of yours",
   "docs/translation.md: ANTHROPIC_BASE_URL=http://127.0.0.1:8080/api ANTHROPIC_AUTH_TOKEN=$SIGNALBOX_KEY ANTHROPIC_MODEL=code-claude claude: needs Claude Code",
 ];

@@ -17,6 +17,9 @@ interface Step {
 
 const PLACEHOLDER = /^(?:export )?([A-Z][A-Z_]*)=\S*…\S*(?: +#.*)?$/;
 
+/** A database of a reader's own. */
+export const QUOTED_DATABASE = /'postgres(?:ql)?:\/\/[^']*'/g;
+
 /** Runs the blocks of a page in order, in one shell. Gives what went otherwise than the page says. */
 export async function runPage(
   page: string,
@@ -89,7 +92,7 @@ function stepsOf(page: string, fence: Fence): readonly Step[] {
 function scriptOf(
   { script, output, code }: Step,
   index: number,
-  { replace = {} }: PageSetup,
+  { replace = {}, database }: PageSetup,
   sandbox: Sandbox,
 ): string {
   let text = script
@@ -104,6 +107,7 @@ function scriptOf(
     })
     .join("\n");
   for (const [from, to] of [...Object.entries(replace), ...sandbox.ports]) text = text.replaceAll(from, to);
+  if (database !== undefined) text = text.replaceAll(QUOTED_DATABASE, `'${database}'`);
   const files = `> "$DOCS_STATE/${index}.out" 2>${output === null ? `"$DOCS_STATE/${index}.err"` : "&1"}`;
   const strict = output === null && code === 0;
   return `export DOCS_FAIL=${output === null ? "yes" : ""}

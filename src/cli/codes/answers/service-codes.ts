@@ -34,6 +34,24 @@ const DOOR_CODES = {
     "A cookie of many kilobytes.",
     "Send fewer and shorter headers.",
   ),
+  too_many_headers: answer(
+    431,
+    "The request has more header fields than the server takes.",
+    "A proxy that adds a field at every hop.",
+    "Send fewer header fields; look at what stands between client and server.",
+  ),
+  url_too_long: answer(
+    414,
+    "The request's URL is longer than the server takes.",
+    "`GET /v1/policies/…` with a query of many kilobytes.",
+    "Send a shorter URL.",
+  ),
+  server_overloaded: answer(
+    503,
+    "As many inference requests are under way as the process takes; nothing of this one was read or recorded.",
+    "More requests at once than `--max-in-flight` allows.",
+    "Try again after `retry-after`; operators add workers or replicas, or raise `--max-in-flight`.",
+  ),
   request_too_large: answer(
     413,
     "The body is larger than the server takes; or a provider said so.",

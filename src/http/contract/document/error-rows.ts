@@ -202,6 +202,7 @@ export const ERROR_ROWS: readonly ErrorRow[] = [
     when: "The provider refused the request as too large.",
     isAnsweredBy: inference,
   },
+  ...rows(414, "too_large", everywhere, { url_too_long: "The URL is longer than the server takes." }),
   ...rows(415, "invalid_request", withBody, {
     unsupported_media_type: "The body is of another media type than those listed.",
     unsupported_encoding: "The body has a Content-Encoding; send it without.",
@@ -211,6 +212,9 @@ export const ERROR_ROWS: readonly ErrorRow[] = [
   }),
   ...rows(428, "precondition", preconditioned, {
     precondition_required: "Send If-Match with the ETag of the policy as the caller has seen it.",
+  }),
+  ...rows(431, "too_large", everywhere, {
+    too_many_headers: "The request has more header fields than the server takes.",
   }),
   ...rows(429, "rate_limit", inference, {
     requests_per_minute: "As many requests as a minute allows have been made.",
@@ -244,6 +248,9 @@ export const ERROR_ROWS: readonly ErrorRow[] = [
     no_healthy_endpoint: "The request is allowed, but no endpoint that may serve it is usable now.",
     saturated: "Every endpoint that may serve it has as many calls under way as routes.yaml allows.",
     limits_unavailable: "What is left of the limits could not be found out.",
+  }),
+  ...rows(503, "unavailable", inference, {
+    server_overloaded: "As many requests are under way as the server takes; try again after `retry-after`.",
   }),
   ...rows(503, "unavailable", either(inference, withBody), {
     server_stopping: "The server is being stopped and the request's time is over; send it again.",
