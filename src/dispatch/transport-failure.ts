@@ -1,3 +1,4 @@
+import { errors } from "undici";
 import { ADDRESS_REFUSED } from "./connect/guarded-connector.ts";
 import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 
@@ -38,6 +39,8 @@ function kindOf(code: string, sawHeaders: boolean): FailureKind {
 
 function codeOf(error: unknown): string {
   if (typeof error !== "object" || error === null) return "";
+  // The client leaves the code out where the answer does not even begin like HTTP.
+  if (error instanceof errors.HTTPParserError) return "HPE_";
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
   const code = "code" in error ? error.code : undefined;
   return typeof code === "string" ? code : "";

@@ -120,6 +120,15 @@ describe("an answer that says far more than was sent", () => {
   });
 });
 
+describe("an answer that is no HTTP", () => {
+  it.each(["SSH-2.0-OpenSSH\r\n\r\n", "HTTP/1.1 abc X\r\n\r\n", "\0\0\0\0"])("%j", async (bytes) => {
+    const [door] = WHOLE;
+    if (door === undefined) throw new Error("no door");
+    const { router } = await routed(door, (socket) => void socket.write(bytes));
+    expect(await failures(router, door)).toEqual(["malformed"]);
+  });
+});
+
 describe("headers of an answer", () => {
   it.each(DOORS.map((door) => [door.name, door] as const))("that are too many: %s", async (_, door) => {
     const { router } = await routed(door, (socket) => {

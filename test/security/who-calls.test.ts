@@ -15,6 +15,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   "src/dispatch/connections.ts": "providers, by routes.yaml, through the former",
   "src/dispatch/credentials/aws-keys.ts": "AWS, by the environment",
   "src/dispatch/credentials/google-headers.ts": "Google, by the operator's credentials file",
+  "src/dispatch/transport-failure.ts": "nobody: knows the client's errors",
   "src/mock/server.ts": "listens",
   "src/store/postgres/pool.ts": "the database, by the environment or a flag",
   "src/store/postgres/settings.ts": "nobody: reads addresses",
