@@ -21,6 +21,7 @@ export async function startSignalbox(
   upstream: string,
   folder: string,
   core: string | null,
+  flags: readonly string[] = [],
 ): Promise<StartedSignalbox> {
   const home = join(folder, "signalbox");
   const database = join(home, "signalbox.db");
@@ -31,7 +32,7 @@ export async function startSignalbox(
   const key = createKey(database);
   process.env[SECRET_VARIABLE] = "upstream";
   const files = ["--config", join(home, "routes.yaml"), "--database", database, "--cache", join(home, "cache")];
-  const argv = [MAIN, "serve", ...files, "--port", "0", "--admin-port", "0", "--no-watch", "--drain", "1"];
+  const argv = [MAIN, "serve", ...files, "--port", "0", "--admin-port", "0", "--no-watch", "--drain", "1", ...flags];
   return { ...(await children.startServer(process.execPath, argv, core, false)), key };
 }
 

@@ -1,4 +1,5 @@
 import cluster, { type Worker } from "node:cluster";
+import { fileURLToPath } from "node:url";
 import type { MetricsPage } from "../../../http/runtime.ts";
 import type { Borrowing, ThreadDesk } from "../../../store/sqlite/shared/thread-desk.ts";
 import type { FromWorkerProcess, ToWorkerProcess } from "./messages.ts";
@@ -25,7 +26,7 @@ export class WorkerProcess {
 
   /** @param desk lends the store's thread; `null` where the worker opens the store by itself. */
   constructor(start: ToWorkerProcess, desk: ThreadDesk | null, events: WorkerEvents) {
-    cluster.setupPrimary({ exec: WORKER_FILE.pathname, args: [], serialization: "advanced" });
+    cluster.setupPrimary({ exec: fileURLToPath(WORKER_FILE), args: [], serialization: "advanced" });
     const worker = cluster.fork();
     this.#worker = worker;
     this.#borrowing = desk?.lend((message) => this.send({ type: "store", message })) ?? null;
