@@ -165,3 +165,8 @@ export function unroutedDeviations(
   const schema = familyOf(path) === "messages" ? "AnthropicError" : "Error";
   return [...problems, ...faults(["components", "schemas", schema], JSON.parse(text))];
 }
+
+/** What is wrong with a body by the contract. */
+export function requestFaults({ path, method }: Endpoint, body: unknown): readonly string[] {
+  return faults(["paths", path, method.toLowerCase(), "requestBody", "content", "application/json", "schema"], body);
+}

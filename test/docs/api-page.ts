@@ -65,13 +65,13 @@ function answerHeaders(): string {
 }
 
 function section(endpoint: Endpoint): string {
-  const { method, path, summary, body, answer, stream } = endpoint;
+  const { method, path, summary, body, stream } = endpoint;
   const own = parameters(endpoint).filter(({ name }) => !EVERYWHERE.has(name));
   return [
     `### ${method} ${path}\n\n${summary}.\n\n${whoMayCall(endpoint)}\n`,
     ...(own.length === 0 ? [] : [parameterTable(own)]),
     ...(body === null ? [] : [`**Takes** ${bodyWords(endpoint)}\n\n${memberTable(body, "required")}`]),
-    `**Answers** 200 with ${typeName(answer)}${endpoint.answerType === undefined ? "" : ` (\`${endpoint.answerType}\`)`}.\n\n${memberTable(answer, "always")}`,
+    answerWords(endpoint),
     ...(stream === undefined
       ? []
       : [
@@ -80,6 +80,17 @@ function section(endpoint: Endpoint): string {
     `**Errors** ${errorWords(endpoint)}\n`,
     `<!-- executed by: test/contract/examples.test.ts -->\n\`\`\`sh\n${curl(endpoint)}\n\`\`\`\n`,
   ].join("\n");
+}
+
+/** With the members, unless an endpoint before it answers the same. */
+function answerWords(endpoint: Endpoint): string {
+  const { answer, answerType } = endpoint;
+  const type = `${typeName(answer)}${answerType === undefined ? "" : ` (\`${answerType}\`)`}`;
+  const first = ENDPOINTS.find((other) => other.answer === answer);
+  if (first !== undefined && first !== endpoint) {
+    return `**Answers** 200 with ${type}, as ${first.method} ${first.path} does.\n`;
+  }
+  return `**Answers** 200 with ${type}.\n\n${memberTable(answer, "always")}`;
 }
 
 function whoMayCall(endpoint: Endpoint): string {
@@ -105,14 +116,22 @@ function parameterTable(rows: readonly Parameter[]): string {
 }
 
 /** @param needed what is said of members that are there in any case. */
-function memberTable({ properties, required }: JsonObject, needed: string): string {
-  if (!isJsonObject(properties)) return "";
+function memberTable(schema: JsonObject, needed: string): string {
+  const lines = memberRows(schema, needed, "");
+  return lines.length === 0 ? "" : `| Member | Type | |\n|---|---|---|\n${lines.join("\n")}\n`;
+}
+
+/** Members, and those of an object among them that has no name of its own. */
+function memberRows({ properties, required }: JsonObject, needed: string, before: string): readonly string[] {
+  if (!isJsonObject(properties)) return [];
   const always = new Set(Array.isArray(required) ? required : []);
-  const lines = Object.entries(properties).map(([name, schema]) => {
+  return Object.entries(properties).flatMap(([name, schema]) => {
     const described = isJsonObject(schema) ? schema : {};
-    return `| \`${name}\`${always.has(name) ? ` (${needed})` : ""} | ${typeOf(described)} | ${cell(described["description"])} |`;
+    const word = always.has(name) ? ` (${needed})` : "";
+    const row = `| \`${before}${name}\`${word} | ${typeOf(described)} | ${cell(described["description"])} |`;
+    const isPlain = before === "" && described["title"] === undefined;
+    return [row, ...(isPlain ? memberRows(described, needed, `${name}.`) : [])];
   });
-  return `| Member | Type | |\n|---|---|---|\n${lines.join("\n")}\n`;
 }
 
 function cell(text: JsonValue | undefined): string {
