@@ -8,11 +8,11 @@ import { readVersion } from "../terminal/version.ts";
 import { BOOTSTRAP_VARIABLE, bootstrapKey, checkBootstrapKey, demoKey } from "./first-keys.ts";
 import { BUILD_VARIABLE, buildId } from "./build-id.ts";
 import { parseServeOptions, SERVE_HELP, type ServeOptions } from "./options.ts";
-import { ReloadRequests } from "./reload-requests.ts";
+import { ReloadRequests } from "./reload/reload-requests.ts";
 import { DRIFT_SENTENCES } from "./policies/drift.ts";
 import { describeReference, type BuiltSnapshot } from "./snapshots.ts";
 import { startServer, type RunningServer, type Started } from "./start.ts";
-import { watchConfiguration } from "./watch.ts";
+import { watchConfiguration } from "./reload/watch.ts";
 
 /** `signalbox serve`: runs until it is told to stop (SIGTERM, SIGINT), reloads on SIGHUP and on a change of its files. */
 export async function serve(argv: readonly string[], io: CommandIo): Promise<number> {
