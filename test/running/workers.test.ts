@@ -12,6 +12,7 @@ import { addKey, writeEstate } from "./running-server.ts";
 import { SpawnedServer } from "./spawned-server.ts";
 
 interface Status {
+  readonly build_id: string;
   readonly table_sha256: string;
   readonly workers: { readonly worker: number; readonly configured: number; readonly ready: number };
 }
@@ -56,6 +57,8 @@ describe.skipIf(process.platform !== "linux")("two workers (needs /proc of Linux
     // Both serve, one says who it is, and the page has both.
     const met = await statuses(server);
     expect(new Set(met.map(({ workers }) => workers.worker))).toEqual(new Set([1, 2]));
+    expect(new Set(met.map(({ build_id }) => build_id)).size).toBe(1);
+    expect(met[0]?.build_id).toMatch(/\+[0-9a-f]{12}$/);
     expect(met[0]?.workers).toMatchObject({ configured: 2, ready: 2 });
     expect((await request(`${server.adminUrl}/readyz`)).statusCode).toBe(200);
     expect((await request(`${server.url}/readyz`, { reset: true })).statusCode).toBe(404);

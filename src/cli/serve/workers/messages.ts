@@ -18,6 +18,8 @@ export type ToWorkerProcess =
       /** Its number, from 1; a worker that takes a dead one's place has that one's. */
       readonly worker: number;
       readonly options: ServeOptions;
+      /** What /status calls the build. */
+      readonly build: string;
       readonly files: ConfigurationFiles;
     }
   | { readonly type: "reload"; readonly round: number; readonly files: ConfigurationFiles }

@@ -5,6 +5,7 @@ import { openSqliteStore } from "../../../store/sqlite/open.ts";
 import { formatExposition } from "../../../telemetry/metrics/exposition.ts";
 import { Reading } from "../../../telemetry/metrics/families.ts";
 import { openStore } from "../../terminal/open-store.ts";
+import { BUILD_VARIABLE } from "../build-id.ts";
 import type { ServeOptions } from "../options.ts";
 import { startServer, type Started } from "../start.ts";
 import { mergePages } from "./worker-metrics.ts";
@@ -31,6 +32,7 @@ export async function startWorkers(
   const pool = new WorkerPool({
     // This process prunes, and waits before the drain, for all.
     options: { ...sharing, evidenceRetention: null, drainDelay: 0, workers: 1 },
+    build: environment[BUILD_VARIABLE] ?? version,
     count: options.workers ?? 1,
     desk,
     say,

@@ -7,6 +7,7 @@ import { CommandError } from "../../terminal/command-io.ts";
 import { openStore } from "../../terminal/open-store.ts";
 import { listenToOutput } from "../../terminal/standard-streams.ts";
 import { readVersion } from "../../terminal/version.ts";
+import { BUILD_VARIABLE } from "../build-id.ts";
 import { startServer, type RunningServer } from "../start.ts";
 import type { FromWorkerProcess, ToWorkerProcess, WorkersStanding } from "./messages.ts";
 
@@ -52,12 +53,16 @@ process.on("message", (message: ToWorkerProcess) => {
 });
 tell({ type: "hello" });
 
-async function start({ options, worker }: Extract<ToWorkerProcess, { type: "start" }>): Promise<RunningServer | null> {
+async function start({
+  build,
+  options,
+  worker,
+}: Extract<ToWorkerProcess, { type: "start" }>): Promise<RunningServer | null> {
   try {
     const { database } = options;
     const started = await startServer(
       options,
-      process.env,
+      { ...process.env, [BUILD_VARIABLE]: build },
       readVersion(),
       {},
       {

@@ -18,6 +18,8 @@ const END_PATIENCE = 10_000;
 export interface WorkerPoolOptions {
   /** Of each worker. */
   readonly options: ServeOptions;
+  /** What /status calls the build. */
+  readonly build: string;
   readonly count: number;
   readonly desk: ThreadDesk | null;
   /** What a worker that starts now is to serve: the last configuration without errors. */
@@ -122,10 +124,10 @@ export class WorkerPool {
   }
 
   #start(place: Place): void {
-    const { options, desk, files } = this.#options;
+    const { build, options, desk, files } = this.#options;
     place.timer = null;
     let isOver = false;
-    const process = new WorkerProcess({ type: "start", worker: place.number, options, files: files() }, desk, {
+    const process = new WorkerProcess({ type: "start", worker: place.number, build, options, files: files() }, desk, {
       ready: (url) => {
         place.readySince = performance.now();
         this.#changed(url);
