@@ -29,10 +29,13 @@ const tests = sources
 
 /** Made by a command, and not committed. */
 const MADE = ["bench/results"];
-/** Of git, npm and servers for open models. */
-const FLAGS_OF_OTHERS = ["branch", "git", "omit", "served-model-name", "api-key"];
+/** Of git, npm, servers for open models, Docker, kubectl. */
+const FLAGS_OF_OTHERS = [
+  ...["branch", "git", "omit", "served-model-name", "api-key"],
+  ...["read-only", "cap-drop", "volume", "publish", "from-literal", "from-file", "kustomize"],
+];
 /** A reader's own keys. */
-const VARIABLES_OF_READERS = ["SIGNALBOX_BACKEND_KEY", "SIGNALBOX_AUDIT_KEY"];
+const VARIABLES_OF_READERS = ["SIGNALBOX_BACKEND_KEY", "SIGNALBOX_AUDIT_KEY", "SIGNALBOX_ADMIN_URL"];
 
 /** Names of a kind that pages write in code, with the pages that write them. */
 function written(pattern: RegExp, on: readonly string[] = pages()): ReadonlyMap<string, string> {

@@ -16,7 +16,7 @@ function wrongIn(text: string): readonly string[] | null {
   if (!isJsonObject(value) || !Object.keys(value).every((key) => KEYS.includes(key))) return null;
   validate(value);
   return (validate.errors ?? [])
-    .filter(({ keyword }) => keyword !== "required")
+    .filter(({ keyword }) => keyword !== "required" && keyword !== "if")
     .map(({ instancePath, message }) => `${instancePath} ${message}`);
 }
 

@@ -12,10 +12,11 @@ import { serveDemo } from "./demo.ts";
 /** Everything that may be in the tarball, as rules. */
 const ALLOWED = [
   /^dist\/[\w/-]+\.js$/,
+  /^dist\/(cli\/codes\/examples|compile\/presets\/presets|http\/contract\/examples\/recorded-answers)\.json$/,
   /^policies\/([\w-]+\.rego|lib\/[\w-]+\.rego|assertions\.yaml|(input|assertions)\.schema\.json)$/,
   /^policy-library\/[\w-]+\.rego$/,
   /^tools\/rego\/dist\/(NOTICES|manifest\.json|rego\.wasm\.br)$/,
-  /^(README\.md|CHANGELOG\.md|LICENSE|THIRD-PARTY-NOTICES|sbom\.cdx\.json|package\.json|routes\.yaml|routes\.schema\.json)$/,
+  /^(README\.md|CHANGELOG\.md|LICENSE|THIRD-PARTY-NOTICES|sbom\.cdx\.json|package\.json|routes\.yaml|routes(-part|-overlay)?\.schema\.json)$/,
 ];
 
 /** What stands after `from` and `import`, and what a function made by `createRequire` is called with; not `node:…`. */
@@ -51,7 +52,9 @@ describe("the tarball", () => {
 
   it("is complete: all of src compiled, every policy, the library, the Rego toolchain, the schemas", () => {
     const compiled = below(join(ROOT, "src"))
-      .filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts") && !/write-(input-)?schema\.ts$/.test(path))
+      .filter(
+        (path) => /\.(ts|json)$/.test(path) && !path.endsWith(".d.ts") && !/write-(input-)?schema\.ts$/.test(path),
+      )
       .map((path) => `dist/${path.replace(/\.ts$/, ".js")}`);
     const kept = ["policies", "policy-library"].flatMap((name) =>
       below(join(ROOT, name)).map((path) => `${name}/${path}`),
@@ -63,6 +66,8 @@ describe("the tarball", () => {
       ...rego,
       "routes.yaml",
       "routes.schema.json",
+      "routes-part.schema.json",
+      "routes-overlay.schema.json",
       "LICENSE",
       "THIRD-PARTY-NOTICES",
       "sbom.cdx.json",

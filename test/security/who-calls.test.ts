@@ -11,6 +11,7 @@ const CALLS =
 /** Each with whom it calls, and by whose word. A new one must be looked at: may a caller or a provider choose the address? */
 const KNOWN: Readonly<Record<string, string>> = {
   "src/cli/server/call-server.ts": "a command: the server that its user names",
+  "src/cli/serve/tls.ts": "nobody: reads the certificate",
   "src/dispatch/connect/guarded-connector.ts": "providers, by routes.yaml, each address judged",
   "src/dispatch/connections.ts": "providers, by routes.yaml, through the former",
   "src/dispatch/credentials/aws-keys.ts": "AWS, by the environment",

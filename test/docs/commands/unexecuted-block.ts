@@ -40,7 +40,9 @@ async function wrongInCommand(words: readonly string[]): Promise<readonly string
     if (!Object.hasOwn(scripts, script)) found.push(`package.json has no script ${script}`);
   }
   const start = words.indexOf("signalbox");
-  if (start === -1) return found;
+  // An image, a namespace or a volume may have that name too.
+  const isCommand = words.slice(0, start).every((word) => /^[A-Z_]+=|^(?:npm|run|-s|npx|exec|--)$/.test(word));
+  if (start === -1 || !isCommand) return found;
   const [name = "", ...rest] = words.slice(start + 1).filter((word) => word !== "--");
   const path = GROUPS.includes(name) ? [name, rest[0] ?? ""] : [name];
   const help = await runCommand(runCommands, [...path, "--help"]);
