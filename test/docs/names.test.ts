@@ -30,10 +30,10 @@ const tests = sources
 /** Made by a command, and not committed. */
 const MADE = ["bench/results"];
 /** Of git, npm, servers for open models, Docker, kubectl. */
-const FLAGS_OF_OTHERS = [
-  ...["branch", "git", "omit", "served-model-name", "api-key"],
-  ...["read-only", "cap-drop", "volume", "publish", "from-literal", "from-file", "kustomize"],
-];
+const FLAGS_OF_OTHERS =
+  "branch git omit served-model-name api-key read-only cap-drop volume publish from-literal from-file kustomize".split(
+    " ",
+  );
 /** A reader's own keys. */
 const VARIABLES_OF_READERS = ["SIGNALBOX_BACKEND_KEY", "SIGNALBOX_AUDIT_KEY", "SIGNALBOX_ADMIN_URL"];
 
