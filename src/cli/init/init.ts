@@ -22,7 +22,8 @@ Asks on a terminal for what no flag says. Overwrites nothing: where one of the f
   --providers A,B     presets, such as openai,anthropic; docs/presets.md lists them
   --workspace NAME    the first tenant (default: ${DEFAULT_WORKSPACE})
   --regions A,B       regions or areas wanted, such as eu (default: each provider's global address, else its first)
-  --yes               ask nothing
+  --no-training       your contracts say that the providers do not train on what they are sent
+  --yes               ask nothing; without --no-training the least favourable is written
   --help              this text
 
 Exit codes: 0 written, 1 not written, 2 usage.
@@ -32,6 +33,7 @@ const FLAGS = {
   providers: { type: "string" },
   workspace: { type: "string" },
   regions: { type: "string" },
+  "no-training": { type: "boolean", default: false },
   yes: { type: "boolean", default: false },
   help: { type: "boolean", short: "h" },
 } as const;
@@ -58,10 +60,15 @@ export function init(argv: readonly string[], io: CommandIo, ask: Ask = askOnTer
         providers: await answer(values.providers, known),
         workspace: await answer(values.workspace, `Workspace (${DEFAULT_WORKSPACE}): `),
         regions: await answer(values.regions, "Regions wanted, such as eu (anywhere): "),
+        noTraining: await answer(
+          values["no-training"] ? "yes" : undefined,
+          "Do your contracts say that they do not train on what they are sent? yes or no (no): ",
+        ),
       }),
     );
     const folder = resolve(io.cwd, directory);
     await write(folder, shownPath(io.cwd, folder), routesText(plan), io);
+    if (plan.trainsOnData) io.stdout(TRAINING);
     return EXIT.ok;
   });
 }
@@ -79,6 +86,7 @@ function readAnswers(given: {
   readonly providers: string;
   readonly workspace: string;
   readonly regions: string;
+  readonly noTraining: string;
 }): InitAnswers {
   const providers = [...new Set(listItems(given.providers))];
   if (providers.length === 0)
@@ -93,7 +101,9 @@ function readAnswers(given: {
   if (!regions.every((region) => /^[a-z0-9][a-z0-9_-]{0,62}$/.test(region))) {
     throw new UsageError("--regions: must be regions or areas, separated by commas, such as eu,us");
   }
-  return { providers, workspace, regions };
+  const noTraining = given.noTraining.toLowerCase();
+  if (!["", "no", "n", "yes", "y"].includes(noTraining)) throw new UsageError("--no-training: answer yes or no");
+  return { providers, workspace, regions, trainsOnData: !noTraining.startsWith("y") };
 }
 
 /** What stands beside the code in every installation. */
@@ -123,6 +133,11 @@ async function write(folder: string, shown: string, routes: string, io: CommandI
   const at = shown === "." ? "" : ` ${shown}`;
   io.stdout(`\nNext: signalbox check${at}, then set the secrets that routes.yaml names and run signalbox serve\n`);
 }
+
+const TRAINING = `
+Until rows of routes.yaml say \`trains_on_data: false\`, as your contracts allow, only requests with
+"provider": {"data_collection": "allow"} are served.
+`;
 
 const IGNORED =
   "# The store and compiled policies.\n.signalbox/\n# Secrets never belong into routes.yaml; if they stand in such a file, keep it out of git.\n.env\n";

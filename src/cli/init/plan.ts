@@ -10,6 +10,8 @@ export interface InitAnswers {
   readonly workspace: string;
   /** Regions or areas wanted; none: each provider's widest address. */
   readonly regions: readonly string[];
+  /** Whether the providers may train on what they are sent, as far as anybody has said otherwise. */
+  readonly trainsOnData: boolean;
 }
 
 export interface PlannedProvider {
@@ -32,6 +34,7 @@ export interface PlannedEndpoint {
 /** Rows of a routes.yaml. */
 export interface InitPlan {
   readonly workspace: string;
+  readonly trainsOnData: boolean;
   /** Group → regions. */
   readonly groups: ReadonlyMap<string, readonly string[]>;
   readonly providers: readonly PlannedProvider[];
@@ -40,7 +43,7 @@ export interface InitPlan {
 }
 
 /** @throws {UsageError} that names what there is, for a preset that is not, and for a region where a provider has no address. */
-export function planInit({ providers: names, workspace, regions }: InitAnswers): InitPlan {
+export function planInit({ providers: names, workspace, regions, trainsOnData }: InitAnswers): InitPlan {
   const models = new Map<string, JsonObject>();
   const providers: PlannedProvider[] = [];
   const endpoints: PlannedEndpoint[] = [];
@@ -69,7 +72,7 @@ export function planInit({ providers: names, workspace, regions }: InitAnswers):
     const group = areaOf(region);
     groups.set(group, [...(groups.get(group) ?? []), region]);
   }
-  return { workspace, groups, providers, models, endpoints };
+  return { workspace, trainsOnData, groups, providers, models, endpoints };
 }
 
 /** Regions of a preset that are wanted; its widest where nobody said. */

@@ -40,10 +40,11 @@ regions:
 ${[...plan.groups].map(([group, regions]) => `  ${group}: ${flow([...regions])}`).join("\n")}
 
 # A preset gives protocol, address and flags; \`signalbox check\` prints what each came to. Keys written here take its place.
-# Add \`retention\` and \`trains_on_data\` as your contract says; left out, the least favourable is assumed.
+# \`trains_on_data\` is what init was told: look into your contracts. A provider that may train gets only requests which say
+# \`"provider": {"data_collection": "allow"}\`. Add \`retention\` too; left out, the least favourable is assumed.
 # \`on_missing_secret: simulate\` lets the simulated provider answer until the secret is set. Remove it in production.
 providers:
-${plan.providers.map(providerText).join("\n\n")}
+${plan.providers.map((provider) => providerText(provider, plan.trainsOnData)).join("\n\n")}
 
 # What a model can do wherever it is served. A request that needs a capability not listed here is refused by name.
 models:
@@ -78,10 +79,11 @@ vocabulary:
 `;
 }
 
-function providerText({ id, preset, title, region, baseUrl, auth }: PlannedProvider): string {
+function providerText({ id, preset, title, region, baseUrl, auth }: PlannedProvider, trainsOnData: boolean): string {
   const lines = [`  # ${title}`, `  ${flow(id)}:`, `    preset: ${preset}`, `    region: ${region}`];
   if (baseUrl !== null)
     lines.push("    # Put the names of your account in place of what is in capitals.", `    base_url: ${baseUrl}`);
+  lines.push(`    trains_on_data: ${trainsOnData}`);
   if (auth !== "none") lines.push(`    auth: ${flow(auth)}`);
   return lines.join("\n");
 }

@@ -1,3 +1,4 @@
+import type { RoutingTable } from "../../canon/table.ts";
 import { StoreUnavailableError } from "../../store/errors.ts";
 import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { listenFailure, stopAsked } from "../terminal/listening.ts";
@@ -102,11 +103,19 @@ async function announce(options: ServeOptions, server: RunningServer, io: Comman
   const demo = options.demo && Object.hasOwn(table.workspaces, "demo") ? await demoKey(store) : null;
   io.stdout(`listening on ${url} (admin on ${adminUrl}), table ${table.revision.slice(0, 12)}${named(options)}\n`);
   const route = table.workspaces["demo"]?.approve.routes[0];
-  if (demo !== null && route !== undefined) io.stdout(demoText(url, demo, route));
+  if (demo !== null && route !== undefined) io.stdout(demoText(url, demo, route, isTrainedOn(table, route)));
 }
 
-function demoText(url: string, key: string, route: string): string {
-  const body = JSON.stringify({ model: route, messages: [{ role: "user", content: "Hello" }] });
+/** Whether every provider of a route may train on what it is sent, so that requests have to allow it. */
+function isTrainedOn({ routes, endpoints, providers }: RoutingTable, route: string): boolean {
+  const row = routes[route];
+  const ids = row === undefined ? [] : [row.primary, ...row.fallbacks];
+  return ids.every((id) => providers[endpoints[id]?.provider ?? ""]?.trainsOnData !== false);
+}
+
+function demoText(url: string, key: string, route: string, trainedOn: boolean): string {
+  const allow = trainedOn ? { provider: { data_collection: "allow" } } : {};
+  const body = JSON.stringify({ model: route, messages: [{ role: "user", content: "Hello" }], ...allow });
   return `
 demo key (workspace demo, one day):
   ${key}

@@ -6,6 +6,7 @@ import { check } from "../../../src/cli/check.ts";
 import { type Ask, init } from "../../../src/cli/init/init.ts";
 import { INIT_POLICIES } from "../../../src/cli/init/routes-text.ts";
 import { policy } from "../../../src/cli/policy/policy.ts";
+import { serve } from "../../../src/cli/serve/serve.ts";
 import { startServer } from "../../../src/cli/serve/start.ts";
 import { compileTable } from "../../../src/compile/compile-table.ts";
 import { PRESET_NAMES } from "../../../src/compile/presets/presets.ts";
@@ -118,11 +119,43 @@ describe("signalbox init", () => {
       return ["anthropic", "", ""][asked.length - 1] ?? "";
     };
     expect((await run((argv, io) => init(argv, io, ask), ["new"], true)).code).toBe(0);
-    expect(asked).toHaveLength(3);
+    expect(asked).toHaveLength(4);
     expect(readFileSync(join(folder, "new/routes.yaml"), "utf8")).toContain("  demo:\n");
     expect((await run((argv, io) => init(argv, io, ask), ["--providers", "openai", "--yes"], true)).code).toBe(0);
     expect((await run((argv, io) => init(argv, io, ask), ["other"])).stderr).toContain("--providers: is missing");
-    expect(asked).toHaveLength(3);
+    expect(asked).toHaveLength(4);
+  });
+
+  test("writes what was said of training, and says what it means for requests", async () => {
+    const refused = await run(init, ["--providers", "openai", "--yes"]);
+    expect(refused.stdout).toContain('"provider": {"data_collection": "allow"}');
+    expect(routes()).toContain("    trains_on_data: true\n");
+    const word = await run(init, ["word", "--providers", "openai", "--no-training", "--yes"]);
+    expect(word.stdout).not.toContain("data_collection");
+    expect(readFileSync(join(folder, "word/routes.yaml"), "utf8")).toContain("    trains_on_data: false\n");
+    const unclear: Ask = async (question) => (question.includes("train") ? "perhaps" : "");
+    const asked = await run((argv, io) => init(argv, io, unclear), ["x", "--providers", "openai"], true);
+    expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining("--no-training: answer yes or no") });
+  });
+
+  test.each([[[]], [["--no-training"]]])("serve --demo prints a request that is answered (%j)", async (flags) => {
+    expect((await run(init, ["--providers", "openai,anthropic", "--yes", ...flags])).code).toBe(0);
+    const stop = new AbortController();
+    let said = "";
+    const ended = serve(["--demo", "--port", "0", "--no-watch", "--cache", CACHE], {
+      stdout: (written) => void (said += written),
+      stderr: () => {},
+      environment: {},
+      cwd: folder,
+      signal: stop.signal,
+    });
+    await expect.poll(() => said, { timeout: 30_000 }).toContain("try it:");
+    const [, url = "", key = "", body = ""] =
+      /curl -s (\S+) -H 'Authorization: Bearer (\S+)'[\s\S]*?-d '(.*)'/.exec(said) ?? [];
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+    expect((await fetch(url, { method: "POST", headers, body })).status).toBe(200);
+    stop.abort();
+    expect(await ended).toBe(0);
   });
 
   test.each([
