@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 import { text } from "node:stream/consumers";
-import { runCommands } from "./cli/commands.ts";
 import { listenToOutput } from "./cli/terminal/standard-streams.ts";
 import { unfitNode } from "./cli/terminal/version.ts";
 
 const argv = process.argv.slice(2);
+// Nothing has been read yet, so there is nothing to read anew; without a listener a signal in the first moments would end the server.
+if (argv[0] === "serve") process.on("SIGHUP", () => {});
+const { runCommands } = await import("./cli/commands.ts");
 listenToOutput(argv[0]);
 const unfit = unfitNode(process.versions.node);
 if (unfit === null) {

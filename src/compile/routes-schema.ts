@@ -46,7 +46,7 @@ const TOP: Readonly<Record<string, Schema>> = {
       type: "string",
       pattern: INCLUDE,
       patternErrorMessage:
-        "a path such as `providers.yaml` or `teams/*.yaml`, without `..` and without names that begin with a dot",
+        "a path to files, such as `providers.yaml` or `teams/*.yaml`: inside the folder, without `./`, `..`, `**` and names that begin with a dot",
       examples: ["providers.yaml", "teams/*.yaml"],
     },
   ),

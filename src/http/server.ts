@@ -83,6 +83,8 @@ async function run(runtime: Runtime, handler: NodeHandler, event: H3Event): Prom
   if (answerCrossOrigin(runtime, incoming, response)) return HANDLED;
   try {
     const refusal = refuseHead(incoming);
+    // Where the head is not clear, nobody knows where its body ends.
+    if (refusal !== null) response.shouldKeepAlive = false;
     await (refusal === null ? handler : refuseWith(runtime, refusal))(incoming, response);
   } catch {
     if (response.headersSent) response.destroy();

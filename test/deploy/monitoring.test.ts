@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ServerMetrics } from "../../src/cli/serve/telemetry/server-metrics.ts";
 import type { StandingSources } from "../../src/cli/serve/telemetry/standing-metrics.ts";
+import { poolMetrics } from "../../src/cli/serve/workers/start-workers.ts";
 import { TERMINALS } from "../../src/evidence/record.ts";
 import { familyName } from "../../src/telemetry/metrics/exposition.ts";
 import { documents, text, type Document } from "./deployed.ts";
@@ -10,7 +11,8 @@ function realSeries(): ReadonlyMap<string, readonly string[]> {
   const metrics = new ServerMetrics();
   metrics.begin({ runtime: {} } as StandingSources)();
   const series = new Map<string, readonly string[]>();
-  for (const family of metrics.families) {
+  const ofWorkers = poolMetrics({ standing: { configured: 1, ready: 1 }, restarts: 0 });
+  for (const family of [...metrics.families, ...ofWorkers]) {
     const [name, labels] = [familyName(family), family.facts.labels];
     if (family.kind !== "histogram") series.set(name, labels);
     else {
@@ -94,7 +96,7 @@ describe("the Grafana dashboard", () => {
         const words = [...String(legendFormat).matchAll(/\{\{(\w+)\}\}/g)].map(([, label = ""]) => label);
         const kept = /\bby \(/.test(expr)
           ? words.filter((word) => new RegExp(`by \\([^)]*\\b${word}\\b`).test(expr))
-          : ["instance"];
+          : ["instance", "worker"];
         expect([title, words.filter((word) => !kept.includes(word))]).toEqual([title, []]);
       }
     }

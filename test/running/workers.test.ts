@@ -13,6 +13,7 @@ import { SpawnedServer } from "./spawned-server.ts";
 
 interface Status {
   readonly build_id: string;
+  readonly degraded: readonly string[];
   readonly table_sha256: string;
   readonly workers: { readonly worker: number; readonly configured: number; readonly ready: number };
 }
@@ -106,6 +107,8 @@ describe.skipIf(process.platform !== "linux")("two workers (needs /proc of Linux
     writeFileSync(estate.config, "{}");
     server.child.kill("SIGHUP");
     await server.says("reload failed");
+    const degraded = async () => (await statuses(server)).map((one) => one.degraded);
+    await expect.poll(degraded).toEqual(Array.from({ length: 6 }, () => ["reload_failed"]));
     process.kill(server.workers[0] ?? 0, "SIGKILL");
     await expect.poll(() => metric(server, RESTARTS), { timeout: 60_000 }).toBe(2);
     await expect.poll(() => metric(server, READY), { timeout: 60_000 }).toBe(2);

@@ -38,9 +38,8 @@ ${cases.join("\n")}
     esac
   fi
   COMPREPLY=($(compgen -W "$words" -- "$current"))
-  [ "\${#COMPREPLY[@]}" -eq 0 ] && COMPREPLY=($(compgen -f -- "$current"))
 }
-complete -F _signalbox signalbox
+complete -o default -F _signalbox signalbox
 `;
 }
 

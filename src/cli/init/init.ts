@@ -5,7 +5,7 @@ import { createInterface } from "node:readline/promises";
 import { PRESET_NAMES } from "../../compile/presets/presets.ts";
 import { createFiles, type FileToWrite } from "../policy/write-file.ts";
 import { listItems, readArguments } from "../terminal/arguments.ts";
-import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { shownPath } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/run.ts";
 import { type InitAnswers, planInit } from "./plan.ts";
@@ -16,7 +16,8 @@ const DEFAULT_WORKSPACE = "demo";
 export const INIT_HELP = `Usage: signalbox init [DIRECTORY] [options]
 
 Writes a commented routes.yaml with the providers chosen, its schema for editors, and three policies with their tests.
-Asks on a terminal for what no flag says. Overwrites nothing: where one of the files is there already, none is written.
+Asks on a terminal for what no flag says. Overwrites nothing: where one of the files is there already, none is written
+(but for .gitignore, which then stays).
 
   DIRECTORY           where to write (default: .); made where it is missing
   --providers A,B     presets, such as openai,anthropic; docs/presets.md lists them
@@ -77,6 +78,9 @@ async function askOnTerminal(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return await lines.question(question);
+  } catch {
+    // Ctrl-C and the end of the input come as errors.
+    throw new CommandError("nothing was written: the questions were not answered");
   } finally {
     lines.close();
   }
@@ -92,9 +96,9 @@ function readAnswers(given: {
   if (providers.length === 0)
     throw new UsageError("--providers: is missing; give it, such as --providers openai,anthropic");
   const workspace = given.workspace === "" ? DEFAULT_WORKSPACE : given.workspace;
-  if (!/^[a-z0-9][a-z0-9_-]{0,62}$/.test(workspace)) {
+  if (!/^[a-z0-9][a-z0-9_-]{0,62}$/.test(workspace) || workspace in {}) {
     throw new UsageError(
-      "--workspace: must be 1 to 63 lower-case letters, digits, - or _, beginning with a letter or digit",
+      "--workspace: must be 1 to 63 lower-case letters, digits, - or _, beginning with a letter or digit, and no reserved name",
     );
   }
   const regions = listItems(given.regions);
@@ -130,8 +134,10 @@ async function write(folder: string, shown: string, routes: string, io: CommandI
   await createFiles(files);
   for (const file of files) io.stdout(`wrote ${file.shown}\n`);
   if (hasIgnore) io.stdout("add .signalbox/ to .gitignore: the store and compiled policies are no sources\n");
-  const at = shown === "." ? "" : ` ${shown}`;
-  io.stdout(`\nNext: signalbox check${at}, then set the secrets that routes.yaml names and run signalbox serve\n`);
+  const [at, config] = shown === "." ? ["", ""] : [` ${shown}`, ` --config ${shown}/routes.yaml`];
+  io.stdout(
+    `\nNext: signalbox check${at}, then set the secrets that routes.yaml names and run signalbox serve${config}\n`,
+  );
 }
 
 const TRAINING = `

@@ -74,7 +74,8 @@ async function writeWhole(target: string, text: string, mode: number): Promise<v
 
 function notWritten(shown: string, error: unknown): CommandError {
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-  if (code === "EEXIST") return new CommandError(`${shown}: exists already and is left as it is; choose another id`);
+  if (code === "EEXIST")
+    return new CommandError(`${shown}: exists already and is left as it is; choose another name or folder`);
   const detail = typeof code === "string" ? ` (${code})` : "";
   return new CommandError(`${shown}: cannot be written${detail}; check the folder and its permissions`);
 }

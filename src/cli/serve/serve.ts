@@ -103,6 +103,11 @@ async function announce(options: ServeOptions, server: RunningServer, io: Comman
   const demo = options.demo && Object.hasOwn(table.workspaces, "demo") ? await demoKey(store) : null;
   io.stdout(`listening on ${url} (admin on ${adminUrl}), table ${table.revision.slice(0, 12)}${named(options)}\n`);
   const route = table.workspaces["demo"]?.approve.routes[0];
+  if (options.demo && demo === null) {
+    io.stdout(
+      "--demo: there is no workspace `demo`, so no demo key is made; use the first key, or signalbox keys create\n",
+    );
+  }
   if (demo !== null && route !== undefined) io.stdout(demoText(url, demo, route, isTrainedOn(table, route)));
 }
 

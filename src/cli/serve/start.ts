@@ -62,7 +62,11 @@ export interface ServerPlace {
   readonly listenPublic?: () => Promise<Listening>;
   readonly runtime?: (own: Runtime) => Runtime;
   /** One of several that serve the public side: another process has the admin listener, and tells what all of them have heard. */
-  readonly worker?: { readonly number: number; readonly standing: () => WorkersStanding };
+  readonly worker?: {
+    readonly number: number;
+    readonly standing: () => WorkersStanding;
+    readonly reloadFailed: () => boolean;
+  };
 }
 
 const TEXT: LogOptions = { format: "text", level: "info" };
@@ -176,7 +180,7 @@ async function open(
   opened.add(() => main.close(options.drain, () => stopOrder.give()));
   const reload = async (): Promise<BuiltSnapshot> => {
     state.reloadFailed = true;
-    const renewed = tlsNow();
+    const renewed = log.orReloadFailed(tlsNow);
     const next = await policies.reload();
     state.reloadFailed = !next.ok;
     if (next.ok && renewed !== undefined) main.renewTls(renewed);
@@ -209,12 +213,18 @@ function placed({ worker, runtime }: ServerPlace, parts: RuntimeParts): Runtime 
   const own = makeRuntime(parts);
   if (runtime !== undefined) return runtime(own);
   if (worker === undefined) return own;
-  const { number, standing } = worker;
+  const { number, standing, reloadFailed } = worker;
   const missesSome = (): boolean => standing().ready < standing().configured;
   return {
     ...own,
     workers: () => ({ worker: number, ...standing() }),
-    degraded: () => [...own.degraded(), ...(missesSome() ? ["workers"] : [])],
+    degraded: () => [
+      ...new Set([
+        ...own.degraded(),
+        ...(reloadFailed() ? ["reload_failed"] : []),
+        ...(missesSome() ? ["workers"] : []),
+      ]),
+    ],
   };
 }
 

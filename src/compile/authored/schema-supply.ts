@@ -61,7 +61,8 @@ const providerKeys: Schema = object(
     trains_on_data: {
       type: "boolean",
       default: DEFAULT_TRAINS_ON_DATA,
-      description: "Whether the provider may train on what it is sent. Assumed until the contract says otherwise.",
+      description:
+        "Whether the provider may train on what it is sent. Assumed until the contract says otherwise. Such a provider gets only requests that say `provider: {data_collection: allow}`; without a word of the caller it is `deny`.",
     },
     trace_context: {
       type: "boolean",

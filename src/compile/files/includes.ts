@@ -5,8 +5,8 @@ import { type ConfigNode, nodeAt, type Position } from "../authored/tree.ts";
 import type { FileTree } from "../file-tree.ts";
 import { Findings } from "../findings/findings.ts";
 
-/** An entry of `include`: names that do not begin with a dot, so that none leads up; `*` stands for any part of a name. */
-export const INCLUDE = "^(?:[A-Za-z0-9_*][A-Za-z0-9._*-]*/)*[A-Za-z0-9_*][A-Za-z0-9._*-]*\\.ya?ml$";
+/** An entry of `include`: names that do not begin with a dot, so that none leads up; `*` stands for any part of a name, and `**` for nothing. */
+export const INCLUDE = "^(?!.*\\*\\*)(?:[A-Za-z0-9_*][A-Za-z0-9._*-]*/)*[A-Za-z0-9_*][A-Za-z0-9._*-]*\\.ya?ml$";
 
 /** The environment of an overlay, as it stands in its file's name. */
 const ENVIRONMENT = /^[a-z0-9][a-z0-9_-]{0,62}$/;
@@ -47,7 +47,7 @@ export async function expandInclude(tree: FileTree, folder: string, pattern: str
 
 /** Hidden files are found by no pattern. */
 function nameTest(step: string): (name: string) => boolean {
-  const form = new RegExp(`^(?!\\.)${step.replaceAll(".", "\\.").replaceAll(/\*+/g, "[^/]*")}$`, "u");
+  const form = new RegExp(`^(?!\\.)${step.replaceAll(".", "\\.").replaceAll("*", "[^/]*")}$`, "u");
   return (name) => form.test(name);
 }
 

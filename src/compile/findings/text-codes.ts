@@ -8,7 +8,7 @@ export const TEXT_CODES = {
   ),
   SOURCE_TOO_LARGE: error(
     "The file is larger than one megabyte.",
-    "Split the estate into several routers; no table of this size can be reviewed.",
+    "Split it into files with `include`; where one alone is as large, into several routers.",
   ),
   YAML_SYNTAX: error(
     "The text is not valid YAML 1.2.",

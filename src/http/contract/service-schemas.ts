@@ -61,7 +61,18 @@ export const STATUS = {
     degraded: {
       type: "array",
       items: text,
-      description: "`reload_failed`, `evidence`, `evidence_retention`, `limits`, `policies`; empty when all is well.",
+      description:
+        "`reload_failed`, `evidence`, `evidence_retention`, `limits`, `policies`, `workers`; empty when all is well.",
+    },
+    workers: {
+      type: "object",
+      description: "Where several processes serve (`--workers`): which one answers, and how many there are.",
+      required: ["worker", "configured", "ready"],
+      properties: {
+        worker: { type: "integer", minimum: 1, description: "The one that answers." },
+        configured: { type: "integer", minimum: 1, description: "How many there are to be." },
+        ready: { type: "integer", minimum: 0, description: "How many take requests." },
+      },
     },
     evidence: {
       type: "object",

@@ -7,12 +7,30 @@ const LONGEST_URL = 8 * 1024;
 /** Header lines of one request. */
 const MOST_HEADERS = 200;
 
+/** A registered name or address with its port (RFC 9110 §7.2), or nothing. */
+const HOST = /^(?:\[[0-9a-f:.]+\]|[\w.~%!$&'()*+,;=-]*)(?::\d{0,5})?$/i;
+
 /** What is refused of any request before its endpoint is looked for; `null` where nothing is. Larger heads never come so far (`listen.ts`). */
 export function refuseHead({ headers, httpVersion, rawHeaders, url = "/" }: IncomingMessage): ServiceError | null {
   // RFC 9112 §3.2: an HTTP/1.1 request without Host is to be refused.
   if (headers.host === undefined && httpVersion === "1.1") {
     return invalidRequest("missing_host", "Send the Host header; HTTP/1.1 requires it.");
   }
+  const hosts = rawHeaders.filter(
+    (name, index) => index % 2 === 0 && name.length === 4 && name.toLowerCase() === "host",
+  );
+  // RFC 9112 §3.2: nor one that is none, or several; whoever stands in front may have looked at another one.
+  if (hosts.length > 1 || (headers.host !== undefined && !HOST.test(headers.host))) {
+    return invalidRequest("missing_host", "Send one Host header, with a name or an address and its port.");
+  }
+  // RFC 9112 §6.1: a coding that is not decoded here must not pass as none; before HTTP/1.1 there are no codings. Where the
+  // last one is not chunked, Node refuses by itself.
+  const coding = headers["transfer-encoding"]?.trim().toLowerCase() ?? "";
+  if (/(?:^|[,\s])chunked$/.test(coding) && (coding !== "chunked" || httpVersion !== "1.1")) {
+    return invalidRequest("malformed_request", "The only transfer coding is chunked, of HTTP/1.1.");
+  }
+  // RFC 9112 §3.2: a request target has no fragment.
+  if (url.includes("#")) return invalidRequest("malformed_url", "The URL has a fragment (#); leave it out.");
   if (url.length > LONGEST_URL) {
     return serviceError(414, "too_large", "url_too_long", `The URL is longer than ${LONGEST_URL} characters.`);
   }

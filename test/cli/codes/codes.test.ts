@@ -171,6 +171,6 @@ describe("signalbox check --explain", () => {
     const { code, stderr } = await explain("UNKNOWN_REGON");
     expect(code).toBe(2);
     expect(stderr).toContain("did you mean `UNKNOWN_REGION`?");
-    expect((await explain("zzzzzzzzzz")).stderr).toContain("docs/troubleshooting.md lists all");
+    expect((await explain("zzzzzzzzzz")).stderr).toContain("docs/troubleshooting.md lists those of answers");
   });
 });

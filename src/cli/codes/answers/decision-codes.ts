@@ -49,9 +49,9 @@ export const DECISION_CODES: Readonly<Record<ReasonCode | "EVALUATION_INDETERMIN
   ),
   preferences_exclude_all: answer(
     400,
-    "The caller's own preferences leave no endpoint of the route.",
-    '`"provider": {"only": ["openai-us"]}` on a route in the European Union.',
-    "Prefer less, or use another route.",
+    "The caller's preferences leave no endpoint of the route; `data_collection` is `deny` where a request does not say otherwise.",
+    'A plain request on a route whose providers may train on data, or `"provider": {"only": ["openai-us"]}` on a route in the European Union.',
+    "Prefer less, or use another route. For `data_collection`: send `allow`, or, where the contract says so, write `trains_on_data: false` in the provider's row.",
   ),
   CAPABILITY_NOT_APPROVED: answer(
     403,

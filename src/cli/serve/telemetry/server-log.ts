@@ -88,8 +88,22 @@ export class ServerLog {
       this.#log?.write("info", { event: "reloaded", table: asWord(built.snapshot.decider.table.revision) });
       this.#drifts(built.drifts);
     } else {
-      this.#log?.write("error", { event: "reload_failed", errors: built.diagnostics.length });
+      this.#reloadFailed(built.diagnostics.length);
     }
+  }
+
+  /** What a step of a reload gives. @throws what it throws, which is a reload that has failed too. */
+  orReloadFailed<Value>(step: () => Value): Value {
+    try {
+      return step();
+    } catch (error) {
+      this.#reloadFailed(1);
+      throw error;
+    }
+  }
+
+  #reloadFailed(errors: number): void {
+    this.#log?.write("error", { event: "reload_failed", errors });
   }
 
   draining(inFlight: number): void {

@@ -23,7 +23,12 @@ export type ToWorkerProcess =
       readonly files: ConfigurationFiles;
     }
   | { readonly type: "reload"; readonly round: number; readonly files: ConfigurationFiles }
-  | { readonly type: "standing"; readonly standing: WorkersStanding }
+  | {
+      readonly type: "standing";
+      readonly standing: WorkersStanding;
+      /** The newest files could not be taken. */
+      readonly reloadFailed: boolean;
+    }
   | { readonly type: "metrics"; readonly round: number; readonly accept: string | null }
   | { readonly type: "retire" }
   | { readonly type: "stop" }

@@ -74,7 +74,11 @@ export async function startWorkers(
   const { server } = started;
   let turn: Promise<unknown> = Promise.resolve();
   const reloadAll: typeof server.reload = async () => {
-    const built = await server.reload();
+    const built = await server.reload().catch((error: unknown) => {
+      pool.reloadEnded(true);
+      throw error;
+    });
+    pool.reloadEnded(!built.ok);
     if (!built.ok || read === null) return built;
     good = read;
     if (!(await pool.reload(good))) say("some workers could not take the new configuration and serve the one before");
@@ -89,7 +93,8 @@ export async function startWorkers(
   return { ok: true, server: { ...server, reload } };
 }
 
-function poolMetrics(pool: WorkerPool): readonly Reading<readonly []>[] {
+/** What the first process says of its workers. */
+export function poolMetrics(pool: Pick<WorkerPool, "standing" | "restarts">): readonly Reading<readonly []>[] {
   return [
     new Reading(
       "gauge",

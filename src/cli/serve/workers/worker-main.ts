@@ -24,6 +24,7 @@ const thread = new BorrowedThread((message) => tell({ type: "store", message }))
 let server: Promise<RunningServer | null> = Promise.resolve(null);
 let files: ConfigurationFiles | null = null;
 let standing: WorkersStanding = { configured: 0, ready: 0 };
+let reloadFailed = false;
 
 process.on("message", (message: ToWorkerProcess) => {
   switch (message.type) {
@@ -35,7 +36,7 @@ process.on("message", (message: ToWorkerProcess) => {
       void reload(message);
       break;
     case "standing":
-      ({ standing } = message);
+      ({ standing, reloadFailed } = message);
       break;
     case "metrics":
       void metrics(message);
@@ -74,7 +75,7 @@ async function start({
           if (files === null) throw new Error("worker: no files");
           return Promise.resolve(files);
         },
-        worker: { number: worker, standing: () => standing },
+        worker: { number: worker, standing: () => standing, reloadFailed: () => reloadFailed },
       },
     );
     if (started.ok) {

@@ -46,6 +46,8 @@ export class WorkerPool {
   #stopping = false;
   /** Some worker could not take the newest files. */
   #behind = false;
+  /** The newest files have errors: no worker got them. */
+  #reloadFailed = false;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
@@ -115,6 +117,16 @@ export class WorkerPool {
     return pages.flat();
   }
 
+  /** Tells all how the newest reload ended, so that each can say so. */
+  reloadEnded(failed: boolean): void {
+    this.#reloadFailed = failed;
+    this.#tellStanding();
+  }
+
+  #tellStanding(): void {
+    this.#tell({ type: "standing", standing: this.standing, reloadFailed: this.#reloadFailed });
+  }
+
   #running(): readonly WorkerProcess[] {
     return this.#places.flatMap(({ process }) => process ?? []);
   }
@@ -147,7 +159,7 @@ export class WorkerPool {
 
   #changed(url: string): void {
     const { standing } = this;
-    this.#tell({ type: "standing", standing });
+    this.#tellStanding();
     if (this.#hasStarted || standing.ready < standing.configured) return;
     this.#hasStarted = true;
     this.#started.resolve(url);
@@ -162,7 +174,7 @@ export class WorkerPool {
       this.#started.reject(new CommandError(`worker ${place.number} ended while it was starting (${how})`));
       return;
     }
-    this.#tell({ type: "standing", standing: this.standing });
+    this.#tellStanding();
     const wait = place.restarts.next(served);
     this.#options.say(`worker ${place.number} ended (${how}); it is started again in ${wait / 1000} s`);
     place.timer = setTimeout(() => this.#start(place), wait);
