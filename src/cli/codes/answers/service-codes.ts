@@ -121,8 +121,8 @@ const DOOR_CODES = {
   ),
   evidence_unavailable: answer(
     503,
-    "The decision could not be written down, so nothing was sent.",
-    "A full disk, or a PostgreSQL that is away.",
+    "The decision was not on disk in time (a second, or the request's own deadline), so no answer was given; a provider may have been asked.",
+    "A full disk, a PostgreSQL that is away, or `x-request-timeout-ms: 2`.",
     "Operators: look at the store (`/readyz`, docs/storage.md). Callers: try again later.",
   ),
   internal_error: answer(
