@@ -69,7 +69,7 @@ describe("signalbox policy new", () => {
       const { code, stdout, stderr } = await run(["new", "eu-only"]);
       expect([code, stdout]).toEqual([1, ""]);
       expect(stderr).toBe(
-        `signalbox policy new: policies/${name}: exists already and is left as it is; choose another id\n`,
+        `signalbox policy new: policies/${name}: exists already and is left as it is; choose another name or folder\n`,
       );
       expect(readdirSync(join(path, "policies"))).toEqual([name]);
       expect(readFileSync(join(path, "policies", name), "utf8")).toBe("mine");

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
@@ -47,6 +47,29 @@ describe("the file", () => {
     chmodSync(path, 0o644);
     await (await openSqliteStore({ path })).close();
     expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it("is refused where it is a folder or another program's file, whose mode stays as it was", async () => {
+    const folder = join(databaseFile(), "..", "folder");
+    mkdirSync(folder, { recursive: true, mode: 0o755 });
+    chmodSync(folder, 0o755);
+    await expect(openSqliteStore({ path: folder })).rejects.toThrow("no file but a folder");
+    const text = join(folder, "notes.txt");
+    writeFileSync(
+      text,
+      "a text that is long enough to be taken for the header of a database, as it were, or not\n".repeat(20),
+    );
+    const foreign = join(folder, "foreign.db");
+    const database = new DatabaseSync(foreign);
+    database.exec("CREATE TABLE theirs (a)");
+    database.close();
+    for (const path of [text, foreign]) {
+      chmodSync(path, 0o664);
+      const before = readFileSync(path);
+      await expect(openSqliteStore({ path })).rejects.toThrow(/another program|not a database/);
+      expect([statSync(path).mode & 0o777, readFileSync(path).equals(before)]).toEqual([0o664, true]);
+    }
+    expect(statSync(folder).mode & 0o777).toBe(0o755);
   });
 
   it("finds the first key of rotations that were made by an older version", async () => {

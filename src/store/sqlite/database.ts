@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, existsSync, constants, mkdirSync, openSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, constants, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
@@ -27,7 +27,7 @@ export class UnusableDatabaseError extends Error {
  * @throws {UnusableDatabaseError} when the file belongs to another program or a newer version
  */
 export function openDatabase(path: string, busyTimeout: number): DatabaseSync {
-  if (path !== IN_MEMORY) prepareFile(path);
+  if (path !== IN_MEMORY) prepareFile(path, busyTimeout);
   const database = new DatabaseSync(path, { timeout: busyTimeout });
   try {
     retryWhileBusy(() => refuseForeignFile(database));
@@ -80,10 +80,24 @@ function openChecked(path: string | URL, busyTimeout: number): DatabaseSync {
 }
 
 /** SQLite gives the WAL and its index the mode of the main file, so that one must be right before SQLite sees it. */
-function prepareFile(path: string): void {
+function prepareFile(path: string, busyTimeout: number): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // Closing any descriptor of a file drops this process's locks on it, SQLite's too: only a file that is new is opened here.
-  if (!existsSync(path)) closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600));
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) {
+    // Closing any descriptor of a file drops this process's locks on it, SQLite's too: only a file that is new is opened here.
+    closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600));
+    chmodSync(path, 0o600);
+    return;
+  }
+  if (!found.isFile()) throw new UnusableDatabaseError("the database is no file but a folder or a device; name a file");
+  if ((found.mode & 0o777) === 0o600) return;
+  // Whose file it is must be known before its mode is changed: a mistyped path may lead to anybody's.
+  const database = new DatabaseSync(path, { timeout: busyTimeout, readOnly: true });
+  try {
+    retryWhileBusy(() => refuseForeignFile(database));
+  } finally {
+    database.close();
+  }
   chmodSync(path, 0o600);
 }
 
