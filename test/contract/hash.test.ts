@@ -39,13 +39,12 @@ function placesOf(value: JsonValue | undefined, path: Path = []): readonly Path[
 /** A copy in which one place has gone, or has another value. */
 function changed(path: Path, way: "gone" | "other"): JsonObject {
   const copy: JsonObject = JSON.parse(JSON.stringify(DOCUMENT));
-  // oxlint-disable-next-line typescript/no-explicit-any -- a walk through JSON
-  let parent: any = copy;
-  for (const name of path.slice(0, -1)) parent = parent[name];
+  let parent: object = copy;
+  for (const name of path.slice(0, -1)) parent = Reflect.get(parent, name);
   const last = path.at(-1) ?? "";
-  if (way === "other") parent[last] = { other: parent[last] };
+  if (way === "other") Reflect.set(parent, last, { other: Reflect.get(parent, last) });
   else if (Array.isArray(parent)) parent.splice(Number(last), 1);
-  else delete parent[last];
+  else Reflect.deleteProperty(parent, last);
   return copy;
 }
 
