@@ -8,6 +8,7 @@ import { judge, type Undamaged } from "./judge.ts";
 import { startRawUpstream, WAYS, type RawUpstream } from "./raw-upstream.ts";
 import { chaosRoutes, spareRoute, type Cell } from "./routes.ts";
 import { inParallel, recordProblems, type Played } from "./run.ts";
+import { freePort } from "../support/ports.ts";
 
 /** Every column whose upstream speaks chat completions or the embeddings beside them. */
 const OVER_CHAT = COLUMNS.filter(
@@ -85,9 +86,8 @@ beforeAll(async () => {
   process.on("uncaughtExceptionMonitor", note);
   mock = await startMock({ host: "127.0.0.1", port: 0 });
   raw = await startRawUpstream(answerTo);
-  const gone = await startRawUpstream(answerTo);
-  await gone.close();
-  const addresses = Object.fromEntries(NAMES.map((name) => [name, `${name === NOBODY ? gone.url : raw.url}/${name}`]));
+  const nobody = `http://127.0.0.1:${await freePort()}`;
+  const addresses = Object.fromEntries(NAMES.map((name) => [name, `${name === NOBODY ? nobody : raw.url}/${name}`]));
   server = await startTestServer(() => JSON.stringify(chaosRoutes(mock.url, CELLS, addresses)));
   key = await server.key("chaos", ["inference"], { expiresAt: Date.now() + 600_000 });
   const { url } = server.server;

@@ -2,22 +2,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { PLAIN_POINT } from "../../src/simulate/point.ts";
+import { freePort } from "../support/ports.ts";
 import { startTestServer } from "../support/server.ts";
 import { explain, explained, OF } from "./explain-command.ts";
-
-/** An address where nobody listens any more. */
-async function closedAddress(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>((listening) => {
-    server.listen(0, "127.0.0.1", listening);
-  });
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a TCP server has this address
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => {
-    server.close(closed);
-  });
-  return `http://127.0.0.1:${port}`;
-}
 
 describe("signalbox explain, against a server", () => {
   it("gives the server's own answer", async () => {
@@ -122,7 +109,9 @@ describe("signalbox explain, against a server", () => {
     expect(await told("a\nb")).toContain("SIGNALBOX_KEY: holds characters that no key has");
     expect(await told("sbx_wrong")).toContain("SIGNALBOX_KEY: the server does not accept the key");
     expect(await told(await test.key("demo", ["inference"]))).toContain("--scopes route:simulate");
-    expect(await told(key, await closedAddress())).toContain("--server: cannot be reached (ECONNREFUSED)");
+    expect(await told(key, `http://127.0.0.1:${await freePort()}`)).toContain(
+      "--server: cannot be reached (ECONNREFUSED)",
+    );
     expect(await told(key, `${test.server.url}/proxy`)).toContain("--server: has no POST /v1/route/simulate (404)");
     const time = { day: "weekday", hour: "night" };
     const point = { ...PLAIN_POINT, workspace: "acme-prod", model: "r", operation: "rerank", time };

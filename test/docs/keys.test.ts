@@ -1,26 +1,14 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect, it } from "vitest";
 
 import { startTestServer } from "../support/server.ts";
 import { call } from "../http/keys/support.ts";
+import { freePort } from "../support/ports.ts";
 
 const PAGE = readFileSync(resolve(import.meta.dirname, "../../docs/keys.md"), "utf8");
-
-/** A port that was free just now. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (typeof address !== "object" || address === null) throw new Error("no port");
-  return address.port;
-}
 
 it("the backend in docs/keys.md gives a page a token that works", async () => {
   const code = /```js\n(\/\/ backend\.mjs[\s\S]*?)```/.exec(PAGE)?.[1];

@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 
 import { isPostgresUrl } from "../../src/store/postgres/settings.ts";
 import { until } from "../support/router.ts";
+import { freePort } from "../support/ports.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -69,13 +69,4 @@ export class Replica {
     child.kill(signal);
     await exited;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  await new Promise((done) => server.close(done));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
 }

