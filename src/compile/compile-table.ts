@@ -7,6 +7,7 @@ import { type FurtherSources, readTree } from "./files/read-tree.ts";
 import { readShape } from "./authored/shape.ts";
 import { checkFeatures } from "./checks/features.ts";
 import { checkModels } from "./checks/models.ts";
+import { checkPlaceholders } from "./presets/placeholders.ts";
 import { checkPromotion, checkRequirementsAgree } from "./checks/promotion.ts";
 import { checkProviders } from "./checks/providers.ts";
 import { checkSigning } from "./checks/signing.ts";
@@ -66,6 +67,7 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
   const endpoints = resolveEndpoints(scene);
   const routes = resolveRoutes(scene, endpoints);
   checkProviders(scene);
+  checkPlaceholders(scene, endpoints);
   checkTimes(scene);
   checkSigning(scene);
   checkRegions(scene, endpoints);

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { compileTable } from "../../src/compile/compile-table.ts";
+import { PLACEHOLDERS } from "../../src/compile/presets/placeholders.ts";
 import { PRESETS } from "../../src/compile/presets/presets.ts";
 import { readSections } from "../policy/documents/document.ts";
 
@@ -45,6 +46,16 @@ describe("presets", () => {
         "cohere",
       ]),
     );
+  });
+
+  test("leave only placeholders that `check` knows", () => {
+    // An address is written small but for them; of the models' names only what is in capitals throughout.
+    const words = Object.values(PRESETS).flatMap(({ regions = {}, address = "", sample }) => [
+      ...[...Object.values(regions), address].flatMap((url) => url.match(/[A-Z][A-Z_]*/g) ?? []),
+      ...[sample.upstream_model ?? "", ...Object.values(sample.profiles ?? {})].filter((id) => /^[A-Z_]+$/.test(id)),
+    ]);
+    expect(PLACEHOLDERS).toEqual(expect.arrayContaining([...new Set(words)]));
+    expect(words.length).toBeGreaterThan(5);
   });
 
   test.each(Object.entries(PRESETS))("%s says what docs/providers.md says", (name, preset) => {

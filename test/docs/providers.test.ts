@@ -166,7 +166,10 @@ describe("docs/providers.md", () => {
 
     it.skipIf(isMissing)("compiles without a finding, and goes where the page says", () => {
       const { table, diagnostics } = compileTable({ path: PAGE, text: wholeFile({ text, rows }) });
-      expect(diagnostics.map(({ code, line, message }) => `${code} ${line}: ${message}`)).toEqual([]);
+      // Names of the reader's own account are left to the reader, and `check` says so.
+      const others = diagnostics.filter(({ code }) => code !== "PLACEHOLDER_LEFT");
+      expect(others.map(({ code, line, message }) => `${code} ${line}: ${message}`)).toEqual([]);
+      expect(others.length < diagnostics.length).toBe(/base_url: \S*[A-Z]{4}/.test(text));
       if (table === null) throw new Error("no table");
       const addresses = Object.keys(table.endpoints).flatMap((id) => {
         const target = targetOf(table, id);

@@ -1,6 +1,6 @@
-import { error, type CodeFacts } from "./code-facts.ts";
+import { error, warning, type CodeFacts } from "./code-facts.ts";
 
-/** Findings about rows that name a preset. */
+/** Findings about rows that name a preset or were written from one. */
 export const PRESET_CODES = {
   UNKNOWN_PRESET: error(
     "A preset that this release does not have.",
@@ -13,5 +13,9 @@ export const PRESET_CODES = {
   PRESET_ADDRESS: error(
     "The host of a preset carries a name of the account, so the preset cannot know it.",
     "Write `base_url`; everything else comes from the preset.",
+  ),
+  PLACEHOLDER_LEFT: warning(
+    "A row still holds a placeholder such as RESOURCE or DEPLOYMENT, as presets and `signalbox init` write it, so every call would fail.",
+    "Write your own name in its place: of the account's resource or project, or of the deployment.",
   ),
 } as const satisfies Record<string, CodeFacts>;
