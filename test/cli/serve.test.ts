@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { serve } from "../../src/cli/serve/serve.ts";
+import { COMPILED } from "../support/node-cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const MAIN = join(ROOT, "src/main.ts");
@@ -41,7 +42,7 @@ function run(folder: string, argv: readonly string[], environment: Record<string
   const cache = ["--cache", join(ROOT, ".signalbox", "test-cache")];
   const child = spawn(process.execPath, [MAIN, ...argv, ...(argv[0] === "serve" ? cache : [])], {
     cwd: folder,
-    env: { PATH: process.env["PATH"] ?? "", ...environment },
+    env: { ...COMPILED, PATH: process.env["PATH"] ?? "", ...environment },
   });
   cleanups.push(() => void child.kill("SIGKILL"));
   let text = "";
@@ -298,7 +299,7 @@ describe("signalbox serve", () => {
     const folder = configuration();
     const argv = ["serve", "--port", "0", "--admin-port", new URL(first.admin).port];
     const running = run(folder, argv);
-    expect(await within(running.exited, 8_000)).toBe(1);
+    expect(await within(running.exited, 40_000)).toBe(1);
     expect(running.output()).toContain("the port is in use; choose another with --admin-port");
     expect(running.output()).not.toMatch(/listening|\n\s+at /);
   });
@@ -306,7 +307,7 @@ describe("signalbox serve", () => {
   it("a public port in use closes the admin listener that was opened before it", async () => {
     const first = await demo(configuration());
     const running = run(configuration(), ["serve", "--port", new URL(first.url).port, "--admin-port", "0"]);
-    expect(await within(running.exited, 8_000)).toBe(1);
+    expect(await within(running.exited, 40_000)).toBe(1);
     expect(running.output()).toContain("choose another with --port");
   });
 
@@ -314,7 +315,7 @@ describe("signalbox serve", () => {
     const folder = configuration();
     const secret = "sbx_production_not-a-key";
     const running = run(folder, ["serve", "--port", "0"], { SIGNALBOX_BOOTSTRAP_KEY: secret });
-    expect(await within(running.exited, 8_000)).toBe(1);
+    expect(await within(running.exited, 40_000)).toBe(1);
     expect(running.output()).toMatch(/^signalbox serve: SIGNALBOX_BOOTSTRAP_KEY: [^\n]*\n$/);
     expect(running.output()).not.toContain(secret);
     expect(existsSync(join(folder, ".signalbox"))).toBe(false);
@@ -345,7 +346,7 @@ describe("signalbox serve", () => {
     });
     // At the first line of `serve`: the store is not even open.
     expect(hungUp("SIGHUP", "SIGHUP")).toBe(true);
-    const end = performance.now() + 8_000;
+    const end = performance.now() + 40_000;
     while (!text.includes("reloaded, table") && performance.now() < end) await pause(10);
     stop.abort();
     expect(await started).toBe(0);

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { COMPILED } from "../support/node-cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -11,7 +12,7 @@ function start(argv: readonly string[]) {
   const folder = mkdtempSync(join(tmpdir(), "signalbox-streams-"));
   const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...argv], {
     cwd: folder,
-    env: { PATH: process.env["PATH"] ?? "" },
+    env: { ...COMPILED, PATH: process.env["PATH"] ?? "" },
   });
   onTestFinished(() => {
     child.kill("SIGKILL");

@@ -73,7 +73,7 @@ function ask(upstream: Upstream, options: Ask = {}) {
     connect: 1_000,
     firstByte: 2_000,
     idle: 2_000,
-    firstToken: 120,
+    firstToken: 500,
     total: 5_000,
     ...options.timeouts,
   };
@@ -101,8 +101,8 @@ describe("the deadline for the first output", () => {
     await until(() => listener.failure !== null);
     expect(listener.failure).toEqual({ kind: "timeout_first_token", status: null, retryAfter: null, code: null });
     expect(listener.bytes).toBeGreaterThan(0);
-    expect(took()).toBeGreaterThanOrEqual(119);
-    expect(took()).toBeLessThan(600);
+    expect(took()).toBeGreaterThanOrEqual(499);
+    expect(took()).toBeLessThan(3_000);
     await until(() => upstream.calls[0]?.lostAt !== null);
   });
 
@@ -110,21 +110,21 @@ describe("the deadline for the first output", () => {
     const { exchange, listener } = ask(await chattering());
     await until(() => listener.bytes > 0);
     exchange.outputBegan();
-    await pause(300);
+    await pause(1_000);
     expect(listener.failure).toBeNull();
     exchange.cancel();
   });
 
   it("does not hold for answers that are no streams", async () => {
     const { exchange, listener } = ask(await chattering(), { awaitsOutput: false });
-    await pause(300);
+    await pause(1_000);
     expect(listener.failure).toBeNull();
     expect(listener.bytes).toBeGreaterThan(0);
     exchange.cancel();
   });
 
   it("leaves the other deadlines as they are when the output has begun", async () => {
-    const { exchange, listener } = ask(await silent(), { timeouts: { idle: 150, firstToken: 100 } });
+    const { exchange, listener } = ask(await silent(), { timeouts: { idle: 1_500, firstToken: 1_000 } });
     await until(() => listener.sawHeaders);
     exchange.outputBegan();
     await until(() => listener.failure !== null);
@@ -132,25 +132,25 @@ describe("the deadline for the first output", () => {
   });
 
   it.each<[string, Partial<Timeouts>, number, string]>([
-    ["silence after the headers", { idle: 60, firstToken: 400 }, 5_000, "timeout_idle"],
-    ["the first output", { idle: 400, firstToken: 60 }, 5_000, "timeout_first_token"],
-    ["the provider's whole time", { firstToken: 400, total: 60 }, 5_000, "timeout_attempt"],
-    ["the request's whole time", { firstToken: 400 }, 60, "timeout_total"],
+    ["silence after the headers", { idle: 60, firstToken: 2_000 }, 5_000, "timeout_idle"],
+    ["the first output", { idle: 2_000, firstToken: 60 }, 5_000, "timeout_first_token"],
+    ["the provider's whole time", { firstToken: 2_000, total: 60 }, 5_000, "timeout_attempt"],
+    ["the request's whole time", { firstToken: 2_000 }, 60, "timeout_total"],
   ])("names what was due first: %s", async (_, timeouts, deadline, kind) => {
     const { listener, took } = ask(await silent(), { timeouts, deadline });
     await until(() => listener.failure !== null);
     expect(listener.failure?.kind).toBe(kind);
-    expect(took()).toBeLessThan(390);
+    expect(took()).toBeLessThan(1_900);
   });
 
   it.each<[string, Partial<Timeouts>, string]>([
-    ["no headers", { firstByte: 60, firstToken: 400 }, "timeout_first_byte"],
-    ["no headers, and less time for the output", { firstByte: 400, firstToken: 60 }, "timeout_first_token"],
+    ["no headers", { firstByte: 60, firstToken: 2_000 }, "timeout_first_byte"],
+    ["no headers, and less time for the output", { firstByte: 2_000, firstToken: 60 }, "timeout_first_token"],
   ])("and before the headers: %s", async (_, timeouts, kind) => {
     const { listener, took } = ask(await startUpstream(() => {}), { timeouts });
     await until(() => listener.failure !== null);
     expect(listener.failure?.kind).toBe(kind);
-    expect(took()).toBeLessThan(390);
+    expect(took()).toBeLessThan(1_900);
   });
 
   it("counts from when the request was sent, not from when its credentials were asked for", async () => {

@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
 import { GIT_ENVIRONMENT, NO_GIT, temporaryFolder } from "../cli/simulate/repository.ts";
+import { COMPILED } from "../support/node-cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const PATH = join(ROOT, "docs/policy-lifecycle.md");
@@ -50,7 +51,7 @@ function estate(page: string): Estate {
   const script = `#!/bin/sh\ncase $1 in simulate|explain|serve) set -- "$@" --cache "${cache}";; esac\nexec "${process.execPath}" "${join(ROOT, "src/main.ts")}" "$@"\n`;
   writeFileSync(join(above, "bin/signalbox"), script, { mode: 0o755 });
   const path = `${join(above, "bin")}:${GIT_ENVIRONMENT["PATH"] ?? ""}`;
-  const made: Estate = { folder, environment: { ...GIT_ENVIRONMENT, ...DATED, PATH: path, LC_ALL: "C" } };
+  const made: Estate = { folder, environment: { ...COMPILED, ...GIT_ENVIRONMENT, ...DATED, PATH: path, LC_ALL: "C" } };
   cpSync(EXAMPLE, folder, { recursive: true });
   const policies = /^```yaml\n(policies:\n[^]*?)^```/m.exec(page)?.[1] ?? "";
   const platform =

@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { expect, it } from "vitest";
 import { simulateHelp } from "../../src/cli/simulate/help.ts";
 import { GIT_ENVIRONMENT, git, NO_GIT, temporaryFolder } from "../cli/simulate/repository.ts";
+import { COMPILED } from "../support/node-cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const PATH = join(ROOT, "docs/simulate.md");
@@ -15,7 +16,7 @@ const DATED = { GIT_AUTHOR_DATE: "2026-03-02T09:00:00Z", GIT_COMMITTER_DATE: "20
 
 function run(folder: string, command: string): string {
   const path = `${join(folder, "../bin")}:${GIT_ENVIRONMENT["PATH"] ?? ""}`;
-  const env = { ...GIT_ENVIRONMENT, ...DATED, PATH: path, LC_ALL: "C" };
+  const env = { ...COMPILED, ...GIT_ENVIRONMENT, ...DATED, PATH: path, LC_ALL: "C" };
   const { stdout, stderr } = spawnSync("bash", ["-c", command], { cwd: folder, env, encoding: "utf8" });
   expect(stderr, command).toBe("");
   return stdout;

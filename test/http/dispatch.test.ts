@@ -357,11 +357,11 @@ describe("health", () => {
     const stop = startProber(places, () => ({ table: decider.table, connections }));
     try {
       const probes = () => upstream.calls.filter(({ path }) => path === "/v1/models");
-      await until(() => probes().length >= 1, 3_000);
+      await until(() => probes().length >= 1);
       expect(probes()[0]?.headers["authorization"]).toBe("Bearer secret-of-p-a");
       expect(places.standing("a", performance.now()).state).not.toBe("healthy");
       isIll = false;
-      await until(() => places.standing("a", performance.now()).state === "healthy", 4_000);
+      await until(() => places.standing("a", performance.now()).state === "healthy");
     } finally {
       stop();
     }

@@ -394,13 +394,13 @@ describe("embeddings", () => {
       if (calls > 1) answerVectors(response, call);
     });
     const router = await startRouter({ table: vectorTable([upstream]) });
-    const first = embed(router, { input: "a" }, { ...KEY, "x-request-timeout-ms": "400" });
+    const first = embed(router, { input: "a" }, { ...KEY, "x-request-timeout-ms": "2000" });
     await until(() => upstream.calls.length === 1);
     const startedAt = performance.now();
     const hasty = embed(router, { input: "a" }, { ...KEY, "x-request-timeout-ms": "60" });
     const patient = embed(router, { input: "a" }, { ...KEY, "x-request-timeout-ms": "5000" });
     expect((await hasty).status).toBe(504);
-    expect(performance.now() - startedAt).toBeLessThan(300);
+    expect(performance.now() - startedAt).toBeLessThan(1_900);
     expect((await first).status).toBe(504);
     // What failed within the first one's time is asked for again within its own.
     expect((await patient).status).toBe(200);
@@ -458,7 +458,7 @@ describe("embeddings", () => {
     leaving.abort();
     expect(await sent).toBe("left");
     await until(() => upstream.calls.every(({ lostAt }) => lostAt !== null));
-    expect(performance.now() - leftAt).toBeLessThan(500);
+    expect(performance.now() - leftAt).toBeLessThan(1_500);
     await router.settled(1);
     expect(router.outcomes[0]).toMatchObject({
       terminal: "client_closed",

@@ -11,6 +11,7 @@ import { Canaries, formsOf, scan, type Canary } from "./canaries.ts";
 import { leakRoutes } from "./leak-routes.ts";
 import { startLeakyUpstream, type LeakyUpstream } from "./leaky-upstream.ts";
 import { makeWords, questions, type Question } from "./questions.ts";
+import { COMPILED } from "../support/node-cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -139,7 +140,11 @@ beforeAll(async () => {
     ];
     sinks.set(
       `evidence tail ${flags.join("")}`,
-      execFileSync(process.execPath, argv, { encoding: "latin1", maxBuffer: 1 << 28 }),
+      execFileSync(process.execPath, argv, {
+        encoding: "latin1",
+        maxBuffer: 1 << 28,
+        env: { ...process.env, ...COMPILED },
+      }),
     );
   }
 }, 240_000);

@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { isPostgresUrl } from "../../src/store/postgres/settings.ts";
 import { until } from "../support/router.ts";
 import { freePort } from "../support/ports.ts";
+import { COMPILED } from "../support/node-cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -37,10 +38,10 @@ export class Replica {
     const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), "serve", ...flags], {
       cwd: this.#folder,
       env: {
+        ...COMPILED,
         PATH: process.env["PATH"] ?? "",
         [isPostgresUrl(this.#database) ? "SIGNALBOX_DATABASE_URL" : "SIGNALBOX_DATABASE"]: this.#database,
         PROVIDER_KEY: "provider-key",
-        NODE_COMPILE_CACHE: join(this.#folder, "cache"),
       },
       stdio: ["ignore", "pipe", "pipe"],
     });

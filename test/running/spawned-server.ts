@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { onTestFinished } from "vitest";
 import { until } from "../support/router.ts";
 import type { Estate } from "./running-server.ts";
+import { COMPILED } from "../support/node-cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -28,7 +29,7 @@ export class SpawnedServer {
     const files = ["--config", config, "--database", database, "--cache", cache];
     const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), "serve", ...ports, ...files, ...flags], {
       cwd: folder,
-      env: { PATH: process.env["PATH"] ?? "", PROVIDER_KEY: "provider-key", NODE_COMPILE_CACHE: join(folder, "cache") },
+      env: { ...COMPILED, PATH: process.env["PATH"] ?? "", PROVIDER_KEY: "provider-key" },
     });
     onTestFinished(() => void child.kill("SIGKILL"));
     const server = new SpawnedServer(child);

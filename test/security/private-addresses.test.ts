@@ -218,7 +218,7 @@ describe("the router", () => {
     const probed = vi.spyOn(places, "probed");
     const stop = startProber(places, () => ({ table: decider.table, connections }));
     try {
-      await until(() => probed.mock.calls.length > 0, 4_000);
+      await until(() => probed.mock.calls.length > 0);
       expect(probed.mock.calls[0]?.slice(0, 2)).toEqual(["a", false]);
       expect(inside.calls).toHaveLength(0);
     } finally {

@@ -9,6 +9,7 @@ import type { Scope } from "../../src/canon/scope.ts";
 import { createKey } from "../../src/keys/key-record.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { until } from "./router.ts";
+import { COMPILED } from "./node-cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const closers: (() => unknown)[] = [];
@@ -45,7 +46,7 @@ export async function spawnServer(
   const argv = ["serve", "--port", "0", "--drain", "2", "--no-watch", "--database", database, ...flags];
   const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...argv], {
     cwd: folder,
-    env: { PATH: process.env["PATH"] ?? "", ...environment },
+    env: { ...COMPILED, PATH: process.env["PATH"] ?? "", ...environment },
   });
   closers.push(() => child.kill("SIGKILL"));
   let stdout = "";
@@ -53,12 +54,12 @@ export async function spawnServer(
   child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString("latin1")));
   child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString("latin1")));
   const spoken = /listening on (\S+) \(admin on (\S+)\)/;
-  await until(() => spoken.test(stdout + stderr) || child.exitCode !== null, 20_000);
+  await until(() => spoken.test(stdout + stderr) || child.exitCode !== null, 50_000);
   const [, url = "", adminUrl = ""] = spoken.exec(stdout + stderr) ?? [];
   if (url === "") throw new Error(`the server did not start:\n${stdout}${stderr}`);
   const stop = async (): Promise<number | null> => {
     child.kill("SIGTERM");
-    await until(() => child.exitCode !== null || child.signalCode !== null, 15_000);
+    await until(() => child.exitCode !== null || child.signalCode !== null, 40_000);
     return child.exitCode;
   };
   return { url, adminUrl, folder, database, child, key, stdout: () => stdout, stderr: () => stderr, stop };

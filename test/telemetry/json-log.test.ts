@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { asWord } from "../../src/evidence/record.ts";
 import { openJsonLog } from "../../src/telemetry/logs/json-log.ts";
 import { until } from "../support/router.ts";
+import { COMPILED } from "../support/node-cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const cleanups: (() => void)[] = [];
@@ -118,7 +119,7 @@ function serveJson(folder: string, more: readonly string[] = []): Running {
   const argv = ["serve", "--demo", "--port", "0", "--cache", join(ROOT, ".signalbox", "test-cache"), ...more];
   const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...argv], {
     cwd: folder,
-    env: { PATH: process.env["PATH"] ?? "" },
+    env: { ...COMPILED, PATH: process.env["PATH"] ?? "" },
   });
   cleanups.push(() => void child.kill("SIGKILL"));
   let stdout = "";
@@ -185,7 +186,7 @@ describe("signalbox serve --log-format json", () => {
     [["--log-level", "loud"], "--log-level: must be one of debug, info, warn, error"],
   ])("refuses %j", async (flags, message) => {
     const running = serveJson(temporaryFolder(), flags);
-    await until(() => running.child.exitCode !== null, 10_000);
+    await until(() => running.child.exitCode !== null, 40_000);
     expect(running.child.exitCode).toBe(2);
     expect(running.stderr()).toContain(message);
   });

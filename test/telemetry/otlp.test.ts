@@ -92,7 +92,7 @@ describe("OTLP", () => {
     const own = await ask(server.url, server.key, "theirs");
     expect(own.status).toBe(200);
     expect((await ask(server.url, server.key, "no-such")).status).toBe(404);
-    await until(() => spansOf(collector).length >= 8, 10_000);
+    await until(() => spansOf(collector).length >= 8, 30_000);
     const spans = spansOf(collector);
     const ofTrace = spans.filter(({ traceId }) => traceId === TRACE);
     const request = ofTrace.find(({ parentSpanId }) => parentSpanId === SPAN);
@@ -178,7 +178,7 @@ describe("OTLP", () => {
     });
     await ask(server.url, server.key, "with-fallback");
     await ask(server.url, server.key, "with-fallback", { traceparent: `00-${TRACE}-${SPAN}-01` });
-    await until(() => spansOf(collector).length >= 3, 5_000);
+    await until(() => spansOf(collector).length >= 3, 30_000);
     expect(await server.stop()).toBe(0);
     expect(new Set(spansOf(collector).map(({ traceId }) => traceId))).toEqual(new Set([TRACE]));
     expect(well.calls[0]?.headers["traceparent"]).toMatch(/-00$/);

@@ -186,7 +186,8 @@ describe("a call with credentials of its own", () => {
       // Any file that is there.
       AWS_WEB_IDENTITY_TOKEN_FILE: import.meta.filename,
     };
-    const timeouts = { connect: 150, firstByte: 2_000, idle: 2_000, firstToken: 10_000, total: 10_000 };
+    // Time enough for a busy machine to load the credential provider and to ask.
+    const timeouts = { connect: 1_500, firstByte: 9_000, idle: 9_000, firstToken: 20_000, total: 20_000 };
     const row = provider("p0", { auth, timeouts });
     const startedAt = performance.now();
     const outcome = await ask([
@@ -194,8 +195,8 @@ describe("a call with credentials of its own", () => {
       [upstream, {}, {}],
     ]);
     expect(kinds(outcome)).toEqual(["auth", "answered"]);
-    expect(outcome.attempts[0]?.duration).toBeGreaterThanOrEqual(140);
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(outcome.attempts[0]?.duration).toBeGreaterThanOrEqual(1_490);
+    expect(performance.now() - startedAt).toBeLessThan(8_000);
     expect(silent.calls.length).toBeGreaterThan(0);
   });
 

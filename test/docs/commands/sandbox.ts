@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { GIT_ENVIRONMENT } from "../../cli/simulate/repository.ts";
 import { ROOT } from "./blocks.ts";
 import { freePort } from "../../support/ports.ts";
+import { COMPILED } from "../../support/node-cache.ts";
 
 /** What stands in a checkout and pages may change. */
 const COPIED = ["routes.yaml", "routes.schema.json", "policies", "policy-library", "docs/examples", "package.json"];
@@ -119,8 +120,7 @@ export async function makeSandbox(): Promise<Sandbox> {
     PATH: `${bin}:${GIT_ENVIRONMENT["PATH"] ?? ""}`,
     PORT: `${port}`,
     SIGNALBOX_SERVER: `http://127.0.0.1:${port}`,
-    // Some fifty processes load the same files: half of their time.
-    NODE_COMPILE_CACHE: join(ROOT, ".signalbox/node-cache"),
+    ...COMPILED,
     DOCS_ROOT: ROOT,
     DOCS_NODE: process.execPath,
     DOCS_MAIN: join(ROOT, "src/main.ts"),
