@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 // For a hang, not for a slow machine: a whole server starts in a second here and in ten where others compile beside it.
-const limits = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 10_000 } } };
+const limits = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 30_000 } } };
 
 /** Tests of pure functions, which leave nothing behind: a process for each file would cost as much as they do. */
 const pure = ["canon", "decide", "dialects", "governance", "lifecycle", "recorded"].map(

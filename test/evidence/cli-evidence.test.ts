@@ -67,16 +67,16 @@ describe("evidence tail", () => {
         .split("\n")
         .filter((line) => line !== "")
         .map((line) => (JSON.parse(line) as EvidenceEntry).decision.requestId);
-    await expect.poll(ids, { timeout: 4_000 }).toEqual(["r2"]);
+    await expect.poll(ids, { timeout: 20_000 }).toEqual(["r2"]);
     await store.evidence.decide(decisionRecord("r3"));
     store.evidence.settle(outcomeRecord("r3"));
-    await expect.poll(ids, { timeout: 4_000 }).toEqual(["r2", "r3"]);
+    await expect.poll(ids, { timeout: 20_000 }).toEqual(["r2", "r3"]);
     store.evidence.settle(outcomeRecord("r1"));
-    await expect.poll(ids, { timeout: 4_000 }).toEqual(["r2", "r3", "r1"]);
+    await expect.poll(ids, { timeout: 20_000 }).toEqual(["r2", "r3", "r1"]);
     // A later one shows that another round has passed, and that nothing was printed twice in it.
     await store.evidence.decide(decisionRecord("r4"));
     store.evidence.settle(outcomeRecord("r4"));
-    await expect.poll(() => ids().includes("r4"), { timeout: 4_000 }).toBe(true);
+    await expect.poll(() => ids().includes("r4"), { timeout: 20_000 }).toBe(true);
     expect(ids()).toEqual(["r2", "r3", "r1", "r4"]);
     stop.abort();
     expect((await ended).code).toBe(0);

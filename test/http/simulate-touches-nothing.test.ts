@@ -152,7 +152,7 @@ describe("a simulation", () => {
       body: JSON.stringify(REQUEST),
       signal: gone.signal,
     }).catch(() => null);
-    await expect.poll(() => touched.sockets, { timeout: 5_000 }).toBe(1);
+    await expect.poll(() => touched.sockets, { timeout: 20_000 }).toBe(1);
     expect(touched.credentials).toBeGreaterThan(0);
     const held = { ...touched };
     const second = await call(server, key, "POST", "/v1/chat/completions", REQUEST);

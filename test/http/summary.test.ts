@@ -197,7 +197,7 @@ describe("GET /v1/governance/summary", () => {
     const answers = Array.from({ length: 6 }, () => ask(router.url, "good"));
     const early: Awaited<(typeof answers)[number]>[] = [];
     for (const answer of answers) void answer.then((one) => early.push(one));
-    await vi.waitFor(() => expect(early).toHaveLength(2));
+    await vi.waitFor(() => expect(early).toHaveLength(2), 10_000);
     expect(early.map(({ status, body }) => [status, body.error.code])).toEqual(
       Array.from({ length: 2 }, () => [429, "summaries_waiting"]),
     );

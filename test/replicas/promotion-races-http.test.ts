@@ -138,7 +138,7 @@ async function raceOverHttp(database: string): Promise<{ readonly code: number; 
   await second.start();
   const next = await pair.view(second);
   expect([next.enforced, next.candidate]).toMatchObject([{ revision: 1 }, { revision: 2 }]);
-  await expect.poll(() => pair.view(first), { timeout: 5_000 }).toMatchObject({ policy_set: next.policy_set });
+  await expect.poll(() => pair.view(first), { timeout: 20_000 }).toMatchObject({ policy_set: next.policy_set });
   const raced = await pair.race(next, first, ["promotions", "rollbacks"]);
   expect(wins(raced)).toBeLessThanOrEqual(1);
   expect(raced.filter((status) => ![0, 200, 412].includes(status))).toEqual([]);

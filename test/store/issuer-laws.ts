@@ -42,7 +42,7 @@ export function issuerLaws(store: () => Store): void {
     const end = await store().issuers.watch((records) => calls.push(records.map(({ kid }) => kid)));
     expect(calls).toEqual([["a"]]);
     await store().issuers.publish(issuerRecord("b"));
-    await expect.poll(() => calls.at(-1), { timeout: 1_000, interval: 20 }).toEqual(["a", "b"]);
+    await expect.poll(() => calls.at(-1), { timeout: 5_000, interval: 20 }).toEqual(["a", "b"]);
     end();
     await store().issuers.publish(issuerRecord("c"));
     await new Promise((resolve) => {

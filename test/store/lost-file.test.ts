@@ -30,9 +30,9 @@ describe("the database file under an open store", () => {
   it("is missed without a request, and found again when it is put back", async () => {
     const { store, path } = await opened();
     renameSync(path, `${path}.away`);
-    await vi.waitFor(() => expect(stateOf(store)).toBe("unavailable"));
+    await vi.waitFor(() => expect(stateOf(store)).toBe("unavailable"), 10_000);
     renameSync(`${path}.away`, path);
-    await vi.waitFor(() => expect(stateOf(store)).toBe("ok"));
+    await vi.waitFor(() => expect(stateOf(store)).toBe("ok"), 10_000);
     await store.evidence.decide(decisionRecord("second"));
     await store.close();
   });
@@ -41,7 +41,7 @@ describe("the database file under an open store", () => {
     const { store, path } = await opened();
     copyFileSync(path, `${path}.copy`);
     renameSync(`${path}.copy`, path);
-    await vi.waitFor(() => expect(stateOf(store)).toBe("unavailable"));
+    await vi.waitFor(() => expect(stateOf(store)).toBe("unavailable"), 10_000);
     await expect(store.evidence.decide(decisionRecord("second"))).rejects.toThrow(EvidenceUnavailableError);
     await store.close().catch(() => undefined);
   });

@@ -240,7 +240,7 @@ export function sharedPolicyLogLaws(open: (count: number) => Promise<readonly St
       const end = await watching.watch(() => (heard += 1));
       for (let change = 1; change <= 3; change += 1) {
         await appendOne(writing, recordText(`p${change}`));
-        await expect.poll(() => heard, { timeout: 1_000, interval: 20 }).toBe(change);
+        await expect.poll(() => heard, { timeout: 5_000, interval: 20 }).toBe(change);
       }
       // Two that come together are told at least once, and no more often than there are.
       await appendOne(writing, recordText("p4"));

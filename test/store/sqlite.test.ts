@@ -241,7 +241,7 @@ it("a reader of the log of policies hears of appends, and cannot add", async () 
   let heard = 0;
   await reader.policyLog.watch(() => (heard += 1));
   const row = await appendOne(writer.policyLog, recordText("p"));
-  await expect.poll(() => heard, { timeout: 1_000, interval: 20 }).toBe(1);
+  await expect.poll(() => heard, { timeout: 5_000, interval: 20 }).toBe(1);
   expect(await reader.policyLog.read({ after: 0, limit: 9 })).toEqual([row]);
   await expect(reader.policyLog.append(row, rowsAfter(row, ["{}"]))).rejects.toMatchObject({ done: "no" });
   const content = { policy: "p", digest: "d", description: "{}", module: Uint8Array.of(1) };
@@ -276,7 +276,7 @@ describe("two stores on one file, as two processes have them", () => {
     const seen: string[] = [];
     await server.issuers.watch((records) => seen.push(...records.map(({ kid }) => kid)));
     await other.issuers.publish(issuerRecord("k"));
-    await expect.poll(() => seen, { timeout: 1_000, interval: 20 }).toEqual(["k"]);
+    await expect.poll(() => seen, { timeout: 5_000, interval: 20 }).toEqual(["k"]);
     await Promise.all([server.close(), other.close()]);
   });
 

@@ -151,7 +151,7 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
 
 /** Waits for something that is about to be; fails loudly after two seconds. */
 /** @param limit milliseconds. */
-export async function until(holds: () => boolean, limit = 10_000): Promise<void> {
+export async function until(holds: () => boolean, limit = 30_000): Promise<void> {
   const end = performance.now() + limit;
   while (!holds()) {
     if (performance.now() > end) throw new Error(`waited ${limit} ms in vain`);

@@ -136,7 +136,7 @@ describe("signalbox serve --log-format json", () => {
     const routes = readFileSync(join(ROOT, "routes.yaml"), "utf8");
     writeFileSync(join(folder, "routes.yaml"), routes);
     const running = serveJson(folder, ["--log-format", "json", "--log-level", "debug"]);
-    await until(() => running.stderr().includes("try it"), 15_000);
+    await until(() => running.stderr().includes("try it"), 40_000);
     const [, url = ""] = /listening on (\S+)/.exec(running.stderr()) ?? [];
     const [, key = ""] = /demo key .*\n {2}(sbx_\S+)/.exec(running.stderr()) ?? [];
     const events = (): readonly unknown[] => linesOf(running.stdout()).map(({ event }) => event);
@@ -149,12 +149,12 @@ describe("signalbox serve --log-format json", () => {
     await until(() => events().includes("attempt"));
     writeFileSync(join(folder, "routes.yaml"), routes.replace("chat-small", "chat-tiny"));
     running.child.kill("SIGHUP");
-    await until(() => events().includes("reloaded") || events().includes("reload_failed"), 15_000);
+    await until(() => events().includes("reloaded") || events().includes("reload_failed"), 40_000);
     writeFileSync(join(folder, "routes.yaml"), "version: none\n");
     running.child.kill("SIGHUP");
-    await until(() => events().includes("reload_failed"), 15_000);
+    await until(() => events().includes("reload_failed"), 40_000);
     running.child.kill("SIGTERM");
-    await until(() => running.child.exitCode !== null, 15_000);
+    await until(() => running.child.exitCode !== null, 40_000);
     expect(running.child.exitCode).toBe(0);
     const lines = linesOf(running.stdout());
     for (const event of ["key_changed", "started", "request", "attempt", "reload_failed", "draining", "stopped"]) {

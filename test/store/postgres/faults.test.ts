@@ -235,7 +235,7 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
       expect(requestIds(rows, "decision")).toEqual(["before", "during", "after"]);
       expect(requestIds(rows, "outcome")).toEqual(["before"]);
       await (await open(url)).keys.create(keyRecord("a"));
-      await expect.poll(() => seen.map(({ id }) => id), { timeout: 5_000 }).toEqual(["a"]);
+      await expect.poll(() => seen.map(({ id }) => id), { timeout: 20_000 }).toEqual(["a"]);
     });
 
     it("closing while the server is away ends in bounded time", async () => {
