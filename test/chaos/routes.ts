@@ -37,7 +37,7 @@ export function spareRoute({ id }: Column): string {
 const PATIENT = { connect: "10s", first_byte: "15s", idle: "15s", first_token: "20s", total: "30s" };
 
 /** For providers that fall silent: the time after which they are given up is what such a cell takes. */
-const IMPATIENT = { connect: "2s", first_byte: "1200ms", idle: "1200ms", first_token: "2500ms", total: "4s" };
+const IMPATIENT = { connect: "4s", first_byte: "3500ms", idle: "2500ms", first_token: "5s", total: "9s" };
 
 const SERVED: readonly DialectName[] = [...new Set(COLUMNS.flatMap(({ dialect, spare }) => [dialect, spare]))];
 
