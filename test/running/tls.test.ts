@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { connect as connectPlain } from "node:net";
 import { join } from "node:path";
@@ -8,19 +7,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { readTls } from "../../src/cli/serve/tls.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 import { delta, sse, startSse, startUpstream } from "../support/router.ts";
+import { makeCertificate, NO_OPENSSL } from "./certificate.ts";
 import { addKey, startRunning, writeEstate } from "./running-server.ts";
-
-const NO_OPENSSL = spawnSync("openssl", ["version"]).status === 0 ? null : "(skipped: no openssl to make certificates)";
-
-/** A certificate for 127.0.0.1 that signs itself, good for a day, and its key. */
-function makeCertificate(folder: string, name: string): { readonly cert: string; readonly key: string } {
-  const [cert, key] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)];
-  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-  const about = ["-subj", `/CN=${name}`, "-days", "1", "-addext", "subjectAltName=IP:127.0.0.1"];
-  const made = spawnSync("openssl", ["req", "-x509", ...curve, "-keyout", key, "-out", cert, ...about]);
-  if (made.status !== 0) throw new Error(made.stderr.toString());
-  return { cert, key };
-}
 
 /** Name of the certificate that a new connection is shown, or the error's code. */
 function shownBy(url: string, more: ConnectionOptions = {}): Promise<string> {

@@ -114,6 +114,13 @@ describe.skipIf(process.platform !== "linux")("two workers (needs /proc of Linux
     await expect.poll(() => metric(server, READY), { timeout: 60_000 }).toBe(2);
     expect(new Set((await statuses(server)).map(({ table_sha256 }) => table_sha256))).toEqual(tables);
 
+    // One that lives and does nothing is found, killed, and another takes its place.
+    process.kill(server.workers[0] ?? 0, "SIGSTOP");
+    await server.says("has not answered for 15 s; it is killed");
+    await expect.poll(() => metric(server, RESTARTS), { timeout: 60_000 }).toBe(3);
+    await expect.poll(() => metric(server, READY), { timeout: 60_000 }).toBe(2);
+    expect(server.said).toContain("ended (SIGKILL); it is started again");
+
     // So does a revocation, by another process.
     const askOften = async (text: string): Promise<readonly number[]> =>
       await Promise.all(

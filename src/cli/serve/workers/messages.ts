@@ -30,6 +30,8 @@ export type ToWorkerProcess =
       readonly reloadFailed: boolean;
     }
   | { readonly type: "metrics"; readonly round: number; readonly accept: string | null }
+  /** Whether it turns its event loop: `alive` is the answer. */
+  | { readonly type: "ask_alive" }
   | { readonly type: "retire" }
   | { readonly type: "stop" }
   /** From the store's thread. */
@@ -43,5 +45,6 @@ export type FromWorkerProcess =
   /** It cannot start. `message` is for operators; `null` where nobody has written one. */
   | { readonly type: "failed"; readonly message: string | null }
   | { readonly type: "reloaded"; readonly round: number; readonly ok: boolean }
+  | { readonly type: "alive" }
   | { readonly type: "metrics"; readonly round: number; readonly page: MetricsPage }
   | { readonly type: "store"; readonly message: ToWorker };

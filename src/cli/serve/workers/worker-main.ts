@@ -41,6 +41,9 @@ process.on("message", (message: ToWorkerProcess) => {
     case "metrics":
       void metrics(message);
       break;
+    case "ask_alive":
+      tell({ type: "alive" });
+      break;
     case "retire":
       void server.then((running) => running?.retire());
       break;

@@ -148,6 +148,9 @@ export class WorkerPool {
         if (!this.#hasStarted) this.#started.reject(new CommandError(message ?? "a worker could not be started"));
         else if (message !== null) this.#options.say(`worker ${place.number}: ${message}`);
       },
+      hangs: (silence) => {
+        this.#options.say(`worker ${place.number} has not answered for ${silence / 1000} s; it is killed`);
+      },
       ended: (how) => {
         if (isOver) return;
         isOver = true;

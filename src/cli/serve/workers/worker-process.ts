@@ -2,6 +2,7 @@ import cluster, { type Worker } from "node:cluster";
 import { fileURLToPath } from "node:url";
 import type { MetricsPage } from "../../../http/runtime.ts";
 import type { Borrowing, ThreadDesk } from "../../../store/sqlite/shared/thread-desk.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import type { FromWorkerProcess, ToWorkerProcess } from "./messages.ts";
 
 /** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. Nobody rewrites this path for us. */
@@ -12,6 +13,8 @@ export interface WorkerEvents {
   readonly ready: (url: string) => void;
   /** It cannot start, and ends. */
   readonly failed: (message: string | null) => void;
+  /** It lives and does nothing; it is killed, and `ended` follows. @param silence at least so long, milliseconds. */
+  readonly hangs: (silence: number) => void;
   readonly ended: (how: string) => void;
 }
 
@@ -22,6 +25,7 @@ export class WorkerProcess {
   readonly #ended = Promise.withResolvers<void>();
   readonly #reloads = new Map<number, (ok: boolean) => void>();
   readonly #pages = new Map<number, (page: MetricsPage | null) => void>();
+  #heartbeat: Heartbeat | null = null;
   #lastRound = 0;
 
   /** @param desk lends the store's thread; `null` where the worker opens the store by itself. */
@@ -36,7 +40,18 @@ export class WorkerProcess {
           this.send(start);
           break;
         case "ready":
+          // Not before: what a start reads and compiles takes as long as it takes.
+          this.#heartbeat = new Heartbeat({
+            ask: () => this.send({ type: "ask_alive" }),
+            lost: (silence) => {
+              events.hangs(silence);
+              this.kill();
+            },
+          });
           events.ready(message.url);
+          break;
+        case "alive":
+          this.#heartbeat?.answered();
           break;
         case "failed":
           events.failed(message.message);
@@ -56,6 +71,7 @@ export class WorkerProcess {
     // `exit` follows; without a listener a process that cannot be started would end this one.
     worker.on("error", () => {});
     worker.on("exit", (code: number | null, signal: string | null) => {
+      this.#heartbeat?.stop();
       this.#borrowing?.leave();
       for (const done of this.#reloads.values()) done(true);
       for (const done of this.#pages.values()) done(null);

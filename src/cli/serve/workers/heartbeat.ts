@@ -1,0 +1,54 @@
+/** How often a worker is asked whether it still turns its event loop, milliseconds. */
+const INTERVAL = 2_500;
+
+/**
+ * How often in a row it may be found without an answer, so 15 s to 17.5 s: no request of ours keeps the loop so long, and a
+ * machine that is short of memory or time gets some patience. Times found are counted, not time: after this process itself
+ * has been stopped (a suspended machine), what it missed is one.
+ */
+const MISSES = 6;
+
+/** What is watched. */
+export interface Watched {
+  /** Sends a question to which {@link Heartbeat.answered} is the answer. */
+  readonly ask: () => void;
+  /** It has not answered in time; it is watched no longer. @param silence at least so long, milliseconds. */
+  readonly lost: (silence: number) => void;
+}
+
+/**
+ * Finds a process that lives and does nothing: stopped, or in a loop without end. Its connections are kept by the kernel,
+ * so nothing else would tell.
+ */
+export class Heartbeat {
+  readonly #watched: Watched;
+  readonly #timer: NodeJS.Timeout;
+  #open = false;
+  #misses = 0;
+
+  constructor(watched: Watched) {
+    this.#watched = watched;
+    this.#timer = setInterval(() => this.#beat(), INTERVAL).unref();
+  }
+
+  answered(): void {
+    this.#open = false;
+    this.#misses = 0;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #beat(): void {
+    if (!this.#open) {
+      this.#open = true;
+      this.#watched.ask();
+      return;
+    }
+    this.#misses += 1;
+    if (this.#misses < MISSES) return;
+    this.stop();
+    this.#watched.lost(MISSES * INTERVAL);
+  }
+}

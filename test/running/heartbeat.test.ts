@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Heartbeat } from "../../src/cli/serve/workers/heartbeat.ts";
+
+describe("a heartbeat", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  function watch(answers: (question: number) => boolean) {
+    const seen = { questions: 0, lost: [] as number[] };
+    const heartbeat: Heartbeat = new Heartbeat({
+      ask: () => {
+        seen.questions += 1;
+        if (answers(seen.questions)) setTimeout(() => heartbeat.answered(), 1);
+      },
+      lost: (silence) => seen.lost.push(silence),
+    });
+    return { heartbeat, seen };
+  }
+
+  it("goes on asking who answers", () => {
+    const { seen } = watch(() => true);
+    vi.advanceTimersByTime(100_000);
+    expect(seen).toEqual({ questions: 40, lost: [] });
+  });
+
+  it("says once that nothing has come for fifteen seconds, and asks no more", () => {
+    const { seen } = watch((question) => question < 3);
+    vi.advanceTimersByTime(7_500 + 14_999);
+    expect(seen.lost).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(seen).toEqual({ questions: 3, lost: [15_000] });
+    vi.advanceTimersByTime(100_000);
+    expect(seen).toEqual({ questions: 3, lost: [15_000] });
+  });
+
+  it("takes a late answer for an answer, and counts anew", () => {
+    const { heartbeat, seen } = watch(() => false);
+    for (let round = 0; round < 5; round += 1) {
+      vi.advanceTimersByTime(15_000);
+      heartbeat.answered();
+    }
+    expect(seen.lost).toEqual([]);
+    expect(seen.questions).toBe(5);
+  });
+
+  it("misses once only, however long this process was stopped itself", () => {
+    const { seen } = watch(() => false);
+    vi.advanceTimersByTime(2_500);
+    // Timers that were due many times while a process stood still fire once.
+    vi.setSystemTime(Date.now() + 3_600_000);
+    vi.advanceTimersByTime(2_500);
+    expect(seen.lost).toEqual([]);
+  });
+
+  it("ends with who is watched", () => {
+    const { heartbeat, seen } = watch(() => false);
+    vi.advanceTimersByTime(2_500);
+    heartbeat.stop();
+    vi.advanceTimersByTime(100_000);
+    expect(seen).toEqual({ questions: 1, lost: [] });
+  });
+});
