@@ -36,7 +36,13 @@ describe.skipIf(MISSING !== null)(`two workers over PostgreSQL, with TLS and a J
     const { cert, key: certificateKey } = makeCertificate(estate.folder, "workers");
     const tls = ["--tls-cert", cert, "--tls-key", certificateKey];
     const server = await SpawnedServer.start(estate, [
-      ...["--workers", "2", "--no-watch", "--drain", "20", "--log-format", "json"],
+      "--workers",
+      "2",
+      "--no-watch",
+      "--drain",
+      "20",
+      "--log-format",
+      "json",
       ...tls,
     ]);
     expect(server.url).toMatch(/^https:/);
@@ -44,9 +50,9 @@ describe.skipIf(MISSING !== null)(`two workers over PostgreSQL, with TLS and a J
     onTestFinished(() => agent.destroy());
 
     const seen: Seen[] = [];
-    let isOver = false;
+    const over = new AbortController();
     const client = async (stream: boolean): Promise<void> => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         let [status, requestId, whole] = [0, "", false];
         try {
           const answer = await request(`${server.url}/v1/chat/completions`, {
@@ -73,7 +79,7 @@ describe.skipIf(MISSING !== null)(`two workers over PostgreSQL, with TLS and a J
     await server.says("it is started again");
     await expect.poll(() => server.workers.filter((pid) => pid !== victim).length, { timeout: 60_000 }).toBe(2);
     await delay(2_000);
-    isOver = true;
+    over.abort();
     await Promise.all(clients);
     const broken = seen.filter(({ status, whole }) => status !== 200 || !whole);
     // What was under way, and connections that were dealt to it in that moment.
