@@ -1,5 +1,15 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { closeSync, constants, cpSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  cpSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
@@ -7,6 +17,7 @@ import { asWord } from "../../src/evidence/record.ts";
 import { openJsonLog } from "../../src/telemetry/logs/json-log.ts";
 import { until } from "../support/router.ts";
 import { COMPILED } from "../support/node-cache.ts";
+import { makeCertificate, NO_OPENSSL } from "../running/certificate.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const cleanups: (() => void)[] = [];
@@ -179,6 +190,22 @@ describe("signalbox serve --log-format json", () => {
       expect(documented).toContain(`\`${String(line["event"])}\``);
       for (const field of Object.keys(line)) expect(documented, String(line["event"])).toContain(`\`${field}\``);
     }
+  });
+
+  it.skipIf(NO_OPENSSL !== null)(`says that a certificate does not fit ${NO_OPENSSL ?? ""}`, async () => {
+    const folder = temporaryFolder();
+    const [served, other] = [makeCertificate(folder, "served"), makeCertificate(folder, "other")];
+    const tls = ["--tls-cert", served.cert, "--tls-key", served.key];
+    const running = serveJson(folder, [...tls, "--log-format", "json", "--no-watch"]);
+    const events = (): readonly unknown[] => linesOf(running.stdout()).map(({ event }) => event);
+    await until(() => events().includes("started"), 40_000);
+    copyFileSync(other.key, served.key);
+    running.child.kill("SIGHUP");
+    await until(() => events().includes("reload_failed"), 40_000);
+    expect(running.stderr()).toContain("--tls-key: is not the key of the certificate");
+    copyFileSync(other.cert, served.cert);
+    running.child.kill("SIGHUP");
+    await until(() => events().includes("reloaded"), 40_000);
   });
 
   it.each([

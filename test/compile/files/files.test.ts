@@ -93,13 +93,19 @@ describe("included files", () => {
     expect(table).toEqual(whole.table);
   });
 
-  test.each(["../other.yaml", "/etc/passwd.yaml", "a/../../b.yaml", "./a.yaml", "a.json", ".git/a.yaml"])(
-    "%s cannot be included",
-    async (path) => {
-      const { diagnostics } = await compileFiles({ "routes.yaml": `include: ["${path}"]\n${CLEAN}` });
-      expect(diagnostics.map(({ code, line }) => [code, line])).toEqual([["WRONG_VALUE", 1]]);
-    },
-  );
+  test.each([
+    "../other.yaml",
+    "/etc/passwd.yaml",
+    "a/../../b.yaml",
+    "./a.yaml",
+    "a.json",
+    "**/a.yaml",
+    "a/**.yaml",
+    ".git/a.yaml",
+  ])("%s cannot be included", async (path) => {
+    const { diagnostics } = await compileFiles({ "routes.yaml": `include: ["${path}"]\n${CLEAN}` });
+    expect(diagnostics.map(({ code, line }) => [code, line])).toEqual([["WRONG_VALUE", 1]]);
+  });
 
   test("an included file that is no mapping, or of another version", async () => {
     const list = await compileFiles({ ...SPLIT, "teams/list.yaml": "- a\n" });
