@@ -1,9 +1,11 @@
+import { Roster } from "./roster.ts";
+
 /**
  * The end of a server as its requests hear of it: whatever still runs when the order is given has had its time. It ends with what can be said of it, at
  * once.
  */
 export class StopOrder {
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Roster<() => void>();
   #given = false;
 
   get given(): boolean {
@@ -12,9 +14,9 @@ export class StopOrder {
 
   /** Safe to call twice. */
   give(): void {
+    if (this.#given) return;
     this.#given = true;
-    for (const listener of this.#listeners) listener();
-    this.#listeners.clear();
+    this.#listeners.each((listener) => listener());
   }
 
   /**
@@ -27,7 +29,6 @@ export class StopOrder {
       listener();
       return () => {};
     }
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.enter(listener);
   }
 }

@@ -1,15 +1,20 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { Roster } from "../../dispatch/gates/roster.ts";
+
+interface OpenAnswer {
+  readonly response: ServerResponse;
+  readonly socket: Socket;
+}
 
 /** The answers of one listener that are under way, and how their connections end when it is to end. */
 export class OpenAnswers {
-  readonly #open = new Map<ServerResponse, Socket>();
+  readonly #open = new Roster<OpenAnswer>();
   #retiring = false;
 
   constructor(server: Server) {
     server.prependListener("request", (incoming: IncomingMessage, response: ServerResponse) => {
-      this.#open.set(response, incoming.socket);
-      response.once("close", () => this.#open.delete(response));
+      response.once("close", this.#open.enter({ response, socket: incoming.socket }));
       if (this.#retiring) response.shouldKeepAlive = false;
     });
   }
@@ -25,11 +30,11 @@ export class OpenAnswers {
   retire(): void {
     if (this.#retiring) return;
     this.#retiring = true;
-    for (const [response, socket] of this.#open) {
+    this.#open.each(({ response, socket }) => {
       if (!response.headersSent) response.shouldKeepAlive = false;
       else if (response.writableFinished) socket.destroySoon();
       // Its head has promised the client to keep the connection: the end comes with the last byte.
       else response.once("finish", () => socket.destroySoon());
-    }
+    });
   }
 }
