@@ -33,9 +33,12 @@ RUN install --directory --owner=10001 --group=10001 --mode=0700 /var/lib/signalb
 USER 10001:10001
 WORKDIR /var/lib/signalbox
 VOLUME /var/lib/signalbox
+# Compiled policies and the secret that authenticates them. The user 10001 has no home folder.
+ENV XDG_CACHE_HOME=/var/lib/signalbox/cache
 EXPOSE 8080 8081
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8081/readyz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["node", "/opt/signalbox/dist/main.js"]
+# A container listens on all its addresses. --behind-proxy: publish the port to a proxy that ends TLS, to nobody else.
 # The admin port must be reachable for probes and scrapes from beside the container: do not publish it.
-CMD ["serve", "--config", "/etc/signalbox/routes.yaml", "--host", "0.0.0.0", "--port", "8080", "--admin-host", "0.0.0.0", "--admin-port", "8081", "--log-format", "json"]
+CMD ["serve", "--config", "/etc/signalbox/routes.yaml", "--host", "0.0.0.0", "--behind-proxy", "--port", "8080", "--admin-host", "0.0.0.0", "--admin-port", "8081", "--log-format", "json"]

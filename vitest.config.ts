@@ -4,18 +4,69 @@ import { defineConfig } from "vitest/config";
 // For a hang, not for a slow machine: a whole server starts in a second here and in ten where others compile beside it.
 const limits = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 30_000 } } };
 
-/** Tests of pure functions, which leave nothing behind: a process for each file would cost as much as they do. */
-const pure = ["canon", "decide", "dialects", "governance", "lifecycle", "recorded"].map(
-  (folder) => `test/${folder}/**/*.test.ts`,
-);
+/** Tests that leave nothing behind in their process: one of its own for each file would cost as much as they do. */
+const pure = [
+  "canon",
+  "compile",
+  "decide",
+  "dialects",
+  "dispatch",
+  "governance",
+  "keys",
+  "lifecycle",
+  "policy",
+  "recorded",
+  "simulate",
+].map((folder) => `test/${folder}/**/*.test.ts`);
+
+/**
+ * Long proofs (`npm run test:long`): processes killed again and again, several replicas, packages installed, every command of the
+ * documents, every fault on every surface. `npm test` has a quick test of the same parts.
+ */
+const long = [
+  "test/action/**/*.test.ts",
+  "test/chaos/raw.test.ts",
+  "test/cli/explain-base.test.ts",
+  "test/cli/policy-new.test.ts",
+  "test/cli/policy-test.test.ts",
+  "test/clients/matrix/**/*.test.ts",
+  "test/compile/properties.test.ts",
+  "test/conformance/main.test.ts",
+  "test/contract/fuzz/*.test.ts",
+  "test/contract/schemathesis/*.test.ts",
+  "test/docs/commands/*.test.ts",
+  "test/docs/policy-lifecycle.test.ts",
+  "test/docs/simulate.test.ts",
+  "test/evidence/cli-policies.test.ts",
+  "test/evidence/kill.test.ts",
+  "test/leaks/*.test.ts",
+  "test/limits/crash.test.ts",
+  "test/package/package.test.ts",
+  "test/policy/words-permuted.test.ts",
+  "test/recorded/cross.test.ts",
+  "test/replicas/*.test.ts",
+  "test/running/workers*.test.ts",
+  "test/simulate/brute-force.test.ts",
+  "test/store/crash.test.ts",
+  "test/store/policy-log-crash.test.ts",
+  "test/store/postgres/busy-process.test.ts",
+  "test/store/postgres/faults.test.ts",
+];
+
+/** Long proofs of which `npm test` runs a short form: the setting tells them how much to do (`test/support/long.ts`). */
+const scaled = ["test/compile/properties.test.ts", "test/evidence/kill.test.ts"];
+
+const modules = "**/node_modules/**";
+const onlyLong = long.filter((path) => !scaled.includes(path));
 
 export default defineConfig({
   test: {
     // Half of the time is spent waiting for sockets, clocks and processes: as many files at once as there are cores, two at least.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
-      { test: { ...limits, name: "pure", include: pure, isolate: false } },
-      { test: { ...limits, name: "whole", include: ["test/**/*.test.ts"], exclude: ["**/node_modules/**", ...pure] } },
+      { test: { ...limits, name: "pure", include: pure, exclude: [modules, ...onlyLong], isolate: false } },
+      { test: { ...limits, name: "whole", include: ["test/**/*.test.ts"], exclude: [modules, ...pure, ...onlyLong] } },
+      { test: { ...limits, name: "long", include: long, exclude: [modules], env: { SIGNALBOX_TEST_LONG: "1" } } },
     ],
   },
 });

@@ -61,7 +61,7 @@ export async function startTestRoutes(
       demo: false,
       drain: 100,
       watch: false,
-      cacheDirectory: join(folder, "cache"),
+      cache: { directory: join(folder, "cache"), secretDirectory: join(folder, "own") },
     },
     {},
     "0.0.0-bench",

@@ -15,7 +15,7 @@ const ROOT = new URL("../", import.meta.url);
 const FOLDERS = ["policies/", "policies/lib/", "policy-library/"];
 /** What tenants differ in besides their tier. */
 const LABELS = ["eu", "tools", "images", "office-hours"];
-const ROUTES = ["chat-small-eu", "chat-large-eu", "code-gpt", "embed-small", "moderation"];
+const ROUTES = ["chat-small-eu", "chat-large-eu", "gpt-5", "embed-small", "moderation"];
 
 interface Sizes {
   readonly workspaces: number;
@@ -89,7 +89,7 @@ async function sideOf(name: "base" | "head", sizes: Sizes): Promise<Side> {
     text: isHead ? text.replace('incident := {"example-incident"}', 'incident := {"openai-us"}') : text,
   }));
   const files = { routes, policies };
-  const { table, policies: compiled, diagnostics } = await compileConfiguration(files, { cacheDirectory: null });
+  const { table, policies: compiled, diagnostics } = await compileConfiguration(files, { cache: null });
   const errors = diagnostics.filter(({ severity }) => severity === "error");
   if (table === null || compiled === null || errors.length > 0) throw new Error(`bench: ${JSON.stringify(errors)}`);
   if (compiled.policies.length < 10) throw new Error("bench: ten policies are needed");

@@ -156,7 +156,15 @@ function parsed(surface: Surface, body: JsonObject): InferenceRequest {
 }
 
 function context(surface: Surface, body: JsonObject): AnswerContext {
-  return { request: parsed(surface, body), requestId: "req_1", answerId: "1", model: "m", now: () => 1 };
+  const signatureFamily = surface.dialect === "openai-responses" ? "openai" : "anthropic";
+  return {
+    request: parsed(surface, body),
+    requestId: "req_1",
+    answerId: "1",
+    model: "m",
+    signatureFamily,
+    now: () => 1,
+  };
 }
 
 function passage(surface: Surface, body: JsonObject, dialect: GenerateDialect): Passage {
@@ -164,8 +172,8 @@ function passage(surface: Surface, body: JsonObject, dialect: GenerateDialect): 
   const native = surface.dialect === dialect;
   const canonical = native ? null : surface.translation.toCanon(request, "reject", NO_EDITS);
   if (canonical !== null && "code" in canonical) throw new Error(canonical.message);
-  const answering = { request, requestId: "req_1", answerId: "1", model: "m", now: () => 1 };
   const place = target(dialect);
+  const answering = context(surface, body);
   const prepared =
     canonical === null ? null : prepareTranslation(canonical, ROUTE, request.shape, place, UPSTREAMS[dialect]);
   if (prepared !== null && "code" in prepared) throw new Error(prepared.message);

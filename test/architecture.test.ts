@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
+import { programAtHand } from "./support/at-hand.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const SOURCE = join(ROOT, "src");
@@ -133,14 +134,37 @@ describe("the shape of the house", () => {
   });
 });
 
-describe("what is tracked", () => {
-  const tracked = existsSync(join(ROOT, ".git"))
-    ? execFileSync("git", ["ls-files", "-z"], { cwd: ROOT, encoding: "utf8" })
-        .split("\0")
-        .filter((name) => name !== "" && existsSync(join(ROOT, name)))
-    : [];
+describe("tests of what only some machines have", () => {
+  const AT_HAND = join(ROOT, "test/support/at-hand.ts");
+  /** In every POSIX system, and so on every machine that Node runs on. */
+  const EVERYWHERE = new Set(["sh", "sed", "mkfifo"]);
+  const tests = filesBelow(join(ROOT, "test")).filter((path) => path.endsWith(".ts") && path !== AT_HAND);
 
-  it.skipIf(tracked.length === 0)("holds no registry host and no path of a machine (needs a git checkout)", () => {
+  it("look for programs through test/support/at-hand.ts, so that .ci/run runs them without those programs too", () => {
+    const named = /\b(?:spawn|spawnSync|execFile|execFileSync)\(\s*"([^"]+)"/g;
+    const bad = tests.filter(
+      (path) =>
+        [...textOf(path).matchAll(named)].some(([, program = ""]) => !EVERYWHERE.has(program)) &&
+        !reachableFrom(path).has(AT_HAND),
+    );
+    expect(bad.map(shown)).toEqual([]);
+  });
+
+  it("look for files beside the project through test/support/at-hand.ts", () => {
+    const bad = tests.filter((path) => /"(?:\.\.\/)+shared\//.test(textOf(path)));
+    expect(bad.map(shown)).toEqual([]);
+  });
+});
+
+describe("what is tracked", () => {
+  const tracked =
+    programAtHand("git") !== null && existsSync(join(ROOT, ".git"))
+      ? execFileSync("git", ["ls-files", "-z"], { cwd: ROOT, encoding: "utf8" })
+          .split("\0")
+          .filter((name) => name !== "" && existsSync(join(ROOT, name)))
+      : [];
+
+  it.skipIf(tracked.length === 0)("holds no registry host and no path of a machine (needs git and a checkout)", () => {
     // Written in pieces, so that this file does not find itself.
     const hosts = ["registry", "proxy", "static", "files"].map((name) => `${name}\\.(npm|go|crates|pypi)[a-z]*\\.`);
     const paths = ["work", "root"].map((folder) => `/${folder}/`);

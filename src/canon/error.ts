@@ -10,6 +10,7 @@ export const ERROR_KINDS = [
   "not_found",
   "precondition",
   "too_large",
+  "quota",
   "rate_limit",
   "upstream",
   "timeout",
@@ -33,22 +34,26 @@ export interface ServiceError {
   /** Path of the request member concerned, such as `messages[2].content`. */
   readonly param: string | null;
   readonly denial: Denial | null;
+  /** The same request may succeed when it is sent again; where not, clients are told so (`x-should-retry: false`). */
+  readonly mayPass: boolean;
   /** Milliseconds after which a retry makes sense; `null` where none does or nobody knows. */
   readonly retryAfter: number | null;
   /** More members of the error object, for errors of the router's own endpoints; names that it does not have otherwise. None where absent. */
   readonly facts?: JsonObject;
 }
 
-/** Makes a {@link ServiceError} without the members that are `null` for most. */
+/** Statuses of errors that the same request has again and again. The others are made by `codedError` of `errors/coded-error.ts`. */
+export type FinalStatus = 400 | 401 | 403 | 404 | 412 | 413 | 414 | 415 | 417 | 428 | 431;
+
+/** Makes a {@link ServiceError} that never passes, without the members that are `null` for most. */
 export function serviceError(
-  status: number,
+  status: FinalStatus,
   kind: ErrorKind,
   code: string,
   message: string,
   more: {
     readonly param?: string;
     readonly denial?: Denial;
-    readonly retryAfter?: number;
     readonly facts?: JsonObject;
   } = {},
 ): ServiceError {
@@ -59,7 +64,8 @@ export function serviceError(
     message,
     param: more.param ?? null,
     denial: more.denial ?? null,
-    retryAfter: more.retryAfter ?? null,
+    mayPass: false,
+    retryAfter: null,
     ...(more.facts !== undefined && { facts: more.facts }),
   };
 }
@@ -67,18 +73,4 @@ export function serviceError(
 /** Shorthand for the 400 that names a member of the request. */
 export function invalidRequest(code: string, message: string, param?: string): ServiceError {
   return serviceError(400, "invalid_request", code, message, param === undefined ? {} : { param });
-}
-
-/** Milliseconds after which a server without any usable endpoint may be asked again. */
-const UNAVAILABLE_RETRY = 5_000;
-
-/** The answer to a request that is allowed and has nowhere to go now (decisions.md: 503, never a denial). */
-export function noHealthyEndpoint(): ServiceError {
-  return serviceError(
-    503,
-    "unavailable",
-    "no_healthy_endpoint",
-    "The request is allowed, but no endpoint that may serve it is usable now.",
-    { retryAfter: UNAVAILABLE_RETRY },
-  );
 }

@@ -26,6 +26,7 @@ export const FAILURE_KINDS = [
   "client_closed",
   "abandoned",
   "server_stopping",
+  "key_revoked",
 ] as const;
 
 export type FailureKind = (typeof FAILURE_KINDS)[number];
@@ -59,6 +60,7 @@ export const FAILURE_SENTENCES: Readonly<Record<FailureKind, string>> = {
   client_closed: "the client went away",
   abandoned: "the router gave the call up, because another part of the request had failed",
   server_stopping: "the router is being stopped",
+  key_revoked: "the service key has been revoked",
 };
 
 export interface UpstreamFailure {
@@ -69,11 +71,30 @@ export interface UpstreamFailure {
   readonly retryAfter: number | null;
   /** A machine code from a closed list, such as `context_length_exceeded`; never the upstream's own text. */
   readonly code: string | null;
+  /**
+   * The member of its request that the upstream names, such as `max_tokens` or `input[2]`. Untrusted until it is found in the request that was sent:
+   * only `toldFailure` lets it pass. None where absent.
+   */
+  readonly param?: string;
+  /** The failure is the provider's whole answer: it is passed on, and nobody else is asked for another one. */
+  readonly final?: true;
 }
+
+/** What a client is told where a code says more than the kind does; the other codes have the kind's sentence. */
+export const FAILURE_CODE_SENTENCES: Readonly<Record<string, string>> = {
+  unexpected_output_item:
+    "the provider answered with something that the request did not ask for, or that has no place in the answer",
+  missing_finish_reason: "the provider closed its answer without a finish reason, so it may not be whole",
+};
 
 /** A failure of which nothing is known but its kind. */
 export function failureOf(kind: FailureKind): UpstreamFailure {
   return { kind, status: null, retryAfter: null, code: null };
+}
+
+/** Whether a deadline passed. */
+export function isTimeout(kind: FailureKind): boolean {
+  return kind.startsWith("timeout_");
 }
 
 const NOT_REACHED: ReadonlySet<FailureKind> = new Set([

@@ -78,7 +78,7 @@ export interface PolicyVerdict {
   readonly constraint: string;
   readonly effect: ConstraintEffect;
   readonly verdict: Verdict;
-  /** From the declared list; `null` for `pass`. `EVALUATION_INDETERMINATE` for `indeterminate`. */
+  /** From the declared list; `null` for `pass`. `EVALUATION_INDETERMINATE` or `POLICY_TIMEOUT` for `indeterminate`. */
   readonly reason: string | null;
   /** Ids of the candidates that did not pass; empty for a gate. In plan order. */
   readonly failing: readonly string[];
@@ -207,3 +207,16 @@ export const DEFAULT_PROMOTION: PromotionRequirements = {
   report: false,
   assertions: false,
 };
+
+/** How a revision is shown everywhere: `r7`. `null` for 0: no store has numbered the content. */
+export function formatRevision(revision: number): string | null {
+  return revision > 0 ? `r${revision}` : null;
+}
+
+/** What `formatRevision` writes, as JSON Schema has it. Nine digits: more contents than any policy will have. */
+export const REVISION_PATTERN = "^r[1-9][0-9]{0,8}$";
+
+/** The number of a revision as `formatRevision` writes it; `null` for any other text. */
+export function parseRevision(text: string): number | null {
+  return new RegExp(REVISION_PATTERN).test(text) ? Number(text.slice(1)) : null;
+}

@@ -1,9 +1,9 @@
 import type { Denial } from "./decision.ts";
 import { FEATURES, isFeature } from "./generate/feature.ts";
-import { serviceError, type ErrorKind, type ServiceError } from "./error.ts";
+import { serviceError, type ErrorKind, type FinalStatus, type ServiceError } from "./error.ts";
 
 interface Reason {
-  readonly status: number;
+  readonly status: FinalStatus;
   readonly kind: ErrorKind;
   /** Member of the request that a client should look at. */
   readonly param: string | null;
@@ -52,7 +52,7 @@ export const REASONS = {
     status: 400,
     kind: "invalid_request",
     param: "provider",
-    sentence: "provider.{subject} names a provider or region that routes.yaml does not have",
+    sentence: "provider.{subject} names a provider or region that is not available to the workspace",
   },
   preferences_exclude_all: {
     status: 400,
@@ -95,6 +95,12 @@ export const REASONS = {
     kind: "policy_denied",
     param: null,
     sentence: "the history holds signed reasoning that no endpoint of the route can read",
+  },
+  POLICY_TIMEOUT: {
+    status: 403,
+    kind: "policy_denied",
+    param: null,
+    sentence: "evaluating the policy took more than an evaluation may take",
   },
   NO_CANDIDATE_PASSES: {
     status: 403,

@@ -1,6 +1,7 @@
 import type { Capability } from "./capability.ts";
 import type { Feature } from "./generate/feature.ts";
 import type { WorkspaceLimits } from "./workspace/limits.ts";
+import type { Vocabulary } from "./workspace/vocabulary.ts";
 import type { ModelOperation } from "./operation.ts";
 import type { PromotionRequirements } from "./policy.ts";
 import type { ReasoningEffort } from "./request.ts";
@@ -248,6 +249,8 @@ export interface RouteRow {
   readonly tiers: readonly TierRow[];
   /** Calls for one request, whatever the caller allows; at least 1. */
   readonly maxAttempts: number;
+  /** Whether a request goes to the same endpoint again after its connection was lost before an answer: the provider may have read and charged it. Absent: no, so that tables without it keep their digest. */
+  readonly resendAfterReset?: true;
   /** Largest share of the route's endpoints that may be left out for their health, 0 to 1; one is always left. */
   readonly maxEjectedShare: number;
   /** Milliseconds after which a second call is made for a request that has no answer yet; `null`: none. Embeddings and rerank only. */
@@ -279,6 +282,8 @@ export interface WorkspaceRow {
   /** The route for moderation requests that name none. */
   readonly defaultModerationRoute: string | null;
   readonly limits: WorkspaceLimits;
+  /** What becomes of running answers of a key that is revoked; they end where absent. */
+  readonly onRevoke?: "finish";
 }
 
 export interface PolicySettings {
@@ -290,11 +295,4 @@ export interface PolicySettings {
   readonly promotion?: Readonly<Record<string, PromotionRequirements>>;
   /** Workspaces whose keys may approve, promote, roll back and so on; sorted. Absent: those of the only workspace, nobody's where there are several. */
   readonly managedBy?: readonly string[];
-}
-
-/** Closed lists of words, sorted. A word outside its list reaches policies as `other`. */
-export interface Vocabulary {
-  readonly environments: readonly string[];
-  readonly workloads: readonly string[];
-  readonly labels: readonly string[];
 }

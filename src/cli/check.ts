@@ -1,13 +1,17 @@
 import { statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { compareDiagnostics, type Diagnostic, type Source } from "../canon/diagnostic.ts";
 import { type CompiledConfiguration, compileConfiguration } from "../compile/compile.ts";
 import { allSources, type ConfigurationFiles, loadAssertions, loadConfiguration } from "../compile/load.ts";
+import { finding } from "../policy/codes.ts";
+import { EVALUATION_FUEL } from "../policy/evaluator.ts";
 import { parseAssertions } from "../simulate/assertions/file/parse.ts";
 import { formatPreset, resolvedPresets } from "../compile/presets/resolved.ts";
+import { evaluationCosts } from "../simulate/evaluation-costs.ts";
 import { explainCode, unknownCode } from "./codes/explained-codes.ts";
 import { formatCode } from "./codes/format-code.ts";
 import { readArguments } from "./terminal/arguments.ts";
+import { DEFAULT_CACHE_TEXT, openCache } from "./compile-cache.ts";
 import { ENVIRONMENT_HELP, readEnvironment } from "./terminal/environment.ts";
 import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
 import { shownPath, wantsColour } from "./terminal/printing.ts";
@@ -26,7 +30,7 @@ Calls no provider, opens no store, reads no secret.
 ${ENVIRONMENT_HELP}
   --format FORMAT     ${REPORT_FORMATS.join(", ")} (default: terminal)
   --strict            warnings fail too
-  --cache DIRECTORY   compiled policies (default: .signalbox/cache)
+  --cache DIRECTORY   compiled policies (default: ${DEFAULT_CACHE_TEXT})
   --explain CODE      say what a code of a finding, or of an answer of the API, means, and how to mend it
   --help              this text
 
@@ -39,7 +43,8 @@ interface CheckOptions {
   readonly environment: string | null;
   readonly format: ReportFormat;
   readonly strict: boolean;
-  readonly cacheDirectory: string;
+  /** Folder of compiled policies; `undefined`: the user's. */
+  readonly cache: string | undefined;
   /** Nothing is compiled; the code is explained. */
   readonly explain: string | null;
 }
@@ -70,7 +75,7 @@ function readOptions(argv: readonly string[], io: CommandIo): CheckOptions {
     environment: { type: "string" },
     format: { type: "string", default: "terminal" },
     strict: { type: "boolean", default: false },
-    cache: { type: "string", default: ".signalbox/cache" },
+    cache: { type: "string" },
     explain: { type: "string" },
   });
   const [directory, ...others] = positionals;
@@ -87,7 +92,7 @@ function readOptions(argv: readonly string[], io: CommandIo): CheckOptions {
     environment: readEnvironment(values.environment, io),
     format: values.format,
     strict: values.strict,
-    cacheDirectory: values.cache,
+    cache: values.cache,
     explain: values.explain ?? null,
   };
 }
@@ -95,15 +100,14 @@ function readOptions(argv: readonly string[], io: CommandIo): CheckOptions {
 async function run(options: CheckOptions, io: CommandIo): Promise<number> {
   const path = resolve(io.cwd, options.config);
   const files = await loadConfiguration(path, shownPath(io.cwd, path), options.environment);
-  const compiled = await compileConfiguration(files, {
-    cacheDirectory: resolve(io.cwd, options.cacheDirectory),
-  });
+  const compiled = await compileConfiguration(files, { cache: await openCache(options.cache, io) });
   const { table } = compiled;
   const assertions = await loadAssertions(files.routes, path);
   const diagnostics = [
     ...compiled.diagnostics,
     ...assertions.unreadable,
     ...assertionFindings(assertions.source, compiled),
+    ...(await slowPolicies(files, compiled)),
   ].toSorted(compareDiagnostics);
   const errors = diagnostics.filter(({ severity }) => severity === "error").length;
   const context = {
@@ -130,6 +134,28 @@ async function run(options: CheckOptions, io: CommandIo): Promise<number> {
   }
   const failed = errors > 0 || (options.strict && diagnostics.length > 0);
   return failed ? EXIT.failed : EXIT.ok;
+}
+
+/** A share of what an evaluation may take from which a policy is reported. */
+const SLOW = 0.25;
+
+/** Policies that are dear for sample requests, with their figures. A file that does not compile has none. */
+async function slowPolicies(
+  { policies: sources }: ConfigurationFiles,
+  { table, policies }: CompiledConfiguration,
+): Promise<readonly Diagnostic[]> {
+  if (table === null || policies === null) return [];
+  const costs = await evaluationCosts(table, policies.modules);
+  return costs.flatMap(({ policy, units, workspace, route }) => {
+    if (units !== null && units <= SLOW * EVALUATION_FUEL) return [];
+    const file = sources.find(({ path }) => basename(path) === `${policy}.rego`)?.path ?? `${policy}.rego`;
+    const figure =
+      units === null
+        ? `takes more than the ${EVALUATION_FUEL} units of work that it may, so its requests would end with POLICY_TIMEOUT`
+        : `takes ${units} of the ${EVALUATION_FUEL} units of work that it may`;
+    const message = `an evaluation ${figure} (workspace ${workspace}, route ${route})`;
+    return [finding("POLICY_SLOW", { file, line: 1, column: 1 }, message)];
+  });
 }
 
 /** What was compiled, so that nobody takes one environment for another. */

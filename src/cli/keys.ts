@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { KeyOptionError, type KeyField } from "../keys/key-option-error.ts";
 import { createKey, rotateKey } from "../keys/key-record.ts";
 import { parseKeyText } from "../keys/key-text.ts";
+import { KeyRotatedError } from "../store/errors.ts";
 import type { KeyRecord } from "../store/port.ts";
 import { listItems, onlyArgument, readArguments, readDuration, readTime, required } from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
@@ -169,6 +170,7 @@ async function rotate(values: Values, positionals: readonly string[], io: Comman
     try {
       return await rotateKey(store.keys, id, options, Date.now, randomBytes);
     } catch (error) {
+      if (error instanceof KeyRotatedError) throw alreadyRotated(await store.keys.get(id));
       throw namingFlag(error);
     }
   });
@@ -244,6 +246,15 @@ function namingFlag(error: unknown): unknown {
 
 function noSuchKey(): CommandError {
   return new CommandError("there is no such key in this database; see: signalbox keys list");
+}
+
+/** How a key is that has been rotated already: with its id, the key that replaced it can be rotated, also where nobody has its text. */
+function alreadyRotated(key: KeyRecord | null): CommandError {
+  if (key === null || key.replacedBy === null) return noSuchKey();
+  const until = new Date(key.expiresAt).toISOString();
+  return new CommandError(
+    `${key.id} has been rotated already: ${key.replacedBy} replaced it, and it works until ${until}. To rotate again: signalbox keys rotate ${key.replacedBy}`,
+  );
 }
 
 function toJson(value: unknown): string {

@@ -4,13 +4,14 @@ import type { RoutingTable } from "../canon/table.ts";
 import { finding } from "../policy/codes.ts";
 import { type CompiledPolicies, compilePolicies } from "../policy/compile-policies.ts";
 import type { CompiledPolicy } from "../policy/compiled.ts";
+import type { CompileCache } from "../policy/toolchain/compile-cache.ts";
 import { compileTable } from "./compile-table.ts";
 import { type ConfigurationFiles, furtherSources } from "./load.ts";
 import { policyDirectory } from "./policy-directory.ts";
 
 export interface CompileOptions {
   /** Where compiled policies are kept between runs; `null` for nowhere. */
-  readonly cacheDirectory: string | null;
+  readonly cache: CompileCache | null;
 }
 
 export interface CompiledConfiguration {

@@ -1,6 +1,6 @@
 import { basename, dirname, posix } from "node:path";
 import type { Diagnostic, Source } from "../canon/diagnostic.ts";
-import { directoryTree, type FileTree } from "./file-tree.ts";
+import { directoryTree, UNREAD_SENTENCES, type FileTree, type UnreadText } from "./file-tree.ts";
 import type { FurtherSources } from "./files/read-tree.ts";
 import { Findings } from "./findings/findings.ts";
 import { findFurther } from "./files/further-files.ts";
@@ -64,9 +64,10 @@ export async function loadFromTree(
   const findings = new Findings(shown);
   const unreadable: Diagnostic[] = [];
   const read = async (file: string, name: string): Promise<Source> => {
-    const text = await tree.readText(file);
-    if (text === null) unreadable.push(unreadableFile(name, "the file cannot be read, or is not UTF-8 text"));
-    return { path: name, text: text ?? "" };
+    const text = await tree.readText(file, posix.dirname(path));
+    if (typeof text === "string") return { path: name, text };
+    unreadable.push(unreadFile(name, text));
+    return { path: name, text: "" };
   };
   const routes = await read(path, shown);
   if (unreadable.length > 0) return { routes, policies: [], unreadable };
@@ -78,7 +79,9 @@ export async function loadFromTree(
   const overlay = further.overlay === null ? null : await beside(further.overlay);
   const { directory, declared } = policyDirectory(routes.text);
   const folder = posix.join(posix.dirname(path), directory);
-  const names = await regoFiles(tree, folder);
+  const outside = await folderOutside(tree, posix.dirname(path), directory);
+  if (outside !== null) unreadable.push(unreadFile(posix.join(posix.dirname(shown), outside), { unread: "outside" }));
+  const names = outside === null ? await regoFiles(tree, folder) : [];
   // Only a folder that nobody asked for may be absent: a misspelt one would switch every policy off.
   if (names === null && declared) {
     unreadable.push(unreadableFile(shown, "the folder that `policies.dir` names cannot be read"));
@@ -115,8 +118,8 @@ export async function loadAssertions(
   if (!present.includes(ASSERTIONS_FILE)) return { source: null, unreadable: [] };
   const shown = assertionsPath(routes);
   const text = await tree.readText(posix.join(directory, ASSERTIONS_FILE));
-  if (text !== null) return { source: { path: shown, text }, unreadable: [] };
-  return { source: null, unreadable: [unreadableFile(shown, "the file cannot be read, or is not UTF-8 text")] };
+  if (typeof text === "string") return { source: { path: shown, text }, unreadable: [] };
+  return { source: null, unreadable: [unreadFile(shown, text)] };
 }
 
 /** Where the assertions of a routes.yaml stand, seen from where its own path is seen; there need be none. */
@@ -124,21 +127,37 @@ export function assertionsPath({ path, text }: Source): string {
   return posix.join(posix.dirname(path), policyDirectory(text).directory, ASSERTIONS_FILE);
 }
 
+/** The folder of the policies, or of their libraries, where it is a link that leads out: not even its names are read then. */
+async function folderOutside(tree: FileTree, within: string, directory: string): Promise<string | null> {
+  for (const name of [directory, posix.join(directory, LIBRARIES)]) {
+    if ((await tree.leadsOut?.(within, posix.join(within, name))) === true) return name;
+  }
+  return null;
+}
+
+/** Folder of the libraries, below that of the policies. */
+const LIBRARIES = "lib";
+
 /** Paths below the folder; `null` where there is no folder to read. */
 async function regoFiles(tree: FileTree, folder: string): Promise<readonly string[] | null> {
   const own = await tree.namesIn(folder);
   if (own === null) return null;
-  const shared = (await tree.namesIn(posix.join(folder, "lib"))) ?? [];
-  return [...own.filter(isPolicy), ...shared.filter(isPolicy).map((name) => `lib/${name}`)].toSorted();
+  const shared = (await tree.namesIn(posix.join(folder, LIBRARIES))) ?? [];
+  return [...own.filter(isPolicy), ...shared.filter(isPolicy).map((name) => `${LIBRARIES}/${name}`)].toSorted();
 }
 
 function isPolicy(name: string): boolean {
   return name.endsWith(".rego") && !name.startsWith(".");
 }
 
-function unreadableFile(file: string, message: string): Diagnostic {
+function unreadFile(file: string, { unread }: UnreadText): Diagnostic {
+  const { what, fix } = UNREAD_SENTENCES[unread];
+  return unreadableFile(file, what, fix);
+}
+
+function unreadableFile(file: string, message: string, fix: string = "check the path and its permissions"): Diagnostic {
   const findings = new Findings(file);
-  findings.add("SOURCE_UNREADABLE", { line: 1, column: 1 }, message, "check the path and its permissions");
+  findings.add("SOURCE_UNREADABLE", { line: 1, column: 1 }, message, fix);
   const [diagnostic] = findings.list();
   if (diagnostic === undefined) throw new Error("unreadableFile: a finding was added and is not there");
   return diagnostic;

@@ -36,6 +36,29 @@ export function buildTable(
   return deepFreeze({ version, revision: hash("sha256", canonicalJson(content), "hex"), ...rows });
 }
 
+/** A table that came from another thread, which has neither frozen objects nor maps without a prototype. */
+export function restoreTable(table: RoutingTable): RoutingTable {
+  const { promotion } = table.policies;
+  return deepFreeze({
+    ...table,
+    regionGroups: withoutPrototype(table.regionGroups),
+    providers: withoutPrototype(table.providers),
+    models: withoutPrototype(table.models),
+    endpoints: withoutPrototype(table.endpoints),
+    routes: withoutPrototype(table.routes),
+    workspaces: withoutPrototype(table.workspaces),
+    policies: {
+      ...table.policies,
+      initialMode: withoutPrototype(table.policies.initialMode),
+      ...(promotion !== undefined && { promotion: withoutPrototype(promotion) }),
+    },
+  });
+}
+
+function withoutPrototype<Row>(rows: Readonly<Record<string, Row>>): Readonly<Record<string, Row>> {
+  return byId(new Map(Object.entries(rows)));
+}
+
 function byId<Row>(rows: ReadonlyMap<string, Row>): Readonly<Record<string, Row>> {
   const sorted: Record<string, Row> = Object.create(null);
   for (const id of [...rows.keys()].toSorted()) {

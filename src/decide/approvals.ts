@@ -1,6 +1,7 @@
 import { CAPABILITIES, type Capability } from "../canon/capability.ts";
 import type { Candidate } from "../canon/decision.ts";
 import type { Feature } from "../canon/generate/feature.ts";
+import { NO_FAMILY } from "../canon/generate/signature.ts";
 import { SURFACE_DIALECT_OF, type Operation } from "../canon/operation.ts";
 import type { ReasonCode } from "../canon/reasons.ts";
 import type { RequestShape } from "../canon/request.ts";
@@ -206,8 +207,12 @@ function embeddingApprovals(
  * Signed reasoning in the history can be read by its own family only (decisions.md, rule 6; protocols.md §0.9). A fallback that answered the last
  * turn is then the only one that can take the next, so this constraint chooses among candidates in place of refusing.
  */
-function signatureApprovals(table: RoutingTable, shape: Pick<RequestShape, "signatureFamilies">): readonly Approval[] {
+function signatureApprovals(
+  table: RoutingTable,
+  shape: Pick<RequestShape, "operation" | "signatureFamilies">,
+): readonly Approval[] {
   if (shape.signatureFamilies.length === 0) return [];
+  const own = SURFACE_DIALECT_OF[shape.operation];
   return [
     {
       constraint: "signature_family",
@@ -216,7 +221,9 @@ function signatureApprovals(table: RoutingTable, shape: Pick<RequestShape, "sign
       subject: null,
       passes: ({ endpoint }) => {
         const family = table.models[endpoint.model]?.signatureFamily ?? null;
-        return shape.signatureFamilies.every((signed) => signed === family);
+        // Only relays pass on what models without a family sign: another protocol's endpoint has never signed it.
+        if (family === null && endpoint.dialect !== own) return false;
+        return shape.signatureFamilies.every((signed) => signed === (family ?? NO_FAMILY));
       },
     },
   ];

@@ -102,7 +102,7 @@ function decideRoute(
   at: number,
 ): Decision {
   const trace = new Trace();
-  const wanted = applyPreferences(table, preferences, routeCandidates(table, route), trace);
+  const wanted = applyPreferences(table, workspace, preferences, routeCandidates(table, route), trace);
   const eligible = orderCandidates(preferences, wanted);
   const approved = applyApprovals(table, workspace, route, shape, eligible, trace);
   const time = policies.readsTime ? timeWindow(at) : ANY_TIME;

@@ -1,6 +1,6 @@
 import type { Candidate } from "../canon/decision.ts";
 import type { ProviderPreferences, SortKey, SortPreference } from "../canon/preferences.ts";
-import type { Balance, RoutingTable } from "../canon/table.ts";
+import type { Balance, RoutingTable, WorkspaceRow } from "../canon/table.ts";
 import { planOf, tiersOf } from "./candidates.ts";
 import type { Trace } from "./trace.ts";
 
@@ -12,11 +12,12 @@ type Filter = (candidate: Candidate) => boolean;
  */
 export function applyPreferences(
   table: RoutingTable,
+  workspace: WorkspaceRow,
   preferences: ProviderPreferences | null,
   candidates: readonly Candidate[],
   trace: Trace,
 ): readonly Candidate[] {
-  const unknown = preferences === null ? null : unknownName(table, preferences);
+  const unknown = preferences === null ? null : unknownName(table, workspace, candidates, preferences);
   if (unknown !== null) {
     refuse(table, trace, unknown, "unknown_preference");
     return candidates;
@@ -116,12 +117,27 @@ function preferenceFilters(
   return filters;
 }
 
-/** The first member that names something the table does not have; a typo must not read as "exclude everything". */
-function unknownName(table: RoutingTable, preferences: ProviderPreferences): keyof ProviderPreferences | null {
-  for (const member of ["order", "only", "ignore"] as const) {
-    if (preferences[member]?.some((provider) => !Object.hasOwn(table.providers, provider))) return member;
+/**
+ * The first member that names something the workspace does not have; a typo must not read as "exclude everything". A workspace has the providers and
+ * regions that it may use: if another tenant's gave another answer, the difference would tell which exist. `ignore` and `region` may also name what
+ * the requested route has, because a denial names it; a provider that is not approved can never answer, so `only` and `order` may not.
+ */
+function unknownName(
+  table: RoutingTable,
+  { approve }: WorkspaceRow,
+  candidates: readonly Candidate[],
+  preferences: ProviderPreferences,
+): keyof ProviderPreferences | null {
+  const isApproved = (name: string): boolean => approve.providers.includes(name);
+  const isOnRoute = (name: string): boolean => candidates.some(({ endpoint }) => endpoint.provider === name);
+  for (const member of ["order", "only"] as const) {
+    if (preferences[member]?.every(isApproved) === false) return member;
   }
-  return preferences.region?.some((name) => regionsNamed(table, name) === null) ? "region" : null;
+  if (preferences.ignore?.every((name) => isApproved(name) || isOnRoute(name)) === false) return "ignore";
+  const isRegion = (region: string): boolean =>
+    approve.regions.includes(region) || candidates.some(({ endpoint }) => endpoint.region === region);
+  const isKnown = (name: string): boolean => regionsNamed(table, name)?.some(isRegion) === true;
+  return preferences.region?.some((name) => !isKnown(name)) === true ? "region" : null;
 }
 
 /** The regions of a group, or the region itself; `null` where the table has neither. */

@@ -10,6 +10,7 @@ export const ANTHROPIC_TYPES: Readonly<Record<ErrorKind, string>> = {
   not_found: "not_found_error",
   precondition: "invalid_request_error",
   too_large: "request_too_large",
+  quota: "billing_error",
   rate_limit: "rate_limit_error",
   upstream: "api_error",
   timeout: "timeout_error",
@@ -17,7 +18,10 @@ export const ANTHROPIC_TYPES: Readonly<Record<ErrorKind, string>> = {
   internal: "api_error",
 };
 
-/** `{"type": "error", "error": {type, message, details}, "request_id"}`; what a denial says stands in `details`. */
+/**
+ * `{"type": "error", "error": {type, message, details}, "request_id"}`; what a denial says stands in `details`. The message names the request too: clients
+ * of this protocol show nothing else to people.
+ */
 export function renderAnthropicError(error: ServiceError, requestId: string): string {
   const { denial } = error;
   const policy =
@@ -32,7 +36,7 @@ export function renderAnthropicError(error: ServiceError, requestId: string): st
   const details = { error_code: error.code, ...(error.param === null ? {} : { param: error.param }), ...policy };
   return JSON.stringify({
     type: "error",
-    error: { type: ANTHROPIC_TYPES[error.kind], message: error.message, details },
+    error: { type: ANTHROPIC_TYPES[error.kind], message: `${error.message} (request id ${requestId})`, details },
     request_id: requestId,
   });
 }

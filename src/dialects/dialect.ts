@@ -1,8 +1,9 @@
+import type { EditSet } from "../canon/generate/edit.ts";
 import type { RequestEdits } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
 import type { Answer } from "../canon/generate/answer.ts";
-import type { FinishReason, InferenceEvent } from "../canon/generate/event.ts";
+import type { FinishReason, InferenceEvent, OpenBlock } from "../canon/generate/event.ts";
 import type { GenerateRequest } from "../canon/generate/generate-request.ts";
 import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
@@ -39,6 +40,8 @@ export interface EditedRequest {
   readonly body: JsonObject;
   /** Registered names of members that were taken out; they stand in the evidence. */
   readonly stripped: readonly string[];
+  /** What was changed besides. */
+  readonly edits: EditSet;
   /** Headers of the protocol besides those of every call: names and values by turns. */
   readonly headers: readonly string[];
   /** What the provider's flags left out or changed; nothing where absent. */
@@ -53,6 +56,8 @@ export interface Ending {
   readonly finish: FinishReason | null;
   readonly usage: TokenUsage | null;
   readonly losses: readonly Loss[];
+  /** What was changed in the answer without a loss; nothing where absent. */
+  readonly edits?: EditSet;
 }
 
 /**
@@ -67,6 +72,11 @@ export interface AnswerStream {
    * so far have not been sent. What a surface cannot print counts too, so this may be set while there is nothing to send.
    */
   readonly hasOutput: boolean;
+  /**
+   * UTF-16 code units of output so far: text, reasoning, names and arguments of calls. The limits of a stream that is cut, or that the provider did
+   * not count, are settled by it.
+   */
+  readonly outputCharacters: number;
   /** Set as soon as the stream is known to have gone wrong; nothing after that is sent. */
   readonly failure: UpstreamFailure | null;
   /** Set as soon as the upstream has said that nothing more follows; what it sends after that is not part of the answer. */
@@ -75,6 +85,8 @@ export interface AnswerStream {
   end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] };
   /** What is known of tokens so far, for a stream that is given up. */
   readonly usage: TokenUsage | null;
+  /** What was changed in the answer so far; nothing where absent. */
+  readonly edits?: EditSet;
   /**
    * What ends a stream that has begun and cannot be finished: never a normal end (protocols.md §2.4, §3). It goes on from the events given so far,
    * so it is for a client that has got them. Last call.
@@ -82,7 +94,7 @@ export interface AnswerStream {
   fail(error: ServiceError): Uint8Array;
 }
 
-/** A whole JSON answer as the client gets it, judged. `bytes` count only where there is no failure. */
+/** A whole JSON answer as the client gets it, judged. `bytes` count where there is no failure, or the failure is final and they are not empty. */
 export interface WholeAnswer {
   readonly ending: Ending;
   readonly bytes: Uint8Array;
@@ -96,6 +108,8 @@ export interface AnswerContext {
   readonly answerId: string;
   /** What to call the model where the upstream does not say. */
   readonly model: string;
+  /** Who can read what the model signs; `null` where its row does not say. Relays tag signatures with it. */
+  readonly signatureFamily: string | null;
   /** Seconds since the epoch. */
   readonly now: () => number;
 }
@@ -138,6 +152,11 @@ export interface Translation {
   ) => CanonicalRequest | ServiceError;
   /** Ways to end that no request of this surface asks for: an answer that ends so is a failure and is not printed. None where absent. */
   readonly impossibleEnds?: readonly FinishReason[];
+  /**
+   * Kinds of blocks that this surface leaves out. An answer that says nothing else and ends properly is a failure: nothing of it would be left. None
+   * where absent.
+   */
+  readonly unsaid?: readonly OpenBlock["kind"][];
   readonly renderStream: (context: AnswerContext) => EventRenderer;
   readonly renderAnswer: (
     answer: Answer,
@@ -206,9 +225,15 @@ export interface Upstream {
    * value of the wrong range; it is a 400 that names what cannot be said.
    */
   readonly format: (request: GenerateRequest, target: Target) => FormattedRequest | ServiceError;
-  readonly parseStream: (request: GenerateRequest, target: Target) => EventParser;
-  /** A whole JSON answer as the events that a stream of it would be; ends with `finish` or `failure`. */
-  readonly parseAnswer: (bytes: Uint8Array, request: GenerateRequest, target: Target) => readonly InferenceEvent[];
+  /** @param answerId `AnswerContext.answerId`, of which ids are made for calls that the provider gave none that another answer's call cannot have. */
+  readonly parseStream: (request: GenerateRequest, target: Target, answerId?: string) => EventParser;
+  /** A whole JSON answer as the events that a stream of it would be; ends with `finish` or `failure`. @param answerId as for `parseStream`. */
+  readonly parseAnswer: (
+    bytes: Uint8Array,
+    request: GenerateRequest,
+    target: Target,
+    answerId?: string,
+  ) => readonly InferenceEvent[];
   /** Makes a failure of an answer with an error status. Nothing of the upstream's text is kept. */
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
   /** Content type of the dialect's streams, lower case, without parameters; `text/event-stream` where absent. */

@@ -1,14 +1,18 @@
 import type { RequestEdits } from "../canon/decision.ts";
+import { editSet, NO_EDITS, type EditSet } from "../canon/generate/edit.ts";
 import type { JsonValue } from "../canon/json.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { EndpointRow, UnknownFields } from "../canon/table.ts";
-import type { FieldRegistry } from "./fields.ts";
+import { saysNothing, type FieldRegistry } from "./fields.ts";
 
 /** A body on its way to a provider of the same protocol; what has been done so far is the same in all protocols. */
 export interface EditedBody {
   readonly body: Record<string, JsonValue | undefined>;
   readonly stripped: string[];
+  readonly edits: EditSet;
 }
+
+const MODEL_REPLACED = editSet("model_replaced");
 
 /**
  * The caller's members that a provider may see, under the provider's name for the model: our own and the identity members are taken out, unknown
@@ -27,7 +31,7 @@ export function editedBody(
   const stripFields: readonly string[] = edits.stripFields;
   for (const name in request.body) {
     const facts = Object.hasOwn(registry, name) ? registry[name] : undefined;
-    if (facts === undefined ? mode === "strip" : facts.class === "identity") {
+    if (facts === undefined ? isLeftOut(request.body[name], mode) : facts.class === "identity") {
       stripped.push(facts === undefined ? "unknown_field" : name);
     } else if (stripFields.includes(name)) {
       stripped.push(name);
@@ -36,5 +40,10 @@ export function editedBody(
     }
   }
   body["model"] = endpoint.upstreamModel;
-  return { body, stripped };
+  return { body, stripped, edits: request.model === endpoint.upstreamModel ? NO_EDITS : MODEL_REPLACED };
+}
+
+/** A route that refuses unknown members lets pass only those that say nothing: providers refuse some of them all the same. */
+function isLeftOut(value: JsonValue | undefined, mode: UnknownFields): boolean {
+  return mode === "strip" || (mode === "reject" && saysNothing(value));
 }

@@ -1,7 +1,8 @@
 import type { Capability } from "../canon/capability.ts";
 import { editDistance } from "../canon/diagnostic.ts";
 import type { Feature } from "../canon/generate/feature.ts";
-import type { JsonObject } from "../canon/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import type { Asked } from "./asked.ts";
 
 /**
  * What a member of a request is to us (protocols.md §6).
@@ -48,8 +49,44 @@ export function nearestField(registry: FieldRegistry, name: string): string | nu
   return best;
 }
 
-/** Whether an object holds a member with a value that is not among `known`. Null counts as absent. */
-export function hasStranger(object: JsonObject, known: ReadonlySet<string>): boolean {
-  for (const name in object) if (!known.has(name) && object[name] !== null && object[name] !== undefined) return true;
-  return false;
+/**
+ * Whether a value says no more than its absence would: null, or an object that holds nothing but such members. Client libraries that know the members of many
+ * vendors send back what they made of an answer (LiteLLM: `provider_specific_fields: {"refusal": null}`).
+ */
+export function saysNothing(value: JsonValue | undefined): boolean {
+  if (value === null || value === undefined) return true;
+  if (!isJsonObject(value)) return false;
+  let isEmpty = true;
+  for (const name in value) {
+    if (!saysNothing(value[name])) return false;
+    isEmpty = false;
+  }
+  return !isEmpty;
+}
+
+/** Whether an object holds a member that says something and is not among `known`. */
+export function hasUnknownMember(object: JsonObject, known: ReadonlySet<string>): boolean {
+  return unknownMemberOf(object, known) !== null;
+}
+
+/** Asks for the protocol itself where an object holds a member that says something and is not among `known`. */
+export function askUnknownMember(
+  object: JsonObject,
+  known: ReadonlySet<string>,
+  path: string,
+  feature: Feature,
+  asked: Asked,
+): void {
+  const name = unknownMemberOf(object, known);
+  if (name !== null) asked.use(feature, `${path}.${shownName(name)}`);
+}
+
+function unknownMemberOf(object: JsonObject, known: ReadonlySet<string>): string | null {
+  for (const name in object) if (!known.has(name) && !saysNothing(object[name])) return name;
+  return null;
+}
+
+/** A member's name as an error may write it: the caller's text is not repeated where it does not look like one. */
+export function shownName(name: string): string {
+  return /^[A-Za-z_$][\w$-]{0,63}$/.test(name) ? name : "*";
 }

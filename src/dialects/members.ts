@@ -2,6 +2,7 @@ import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import type { Loss } from "../canon/generate/loss.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import type { UnknownFields } from "../canon/table.ts";
+import { saysNothing, shownName } from "./fields.ts";
 
 /**
  * Book-keeping of one translation: every leaf of a body is taken by somebody, or stands here. What nobody takes cannot get lost in
@@ -68,7 +69,7 @@ export class Members {
 
   /** Where a member stands, as an error's `param` writes it. */
   pathOf(name: string): string {
-    const shown = /^[A-Za-z_$][\w$-]{0,63}$/.test(name) ? name : "*";
+    const shown = shownName(name);
     return this.#path === "" ? shown : `${this.#path}.${shown}`;
   }
 
@@ -151,8 +152,10 @@ export class Members {
   /** Call when all known members have been read: what is left is unknown. */
   close(): void {
     for (const name of Object.keys(this.#object)) {
-      if (this.#taken.has(name) || this.#object[name] === null || this.#object[name] === undefined) continue;
-      this.#ledger.unknown(this.pathOf(name));
+      const value = this.#object[name];
+      if (this.#taken.has(name) || value === null || value === undefined) continue;
+      if (saysNothing(value)) this.#ledger.lose("empty_member_dropped");
+      else this.#ledger.unknown(this.pathOf(name));
     }
   }
 

@@ -27,6 +27,7 @@ const TOOL_CHOICES = [
   "tool_choice_named",
   "tool_choice_allowed",
   "parallel_tool_calls_off",
+  "one_tool_called_once",
   "tool_strict",
 ] as const;
 
@@ -74,7 +75,7 @@ export const GENERATE_DIALECTS = {
       "file_of_other_type",
       "token_inputs",
     ],
-    optional: [],
+    optional: ["signed_reasoning"],
     takesBudgets: false,
     takesBetas: false,
     signs: false,

@@ -10,6 +10,7 @@ export const OPENAI_TYPES: Readonly<Record<ErrorKind, string>> = {
   not_found: "invalid_request_error",
   precondition: "invalid_request_error",
   too_large: "request_too_large",
+  quota: "insufficient_quota",
   rate_limit: "rate_limit_error",
   upstream: "upstream_error",
   timeout: "upstream_error",

@@ -72,12 +72,16 @@ export interface SseEvent {
 const EMPTY = new Uint8Array(0);
 const LF = 10;
 const CR = 13;
-const decoder = new TextDecoder();
+const decoder = new TextDecoder("utf-8", { fatal: true });
 const encoder = new TextEncoder();
 
-/** Reads the fields of one whole event. Unknown fields and comments are passed over, as the standard says. */
+/**
+ * Reads the fields of one whole event. Unknown fields and comments are ignored, as the standard says. An event that is not UTF-8 has empty
+ * data, which is malformed in every protocol: replacement characters would be a text that the provider did not send.
+ */
 export function parseSseEvent(bytes: Uint8Array): SseEvent {
-  const text = decoder.decode(bytes);
+  const text = decodedEvent(bytes);
+  if (text === null) return { event: null, data: "" };
   // The overwhelmingly common event: one data line.
   if (text.startsWith("data: ") && text.endsWith("\n\n") && text.indexOf("\n") === text.length - 2) {
     const data = text.slice(6, -2);
@@ -97,6 +101,14 @@ export function parseSseEvent(bytes: Uint8Array): SseEvent {
     else if (field === "data") data = data === null ? value : `${data}\n${value}`;
   }
   return { event, data };
+}
+
+function decodedEvent(bytes: Uint8Array): string | null {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return null;
+  }
 }
 
 /** The common event of protocols whose events have names: its name, one data line, LF only. `null` for any other. */

@@ -1,3 +1,4 @@
+import { NO_EDITS, type EditSet } from "../canon/generate/edit.ts";
 import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/failure.ts";
 import type { FinishReason } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
@@ -18,11 +19,20 @@ export interface AttemptResult {
   readonly usage: TokenUsage | null;
   /** What the answer lost on its way to the client. */
   readonly losses: readonly Loss[];
+  /** What was changed in the answer without a loss. */
+  readonly edits: EditSet;
   readonly firstByteAt: number | null;
   /** Milliseconds from the request sent to the first output of a stream; `null` where there was none. */
   readonly firstToken: number | null;
+  /** Characters of output of a stream, as far as it was read; `null` for an answer in one piece and where none arrived. */
+  readonly outputCharacters: number | null;
   /** It was ended before anything of the request had left: there was no attempt. */
   readonly unsent?: true;
+}
+
+/** Whether a whole answer goes to the client: one that has failed does where the failure is the answer. @param bytes what there is to pass on. */
+export function isPassedOn(failure: UpstreamFailure | null, bytes: Uint8Array): boolean {
+  return failure === null || (failure.final === true && bytes.length > 0);
 }
 
 /** Of a place that was not asked. @param code see `UpstreamFailure`. */
@@ -33,8 +43,10 @@ export function notTried(kind: FailureKind, code: string | null = null): Attempt
     finish: null,
     usage: null,
     losses: [],
+    edits: NO_EDITS,
     firstByteAt: null,
     firstToken: null,
+    outputCharacters: null,
   };
 }
 

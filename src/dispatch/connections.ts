@@ -4,6 +4,7 @@ import { canonicalJson } from "../canon/json.ts";
 import type { EndpointRow, ProviderRow, QueueSettings, RoutingTable } from "../canon/table.ts";
 import type { Authorize } from "./credentials/authorize.ts";
 import { guardedConnector } from "./connect/guarded-connector.ts";
+import { ProviderClient } from "./connect/provider-client.ts";
 import { Gate } from "./gates/gate.ts";
 import { placeGate, type PlaceGate } from "./gates/gates.ts";
 import { Shared } from "./shared.ts";
@@ -12,6 +13,8 @@ import { Shared } from "./shared.ts";
 export interface Connection {
   readonly provider: ProviderRow;
   readonly dispatcher: Dispatcher;
+  /** The same, over a connection of its own that is made for the call and closed after it. */
+  readonly freshDispatcher: Dispatcher;
   /** Scheme and host that are called. */
   readonly origin: string;
   /** Path of the base URL, without a slash at the end. */
@@ -49,7 +52,7 @@ export interface Access {
  */
 export class ConnectionPools {
   readonly #resolve: LookupFunction | undefined;
-  readonly #pools = new Shared<Pool>();
+  readonly #pools = new Shared<Pools>();
   /** By provider id. */
   readonly #gates = new Shared<Gate>();
   /** By endpoint id; only endpoints with a limit of their own have one. */
@@ -89,12 +92,16 @@ export class ConnectionPools {
     const gate = takeGate(this.#gates, provider.id, provider.maxConcurrency, provider.queue);
     const endpointGates = this.#takeEndpointGates(provider, endpoints, taken);
     const authorize = this.#authorize(provider, way, taken);
+    const { timeouts } = provider;
+    const { kept, fresh } = this.#pools.take(pool, () => ({
+      kept: openPool(target, provider, 1, guardedConnector(timeouts.connect, reach, this.#resolve)),
+      fresh: openPool(target, provider, 0, guardedConnector(timeouts.connect, reach, this.#resolve, false)),
+    }));
     return {
       provider,
       origin: target,
-      dispatcher: this.#pools.take(pool, () =>
-        openPool(target, provider, guardedConnector(provider.timeouts.connect, reach, this.#resolve)),
-      ),
+      dispatcher: kept,
+      freshDispatcher: fresh,
       gate,
       endpointGates,
       gateOf: gateOf(gate, endpointGates, endpoints),
@@ -134,14 +141,22 @@ export class ConnectionPools {
     for (const key of taken.endpointGates) this.#endpointGates.release(key);
     for (const key of taken.authorizers) this.#authorizers.release(key);
     const unused = taken.pools.flatMap((key) => this.#pools.release(key) ?? []);
-    await Promise.all(unused.map((pool) => pool.close()));
+    await Promise.all(unused.flatMap(({ kept, fresh }) => [kept.close(), fresh.close()]));
   }
 
   /** Ends every connection, whoever uses it. For the end of the process. */
   async destroy(): Promise<void> {
     this.#authorizers.clear();
-    await Promise.all(this.#pools.clear().map((pool) => pool.destroy()));
+    await Promise.all(this.#pools.clear().flatMap(({ kept, fresh }) => [kept.destroy(), fresh.destroy()]));
   }
+}
+
+/** Connections to one provider. */
+interface Pools {
+  /** Kept open between calls. */
+  readonly kept: Pool;
+  /** Each carries one call. */
+  readonly fresh: Pool;
 }
 
 /** Keys of what one table has taken. */
@@ -173,11 +188,12 @@ function takeGate(gates: Shared<Gate>, id: string, limit: number, queue: QueueSe
   return gate;
 }
 
-function openPool(origin: string, provider: ProviderRow, connect: buildConnector.connector): Pool {
+/** @param pipelining 1: connections carry one call after the other; 0: each carries one call and is closed. */
+function openPool(origin: string, provider: ProviderRow, pipelining: 0 | 1, connect: buildConnector.connector): Pool {
   return new Pool(origin, {
     connections: provider.maxConcurrency,
-    pipelining: 1,
-    connect,
+    pipelining,
+    factory: (url, options) => new ProviderClient(url, options, connect),
     // Deadlines are ours (exchange.ts): undici's own timers are half a second coarse.
     headersTimeout: 0,
     bodyTimeout: 0,

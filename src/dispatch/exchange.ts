@@ -1,15 +1,17 @@
 import type { Dispatcher } from "undici";
 import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 import type { Timeouts } from "../canon/table.ts";
+import type { CarriedCall, Carrier } from "./connect/provider-client.ts";
 import type { Connection } from "./connections.ts";
 import type { Authorize } from "./credentials/authorize.ts";
 import { failureOfTransport } from "./transport-failure.ts";
 
-type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
+export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** Who listens to one upstream call. Every call ends with exactly one of `end` and `fail`; nothing is called after it. */
 export interface ExchangeListener {
-  headers(status: number, headers: ResponseHeaders): void;
+  /** @param endsWithConnection nothing but the end of the connection will say where the answer ends (RFC 9112 §6.3, item 8): a lost one looks the same. */
+  headers(status: number, headers: ResponseHeaders, endsWithConnection: boolean): void;
   data(chunk: Uint8Array): void;
   end(): void;
   fail(failure: UpstreamFailure): void;
@@ -31,11 +33,30 @@ const DRAIN_TIME = 100;
 
 const METHOD = "POST";
 
+/**
+ * A request that was sent over a connection that had been idle, and that was lost within this time without a byte of an answer, is taken to have met a
+ * connection that the provider had closed: the provider has not read it. Later than a round trip could take it may have been read. Milliseconds.
+ */
+const STALE_TIME = 2_000;
+
+const SWITCHING_PROTOCOLS = 101;
+
 /** One upstream call: its socket, its deadlines, its one end. */
-export class Exchange implements Dispatcher.DispatchHandler {
+export class Exchange implements CarriedCall {
   readonly #listener: ExchangeListener;
   readonly #request: ExchangeRequest;
   #controller: Dispatcher.DispatchController | null = null;
+  #carrier: Carrier | null = null;
+  #connection: Connection | null = null;
+  /** Credentials included. */
+  #headers: readonly string[] = [];
+  /** The connection had been idle when the request was sent over it. */
+  #overIdle = false;
+  #sentAt = 0;
+  #sawByte = false;
+  /** The connection carries the call at this moment. */
+  #carried = false;
+  #resent = false;
   #timer: NodeJS.Timeout | null = null;
   #sawHeaders = false;
   #ended = false;
@@ -59,7 +80,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   start(connection: Connection): void {
     this.#watch();
-    if (connection.authorize === undefined) this.#dispatch(connection, this.#request.headers);
+    this.#connection = connection;
+    this.#headers = this.#request.headers;
+    if (connection.authorize === undefined) this.#dispatch(connection.dispatcher);
     else void this.#authorized(connection, connection.authorize);
   }
 
@@ -77,15 +100,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const now = performance.now();
     this.#silenceEnds = now + this.#request.timeouts.firstByte;
     if (this.#request.awaitsOutput) this.#outputDue = now + this.#request.timeouts.firstToken;
-    this.#dispatch(connection, [...headers, ...credentials]);
+    this.#headers = [...headers, ...credentials];
+    this.#dispatch(connection.dispatcher);
   }
 
-  #dispatch(connection: Connection, headers: readonly string[]): void {
+  #dispatch(dispatcher: Dispatcher): void {
+    const { path, body } = this.#request;
     try {
-      connection.dispatcher.dispatch(
-        { path: this.#request.path, method: METHOD, headers: [...headers], body: this.#request.body },
-        this,
-      );
+      dispatcher.dispatch({ path, method: METHOD, headers: [...this.#headers], body }, this);
     } catch (error) {
       this.#fail(failureOfTransport(error, false));
     }
@@ -135,17 +157,33 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return this.#controller !== null;
   }
 
+  carriedBy(carrier: Carrier): void {
+    this.#carrier = carrier;
+  }
+
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
+    this.#carried = true;
+    this.#overIdle = this.#carrier?.begin() ?? false;
+    this.#sentAt = performance.now();
     // Given up while it waited for a free connection.
     if (this.#ended) controller.abort(new Error("given up"));
   }
 
+  /** The first byte of an answer has come, or of an interim one. */
+  onResponseStarted(): void {
+    this.#sawByte = true;
+  }
+
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
-    if (this.#ended || status < 200) return;
+    if (this.#ended) return;
+    // Nobody asked for another protocol (RFC 9110 §15.2.2). Every other interim answer is ignored, and does not count as an answer in time.
+    if (status === SWITCHING_PROTOCOLS) return this.#refuse();
+    if (status < 200) return;
     this.#sawHeaders = true;
     this.#silenceEnds = performance.now() + this.#request.timeouts.idle;
-    this.#listener.headers(status, headers);
+    const isFramed = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+    this.#listener.headers(status, headers, !isFramed && this.#carrier?.framesAnswers !== true);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -155,14 +193,38 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    this.#leaveConnection();
     if (this.#ended) return this.#finish();
     this.#finish();
     this.#listener.end();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#leaveConnection();
     if (this.#ended) return this.#finish();
-    this.#fail(failureOfTransport(error, this.#sawHeaders));
+    const failure = failureOfTransport(error, this.#sawHeaders);
+    if (failure.kind !== "reset") return this.#fail(failure);
+    // Nothing of the request was sent: it failed before it had a connection.
+    if (!this.begun) return this.#fail({ ...failure, kind: "connect" });
+    if (!this.#metClosedConnection || this.#connection === null) return this.#fail(failure);
+    this.#resent = true;
+    this.#dispatch(this.#connection.freshDispatcher);
+  }
+
+  #leaveConnection(): void {
+    if (this.#carried) this.#carrier?.end();
+    this.#carried = false;
+  }
+
+  /** The request was lost on a connection that its other end had closed before, as far as can be told; once for one call. */
+  get #metClosedConnection(): boolean {
+    return !this.#resent && this.#overIdle && !this.#sawByte && performance.now() - this.#sentAt < STALE_TIME;
+  }
+
+  #refuse(): void {
+    const controller = this.#controller;
+    this.#fail({ kind: "malformed", status: null, retryAfter: null, code: null });
+    controller?.abort(new Error("refused"));
   }
 
   #watch(): void {

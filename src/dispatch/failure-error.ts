@@ -1,26 +1,20 @@
-import { noHealthyEndpoint, serviceError, type ServiceError } from "../canon/error.ts";
-import { FAILURE_SENTENCES, type FailureKind, type UpstreamFailure } from "../canon/failure.ts";
-
-const TIMEOUTS: ReadonlySet<FailureKind> = new Set([
-  "timeout_connect",
-  "timeout_first_byte",
-  "timeout_first_token",
-  "timeout_idle",
-  "timeout_attempt",
-  "timeout_total",
-]);
+import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
+import { codedError, LONGEST_WAIT, mayFailurePass } from "../canon/errors/coded-error.ts";
+import { noHealthyEndpoint } from "../canon/errors/no-healthy-endpoint.ts";
+import {
+  FAILURE_CODE_SENTENCES,
+  FAILURE_SENTENCES,
+  isTimeout,
+  type FailureKind,
+  type UpstreamFailure,
+} from "../canon/failure.ts";
+import type { StopReason } from "./gates/stop-order.ts";
 
 /** An attempt as far as its place in an error message goes: ids and words, nothing that anybody said. */
 export interface FailedAttempt {
   readonly endpoint: string;
   readonly failure: UpstreamFailure;
 }
-
-/** Milliseconds after which a provider whose calls are all taken may have one free again. */
-const SATURATED_RETRY = 1_000;
-
-/** Milliseconds after which a client of a server that stops tries again: by then its balancer knows. */
-const STOPPING_RETRY = 1_000;
 
 /** Kinds that say that a provider was not asked at all. Such an attempt costs nobody anything and never speaks for the others. */
 const NOT_ASKED: ReadonlySet<FailureKind> = new Set(["credentials_missing", "saturated"]);
@@ -39,45 +33,92 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
   }
   const { failure } = last;
   if (failure.kind === "rejected") return rejected(failure);
-  if (failure.kind === "server_stopping") return serverStopping();
-  const retry = failure.retryAfter === null ? {} : { retryAfter: failure.retryAfter };
+  if (failure.kind === "server_stopping" || failure.kind === "key_revoked") return stoppedError(failure.kind);
+  const { kind, retryAfter } = failure;
   const named = attempts.map((attempt) => `${attempt.endpoint} (${attempt.failure.kind})`).join(", ");
-  const message = `Upstream failure: ${FAILURE_SENTENCES[failure.kind]}. Tried: ${named}.`;
-  if (TIMEOUTS.has(failure.kind)) return serviceError(504, "timeout", `upstream_${failure.kind}`, message, retry);
+  const message = `Upstream failure: ${sentenceOf(failure)}. Tried: ${named}.${longWait(retryAfter)}`;
+  // A later try begins with the first endpoint again: one failure that may pass is enough.
+  const mayPass = attempts.some((attempt) => mayPassLater(attempt.failure));
+  const more = { mayPass, retryAfter };
+  if (isTimeout(kind)) return codedError(`upstream_${kind}`, message, more);
   // What is wrong with an answer is a word of our parsers' closed lists, and says more than that something is.
-  const said = failure.kind === "malformed" && failure.code !== null ? failure.code : `upstream_${failure.kind}`;
-  const places = new Set(attempts.map(({ endpoint }) => endpoint)).size;
-  const code = places > 1 ? "upstream_exhausted" : said;
-  return serviceError(502, "upstream", code, message, retry);
+  const said = kind === "malformed" && failure.code !== null ? { code: failure.code } : {};
+  const endpoints = new Set(attempts.map(({ endpoint }) => endpoint)).size;
+  if (endpoints > 1) return codedError("upstream_exhausted", message, more);
+  return codedError(`upstream_${kind}`, message, { ...more, ...said });
+}
+
+/** Codes of accounts at the provider that are used up: their rate limit does not pass by itself. */
+const SPENT_ACCOUNTS: ReadonlySet<string> = new Set(["insufficient_quota", "billing_error"]);
+
+function mayPassLater({ kind, code, final }: UpstreamFailure): boolean {
+  return final !== true && mayFailurePass(kind) && (code === null || !SPENT_ACCOUNTS.has(code));
+}
+
+/** A wait that is too long for `retry-after` stands in the message. */
+function longWait(retryAfter: number | null): string {
+  if (retryAfter === null || retryAfter <= LONGEST_WAIT) return "";
+  return ` The provider asks for a wait of ${Math.ceil(retryAfter / 1000)} seconds.`;
+}
+
+function sentenceOf({ kind, code }: UpstreamFailure): string {
+  const said = code !== null && Object.hasOwn(FAILURE_CODE_SENTENCES, code) ? FAILURE_CODE_SENTENCES[code] : undefined;
+  return said ?? FAILURE_SENTENCES[kind];
 }
 
 /** A limit of ours, and a passing one: clients may try again soon. */
 function saturated(): ServiceError {
-  return serviceError(
-    503,
-    "unavailable",
+  return codedError(
     "saturated",
     "The request is allowed, but every endpoint that may serve it has as many calls under way as routes.yaml allows.",
-    { retryAfter: SATURATED_RETRY },
+  );
+}
+
+/** Of a request that the router itself has ended. */
+export function stoppedError(reason: StopReason): ServiceError {
+  return reason === "key_revoked" ? keyRevoked() : serverStopping();
+}
+
+/** The request was let in, and its key was revoked before it was answered. */
+function keyRevoked(): ServiceError {
+  return serviceError(
+    401,
+    "authentication",
+    "key_revoked",
+    "The service key was revoked while the request was under way; ask whoever made it for a new one.",
   );
 }
 
 /** The server is being stopped and the request's time is over; another one, or this one in a moment, can answer. */
-export function serverStopping(): ServiceError {
-  return serviceError(
-    503,
-    "unavailable",
+function serverStopping(): ServiceError {
+  return codedError(
     "server_stopping",
     "The server is being stopped, and the request did not end in the time that was left. Send it again.",
-    { retryAfter: STOPPING_RETRY },
   );
 }
 
+/** What a provider's closed code says of the member that it names. */
+const MEMBER_FAULTS: Readonly<Record<string, string>> = {
+  unsupported_parameter: "the model does not support it",
+  unknown_parameter: "the provider does not know it",
+  unsupported_value: "the model does not support its value",
+  invalid_value: "its value is not valid",
+  invalid_type: "its value has the wrong type",
+  missing_required_parameter: "it is missing",
+  string_above_max_length: "a text in it is too long",
+};
+
+/** The words of the vendors: agents shorten their conversation where an error has them, and not for the code alone. */
+const TOO_LONG = "the prompt is too long, this model's maximum context length is exceeded";
+
 /** The caller's own mistake, as far as it can be told without the provider's words. */
-function rejected(failure: UpstreamFailure): ServiceError {
-  const code = failure.code ?? "upstream_rejected";
-  const status = failure.status ?? 400;
-  const sentence = `The provider refused the request as invalid (status ${status}${failure.code === null ? "" : `, code ${failure.code}`}).`;
+function rejected({ code: said, status: given, param }: UpstreamFailure): ServiceError {
+  const code = said ?? "upstream_rejected";
+  const status = given ?? 400;
+  const fault = Object.hasOwn(MEMBER_FAULTS, code) ? MEMBER_FAULTS[code] : undefined;
+  const about = param === undefined ? "" : `, at ${param}${fault === undefined ? "" : `: ${fault}`}`;
+  const length = code === "context_length_exceeded" ? `: ${TOO_LONG}` : "";
+  const sentence = `The provider refused the request as invalid (status ${status}${said === null ? "" : `, code ${said}`})${about}${length}.`;
   if (status === 413) return serviceError(413, "too_large", code, sentence);
-  return serviceError(400, "invalid_request", code, sentence);
+  return invalidRequest(code, sentence, param);
 }

@@ -15,7 +15,8 @@ const REMEDIES: Readonly<Record<FailureKind, Remedy>> = {
   connect: "again",
   tls: "elsewhere",
   address_refused: "elsewhere",
-  reset: "again",
+  // The provider may have read the request: the same one again could be answered, and charged, twice.
+  reset: "elsewhere",
   timeout_connect: "again",
   timeout_first_byte: "elsewhere",
   timeout_first_token: "elsewhere",
@@ -39,13 +40,24 @@ const REMEDIES: Readonly<Record<FailureKind, Remedy>> = {
   client_closed: "stop",
   abandoned: "stop",
   server_stopping: "stop",
+  key_revoked: "stop",
 };
 
 /** Code of a place that was passed over because its calls were taken and another place was fresh: nobody has waited there yet. */
 export const NOT_WAITED = "not_waited";
 
-/** A timeout that the provider itself has told of (408) was quick. */
-export function remedyFor({ kind, status, code }: UpstreamFailure): Remedy {
+/** Codes of answers that the same provider would give again: what it makes of the request has no place in the caller's protocol. */
+const GIVEN_AGAIN: ReadonlySet<string> = new Set(["unexpected_output_item", "missing_finish_reason"]);
+
+/**
+ * A timeout that the provider itself has told of (408) was quick.
+ *
+ * @param resends the route allows that a request which the provider may have read is sent to it again.
+ */
+export function remedyFor({ kind, status, code, final }: UpstreamFailure, resends = false): Remedy {
+  if (final === true) return "stop";
+  if (kind === "reset" && resends) return "again";
+  if (kind === "malformed" && code !== null && GIVEN_AGAIN.has(code)) return "elsewhere";
   if (kind === "saturated" && code === NOT_WAITED) return "again";
   return kind === "timeout_first_byte" && status !== null ? "again" : REMEDIES[kind];
 }
@@ -83,6 +95,7 @@ export class Itinerary {
   readonly #places: readonly Place[];
   readonly #maxAttempts: number;
   readonly #deadline: number;
+  readonly #resends: boolean;
   #at = 0;
   #attempts = 0;
 
@@ -90,11 +103,13 @@ export class Itinerary {
    * @param places how many the plan has, at least 1.
    * @param maxAttempts calls that reach a provider, at least 1.
    * @param deadline when the request must have ended, on the clock of `next`.
+   * @param resends see {@link remedyFor}.
    */
-  constructor(places: number, maxAttempts: number, deadline: number) {
+  constructor(places: number, maxAttempts: number, deadline: number, resends = false) {
     this.#places = Array.from({ length: places }, () => ({ tries: 0, closed: false, readyAt: 0 }));
     this.#maxAttempts = maxAttempts;
     this.#deadline = deadline;
+    this.#resends = resends;
   }
 
   /** Whether a place that is worth trying has not been tried yet: nobody waits in a queue while there is one. */
@@ -128,7 +143,7 @@ export class Itinerary {
     if (failed === undefined) throw new Error("itinerary: no such place");
     failed.tries += 1;
     if (wasAsked(failure)) this.#attempts += 1;
-    const remedy = remedyFor(failure);
+    const remedy = remedyFor(failure, this.#resends);
     if (remedy === "stop" || this.#attempts >= this.#maxAttempts) return null;
     failed.closed = remedy === "elsewhere" || failed.tries >= TRIES;
     // There is a queue to wait in, which knows better than any pause when a place is free.

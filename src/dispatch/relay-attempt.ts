@@ -1,18 +1,19 @@
 import type { Candidate } from "../canon/decision.ts";
+import { NO_EDITS, withAnswer } from "../canon/generate/edit.ts";
 import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
-import type { FinishReason } from "../canon/generate/event.ts";
-import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { AnswerStream, Ending } from "../dialects/dialect.ts";
-import { judgedAnswer, type Passage } from "../dialects/translation/passage.ts";
-import { MAXIMUM_ERROR_BYTES, STREAM_FACTOR, type AttemptResult } from "./attempt-result.ts";
-import type { ClientAnswer } from "./client-answer.ts";
+import { judgedAnswer, judgedEnd, type Passage } from "../dialects/translation/passage.ts";
+import { isPassedOn, MAXIMUM_ERROR_BYTES, STREAM_FACTOR, type AttemptResult } from "./attempt-result.ts";
+import type { ClientAnswer } from "./client/client-answer.ts";
 import type { Connection } from "./connections.ts";
 import { decompressorFor, type Decompressor } from "./decompress.ts";
-import { Exchange, timeoutsFor, type ExchangeListener } from "./exchange.ts";
+import { Exchange, timeoutsFor, type ExchangeListener, type ResponseHeaders } from "./exchange.ts";
 import { failureError } from "./failure-error.ts";
-import { Outbox } from "./outbox.ts";
-import { toldFailure } from "./places/told-failure.ts";
+import type { StopReason } from "./gates/stop-order.ts";
+import { ReadOn } from "./client/read-on.ts";
+import { Outbox } from "./client/outbox.ts";
+import { refusedRequest, toldFailure } from "./places/told-failure.ts";
 import type { RelayJob } from "./relay-plan.ts";
 import { readRetryAfter } from "./retry-after.ts";
 
@@ -31,6 +32,8 @@ export class RelayAttempt implements ExchangeListener {
   #stream: AnswerStream | null = null;
   /** Takes an encoding off that we did not ask for; `null` where there is none. */
   #decompressor: Decompressor | null = null;
+  /** A stream that ends without its protocol's mark may have been cut, unless its usage has come. */
+  #mayBeCut = false;
   #status: number | null = null;
   #retryAfter: number | null = null;
   #chunks: Uint8Array[] = [];
@@ -45,6 +48,8 @@ export class RelayAttempt implements ExchangeListener {
   #answered: Ending | null = null;
   #unsent = false;
   #ended = false;
+  /** Of a stream whose client has left; `null` while the client is there. */
+  #readOn: ReadOn | null = null;
 
   constructor(
     job: RelayJob,
@@ -61,7 +66,7 @@ export class RelayAttempt implements ExchangeListener {
     this.#number = number;
     this.#client = client;
     this.#passage = passage;
-    this.#outbox = new Outbox(client, () => this.#commit(EVENT_STREAM));
+    this.#outbox = new Outbox(client, () => this.#commit(EVENT_STREAM, this.#stream ?? {}));
     this.#exchange = new Exchange(
       {
         path: `${connection.pathPrefix}${passage.path}`,
@@ -85,14 +90,18 @@ export class RelayAttempt implements ExchangeListener {
     return this.#result.promise;
   }
 
+  /** The client has left. */
   cancel(): void {
-    this.#exchange.cancel();
-    this.#finish(failureOf("client_closed"), null, this.#stream?.usage ?? null);
+    const stream = this.#job.countsTokens && this.#answered === null && !this.#ended ? this.#stream : null;
+    if (stream === null || !stream.hasOutput) return this.#giveUp("client_closed");
+    this.#readOn = new ReadOn(stream, (ending) => this.#giveUp("client_closed", ending));
+    this.#exchange.resume();
   }
 
-  /** The server stops: what has begun is told its end, what has not is answered with an error. A whole answer only waits for the disk. */
-  stop(): void {
-    if (this.#answered === null) this.#break("server_stopping");
+  /** The router ends the request: what has begun is told its end, what has not is answered with an error. A whole answer only waits for the disk. */
+  stop(reason: StopReason): void {
+    if (this.#readOn !== null) this.#readOn.stop();
+    else if (this.#answered === null) this.#break(reason);
   }
 
   resume(): void {
@@ -102,16 +111,18 @@ export class RelayAttempt implements ExchangeListener {
   /** The decision is not on disk in time: nothing may be sent. What the provider has answered by now is told nevertheless. */
   #abandon(): void {
     if (this.#ended) return;
+    if (this.#readOn !== null) return this.#readOn.stop();
     this.#unsent = !this.#exchange.begun;
     this.#exchange.cancel();
-    if (this.#answered === null) return this.#finish(failureOf("abandoned"), null, this.#stream?.usage ?? null);
-    const { finish, usage, losses } = this.#answered;
-    this.#finish(null, finish, usage, losses);
+    const told = this.#answered;
+    if (told === null) return this.#finish(failureOf("abandoned"), this.#stream?.usage ?? null);
+    this.#finish(told.failure, told.usage, told);
   }
 
-  headers(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
+  headers(status: number, headers: ResponseHeaders, endsWithConnection: boolean): void {
     this.#status = status;
     this.#retryAfter = readRetryAfter(headers, Date.now());
+    this.#mayBeCut = this.#passage.expectsUsage && endsWithConnection;
     const decompressor = decompressorFor(headers["content-encoding"], {
       data: (chunk) => this.#take(chunk),
       end: () => this.#close(),
@@ -137,6 +148,7 @@ export class RelayAttempt implements ExchangeListener {
 
   #take(chunk: Uint8Array): void {
     if (this.#ended) return;
+    if (this.#readOn !== null) return this.#readOn.take(chunk);
     if (this.#stream === null) return this.#collect(chunk);
     this.#collected += chunk.length;
     if (this.#collected > this.#job.maxAnswerBytes * STREAM_FACTOR) return this.#break("too_large");
@@ -152,16 +164,14 @@ export class RelayAttempt implements ExchangeListener {
 
   #close(): void {
     if (this.#ended) return;
-    if (this.#stream !== null) return this.#endStream(this.#stream);
+    if (this.#readOn !== null) return this.#readOn.close();
+    if (this.#stream !== null) return void this.#endStream(this.#stream);
     const bytes = this.#chunks.length === 1 ? (this.#chunks[0] ?? EMPTY) : Buffer.concat(this.#chunks);
     if (this.#status === 200 && !this.#job.request.shape.stream) return void this.#endAnswer(bytes);
     if (this.#status === 200) return this.#giveUp("malformed");
-    const failure = this.#passage.readError(this.#status ?? 0, bytes);
-    this.#finish({ ...failure, retryAfter: this.#retryAfter ?? failure.retryAfter }, null, null);
-  }
-
-  fail(failure: UpstreamFailure): void {
-    this.#failStream(failure, this.#stream?.usage ?? null);
+    const sent = { body: this.#passage.body, callers: this.#job.request.body };
+    const failure = refusedRequest(this.#passage.readError(this.#status ?? 0, bytes), sent);
+    this.#finish({ ...failure, retryAfter: this.#retryAfter ?? failure.retryAfter }, null);
   }
 
   #break(kind: UpstreamFailure["kind"]): void {
@@ -176,24 +186,19 @@ export class RelayAttempt implements ExchangeListener {
       // An error answer is already known to be one; a success that does not end is not an answer.
       if (this.#status === 200) return this.#giveUp("too_large");
       this.#exchange.cancel();
-      return this.#finish(this.#passage.readError(this.#status ?? 0, EMPTY), null, null);
+      return this.#finish(this.#passage.readError(this.#status ?? 0, EMPTY), null);
     }
     this.#chunks.push(chunk);
   }
 
   async #endAnswer(received: Uint8Array): Promise<void> {
     const { ending, bytes } = judgedAnswer(this.#passage, received);
-    if (ending.failure !== null) return this.#finish(toldFailure(ending.failure), null, ending.usage);
-    this.#answered = ending;
-    try {
-      await this.#job.durable;
-    } catch {
-      return;
-    }
-    if (this.#ended) return;
-    this.#commit(["content-type", "application/json", "content-length", String(bytes.length)]);
+    const failure = ending.failure && toldFailure(ending.failure);
+    if (!isPassedOn(failure, bytes)) return this.#finish(failure, ending.usage);
+    if (!(await this.#isSendable({ ...ending, failure }))) return;
+    this.#commit(["content-type", "application/json", "content-length", String(bytes.length)], ending);
     this.#client.end(bytes);
-    this.#finish(null, ending.finish, ending.usage, ending.losses);
+    this.#finish(failure, ending.usage, ending);
   }
 
   #relayEvents(stream: AnswerStream, events: readonly Uint8Array[]): void {
@@ -201,13 +206,13 @@ export class RelayAttempt implements ExchangeListener {
     // Before the output is let go: where both came at once, another place may still give the answer.
     if (stream.failure !== null) {
       this.#exchange.cancel();
-      return this.#failStream(stream.failure, stream.usage);
+      return this.fail(stream.failure);
     }
     if (stream.hasOutput) this.#outputBegins();
     if (stream.done) {
       // The client need not wait for the upstream to hang up, and nothing that still comes is part of the answer.
       this.#exchange.drain();
-      this.#endStream(stream);
+      void this.#endStream(stream);
     }
   }
 
@@ -220,65 +225,55 @@ export class RelayAttempt implements ExchangeListener {
   }
 
   #becomeDurable(): void {
-    if (this.#ended) return;
+    if (this.#ended || this.#readOn !== null) return;
     // It may have been paused because too much was waiting.
     this.#exchange.resume();
     if (!this.#outbox.becomeDurable()) this.#exchange.pause();
   }
 
-  #endStream(stream: AnswerStream): void {
-    let closing: ReturnType<AnswerStream["end"]>;
-    try {
-      closing = stream.end();
-    } catch {
-      return this.#failStream(failureOf("malformed"), stream.usage);
-    }
-    const { ending, events } = closing;
-    if (ending.failure !== null) return this.#failStream(ending.failure, ending.usage);
-    void this.#closeStream(ending, events);
+  /** Keeps a whole answer until the decision is on disk. False where it must not be sent. */
+  async #isSendable(answer: Ending): Promise<boolean> {
+    this.#answered = answer;
+    await this.#job.durable.catch(() => {});
+    return !this.#ended;
   }
 
-  async #closeStream(ending: Ending, events: readonly Uint8Array[]): Promise<void> {
-    this.#answered = ending;
-    try {
-      await this.#job.durable;
-    } catch {
-      return;
-    }
-    if (this.#ended) return;
+  async #endStream(stream: AnswerStream): Promise<void> {
+    const { ending, events } = judgedEnd(stream, this.#mayBeCut);
+    if (ending.failure !== null) return this.fail(ending.failure);
+    if (!(await this.#isSendable(ending))) return;
     this.#outbox.add(events, performance.now());
     this.#outbox.release();
     this.#client.end();
-    this.#finish(null, ending.finish, ending.usage, ending.losses);
+    this.#finish(null, ending.usage, ending);
   }
 
-  #giveUp(kind: UpstreamFailure["kind"]): void {
+  #giveUp(kind: UpstreamFailure["kind"], answered: Partial<Ending> = {}): void {
     this.#exchange.cancel();
-    this.#finish(failureOf(kind), null, null);
+    this.#finish(failureOf(kind), this.#stream?.usage ?? null, answered);
   }
 
   /** After the first byte the failure is said in the stream's own grammar; before it the plan goes on. */
-  #failStream(said: UpstreamFailure, usage: TokenUsage | null): void {
+  fail(said: UpstreamFailure): void {
     if (this.#ended) return;
+    if (this.#readOn !== null) return this.#readOn.stop();
     const failure = toldFailure(said);
     if (this.#firstByteAt !== null && this.#stream !== null) {
       const error = failureError([{ endpoint: this.#candidate.endpoint.id, failure }]);
       this.#client.end(this.#stream.fail(error));
     }
-    this.#finish(failure, null, usage);
+    this.#finish(failure, this.#stream?.usage ?? null);
   }
 
-  #commit(headers: readonly string[]): void {
+  /** @param answer what is known of changes in the answer by now. */
+  #commit(headers: readonly string[], answer: Partial<Pick<Ending, "losses" | "edits">> = {}): void {
     this.#firstByteAt = performance.now();
-    this.#client.start(200, [...headers, ...this.#job.answerHeaders(this.#candidate, this.#number)]);
+    const known = withAnswer(this.#passage, answer);
+    this.#client.start(200, [...headers, ...this.#job.answerHeaders(this.#candidate, this.#number, known)]);
   }
 
-  #finish(
-    failure: UpstreamFailure | null,
-    finish: FinishReason | null,
-    usage: TokenUsage | null,
-    losses: readonly Loss[] = [],
-  ): void {
+  /** @param answered the end of an answer that is whole. */
+  #finish(failure: UpstreamFailure | null, usage: TokenUsage | null, answered: Partial<Ending> = {}): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#decompressor?.destroy();
@@ -286,11 +281,13 @@ export class RelayAttempt implements ExchangeListener {
     this.#result.resolve({
       failure,
       status: this.#status,
-      finish,
+      finish: answered.finish ?? null,
       usage,
-      losses,
+      losses: answered.losses ?? [],
+      edits: answered.edits ?? NO_EDITS,
       firstByteAt: this.#firstByteAt,
       firstToken,
+      outputCharacters: this.#stream?.outputCharacters ?? null,
       ...(this.#unsent ? { unsent: true } : {}),
     });
   }

@@ -1,5 +1,6 @@
 import type { CallTraceEnd, CallTracer } from "../canon/tracing/call-trace.ts";
 import type { Candidate } from "../canon/decision.ts";
+import { NO_EDITS, type AnswerEdits, type EditSet } from "../canon/generate/edit.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
 import { INCOMPLETE_REASONS, type FinishReason } from "../canon/generate/event.ts";
@@ -8,15 +9,15 @@ import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { Passage } from "../dialects/translation/passage.ts";
 import { learnt, NOTHING_LEARNT, notTried, type AttemptResult } from "./attempt-result.ts";
-import type { ClientAnswer } from "./client-answer.ts";
+import type { ClientAnswer } from "./client/client-answer.ts";
 import type { Connection } from "./connections.ts";
-import { failureError, serverStopping, wasAsked } from "./failure-error.ts";
+import { failureError, stoppedError, wasAsked } from "./failure-error.ts";
 import type { Leave } from "./gates/gate.ts";
 import { Itinerary, NOT_WAITED, type Step } from "./itinerary.ts";
 import { Pause } from "./pause.ts";
 import type { CallOutcome, PlaceBook } from "./places/places.ts";
 import { RelayAttempt } from "./relay-attempt.ts";
-import type { StopOrder } from "./gates/stop-order.ts";
+import type { Stop, StopReason, StopSource } from "./gates/stop-order.ts";
 
 /** One request to be answered by the first candidate of its plan that can. */
 export interface RelayJob {
@@ -32,12 +33,18 @@ export interface RelayJob {
   readonly deadline: number;
   /** Calls that reach a provider, at least 1. */
   readonly maxAttempts: number;
+  /** A request that its provider may have read is sent to the same provider again. */
+  readonly resends: boolean;
   /** From 0 to 1; spreads repetitions. */
   readonly random: () => number;
   /** Told how every call went. */
   readonly places: PlaceBook;
   /** Puts calls into the request's trace. */
   readonly callTracer?: CallTracer | null;
+  /**
+   * The request's tokens count against a limit: a stream whose client leaves is read on for a moment, until the provider says what it counted.
+   */
+  readonly countsTokens: boolean;
   /** Largest answer that is collected, bytes. A stream may have eight times as many. */
   readonly maxAnswerBytes: number;
   /**
@@ -45,10 +52,14 @@ export interface RelayJob {
    * calls are given up, and the outcome is `failed` without an error: the caller knows why.
    */
   readonly durable: Promise<void>;
-  /** Ends the request where it stands; never given where absent. */
-  readonly stopOrder?: StopOrder | undefined;
-  /** Headers of an answer by this candidate at this attempt; names and values by turns. */
-  readonly answerHeaders: (candidate: Candidate, attempt: number) => readonly string[];
+  /** Ends the request where it stands, or keeps it from calling anybody else; never given where absent. */
+  readonly stopOrder?: StopSource | undefined;
+  /**
+   * Headers of an answer by this candidate at this attempt; names and values by turns.
+   *
+   * @param known what was changed in its request and, as far as it has been read, in its answer.
+   */
+  readonly answerHeaders: (candidate: Candidate, attempt: number, known: AnswerEdits) => readonly string[];
 }
 
 /** How one candidate fared. */
@@ -72,12 +83,18 @@ export interface RelayOutcome {
   readonly attempts: readonly AttemptReport[];
   readonly finish: FinishReason | null;
   readonly usage: TokenUsage | null;
+  /** Characters of output of a stream; `null` for an answer in one piece and where none arrived. */
+  readonly outputCharacters: number | null;
+  /** Why the router itself has ended the request; absent where it did not. */
+  readonly ended?: StopReason;
   /** On the clock of `performance.now()`; `null` where no byte was sent. */
   readonly firstByteAt: number | null;
   /** Names of members taken out of the request. */
   readonly stripped: readonly string[];
   /** What translations of request and answer left out or changed; each once. */
   readonly losses: readonly Loss[];
+  /** What was changed in requests and answer besides. */
+  readonly edits: EditSet;
 }
 
 /**
@@ -95,12 +112,13 @@ class PlanRun {
   readonly #attempts: AttemptReport[] = [];
   readonly #stripped = new Set<string>();
   readonly #losses = new Set<Loss>();
+  #edits: EditSet = NO_EDITS;
   #current: RelayAttempt | null = null;
   #gone: boolean;
   /** The decision is not on disk in time: nobody else is called. */
   #unrecorded = false;
-  /** The server stops, and this request has had its time. */
-  #stopping = false;
+  /** Why nobody else is called. */
+  #stop: StopReason | null = null;
   /** Ends a wait in a queue; made where there is one. */
   #left: AbortController | null = null;
   readonly #pause = new Pause();
@@ -124,7 +142,7 @@ class PlanRun {
   }
 
   async run(): Promise<RelayOutcome> {
-    const forget = this.#job.stopOrder?.onGiven(() => this.#stop());
+    const forget = this.#job.stopOrder?.onGiven((stop) => this.#end(stop));
     try {
       return await this.#run();
     } finally {
@@ -132,16 +150,16 @@ class PlanRun {
     }
   }
 
-  #stop(): void {
-    this.#stopping = true;
+  #end({ reason, running }: Stop): void {
+    this.#stop ??= reason;
     this.#left?.abort();
-    this.#current?.stop();
+    if (running === "end") this.#current?.stop(reason);
     this.#pause.end();
   }
 
   async #run(): Promise<RelayOutcome> {
-    const { plan, maxAttempts, deadline, random } = this.#job;
-    const itinerary = new Itinerary(plan.length, maxAttempts, deadline);
+    const { plan, maxAttempts, deadline, resends, random } = this.#job;
+    const itinerary = new Itinerary(plan.length, maxAttempts, deadline, resends);
     let step: Step | null = { place: 0, pause: 0 };
     while (step !== null && !this.#stopped) {
       if (step.pause > 0) await this.#pause.of(step.pause);
@@ -149,15 +167,15 @@ class PlanRun {
       const candidate = plan[step.place];
       if (candidate === undefined) throw new Error("relay: no such place");
       const result = await this.#tryPlace(candidate, itinerary.hasFresh(this.#isWorthTrying));
-      const { finish, usage, firstByteAt, failure } = result;
-      const known = { ...this.#known(), finish, usage, firstByteAt };
+      const { finish, usage, outputCharacters, firstByteAt, failure } = result;
+      const known = { ...this.#known(), finish, usage, outputCharacters, firstByteAt };
       if (this.#gone) return { ...known, terminal: "client_closed", error: null };
       if (this.#unrecorded) return { ...known, terminal: "failed", error: null };
       if (failure === null) {
         const incomplete = finish !== null && INCOMPLETE_REASONS.has(finish);
         return { ...known, terminal: incomplete ? "incomplete" : "completed", error: null };
       }
-      if (firstByteAt !== null) return { ...known, terminal: "failed", error: null };
+      if (firstByteAt !== null) return { ...known, ...this.#ended(failure), terminal: "failed", error: null };
       step = itinerary.next(failure, performance.now(), random());
     }
     return this.#failed();
@@ -179,19 +197,27 @@ class PlanRun {
     return {
       ...this.#known(),
       terminal: this.#gone ? "client_closed" : "failed",
-      error: this.#gone || this.#unrecorded ? null : this.#stopping ? serverStopping() : failureError(failed),
+      error:
+        this.#gone || this.#unrecorded ? null : this.#stop !== null ? stoppedError(this.#stop) : failureError(failed),
+      ...(this.#stop !== null && { ended: this.#stop }),
       finish: null,
       usage: null,
+      outputCharacters: null,
       firstByteAt: null,
     };
   }
 
   get #stopped(): boolean {
-    return this.#gone || this.#unrecorded || this.#stopping;
+    return this.#gone || this.#unrecorded || this.#stop !== null;
   }
 
-  #known(): Pick<RelayOutcome, "attempts" | "stripped" | "losses"> {
-    return { attempts: this.#attempts, stripped: [...this.#stripped], losses: [...this.#losses] };
+  /** A stream that was let run on can fail for a reason of its own. */
+  #ended({ kind }: UpstreamFailure): Pick<RelayOutcome, "ended"> {
+    return kind === this.#stop ? { ended: kind } : {};
+  }
+
+  #known(): Pick<RelayOutcome, "attempts" | "stripped" | "losses" | "edits"> {
+    return { attempts: this.#attempts, stripped: [...this.#stripped], losses: [...this.#losses], edits: this.#edits };
   }
 
   /** @param hasOther another place is fresh: then this one's queue is not waited in. */
@@ -206,7 +232,7 @@ class PlanRun {
     } else if (this.#stopped) {
       // In a queue, or in the moment in which a place became free: nobody was called.
       leave?.();
-      return notTried(this.#gone ? "client_closed" : this.#stopping ? "server_stopping" : "abandoned");
+      return notTried(this.#gone ? "client_closed" : (this.#stop ?? "abandoned"));
     } else if (leave === null) {
       result = notTried("saturated", hasOther ? NOT_WAITED : null);
     } else {
@@ -215,8 +241,10 @@ class PlanRun {
         ({ translated } = passage);
         for (const name of passage.stripped) this.#stripped.add(name);
         for (const loss of passage.losses) this.#losses.add(loss);
+        this.#edits |= passage.edits;
         result = await this.#attempt(candidate, connection, passage);
         for (const loss of result.losses) this.#losses.add(loss);
+        this.#edits |= result.edits;
       } finally {
         leave();
       }

@@ -41,6 +41,8 @@ function codeOf(error: unknown): string {
   if (typeof error !== "object" || error === null) return "";
   // The client leaves the code out where the answer does not even begin like HTTP.
   if (error instanceof errors.HTTPParserError) return "HPE_";
+  // An answer with status 101 and the headers of an upgrade; the code is that of every lost connection.
+  if (error instanceof errors.SocketError && error.message === "bad upgrade") return "HPE_";
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
   const code = "code" in error ? error.code : undefined;
   return typeof code === "string" ? code : "";

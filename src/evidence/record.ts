@@ -1,4 +1,5 @@
 import type { Capability } from "../canon/capability.ts";
+import type { Edit } from "../canon/generate/edit.ts";
 import type { FailureKind } from "../canon/failure.ts";
 import type { Feature } from "../canon/generate/feature.ts";
 import type { Loss } from "../canon/generate/loss.ts";
@@ -76,7 +77,7 @@ export interface DecisionRecord {
   readonly token?: Word;
   /** Absent where nothing is changed. */
   readonly change?: ChangeRecord;
-  /** How many refusals without an accepted key this record stands for, where there were too many for a record each; one where absent. */
+  /** How many refusals, all without an accepted key or all of one key, this record stands for, where there were too many for a record each; one where absent. */
   readonly repeated?: number;
 }
 
@@ -159,8 +160,14 @@ export interface OutcomeRecord {
   readonly stripped: readonly Word[];
   /** What translations of request and answer left out or changed; absent in older records. */
   readonly losses?: readonly Loss[];
+  /** Why the router itself ended the request, or kept it from calling anybody else; absent where it did not. */
+  readonly ended?: "server_stopping" | "key_revoked";
+  /** What was changed in requests and answer besides; absent in older records. */
+  readonly edits?: readonly Edit[];
   /** The request whose calls answered this one too, because both have one idempotency key. */
   readonly joined?: Word;
+  /** Limits were settled by an estimate, because the upstream did not count all tokens; absent otherwise. */
+  readonly estimated?: true;
   /** Tokens; `null` where the upstream did not say. */
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;

@@ -80,6 +80,7 @@ export const COUNTER_NUMBERS = {
   "failure.abandoned": 53,
   "failure.address_refused": 54,
   "failure.server_stopping": 55,
+  "failure.key_revoked": 56,
 } as const satisfies Readonly<Record<Counter, number>>;
 
 /** Larger than every number of a counter, with room for counters of a later version. */

@@ -1,4 +1,5 @@
 import type { FailureKind } from "../canon/failure.ts";
+import { answeredBy, shares } from "../evidence/answered-by.ts";
 import type { AttemptRecord, DecisionRecord, OutcomeRecord, ShadowRecord, Word } from "../evidence/record.ts";
 import type { Facet, Increments, Labels } from "./increments.ts";
 import type { Cell } from "./cell.ts";
@@ -64,11 +65,12 @@ export function rollUpOutcome(increments: Increments, facts: DecisionFacts, outc
     countEnd(cell, facts, outcome);
     for (const attempt of attempts) countAttempt(cell, attempt);
   }
-  const answering = outcome.attempts.findLast(({ failure }) => failure === null) ?? outcome.attempts.at(-1);
-  const place = increments.cell(facts.workspace, "place", facts.hour, placeOf(answering));
-  place.count("requests", facts.repeated);
-  place.count(OUTCOME_COUNTER[facts.outcome], facts.repeated);
-  countEnd(place, facts, outcome);
+  for (const [labels, part] of answeringPlaces(outcome)) {
+    const place = increments.cell(facts.workspace, "place", facts.hour, labels);
+    place.count("requests", facts.repeated);
+    place.count(OUTCOME_COUNTER[facts.outcome], facts.repeated);
+    countEnd(place, facts, part);
+  }
   for (const attempt of attempts) {
     countAttempt(increments.cell(facts.workspace, "place", facts.hour, placeOf(attempt)), attempt);
   }
@@ -82,6 +84,38 @@ function requestCells(increments: Increments, facts: DecisionFacts): readonly Ce
     increments.cell(workspace, "traffic", hour, [operation, route]),
     increments.cell(workspace, "key", hour, [keyId]),
   ];
+}
+
+/**
+ * Where a request's answer came from, each provider, region and model once, with the part of the outcome that counts there: the whole of it, but of a
+ * batch that several answered the tokens by their calls.
+ */
+function answeringPlaces(outcome: OutcomeRecord): readonly (readonly [Labels, OutcomeRecord])[] {
+  const answering = answeredBy(outcome);
+  if (answering.length < 2) {
+    const one = outcome.attempts.findLast(({ failure }) => failure === null) ?? outcome.attempts.at(-1);
+    return [[placeOf(one), outcome]];
+  }
+  const places = [...Map.groupBy(answering, (attempt) => JSON.stringify(placeOf(attempt))).values()].flatMap(
+    ([first, ...more]) => {
+      if (first === undefined) return [];
+      return [{ ...first, calls: [first, ...more].reduce((sum, { calls = 1 }) => sum + calls, 0) }];
+    },
+  );
+  const shared = (count: number | null): readonly (number | null)[] =>
+    count === null ? places.map(() => null) : shares(count, places);
+  const [input, output] = [shared(outcome.inputTokens), shared(outcome.outputTokens)];
+  const [cacheRead, reasoning] = [shared(outcome.cacheReadTokens), shared(outcome.reasoningTokens)];
+  return places.map((place, index) => [
+    placeOf(place),
+    {
+      ...outcome,
+      inputTokens: input[index] ?? null,
+      outputTokens: output[index] ?? null,
+      cacheReadTokens: cacheRead[index] ?? null,
+      reasoningTokens: reasoning[index] ?? null,
+    },
+  ]);
 }
 
 function placeOf(attempt: AttemptRecord | undefined): Labels {

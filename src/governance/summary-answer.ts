@@ -41,7 +41,8 @@ export interface SummaryAnswer {
   readonly policies: readonly AnswerPolicy[];
   /** `null` where no table is loaded, as on the command line. */
   readonly table_revision: Word | null;
-  readonly evidence: { readonly head: { readonly position: number; readonly hash: Word } | null };
+  /** No position: it counts the requests of all workspaces. */
+  readonly evidence: { readonly head: { readonly hash: Word } | null };
 }
 
 type AnswerGroup = Measures & Pick<Group, "group">;
@@ -57,7 +58,7 @@ export interface SummaryScene {
   /** From the log of policies. */
   readonly stored: readonly StoredPolicy[];
   readonly tableRevision: string | null;
-  readonly head: { readonly position: number; readonly hash: string } | null;
+  readonly head: { readonly hash: string } | null;
 }
 
 /**
@@ -88,6 +89,6 @@ export function summaryAnswer(scene: SummaryScene, summary: Summary): SummaryAns
     shadows: summary.shadows,
     policies: policyStates(scene.loaded, scene.stored),
     table_revision: tableRevision === null ? null : asWord(tableRevision),
-    evidence: { head: head === null ? null : { position: head.position, hash: asWord(head.hash) } },
+    evidence: { head: head === null ? null : { hash: asWord(head.hash) } },
   };
 }

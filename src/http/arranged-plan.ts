@@ -15,34 +15,64 @@ export interface ArrangedPlan {
   readonly inService: number;
 }
 
+/** What the arrangement looks at in a request; `body` is empty where a simulation has only the shape of one. */
+export type ArrangedRequest = Pick<InferenceRequest, "preferences" | "body">;
+
 /**
  * The plan in the order in which to try it now: what was decided says where a request may go, what is measured says where it goes first. Call it
  * for requests that will be made only (`Places.arrange`).
  */
 export function arrangedPlan(
   { places, stickyKeyOf }: Pick<Runtime, "places" | "stickyKeyOf">,
-  { plan, maxPlaces, obligations }: RouteDecision,
+  decision: RouteDecision,
   route: RouteRow,
-  request: InferenceRequest,
+  request: ArrangedRequest,
   headers: IncomingHttpHeaders,
 ): ArrangedPlan {
-  const isSticky = plan.some(({ balance }) => balance === "sticky");
-  const stickyKey = isSticky ? stickyKeyOf(request.body, sessionOf(headers)) : null;
-  // A policy that prefers a region has spoken after the caller; so has the caller who gave an order.
-  const isOrdered =
-    request.preferences?.order !== undefined ||
-    obligations.some(({ kind, effect }) => kind === "prefer_region" && effect === "applied");
-  const now = performance.now();
-  const { order, out } = places.arrange(
-    plan,
-    { ...route, isOrdered },
-    request.preferences,
-    stickyKey,
-    now,
-    Math.random,
-  );
+  const { plan, maxPlaces } = decision;
+  const stickyKey = stickyKeyFor(plan, stickyKeyOf, request, headers);
+  const settings = { ...route, isOrdered: isOrdered(decision, request) };
+  const { order, out } = places.arrange(plan, settings, request.preferences, stickyKey, performance.now(), Math.random);
   const inService = order.length - out.length;
   return { plan: maxPlaces === null ? order : order.slice(0, maxPlaces), inService };
+}
+
+/** The order in which a call that began now would try the plan. */
+export interface ForeseenPlan {
+  /** The whole plan; a call tries as many of it, from the first, as the decision allows. */
+  readonly order: readonly Candidate[];
+  /** `order` is one draw of several: the next call may draw another one. */
+  readonly isByChance: boolean;
+}
+
+/** What {@link arrangedPlan} would give for a request that is not made: the same measurements and the same function, and nothing is reserved. */
+export function foreseenPlan(
+  { places, stickyKeyOf }: Pick<Runtime, "places" | "stickyKeyOf">,
+  decision: RouteDecision,
+  route: RouteRow,
+  request: ArrangedRequest,
+  headers: IncomingHttpHeaders,
+): ForeseenPlan {
+  const stickyKey = stickyKeyFor(decision.plan, stickyKeyOf, request, headers);
+  const settings = { ...route, isOrdered: isOrdered(decision, request) };
+  return places.foresee(decision.plan, settings, request.preferences, stickyKey, performance.now(), Math.random);
+}
+
+function stickyKeyFor(
+  plan: readonly Candidate[],
+  stickyKeyOf: Runtime["stickyKeyOf"],
+  { body }: ArrangedRequest,
+  headers: IncomingHttpHeaders,
+): string | null {
+  return plan.some(({ balance }) => balance === "sticky") ? stickyKeyOf(body, sessionOf(headers)) : null;
+}
+
+/** A policy that prefers a region has spoken after the caller; so has the caller who gave an order. */
+function isOrdered({ obligations }: RouteDecision, { preferences }: ArrangedRequest): boolean {
+  return (
+    preferences?.order !== undefined ||
+    obligations.some(({ kind, effect }) => kind === "prefer_region" && effect === "applied")
+  );
 }
 
 function sessionOf(headers: IncomingHttpHeaders): string | null {

@@ -1,52 +1,91 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { serviceError, type ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
-import type { Operation } from "../canon/operation.ts";
 import type { Scope } from "../canon/scope.ts";
+import { scopesOf, type Endpoint } from "./contract/endpoint.ts";
 import { admitToken } from "./credentials/admit-token.ts";
+import { allowReading } from "./credentials/cross-origin.ts";
 import type { Runtime } from "./runtime.ts";
 
 const BEARER = /^bearer +(\S+)$/i;
 
 /**
+ * Whether the caller is let in. `identity` of a refusal is whose key or token it was, where that was recognised: so the refusal is recorded under the
+ * key and in its workspace. A public id alone recognises nobody, because ids stand in logs.
+ */
+export type Admitted =
+  | { readonly error: null; readonly identity: Identity }
+  | { readonly error: ServiceError; readonly identity: Identity | null };
+
+/**
  * Who calls, and whether they may (decisions.md, "Credentials"). `x-api-key` counts under `/api/v1/` alone, where clients send it by
- * default; two different keys in one request are nobody's. No answer tells a wrong key from an unknown one.
+ * default; two different keys in one request are nobody's. No answer tells a wrong key from an unknown one. Pages of the origin that a token is bound to
+ * may read the answer.
  *
- * A key that was made a moment ago elsewhere is looked for in the store, once. Known keys never wait; how often strangers may make us look is bounded
- * by the key ring.
- *
- * @param scopes one of which is enough.
- * @param operation what the endpoint does; `null` where no provider is called.
+ * A key that was made a moment ago elsewhere is looked for in the store, once. Known keys never wait; how often anonymous callers may make us look is
+ * bounded by the key ring.
  */
 export async function admit(
   runtime: Runtime,
-  headers: IncomingHttpHeaders,
-  path: string,
-  scopes: readonly Scope[],
-  operation: Operation | null,
-): Promise<Identity | ServiceError> {
-  const token = readToken(headers, path.startsWith("/api/v1/"));
-  if (typeof token !== "string") return token;
-  if (runtime.tokens?.isToken(token) === true) return admitToken(runtime.tokens, token, headers, scopes, operation);
-  const identity = admitKey(runtime, token, scopes);
-  if (!("code" in identity) || identity.code !== "invalid_api_key" || runtime.lookUp === undefined) return identity;
-  return (await runtime.lookUp(token)) ? admitKey(runtime, token, scopes) : identity;
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  endpoint: Endpoint,
+): Promise<Admitted> {
+  const { headers } = incoming;
+  const scopes = scopesOf(endpoint);
+  const token = readToken(headers, endpoint.path.startsWith("/api/v1/"));
+  if (typeof token !== "string") return { error: token, identity: null };
+  if (runtime.tokens?.isToken(token) === true) {
+    const operation = endpoint.kind === "inference" ? endpoint.operation : null;
+    const admitted = await admitToken(runtime.tokens, token, headers, scopes, operation);
+    allowReading(runtime, incoming, response, admitted.identity);
+    return admitted;
+  }
+  const admitted = admitKey(runtime, token, headers, scopes);
+  if (admitted.error?.code !== "invalid_api_key" || runtime.lookUp === undefined) return admitted;
+  return (await runtime.lookUp(token)) ? admitKey(runtime, token, headers, scopes) : admitted;
 }
 
-function admitKey(runtime: Runtime, token: string, scopes: readonly Scope[]): Identity | ServiceError {
+function admitKey(runtime: Runtime, token: string, headers: IncomingHttpHeaders, scopes: readonly Scope[]): Admitted {
   const verified = runtime.verify(token, Date.now());
   if (!verified.ok) {
     const sentence =
       verified.code === "expired_api_key"
         ? "The service key has expired; ask whoever made it for a new one."
         : "The service key is not valid: it is mistyped, unknown or revoked.";
-    return serviceError(401, "authentication", verified.code, sentence);
+    const error = serviceError(401, "authentication", verified.code, sentence);
+    return { error, identity: runtime.recognise?.(token) ?? null };
   }
-  if (!scopes.some((scope) => verified.identity.scopes.has(scope))) {
-    const sentence = `The service key lacks the scope ${scopes.join(" or ")}; it has ${[...verified.identity.scopes].toSorted().join(", ")}.`;
-    return serviceError(403, "insufficient_scope", "insufficient_scope", sentence);
+  const { identity } = verified;
+  if (isFromPage(headers)) return { error: keyFromPage(), identity };
+  if (!scopes.some((scope) => identity.scopes.has(scope))) {
+    const sentence = `The service key lacks the scope ${scopes.join(" or ")}; it has ${[...identity.scopes].toSorted().join(", ")}.`;
+    return { error: serviceError(403, "insufficient_scope", "insufficient_scope", sentence), identity };
   }
-  return verified.identity;
+  return { error: null, identity };
+}
+
+/**
+ * Whether a script of a web page or of a browser's extension sends the request (Fetch Metadata, W3C): a page cannot change these two headers. Servers send
+ * one of them at most: Node's `fetch` sends `Sec-Fetch-Mode: cors` without `Origin`.
+ */
+function isFromPage(headers: IncomingHttpHeaders): boolean {
+  return headers.origin !== undefined && headers["sec-fetch-mode"] === "cors";
+}
+
+function keyFromPage(): ServiceError {
+  return serviceError(
+    403,
+    "insufficient_scope",
+    "service_key_in_browser",
+    "The request comes from a web page (Origin, Sec-Fetch-Mode: cors) and has a service key, which everybody who opens the page can read. Revoke the key, and let your backend exchange a new one for a token for the page: POST /v1/credentials/exchange.",
+  );
+}
+
+/** Whether the credential is meant as a token; nothing is said of its worth. */
+export function isWithToken({ tokens }: Pick<Runtime, "tokens">, headers: IncomingHttpHeaders): boolean {
+  const token = readToken(headers, true);
+  return typeof token === "string" && tokens?.isToken(token) === true;
 }
 
 function readToken(headers: IncomingHttpHeaders, acceptApiKey: boolean): string | ServiceError {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { ClientAnswer } from "../dispatch/client-answer.ts";
+import type { ClientAnswer } from "../dispatch/client/client-answer.ts";
 import type { RelayOutcome } from "../dispatch/relay-plan.ts";
 
 /** The client's side over a node response. Nothing is re-wrapped: bytes go to the socket as they are (architecture.md, "Performance stance"). */

@@ -3,16 +3,20 @@ import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import { denialError } from "../canon/reasons.ts";
 import type { InferenceRequest } from "../canon/request.ts";
+import { codedError } from "../canon/errors/coded-error.ts";
 import type { RouteRow } from "../canon/table.ts";
 import type { Surface } from "../dialects/dialect.ts";
 import { openPassage } from "../dialects/translation/passage.ts";
+import type { StopSource } from "../dispatch/gates/stop-order.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
 import { arrangedPlan } from "./arranged-plan.ts";
 import { admit } from "./authenticate.ts";
 import { readBounds, type Bounds } from "./bounds.ts";
-import { retryAdvice, takeFromToken } from "./credentials/admit-token.ts";
-import { scopesOf, type InferenceEndpoint } from "./contract/endpoint.ts";
+import { stopsOf } from "./credentials/revocations.ts";
+import { takeFromToken } from "./credentials/admit-token.ts";
+import type { InferenceEndpoint } from "./contract/endpoint.ts";
 import { admitToLimits, type Admission } from "./limits/admission.ts";
+import type { Capacity, RequestHold } from "./listener/capacity.ts";
 import { NodeAnswer, untilDelivered } from "./node-answer.ts";
 import { readBody } from "./read-body.ts";
 import { Recorder, refusedByStore } from "./recorder.ts";
@@ -31,6 +35,7 @@ export async function handleInference(
   runtime: Runtime,
   endpoint: InferenceEndpoint,
   validate: BodyValidator,
+  capacity: Capacity,
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -44,6 +49,7 @@ export async function handleInference(
       runtime,
       endpoint,
       validate,
+      capacity,
       incoming,
       response,
       snapshot,
@@ -71,40 +77,56 @@ export interface InferenceCall {
   readonly runtime: Runtime;
   readonly endpoint: InferenceEndpoint;
   readonly validate: BodyValidator;
+  readonly capacity: Capacity;
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
   readonly snapshot: Snapshot;
   readonly requestId: string;
   readonly common: readonly string[];
   readonly recorder: Recorder;
+  /** What can end the request from here; absent until its caller is known. */
+  readonly stops?: StopSource | undefined;
 }
 
 /** Gives the refusal to send, or `null` when the answer has been sent. */
 async function handle(call: InferenceCall): Promise<ServiceError | null> {
   const { runtime, endpoint, incoming, snapshot, recorder } = call;
+  const { error, identity } = await admit(runtime, incoming, call.response, endpoint);
+  if (error !== null) return recorder.refuse(snapshot, identity, error);
+  recorder.caller = identity;
   const bounds = readBounds(incoming.headers, runtime.limits.requestTime);
-  if ("code" in bounds) return recorder.refuse(snapshot, null, bounds);
-  const identity = await admit(runtime, incoming.headers, endpoint.path, scopesOf(endpoint), endpoint.operation);
-  if ("code" in identity) {
-    recorder.limited(retryAdvice(identity));
-    return recorder.refuse(snapshot, null, identity);
+  if ("code" in bounds) return recorder.refuse(snapshot, identity, bounds);
+  const hold = call.capacity.hold(identity, snapshot.decider.table);
+  try {
+    return await readAndAnswer({ ...call, stops: stopsOf(runtime, identity) }, identity, bounds, hold);
+  } finally {
+    hold.end();
   }
-  const body = await readBody(incoming, runtime.limits, { stopOrder: runtime.stopOrder });
+}
+
+async function readAndAnswer(
+  call: InferenceCall,
+  identity: Identity,
+  bounds: Bounds,
+  hold: RequestHold,
+): Promise<ServiceError | null> {
+  const { runtime, endpoint, incoming, snapshot, recorder } = call;
+  const body = await readBody(incoming, runtime.limits, { stopOrder: call.stops, hold });
   if (body === "aborted") {
     recorder.aborted(snapshot, identity);
     return null;
   }
   if ("code" in body) return recorder.refuse(snapshot, identity, body);
   recorder.read(body.bytes);
+  if (performance.now() >= bounds.deadline) return recorder.refuse(snapshot, identity, OUT_OF_TIME);
+  const busy = hold.beginRunning();
+  if (busy !== null) return recorder.refuse(snapshot, identity, busy);
   const invalid = call.validate(body.value);
   if (invalid !== null) return recorder.refuse(snapshot, identity, invalid);
   const request = endpoint.surface.parse(body.value, body.bytes, protocolHeaders(incoming.headers));
   if ("code" in request) return recorder.refuse(snapshot, identity, request);
   const exhausted = takeFromToken(runtime.tokens, identity);
-  if (exhausted !== null) {
-    recorder.limited(retryAdvice(exhausted));
-    return recorder.refuse(snapshot, identity, exhausted);
-  }
+  if (exhausted !== null) return recorder.refuse(snapshot, identity, exhausted);
   return decideAndAnswer(call, identity, request, body.bytes, bounds);
 }
 
@@ -171,7 +193,7 @@ async function relay(
       callTracer: recorder.callTracer,
       passageTo: (candidate) => {
         const target = targetOf(table, candidate.endpoint);
-        const context = answerContext(request, requestId, candidate.endpoint);
+        const context = answerContext(request, requestId, candidate.endpoint, target.model.signatureFamily);
         const translation = prepared.get(candidate.endpoint.id) ?? null;
         const options = {
           surface,
@@ -186,23 +208,30 @@ async function relay(
       connections: snapshot.connections,
       deadline: bounds.deadline,
       maxAttempts: Math.min(bounds.maxAttempts, route.maxAttempts),
+      resends: route.resendAfterReset === true,
       random: Math.random,
       maxAnswerBytes: call.runtime.limits.answerBytes,
-      stopOrder: call.runtime.stopOrder,
+      stopOrder: call.stops,
+      countsTokens: admission.countsTokens,
       durable: recorded.then((error) => {
         if (error !== null) throw new NotRecorded();
       }),
-      answerHeaders: (candidate, attempt) => recorder.answerHeaders(snapshot, route.id, candidate, attempt),
+      answerHeaders: (candidate, attempt, known) =>
+        recorder.answerHeaders(snapshot, route.id, [candidate], attempt, known),
     },
     client,
   );
   // What a provider has seen meanwhile stands in the evidence, which is written late.
   const isUnrecorded = relayed.terminal === "failed" && relayed.error === null && relayed.firstByteAt === null;
   const outcome = isUnrecorded ? { ...relayed, error: await recorded } : await untilDelivered(relayed, client);
-  admission.relayed(outcome, client.sent);
-  recorder.relayed(outcome, client.sent);
+  recorder.relayed(outcome, client.sent, { estimated: admission.relayed(outcome) });
   return outcome.error;
 }
+
+const OUT_OF_TIME = codedError(
+  "upstream_timeout_total",
+  "The request's deadline passed before its body was read; no provider was called.",
+);
 
 /** The decision could not be put on disk, so nothing may be answered (architecture.md, "Durability stance"). */
 class NotRecorded extends Error {}

@@ -1,9 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
+import { codedError } from "../canon/errors/coded-error.ts";
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
 import { parseJsonBytes, repeatsMember } from "../dialects/json-bytes.ts";
-import { serverStopping } from "../dispatch/failure-error.ts";
-import type { StopOrder } from "../dispatch/gates/stop-order.ts";
+import { stoppedError } from "../dispatch/failure-error.ts";
+import type { StopReason, StopSource } from "../dispatch/gates/stop-order.ts";
+import type { RequestHold } from "./listener/capacity.ts";
 import type { ServerLimits } from "./runtime.ts";
 
 /** A parsed body and how many bytes it had. */
@@ -22,32 +24,40 @@ export interface BodyReading {
   /** A JSON object that names a member twice is refused. */
   readonly uniqueMembers?: boolean | undefined;
   /** Ends the reading; never given where absent. */
-  readonly stopOrder?: StopOrder | undefined;
+  readonly stopOrder?: StopSource | undefined;
+  /** What the body may take of the process; not bounded where absent. */
+  readonly hold?: RequestHold | undefined;
 }
 
 /** Reads a JSON object, bounded in size and time. The one place where a body becomes a value. */
 export async function readBody(
   request: IncomingMessage,
   limits: ServerLimits,
-  { acceptsForm = false, uniqueMembers = false, stopOrder }: BodyReading = {},
+  { acceptsForm = false, uniqueMembers = false, stopOrder, hold }: BodyReading = {},
 ): Promise<Body | ServiceError | Unreadable> {
-  const isForm = acceptsForm && FORM.test(request.headers["content-type"] ?? "");
-  const refused = refuseByHeaders(request, limits, isForm);
+  const isForm = acceptsForm && isFormType(request);
+  const refused = refuseByHeaders(request, limits, acceptsForm) ?? hold?.beginReading(announced(request)) ?? null;
   if (refused !== null) {
     // Unread bytes would be taken for the next request on the connection.
     request.resume();
     return refused;
   }
-  const bytes = await collect(request, limits, stopOrder);
+  const bytes = await collect(request, limits, stopOrder, hold);
+  hold?.endReading();
   if (bytes === "aborted") return bytes;
   if (bytes === "too_large") return tooLarge(limits);
-  if (bytes === "stopping") return serverStopping();
+  if (bytes === "server_stopping" || bytes === "key_revoked") return stoppedError(bytes);
   if (bytes === "too_slow") {
-    return serviceError(408, "timeout", "body_timeout", "The request's body did not arrive in time.");
+    return codedError("body_timeout", "The request's body did not arrive in time.");
   }
+  if ("code" in bytes) return bytes;
   if (bytes.length === 0) return invalidRequest("invalid_json", "The body is empty; send a JSON object.");
   if (isForm) return readForm(bytes);
+  const isLarge = bytes.length > LARGE;
+  if (isLarge) await ownTurn();
   const value = parseJsonBytes(bytes);
+  // What follows prints the body again.
+  if (isLarge) await ownTurn();
   if (value === undefined) return invalidRequest("invalid_json", "The body is not valid JSON in UTF-8.");
   if (!isJsonObject(value)) return invalidRequest("invalid_json", "The body must be a JSON object.");
   if (uniqueMembers && repeatsMember(bytes)) {
@@ -56,7 +66,32 @@ export async function readBody(
   return { value, bytes: bytes.length };
 }
 
+/** Bytes above which reading a body takes so long that others notice: 30 MB take 50 to 80 ms to parse, and to print again. */
+const LARGE = 2 * 1024 * 1024;
+
+/** Between two steps of work with large bodies, in which all other requests are handled. Milliseconds. */
+const PAUSE = 5;
+
+let free: Promise<unknown> = Promise.resolve();
+
+/** Waits until no other large body is being worked on: many of them must not hold up other requests for longer than one does. */
+function ownTurn(): Promise<unknown> {
+  const turn = free;
+  // A timer alone would be due at once after long work, before anything else is read.
+  free = turn.then(
+    () =>
+      new Promise((resolve) => {
+        setImmediate(() => setTimeout(resolve, PAUSE));
+      }),
+  );
+  return turn;
+}
+
 const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
+
+function isFormType({ headers }: IncomingMessage): boolean {
+  return FORM.test(headers["content-type"] ?? "");
+}
 
 /** A form as a JSON object of texts. Names are checked by the endpoint's schema like any other. */
 function readForm(bytes: Uint8Array): Body | ServiceError {
@@ -70,16 +105,28 @@ function readForm(bytes: Uint8Array): Body | ServiceError {
   return { value, bytes: bytes.length };
 }
 
-function refuseByHeaders(request: IncomingMessage, limits: ServerLimits, isForm: boolean): ServiceError | null {
+function refuseByHeaders(request: IncomingMessage, limits: ServerLimits, acceptsForm: boolean): ServiceError | null {
   const type = request.headers["content-type"] ?? "";
-  if (!isForm && !/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(type)) {
-    return serviceError(415, "invalid_request", "unsupported_media_type", "Send Content-Type: application/json.");
+  if (!(acceptsForm && isFormType(request)) && !/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(type)) {
+    return serviceError(
+      415,
+      "invalid_request",
+      "unsupported_media_type",
+      acceptsForm
+        ? "Send Content-Type: application/json, or application/x-www-form-urlencoded."
+        : "Send Content-Type: application/json.",
+    );
   }
   const encoding = request.headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") {
     return serviceError(415, "invalid_request", "unsupported_encoding", "Send the body without Content-Encoding.");
   }
-  return Number(request.headers["content-length"] ?? 0) > limits.bodyBytes ? tooLarge(limits) : null;
+  return announced(request) > limits.bodyBytes ? tooLarge(limits) : null;
+}
+
+/** Bytes; 0 where the body comes in chunks. */
+function announced({ headers }: IncomingMessage): number {
+  return Number(headers["content-length"] ?? 0);
 }
 
 function tooLarge(limits: ServerLimits): ServiceError {
@@ -91,37 +138,53 @@ function tooLarge(limits: ServerLimits): ServiceError {
   );
 }
 
-type Unfinished = "too_large" | "too_slow" | "aborted" | "stopping";
+type Unfinished = "too_large" | "too_slow" | "aborted" | StopReason;
 
 function collect(
   request: IncomingMessage,
   limits: ServerLimits,
-  stopOrder: StopOrder | undefined,
-): Promise<Uint8Array | Unfinished> {
+  stopOrder: StopSource | undefined,
+  hold: RequestHold | undefined,
+): Promise<Uint8Array | ServiceError | Unfinished> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let forget: (() => void) | undefined;
     let size = 0;
-    const timer = setTimeout(() => settle("too_slow"), limits.bodyTime);
+    let seen = 0;
+    const endsAt = performance.now() + limits.bodyTime;
+    const progressTime = Math.min(limits.bodyProgressTime ?? PROGRESS_TIME, limits.bodyTime);
+    const lookAtProgress = (): void => {
+      const left = endsAt - performance.now();
+      if (left < 1 || size - seen < (PROGRESS_RATE * progressTime) / 1_000) return settle("too_slow");
+      seen = size;
+      timer = setTimeout(lookAtProgress, Math.min(progressTime, left));
+    };
+    let timer = setTimeout(lookAtProgress, progressTime);
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
-      if (size > limits.bodyBytes) settle("too_large");
-      else chunks.push(chunk);
+      if (size > limits.bodyBytes) return settle("too_large");
+      const refused = hold?.hasRead(size) ?? null;
+      if (refused !== null) return settle(refused);
+      chunks.push(chunk);
     };
     const onEnd = (): void => settle(chunks.length === 1 ? (chunks[0] ?? EMPTY) : Buffer.concat(chunks));
     const onClose = (): void => settle("aborted");
-    const settle = (result: Uint8Array | Unfinished): void => {
+    const settle = (result: Uint8Array | ServiceError | Unfinished): void => {
       clearTimeout(timer);
       forget?.();
       request.off("data", onData).off("end", onEnd).off("close", onClose);
-      if (typeof result === "string" && result !== "aborted") request.resume();
+      if (!(result instanceof Uint8Array) && result !== "aborted") request.resume();
       resolve(result);
     };
     request.on("data", onData).on("end", onEnd).on("close", onClose);
-    forget = stopOrder?.onGiven(() => settle("stopping"));
+    forget = stopOrder?.onGiven(({ reason }) => settle(reason));
     // An aborted upload reports its error here too; `close` follows and settles.
     request.on("error", () => {});
   });
 }
 
 const EMPTY = new Uint8Array(0);
+
+/** A body that brings less than so many bytes a second, over the time, is given up: held connections cost their sender something. Apache's default rate. */
+const PROGRESS_RATE = 500;
+const PROGRESS_TIME = 10_000;

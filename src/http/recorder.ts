@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Candidate, Decision } from "../canon/decision.ts";
-import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
+import { editsIn, formatEdits, type AnswerEdits } from "../canon/generate/edit.ts";
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
+import { codedError } from "../canon/errors/coded-error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { RelayOutcome } from "../dispatch/relay-plan.ts";
@@ -14,12 +16,25 @@ import {
   type OutcomeRecord,
   type Terminal,
 } from "../evidence/record.ts";
+import { beforeDeadline } from "./bounds.ts";
+import { routeHeader } from "./send.ts";
 import { decisionId } from "../dialects/openai-errors.ts";
-import { answerRecord, decisionRecord, EMPTY_OUTCOME, recordHead, refusalRecord, type RecordHead } from "./records.ts";
+import {
+  answerRecord,
+  attemptRecords,
+  decisionRecord,
+  EMPTY_OUTCOME,
+  recordHead,
+  refusalRecord,
+  rounded,
+  type RecordHead,
+} from "./records.ts";
 import type { Runtime, Snapshot } from "./runtime.ts";
 
 /** Writes the two records of one request: its decision before the answer, its outcome after. Each exactly once. */
 export class Recorder {
+  /** Whose request it is, once that is known: for the record of a bug of ours. */
+  caller: Identity | null = null;
   readonly #evidence: Runtime["evidence"];
   readonly #observer: RequestObserver | undefined;
   readonly #trace: RequestTrace | null;
@@ -124,12 +139,9 @@ export class Recorder {
       await (deadline === null ? recorded : beforeDeadline(recorded, deadline));
       return null;
     } catch {
-      const error = serviceError(
-        503,
-        "unavailable",
+      const error = codedError(
         "evidence_unavailable",
         "The decision could not be recorded, and nothing is answered without a record. Try again later.",
-        { retryAfter: 1_000 },
       );
       this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: "failed" };
       return error;
@@ -158,23 +170,14 @@ export class Recorder {
     this.#sizes = { ...this.#sizes, request: bytes };
   }
 
-  /** @param sent bytes of the answer. @param joined the request whose calls answered this one. */
-  relayed(outcome: RelayOutcome, sent: number, joined: string | null = null): void {
+  /** @param sent bytes of the answer. @param joined the request whose calls answered this one. @param estimated limits were settled so. */
+  relayed(
+    outcome: RelayOutcome,
+    sent: number,
+    { joined = null, estimated }: { readonly joined?: string | null; readonly estimated: boolean },
+  ): void {
     this.#sizes = { ...this.#sizes, answer: sent };
-    this.#attempts = outcome.attempts.map(
-      ({ candidate: { endpoint }, failure, status, duration, simulated, translated, calls }) => ({
-        endpoint: asWord(endpoint.id),
-        provider: asWord(endpoint.provider),
-        region: asWord(endpoint.region),
-        model: asWord(endpoint.model),
-        failure: failure?.kind ?? null,
-        status,
-        duration: rounded(duration),
-        simulated,
-        translated,
-        ...(calls === undefined ? {} : { calls }),
-      }),
-    );
+    this.#attempts = attemptRecords(outcome.attempts);
     this.#outcome = {
       status:
         outcome.error?.status ?? (outcome.terminal === "client_closed" && outcome.firstByteAt === null ? 499 : 200),
@@ -183,7 +186,10 @@ export class Recorder {
       attempts: this.#attempts,
       stripped: outcome.stripped.map((name) => asWord(name)),
       losses: outcome.losses,
+      edits: editsIn(outcome.edits),
       ...(joined === null ? {} : { joined: asWord(joined) }),
+      ...(outcome.ended === undefined ? {} : { ended: outcome.ended }),
+      ...(estimated ? { estimated } : {}),
       inputTokens: outcome.usage?.input ?? null,
       outputTokens: outcome.usage?.output ?? null,
       cacheReadTokens: outcome.usage?.cacheRead ?? null,
@@ -220,17 +226,14 @@ export class Recorder {
 
   /** An exception of ours. The id that the client is told is the id of the record. */
   crashed(snapshot: Snapshot, error: ServiceError): void {
-    this.refuse(snapshot, null, error);
+    this.refuse(snapshot, this.caller, error);
     this.#outcome = { ...EMPTY_OUTCOME, attempts: this.#attempts, status: error.status, terminal: "failed" };
   }
 
   /** Headers of an answer that was not relayed (decisions.md, "Every response"). */
   headers(snapshot: Snapshot): readonly string[] {
-    const last = this.#attempts.at(-1);
-    const place =
-      last === undefined ? "" : `; endpoint=${last.endpoint}; provider=${last.provider}; region=${last.region}`;
     return [
-      ...(this.#route === "" ? [] : ["x-signalbox-route", `${this.#route}${place}`]),
+      ...(this.#route === "" ? [] : routeHeader(this.#route, this.#attempts.slice(-1))),
       ...this.#ownHeaders(
         snapshot,
         this.#attempts.reduce((sum, { calls = 1 }) => sum + calls, 0),
@@ -238,14 +241,29 @@ export class Recorder {
     ];
   }
 
-  /** Headers of a relayed answer. */
-  answerHeaders(snapshot: Snapshot, route: string, candidate: Candidate, attempt: number): readonly string[] {
-    const { endpoint } = candidate;
-    const simulated = snapshot.connections.get(endpoint.provider)?.simulated === true;
+  /**
+   * Headers of a relayed answer.
+   *
+   * @param candidates those that gave it: several where a batch was sent in parts. At least one.
+   */
+  answerHeaders(
+    snapshot: Snapshot,
+    route: string,
+    candidates: readonly Candidate[],
+    attempt: number,
+    known: AnswerEdits,
+  ): readonly string[] {
+    const edits = formatEdits(known);
+    const simulated = candidates.some(
+      ({ endpoint }) => snapshot.connections.get(endpoint.provider)?.simulated === true,
+    );
     return [
-      "x-signalbox-route",
-      `${route}; endpoint=${endpoint.id}; provider=${endpoint.provider}; region=${endpoint.region}`,
+      ...routeHeader(
+        route,
+        candidates.map(({ endpoint: { id, provider, region } }) => ({ endpoint: id, provider, region })),
+      ),
       ...this.#ownHeaders(snapshot, attempt),
+      ...(edits === null ? [] : ["x-signalbox-edits", edits]),
       ...(simulated ? ["x-signalbox-simulated", "true"] : []),
     ];
   }
@@ -277,20 +295,4 @@ export function refusedByStore(
   recorded: Promise<ServiceError | null>,
 ): Promise<ServiceError | null> | null {
   return runtime.evidenceStanding().state === "ok" ? null : recorded;
-}
-
-/** What `work` resolves with, or rejects with; rejects at `deadline` when that is first. */
-function beforeDeadline(work: Promise<void>, deadline: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new Error("the request's deadline has passed")),
-      Math.max(0, deadline - performance.now()),
-    );
-    void work.finally(() => clearTimeout(timer)).then(resolve, reject);
-  });
-}
-
-/** Microseconds are more than anybody reads. */
-function rounded(milliseconds: number): number {
-  return Math.round(milliseconds * 1000) / 1000;
 }

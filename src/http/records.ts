@@ -6,12 +6,14 @@ import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import {
   asWord,
+  type AttemptRecord,
   type ChangeRecord,
   type DecisionRecord,
   type ObligationRecord,
   type ShadowRecord,
   type ShadowRevision,
 } from "../evidence/record.ts";
+import type { AttemptReport } from "../dispatch/relay-plan.ts";
 import type { Snapshot } from "./runtime.ts";
 
 /** What is known of a request before anything of it has been read. */
@@ -47,6 +49,7 @@ export const EMPTY_OUTCOME = {
   attempts: [],
   stripped: [],
   losses: [],
+  edits: [],
   inputTokens: null,
   outputTokens: null,
   cacheReadTokens: null,
@@ -182,4 +185,25 @@ function obligationRecords({ obligations }: Decision): readonly ObligationRecord
       ? []
       : [{ policy: asWord(policy), revision: asWord(revision), obligation: asWord(obligation), effect }],
   );
+}
+
+/** How each candidate fared that was tried. */
+export function attemptRecords(attempts: readonly AttemptReport[]): readonly AttemptRecord[] {
+  return attempts.map(({ candidate: { endpoint }, failure, status, duration, simulated, translated, calls }) => ({
+    endpoint: asWord(endpoint.id),
+    provider: asWord(endpoint.provider),
+    region: asWord(endpoint.region),
+    model: asWord(endpoint.model),
+    failure: failure?.kind ?? null,
+    status,
+    duration: rounded(duration),
+    simulated,
+    translated,
+    ...(calls === undefined ? {} : { calls }),
+  }));
+}
+
+/** Milliseconds to the microsecond: more than anybody reads. */
+export function rounded(milliseconds: number): number {
+  return Math.round(milliseconds * 1000) / 1000;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Identity } from "../canon/identity.ts";
 import type { HealthSettings } from "../canon/table.ts";
 import type { Decider } from "../decide/decider.ts";
@@ -6,19 +7,22 @@ import type { Places } from "../dispatch/places/places.ts";
 import type { StopOrder } from "../dispatch/gates/stop-order.ts";
 import type { StickyKeyOf } from "../dispatch/places/sticky-key.ts";
 import type { ChainLink } from "../evidence/chain.ts";
+import type { EvidenceFault } from "../evidence/fault.ts";
 import type { RequestObserver } from "../evidence/observer.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { BeginTrace } from "../evidence/request-trace.ts";
 import type { SummarySource } from "./control/governance-summary.ts";
 import type { PolicyAdministration } from "./control/policies/administration.ts";
 import type { KeyManagement } from "./control/service-keys/key-management.ts";
+import type { SimulationRate } from "./control/simulation-rate.ts";
+import type { Revocations } from "./credentials/revocations.ts";
 import type { Tokens } from "./credentials/token-port.ts";
 import type { Ledger } from "../limits/ledger.ts";
 import type { UnaryRequests } from "./unary/answer-unary.ts";
 
 /** Bounds of one server; all have defaults in `cli/serve/make-runtime.ts`. */
 export interface ServerLimits {
-  /** Inference requests under way in this process; those beyond are refused with 503. No bound where absent. */
+  /** Inference requests under way in this process, and beside them as many whose bodies are not whole. No bound where absent. */
   readonly inFlight?: number;
   /** Largest request body, bytes. */
   readonly bodyBytes: number;
@@ -26,8 +30,12 @@ export interface ServerLimits {
   readonly answerBytes: number;
   /** Longest time a request may take, whatever the caller asks; milliseconds. */
   readonly requestTime: number;
+  /** Bytes of bodies that this process holds at once, of those being read and of requests under way. No bound where absent. */
+  readonly bodyMemory?: number;
   /** Longest time a client may take to send a body, milliseconds. */
   readonly bodyTime: number;
+  /** How often it is looked at whether a body arrives fast enough, milliseconds; 10 s where absent. */
+  readonly bodyProgressTime?: number;
   /** Longest time a client may take to read the rest of an answer that has been handed over whole, milliseconds. */
   readonly writeTime: number;
 }
@@ -56,6 +64,10 @@ export interface Runtime {
   /** @param token the key's text, without a scheme. @param now milliseconds since the epoch. */
   readonly verify: (token: string, now: number) => Verification;
   /**
+   * Whose key it is, whatever its state: revoked and expired keys too. `null` where the secret is wrong. For records only; none is recognised where absent.
+   */
+  readonly recognise?: (token: string) => Identity | null;
+  /**
    * Looks in the store for a key that `verify` did not know, at most a few times a second. True: it is known now, verify again. Never rejects.
    */
   readonly lookUp?: (token: string) => Promise<boolean>;
@@ -79,6 +91,8 @@ export interface Runtime {
   readonly running: UnaryRequests;
   /** What may still be used of limits; nothing is limited where there is none. */
   readonly ledger?: Ledger;
+  /** Bounds simulations; a server without it does not. */
+  readonly simulationRate?: SimulationRate;
   /** What is known of endpoints from their calls. */
   readonly places: Places;
   readonly stickyKeyOf: StickyKeyOf;
@@ -97,6 +111,8 @@ export interface Runtime {
   readonly accepting: () => boolean;
   /** Given when the time of the drain is over; never where absent. */
   readonly stopOrder?: StopOrder;
+  /** Ends the requests of keys that are revoked; a server without a ring of keys has none. */
+  readonly revocations?: Pick<Revocations, "orderOf">;
 }
 
 export interface MetricsPage {
@@ -115,6 +131,8 @@ export interface EvidenceStanding {
   readonly lost: number;
   /** The newest row of the evidence log; `null` until it is known. */
   readonly head: ChainLink | null;
+  /** What happened to the database under the running process. */
+  readonly fault?: EvidenceFault;
 }
 
 export interface BuildFacts {
@@ -155,6 +173,12 @@ export class SnapshotHolder {
     };
   }
 
+  /** Resolves when no request is in flight, or after 1.5 seconds: streams may be read on for a second without a client. */
+  async idle(): Promise<void> {
+    const end = performance.now() + IDLE_TIME;
+    while (this.users > 0 && performance.now() < end) await delay(10);
+  }
+
   swap(next: Snapshot): void {
     const old = this.#current;
     this.#current = { snapshot: next, users: 0, retired: false };
@@ -162,6 +186,9 @@ export class SnapshotHolder {
     if (old.users === 0) void old.snapshot.release();
   }
 }
+
+/** Milliseconds. */
+const IDLE_TIME = 1_500;
 
 interface Counted {
   readonly snapshot: Snapshot;

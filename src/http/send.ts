@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { serviceError, type ServiceError } from "../canon/error.ts";
+import type { ServiceError } from "../canon/error.ts";
+import { codedError } from "../canon/errors/coded-error.ts";
 import { renderAnthropicError } from "../dialects/anthropic-errors.ts";
 import { renderOpenAiError } from "../dialects/openai-errors.ts";
-import { familyOf } from "./contract/endpoint.ts";
+import { errorShapeOf } from "./contract/endpoint.ts";
+import { NOT_STORED, renderOAuthError } from "./credentials/oauth-error.ts";
 
 /** Headers of every answer (decisions.md, "Every response"); names and values by turns. */
 export function commonHeaders(requestId: string, clientRequestId: string | null): readonly string[] {
@@ -16,16 +18,25 @@ export function readClientRequestId(value: string | readonly string[] | undefine
   return typeof value === "string" && /^[\x21-\x7e]{1,128}$/.test(value) ? value : null;
 }
 
-/** Kinds whose repetition by a client's library would only cost; official clients obey the header (protocols.md §0.2). */
-const NEVER_RETRY: ReadonlySet<string> = new Set(["policy_denied", "upstream", "timeout"]);
-
 /** Bytes of an unread body that cost less to throw away than a new connection would. */
 const SMALL_BODY = 64 * 1024;
 
 /** Longest time that the rest of a refused body is thrown away, milliseconds. */
 const LINGER = 1_000;
 
-/** Sends an error in the shape of the path's protocol family. */
+/**
+ * What an error says of another try, in headers that official clients obey (protocols.md §0.2): `retry-after` in seconds, or `x-should-retry: false`.
+ * Names and values by turns.
+ */
+export function errorHeaders({ status, mayPass, retryAfter }: ServiceError): readonly string[] {
+  const headers: string[] = [];
+  if (!mayPass) headers.push("x-should-retry", "false");
+  if (retryAfter !== null) headers.push("retry-after", String(Math.ceil(retryAfter / 1000)));
+  if (status === 401) headers.push("www-authenticate", "Bearer");
+  return headers;
+}
+
+/** Sends an error in the shape of the path: see {@link errorShapeOf}. */
 export function sendError(
   response: ServerResponse,
   path: string,
@@ -33,13 +44,16 @@ export function sendError(
   requestId: string,
   common: readonly string[],
 ): void {
-  const render = familyOf(path) === "messages" ? renderAnthropicError : renderOpenAiError;
-  const headers = [...common];
-  if (NEVER_RETRY.has(error.kind)) headers.push("x-should-retry", "false");
-  if (error.retryAfter !== null) headers.push("retry-after", String(Math.ceil(error.retryAfter / 1000)));
-  if (error.status === 401) headers.push("www-authenticate", "Bearer");
-  sendText(response, error.status, render(error, requestId), headers);
+  const shape = errorShapeOf(path);
+  const more = shape === "oauth" ? NOT_STORED : [];
+  sendText(response, error.status, RENDERERS[shape](error, requestId), [...common, ...errorHeaders(error), ...more]);
 }
+
+const RENDERERS = {
+  openai: renderOpenAiError,
+  messages: renderAnthropicError,
+  oauth: renderOAuthError,
+} as const satisfies Readonly<Record<ReturnType<typeof errorShapeOf>, typeof renderOpenAiError>>;
 
 export function sendJson(response: ServerResponse, status: number, value: unknown, headers: readonly string[]): void {
   sendText(response, status, JSON.stringify(value), headers);
@@ -93,5 +107,16 @@ function endAfterBody(response: ServerResponse): void {
 
 /** The answer to a bug of ours: it says nothing, the id finds the record. */
 export function internalError(): ServiceError {
-  return serviceError(500, "internal", "internal_error", "The router failed; the request id identifies the incident.");
+  return codedError("internal_error", "The router failed; the request id identifies the incident.");
+}
+
+/** The header that names the route and the endpoints that gave the answer: one item for each endpoint, or the route alone where there are none. */
+export function routeHeader(
+  route: string,
+  endpoints: readonly { readonly endpoint: string; readonly provider: string; readonly region: string }[],
+): readonly [name: string, value: string] {
+  const items = endpoints.map(
+    ({ endpoint, provider, region }) => `${route}; endpoint=${endpoint}; provider=${provider}; region=${region}`,
+  );
+  return ["x-signalbox-route", items.length === 0 ? route : items.join(", ")];
 }

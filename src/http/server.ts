@@ -1,18 +1,22 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { H3, type H3Event, type HTTPError } from "h3";
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
-import { answerCrossOrigin } from "./credentials/cross-origin.ts";
+import { isWithToken } from "./authenticate.ts";
+import { allowReading, answerPreflight } from "./credentials/cross-origin.ts";
 import { handleControl } from "./control/handle.ts";
 import type { Endpoint } from "./contract/endpoint.ts";
 import { ENDPOINTS } from "./contract/endpoints.ts";
 import { handleInference } from "./pipeline.ts";
 import { boundWriting } from "./node-answer.ts";
-import { Load, overloaded, type NodeHandler } from "./listener/load.ts";
+import { Capacity } from "./listener/capacity.ts";
+import { isAnswered } from "./listener/request-bound.ts";
 import { refuseHead } from "./listener/request-head.ts";
 import type { Runtime } from "./runtime.ts";
 import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
 import type { SimulatedOperation } from "./control/simulate.ts";
 import { bodyValidator, type BodyValidator } from "./contract/validate.ts";
+
+type NodeHandler = (incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /** Tells h3 that the node response has been written; a registered symbol, the way h3 itself says it. */
 const HANDLED = Symbol.for("h3.handled");
@@ -35,13 +39,13 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): H3 
       operations.set(endpoint.operation, { operation: endpoint.operation, surface: endpoint.surface, validate });
     }
   }
-  const load = new Load(runtime.limits.inFlight, refuseWith(runtime, overloaded()));
+  const capacity = new Capacity(runtime.limits);
   for (const endpoint of ENDPOINTS) {
     if (endpoint.listener !== listener) continue;
     const handler = exactPath(
       runtime,
       endpoint.path,
-      nodeHandler(runtime, endpoint, validators.get(endpoint) ?? null, operations, load),
+      nodeHandler(runtime, endpoint, validators.get(endpoint) ?? null, operations, capacity),
     );
     app.on(endpoint.method, endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"), (event) => run(runtime, handler, event));
   }
@@ -65,13 +69,14 @@ function nodeHandler(
   endpoint: Endpoint,
   validate: BodyValidator | null,
   operations: ReadonlyMap<string, SimulatedOperation>,
-  load: Load,
+  capacity: Capacity,
 ): NodeHandler {
   if (endpoint.kind === "control") {
-    return (incoming, response) => handleControl(runtime, endpoint, validate, operations, incoming, response);
+    return (incoming, response) =>
+      handleControl({ runtime, endpoint, validate, operations, capacity }, incoming, response);
   }
   if (validate === null) throw new Error(`endpoint ${endpoint.id}: an inference endpoint without a body schema`);
-  return load.bound((incoming, response) => handleInference(runtime, endpoint, validate, incoming, response));
+  return (incoming, response) => handleInference(runtime, endpoint, validate, capacity, incoming, response);
 }
 
 /** The one place where an exception of ours ends: a 500 that says nothing, or a closed socket where an answer has begun. */
@@ -80,7 +85,7 @@ async function run(runtime: Runtime, handler: NodeHandler, event: H3Event): Prom
   const incoming = node?.req;
   const response = node?.res;
   if (!isIncoming(incoming) || !isResponse(response)) throw new Error("server: not a node runtime");
-  if (answerCrossOrigin(runtime, incoming, response)) return HANDLED;
+  if (!isAnswered(incoming, response) || answerPreflight(runtime, incoming, response)) return HANDLED;
   try {
     const refusal = refuseHead(incoming);
     // Where the head is not clear, nobody knows where its body ends.
@@ -112,6 +117,8 @@ function isResponse(value: unknown): value is ServerResponse {
 /** Answers a request that never became a call of an endpoint. */
 function answerError(runtime: Runtime, incoming: IncomingMessage, response: ServerResponse, error: ServiceError): void {
   runtime.observer?.unrouted?.(error.status);
+  // Nothing has looked at the token, and nothing is said of it: a page has to tell "busy" from a lost connection.
+  if (isWithToken(runtime, incoming.headers)) allowReading(runtime, incoming, response, null);
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
   sendError(response, incoming.url ?? "/", error, requestId, commonHeaders(requestId, clientRequestId));
@@ -139,7 +146,10 @@ function refuseWith(runtime: Runtime, error: ServiceError): NodeHandler {
 function notFound(runtime: Runtime): NodeHandler {
   return (incoming, response) => {
     const path = incoming.url ?? "/";
-    const stored = /^\/v1\/(responses|conversations|threads|assistants|files|batches)(\/|$|\?)/.test(path);
+    const stored =
+      /^\/v1\/(responses(?!\/(input_tokens|compact)($|\?))|conversations|threads|assistants|files|batches)(\/|$|\?)/.test(
+        path,
+      );
     const error = stored
       ? serviceError(
           404,

@@ -36,12 +36,21 @@ export function prepareTranslations(
     const made =
       "code" in canonical
         ? canonical
-        : prepareTranslation(canonical, route, request.shape, targetOf(table, endpoint), upstreamOf(endpoint));
+        : withParam(
+            prepareTranslation(canonical, route, request.shape, targetOf(table, endpoint), upstreamOf(endpoint)),
+            request,
+          );
     if ("code" in made) refusals.set(endpoint.id, made);
     else prepared.set(endpoint.id, made);
   }
   const narrowed = withoutRefusing(route, decision, refusals);
   return "code" in narrowed ? narrowed : { decision: narrowed, prepared };
+}
+
+/** A printer knows what it cannot say, and not what the caller's surface calls it: the member that asks for reasoning is the one to change. */
+function withParam<Made extends object>(made: Made | ServiceError, { paths }: InferenceRequest): Made | ServiceError {
+  if (!("code" in made) || made.param !== null || made.code !== "invalid_reasoning_budget") return made;
+  return { ...made, param: paths.get("reasoning") ?? null };
 }
 
 /**
@@ -91,13 +100,23 @@ export function upstreamOf({ dialect }: EndpointRow): Upstream {
   return UPSTREAMS[dialect];
 }
 
-/** What an answer is rendered with. */
-export function answerContext(request: InferenceRequest, requestId: string, endpoint: EndpointRow): AnswerContext {
+/**
+ * What an answer is rendered with.
+ *
+ * @param signatureFamily of the endpoint's model; `null` where it names none.
+ */
+export function answerContext(
+  request: InferenceRequest,
+  requestId: string,
+  endpoint: EndpointRow,
+  signatureFamily: string | null,
+): AnswerContext {
   return {
     request,
     requestId,
     answerId: requestId.replace(/^req_/, ""),
     model: endpoint.upstreamModel,
+    signatureFamily,
     now: () => Math.floor(Date.now() / 1000),
   };
 }

@@ -1,5 +1,5 @@
 import type { ServiceKey } from "../canon/credentials/service-key.ts";
-import { KeyNotActiveError, StoreUnavailableError } from "../store/errors.ts";
+import { KeyNotActiveError, KeyRotatedError, StoreUnavailableError } from "../store/errors.ts";
 import type { KeyRecord, KeyStore } from "../store/port.ts";
 import { KeyOptionError } from "./key-option-error.ts";
 import { createKey, prepareRotation, type Clock, type KeyOptions, type RotateOptions } from "./key-record.ts";
@@ -7,7 +7,7 @@ import type { RandomBytes } from "./key-text.ts";
 
 type Fault =
   | { readonly fault: "option"; readonly field: string; readonly fix: string }
-  | { readonly fault: "absent" | "not_active" | "too_many" | "unavailable" };
+  | { readonly fault: "absent" | "not_active" | "rotated" | "too_many" | "unavailable" };
 
 /** Good keys of one workspace, at most: every process has all keys in memory. Some more may be made at once. */
 export const MAXIMUM_ACTIVE_KEYS = 10_000;
@@ -83,6 +83,7 @@ async function orFault<Result>(work: () => Promise<Result>): Promise<Result | Fa
 function faultOf(error: unknown): Fault {
   if (error instanceof KeyOptionError) return { fault: "option", field: error.field, fix: error.fix };
   if (error instanceof KeyNotActiveError) return { fault: "not_active" };
+  if (error instanceof KeyRotatedError) return { fault: "rotated" };
   if (error instanceof StoreUnavailableError) return { fault: "unavailable" };
   throw error;
 }

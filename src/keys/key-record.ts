@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 
 import { SCOPES, isScope, type Scope } from "../canon/scope.ts";
 import type { KeyLimits } from "../canon/workspace/limits.ts";
-import { KeyNotActiveError } from "../store/errors.ts";
+import { KeyNotActiveError, KeyRotatedError } from "../store/errors.ts";
 import type { KeyRecord, KeyStore } from "../store/port.ts";
 import { checkExchange, checkLimits, type ExchangeOptions } from "./key-grants.ts";
 import { KeyOptionError, NO_SECRETS } from "./key-option-error.ts";
@@ -96,6 +96,7 @@ export interface RotatedKey extends CreatedKey {
  *
  * @throws {KeyOptionError}
  * @throws {KeyNotActiveError} for a key that is revoked or expired: rotation must not revive it
+ * @throws {KeyRotatedError} for a key that has been rotated already: its life is that of its overlap, and the new key's would be too
  */
 export function prepareRotation(
   old: KeyRecord,
@@ -110,6 +111,7 @@ export function prepareRotation(
   }
   const now = Math.trunc(clock());
   if (old.status !== "active" || old.expiresAt <= now) throw new KeyNotActiveError(old.id);
+  if (old.replacedBy !== null) throw new KeyRotatedError(old.id);
   const lifetime = Math.min(old.expiresAt - old.createdAt, maximumLifetime);
   const expiresAt = checkExpiry(options.expiresAt ?? now + lifetime, now, maximumLifetime);
   const { workspace, scopes, owner, environment, workload, labels, exchange, limits } = old;
@@ -127,11 +129,15 @@ export function prepareRotation(
       createdAt: now,
       createdBy: options.createdBy,
       rotatedFrom: old.id,
+      replacedBy: null,
       lineage: old.lineage ?? old.id,
     },
     makeKeyText(randomBytes, environment),
   );
-  return { ...created, previous: { ...old, expiresAt: Math.min(old.expiresAt, now + overlap) } };
+  return {
+    ...created,
+    previous: { ...old, replacedBy: created.record.id, expiresAt: Math.min(old.expiresAt, now + overlap) },
+  };
 }
 
 /**
@@ -139,6 +145,7 @@ export function prepareRotation(
  *
  * @throws {KeyOptionError}
  * @throws {KeyNotActiveError}
+ * @throws {KeyRotatedError}
  */
 export async function rotateKey(
   keys: KeyStore,
@@ -182,6 +189,7 @@ function checkGrant(options: KeyOptions, clock: Clock): Grant {
     createdAt: now,
     createdBy: options.createdBy,
     rotatedFrom: null,
+    replacedBy: null,
     lineage: null,
   };
 }

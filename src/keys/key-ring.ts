@@ -15,7 +15,7 @@ const USE_INTERVAL = 5 * 60_000;
 /** How often the ring looks for uses to write, milliseconds. */
 const USE_SWEEP = 60_000;
 
-/** Unknown keys looked for in the store within one second, at most: strangers must not be able to keep it busy. */
+/** Refused keys looked for in the store within one second, at most: strangers must not be able to keep it busy. */
 const LOOK_UPS = 20;
 
 /** How long a look-up counts and its answer stands, milliseconds. */
@@ -108,6 +108,20 @@ export class KeyRing {
     return entry.accepted;
   }
 
+  /** Whose key this is, whatever its state; `null` where the secret is wrong. Lets nobody in: for the records of refusals. */
+  recognise(keyText: string): Identity | null {
+    const publicId = publicIdOf(keyText);
+    const entry = (publicId === null ? null : this.#entries.get(publicId)) ?? ABSENT;
+    scratch.write(hash("sha256", keyText, "hex"), "latin1");
+    return timingSafeEqual(scratch, entry.digest) && entry.accepted.ok ? entry.accepted.identity : null;
+  }
+
+  /** Whose key has this public id, whatever its state. Lets nobody in, and proves nothing of who shows the id. */
+  named(publicId: string): Identity | null {
+    const accepted = this.#entries.get(publicId)?.accepted;
+    return accepted?.ok === true ? accepted.identity : null;
+  }
+
   /** Keys that it knows, whatever their state. */
   get size(): number {
     return this.#entries.size;
@@ -130,6 +144,10 @@ export class KeyRing {
       if (entry !== undefined && !entry.revoked && now < entry.expiresAt) return true;
     }
     return false;
+  }
+
+  isRevoked(publicId: string): boolean {
+    return this.#entries.get(publicId)?.revoked === true;
   }
 
   has(publicId: string): boolean {
@@ -159,10 +177,16 @@ export interface OpenKeyRing {
   readonly verify: (keyText: string, now: number) => Verification;
   /**
    * Looks in the store for a key that another process may have made a moment ago. True: the ring knows it now; verify
-   * again. False also where the key is known already, where there have been too many look-ups, where the store fails:
+   * again. Known ids take the same way, so that the time does not tell them from unknown ones. False also where the key is known already, where there have been too many look-ups, where the store fails:
    * nothing has changed then. Never rejects.
    */
   readonly lookUp: (keyText: string) => Promise<boolean>;
+  /** Whether the ring knows the key as revoked. */
+  readonly isRevoked: (publicId: string) => boolean;
+  /** {@link KeyRing.recognise} */
+  readonly recognise: (keyText: string) => Identity | null;
+  /** {@link KeyRing.named} */
+  readonly named: (publicId: string) => Identity | null;
   /** Keys that the ring knows, whatever their state. */
   readonly size: () => number;
   /** The same for who has the public id only. */
@@ -202,8 +226,11 @@ export async function openKeyRing(
       return publicId === null ? Promise.resolve(false) : lookUpId(publicId);
     },
     lookUpId,
+    recognise: (keyText) => ring.recognise(keyText),
+    named: (publicId) => ring.named(publicId),
     holder: (publicId, now) => ring.holder(publicId, now),
     allowsOrigin: (origin, now) => ring.allowsOrigin(origin, now),
+    isRevoked: (publicId) => ring.isRevoked(publicId),
     size: () => ring.size,
     async close() {
       clearInterval(sweep);
@@ -223,13 +250,14 @@ function lookUpIn(ring: KeyRing, keys: KeyStore): (publicId: string) => Promise<
   // The look-ups of the last second, oldest first: the bound on their number and the memory of what was not there.
   const recent = new Map<string, LookUp>();
   const find = async (publicId: string): Promise<boolean> => {
+    // Known ids are asked for as well: a wrong secret would else be refused in another time than an unknown id.
+    const isKnown = ring.has(publicId);
     const record = await keys.get(publicId).catch(() => null);
     // The ring may have learnt of it meanwhile, and from a newer record than this one.
     if (record !== null && !ring.has(publicId)) ring.apply([record]);
-    return ring.has(publicId);
+    return !isKnown && ring.has(publicId);
   };
   return (publicId) => {
-    if (ring.has(publicId)) return Promise.resolve(false);
     const now = performance.now();
     for (const [id, { at }] of recent) {
       if (now - at < LOOK_UP_MEMORY) break;

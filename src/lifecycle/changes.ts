@@ -92,7 +92,7 @@ export function promotion(
   figures: ShadowFigures | null,
   at: number,
 ): PolicyRecord | LifecycleFault {
-  const missing = missingRequirements(line, { ...requirements, revoked }, by, figures, at);
+  const missing = missingRequirements(line, { ...requirements, revoked, tableRevision }, by, figures, at);
   if (missing.length > 0) return { fault: "requirements", missing };
   return {
     kind: "promoted",

@@ -10,8 +10,9 @@ export type MissingRequirement =
   | { readonly requirement: "decisions"; readonly have: number; readonly need: number }
   /** `have`: how many verdicts were indeterminate. */
   | { readonly requirement: "no_indeterminate"; readonly have: number }
-  | { readonly requirement: "report" }
-  /** `have`: how many assertions failed in the approvers' reports; 0 where there is no report with assertions. */
+  /** `claimed`: approvals with a report that no server has verified. `outdated`: verified under another table, or against other enforced content. */
+  | { readonly requirement: "report"; readonly claimed: number; readonly outdated: number }
+  /** `have`: how many assertions failed in the verified reports; 0 where there is none with assertions. */
   | { readonly requirement: "assertions"; readonly have: number };
 
 /** Why something was not done. The caller says it in words of its own (`http/control/policies/`, `cli/policy/lifecycle/`). */

@@ -88,8 +88,23 @@ function nextRevision(line: PolicyLine | undefined): number {
   return 1 + Math.max(0, ...[...(line?.contents.values() ?? [])].map(({ revision }) => revision));
 }
 
-/** Words for what of the files is not as the slots are; empty where all is. @param digest of the policy in the files, `null` where they have none. */
-export function driftOf(line: PolicyLine, digest: string | null): readonly DriftWord[] {
+/**
+ * Words for what of the files, and of the kept modules, is not as the slots are; empty where all is.
+ *
+ * @param digest of the policy in the files, `null` where they have none.
+ * @param differing digests of contents whose kept module is not what its sources compile to.
+ */
+export function driftOf(
+  line: PolicyLine,
+  digest: string | null,
+  differing: ReadonlySet<string> = new Set(),
+): readonly DriftWord[] {
+  const slots = [line.enforced?.digest, line.candidate?.digest];
+  const isDiffering = slots.some((slot) => slot !== undefined && differing.has(slot));
+  return [...fileDrift(line, digest), ...(isDiffering ? (["module_differs"] as const) : [])];
+}
+
+function fileDrift(line: PolicyLine, digest: string | null): readonly DriftWord[] {
   const removal = removalDigest(line.id);
   const slots = [line.enforced?.digest, line.candidate?.digest];
   const words: DriftWord[] = [];
@@ -113,5 +128,6 @@ export const DRIFT_WORDS = [
   "files_withdrawn",
   "candidate_not_in_files",
   "not_in_files",
+  "module_differs",
 ] as const;
 export type DriftWord = (typeof DRIFT_WORDS)[number];

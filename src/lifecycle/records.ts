@@ -87,7 +87,15 @@ export interface Actor {
   readonly requestId: string;
 }
 
-/** The simulation that an approver has seen: facts of its JSON report. */
+/**
+ * Whether the server that took an approval had made the approver's report itself. `verified`: byte for byte, with `enforced` as the digest of what the
+ * content would have replaced (`null`: nothing). `differs`: the server's own report is another one. `not_computed`: the server could not make one.
+ */
+export type ReportVerification =
+  | { readonly result: "verified"; readonly enforced: string | null }
+  | { readonly result: "differs" | "not_computed" };
+
+/** The simulation that an approver has seen: facts of its JSON report. Claims of the approver, unless `verification` is `verified`. */
 export interface ReportReference {
   /** SHA-256 of the report's bytes. */
   readonly sha256: string;
@@ -97,6 +105,8 @@ export interface ReportReference {
   readonly complete: boolean;
   /** Results of assertions, coverage gates included; all 0 where there were none. */
   readonly assertions: { readonly passed: number; readonly failed: number; readonly waived: number };
+  /** Absent in records of older versions, which took every report on trust. */
+  readonly verification?: ReportVerification;
 }
 
 export interface ApprovedRecord extends Common {

@@ -1,7 +1,7 @@
 import type { MissingRequirement } from "./fault.ts";
 import { contentOf, type PolicyLine } from "./ledger.ts";
 import type { PromotionRequest } from "./lifecycle.ts";
-import type { Actor, Approval, PromotionRequirements, ShadowFigures } from "./records.ts";
+import type { Actor, Approval, PromotionRequirements, ReportReference, ShadowFigures } from "./records.ts";
 
 /**
  * What is missing before the candidate may be promoted by `by` at `now`; empty where nothing is. In the order of the documentation.
@@ -10,7 +10,7 @@ import type { Actor, Approval, PromotionRequirements, ShadowFigures } from "./re
  */
 export function missingRequirements(
   line: PolicyLine,
-  required: PromotionRequirements & Pick<PromotionRequest, "revoked">,
+  required: PromotionRequirements & Pick<PromotionRequest, "revoked" | "tableRevision">,
   by: Pick<Actor, "origin">,
   figures: ShadowFigures | null,
   now: number,
@@ -34,9 +34,13 @@ export function missingRequirements(
       missing.push({ requirement: "no_indeterminate", have: figures.indeterminate });
     }
   }
-  const reports = counted.flatMap(({ report }) => (report === null ? [] : [report]));
-  if ((required.report || required.assertions) && !reports.some(({ complete }) => complete))
-    missing.push({ requirement: "report" });
+  const named = counted.flatMap(({ report }) => (report === null ? [] : [report]));
+  const verified = named.filter(({ verification }) => verification?.result === "verified");
+  const reports = verified.filter((report) => isOfThisPromotion(report, line, required.tableRevision));
+  if ((required.report || required.assertions) && !reports.some(({ complete }) => complete)) {
+    const [claimed, outdated] = [named.length - verified.length, verified.length - reports.length];
+    missing.push({ requirement: "report", claimed, outdated });
+  }
   if (required.assertions && !reports.some(isAsserted)) {
     missing.push({
       requirement: "assertions",
@@ -61,6 +65,19 @@ export function countedApprovals(
 /** Whether the figures of shadow mean anything for the candidate. */
 export function isJudged(line: PolicyLine): boolean {
   return line.candidate !== null && contentOf(line, line.candidate.digest).content === "rules";
+}
+
+/** A report says what a promotion does under one table and in the place of one content: after a change of either it is another promotion. */
+export function isOfThisPromotion(
+  { verification, tableRevision }: ReportReference,
+  line: Pick<PolicyLine, "enforced">,
+  serving: string,
+): boolean {
+  return (
+    verification?.result === "verified" &&
+    tableRevision === serving &&
+    verification.enforced === (line.enforced?.digest ?? null)
+  );
 }
 
 function isAsserted({ complete, assertions }: NonNullable<Approval["report"]>): boolean {

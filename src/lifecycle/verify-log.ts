@@ -6,6 +6,7 @@ import type { PolicyLogRow } from "../store/policy-log.ts";
 import type { PolicyRecord } from "./records.ts";
 import type { PolicyLogCause, PolicyLogFault } from "./verification/causes.ts";
 import type { SpokenContent } from "./verification/contents.ts";
+import { restsOnClaims } from "./verification/promotion.ts";
 import { readRecordText } from "./verification/record-shape.ts";
 import { Standing } from "./verification/standing.ts";
 
@@ -18,6 +19,8 @@ export class PolicyLogVerifier {
   readonly #policies = new Map<string, Standing>();
   readonly #contents: SpokenContent[] = [];
   readonly #counts = new Map<PolicyRecord["kind"], number>();
+  #reports = { verified: 0, claimed: 0 };
+  #promotionsOnClaims = 0;
   #head: ChainLink = GENESIS;
 
   /** @param remembered places that were noted before, in this log or elsewhere */
@@ -45,6 +48,16 @@ export class PolicyLogVerifier {
   /** How many rows of a kind verified. */
   count(kind: PolicyRecord["kind"]): number {
     return this.#counts.get(kind) ?? 0;
+  }
+
+  /** Approvals with a report: those whose server had made the same report itself, and those that only claim one. */
+  get reports(): { readonly verified: number; readonly claimed: number } {
+    return this.#reports;
+  }
+
+  /** Promotions that required a report and were made by an older version, which took the approvers' word for it. */
+  get promotionsOnClaims(): number {
+    return this.#promotionsOnClaims;
   }
 
   /** Call before the first row: whether a beginning that was remembered is one. */
@@ -81,11 +94,19 @@ export class PolicyLogVerifier {
     const cause = this.#standing(record.policy).add(record);
     if (cause !== null) return cause;
     this.#counts.set(record.kind, this.count(record.kind) + 1);
+    this.#countReports(record);
     if (record.kind === "observed" && record.module !== null) {
       const { policy, revision, digest, module } = record;
       this.#contents.push({ policy, revision, digest, module, position: row.position });
     }
     return null;
+  }
+
+  #countReports(record: PolicyRecord): void {
+    if (record.kind === "promoted" && restsOnClaims(record)) this.#promotionsOnClaims += 1;
+    if (record.kind !== "approved" || record.report === null) return;
+    const result = record.report.verification?.result === "verified" ? "verified" : "claimed";
+    this.#reports = { ...this.#reports, [result]: this.#reports[result] + 1 };
   }
 
   #standing(policy: string): Standing {

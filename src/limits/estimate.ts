@@ -14,7 +14,7 @@ export interface EstimatedRequest {
   readonly bytes: number;
   readonly needs: readonly Capability[];
   readonly edits: RequestEdits;
-  /** Calls that the request is cut into; at least 1. */
+  /** Calls that the request is cut into; at least 1. Each counts as a request: a batch in forty parts is forty calls to a provider. */
   readonly calls: number;
 }
 
@@ -24,10 +24,13 @@ export interface EstimatedPlace {
 }
 
 export interface Estimate {
+  /** What is reserved: never less than the request uses, as far as the request and the table tell. */
   readonly amounts: Amounts;
-  /** Tokens; the largest over all places. */
+  /** Tokens of `amounts`; the largest over all places. */
   readonly input: number;
   readonly output: number;
+  /** Tokens of the input as they are likely to be counted, at most `input`. Computed when it is asked for. */
+  readonly likelyInput: () => number;
   /** More tokens than a provider may be believed to have counted. */
   readonly most: number;
   /** Counts requests and nothing else: nothing is generated or read by a model. */
@@ -62,7 +65,7 @@ const NOTHING_READ = { requests: 1, tokens: 0, microUsd: 0 };
  */
 export function estimateRequest(request: EstimatedRequest, places: readonly EstimatedPlace[]): Estimate {
   if (request.operation === "messages.count_tokens") {
-    return { amounts: NOTHING_READ, input: 0, output: 0, most: 0, requestsOnly: true };
+    return { amounts: NOTHING_READ, input: 0, output: 0, likelyInput: () => 0, most: 0, requestsOnly: true };
   }
   const generates = OUTPUTS.has(request.operation);
   const bound = inputBound(request);
@@ -82,7 +85,8 @@ export function estimateRequest(request: EstimatedRequest, places: readonly Esti
     most = Math.max(most, BELIEVED * (Math.max(read, prompts * (model?.contextWindow ?? 0)) + made));
   }
   most = Math.min(most, LARGEST_MOST);
-  return { amounts: { requests: 1, tokens, microUsd }, input, output, most, requestsOnly: false };
+  const amounts = { requests: request.calls, tokens, microUsd };
+  return { amounts, input, output, likelyInput: () => likelyTokens(request, input), most, requestsOnly: false };
 }
 
 /** The most that a model makes, tokens, for a request that names no limit; an allowance where its row does not tell. */
@@ -105,6 +109,25 @@ function inputBound({ operation, body, bytes, needs }: EstimatedRequest): number
   const frame = FRAME + (body["tools"] === undefined ? 0 : TOOL_FRAME);
   const media = needs.some((capability) => MEDIA.has(capability)) ? mediaAllowance(body, 0) : 0;
   return bytes + frame + media + repeatedQuery(operation, body);
+}
+
+/** ASCII characters for one token. Texts of other scripts have about one token a character. */
+const ASCII_PER_TOKEN = 4;
+
+/** @param atMost tokens. */
+function likelyTokens({ operation, body, needs }: EstimatedRequest, atMost: number): number {
+  let media = 0;
+  const text = JSON.stringify(body, (_name, value: JsonValue) => {
+    const allowance = isJsonObject(value) ? allowanceOf(value["type"]) : 0;
+    if (allowance === 0) return value;
+    media += allowance;
+    return null;
+  });
+  let ascii = 0;
+  for (let index = 0; index < text.length; index += 1) if (text.charCodeAt(index) < 128) ascii += 1;
+  const repeated = Math.ceil(repeatedQuery(operation, body) / ASCII_PER_TOKEN);
+  const read = Math.ceil(ascii / ASCII_PER_TOKEN) + (text.length - ascii) + repeated;
+  return Math.min(atMost, read + (needs.some((capability) => MEDIA.has(capability)) ? media : 0));
 }
 
 /** Reranking reads the query once with every document. */

@@ -1,18 +1,25 @@
 import type { CounterAccount } from "./counter-account.ts";
 import { amountOf, type Amounts, type Meters } from "./meters.ts";
 
-export const LIMIT_CODES = ["requests_per_minute", "tokens_per_minute", "budget_exhausted", "concurrency"] as const;
+export const LIMIT_CODES = [
+  "requests_per_minute",
+  "tokens_per_minute",
+  "budget_exhausted",
+  "budget_reserved",
+  "exceeds_limit",
+  "concurrency",
+] as const;
 export type LimitCode = (typeof LIMIT_CODES)[number];
 
 /** Why a request may not be sent now. */
 export interface LimitRefusal {
   readonly refused: LimitCode | "limits_unavailable";
+  /** What the limit counts, and in which period; `null` for requests at once, and where the store could not say. */
+  readonly limit: Pick<CounterAccount, "measure" | "window"> | null;
   /** Whose limit it is; `null` where the store could not say. */
   readonly subject: "workspace" | "key" | null;
-  /** The request alone needs more than the limit: waiting does not help. */
-  readonly never: boolean;
-  /** Milliseconds. */
-  readonly retryAfter: number;
+  /** Milliseconds until it helps to try again; `null` where the same request will never fit (`exceeds_limit`). */
+  readonly retryAfter: number | null;
   readonly meters: readonly Meters[];
 }
 
@@ -32,7 +39,7 @@ export function refusalBy(
   why: "known" | "unavailable",
 ): LimitRefusal | null {
   if (why === "unavailable") {
-    return { refused: "limits_unavailable", subject: null, never: false, retryAfter: STORE_RETRY, meters };
+    return { refused: "limits_unavailable", limit: null, subject: null, retryAfter: STORE_RETRY, meters };
   }
   let found: LimitRefusal | null = null;
   for (const { counters, slots } of meters) {
@@ -41,20 +48,27 @@ export function refusalBy(
       const never = amount > counter.ceiling;
       if (!never && (counter.available >= amount || !counter.isKnownFull(amount, now))) continue;
       const untilEnd = Math.max(1, counter.end - now);
-      const retryAfter = !never && counter.mayComeFree(amount) ? Math.min(RETURN_RETRY, untilEnd) : untilEnd;
+      const isReserved = !never && counter.mayComeFree(amount);
+      const retryAfter = never ? null : isReserved ? Math.min(RETURN_RETRY, untilEnd) : untilEnd;
       // The longest wait is the one that helps.
-      if (found !== null && (found.never || (!never && found.retryAfter >= retryAfter))) continue;
-      found = { refused: codeOf(counter), subject: kindOf(counter.subject), never, retryAfter, meters };
+      if (found !== null && waitOf(found) >= waitOf({ retryAfter })) continue;
+      const refused = never ? "exceeds_limit" : codeOf(counter, isReserved);
+      found = { refused, limit: counter, subject: kindOf(counter.subject), retryAfter, meters };
     }
     if (found === null && slots !== null && slots.free(now) < 1 && slots.isKnownFull(now)) {
-      found = { refused: "concurrency", subject: kindOf(slots.subject), never: false, retryAfter: SLOT_RETRY, meters };
+      found = { refused: "concurrency", limit: null, subject: kindOf(slots.subject), retryAfter: SLOT_RETRY, meters };
     }
   }
   return found;
 }
 
-function codeOf({ measure, window }: CounterAccount): LimitCode {
-  if (window !== "minute" || measure === "micro_usd") return "budget_exhausted";
+function waitOf({ retryAfter }: Pick<LimitRefusal, "retryAfter">): number {
+  return retryAfter ?? Number.POSITIVE_INFINITY;
+}
+
+/** @param isReserved requests under way hold what is missing, and may give it back. */
+function codeOf({ measure, window }: CounterAccount, isReserved: boolean): LimitCode {
+  if (window !== "minute" || measure === "micro_usd") return isReserved ? "budget_reserved" : "budget_exhausted";
   return measure === "requests" ? "requests_per_minute" : "tokens_per_minute";
 }
 

@@ -16,15 +16,22 @@ export interface EndedAttempt {
 
 /** How a request ended, as far as it tells what was used. */
 export interface EndedRequest {
-  /** The client got a whole answer, or a whole answer that says that it is cut. */
+  /** The provider's answer is whole, or says itself that it is cut. */
   readonly whole: boolean;
   /** In the order of trying. */
   readonly attempts: readonly EndedAttempt[];
   readonly usage: TokenUsage | null;
   /** The answer comes as a stream; otherwise in one piece, which is made before its first byte is sent. */
   readonly streamed: boolean;
-  /** Bytes of the answer that were sent to the client. */
-  readonly sent: number;
+  /** Characters of output of a stream, as far as the provider sent it; `null` for an answer in one piece. */
+  readonly outputCharacters: number | null;
+}
+
+/** What a request is charged. */
+export interface Used {
+  readonly amounts: Amounts;
+  /** Tokens of it were estimated, because the provider did not count them or its count cannot be. */
+  readonly estimated: boolean;
 }
 
 /** Failures that the provider has told itself, whatever the status: it makes no answer. */
@@ -39,36 +46,59 @@ const TOLD: ReadonlySet<FailureKind> = new Set([
   "error_frame",
 ]);
 
-/** Bytes of an answer for one token. Frames of streams have far more: too many tokens are counted rather than too few. */
-const BYTES_PER_TOKEN = 4;
+/** Characters of output for one token, in an answer that nobody counted. English has four to five, code and other languages fewer. */
+const CHARACTERS_PER_TOKEN = 3;
+
+/** A count of output below one token for so many characters is one of the beginning of the answer, or none. The longest tokens have fewer. */
+const MOST_CHARACTERS_PER_TOKEN = 64;
 
 /**
  * What a request has used; `null` where it reached no provider, so that nothing of it counts.
  *
- * - A whole answer: what the provider counted; where it did not count, what was estimated.
- * - An answer that was cut, by the provider, by the router or by the client who left: what was counted of its input, or its estimate;
- *   of its output what was counted or what was sent, whichever is more.
- * - An answer in one piece that did not come: the output that was estimated. Providers go on when nobody listens any more, and charge for it.
+ * - A whole answer: what the provider counted; where it did not count, what was reserved. A stream whose count cannot be (no input, or far too little
+ *   output for its characters) counts by its characters.
+ * - A stream that was cut, by the provider, by the router or by the client: of its input what was counted or is likely; of its output what was
+ *   counted or what its characters come to, whichever is more.
+ * - An answer in one piece that did not come: what was reserved. Providers go on when the client has left, and charge for it.
  * - A call that the provider refused with an error status: nothing but the request.
- * - A call whose end nobody saw, before another answered: its input.
+ * - A call whose end is unknown, before another answered: its input.
  *
  * All input counts at the price of input, whether it came from a cache or not, and reasoning is output: the table has no other prices.
  */
-export function usedBy(estimate: Estimate, ended: EndedRequest): Amounts | null {
+export function usedBy(estimate: Estimate, ended: EndedRequest): Used | null {
   const reached = ended.attempts.filter(({ failure }) => failure === null || hasReachedProvider(failure));
   if (reached.length === 0) return null;
-  if (estimate.requestsOnly) return estimate.amounts;
-  const input = believed(ended.usage?.input ?? null, estimate) ?? estimate.input;
+  if (estimate.requestsOnly) return { amounts: estimate.amounts, estimated: false };
   const carriedOut = reached.filter(({ failure, status }) => failure === null || status === null || status < 400);
   const last = carriedOut.at(-1);
+  if (last === undefined) return { amounts: { requests: 1, tokens: 0, microUsd: 0 }, estimated: false };
+  const counted = countedBy(estimate, ended.usage);
+  const output = outputOf(estimate, ended, counted.output, last.failure);
+  const input = counted.input ?? inputOf(estimate, ended);
   let tokens = 0;
   let microUsd = 0;
   for (const attempt of carriedOut) {
-    const output = attempt === last ? outputOf(estimate, ended, attempt.failure) : 0;
-    tokens += input + output;
-    microUsd += costOf(attempt.endpoint.price, input, output, attempt.calls);
+    const made = attempt === last ? output : 0;
+    tokens += input + made;
+    microUsd += costOf(attempt.endpoint.price, input, made, attempt.calls);
   }
-  return { requests: 1, tokens, microUsd: Math.min(microUsd, LARGEST_COST) };
+  const estimated = input !== counted.input || output !== counted.output;
+  return { amounts: { requests: 1, tokens, microUsd: Math.min(microUsd, LARGEST_COST) }, estimated };
+}
+
+/** Tokens that a provider counted; `null` where it did not. There is no request without input: a count of none counts nothing. */
+function countedBy(
+  estimate: Estimate,
+  usage: TokenUsage | null,
+): { readonly input: number | null; readonly output: number | null } {
+  const input = believed(usage?.input ?? null, estimate);
+  const output = believed(usage?.output ?? null, estimate);
+  return { input: input === 0 ? null : input, output: input === 0 && output === 0 ? null : output };
+}
+
+function inputOf(estimate: Estimate, { whole, streamed, outputCharacters }: EndedRequest): number {
+  const isCut = streamed && !whole;
+  return isCut || (outputCharacters ?? 0) > 0 ? estimate.likelyInput() : estimate.input;
 }
 
 /** Millionths of a US dollar: beyond this, sums of many requests would not be exact. */
@@ -81,14 +111,17 @@ function believed(counted: number | null, { most }: Estimate): number | null {
 
 function outputOf(
   estimate: Estimate,
-  { whole, usage, sent, streamed }: EndedRequest,
+  { whole, outputCharacters, streamed }: EndedRequest,
+  counted: number | null,
   failure: FailureKind | null,
 ): number {
-  const counted = believed(usage?.output ?? null, estimate);
+  const characters = outputCharacters ?? 0;
+  const likely = Math.min(estimate.output, Math.ceil(characters / CHARACTERS_PER_TOKEN));
   const isMade = whole || (!streamed && (failure === null || !TOLD.has(failure)));
-  if (isMade) return counted ?? estimate.output;
-  // What a provider counted before the cut is often only its first word.
-  return Math.max(counted ?? 0, Math.min(estimate.output, Math.ceil(sent / BYTES_PER_TOKEN)));
+  // What a provider counted before a cut is often only the beginning.
+  if (!isMade || (counted !== null && counted * MOST_CHARACTERS_PER_TOKEN < characters))
+    return Math.max(counted ?? 0, likely);
+  return counted ?? estimate.output;
 }
 
 /**
@@ -101,20 +134,24 @@ export function usedByParts(
   estimate: Estimate,
   attempts: readonly EndedAttempt[],
   counted: number | null,
-): Amounts | null {
+): Used | null {
   const reached = attempts.filter(({ failure }) => failure === null || hasReachedProvider(failure));
   if (reached.length === 0) return null;
   const costly = reached.filter(({ failure, status }) => failure === null || status === null || status < 400);
   const answered = costly.some(({ failure }) => failure === null);
   const lost = costly.some(({ failure }) => failure !== null);
-  const unknown = lost || (answered && counted === null);
-  const told = believed(counted, estimate) ?? 0;
-  const tokens = unknown ? Math.max(estimate.input, told) : told;
+  // No text has no tokens: a count of none counts nothing.
+  const told = believed(counted === 0 ? null : counted, estimate);
+  const estimated = !estimate.requestsOnly && (lost || (answered && told === null));
+  const tokens = estimated ? Math.max(estimate.input, told ?? 0) : (told ?? 0);
+  // A part counts once, however often it was tried, as a request does that is answered in one piece; parts that were never sent count nothing.
+  const made = reached.reduce((sum, attempt) => sum + attempt.calls, 0);
+  const requests = Math.min(estimate.amounts.requests, made);
   let dearest = 0;
   let calls = 0;
-  for (const { endpoint, calls: made } of costly) {
+  for (const { endpoint, calls: sent } of costly) {
     dearest = Math.max(dearest, costOf(endpoint.price, tokens, 0, 0));
-    calls += costOf(endpoint.price, 0, 0, made);
+    calls += costOf(endpoint.price, 0, 0, sent);
   }
-  return { requests: 1, tokens, microUsd: Math.min(dearest + calls, LARGEST_COST) };
+  return { amounts: { requests, tokens, microUsd: Math.min(dearest + calls, LARGEST_COST) }, estimated };
 }

@@ -105,6 +105,10 @@ export const POLICY_CODES = {
     "An obligation prefers a region that routes.yaml does not have; it prefers nothing.",
     "Name a region or a region group of routes.yaml.",
   ),
+  POLICY_SLOW: warning(
+    "An evaluation of the policy takes more than a quarter of the work that it may take, or more than all of it.",
+    "Look for nested `some` over the same list; use sets and objects, and put the cheapest condition first.",
+  ),
   POLICY_DEFAULT_WAIVE: error(
     "A default waives the obligation whenever nothing else is known; it would fail open.",
     "Remove the default: an obligation stays in force unless a rule waives it.",

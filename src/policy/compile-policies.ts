@@ -14,12 +14,13 @@ import { policyDigest } from "./digest.ts";
 import { POLICY_INPUT_SCHEMA } from "./input-schema.ts";
 import { ToolchainError } from "./toolchain/error.ts";
 import type { ModuleFacts } from "./toolchain/protocol.ts";
+import type { CompileCache } from "./toolchain/compile-cache.ts";
 import { createToolchain, type Toolchain } from "./toolchain/toolchain.ts";
 
 export interface CompilePoliciesOptions {
   /** Where compiled policies are kept between runs; `null` for nowhere. A folder that cannot be written costs time only. */
-  readonly cacheDirectory: string | null;
-  /** For tests; made with `cacheDirectory` unless given. */
+  readonly cache: CompileCache | null;
+  /** For tests; made with `cache` unless given. */
   readonly toolchain?: Toolchain;
 }
 
@@ -40,7 +41,7 @@ export async function compilePolicies(
   sources: readonly Source[],
   options: CompilePoliciesOptions,
 ): Promise<CompiledPolicies> {
-  const toolchain = options.toolchain ?? createToolchain({ cacheDirectory: options.cacheDirectory });
+  const toolchain = options.toolchain ?? createToolchain({ cache: options.cache });
   const { files, diagnostics: misplaced } = classifySources(sources);
   if (files.length === 0) return { policies: [], modules: [], diagnostics: misplaced.toSorted(compareDiagnostics) };
   try {
@@ -54,6 +55,21 @@ export async function compilePolicies(
     const broken = finding("POLICY_TOOLCHAIN", place, error.message);
     return { policies: [], modules: [], diagnostics: [...misplaced, broken].toSorted(compareDiagnostics) };
   }
+}
+
+/**
+ * What one policy's sources say, without its tests: contract, digest, what it reads. `null` where they are no such policy. Findings are not judged: a
+ * content that was accepted once must go on being readable when checks become stricter.
+ *
+ * @throws {ToolchainError}
+ */
+export async function readPolicy(
+  id: string,
+  sources: readonly Source[],
+  toolchain: Toolchain,
+): Promise<CompiledPolicy | null> {
+  const { policies } = await checkPolicies(classifySources(sources).files, toolchain);
+  return policies.find(({ contract }) => contract.id === id) ?? null;
 }
 
 interface Checked {

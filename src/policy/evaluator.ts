@@ -1,6 +1,8 @@
 import { createRequire } from "node:module";
 import type * as OpaWasm from "@open-policy-agent/opa-wasm";
 import { parseJson } from "../canon/json/parse-json.ts";
+import { FUEL_EXPORT } from "./metering/meter-module.ts";
+import { meteredModule } from "./metering/metered-modules.ts";
 
 type Sdk = typeof OpaWasm;
 
@@ -10,16 +12,45 @@ const sdk: Sdk = createRequire(import.meta.url)("@open-policy-agent/opa-wasm");
 /** Pages of 64 KiB: 320 KiB to begin with, 64 MiB at most. Memory never shrinks, so without a limit one input keeps it all. */
 const MEMORY = { initial: 5, maximum: 1024 };
 
+/**
+ * What one evaluation may use: calls and rounds of loops, long ones counted several times. Not a time, so that every machine stops at the same
+ * point. Measured over all kinds of built-ins it is 1 to 10 ms, and up to 41 ms the first time (docs/benchmarks.md).
+ */
+export const EVALUATION_FUEL = 1_000_000;
+
+/** Enough for what no policy does: a module's start, and reading the data of routes.yaml. */
+const UNBOUNDED = 2n ** 62n;
+
+/** An evaluation that has used all that it may. */
+export class EvaluationTimeoutError extends Error {
+  override readonly name = "EvaluationTimeoutError";
+}
+
 /** Why a module cannot be used. The message holds nothing of the policies: the engine's own texts name files and lines. */
 export class PolicyModuleError extends Error {
   override readonly name = "PolicyModuleError";
+}
+
+/** An instance with the counter of its fuel. */
+interface MeteredInstance {
+  readonly policy: ReturnType<Sdk["loadPolicySync"]>;
+  readonly fuel: Counter;
+}
+
+interface Counter {
+  value: bigint;
+}
+
+function isCounter(value: unknown): value is Counter {
+  return value instanceof WebAssembly.Global && typeof value.value === "bigint";
 }
 
 /** One compiled module with its data. Not for two threads. */
 export class Evaluator {
   readonly #module: WebAssembly.Module;
   readonly #data: ArrayBuffer;
-  #instance: ReturnType<Sdk["loadPolicySync"]> | null;
+  #instance: MeteredInstance | null;
+  #used = 0;
 
   private constructor(module: WebAssembly.Module, data: ArrayBuffer) {
     this.#module = module;
@@ -29,7 +60,7 @@ export class Evaluator {
 
   /** @throws {PolicyModuleError} when the bytes are not such a module, or the data does not fit into its memory. */
   static async load(bytes: Uint8Array, data: unknown, entrypoints: readonly string[]): Promise<Evaluator> {
-    const module = await WebAssembly.compile(Uint8Array.from(bytes)).catch(() => null);
+    const module = await meteredModule(bytes).catch(() => null);
     // The engine would print a complaint about anything else.
     if (module === null || !WebAssembly.Module.exports(module).some(({ name }) => name === "opa_wasm_abi_version")) {
       throw new PolicyModuleError("a policy module is damaged: compile the policies again");
@@ -50,37 +81,52 @@ export class Evaluator {
   }
 
   /**
-   * The value of an entrypoint.
+   * The value of an entrypoint. Its cost is the same on every machine, and stands in {@link used} afterwards.
    *
    * @param input from {@link serialise}; the engine reads anything else wrongly, without an error.
+   * @throws {EvaluationTimeoutError} where it would take more than {@link EVALUATION_FUEL}.
    * @throws whatever the engine throws, strings included; the caller must not pass it on.
    */
   evaluate(input: ArrayBuffer, entrypoint: string): unknown {
-    this.#instance ??= this.#instantiate();
+    const { policy, fuel } = (this.#instance ??= this.#instantiate());
+    fuel.value = BigInt(EVALUATION_FUEL);
     try {
-      const results: unknown = this.#instance.evaluate(input, entrypoint);
+      const results: unknown = policy.evaluate(input, entrypoint);
       return Array.isArray(results) && results.length === 1 ? resultOf(results[0]) : undefined;
     } catch (error) {
       // An abort leaves the engine's stack where it was: after some hundreds the instance fails whatever it is asked.
       this.#instance = null;
+      if (fuel.value < 0n) throw new EvaluationTimeoutError("a policy used all that an evaluation may use");
       throw error;
+    } finally {
+      this.#used = EVALUATION_FUEL - Number(fuel.value);
     }
   }
 
-  #instantiate(): ReturnType<Sdk["loadPolicySync"]> {
-    const instance = sdk.loadPolicySync(this.#module, { ...MEMORY });
-    instance.setData(this.#data);
-    return instance;
+  /** Fuel that the last evaluation took, whether it ended well or not. */
+  get used(): number {
+    return this.#used;
+  }
+
+  #instantiate(): MeteredInstance {
+    const policy = sdk.loadPolicySync(this.#module, { ...MEMORY });
+    const { wasmInstance } = policy;
+    const { exports } = wasmInstance instanceof WebAssembly.Instance ? wasmInstance : wasmInstance.instance;
+    const fuel: unknown = exports[FUEL_EXPORT];
+    if (!isCounter(fuel)) throw new Error("evaluator: a module without a meter");
+    fuel.value = UNBOUNDED;
+    policy.setData(this.#data);
+    return { policy, fuel };
   }
 
   #entrypoints(): object {
-    const names: unknown = this.#instance?.entrypoints;
+    const names: unknown = this.#instance?.policy.entrypoints;
     return typeof names === "object" && names !== null ? names : {};
   }
 
   /** A host function would run in this process with whatever a policy hands it; the compiler lets none through. */
   #needsHost(): boolean {
-    return Object.keys(hostBuiltins(this.#instance)).length > 0;
+    return Object.keys(hostBuiltins(this.#instance?.policy ?? null)).length > 0;
   }
 }
 

@@ -4,15 +4,21 @@ import { canonicalJson } from "../canon/json.ts";
 import { parseJson } from "../canon/json/parse-json.ts";
 import type { PolicyContract } from "../canon/policy.ts";
 import type { StoredContent } from "../store/policy-log.ts";
-import type { CompiledPolicy, PolicyModule, PolicyPass, PolicySource, PolicyWords } from "./compiled.ts";
+import type { CompiledPolicy, PolicyModule, PolicySource, PolicyWords } from "./compiled.ts";
 import { policyDigest } from "./digest.ts";
 
-/** A content that was read from the store: all that it takes to run it, and to show it, without a compiler. */
+/**
+ * A content that was read from the store. Contract and sources are those of its digest. Everything else is what somebody has written there: what runs is
+ * compiled from the sources (`contents/recompile.ts`), and the module is there to be compared.
+ */
 export interface KeptPolicy {
   /** Its path and the places in it are those of no file. */
   readonly policy: CompiledPolicy;
-  /** With this one unit. */
-  readonly module: PolicyModule;
+  /** WebAssembly as it was compiled. */
+  readonly compiled: Uint8Array;
+  readonly entrypoints: Description["entrypoints"];
+  /** What it was compiled from and with (`buildDigest`); `null` for contents of older versions. */
+  readonly build: string | null;
   /** SHA-256 of the module's bytes as kept, lower-case hexadecimal. */
   readonly moduleSha256: string;
 }
@@ -32,6 +38,8 @@ interface Description {
   readonly words: PolicyWords;
   /** `pass` gives a list with what `unit` gives; `null` where the policy applies to nothing. */
   readonly entrypoints: { readonly unit: string; readonly pass: string | null };
+  /** What the module was compiled from and with (`buildDigest`): binds its bytes to sources and toolchain. Older versions did not write it. */
+  readonly build?: string;
 }
 
 const texts = { type: "array", items: { type: "string" } } as const;
@@ -60,6 +68,7 @@ const isDescription = new Ajv2020().compile<Description>({
       required: ["unit", "pass"],
       properties: { unit: { type: "string" }, pass: { type: ["string", "null"] } },
     },
+    build: { type: "string" },
   },
 });
 
@@ -67,15 +76,16 @@ const isDescription = new Ajv2020().compile<Description>({
  * What the store is to keep of a content.
  *
  * @param module compiled from this content and no other.
+ * @param build `buildDigest` of its compilation; `null` leaves it out, as older versions did.
  */
-export function storedContent(policy: CompiledPolicy, module: PolicyModule): StoredContent {
+export function storedContent(policy: CompiledPolicy, module: PolicyModule, build: string | null): StoredContent {
   const [unit, other] = module.units;
   if (unit === undefined || other !== undefined || unit.policy.digest !== policy.digest)
     throw new Error("kept content: a module of other contents");
   const { contract, digest, sources, reasoned, reads, words } = policy;
-  const [pass] = Object.values(module.passes);
-  const entrypoints = { unit: unit.entrypoint, pass: pass?.entrypoint ?? null };
-  const description = canonicalJson({ version: 1, contract, sources, reasoned, reads, words, entrypoints });
+  const entrypoints = entrypointsOf(module);
+  const described = { version: 1, contract, sources, reasoned, reads, words, entrypoints };
+  const description = canonicalJson(build === null ? described : { ...described, build });
   return { policy: contract.id, digest, description, module: withSection(module.bytes, description) };
 }
 
@@ -94,23 +104,19 @@ export function readStoredContent(
   const description = parse(text);
   // The log names the module alone; the description is under its SHA-256 because it stands in it.
   if (!endsWith(bytes, section(text))) throw new KeptContentError("its description is not the one in its module");
-  const { contract, sources, reasoned, reads, words, entrypoints } = description;
+  const { contract, sources, reasoned, reads, words, entrypoints, build = null } = description;
   if (digestOf(description) !== digest || contract.id !== id)
     throw new KeptContentError("its contract and sources are not those of its digest");
   const policy = { contract, digest, sources, reasoned, reads, words, path: `${id}.rego`, places: {} };
-  const passes: PolicyModule["passes"] = Object.fromEntries(
-    entrypoints.pass === null
-      ? []
-      : contract.operations.map((operation): [string, PolicyPass] => [
-          operation,
-          { entrypoint: entrypoints.pass ?? "", units: [0] },
-        ]),
-  );
-  return {
-    policy,
-    module: { bytes, units: [{ policy, entrypoint: entrypoints.unit }], passes },
-    moduleSha256: sha256,
-  };
+  const compiled = bytes.subarray(0, bytes.length - section(text).length);
+  return { policy, compiled, entrypoints, build, moduleSha256: sha256 };
+}
+
+/** How a module of one content is asked. */
+export function entrypointsOf({ units, passes }: PolicyModule): Description["entrypoints"] {
+  const [unit] = units;
+  const [pass] = Object.values(passes);
+  return { unit: unit?.entrypoint ?? "", pass: pass?.entrypoint ?? null };
 }
 
 function parse(text: string): Description {

@@ -11,11 +11,13 @@ import type { CompiledPolicy, PolicyModule } from "./compiled.ts";
 import { policySetId } from "./digest.ts";
 import {
   evaluateAlone,
-  evaluateModule,
   LoadedModules,
   type LoadedModule,
   type Member,
+  timedOutEvaluation,
 } from "./modules/loaded-modules.ts";
+import { readsPath } from "./modules/reads.ts";
+import type { SuspendedCandidates } from "./modules/suspended-candidates.ts";
 
 /**
  * Puts a set together of modules that are loaded. Nothing is compiled or loaded, so that what stands in slots can change between two requests.
@@ -24,38 +26,64 @@ import {
  * @throws {Error} for a content that is not loaded: a bug of the caller.
  */
 export function assemblePolicySet(modules: LoadedModules, slots: readonly PolicyIdentity[]): PolicySet {
-  const left = new Map(slots.map((identity) => [identity.digest, identity]));
-  if (left.size < slots.length) throw new Error("policy set: a content stands in two slots");
-  const scenes = modules.modules.map((module) => ({
-    module,
-    members: module.units.map(({ policy }): Member | null => {
-      const identity = left.get(policy.digest);
-      if (identity === undefined || identity.id !== policy.contract.id) return null;
-      // A content that two modules have is asked once.
-      left.delete(policy.digest);
-      return { identity, contract: policy.contract };
-    }),
-  }));
-  const [missing] = left.values();
-  if (missing !== undefined) throw new Error(`policy set: revision ${missing.revision} of ${missing.id} is not loaded`);
-  const used = scenes.filter(({ members }) => members.some((member) => member !== null));
-  const policies = used.flatMap(({ members }) => members.filter((member) => member !== null)).toSorted(byIdentity);
-  const order = new Map(policies.map((member, index) => [member, index]));
+  const policies = assembleSinglePolicies(modules, slots);
   return {
     id: policySetId(policies.map(({ identity }) => identity)),
-    policies,
-    readsTime: used.some(({ module: { units }, members }) =>
-      units.some(({ policy }, index) => members[index] !== null && policy.reads.some(coversTime)),
-    ),
+    policies: policies.map(({ identity, contract }) => ({ identity, contract })),
+    readsTime: policies.some((policy) => readsPath(policy, "input.time")),
     evaluate: (input) => {
-      const said = used.flatMap(({ module, members }) => evaluateModule(module, members, input));
-      said.sort((one, other) => (order.get(one.member) ?? 0) - (order.get(other.member) ?? 0));
+      const said = policies.map(({ evaluate }) => evaluate(input));
       return {
         verdicts: said.flatMap(({ verdicts }) => verdicts),
         obligations: said.flatMap(({ obligations }) => obligations),
       };
     },
   };
+}
+
+/**
+ * The same one by one, in the order of the set.
+ *
+ * @param suspended candidates that are not asked any more; none unless given.
+ * @throws {Error} for a content that is not loaded: a bug of the caller.
+ */
+export function assembleSinglePolicies(
+  modules: LoadedModules,
+  slots: readonly PolicyIdentity[],
+  suspended: SuspendedCandidates | null = null,
+): readonly SinglePolicy[] {
+  const left = new Map(slots.map((identity) => [identity.digest, identity]));
+  if (left.size < slots.length) throw new Error("policy set: a content stands in two slots");
+  const policies = modules.modules.flatMap((module) =>
+    module.units.flatMap(({ policy }, index): readonly SinglePolicy[] => {
+      const identity = left.get(policy.digest);
+      if (identity === undefined || identity.id !== policy.contract.id) return [];
+      // A content that two modules have is asked once.
+      left.delete(policy.digest);
+      return [singlePolicy(module, index, policy, identity, suspended)];
+    }),
+  );
+  const [missing] = left.values();
+  if (missing !== undefined) throw new Error(`policy set: revision ${missing.revision} of ${missing.id} is not loaded`);
+  return policies.toSorted(byIdentity);
+}
+
+function singlePolicy(
+  module: LoadedModule,
+  index: number,
+  { contract, reads }: CompiledPolicy,
+  identity: PolicyIdentity,
+  suspended: SuspendedCandidates | null,
+): SinglePolicy {
+  const member = { identity, contract };
+  if (suspended === null || identity.slot === "enforced")
+    return { ...member, reads, evaluate: (input) => evaluateAlone(module, index, member, input) };
+  const timedOut = (): void => suspended.timedOut(identity);
+  const evaluate = (input: PolicyInput): PolicyEvaluation =>
+    suspended.has(identity.digest)
+      ? timedOutEvaluation(module, index, member, input)
+      : evaluateAlone(module, index, member, input, timedOut);
+  return { ...member, reads, evaluate };
 }
 
 /**
@@ -93,8 +121,7 @@ export interface SinglePolicy {
 }
 
 /**
- * The same policies one by one, in the order of {@link createPolicySet}: for who asks the same again and again and remembers the answers. A set asks
- * them together, which is quicker for one request.
+ * The same policies one by one, in the order of {@link createPolicySet}: for who asks the same again and again and remembers the answers.
  *
  * @throws {PolicyModuleError} when a module cannot be loaded.
  */
@@ -106,24 +133,17 @@ export async function createSinglePolicies(
 ): Promise<readonly SinglePolicy[]> {
   const loaded = await LoadedModules.load(compiled.modules, data);
   return loaded.modules
-    .flatMap((module) => module.units.map(({ policy }, index) => single(module, index, policy)))
+    .flatMap((module) =>
+      module.units.map(({ policy }, index) =>
+        singlePolicy(module, index, policy, identityOf(policy, states, initialMode), null),
+      ),
+    )
     .toSorted(byIdentity);
-
-  function single(module: LoadedModule, index: number, policy: CompiledPolicy): SinglePolicy {
-    const member = { identity: identityOf(policy, states, initialMode), contract: policy.contract };
-    const evaluate = (input: PolicyInput): PolicyEvaluation => evaluateAlone(module, index, member, input);
-    return { ...member, reads: policy.reads, evaluate };
-  }
 }
 
 /** Whether any content looks at the time of a request. */
 export function readsTime({ modules }: { readonly modules: readonly PolicyModule[] }): boolean {
-  return modules.some(({ units }) => units.some(({ policy }) => policy.reads.some(coversTime)));
-}
-
-/** @param path a dotted path that a policy reads; it covers everything below it. */
-function coversTime(path: string): boolean {
-  return path === "input" || path === "input.time" || path.startsWith("input.time.");
+  return modules.some(({ units }) => units.some(({ policy }) => readsPath(policy, "input.time")));
 }
 
 function identityOf(

@@ -11,6 +11,12 @@ import type {
 /** The reason of a constraint that could not be evaluated; no policy may declare it. */
 export const INDETERMINATE_REASON = "EVALUATION_INDETERMINATE";
 
+/** The reason of a constraint whose evaluation would have taken more than it may; no policy may declare it. */
+export const TIMEOUT_REASON = "POLICY_TIMEOUT";
+
+/** Stands for the document of such an evaluation: like any that failed it closes, with a reason of its own. */
+export const TIMED_OUT = Symbol("timed out");
+
 /** What a unit's entrypoint gives: for each name a list, empty where the rule is undefined, otherwise with its value. */
 interface UnitDocument {
   readonly pass: object;
@@ -39,7 +45,7 @@ export function deriveVerdicts(
       constraint: name,
       effect,
       verdict,
-      reason: reasonFor(constraint, verdict, failing, document),
+      reason: value === TIMED_OUT ? TIMEOUT_REASON : reasonFor(constraint, verdict, failing, document),
       failing,
     };
   });

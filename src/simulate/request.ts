@@ -18,6 +18,9 @@ export interface Side {
   readonly warnings: readonly Diagnostic[];
 }
 
+/** What a report says of a side besides its policies. */
+export type ReportedSide = Omit<Side, "policies">;
+
 /** A candidate that is taken for promoted. */
 export interface Promotion {
   readonly id: string;

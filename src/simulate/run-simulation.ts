@@ -17,21 +17,38 @@ import { coverageFacts, livenessFindings } from "./report/liveness-findings.ts";
 import { otherChanges } from "./report/other-changes.ts";
 import type { AssertionsReport, DimensionCut, SimulationReport } from "./report/report.ts";
 import { promotedPolicies, sideReport } from "./report/side-report.ts";
-import type { RunSimulation, Side, SimulationRequest, SimulationWatch } from "./request.ts";
+import type { ReportedSide, RunSimulation, Side, SimulationRequest, SimulationWatch } from "./request.ts";
 import { compiledSides, type CompiledSide, type CompiledSides, type CompiledTree } from "./side-contents.ts";
 import type { Member, Standpoint } from "./point.ts";
 
 /** Fewer classes are decided before threads have started. */
 const WORTH_A_THREAD = 20_000;
 
-/** Compares two sides: every class of requests on both, and what the assertions say of it. */
+/** Compares two trees: every class of requests on both sides, and the results of the assertions. */
 export const runSimulation: RunSimulation = async (base, head, request, watch) => {
   const compiled = compiledSides(compiledOf(base), compiledOf(head), request.fresh);
+  return simulateSides({ base, head, compiled, explain: explainer(compiled, base, head) }, request, watch);
+};
+
+/** Two sides whose policies are in their slots already. */
+export interface SimulatedSides {
+  readonly base: ReportedSide;
+  readonly head: ReportedSide;
+  readonly compiled: CompiledSides;
+  /** The command line that explains a request on head. */
+  readonly explain: ExplainArguments;
+}
+
+/** Compares two sides. Rejects over bugs, and with the signal's reason. */
+export async function simulateSides(
+  { base, head, compiled, explain }: SimulatedSides,
+  request: SimulationRequest,
+  watch: SimulationWatch,
+): Promise<SimulationReport> {
   const plan = await planned(compiled, request, watch);
   const tally = await decided(plan, request, watch);
   await plan.runner.load();
   const evidence = await weighed(plan.runner, head, request, watch);
-  const explain = explainer(compiled, base, head);
   const context = (standpoint: Standpoint): ComparisonContext => ({
     universe: plan.runner.plan.space.universe,
     places: { base: placesOf(base.files), head: placesOf(head.files) },
@@ -65,14 +82,14 @@ export const runSimulation: RunSimulation = async (base, head, request, watch) =
         ? []
         : livenessFindings(compiled.base, tally.baseLiveness, compiled.head, tally.headLiveness, placesOf(head.files)),
     other_changes: [
-      ...otherChanges(base.table, head.table, request.fresh ? null : newPolicies(base, head)),
+      ...otherChanges(base.table, head.table, request.fresh ? null : newPolicies(compiled)),
       ...(request.assertions?.changes ?? []),
     ],
     evidence: evidence?.report() ?? null,
     assertions: asserted(plan, tally, request, explain),
   };
   return report;
-};
+}
 
 /** What is to be decided, and what is left out because it would be too much. */
 interface Plan {
@@ -130,7 +147,7 @@ async function decided(
 
 async function weighed(
   runner: JobRunner,
-  head: Side,
+  head: ReportedSide,
   { evidence }: SimulationRequest,
   { signal }: SimulationWatch,
 ): Promise<EvidenceTally | null> {
@@ -185,9 +202,9 @@ function jobInput(
 }
 
 /** Those that a store which has seen base does not know yet. */
-function newPolicies(base: Side, head: Side): readonly string[] {
-  const known = new Set(base.policies.policies.map(({ contract }) => contract.id));
-  return head.policies.policies.map(({ contract }) => contract.id).filter((id) => !known.has(id));
+function newPolicies({ base, head }: CompiledSides): readonly string[] {
+  const known = new Set(base.contents.map(({ contract }) => contract.id));
+  return head.contents.map(({ contract }) => contract.id).filter((id) => !known.has(id));
 }
 
 /** Without the files' texts, which no thread needs. */

@@ -49,6 +49,32 @@ export function compiledSides(base: CompiledTree, head: CompiledTree, fresh: boo
   return { base: before, head: fresh ? startedSide(head) : followingSide(before, head) };
 }
 
+/** One promotion: what is enforced now, and the content that would be enforced instead. */
+export interface PlannedPromotion {
+  /** The table that serves; both sides have it. */
+  readonly table: RoutingTable;
+  /** Every content with rules that is enforced, of all policies. */
+  readonly enforced: readonly CompiledPolicy[];
+  readonly policy: string;
+  /** `null`: the end of the policy, whose rules are then among `enforced`. */
+  readonly candidate: CompiledPolicy | null;
+  /** Every content named here is in one of them at least. */
+  readonly modules: readonly PolicyModule[];
+}
+
+/** Both sides of one promotion: base without the candidate, head with it. Candidates of other policies change no answer and are on neither side. */
+export function promotionSides({ table, enforced, policy, candidate, modules }: PlannedPromotion): CompiledSides {
+  const before = enforced.map((rules) => contentOf(rules, "enforced"));
+  const replaced = before.find(({ contract }) => contract.id === policy);
+  const own =
+    candidate === null ? (replaced === undefined ? [] : [removalOf(replaced)]) : [contentOf(candidate, "candidate")];
+  const kept = before.map((content) => (content === replaced ? { ...content, isKept: true } : content));
+  return {
+    base: { table, contents: before.toSorted(byIdThenSlot), modules },
+    head: { table, contents: [...kept, ...own].toSorted(byIdThenSlot), modules },
+  };
+}
+
 function startedSide({ table, policies: { policies, modules } }: CompiledTree): CompiledSide {
   const contents = policies.map((rules) => contentOf(rules, slotAtFirst(table, rules.contract.id)));
   return { table, contents: contents.toSorted(byIdThenSlot), modules };

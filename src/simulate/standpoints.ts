@@ -1,10 +1,10 @@
 import type { PolicyEvaluation, PolicyIdentity, PolicySet } from "../canon/policy.ts";
+import { readsPath } from "../policy/modules/reads.ts";
+import { rememberingSet } from "../policy/modules/remembering-set.ts";
 import { policyData } from "../policy/policy-data.ts";
 import { createSinglePolicies, type SinglePolicy } from "../policy/policy-set.ts";
 import { promotedPolicies } from "./explain/promoted.ts";
-import { rememberingSet } from "./remembering-set.ts";
 import type { CompiledSide, SideContent } from "./side-contents.ts";
-import { readsPath } from "./space/readers.ts";
 
 /** The policies of one side as they are, and as if some were promoted. */
 export interface SideStandpoints {
@@ -13,13 +13,16 @@ export interface SideStandpoints {
   readonly promoted: PolicySet;
 }
 
+/** Answers kept of each policy: a simulation asks about every class, and ends. */
+const MAXIMUM_ANSWERS = 50_000;
+
 /**
  * Loads the policies of one side once, for both standpoints: every input is evaluated once, and what the slots make of it is a matter of reading.
  *
  * @param promoted which candidates are taken as promoted.
  */
 export async function sideStandpoints(side: CompiledSide, promoted: (id: string) => boolean): Promise<SideStandpoints> {
-  const declared = rememberingSet(await singlePolicies(side), readsTime(side));
+  const declared = rememberingSet(await singlePolicies(side), readsTime(side), MAXIMUM_ANSWERS);
   return { declared, promoted: promotedPolicies(declared, promoted) };
 }
 

@@ -14,6 +14,14 @@ export class KeyNotActiveError extends Error {
   }
 }
 
+/** Rotation is serial per key: a second one would give a key that lives no longer than the overlap of the first. */
+export class KeyRotatedError extends Error {
+  override readonly name = "KeyRotatedError";
+  constructor(id: string) {
+    super(`the key ${id} has been rotated already; rotate the key that replaced it, or create a new key`);
+  }
+}
+
 /** A decision with this request id is on disk already; request ids must be unique. */
 export class DuplicateDecisionError extends Error {
   override readonly name = "DuplicateDecisionError";

@@ -5,6 +5,11 @@
 export interface EvidenceLog {
   /** The newest row of the log, of every process. */
   head(): Promise<EvidenceHead>;
+  /**
+   * The newest row that a server noted outside of the log, so that a log that was cut off at its end can be told from a
+   * whole one. `null` where there is no such note.
+   */
+  notedHead(): Promise<NotedHead | null>;
   /** In order of position. @throws {RangeError} for a limit that is not 1 to 10,000, or a position below 0. */
   log(query: { readonly after: number; readonly limit: number }): Promise<readonly LogRow[]>;
   /** Positions of the decisions that the store has as not ended, in order. */
@@ -39,6 +44,11 @@ export interface EvidenceHead {
   readonly position: number;
   /** 64 lower-case hexadecimal digits; zeros when there never was a row. */
   readonly hash: string;
+}
+
+export interface NotedHead extends EvidenceHead {
+  /** The name of the file that holds the note, without its folder. */
+  readonly file: string;
 }
 
 export interface LogRow {

@@ -1,4 +1,5 @@
 import type { ServiceKey } from "../canon/credentials/service-key.ts";
+import type { EvidenceFault } from "../evidence/fault.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { EvidenceHead, EvidenceLog } from "./evidence-log.ts";
 import type { SummaryStore } from "./summary.ts";
@@ -55,6 +56,9 @@ export interface KeyStore {
    * Adds `replacement` and brings the expiry of the key `id` forward to `expiresAt` (never later than it was), both or
    * neither; durable when it resolves. Gives the replaced key back as it now is; `null` where there is no such key.
    *
+   * A key is rotated once, whichever process asks first.
+   *
+   * @throws {KeyRotatedError} when the key has been replaced already and is not revoked.
    * @throws {KeyNotActiveError} when the key is revoked, or had expired at `replacement.createdAt`.
    * @throws {DuplicateKeyError} when the replacement's id exists.
    */
@@ -123,6 +127,8 @@ export interface EvidenceHealth {
   readonly lost: number;
   /** The newest row as last known to this process, without asking; `null` until it is. */
   readonly head: EvidenceHead | null;
+  /** Why everything is refused, where the database itself is no longer what this process wrote. */
+  readonly fault?: EvidenceFault;
 }
 
 export interface EvidenceQuery {

@@ -1,6 +1,7 @@
 import { isCapability } from "../canon/capability.ts";
 import { FAILURE_KINDS } from "../canon/failure.ts";
 import { FEATURE_NAMES } from "../canon/generate/feature.ts";
+import { EDIT_NAMES } from "../canon/generate/edit.ts";
 import { LOSSES } from "../canon/generate/loss.ts";
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
 import { parseJson } from "../canon/json/parse-json.ts";
@@ -121,7 +122,10 @@ const OUTCOME = {
   attempts: isListOf(hasShape(ATTEMPT)),
   stripped: isListOf(isText),
   losses: (value) => value === undefined || isListOf(isOneOf(Object.keys(LOSSES)))(value),
+  edits: (value) => value === undefined || isListOf(isOneOf(EDIT_NAMES))(value),
   joined: (value) => value === undefined || isText(value),
+  ended: (value) => value === undefined || isOneOf(["server_stopping", "key_revoked"])(value),
+  estimated: (value) => value === undefined || value === true,
   inputTokens: isNumberOrNull,
   outputTokens: isNumberOrNull,
   cacheReadTokens: isNumberOrNull,
@@ -192,6 +196,7 @@ export function unknownOutcome(requestId: Word, at: number): OutcomeRecord {
     attempts: [],
     stripped: [],
     losses: [],
+    edits: [],
     inputTokens: null,
     outputTokens: null,
     cacheReadTokens: null,

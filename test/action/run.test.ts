@@ -64,7 +64,7 @@ async function told(
   return { ...ended, runner, commits, calls: callsOf(runner), comment: reportOf(runner, "comment.md") ?? "" };
 }
 
-describe.skipIf(NO_GIT !== null)(`the run of the action${NO_GIT === null ? "" : ` (skipped: ${NO_GIT})`}`, () => {
+describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => {
   it("compares the branch with where it left main, with the real Signalbox", async () => {
     const { folder, commits } = branched({ "routes.yaml": routes(true) });
     const runner = makeRunner(commits);

@@ -113,7 +113,8 @@ function wholeFaults({ dialect, surface }: Column): readonly Fault[] {
     fault("malformed, the answer", ["malformed"], "failed", "whole"),
     fault("error-frame, the answer", ["error-frame"], "failed", "whole"),
     ...(surface.operation === "generate" && SAYS_FAILED.has(dialect)
-      ? [fault("failed, the answer", ["failed"], "failed", "whole")]
+      ? // A failed Response is an answer, which goes to the caller; elsewhere it is a finish reason that says that there is none.
+        [fault("failed, the answer", ["failed"], "failed", dialect === "openai-responses" ? "failed" : "whole")]
       : []),
   ];
 }

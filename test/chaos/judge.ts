@@ -1,3 +1,5 @@
+import { mayFailurePass } from "../../src/canon/errors/coded-error.ts";
+import { FAILURE_KINDS } from "../../src/canon/failure.ts";
 import type { Answer } from "./ask.ts";
 import type { Cell } from "./routes.ts";
 
@@ -77,7 +79,10 @@ function errorProblems({ fault }: Cell, { status, body, headers }: Answer): read
   const isOurs = fault.words.includes("400") ? status === 400 : status === 502 || status === 504;
   if (!isOurs) problems.push(`status ${status} for a failure of the provider`);
   if (!/"error":\{/.test(body) || !/"message":"/.test(body)) problems.push("an error without the error's shape");
-  if (headers["x-should-retry"] !== "false" && status >= 500) problems.push("an error that asks clients to retry");
+  const kinds = FAILURE_KINDS.filter((kind) => body.includes(`(${kind})`));
+  const isFinal = status < 500 || !kinds.some(mayFailurePass);
+  if ((headers["x-should-retry"] === "false") !== isFinal)
+    problems.push("an error that does not say whether it may pass");
   return problems;
 }
 

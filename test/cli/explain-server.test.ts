@@ -57,7 +57,7 @@ describe("signalbox explain, against a server", () => {
     const environment = { SIGNALBOX_KEY: await test.key("demo", ["route:simulate"]) };
     const point = {
       workspace: "demo",
-      model: "code-claude",
+      model: "claude-sonnet-4-6",
       operation: "messages.count_tokens",
       key: { environment: "production", workload: "other", labels: [] },
       needs: [],

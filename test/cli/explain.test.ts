@@ -48,6 +48,16 @@ describe("signalbox explain, against files", () => {
     expect(stdout).toMatch(/✓ approvals\/provider_approved {2}routes\.yaml:\d+:\d+/);
   });
 
+  it("gives policies no revision that no store has numbered", async () => {
+    const said = await explained([...OF, "--workspace", "acme-prod", "--model", "chat-large-eu"]);
+    const { table_revision: table, constraints } = said;
+    const shown = (constraints as { policy: string; revision: unknown }[]).map(({ policy, revision }) =>
+      policy === "approvals" || policy === "preferences" ? revision === table : revision === null,
+    );
+    expect(new Set(shown)).toEqual(new Set([true]));
+    expect(said["policy_revisions"]).toMatchObject({ "eu-residency": { enforced: { revision: null } } });
+  });
+
   it("says that a candidate which was left out was not asked further, and not that it passed", async () => {
     const said = await explained([...OF, "--workspace", "demo", "--model", "chat-large", "--region", "eu"]);
     expect(said).toMatchObject({

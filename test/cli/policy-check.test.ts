@@ -111,11 +111,11 @@ describe("signalbox policy fmt", () => {
   });
 
   test("a symbolic link stays one", async () => {
-    const { path, run } = workplace({ "elsewhere/real.rego": UNTIDY, "policies/tidy.rego": gatePolicy("tidy") });
-    symlinkSync(join(path, "elsewhere/real.rego"), join(path, "policies/untidy.rego"));
+    const { path, run } = workplace({ "policies/..data/real.rego": UNTIDY, "policies/tidy.rego": gatePolicy("tidy") });
+    symlinkSync(join(path, "policies/..data/real.rego"), join(path, "policies/untidy.rego"));
     expect((await run(["fmt"])).code).toBe(0);
     expect(lstatSync(join(path, "policies/untidy.rego")).isSymbolicLink()).toBe(true);
-    expect(readFileSync(join(path, "elsewhere/real.rego"), "utf8")).toBe(TIDY);
+    expect(readFileSync(join(path, "policies/..data/real.rego"), "utf8")).toBe(TIDY);
   });
 
   test("takes flags only", async () => {

@@ -54,7 +54,7 @@ describe("signalbox policy new", () => {
     const { path, run } = workplace();
     await run(["new", "eu-only", "--owner", "group:privacy,group:legal", "--title", "Stay: here #1"]);
     const file = { path: "policies/eu-only.rego", text: readFileSync(join(path, "policies/eu-only.rego"), "utf8") };
-    const { policies, diagnostics } = await compilePolicies([file], { cacheDirectory: null });
+    const { policies, diagnostics } = await compilePolicies([file], { cache: null });
     expect(diagnostics).toEqual([]);
     expect(policies.map(({ contract }) => contract)).toMatchObject([
       { id: "eu-only", title: "Stay: here #1", owners: ["group:privacy", "group:legal"] },
@@ -168,7 +168,7 @@ describe("signalbox policy new", () => {
         { path: `policies/${subject.id}_test.rego`, text: texts.test },
       ];
     });
-    const { policies, diagnostics } = await compilePolicies(sources, { cacheDirectory: null });
+    const { policies, diagnostics } = await compilePolicies(sources, { cache: null });
     expect(diagnostics).toEqual([]);
     const found = new Map(policies.map(({ contract }) => [contract.id, contract.title]));
     expect(found).toEqual(new Map(subjects.map((subject) => [subject.id, subject.title])));
@@ -212,7 +212,7 @@ describe("signalbox policy", () => {
     const { code, stderr } = await run([command]);
     expect([code, stderr]).toEqual([
       1,
-      `signalbox policy ${command}: policies/x.rego: cannot be read, or is not UTF-8 text; check the file and its permissions\n`,
+      `signalbox policy ${command}: policies/x.rego: the file cannot be read, or is not UTF-8 text; check the path and its permissions\n`,
     ]);
   });
 });

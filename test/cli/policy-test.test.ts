@@ -154,6 +154,8 @@ FAIL  troubled  4 tests, 2 failed, 1 error, 1 skipped  TIME
     [["--format", "sarif"], "--format: must be one of terminal, json, junit, github"],
     [["--run", "("], "--run: is not a regular expression"],
     [["--run", "x", "--strict"], "--run: coverage is that of all tests"],
+    [["--timeout", "0"], "--timeout: must be a whole number of seconds from 1 to 3600"],
+    [["--timeout", "1.5"], "--timeout: must be a whole number of seconds from 1 to 3600"],
     [["--threshold", "101"], "--threshold: must be a number from 0 to 100"],
     [["--threshold", "most"], "--threshold: must be a number from 0 to 100"],
     [["sound"], "name tests with --run"],
@@ -161,6 +163,33 @@ FAIL  troubled  4 tests, 2 failed, 1 error, 1 skipped  TIME
     const { code, stdout, stderr } = await workplace(SOUND).run(["test", ...argv]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(message);
+  });
+});
+
+describe("tests that do not end", () => {
+  const letters = JSON.stringify(Array.from("abcdefghijklmnopqrst"));
+  const nested = Array.from("abcdefgh")
+    .map((name) => `some ${name} in letters`)
+    .join("\n\t");
+  const endless = `letters := ${letters}
+
+test_endless if {
+\tnot policy.pass.tier_approved with input as {"workspace": {"tier": "regulated"}}
+\t${nested}
+\tconcat("", [a, b, c, d, e, f, g, h]) == "no such text"
+}
+`;
+  const files = {
+    ...SOUND,
+    "policies/slow.rego": gatePolicy("slow"),
+    "policies/slow_test.rego": testsOf("slow", endless),
+  };
+
+  test("are ended after --timeout, with the files in which they are", async () => {
+    const { code, stdout, stderr } = await workplace(files).run(["test", "--timeout", "5"]);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain("--timeout: the tests did not end within 5 s");
+    expect(stderr).toContain("slow_test.rego");
   });
 });
 

@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startServer } from "../../src/cli/serve/start.ts";
 import { compileFiles, SPLIT, type Files } from "../compile/files/samples.ts";
+import { TEST_CACHE } from "../support/cache.ts";
 
 let folder = "";
 
@@ -37,7 +38,7 @@ async function served(environment: string | null) {
       demo: false,
       drain: 1_000,
       watch: false,
-      cacheDirectory: resolve(import.meta.dirname, "../../.signalbox/test-cache"),
+      cache: TEST_CACHE,
     },
     {},
     "0.0.0-test",

@@ -23,7 +23,7 @@ const USAGE: Readonly<Record<Route, Told["usage"]>> = {
 /** Protocols that know no end by a content filter. */
 const UNFILTERED: readonly Route[] = ["cohere"];
 
-describe.each(CALLERS)("$name", (caller) => {
+describe.concurrent.each(CALLERS)("$name", (caller) => {
   it.each(ROUTES)("gets the same answer whole and streamed over the route %s, with one request each", async (route) => {
     const session = openSession(estate);
     const whole = await caller.whole(session, route);

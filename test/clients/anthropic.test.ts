@@ -17,7 +17,7 @@ const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QD
 /** Routes whose protocols count tokens without generating. */
 const COUNTING: readonly Route[] = ["messages", "responses", "gemini", "converse"];
 
-describe.each(CONVERSING)("@anthropic-ai/sdk over the route %s", (route) => {
+describe.concurrent.each(CONVERSING)("@anthropic-ai/sdk over the route %s", (route) => {
   for (const version of VERSIONS) {
     for (const streamed of [false, true]) {
       const how = `${streamed ? "streamed" : "whole"}, version ${version ?? "of the library"}`;

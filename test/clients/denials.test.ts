@@ -10,7 +10,7 @@ beforeAll(async () => {
 }, STARTING);
 
 // No client's retries are touched here: what they repeat by default is what is tested.
-describe.each(CALLERS)("$name", (caller) => {
+describe.concurrent.each(CALLERS)("$name", (caller) => {
   it.each(ROUTES)("is denied with one request and a message that says everything, over the route %s", async (route) => {
     for (const ask of [caller.whole, caller.stream]) {
       const session = openSession(estate, { key: estate.regulatedKey });

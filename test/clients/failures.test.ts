@@ -26,7 +26,7 @@ const REFUSALS: readonly (readonly [Variant, number, RegExp])[] = [
   ["cut-at-once", 502, /the provider's answer/],
 ];
 
-describe.each(CALLERS)("$name", (caller) => {
+describe.concurrent.each(CALLERS)("$name", (caller) => {
   for (const [variant, sentence] of BREAKS) {
     it.each(ROUTES)(
       `ends with an error where the provider's stream breaks (${variant}), over the route %s`,

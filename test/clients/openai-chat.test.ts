@@ -55,7 +55,7 @@ function turnOf(completion: OpenAI.ChatCompletion): OpenAI.ChatCompletionMessage
   return message;
 }
 
-describe.each(CONVERSING)("openai chat completions over the route %s", (route) => {
+describe.concurrent.each(CONVERSING)("openai chat completions over the route %s", (route) => {
   for (const streamed of [false, true]) {
     it(`runs tools over several turns, two of them at once, ${streamed ? "streamed" : "whole"}`, async () => {
       const client = openaiClient(openSession(estate));

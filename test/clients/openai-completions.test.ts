@@ -28,7 +28,7 @@ const NATIVE: readonly (readonly [string, Asked, readonly Route[]])[] = [
   ["seed", { seed: 7 }, ["responses", "messages", "converse"]],
 ];
 
-describe.each(ROUTES)("openai completions over the route %s", (route) => {
+describe.concurrent.each(ROUTES)("openai completions over the route %s", (route) => {
   it("keeps to the limit of tokens", async () => {
     const made = await openaiClient(openSession(estate)).completions.create({
       model: route,

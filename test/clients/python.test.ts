@@ -1,16 +1,12 @@
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
 import { CONVERSING, STARTING, startEstate, type Route } from "./estate.ts";
+import { INTERPRETER, NEEDS } from "./python/interpreter.ts";
 
-const ROOT = resolve(import.meta.dirname, "../..");
 const SCRIPT = join(import.meta.dirname, "python/clients.py");
-const LOCAL = join(ROOT, ".signalbox/python/bin/python");
 
-/** An interpreter with the packages of `python/requirements.txt`; `null` where there is none. */
-const interpreter = process.env["SIGNALBOX_PYTHON"] ?? (existsSync(LOCAL) ? LOCAL : null);
 /** What the script tells of one case; the members depend on the case. */
 type Result = Readonly<Record<string, unknown>>;
 
@@ -32,14 +28,12 @@ const LOOPS: readonly (readonly [string, string])[] = [
   ["messages tools", "end_turn"],
 ];
 
-const NEEDS = "needs SIGNALBOX_PYTHON or .signalbox/python, with test/clients/python/requirements.txt installed";
-
-describe.skipIf(interpreter === null)(`the official Python clients (${NEEDS})`, () => {
+describe.skipIf(INTERPRETER === null)(`the official Python clients (${NEEDS})`, () => {
   const results = new Map<string, Result>();
 
   beforeAll(async () => {
     const { url, key, regulatedKey } = await startEstate();
-    const { stdout } = await promisify(execFile)(interpreter ?? "", [SCRIPT, ...CONVERSING], {
+    const { stdout } = await promisify(execFile)(INTERPRETER ?? "", [SCRIPT, ...CONVERSING], {
       env: { ...process.env, SIGNALBOX_URL: url, SIGNALBOX_KEY: key, SIGNALBOX_REGULATED_KEY: regulatedKey },
       timeout: 2 * STARTING,
     });

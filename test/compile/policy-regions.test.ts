@@ -26,7 +26,7 @@ async function codes(region: string): Promise<readonly string[]> {
     { path: "policies/eu-residency.rego", text: policy(region) },
     { path: "policies/data-retention.rego", text: other },
   ];
-  const { diagnostics } = await compileConfiguration({ routes, policies }, { cacheDirectory: null });
+  const { diagnostics } = await compileConfiguration({ routes, policies }, { cache: null });
   return diagnostics.map(({ code, file, line }) => `${code} ${file}:${line}`);
 }
 

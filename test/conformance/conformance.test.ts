@@ -17,7 +17,7 @@ test.skipIf(path === null)(
   { timeout: 600_000 },
   async () => {
     const cases = (await readCases(path ?? "")).filter((_, index) => whole || index % STEP === 0);
-    const assessment = assess(await runCases(cases, createToolchain({ cacheDirectory: null })));
+    const assessment = assess(await runCases(cases, createToolchain({ cache: null })));
     expect(isAsKnown(assessment), report(assessment, "of the toolchain")).toBe(true);
     // A runner that refused or skipped everything would be content as well.
     expect(assessment.counts.right).toBeGreaterThan(cases.length / 2);

@@ -42,10 +42,10 @@ function readOptions(argv: readonly string[]): Options | string | null {
   const { positionals, values } = parsed;
   if (values.help === true) return null;
   if (positionals.length > 1) return "give one PATH only";
-  const path = positionals[0] ?? casesAtHand();
-  if (path === null) return "PATH is missing, and SIGNALBOX_OPA_CASES is not set";
   const every = Number(values.every ?? "1");
   if (!Number.isSafeInteger(every) || every < 1) return "--every must be a whole number from 1";
+  const path = positionals[0] ?? casesAtHand();
+  if (path === null) return "PATH is missing, and SIGNALBOX_OPA_CASES is not set";
   return { path, every, only: values.only ?? "" };
 }
 
@@ -68,7 +68,7 @@ async function main(argv: readonly string[]): Promise<number> {
   try {
     const cases = await selectedCases(options);
     const { opa } = await readManifest(ARTEFACT_DIRECTORY);
-    const results = await runCases(cases, createToolchain({ cacheDirectory: null }), (done) => {
+    const results = await runCases(cases, createToolchain({ cache: null }), (done) => {
       if (done % 100 === 0) process.stderr.write(`${done} of ${cases.length}\n`);
     });
     const assessment = assess(results);

@@ -24,7 +24,7 @@ function allowed(): readonly string[] {
 test("OPA knows every refused built-in, and policies have none of them", async () => {
   expect(new Set(refused).size).toBe(refused.length);
   const calls = refused.map((name, index) => `r${index} if ${name}(1)`).join("\n\n");
-  const toolchain = createToolchain({ cacheDirectory: null });
+  const toolchain = createToolchain({ cache: null });
   const { modules } = await toolchain.check({
     modules: [{ path: "a.rego", text: `package a\n\n${calls}\n` }],
     units: [],

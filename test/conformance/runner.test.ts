@@ -6,7 +6,7 @@ import { toCase, type ConformanceCase, type PublishedCase } from "./cases/case.t
 import { report } from "./report.ts";
 import { runCases, type CaseResult } from "./run.ts";
 
-const toolchain = createToolchain({ cacheDirectory: null });
+const toolchain = createToolchain({ cache: null });
 
 function caseOf(members: Partial<PublishedCase>, rules: string | null = null): ConformanceCase {
   const modules = rules === null ? [] : [`package t\n\n${rules}\n`];

@@ -19,8 +19,13 @@ export class AnswerRecorder {
     else known.answer ??= `${anonymous(text).split("\n").slice(0, 3).join("\n")}\n`;
   }
 
+  /** What is written: the same bytes for every run, or everybody who writes the examples anew has a conflict. */
+  get text(): string {
+    return `${JSON.stringify(this.#answers, null, 2)}\n`;
+  }
+
   write(): void {
-    writeFileSync(PATH, `${JSON.stringify(this.#answers, null, 2)}\n`);
+    writeFileSync(PATH, this.text);
   }
 }
 
@@ -31,6 +36,8 @@ const OWN_DOCUMENT: JsonObject = {
   paths: {},
   components: {},
 };
+
+const EXAMPLE_TIME = "2026-11-22T12:00:00.000Z";
 
 /** Without what is of one request, one key or one moment. */
 function anonymous(text: string): string {
@@ -43,10 +50,16 @@ function anonymous(text: string): string {
     .replaceAll(/sbx_([a-z0-9]+)_([0-9A-Za-z]+)_[0-9A-Za-z]+/g, `sbx_$1_${EXAMPLE_KEY}_…`)
     .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "eyJhbGciOiJFZERTQSJ9.….…")
     .replaceAll(
-      /"(id|rotated_from|key_id|origin|token_id|first_id|last_id)":"(key:)?[0-9A-Za-z]{12,40}"/g,
+      /"(id|rotated_from|replaced_by|created_by|key_id|keyId|origin|first_id|last_id)":"(key:)?[0-9A-Za-z]{12,40}"/g,
       `"$1":"$2${EXAMPLE_KEY}"`,
     )
-    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "2026-11-22T12:00:00$1Z")
+    .replaceAll(/"token_id":"[\w-]{12,40}"/g, `"token_id":"${EXAMPLE_KEY}"`)
+    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z/g, EXAMPLE_TIME)
+    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, EXAMPLE_TIME.replace(".000", ""))
+    .replaceAll(/"\d{4}-\d\d-\d\d"/g, JSON.stringify(EXAMPLE_TIME.slice(0, 10)))
+    .replaceAll(/("at":)\d{13}\b/g, `$1${Date.parse(EXAMPLE_TIME)}`)
+    .replaceAll(/"p(50|90|95|99)":[\d.]+/g, '"p$1":$1.25')
+    .replaceAll(/("uptime_seconds":)\d+/g, (_, name: string) => `${name}3600`)
     .replaceAll(/\b[0-9a-f]{64}\b/g, EXAMPLE_DIGEST)
     .replaceAll(/\\"[0-9a-f]{16}\\"/g, JSON.stringify(EXAMPLE_ETAG).slice(1, -1));
 }

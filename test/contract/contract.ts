@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
-import { familyOf, type Endpoint } from "../../src/http/contract/endpoint.ts";
+import { errorShapeOf, type Endpoint } from "../../src/http/contract/endpoint.ts";
 import { openApiDocument } from "../../src/http/contract/openapi.ts";
 
 export const DOCUMENT = openApiDocument();
@@ -26,7 +26,7 @@ function find(names: readonly string[]): { readonly value: JsonValue | undefined
       const found = find(value["$ref"].slice(2).split("/"));
       ({ value, pointer } = found);
     }
-    value = isJsonObject(value) ? value[name] : undefined;
+    value = Array.isArray(value) ? value[Number(name)] : isJsonObject(value) ? value[name] : undefined;
     pointer += `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
   }
   if (isJsonObject(value) && typeof value["$ref"] === "string") return find(value["$ref"].slice(2).split("/"));
@@ -97,24 +97,31 @@ function bodyDeviations(content: readonly string[], type: string, { text }: Answ
 
 /** Every event against the schema of events; `[DONE]` only at the end. */
 export function streamDeviations(content: readonly string[], text: string): readonly string[] {
-  const isNamed = membersOf([...content, "x-signalbox-events"])["named"] === true;
   const problems: string[] = [];
   if (!text.endsWith("\n\n")) problems.push("the stream ends in the middle of an event");
   const events = text.split("\n\n").filter((event) => event !== "" && !event.startsWith(":"));
   if (events.length === 0) problems.push("the stream has no event");
   for (const [index, event] of events.entries()) {
-    const data = /^data: ?(.*)$/m.exec(event)?.[1] ?? "";
-    const name = /^event: ?(.*)$/m.exec(event)?.[1] ?? null;
-    if (data === "[DONE]") {
-      if (index < events.length - 1) problems.push("[DONE] is not the last event");
-      continue;
-    }
-    const value: unknown = JSON.parse(data);
-    const faulty = faults([...content, "x-signalbox-events", "schema"], value);
-    problems.push(...faulty.map((fault) => `event ${index}: ${fault}: ${data.slice(0, 200)}`));
-    if (isNamed && (!isJsonObject(value) || value["type"] !== name)) problems.push(`event ${index} has another name`);
+    const data = /^data: ?(.*)$/m.exec(event)?.[1];
+    const name = /^event: ?(.*)$/m.exec(event)?.[1];
+    if (data === "[DONE]" && index < events.length - 1) problems.push("[DONE] is not the last event");
+    const sent = { ...(name !== undefined && { event: name }), ...(data !== undefined && { data }) };
+    problems.push(...eventDeviations(content, sent).map((fault) => `event ${index}: ${fault}`));
   }
   return problems;
+}
+
+/** One event against the schema of events, and its data against the schema of their content; its name is the `type` of its data. */
+function eventDeviations(content: readonly string[], event: JsonObject): readonly string[] {
+  const faulty = faults([...content, "schema"], event);
+  const { data, event: name } = event;
+  if (faulty.length > 0 || data === "[DONE]" || typeof data !== "string") return faulty;
+  const value: unknown = JSON.parse(data);
+  const schema = [...content, "schema", "properties", "data"];
+  const place = "anyOf" in membersOf(schema) ? [...schema, "anyOf", "1"] : schema;
+  const found = faults([...place, "contentSchema"], value).map((fault) => `${fault}: ${data.slice(0, 200)}`);
+  const type = isJsonObject(value) && typeof value["type"] === "string" ? value["type"] : undefined;
+  return name === type ? found : [...found, "the event has another name than its data"];
 }
 
 /** What is wrong with the examples in the document itself. */
@@ -142,7 +149,7 @@ export function exampleDeviations({ path, method }: Endpoint): readonly string[]
       const { value } = find([...place, "examples", name, "value"]);
       const isStream = place.at(-1) === "text/event-stream";
       const problems = isStream
-        ? streamDeviations(place, typeof value === "string" ? value : "")
+        ? eventDeviations(place, isJsonObject(value) ? value : {})
         : faults([...place, "schema"], value);
       return problems.map((problem) => `${place.slice(3).join(" ")} ${name}: ${problem}`);
     }),
@@ -162,7 +169,7 @@ export function unroutedDeviations(
   }
   if (method === "HEAD") return text === "" ? problems : [...problems, "an answer to HEAD has a body"];
   if (headers.get("content-type") !== "application/json") problems.push(`type ${headers.get("content-type") ?? ""}`);
-  const schema = familyOf(path) === "messages" ? "AnthropicError" : "Error";
+  const schema = { openai: "Error", messages: "AnthropicError", oauth: "OAuthError" }[errorShapeOf(path)];
   return [...problems, ...faults(["components", "schemas", schema], JSON.parse(text))];
 }
 

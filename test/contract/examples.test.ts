@@ -104,6 +104,16 @@ describe("every example of the contract, sent to a server", () => {
     expect((await sendExample("listPolicyTransitions", null)).text).toContain("rolled_back");
   });
 
+  it("records nothing of this run: no date, no time, no id of a key", () => {
+    const now = Date.now();
+    const seconds = String(now).slice(0, 7);
+    expect(recorder.text).not.toContain(new Date(now).toISOString().slice(0, 10));
+    expect(recorder.text).not.toMatch(new RegExp(`\\b${seconds}`));
+    for (const value of [...served.keys.values()].map((key) => key.split("_")[2] ?? key))
+      expect(recorder.text).not.toContain(value);
+    expect(recorder.text).toContain('"uptime_seconds": 3600');
+  });
+
   it("leaves no endpoint and no example out", () => {
     expect(ENDPOINTS.filter(({ id, body }) => body !== null && EXAMPLES[id]?.requests === undefined)).toEqual([]);
     const ids = new Set(ENDPOINTS.map(({ id }) => id));

@@ -14,8 +14,6 @@ const RULES = {
     "no-invalid-media-type-examples": { severity: "error", allowAdditionalProperties: true },
     // It does not look past `if`, `then` and `allOf`: members that one type of block needs are described beside them.
     "no-required-schema-properties-undefined": "off",
-    // It does not look into `x-signalbox-events`; the second test does.
-    "no-unused-components": "off",
   },
 } as const;
 

@@ -111,6 +111,20 @@ const page = (origin: string): Readonly<Record<string, string>> => ({ authorizat
 const REFUSALS: readonly (readonly [string, string, number, string | null, () => Promise<Answered>])[] = [
   ["a page's model list", "listModels", 200, null, () => send(served, "listModels", page(PAGE))],
   [
+    "a page with a service key",
+    "listModels",
+    403,
+    "service_key_in_browser",
+    () => send(served, "listModels", { origin: PAGE, "sec-fetch-mode": "cors" }),
+  ],
+  [
+    "a page with a service key, of messages",
+    "createMessage",
+    403,
+    "service_key_in_browser",
+    () => send(served, "createMessage", { origin: PAGE, "sec-fetch-mode": "cors" }),
+  ],
+  [
     "another origin",
     "listModels",
     403,
@@ -134,7 +148,7 @@ const REFUSALS: readonly (readonly [string, string, number, string | null, () =>
   [
     "one too many for the token",
     "createChatCompletion",
-    429,
+    402,
     "budget_exhausted",
     () => send(served, "createChatCompletion", page(PAGE)),
   ],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Decision } from "../../src/canon/decision.ts";
+import type { ProviderPreferences } from "../../src/canon/preferences.ts";
 import type { PolicySet, PolicySlot } from "../../src/canon/policy.ts";
 import { decide, type Question } from "../../src/decide/decide.ts";
 import { endpoint, fakePolicies, identity, model, provider, route, shape, table, workspace } from "../support/table.ts";
@@ -299,8 +300,13 @@ describe("preferences", () => {
 
   it("never widens: what is not approved stays denied, whatever is preferred", () => {
     const rows = table({ workspaces: [workspace("w", { providers: ["p"] })] });
-    const decision = decide(rows, fakePolicies(), identity, question({ preferences: { only: ["q"] } }), NOW);
-    expect(reason(decision)).toBe("PROVIDER_NOT_APPROVED");
+    const ask = (preferences: ProviderPreferences): string | null =>
+      reason(decide(rows, fakePolicies(), identity, question({ preferences }), NOW));
+    expect(ask({ only: ["q"] })).toBe("unknown_preference");
+    expect(ask({ order: ["q"] })).toBe("unknown_preference");
+    // A denial names the fallback that is not approved; the caller may answer that it does without.
+    expect(ask({})).toBe("PROVIDER_NOT_APPROVED");
+    expect(ask({ ignore: ["q"] })).toBeNull();
   });
 
   it.each([
@@ -313,6 +319,27 @@ describe("preferences", () => {
     const decision = decide(table(), fakePolicies(), identity, question({ preferences }), NOW);
     expect(decision).toMatchObject({ outcome: "deny", denial: { reason: expected, subject } });
   });
+
+  it.each(["only", "ignore", "order", "region"] as const)(
+    "in %s gives the same answer for what only another workspace has as for what nobody has",
+    (member) => {
+      const base = table();
+      const rows = table({
+        providers: [...Object.values(base.providers), provider("foreign", { region: "ap-south" })],
+        endpoints: [...Object.values(base.endpoints), endpoint("f", { provider: "foreign", region: "ap-south" })],
+        routes: [...Object.values(base.routes), route("theirs", "f", [])],
+        workspaces: [
+          ...Object.values(base.workspaces),
+          workspace("other", { routes: ["theirs"], providers: ["foreign"], regions: ["ap-south"] }),
+        ],
+      });
+      const asked = (name: string): Decision =>
+        decide(rows, fakePolicies(), identity, question({ preferences: { [member]: [name] } }), NOW);
+      const theirs = asked(member === "region" ? "ap-south" : "foreign");
+      expect(theirs).toEqual(asked("nobody"));
+      expect(theirs).toMatchObject({ outcome: "deny", denial: { reason: "unknown_preference", subject: member } });
+    },
+  );
 
   it.each([
     [{ sort: { by: "latency", partition: "model" } }, "sort"],

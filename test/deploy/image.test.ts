@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -88,7 +87,9 @@ describe("the Dockerfile", () => {
   });
 
   it("holds no secret, and fetches nothing but packages of the lockfile, without their scripts", () => {
-    expect(built.flat().filter(({ name }) => ["ADD", "ENV", "ARG"].includes(name))).toEqual([]);
+    const variables = rests(built.flat(), "ENV");
+    expect(variables).toEqual(["XDG_CACHE_HOME=/var/lib/signalbox/cache"]);
+    expect(built.flat().filter(({ name }) => ["ADD", "ARG"].includes(name))).toEqual([]);
     const runs = built.flatMap((stage) => rests(stage, "RUN"));
     expect(runs.filter((run) => /\b(curl|wget|apt-get|npm (install|i) )/.test(run))).toEqual([]);
     const installs = runs.filter((run) => run.includes("npm ci"));
@@ -192,10 +193,8 @@ describe("compose.yaml", () => {
   it("takes every secret from a file that git does not know", () => {
     const used = [...signalbox.secrets.map(({ source }: Document) => source), ...postgres.secrets];
     expect(new Set(used)).toEqual(new Set(Object.keys(compose.secrets)));
-    for (const { file } of Object.values<Document>(compose.secrets)) {
-      expect(file).toMatch(/^\.\/secrets\//);
-      expect(spawnSync("git", ["check-ignore", "-q", join("deploy/compose", file)], { cwd: ROOT }).status).toBe(0);
-    }
+    for (const { file } of Object.values<Document>(compose.secrets)) expect(file).toMatch(/^\.\/secrets\//);
+    expect(text("deploy/compose/.gitignore").split("\n")).toContain("secrets/");
     const targets: readonly string[] = signalbox.secrets.map(({ target }: Document) => target);
     const files = [...text("deploy/configuration/routes.yaml").matchAll(/\{ file: (\S+) \}/g)].map(
       ([, path = ""]) => path,

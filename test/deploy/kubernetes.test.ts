@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
+import { programAtHand } from "../support/at-hand.ts";
 import { documents, ROOT, serveOptions, text, type Document } from "./deployed.ts";
 
 const FOLDER = "deploy/kubernetes";
@@ -25,10 +26,8 @@ const ports = new Map<string, number>(container.ports.map((port: Document) => [p
 
 /** What kustomize makes of the folder; `null` where kubectl is not here. */
 function built(): string | null {
-  const { status, stdout, stderr, error } = spawnSync("kubectl", ["kustomize", join(ROOT, FOLDER)], {
-    encoding: "utf8",
-  });
-  if (error !== undefined) return null;
+  if (programAtHand("kubectl") === null) return null;
+  const { status, stdout, stderr } = spawnSync("kubectl", ["kustomize", join(ROOT, FOLDER)], { encoding: "utf8" });
   expect([status, stderr]).toEqual([0, ""]);
   return stdout;
 }
@@ -37,6 +36,7 @@ describe("the pods", () => {
   it("start the server with flags that it takes, on the ports that they name", () => {
     expect(Object.fromEntries(ports)).toEqual({ public: options.port, admin: options.adminPort });
     expect([options.host, options.adminHost, options.log?.format]).toEqual(["0.0.0.0", "0.0.0.0", "json"]);
+    expect(options.exposure).toBe("behind_proxy");
     const manifest: { version: string } = JSON.parse(text("package.json"));
     expect(container.image).toBe(`signalbox:${manifest.version}`);
     expect(kustomization.images).toEqual([{ name: "signalbox", newName: "signalbox", newTag: manifest.version }]);
@@ -173,8 +173,8 @@ describe("kustomize", () => {
 
   it("makes what the schemas of Kubernetes take", (context) => {
     const output = built();
-    const program = process.env["KUBERNETES_VALIDATE"] ?? "kubernetes-validate";
-    if (output === null || spawnSync(program, ["--version"]).status !== 0) {
+    const program = process.env["KUBERNETES_VALIDATE"] ?? programAtHand("kubernetes-validate");
+    if (output === null || program === null) {
       return context.skip("kubectl or kubernetes-validate (PyPI) is not here");
     }
     const folder = mkdtempSync(join(tmpdir(), "signalbox-manifests-"));

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { join } from "node:path";
+import { programAtHand } from "../support/at-hand.ts";
 import { knownVariables, ROOT, seconds, serveOptions, text } from "./deployed.ts";
 
 const UNIT = "deploy/systemd/signalbox.service";
@@ -58,13 +59,14 @@ describe("the systemd unit", () => {
 
   it("takes secrets from a file, and names variables that exist", () => {
     expect(only("EnvironmentFile")).toBe("-/etc/signalbox/environment");
-    expect(service.has("Environment")).toBe(false);
+    expect(service.get("Environment")).toEqual([`XDG_CACHE_HOME=/var/cache/${only("CacheDirectory")}`]);
+    expect(only("CacheDirectoryMode")).toBe("0700");
     const named = text(UNIT).match(/\bSIGNALBOX_[A-Z_]+\b/g) ?? [];
     expect(named.filter((name) => !knownVariables().has(name))).toEqual([]);
   });
 
   it("is what systemd understands, and little exposed", (context) => {
-    if (spawnSync("systemd-analyze", ["--version"]).status !== 0) return context.skip("systemd-analyze is not here");
+    if (programAtHand("systemd-analyze") === null) return context.skip("systemd-analyze is not here");
     const verified = spawnSync("systemd-analyze", ["verify", join(ROOT, UNIT)], { encoding: "utf8" });
     expect(verified.stderr.split("\n").filter((line) => line.includes("signalbox"))).toEqual([]);
     const flags = ["security", "--offline=true", "--threshold=20", join(ROOT, UNIT)];

@@ -4,7 +4,7 @@ import { FEATURES } from "../../src/canon/generate/feature.ts";
 import { countTokensSurface, messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
 import type { Surface } from "../../src/dialects/dialect.ts";
 import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
-import { chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
+import { chatSurface, chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "./laws/place.ts";
 
 function read(surface: Surface, body: JsonObject) {
@@ -29,7 +29,7 @@ describe("a choice of a tool that the request does not bring", () => {
     [{ tool_choice: { type: "tool", name: "g" }, tools: own }, ["native_messages"]],
     [{ tool_choice: { type: "tool", name: "constructor" }, tools: own }, ["native_messages"]],
     [{ tool_choice: { type: "any" }, tools: own }, ["tool_choice_required"]],
-    [{ tool_choice: { type: "tool", name: "f" }, tools: own }, ["tool_choice_named"]],
+    [{ tool_choice: { type: "tool", name: "f" }, tools: own }, ["tool_choice_required"]],
     [{ tool_choice: { type: "auto" } }, []],
     [{ tool_choice: { type: "none" } }, []],
   ])("messages %j", (more, features) => {
@@ -46,7 +46,7 @@ describe("a choice of a tool that the request does not bring", () => {
     [{ tool_choice: { type: "function", name: "f" } }, ["native_responses"]],
     [{ tool_choice: { type: "function", name: "g" }, tools: functions }, ["native_responses"]],
     [{ tool_choice: "required", tools: functions }, ["tool_choice_required"]],
-    [{ tool_choice: { type: "function", name: "f" }, tools: functions }, ["tool_choice_named"]],
+    [{ tool_choice: { type: "function", name: "f" }, tools: functions }, ["tool_choice_required"]],
     [{ tool_choice: "none" }, []],
   ])("responses %j", (more, features) => {
     expect(featuresOf(responsesSurface, { ...responses, ...more })).toEqual(features);
@@ -78,6 +78,51 @@ describe("messages that hold nothing", () => {
       code: "missing_field",
       param: "messages",
     });
+  });
+});
+
+describe("members that say nothing", () => {
+  const empty = { refusal: null, deep: { deeper: null } };
+  const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
+  const chat = (member: JsonObject) => ({
+    messages: [
+      { role: "user", content: "hi" },
+      { role: "assistant", content: null, tool_calls: [call], ...member },
+      { role: "tool", tool_call_id: "c", content: "r" },
+    ],
+  });
+  const responses = (member: JsonObject) => ({ input: [{ role: "user", content: "hi", ...member }] });
+  const messages = (member: JsonObject) => ({
+    max_tokens: 9,
+    messages: [{ role: "user", content: [{ type: "text", text: "hi", ...member }] }],
+  });
+
+  it.each<[string, Surface, (member: JsonObject) => JsonObject, param: string]>([
+    ["chat", chatSurface, chat, "messages[1].provider_specific_fields"],
+    ["responses", responsesSurface, responses, "input[0].provider_specific_fields"],
+    ["messages", messagesSurface, messages, "messages[0].content[0].provider_specific_fields"],
+  ])("are left out of translations on record, and others are refused by their name: %s", (_, surface, body, param) => {
+    const request = read(surface, { model: "r", ...body({ provider_specific_fields: empty }) });
+    expect(request.shape.features.filter((feature) => feature.startsWith("native"))).toEqual([]);
+    expect(surface.translation.toCanon(request, "reject", NO_EDITS)).toMatchObject({
+      losses: expect.arrayContaining(["empty_member_dropped"]),
+    });
+    for (const member of [{ refusal: "no" }, {}, [null]] as const) {
+      const { shape, paths } = read(surface, { model: "r", ...body({ provider_specific_fields: member }) });
+      const feature = shape.features.find((name) => name.startsWith("native"));
+      if (feature === undefined) throw new Error("nothing is refused");
+      expect(paths.get(feature)).toBe(param);
+    }
+  });
+
+  it("do not make a request unknown, and are taken out of what a provider gets", () => {
+    const request = read(chatSurface, { model: "r", ...chat({}), extra: null, more: empty });
+    expect(chatSurface.refuseUnknown(request.body, "reject")).toBeNull();
+    const place = targetOf("openai-chat");
+    const edited = chatSurface.relay.edit(request, place.endpoint, place.provider, "reject", NO_EDITS);
+    expect(Object.keys(edited.body)).not.toContain("extra");
+    expect(edited.stripped).toEqual(["unknown_field", "unknown_field"]);
+    expect(chatSurface.refuseUnknown({ ...request.body, most: 1 }, "reject")).toMatchObject({ param: "most" });
   });
 });
 

@@ -5,6 +5,7 @@ import type { GenerateRequest } from "../../src/canon/generate/generate-request.
 import type { EventParser, EventRenderer } from "../../src/dialects/dialect.ts";
 import { emulateSchema } from "../../src/dialects/translation/emulate-schema.ts";
 import { refusingEnds } from "../../src/dialects/translation/impossible-ends.ts";
+import { firstCallOf, forOneTool, keepingFirstCall } from "../../src/dialects/translation/one-tool.ts";
 import { TranslatedStream } from "../../src/dialects/translation/translated-stream.ts";
 
 const encoder = new TextEncoder();
@@ -77,7 +78,10 @@ describe("a translated stream", () => {
   });
 
   it("has no output where its only output is an end that the surface cannot have", () => {
-    const stream = new TranslatedStream(refusingEnds(parserOf([[start, finish]], []), ["stop"]), renderer);
+    const stream = new TranslatedStream(
+      refusingEnds(parserOf([[start, finish]], []), { impossibleEnds: ["stop"] }),
+      renderer,
+    );
     stream.push(new Uint8Array());
     expect(stream).toMatchObject({ hasOutput: false, failure: { kind: "malformed" } });
   });
@@ -135,6 +139,61 @@ function call(index: number, name: string, json: string): readonly InferenceEven
     { type: "close", index },
   ];
 }
+
+describe("a request with one tool", () => {
+  const tool = { name: "f", description: null, parameters: null, strict: null, cache: null };
+  const once = {
+    ...request,
+    tools: [tool],
+    toolChoice: { mode: "named", name: "f" },
+    parallelToolCalls: false,
+  } as const;
+
+  it("is said in other words only where the endpoint lacks the word", () => {
+    const able = { features: ["parallel_tool_calls_off", "tool_choice_named"] as const };
+    expect(forOneTool(once, able)).toEqual({ request: once, keepsFirstCall: false });
+    expect(forOneTool(once, { features: [] })).toEqual({
+      request: { ...once, toolChoice: { mode: "required" }, parallelToolCalls: null },
+      keepsFirstCall: true,
+    });
+    const two = { ...once, tools: [tool, { ...tool, name: "g" }] };
+    expect(forOneTool(two, { features: [] })).toEqual({ request: two, keepsFirstCall: false });
+  });
+
+  const calls: InferenceEvent = { type: "finish", reason: "tool_calls", stopSequence: null };
+  const several = [
+    start,
+    ...call(0, "f", '{"a":1}'),
+    ...call(1, "f", '{"a":2}'),
+    { type: "open", index: 2, block: { kind: "text" } },
+    { type: "text", index: 2, text: "so", logprobs: [] },
+    { type: "close", index: 2 },
+    ...call(3, "f", '{"a":3}'),
+    calls,
+  ] as const satisfies readonly InferenceEvent[];
+
+  it("gets the first call and everything that is no call, and its record says that others were left out", () => {
+    const kept = firstCallOf(several);
+    expect(collectAnswer(kept).blocks).toMatchObject([
+      { kind: "tool_call", arguments: '{"a":1}' },
+      { kind: "text", text: "so" },
+    ]);
+    expect(kept.filter(({ type }) => type === "loss")).toEqual([{ type: "loss", loss: "further_calls_dropped" }]);
+    expect(kept.flatMap((event) => (event.type === "open" ? [event.index] : []))).toEqual([0, 1]);
+    const one = [start, ...call(0, "f", "{}"), calls];
+    expect(firstCallOf(one)).toEqual(one);
+  });
+
+  it("gets the same of a stream, however it is cut", () => {
+    const parser = keepingFirstCall(
+      parserOf(
+        several.map((event) => [event]),
+        [],
+      ),
+    );
+    expect(several.flatMap(() => parser.push(new Uint8Array(0)))).toEqual(firstCallOf(several));
+  });
+});
 
 describe("a response schema asked for as a tool", () => {
   const calls: InferenceEvent = { type: "finish", reason: "tool_calls", stopSequence: null };

@@ -22,10 +22,18 @@ const elsewhere = failure("auth");
 describe("what may help", () => {
   it("is said for every failure", () => {
     const of = (remedy: string) => FAILURE_KINDS.filter((kind) => remedyFor(failure(kind)) === remedy);
-    expect(of("stop")).toEqual(["timeout_total", "rejected", "client_closed", "abandoned", "server_stopping"]);
+    expect(of("stop")).toEqual([
+      "timeout_total",
+      "rejected",
+      "client_closed",
+      "abandoned",
+      "server_stopping",
+      "key_revoked",
+    ]);
     expect(of("elsewhere")).toEqual([
       "tls",
       "address_refused",
+      "reset",
       "timeout_first_byte",
       "timeout_first_token",
       "timeout_idle",
@@ -37,9 +45,9 @@ describe("what may help", () => {
       "credentials_missing",
       "saturated",
     ]);
+    expect(remedyFor(failure("reset"), true)).toBe("again");
     expect(of("again")).toEqual([
       "connect",
-      "reset",
       "timeout_connect",
       "rate_limited",
       "overloaded",

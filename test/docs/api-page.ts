@@ -2,9 +2,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/j
 import { errorsOf } from "../../src/http/contract/document/error-answers.ts";
 import { ERROR_ROWS, type ErrorRow } from "../../src/http/contract/document/error-rows.ts";
 import { parametersOf } from "../../src/http/contract/document/parameters.ts";
-import { RESPONSE_HEADERS } from "../../src/http/contract/document/response-headers.ts";
-import { scopesOf, TAGS, takesTokens, type Endpoint } from "../../src/http/contract/endpoint.ts";
+import { EDIT_VALUES, RESPONSE_HEADERS } from "../../src/http/contract/document/response-headers.ts";
+import { errorShapeOf, scopesOf, TAGS, takesTokens, type Endpoint } from "../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
+import { eventTypes, titleOf } from "../../src/http/contract/events/event-union.ts";
 import { EXAMPLES } from "../../src/http/contract/examples/examples.ts";
 import { pathOf } from "../contract/served.ts";
 
@@ -60,8 +61,11 @@ function sharedHeaders(): string {
 }
 
 function answerHeaders(): string {
-  const rows = RESPONSE_HEADERS.map(({ name, description }) => `| \`${name}\` | ${cell(description)} |`);
-  return `## Headers of answers\n\nThe contract says which endpoint answers which of them, with which status.\n\n| Header | |\n|---|---|\n${rows.join("\n")}\n`;
+  const rows = RESPONSE_HEADERS.map(
+    ({ name, description }) => `| \`${name}\` | ${cell(description.split(" The values:", 1)[0] ?? "")} |`,
+  );
+  const edits = Object.entries(EDIT_VALUES).map(([value, meaning]) => `| \`${value}\` | ${cell(meaning)} |`);
+  return `## Headers of answers\n\nThe contract says which endpoint answers which of them, with which status.\n\n| Header | |\n|---|---|\n${rows.join("\n")}\n\n### Values of x-signalbox-edits\n\nThe evidence has the same values, under \`edits\`, \`stripped\` and \`losses\`.\n\n| Value | |\n|---|---|\n${edits.join("\n")}\n`;
 }
 
 function section(endpoint: Endpoint): string {
@@ -76,10 +80,20 @@ function section(endpoint: Endpoint): string {
       ? []
       : [
           `**Streams** ${typeName(stream.events)}s where the body has \`"stream": true\`. Whole where: ${stream.ends}\n`,
+          ...eventTable(stream.events),
         ]),
     `**Errors** ${errorWords(endpoint)}\n`,
     `<!-- executed by: test/contract/examples.test.ts -->\n\`\`\`sh\n${curl(endpoint)}\n\`\`\`\n`,
   ].join("\n");
+}
+
+/** Events by name, each with its component of the contract; nothing where events have no names. */
+function eventTable(events: JsonObject): readonly string[] {
+  const rows = eventTypes(events).map(([type, event]) => {
+    const required = Array.isArray(event["required"]) ? event["required"].filter((name) => name !== "type") : [];
+    return `| \`${type}\` | \`${titleOf(event)}\` | ${required.map(code).join(", ")} | ${cell(event["description"])} |`;
+  });
+  return rows.length === 0 ? [] : [`| Event | Data | Always has | |\n|---|---|---|---|\n${rows.join("\n")}\n`];
 }
 
 /** With the members, unless an endpoint before it answers the same. */
@@ -183,7 +197,8 @@ function errorWords(endpoint: Endpoint): string {
     const shown = words.slice(0, MOST_WORDS).join(", ");
     return `${status}: ${shown}${words.length > MOST_WORDS ? ", …" : ""}`;
   });
-  return `(${endpoint.path.startsWith("/api/") ? "`AnthropicError`" : "`Error`"}) ${statuses.join(" · ")}`;
+  const schema = { openai: "Error", messages: "AnthropicError", oauth: "OAuthError" }[errorShapeOf(endpoint.path)];
+  return `(\`${schema}\`) ${statuses.join(" · ")}`;
 }
 
 function curl(endpoint: Endpoint): string {
@@ -216,6 +231,7 @@ function errorTable(): string {
   return `## Errors by code
 
 Everywhere but under \`/api/\` an error is \`{"error": {"message", "type", "param", "code", …}}\`; under \`/api/\` it is \`{"type": "error", "error": {"type", "message", "details": {"error_code", …}}, "request_id"}\`.
+\`POST /v1/credentials/exchange\` answers \`{"error", "error_description"}\` (RFC 6749), with 400 where the table has 403; the description ends with the code below and the request id.
 A denial has \`policy\`, \`failed_constraint\`, \`reason_code\` and \`decision_id\` too. Programs look at the code; the sentence is for people and may change. Paths and methods that are not listed are answered with 404.
 
 | Status | Code | |

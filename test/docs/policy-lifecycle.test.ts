@@ -3,7 +3,8 @@ import { cpSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:f
 import { join, resolve } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
-import { GIT_ENVIRONMENT, NO_GIT, temporaryFolder } from "../cli/simulate/repository.ts";
+import { GIT_ENVIRONMENT, temporaryFolder } from "../cli/simulate/repository.ts";
+import { missingPrograms } from "../support/at-hand.ts";
 import { COMPILED } from "../support/node-cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -12,6 +13,7 @@ const EXAMPLE = join(ROOT, "docs/examples/eu-fallback");
 /** Examples, and the place where requests come in; in the order of the page. */
 const STEP = /^```console\n(\$ .*)\n[^]*?^```\n|^<!-- requests -->\n/gm;
 
+const MISSING = missingPrograms("bash", "git");
 const UPDATES = process.env["UPDATE_DOCS"] === "1";
 
 /** So that commits have the ids that the page shows. */
@@ -189,8 +191,8 @@ function withDigest(made: Estate, command: string): string {
   return command.replace(/ --digest \S+/, ` --digest ${policy.candidate.digest.slice(0, 12)}`);
 }
 
-it.skipIf(NO_GIT !== null)(
-  `every example in docs/policy-lifecycle.md prints what the page says (UPDATE_DOCS=1 writes it anew)${NO_GIT === null ? "" : `: skipped, ${NO_GIT}`}`,
+it.skipIf(MISSING !== null)(
+  `every example in docs/policy-lifecycle.md prints what the page says (UPDATE_DOCS=1 writes it anew) ${MISSING ?? ""}`,
   { timeout: 300_000 },
   async () => {
     const page = readFileSync(PATH, "utf8");
@@ -227,15 +229,20 @@ it.skipIf(NO_GIT !== null)(
 it("docs/policy-lifecycle.md tells of every command, every requirement and every word of drift", () => {
   const page = readFileSync(PATH, "utf8");
   const words = [
-    ...["list", "show", "diff", "approve", "promote", "rollback", "withdraw", "release", "history"].map(
+    ...["list", "show", "diff", "approve", "promote", "rollback", "withdraw", "release", "history", "verify"].map(
       (command) => `policy ${command}`,
     ),
     ...["approvals", "roles", "self_approval", "soak", "min_decisions", "no_indeterminate", "report", "assertions"].map(
       (name) => `| \`${name}\``,
     ),
-    ...["files_differ", "files_held", "files_withdrawn", "candidate_not_in_files", "not_in_files"].map(
-      (word) => `| \`${word}\``,
-    ),
+    ...[
+      "files_differ",
+      "files_held",
+      "files_withdrawn",
+      "candidate_not_in_files",
+      "not_in_files",
+      "module_differs",
+    ].map((word) => `| \`${word}\``),
   ];
   expect(words.filter((word) => !page.includes(word))).toEqual([]);
 });

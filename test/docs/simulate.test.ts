@@ -3,9 +3,11 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, it } from "vitest";
 import { simulateHelp } from "../../src/cli/simulate/help.ts";
-import { GIT_ENVIRONMENT, git, NO_GIT, temporaryFolder } from "../cli/simulate/repository.ts";
+import { GIT_ENVIRONMENT, git, temporaryFolder } from "../cli/simulate/repository.ts";
+import { missingPrograms } from "../support/at-hand.ts";
 import { COMPILED } from "../support/node-cache.ts";
 
+const MISSING = missingPrograms("bash", "git");
 const ROOT = resolve(import.meta.dirname, "../..");
 const PATH = join(ROOT, "docs/simulate.md");
 const EXAMPLE = join(ROOT, "docs/examples/eu-fallback");
@@ -93,8 +95,8 @@ function firstOnly(text: string, block: RegExp, mark: string): string {
   });
 }
 
-it.skipIf(NO_GIT !== null)(
-  `every example in docs/simulate.md prints what the page says (UPDATE_DOCS=1 writes it anew)${NO_GIT === null ? "" : `: skipped, ${NO_GIT}`}`,
+it.skipIf(MISSING !== null)(
+  `every example in docs/simulate.md prints what the page says (UPDATE_DOCS=1 writes it anew) ${MISSING ?? ""}`,
   { timeout: 300_000 },
   () => {
     const folder = exampleRepository();

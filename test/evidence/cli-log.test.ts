@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import fs, { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import fs, { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -17,6 +17,7 @@ import { runCommand } from "../keys/command.ts";
 import { content, Story } from "../lifecycle/policy-rows.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
+import { programAtHand } from "../support/at-hand.ts";
 
 const DOCUMENT = readFileSync(join(import.meta.dirname, "../../docs/evidence.md"), "utf8");
 
@@ -62,7 +63,11 @@ describe("evidence verify", () => {
       code: 0,
       stdout:
         `verified 5 rows from the first row on\nwithout an outcome yet: 1\nhead ${position}:${hash}\n` +
-        `verified 0 rows of policies\npromotions: 0\nrollbacks: 0\ncontents kept: 0\npolicy head 0:${"0".repeat(64)}\n`,
+        "end: not witnessed (it reaches what the server noted in signalbox.db-head, which an owner of the files can change); " +
+        "rows cut off at the end would not be seen without a head noted elsewhere (--anchor)\n" +
+        `verified 0 rows of policies\npromotions: 0\nrollbacks: 0\nreports of approvers: 0 recomputed by the server, 0 only claimed\n` +
+        `contents kept: 0\npolicy head 0:${"0".repeat(64)}\n` +
+        "policy end: not witnessed; rows cut off at the end would not be seen without a head noted elsewhere (--policy-head)\n",
       stderr: "",
     });
   });
@@ -117,17 +122,73 @@ describe("evidence verify", () => {
       expect([code, stderr]).toEqual([1, expect.stringContaining("position 5: the chain is not the one")]);
     }
     expect((await run("verify", "--expect-head", `9${noted.slice(1)}`)).stderr).toContain(
-      "position 7: the log ends before",
+      `position 7: it ends at 6:${(await store.evidence.head()).hash}, before 9${noted.slice(1)}, which was noted`,
     );
     tamper("DELETE FROM evidence_anchors", "DELETE FROM evidence_log WHERE position > 3");
+    expect((await run("verify")).stderr).toContain("position 4: it ends at 3:");
+    rmSync(join(cwd, ".signalbox", "signalbox.db-head"));
     // What runs is not what it was; whoever sets that right too is found by what was noted only.
     expect((await run("verify")).stderr).toContain("position 3");
     tamper(
       "DELETE FROM evidence_open",
       "INSERT INTO evidence_open SELECT position, process FROM evidence_log WHERE position = 3",
     );
-    expect((await run("verify")).code).toBe(0);
+    expect(await run("verify")).toMatchObject({ code: 0, stdout: expect.stringContaining("\nend: not witnessed; ") });
     expect((await run("verify", "--expect-head", noted)).code).toBe(1);
+  });
+
+  it("takes anchors from a file, and reports how far they witness the end", async () => {
+    await fill();
+    const noted = (await run("anchor")).stdout;
+    writeFileSync(join(cwd, "noted"), `\n${noted}`);
+    expect((await run("verify", "--anchor", "noted")).stdout).toContain(
+      "\nend: witnessed, nothing is missing up to 5\n",
+    );
+    await store.evidence.decide(decisionRecord("r4"));
+    expect((await run("verify", "--anchor", "noted")).stdout).toContain(
+      "\nend: witnessed up to 5; the 1 rows after it are not (",
+    );
+    const longer = `9:${"f".repeat(64)}`;
+    writeFileSync(join(cwd, "noted"), `${noted}${longer}\n`);
+    const { code, stderr } = await run("verify", "--anchor", "noted");
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`before ${longer}, which was noted`)]);
+    writeFileSync(join(cwd, "noted"), "5:abc\n");
+    for (const [flag, message] of [
+      ["noted", "--anchor: give POSITION:HASH"],
+      ["nothing", "there is no such file that can be read"],
+    ] as const) {
+      expect(await run("verify", "--anchor", flag)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(message),
+      });
+    }
+  });
+
+  it("prints the same as JSON", async () => {
+    await fill();
+    const { position, hash } = await store.evidence.head();
+    const verified = await run("verify", "--json");
+    expect([verified.code, JSON.parse(verified.stdout)]).toMatchObject([
+      0,
+      {
+        log: {
+          verified: true,
+          rows: 5,
+          head: `${position}:${hash}`,
+          end: { witnessed: false, witnessed_to: null, noted_by_server: `${position}:${hash}` },
+        },
+        policies: { verified: true, rows: 0, end: { witnessed: false } },
+      },
+    ]);
+    const anchored = await run("verify", "--json", "--anchor", `${position}:${hash}`);
+    expect(JSON.parse(anchored.stdout)).toMatchObject({ log: { end: { witnessed: true, witnessed_to: 5 } } });
+    const longer = `9:${"f".repeat(64)}`;
+    const cut = await run("verify", "--json", "--anchor", longer);
+    expect([cut.code, cut.stderr, JSON.parse(cut.stdout)]).toMatchObject([
+      1,
+      "",
+      { log: { verified: false, position: 6, cause: "end", message: expect.stringContaining(longer) } },
+    ]);
   });
 
   it("changes nothing of the file, nor do tail and export, and needs no right to write", async () => {
@@ -139,7 +200,7 @@ describe("evidence verify", () => {
       chmodSync(join(cwd, ".signalbox"), mode === 0o444 ? 0o555 : 0o755);
       const before = [readFileSync(path), statSync(path).mtimeMs, statSync(path).mode];
       for (const command of ["verify", "tail", "export"]) {
-        expect(await run(command), command).toMatchObject({ code: 0, stderr: "" });
+        expect(await run(command, "--database", path), command).toMatchObject({ code: 0, stderr: "" });
       }
       expect([readFileSync(path), statSync(path).mtimeMs, statSync(path).mode]).toEqual(before);
     }
@@ -234,11 +295,11 @@ describe("evidence export", () => {
     expect((await run("export")).stdout).toBe(readFileSync(exported(), "utf8"));
   });
 
-  it.each([
+  it.for([
     ["sh", /```sh\n([\s\S]*?)```/, (code: string) => ["-c", code]],
     ["python3", /```python\n([\s\S]*?)```/, (code: string) => ["-c", code, "evidence.jsonl"]],
-  ])("verifies with %s alone, as the document says", async (program, pattern, argumentsOf) => {
-    if (spawnSync(program, ["-c", ""]).status !== 0) return;
+  ] as const)("verifies with %s alone, as the document says", async ([program, pattern, argumentsOf], context) => {
+    if (programAtHand(program) === null) return context.skip(`${program} is not here`);
     await fill();
     const code = pattern.exec(DOCUMENT)?.[1] ?? "exit 9";
     const check = () => spawnSync(program, argumentsOf(code), { cwd, encoding: "utf8" });

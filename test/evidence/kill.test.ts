@@ -7,11 +7,12 @@ import { expect, it } from "vitest";
 
 import { ChainVerifier, GENESIS, type ChainFault } from "../../src/evidence/chain.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { fewOrMany } from "../support/long.ts";
 import { answerJson, delta, hello, sse, startSse, startUpstream, until } from "../support/router.ts";
 import { fault } from "../store/conformance-log.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 
-const ROUNDS = Number(process.env["SIGNALBOX_KILL_ROUNDS"] ?? 60);
+const ROUNDS = Number(process.env["SIGNALBOX_KILL_ROUNDS"] ?? fewOrMany(8, 60));
 
 /** Clients that ask at once, one request after the other. */
 const CLIENTS = 12;

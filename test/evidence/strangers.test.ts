@@ -40,10 +40,10 @@ function memory() {
     () => `req_sum${(ids += 1)}`,
     Date.now,
   );
-  const refuse = async (count: number, reason?: string): Promise<void> => {
+  const refuse = async (count: number, reason?: string, members: Partial<DecisionRecord> = {}): Promise<void> => {
     for (let number = 0; number < count; number++) {
       const id = `req_${reason ?? ""}${(ids += 1)}`;
-      await strangers.evidence.decide(stranger(id, reason)).catch(() => undefined);
+      await strangers.evidence.decide({ ...stranger(id, reason), ...members }).catch(() => undefined);
       strangers.evidence.settle(refusal(id), NOTHING);
     }
   };
@@ -113,6 +113,44 @@ describe("refusals of strangers", () => {
     expect(outcomes).toHaveLength(1);
     await strangers.close();
     expect(outcomes).toHaveLength(1);
+  });
+
+  it("of recognised keys are added up by key, which stays named, and each workspace has a share of its own", async () => {
+    const { refuse, decisions, strangers } = memory();
+    const of = (workspace: string, keyId: string) => ({ workspace: asWord(workspace), keyId: asWord(keyId) });
+    await refuse(400, "invalid_api_key", { ...of("a", "k1"), token: asWord("t1"), needs: ["tools"] });
+    await refuse(300, "insufficient_scope", of("a", "k2"));
+    await refuse(200, "requests_per_minute", { ...of("a", "k2"), route: asWord("chat-large"), plan: [asWord("e1")] });
+    await refuse(90, "service_key_in_browser", of("b", "k3"));
+    await refuse(90);
+    expect(decisions).toHaveLength(100 + 90 + 90);
+    await strangers.close();
+    const sums = decisions.slice(280);
+    expect(
+      sums.map(({ keyId, workspace, reason, route, repeated }) => [keyId, workspace, reason, route, repeated]),
+    ).toEqual([
+      ["k1", "a", "invalid_api_key", null, 300],
+      ["k2", "a", "insufficient_scope", null, 300],
+      ["k2", "a", "requests_per_minute", "chat-large", 200],
+    ]);
+    for (const sum of sums) {
+      expect(sum).toMatchObject({ needs: [], plan: [], shadows: [], wouldDeny: [] });
+      expect(sum).not.toHaveProperty("token");
+    }
+  });
+
+  it("of malformed bodies are added up too, and failures of ours are not", async () => {
+    const { refuse, decisions, strangers } = memory();
+    const who = { workspace: asWord("a"), keyId: asWord("k1") };
+    await refuse(400, "missing_field", who);
+    await refuse(150, "fair_share_exceeded", who);
+    await refuse(120, "internal_error", who);
+    expect(decisions).toHaveLength(100 + 120);
+    await strangers.close();
+    expect(decisions.slice(220).map(({ keyId, reason, repeated }) => [keyId, reason, repeated])).toEqual([
+      ["k1", "missing_field", 300],
+      ["k1", "fair_share_exceeded", 150],
+    ]);
   });
 
   it("leave the requests of those who have keys alone", async () => {

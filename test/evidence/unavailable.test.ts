@@ -1,3 +1,4 @@
+import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
@@ -19,6 +20,7 @@ import {
   startUpstream,
   tableOver,
 } from "../support/router.ts";
+import type { RunningServer } from "../../src/cli/serve/start.ts";
 import { startTestServer } from "../support/server.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 
@@ -69,7 +71,7 @@ describe("a store that does not answer", () => {
   );
 
   it("is waited for no longer than the queue's bound; then requests are refused at once and no provider is called", async () => {
-    const { router, upstream } = await routerOver(never, { maxWait: 2_000 });
+    const { router, upstream, queue } = await routerOver(never, { maxWait: 2_000 });
     const [first, second] = await Promise.all([post(router, hello), post(router, streamed)]);
     await expectRefusal(first);
     await expectRefusal(second);
@@ -80,8 +82,9 @@ describe("a store that does not answer", () => {
     expect(upstream.calls.length).toBe(2);
     expect(await statusOf(router)).toMatchObject({
       degraded: ["evidence"],
-      evidence: { state: "unavailable", waiting: 2, refused: 3, lost: 0, head: GENESIS },
+      evidence: { state: "unavailable" },
     });
+    expect(queue.health()).toMatchObject({ waiting: 2, refused: 3, lost: 0, head: GENESIS });
   });
 });
 
@@ -135,7 +138,7 @@ describe("a disk that is full", () => {
     database.exec("PRAGMA max_page_count = 100000");
     expect((await post(router, hello)).status).toBe(200);
     await queue.flush();
-    expect(await statusOf(router)).toMatchObject({ degraded: [], evidence: { state: "ok", waiting: 0 } });
+    expect(await statusOf(router)).toMatchObject({ degraded: [], evidence: { state: "ok" } });
     const kept = database.prepare("SELECT kind, count(*) AS count FROM evidence_log GROUP BY kind").all();
     expect(kept).toEqual([
       { kind: "decision", count: answered + 3 },
@@ -146,6 +149,17 @@ describe("a disk that is full", () => {
   });
 });
 
+const withoutLimits = (routes: string): string => routes.replace(/^ {4}limits: \{ requests_per_minute: 600.*\n/m, "");
+
+function askChat(server: RunningServer, text: string): Promise<Response> {
+  const model = server.built.snapshot.decider.table.workspaces["demo"]?.approve.routes[0];
+  return fetch(`${server.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${text}`, "content-type": "application/json" },
+    body: JSON.stringify({ model, messages: [{ role: "user", content: "Hello" }] }),
+  });
+}
+
 describe("a whole server whose database another process holds", () => {
   const held: DatabaseSync[] = [];
   afterAll(() => held.forEach((database) => database.close()));
@@ -155,19 +169,11 @@ describe("a whole server whose database another process holds", () => {
     { timeout: 20_000 },
     async () => {
       // With limits the same store would refuse before there is a decision to record.
-      const whole = await startTestServer((routes) =>
-        routes.replace(/^ {4}limits: \{ requests_per_minute: 600.*\n/m, ""),
-      );
+      const whole = await startTestServer(withoutLimits);
       const { server, folder } = whole;
       expect(server.built.snapshot.decider.table.workspaces["demo"]?.limits.requestsPerMinute).toBeNull();
       const text = await whole.key("demo", ["inference"]);
-      const route = server.built.snapshot.decider.table.workspaces["demo"]?.approve.routes[0];
-      const ask = (): Promise<Response> =>
-        fetch(`${server.url}/v1/chat/completions`, {
-          method: "POST",
-          headers: { authorization: `Bearer ${text}`, "content-type": "application/json" },
-          body: JSON.stringify({ model: route, messages: [{ role: "user", content: "Hello" }] }),
-        });
+      const ask = () => askChat(server, text);
       const served = [await ask()];
       expect(served[0]?.status).toBe(200);
       await server.store.evidence.flush();
@@ -185,7 +191,7 @@ describe("a whole server whose database another process holds", () => {
       const status = await statusOf(server);
       expect(status).toMatchObject({
         degraded: [],
-        evidence: { state: "ok", head: await server.store.evidence.head() },
+        evidence: { state: "ok" },
       });
       expect((await fetch(`${server.adminUrl}/readyz`)).status).toBe(200);
       const decided = (await server.store.evidence.read({ after: 0, limit: 100 })).map(
@@ -195,4 +201,26 @@ describe("a whole server whose database another process holds", () => {
       for (const response of served) expect(decided).toContain(response.headers.get("x-request-id"));
     },
   );
+});
+
+describe("a whole server whose write-ahead log is taken away", () => {
+  it("refuses, is not ready and names the file, until the file is back", async () => {
+    const whole = await startTestServer(withoutLimits);
+    const { server, folder } = whole;
+    const text = await whole.key("demo", ["inference"]);
+    const ask = () => askChat(server, text);
+    expect((await ask()).status).toBe(200);
+    await server.store.evidence.flush();
+    const wal = join(folder, "signalbox.db-wal");
+    renameSync(wal, `${wal}.away`);
+    await expect
+      .poll(async () => (await statusOf(server)).evidence, { timeout: 10_000 })
+      .toEqual({ state: "unavailable", cause: "file_removed", file: "signalbox.db-wal" });
+    expect((await statusOf(server)).degraded).toContain("evidence");
+    expect((await fetch(`${server.adminUrl}/readyz`)).status).toBe(503);
+    await expectRefusal(await ask());
+    renameSync(`${wal}.away`, wal);
+    await expect.poll(async () => (await statusOf(server)).evidence, { timeout: 10_000 }).toEqual({ state: "ok" });
+    expect((await ask()).status).toBe(200);
+  });
 });

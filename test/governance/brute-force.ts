@@ -137,11 +137,35 @@ function countPlaces({ decision, outcome }: RecordedRequest, groupAt: GroupAt): 
     region: attempt?.region ?? null,
     model: attempt?.model ?? null,
   });
-  const answered = outcome.attempts.findLast(({ failure }) => failure === null) ?? outcome.attempts.at(-1);
-  const place = groupAt(decision, labels(answered));
-  count(place, "requests", decision.repeated ?? 1);
-  count(place, OUTCOMES[decision.outcome], decision.repeated ?? 1);
-  countEnd(place, decision, outcome);
+  const well = outcome.attempts.filter(({ failure }) => failure === null);
+  const isAnswered = outcome.terminal === "completed" || outcome.terminal === "incomplete";
+  const places = new Map<string, { readonly attempt: AttemptRecord; calls: number }>();
+  for (const attempt of isAnswered ? well : []) {
+    const key = JSON.stringify(labels(attempt));
+    const known = places.get(key) ?? { attempt, calls: 0 };
+    known.calls += attempt.calls ?? 1;
+    places.set(key, known);
+  }
+  const counted = [...places.values()];
+  const whole = { attempt: well.at(-1) ?? outcome.attempts.at(-1), calls: 1 };
+  const all = counted.length > 0 ? counted : [whole];
+  const sum = all.reduce((total, { calls }) => total + calls, 0);
+  let before = 0;
+  for (const { attempt, calls } of all) {
+    const share = (value: number | null): number | null =>
+      value === null ? null : Math.floor((value * (before + calls)) / sum) - Math.floor((value * before) / sum);
+    const place = groupAt(decision, labels(attempt));
+    count(place, "requests", decision.repeated ?? 1);
+    count(place, OUTCOMES[decision.outcome], decision.repeated ?? 1);
+    countEnd(place, decision, {
+      ...outcome,
+      inputTokens: share(outcome.inputTokens),
+      outputTokens: share(outcome.outputTokens),
+      cacheReadTokens: share(outcome.cacheReadTokens),
+      reasoningTokens: share(outcome.reasoningTokens),
+    });
+    before += calls;
+  }
   for (const attempt of callsOf(outcome)) countAttempt(groupAt(decision, labels(attempt)), attempt);
 }
 

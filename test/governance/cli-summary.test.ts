@@ -111,7 +111,7 @@ describe("signalbox summary", () => {
     );
     const answer: unknown = JSON.parse((await run("--json", "--workspace", "acme-prod", ...WINDOW)).stdout);
     const candidate = {
-      revision: 3,
+      revision: "r3",
       digest: digestOf("C"),
       content: "rules",
       since: "2026-11-18T09:30:59.000Z",

@@ -77,6 +77,15 @@ const decision = fc
     };
   });
 
+/** Attempts of one request: an endpoint has one provider, region and model, which a version that recorded no models left out everywhere. */
+function ofOneTable(attempts: readonly AttemptRecord[]): readonly AttemptRecord[] {
+  return attempts.map((each) => {
+    const { provider, region, model } = attempts.find(({ endpoint }) => endpoint === each.endpoint) ?? each;
+    const { model: _, ...rest } = each;
+    return { ...rest, provider, region, ...(model !== undefined && { model }) };
+  });
+}
+
 const attempt: fc.Arbitrary<AttemptRecord> = fc.record(
   {
     endpoint: wordOf("e1", "e2", "e3"),
@@ -98,7 +107,7 @@ const tokens = maybe(fc.nat(100_000));
 const outcome: fc.Arbitrary<Partial<OutcomeRecord>> = fc.record(
   {
     terminal: fc.constantFrom(...TERMINALS),
-    attempts: fc.array(attempt, { maxLength: 3 }),
+    attempts: fc.array(attempt, { maxLength: 3 }).map(ofOneTable),
     joined: fc.constant(asWord("req_other")),
     inputTokens: tokens,
     outputTokens: tokens,

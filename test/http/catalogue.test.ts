@@ -314,6 +314,51 @@ describe("the catalogue and the decision", () => {
 });
 
 describe("GET /v1/models", () => {
+  it("lists what a plain request of the key gets through with, and with all=true the others with the reason", async () => {
+    const policies = fakePolicies(({ candidates }) => {
+      const abroad = candidates.filter(({ region }) => region !== "eu-west").map(({ id }) => id);
+      const verdict = abroad.length > 0 ? "fail" : "pass";
+      return [{ id: "residency", constraint: "in_eu", effect: "require_all", verdict, failing: abroad }];
+    });
+    const made = threeRoutes();
+    const router = await startRouter({ table: made, policies });
+    const list = async (path: string): Promise<readonly { readonly id: string }[]> =>
+      JSON.parse(await (await get(router, path)).text()).data;
+    const denied = { policy: { id: "residency" }, failed_constraint: "in_eu" };
+    for (const path of ["/v1/models", "/api/v1/models"]) {
+      expect(await list(path)).toMatchObject([{ id: "second", available: true, denial: null }]);
+      expect(await list(`${path}?all=true`)).toMatchObject([
+        { id: "first", available: false, denial: denied },
+        { id: "second", available: true, denial: null },
+        { id: "third", available: false, denial: denied },
+      ]);
+      expect((await get(router, `${path}?all=maybe`)).status).toBe(400);
+    }
+    const page = await get(router, "/api/v1/models?limit=1");
+    expect(await page.json()).toMatchObject({ data: [{ id: "second" }], has_more: false });
+    const pageOfAll = await get(router, "/api/v1/models?all=true&limit=1&after_id=first");
+    expect(await pageOfAll.json()).toMatchObject({ data: [{ id: "second" }], has_more: true });
+    // One that is denied now can still be looked up, with the same reason.
+    expect(await (await get(router, "/v1/models/third")).json()).toMatchObject({ available: false, denial: denied });
+  });
+
+  it("with all=true lists routes that the table denies, with its reason", async () => {
+    const rows: Rows = { workspaces: [workspace("w", { providers: ["p"] })], routes: [route("r", "a", ["b"])] };
+    const router = await startRouter({ table: table(rows) });
+    expect(await (await get(router, "/v1/models")).json()).toEqual({ object: "list", data: [] });
+    expect(await (await get(router, "/v1/models?all=true")).json()).toMatchObject({
+      data: [
+        {
+          id: "r",
+          available: false,
+          denial: { policy: { id: "approvals" }, reason_code: "PROVIDER_NOT_APPROVED" },
+          operations: [],
+          regions: [],
+        },
+      ],
+    });
+  });
+
   it("lists the routes as OpenAI's client reads them", async () => {
     const router = await startRouter({ table: threeRoutes() });
     const listed = await openai(router).models.list();
@@ -324,6 +369,8 @@ describe("GET /v1/models", () => {
       created: 0,
       owned_by: "signalbox",
       capabilities: ["tools", "json_schema"],
+      available: true,
+      denial: null,
       operations: ["chat.completions", "completions", "responses", "messages"],
       regions: ["eu-west", "us-east"],
       context_window: 100_000,

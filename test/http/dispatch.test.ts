@@ -68,11 +68,11 @@ function failing(status: number, headers: Record<string, string> = {}) {
 const placeOf = (response: Response): string =>
   /endpoint=(\w)/.exec(response.headers.get("x-signalbox-route") ?? "")?.[1] ?? "";
 
-async function statusOf(router: Router): Promise<Record<string, { readonly state: string }>> {
-  const body: { endpoints: Record<string, { readonly state: string }> } = JSON.parse(
-    await (await fetch(`${router.url}/status`)).text(),
-  );
-  return body.endpoints;
+/** Endpoints that are not healthy. */
+function unhealthy({ places, snapshots }: Router): Readonly<Record<string, object>> {
+  const ids = Object.keys(snapshots.current.decider.table.endpoints);
+  const standings = ids.map((id) => [id, places.standing(id, performance.now())] as const);
+  return Object.fromEntries(standings.filter(([, { state }]) => state !== "healthy"));
 }
 
 describe("a failure that may pass", () => {
@@ -137,7 +137,7 @@ describe("a failure that may pass", () => {
       expect(await errorOf(response)).toMatchObject({ code: "context_length_exceeded" });
     }
     expect(other.calls).toHaveLength(0);
-    expect(await statusOf(router)).toEqual({});
+    expect(unhealthy(router)).toEqual({});
   });
 
   it("is not waited for because of a date that is none", async () => {
@@ -241,18 +241,18 @@ describe("health", () => {
       expect(placeOf(await post(router, hello))).toBe("b");
       expect(ill.calls).toHaveLength(expected);
     }
-    expect(await statusOf(router)).toMatchObject({ a: { state: "ejected", consecutive_failures: 2 } });
+    expect(unhealthy(router)).toMatchObject({ a: { state: "ejected", consecutive_failures: 2 } });
     await pause(160);
-    expect(await statusOf(router)).toMatchObject({ a: { state: "half_open" } });
+    expect(unhealthy(router)).toMatchObject({ a: { state: "half_open" } });
     // The trial fails, and the next time out is twice as long.
     expect(placeOf(await post(router, hello))).toBe("b");
     expect(ill.calls).toHaveLength(3);
     await pause(160);
-    expect(await statusOf(router)).toMatchObject({ a: { state: "ejected" } });
+    expect(unhealthy(router)).toMatchObject({ a: { state: "ejected" } });
     isIll = false;
     await pause(160);
     expect(placeOf(await post(router, hello))).toBe("a");
-    expect(await statusOf(router)).toEqual({});
+    expect(unhealthy(router)).toEqual({});
     expect(placeOf(await post(router, hello))).toBe("a");
   });
 
@@ -271,7 +271,7 @@ describe("health", () => {
     const router = await startRouter({ table: tableOver([limited, well]) });
     for (let count = 0; count < 3; count += 1) expect(placeOf(await post(router, hello))).toBe("b");
     expect(limited.calls).toHaveLength(1);
-    expect(await statusOf(router)).toMatchObject({ a: { state: "rate_limited" } });
+    expect(unhealthy(router)).toMatchObject({ a: { state: "rate_limited" } });
     await pause(220);
     await post(router, hello);
     expect(limited.calls).toHaveLength(2);
@@ -283,10 +283,10 @@ describe("health", () => {
     const health = { ...HEALTH, ejection: 60_000, longestEjection: 60_000 };
     const router = await startRouter({ table: tableOver([upstream], { health }) });
     for (let count = 0; count < 2; count += 1) await post(router, hello);
-    expect(await statusOf(router)).toMatchObject({ a: { state: "ejected" } });
+    expect(unhealthy(router)).toMatchObject({ a: { state: "ejected" } });
     isIll = false;
     for (let count = 0; count < 3; count += 1) expect((await post(router, hello)).status).toBe(200);
-    expect(await statusOf(router)).toEqual({});
+    expect(unhealthy(router)).toEqual({});
   });
 
   it("is not judged by clients that do not read", async () => {
@@ -299,7 +299,7 @@ describe("health", () => {
     const readers = await Promise.all([post(router, streamed), post(router, streamed)]);
     // Longer than the total: a busy machine needs a while until buffers are full and the clock stands.
     await pause(4_000);
-    expect(await statusOf(router)).toEqual({});
+    expect(unhealthy(router)).toEqual({});
     for (const reader of readers) await reader.body?.cancel();
     await router.settled(2);
     expect(router.outcomes.map(({ terminal }) => terminal)).toEqual(["client_closed", "client_closed"]);
@@ -309,7 +309,7 @@ describe("health", () => {
     const strict = await startUpstream(failing(400));
     const router = await startRouter({ table: tableOver([strict], { health: HEALTH }) });
     for (let count = 0; count < 4; count += 1) await post(router, hello);
-    expect(await statusOf(router)).toEqual({});
+    expect(unhealthy(router)).toEqual({});
   });
 
   it("shows in a simulation, as of now", async () => {
@@ -327,9 +327,10 @@ describe("health", () => {
     });
     expect(await response.json()).toMatchObject({
       plan: [
-        { endpoint: "a", tier: 0, balance: "order", standing: { state: "ejected", consecutive_failures: 2 } },
         { endpoint: "b", tier: 1, standing: { state: "healthy" } },
+        { endpoint: "a", tier: 0, balance: "order", standing: { state: "ejected", consecutive_failures: 2 } },
       ],
+      arrangement: { decided: ["a", "b"], by_chance: false },
       max_places: null,
     });
     // Nobody was asked.

@@ -148,6 +148,28 @@ describe("bodies", () => {
     expect(text).toContain("body_timeout");
   });
 
+  it.each([
+    ["too little", 1, "408"],
+    ["enough", 4_000, "200"],
+  ])("a body that brings %s of itself in each interval", async (_, piece, status) => {
+    const limits = { bodyBytes: 1_000_000, answerBytes: 1_000_000, requestTime: 60_000, writeTime: 2_000 };
+    const { router } = await plainRouter({
+      runtime: { limits: { ...limits, bodyTime: 60_000, bodyProgressTime: 1_000 } },
+    });
+    const body = JSON.stringify({ ...hello, messages: [{ role: "user", content: "x".repeat(60_000) }] });
+    const socket = connect(Number(new URL(router.url).port), "127.0.0.1");
+    const answer = new Promise<string>((resolve) => socket.once("data", (chunk: Buffer) => resolve(chunk.toString())));
+    const head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good";
+    socket.write(`${head}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`);
+    let sent = 0;
+    const sending = setInterval(() => {
+      if (sent < body.length) socket.write(body.slice(sent, (sent += piece)));
+    }, 100);
+    expect((await answer).slice(9, 12)).toBe(status);
+    clearInterval(sending);
+    socket.destroy();
+  });
+
   it("a client that goes away while it sends leaves a record and no noise", async () => {
     const { router } = await plainRouter();
     const socket = connect(Number(new URL(router.url).port), "127.0.0.1");
@@ -269,6 +291,9 @@ describe("paths", () => {
     ["POST", "/v1/unknown", "openai", "unknown_path"],
     ["GET", "/v1/chat/completions", "openai", "unknown_path"],
     ["GET", "/v1/responses/resp_1", "openai", "not_supported"],
+    ["POST", "/v1/responses/input_tokens", "openai", "unknown_path"],
+    ["POST", "/v1/responses/compact", "openai", "unknown_path"],
+    ["GET", "/v1/responses/input_tokens/input_items", "openai", "not_supported"],
     ["GET", "/livez", "openai", "unknown_path"],
     ["POST", "/api/v1/nothing", "anthropic", "unknown_path"],
   ])("%s %s → 404 in the shape of its family", async (method, path, family, code) => {
@@ -284,6 +309,27 @@ describe("paths", () => {
         error: { type: "not_found_error", details: { error_code: code } },
         request_id: "req_1",
       });
+  });
+
+  it("status and readyz are open to anybody, and no figure in them moves with traffic but the time", async () => {
+    const { router } = await plainRouter({
+      runtime: {
+        evidenceStanding: () => ({ state: "ok", waiting: 7, refused: 7, lost: 7, head: { position: 7, hash: "a" } }),
+      },
+    });
+    const status = JSON.parse(await (await fetch(`${router.url}/status`)).text());
+    expect(Object.keys(status).toSorted()).toEqual([
+      "build_id",
+      "contract_sha256",
+      "degraded",
+      "evidence",
+      "policy_revisions",
+      "policy_set",
+      "table_sha256",
+      "uptime_seconds",
+    ]);
+    expect(status.evidence).toEqual({ state: "ok" });
+    expect(await (await fetch(`${router.adminUrl}/readyz`)).json()).toEqual({ status: "ready" });
   });
 
   it("livez and readyz stand on the admin listener; readyz follows the truth", async () => {

@@ -27,7 +27,7 @@ const schema = {
   additionalProperties: false,
 };
 const body = {
-  model: "code-claude",
+  model: "claude-sonnet-4-6",
   messages: [{ role: "user", content: "hello" }],
   response_format: { type: "json_schema", json_schema: { name: "a", schema } },
 };

@@ -117,6 +117,21 @@ describe("a whole answer", () => {
     await router.settled(1);
     expect(router.outcomes[0]).toMatchObject({ terminal: "incomplete", finish: "length" });
   });
+
+  it("goes through as it came from a provider that never gives a finish reason, recorded as incomplete", async () => {
+    const silent = { index: 0, delta: { content: "a" }, message: { content: "a" }, finish_reason: "" };
+    const stream = sse({ choices: [silent] }) + sse("[DONE]");
+    const upstream = await startUpstream((response, call) => {
+      if (!JSON.parse(call.body).stream) return answerJson(response, { choices: [silent] });
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(stream);
+    });
+    const router = await startRouter({ table: tableOver([upstream]) });
+    expect(await (await post(router, hello)).json()).toEqual({ choices: [silent] });
+    expect(await (await post(router, streamed)).text()).toBe(stream);
+    await router.settled(2);
+    for (const outcome of router.outcomes) expect(outcome).toMatchObject({ terminal: "incomplete", finish: "other" });
+  });
 });
 
 describe("fallback before the first byte", () => {
@@ -218,7 +233,18 @@ describe("fallback before the first byte", () => {
     expect(good.calls).toHaveLength(0);
   });
 
-  it("exhausted: 502 that names every attempt, repeats nobody and asks not to be retried", async () => {
+  // Claude Code shortens its conversation at the first of these words, LiteLLM (aider) knows the error by the second.
+  it("a conversation that is too long is called so in the words that clients look for", async () => {
+    const upstream = await startUpstream((response) =>
+      answerJson(response, { error: { message: "secret", code: "context_length_exceeded", param: "messages" } }, 400),
+    );
+    const router = await startRouter({ table: tableOver([upstream]) });
+    const { message } = await errorOf(await post(router, hello));
+    expect(message).toMatch(/status 400, code context_length_exceeded\), at messages: the prompt is too long/);
+    expect(message).toMatch(/this model's maximum context length is exceeded/);
+  });
+
+  it("exhausted: 502 that names every attempt, repeats nobody and says when to try again", async () => {
     const upstreams = [
       await startUpstream((response) => answerJson(response, { error: { message: "sk-live-key" } }, 500)),
       await startUpstream((response) => {
@@ -230,7 +256,7 @@ describe("fallback before the first byte", () => {
     const response = await post(router, hello);
     const body = await response.text();
     expect(response.status).toBe(502);
-    expect(response.headers.get("x-should-retry")).toBe("false");
+    expect(response.headers.get("x-should-retry")).toBeNull();
     expect(response.headers.get("retry-after")).toBe("7");
     expect(response.headers.get("x-signalbox-attempts")).toBe("2");
     expect(JSON.parse(body).error).toMatchObject({ type: "upstream_error", code: "upstream_exhausted" });

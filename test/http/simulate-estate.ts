@@ -135,6 +135,8 @@ const preferences: fc.Arbitrary<JsonObject | null> = fc.oneof(
         data_collection: fc.constantFrom("allow", "deny"),
         allow_fallbacks: fc.boolean(),
         sort: fc.constantFrom("price", "latency", "throughput"),
+        preferred_max_latency: fc.constantFrom(0.5, { p90: 2 }),
+        preferred_min_throughput: fc.constantFrom(50, { p90: 20 }),
         max_price: fc.record({ input: fc.integer({ min: 0, max: 3 }) }),
       },
       { requiredKeys: [] },

@@ -1,8 +1,9 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { startRouter, startUpstream, type Router } from "../support/router.ts";
 import { askings, estates, policiesOf, rules, tableOf, type Asking } from "./simulate-estate.ts";
+import { learnings, placesWith } from "./simulate-learnt.ts";
 
 const KEY = { authorization: "Bearer good", "content-type": "application/json" };
 
@@ -20,35 +21,33 @@ function member(value: JsonValue | undefined, name: string): JsonValue {
   return (isJsonObject(value) ? value[name] : null) ?? null;
 }
 
-/** Endpoint ids tier by tier, each tier sorted: who of equals goes first is found at dispatch. */
-function tiersOf(plan: readonly JsonObject[]): readonly (readonly JsonValue[])[] {
-  const tiers = Map.groupBy(plan, ({ tier }) => tier);
-  return [...tiers.values()].map((tier) => tier.map(({ endpoint }) => JSON.stringify(endpoint)).toSorted());
-}
-
-/** What happened, cut into the same tiers. */
-function cut(attempts: readonly string[], tiers: readonly (readonly JsonValue[])[]): readonly (readonly string[])[] {
-  let from = 0;
-  return tiers.map(({ length }) => attempts.slice(from, (from += length)).toSorted());
-}
-
-async function simulateThenExecute(router: Router, { operation, path, body }: Asking, calls: readonly unknown[]) {
+/** @param chance what every draw gives, from 0 up to, and without, 1: first for the simulation, then for the call. */
+async function simulateThenExecute(
+  router: Router,
+  { operation, path, body }: Asking,
+  calls: readonly unknown[],
+  chance: readonly [number, number],
+) {
   const before = calls.length;
+  const random = vi.spyOn(Math, "random").mockReturnValue(chance[0]);
   const said = await postJson(`${router.url}/v1/route/simulate?operation=${operation}`, { request: body });
   expect(calls.length, "simulation called a provider").toBe(before);
   const done = router.outcomes.length;
+  random.mockReturnValue(chance[1]);
   const real = await postJson(`${router.url}${path}`, body);
   await router.settled(done + 1);
+  random.mockRestore();
   const [decision, outcome] = [router.decisions.at(-1), router.outcomes.at(-1)];
   if (decision === undefined || outcome === undefined) throw new Error("a call without a record");
   return { said, real, decision, outcome };
 }
 
-const counts = { routed: 0, several: 0, denied: 0, refused: 0 };
+const counts = { routed: 0, several: 0, rearranged: 0, denied: 0, refused: 0 };
+const chances = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
 describe("simulate == execute", () => {
   it(
-    "over random tables, policies and requests: route, order, denial, reason, status",
+    "over random tables, policies, requests, measurements and health: route, order, denial, reason, status",
     { timeout: 120_000 },
     async () => {
       // What an operator must mend sends a request to every other place, once and without a pause.
@@ -61,11 +60,25 @@ describe("simulate == execute", () => {
           estates,
           rules,
           fc.array(askings, { minLength: 2, maxLength: 5 }),
-          async (estate, ruled, asked) => {
+          learnings,
+          fc.oneof(
+            chances.map((chance): readonly [number, number] => [chance, chance]),
+            fc.tuple(chances, chances),
+          ),
+          async (estate, ruled, asked, learnt, chance) => {
             for (const asking of asked) {
-              // A fresh router each time: what it has learnt of endpoints may put equals in another order, or a place out.
-              const router = await startRouter({ table: tableOf(estate, upstream.url), policies: policiesOf(ruled) });
-              const { said, real, decision, outcome } = await simulateThenExecute(router, asking, upstream.calls);
+              // A fresh router each time: every failure changes what is known of the endpoints.
+              const router = await startRouter({
+                table: tableOf(estate, upstream.url),
+                policies: policiesOf(ruled),
+                runtime: { places: placesWith(learnt) },
+              });
+              const { said, real, decision, outcome } = await simulateThenExecute(
+                router,
+                asking,
+                upstream.calls,
+                chance,
+              );
               if (said.status !== 200) {
                 counts.refused += 1;
                 expect(decision.outcome).toBe("refuse");
@@ -76,7 +89,10 @@ describe("simulate == execute", () => {
               const plan = objects(said.json["plan"]);
               expect(said.json["outcome"]).toBe(decision.outcome);
               expect(said.json["route"]).toBe(decision.route);
-              expect(plan.map(({ endpoint }) => endpoint)).toEqual(decision.plan);
+              const order = plan.map(({ endpoint }) => endpoint);
+              const decided = said.json["outcome"] === "route" ? member(said.json["arrangement"], "decided") : order;
+              expect(decided).toEqual(decision.plan);
+              expect(new Set(order)).toEqual(new Set<unknown>(decision.plan));
               if (said.json["outcome"] === "deny") {
                 counts.denied += 1;
                 const { denial } = said.json;
@@ -90,10 +106,15 @@ describe("simulate == execute", () => {
               }
               counts.routed += 1;
               if (plan.length > 1) counts.several += 1;
-              const attempts = outcome.attempts.map(({ endpoint }) => JSON.stringify(endpoint));
-              const tiers = tiersOf(plan);
-              if (said.json["max_places"] === 1) expect(tiers[0]).toContain(attempts.join());
-              else expect(cut(attempts, tiers)).toEqual(tiers);
+              const attempts = outcome.attempts.map(({ endpoint }) => endpoint);
+              const tried = said.json["max_places"] === 1 ? order.slice(0, 1) : order;
+              if (member(said.json["arrangement"], "by_chance") === true) {
+                if (said.json["max_places"] !== 1)
+                  expect(new Set<JsonValue | undefined>(attempts)).toEqual(new Set(tried));
+                if (chance[0] !== chance[1]) continue;
+              }
+              if (JSON.stringify(decision.plan) !== JSON.stringify(order)) counts.rearranged += 1;
+              expect(attempts).toEqual(tried);
             }
           },
         ),
@@ -102,6 +123,7 @@ describe("simulate == execute", () => {
       // A generator that only denies would prove nothing about the rest.
       expect(counts.routed).toBeGreaterThan(20);
       expect(counts.several).toBeGreaterThan(10);
+      expect(counts.rearranged).toBeGreaterThan(2);
       expect(counts.denied).toBeGreaterThan(20);
       expect(counts.refused).toBeGreaterThan(2);
     },

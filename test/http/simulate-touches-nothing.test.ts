@@ -8,6 +8,7 @@ import { SCOPES, type Scope } from "../../src/canon/scope.ts";
 import { startServer, type RunningServer } from "../../src/cli/serve/start.ts";
 import { createKey } from "../../src/keys/key-record.ts";
 import { call } from "./keys/support.ts";
+import { cacheIn } from "../support/cache.ts";
 
 /** Connections to the only provider, and reads of the variables that its credentials stand in. */
 const touched = { sockets: 0, credentials: 0 };
@@ -53,7 +54,7 @@ beforeAll(async () => {
       demo: false,
       drain: 0,
       watch: false,
-      cacheDirectory: join(folder, "cache"),
+      cache: cacheIn(folder),
     },
     environment,
     "0.0.0-test",

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
+import { Places } from "../../src/dispatch/places/places.ts";
 import { errorOf, post, startRouter, tableOver, type Upstream } from "../support/router.ts";
 import { endpoint, fakePolicies, model, route, workspace } from "../support/table.ts";
 import { explained, simulate, twoUpstreams } from "./simulation.ts";
@@ -78,6 +79,45 @@ describe("simulation", () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  it("for sort: latency names the endpoint that calls go to, and the age of the measurements", async () => {
+    const upstreams = await twoUpstreams();
+    const places = new Places(() => null);
+    const router = await startRouter({ table: tableOver(upstreams), runtime: { places } });
+    const now = performance.now();
+    for (const [id, firstToken] of [
+      ["a", 900],
+      ["b", 300],
+    ] as const) {
+      places.begin(id, now - 61_000);
+      places.end(id, { failure: null, firstToken, tokensPerSecond: null }, now - 60_000);
+    }
+    const body = { ...chatBody([], { sort: "latency" }, false) };
+    const said = await explained(router, { model: "r", request: body });
+    expect(said["arrangement"]).toEqual({ decided: ["a", "b"], by_chance: false });
+    const [first] = Array.isArray(said["plan"]) ? said["plan"] : [];
+    const standing = isJsonObject(first) && isJsonObject(first["standing"]) ? first["standing"] : {};
+    expect(first).toMatchObject({ endpoint: "b" });
+    expect(standing["latency_ms"]).toMatchObject({ p50: 300, recent: expect.any(Number) });
+    const { age_ms: age } = isJsonObject(standing["latency_ms"]) ? standing["latency_ms"] : {};
+    expect(age).toBeGreaterThanOrEqual(60_000);
+    expect((await post(router, body)).headers.get("x-signalbox-route")).toContain("endpoint=b");
+  });
+
+  it("of a weighted tier says that chance decides", async () => {
+    const upstreams = await twoUpstreams();
+    const base = tableOver(upstreams);
+    const tiers = [{ endpoints: ["a", "b"], balance: "weighted" as const, weights: [1, 1] }];
+    const row = base.routes["r"];
+    if (row === undefined) throw new Error("no route");
+    const router = await startRouter({ table: { ...base, routes: { r: { ...row, tiers } } } });
+    expect((await explained(router, { model: "r" }))["arrangement"]).toMatchObject({ by_chance: true });
+    const fixed = [{ endpoints: ["a", "b"], balance: "weighted" as const, weights: [0, 1] }];
+    const other = await startRouter({ table: { ...base, routes: { r: { ...row, tiers: fixed } } } });
+    const said = await explained(other, { model: "r" });
+    expect(said["arrangement"]).toEqual({ decided: ["a", "b"], by_chance: false });
+    expect(said["plan"]).toMatchObject([{ endpoint: "b" }, { endpoint: "a" }]);
   });
 
   it("asked by its shape gives the same explanation as asked by the request itself, word for word", async () => {

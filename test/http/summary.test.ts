@@ -70,6 +70,8 @@ describe("GET /v1/governance/summary", () => {
       expect.objectContaining({ policy: "approvals", reason_code: "model_not_found", denied: 1 }),
     );
     expect(body.table_revision).toBe(loaded.revision);
+    // A position would count the requests of all workspaces.
+    expect(body.evidence.head).toEqual({ hash: expect.stringMatching(/^[0-9a-f]{64}$/) });
     expect(body.policies.map(({ drift }) => drift)).toEqual(body.policies.map(() => null));
     expect(body.policies.length).toBeGreaterThan(0);
     expect(JSON.stringify(body)).not.toMatch(new RegExp(`${secret}|sbx_`));

@@ -236,6 +236,24 @@ describe("what only an endpoint's printer can see", () => {
   );
 });
 
+it.each([
+  ["/v1/chat/completions", { ...ask, reasoning_effort: "high" }, "reasoning_effort"],
+  ["/v1/responses", { input: "hello", max_output_tokens: 100, reasoning: { effort: "high" } }, "reasoning.effort"],
+  ["/api/v1/messages", { ...ask, thinking: { type: "enabled", budget_tokens: 5_000 } }, "thinking"],
+])("names the member of %s that asks for more reasoning than the answer may have", async (path, body, param) => {
+  const upstream = await startUpstream((response) => answerJson(response));
+  const reasoning = { efforts: [], budgets: { high: 4_096 } };
+  const base = routeOver([upstream], [{ dialect: "bedrock-converse", model: { reasoning } }]);
+  const only = base.endpoints["a"];
+  if (only === undefined) throw new Error("no endpoint");
+  const features = [...only.features, "effort_high", "reasoning_budget"] as const;
+  const router = await startRouter({ table: { ...base, endpoints: { a: { ...only, features } } } });
+  const response = await call(router, path, body);
+  expect(response.status).toBe(400);
+  expect(await response.text()).toContain(`"param":"${param}"`);
+  expect(upstream.calls).toEqual([]);
+});
+
 it("says the stream's own failure in the caller's grammar, and no word of the provider's", async () => {
   const upstream = await startUpstream(async (response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
@@ -256,4 +274,68 @@ it("says the stream's own failure in the caller's grammar, and no word of the pr
   expect(responses).toMatch(/event: response\.failed\n/);
   expect(responses).not.toContain("response.completed");
   expect(`${messages}${responses}`).not.toContain("CANARY");
+});
+
+it.each([null, "", undefined])("never makes up an end for an answer whose finish reason is %j", async (word) => {
+  const said = { index: 0, delta: { content: "hi" }, message: { content: "hi" }, finish_reason: word };
+  const upstream = await startUpstream((response, { body }) => {
+    if (!JSON.parse(body).stream) return answerJson(response, { choices: [said] });
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(sse({ choices: [said] }) + sse("[DONE]"));
+  });
+  const router = await startRouter({ table: routeOver([upstream], [{ dialect: "openai-chat" }]) });
+  const bodies = [
+    ["/v1/responses", { input: "hello" }],
+    ["/v1/completions", { prompt: "hello" }],
+    ["/api/v1/messages", ask],
+  ] as const;
+  for (const [path, body] of bodies) {
+    const whole = await call(router, path, body);
+    expect(whole.status, path).toBe(502);
+    expect(await whole.text(), path).not.toMatch(/completed|"stop"|end_turn/);
+    const text = await (await call(router, path, { ...body, stream: true })).text();
+    expect(text, path).toContain("error");
+    expect(text, path).not.toMatch(/response\.completed|"finish_reason":"|message_stop/);
+  }
+  await router.settled(6);
+  for (const { terminal } of router.outcomes) expect(terminal).toBe("failed");
+});
+
+describe("a whole Response that says failed", () => {
+  const failed = { id: "resp_u", object: "response", status: "failed", model: "m", output: [], usage: null };
+  const error = { code: "server_error", message: "CANARY" };
+
+  it.each([
+    ["/v1/responses", { input: "hello" }, 200],
+    ["/v1/chat/completions", { messages: ask.messages }, 502],
+    ["/api/v1/messages", ask, 502],
+    ["/v1/completions", { prompt: "hello" }, 502],
+  ] as const)("is answered once on %s, and recorded as failed", async (path, body, status) => {
+    const upstreams = [
+      await startUpstream((response) => answerJson(response, { ...failed, error })),
+      await startUpstream((response) => answerJson(response, { ...failed, error })),
+    ];
+    const places = [{ dialect: "openai-responses" }, { dialect: "openai-responses" }];
+    const router = await startRouter({ table: routeOver(upstreams, places) });
+    const answer = await call(router, path, body);
+    const text = await answer.text();
+    expect(answer.status, text).toBe(status);
+    expect(text).not.toContain("CANARY");
+    if (status === 200) expect(JSON.parse(text)).toMatchObject({ ...failed, error: { code: "server_error" } });
+    expect(upstreams.map(({ calls }) => calls.length)).toEqual([1, 0]);
+    await router.settled(1);
+    expect(router.outcomes[0]).toMatchObject({ terminal: "failed", status, attempts: [{ failure: "error_frame" }] });
+  });
+});
+
+it("asks another place, and not the same one again, for an answer that has no place on the surface", async () => {
+  const calls = [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }];
+  const choice = { index: 0, message: { role: "assistant", content: null, tool_calls: calls } };
+  const upstream = await startUpstream((response) =>
+    answerJson(response, { choices: [{ ...choice, finish_reason: "tool_calls" }] }),
+  );
+  const router = await startRouter({ table: routeOver([upstream], [{ dialect: "openai-chat" }]) });
+  const error = await errorOf(await call(router, "/v1/completions", { prompt: "hello" }));
+  expect(error).toMatchObject({ code: "unexpected_output_item", message: expect.stringContaining("did not ask for") });
+  expect(upstream.calls).toHaveLength(1);
 });

@@ -199,8 +199,15 @@ describe("keys list, revoke and rotate", () => {
     const rest = Date.parse(String(find(old)?.["expires_at"])) - before;
     expect(rest).toBeGreaterThanOrEqual(3_600_000);
     expect(rest).toBeLessThan(3_660_000);
-    expect((await run("rotate", idOf(old), "--overlap", "0")).code).toBe(0);
-    expect((await run("rotate", idOf(old))).stderr).toContain("is revoked or expired");
+    const again = await run("rotate", idOf(old), "--overlap", "0");
+    expect(again.code).toBe(1);
+    expect(again.stderr).toContain(
+      `signalbox keys: ${idOf(old)} has been rotated already: ${idOf(stdout.trim())} replaced it, and it works until`,
+    );
+    const next = await run("rotate", idOf(stdout.trim()), "--overlap", "0");
+    expect(next.code).toBe(0);
+    expect((await run("rotate", idOf(stdout.trim()))).stderr).toContain("is revoked or expired");
+    expect(await listed()).toHaveLength(3);
   });
 
   it("fails with exit 1 for an unknown key and a missing database, and makes none", async () => {

@@ -12,7 +12,7 @@ import {
 } from "../../src/keys/key-record.ts";
 import { KeyOptionError } from "../../src/keys/key-option-error.ts";
 import { parseKeyText } from "../../src/keys/key-text.ts";
-import { KeyNotActiveError } from "../../src/store/errors.ts";
+import { KeyNotActiveError, KeyRotatedError } from "../../src/store/errors.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 
@@ -49,6 +49,7 @@ describe("createKey", () => {
       createdBy: "cli",
       lastUsedAt: null,
       rotatedFrom: null,
+      replacedBy: null,
       lineage: null,
       status: "active",
       revokedAt: null,
@@ -140,7 +141,7 @@ describe("rotateKey", () => {
       rotatedFrom: record.id,
       lineage: record.id,
     });
-    expect(rotated?.previous).toEqual({ ...record, expiresAt: NOW + 2 * DAY });
+    expect(rotated?.previous).toEqual({ ...record, replacedBy: rotated?.record.id, expiresAt: NOW + 2 * DAY });
     expect(await store.keys.get(record.id)).toEqual(rotated?.previous);
     expect(await store.keys.get(rotated?.record.id ?? "")).toEqual(rotated?.record);
   });
@@ -152,6 +153,15 @@ describe("rotateKey", () => {
     const second = createKey({ ...OPTIONS, expiresAt: NOW + DAY + 5 }, () => NOW, randomBytes).record;
     await store.keys.create(second);
     expect((await rotate(second.id, { expiresAt: NOW + 9 * DAY }))?.previous.expiresAt).toBe(NOW + DAY + 5);
+  });
+
+  it("refuses a second rotation in the overlap, and the new key lives as long as the first was to live", async () => {
+    const first = createKey({ ...OPTIONS, expiresAt: NOW + 30 * DAY }, () => NOW, randomBytes).record;
+    await store.keys.create(first);
+    const second = await rotate(first.id, {});
+    await expect(rotate(first.id, {}, NOW + DAY + 1)).rejects.toThrow(KeyRotatedError);
+    const third = await rotate(second?.record.id ?? "", {}, NOW + DAY + 1);
+    expect([second?.record.expiresAt, third?.record.expiresAt]).toEqual([NOW + 31 * DAY, NOW + 31 * DAY + 1]);
   });
 
   it("revives nothing: unknown is null, revoked and expired are refused", async () => {

@@ -22,11 +22,15 @@ export function keptPolicy(letter: string, id = POLICY): StoredContent {
   const digest = policyDigest(contract, sources);
   const words = { strings: [], inspects: [] };
   const policy = { contract, digest, sources, reasoned: [], reads: [], words, path: `${id}.rego`, places: {} };
-  return storedContent(policy, {
-    bytes: Buffer.from(`\0asm module ${letter}`),
-    units: [{ policy, entrypoint: "unit" }],
-    passes: { "chat.completions": { entrypoint: "pass", units: [0] } },
-  });
+  return storedContent(
+    policy,
+    {
+      bytes: Buffer.from(`\0asm module ${letter}`),
+      units: [{ policy, entrypoint: "unit" }],
+      passes: { "chat.completions": { entrypoint: "pass", units: [0] } },
+    },
+    null,
+  );
 }
 
 /** As rows of the log speak of it. */

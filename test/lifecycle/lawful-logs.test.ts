@@ -5,7 +5,7 @@ import { RECORD_KINDS } from "../../src/lifecycle/records.ts";
 import { PolicyLogVerifier } from "../../src/lifecycle/verify-log.ts";
 import { MemoryPolicyLog } from "./memory-log.ts";
 import { chainRecords } from "./policy-rows.ts";
-import { actor, digestOf, file, Scene } from "./scene.ts";
+import { actor, digestOf, file, Scene, TABLE } from "./scene.ts";
 
 const POLICIES = ["residency", "tiers"];
 const CONTENTS = ["a", "b", "c"];
@@ -23,9 +23,16 @@ const letter = fc.constantFrom(...CONTENTS);
 const by = fc.constantFrom(...PEOPLE);
 const report = fc.record({
   sha256: fc.constant(digestOf("report")),
-  tableRevision: fc.constant("t"),
+  tableRevision: fc.constantFrom(TABLE, "table-0"),
   complete: fc.boolean(),
   assertions: fc.record({ passed: fc.nat(2), failed: fc.nat(1), waived: fc.nat(1) }),
+  verification: fc.oneof(
+    fc.constantFrom({ result: "differs" as const }, { result: "not_computed" as const }),
+    fc.record({
+      result: fc.constant("verified" as const),
+      enforced: fc.constantFrom(null, ...POLICIES.flatMap((id) => CONTENTS.map((one) => digestOf(contentOf(id, one))))),
+    }),
+  ),
 });
 const requirements = fc.record(
   {

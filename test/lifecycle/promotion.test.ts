@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { MissingRequirement } from "../../src/lifecycle/fault.ts";
 import type { Actor, PromotionRequirements, ReportReference } from "../../src/lifecycle/records.ts";
-import { actor, digestOf, file, Scene } from "./scene.ts";
+import { actor, digestOf, file, Scene, TABLE } from "./scene.ts";
 
 const DAY = 86_400_000;
 
@@ -19,9 +19,10 @@ function approve(scene: Scene, by: Actor, report: ReportReference | null = null,
 
 const REPORT: ReportReference = {
   sha256: digestOf("report"),
-  tableRevision: "t",
+  tableRevision: TABLE,
   complete: true,
   assertions: { passed: 3, failed: 0, waived: 1 },
+  verification: { result: "verified", enforced: digestOf("a") },
 };
 
 describe("promotion and rollback", () => {
@@ -151,8 +152,15 @@ describe("requirements", () => {
     ["soak", { soak: DAY }, [{ requirement: "soak", have: 0, need: DAY }]],
     ["decisions", { decisions: 10 }, [{ requirement: "decisions", have: 4, need: 10 }]],
     ["verdicts that are determinate", { noIndeterminate: true }, [{ requirement: "no_indeterminate", have: 2 }]],
-    ["a report", { report: true }, [{ requirement: "report" }]],
-    ["assertions", { assertions: true }, [{ requirement: "report" }, { requirement: "assertions", have: 0 }]],
+    ["a report", { report: true }, [{ requirement: "report", claimed: 0, outdated: 0 }]],
+    [
+      "assertions",
+      { assertions: true },
+      [
+        { requirement: "report", claimed: 0, outdated: 0 },
+        { requirement: "assertions", have: 0 },
+      ],
+    ],
     [
       "everything, and names all of it",
       { approvals: 1, soak: 5, decisions: 5 },
@@ -187,6 +195,36 @@ describe("requirements", () => {
     expect(await scene.promote("p", actor("alice"), requirements)).toMatchObject({
       record: { approvals: [{ by: { keyId: "bert" }, report: REPORT }], requirements, shadow: { judged: 4 } },
     });
+  });
+
+  it.each<[string, Partial<ReportReference>, object]>([
+    ["the server's own report is another one", { verification: { result: "differs" } }, { claimed: 1, outdated: 0 }],
+    ["the server made none", { verification: { result: "not_computed" } }, { claimed: 1, outdated: 0 }],
+    ["it was verified under another table", { tableRevision: "table-0" }, { claimed: 0, outdated: 1 }],
+    [
+      "it was verified against other enforced content",
+      { verification: { result: "verified", enforced: null } },
+      { claimed: 0, outdated: 1 },
+    ],
+  ])("does not count a report where %s", async (_, more, counts) => {
+    const scene = await changing();
+    await approve(scene, actor("bert"), { ...REPORT, ...more });
+    expect(await scene.promote("p", actor("alice"), { report: true })).toEqual({
+      fault: "requirements",
+      missing: [{ requirement: "report", ...counts }],
+    });
+  });
+
+  it("counts no report of an older version, which verified none", async () => {
+    const scene = await changing();
+    const { verification: _, ...claimed } = REPORT;
+    await approve(scene, actor("bert"), claimed);
+    expect(await scene.promote("p", actor("alice"), { assertions: true })).toMatchObject({
+      missing: [{ requirement: "report", claimed: 1 }, { requirement: "assertions" }],
+    });
+    // The same report, verified, takes its place.
+    await approve(scene, actor("bert"), REPORT);
+    expect(await scene.promote("p", actor("alice"), { assertions: true })).toHaveProperty("record");
   });
 
   it("does not count whoever promotes, under any key of theirs, unless that is allowed", async () => {

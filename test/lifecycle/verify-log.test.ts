@@ -88,6 +88,28 @@ describe("a log of policies", () => {
     expect(faultIn([])).toBeNull();
   });
 
+  it("of an older version, which took reports on trust, verifies, and its reports count as claimed", () => {
+    const verified = { ...REPORT, verification: { result: "verified", enforced: b.digest } };
+    const story = whole().approved(b, bob, verified);
+    const read = (records: readonly object[]): PolicyLogVerifier => {
+      const verifier = new PolicyLogVerifier();
+      for (const row of chainRecords(records)) expect(verifier.add(row)).toBeNull();
+      return verifier;
+    };
+    const { reports, promotionsOnClaims } = read(story.records);
+    expect([reports, promotionsOnClaims]).toEqual([{ verified: 1, claimed: 1 }, 1]);
+
+    const approvals = [
+      approvalOf(bob, { report: { ...verified, verification: { result: "verified", enforced: a.digest } } }),
+    ];
+    const [approval] = approvals;
+    const proven = enforcedA()
+      .observed(b)
+      .approved(b, bob, { ...verified, verification: { result: "verified", enforced: a.digest } })
+      .promoted(a, b, { approvals: approval === undefined ? [] : [approval], ...requires({ assertions: true }) });
+    expect(read(proven.records).promotionsOnClaims).toBe(0);
+  });
+
   it("keeps policies apart", () => {
     const other = { policy: "other" };
     const { records } = new Story()
@@ -476,6 +498,31 @@ const IMPOSSIBLE: readonly (readonly [string, Story, `${number} ${PolicyLogCause
       cause,
     ];
   }),
+  ...(
+    [
+      ["a report that is only claimed", { verification: { result: "differs" } }],
+      ["a report that no server made", { verification: { result: "not_computed" } }],
+      ["a report of another table", { verification: { result: "verified", enforced: a.digest }, tableRevision: "t0" }],
+      ["a report against other content", { verification: { result: "verified", enforced: null } }],
+    ] as const
+  ).map(([name, more]): (typeof IMPOSSIBLE)[number] => {
+    const report = { ...REPORT, ...more };
+    return [
+      name,
+      enforcedA()
+        .observed(b)
+        .approved(b, bob, report)
+        .promoted(a, b, { approvals: [approvalOf(bob, { report })], ...requires({ report: true }) }),
+      "4 report",
+    ];
+  }),
+  [
+    "a verification of no known kind",
+    enforcedA()
+      .observed(b)
+      .approved(b, bob, { ...REPORT, verification: { result: "verified" } }),
+    "3 unreadable",
+  ],
   ["a rollback of what does not act", enforcedA().observed(b).rolledBack(b, a), "3 not_enforced"],
   ["a rollback where nothing acts", story().observed(a).rolledBack(a, null), "2 not_enforced"],
   ["a rollback to what never was", enforcedA().rolledBack(a, b), "2 unknown_content"],

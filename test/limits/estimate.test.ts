@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FailureKind } from "../../src/canon/failure.ts";
 import type { JsonObject } from "../../src/canon/json.ts";
@@ -107,6 +108,7 @@ const estimate: Estimate = {
   amounts: { requests: 1, tokens: 1_500, microUsd: 9_999 },
   input: 1_000,
   output: 500,
+  likelyInput: () => 300,
   most: 1_000_000,
   requestsOnly: false,
 };
@@ -136,9 +138,16 @@ describe("what a request has used", () => {
     ],
     ["the estimate, where nobody counted", true, [attempt(null, 200)], null, 0, [1_500, 2_000]],
     ["half of it, where half was counted", true, [attempt(null, 200)], usage(10, null), 0, [510, 1_010]],
-    ["input and what was sent of a cut answer", false, [attempt("reset", 200)], usage(10, 1), 400, [110, 210]],
-    ["no more output than was asked for", false, [attempt("reset", 200)], usage(10, 1), 1e6, [510, 1_010]],
+    ["input and the characters of a cut answer", false, [attempt("reset", 200)], usage(10, 1), 400, [144, 278]],
+    ["likely input, where a cut answer has no count", false, [attempt("client_closed", 200)], null, 400, [434, 568]],
+    ["no more output than was reserved", false, [attempt("reset", 200)], usage(10, 1), 1e6, [510, 1_010]],
     ["more, where more was counted", false, [attempt("truncated", 200)], usage(10, 700), 0, [710, 1_410]],
+    ["what was counted, where tokens are long", true, [attempt(null, 200)], usage(10, 20), 1_280, [30, 50]],
+    ["the characters, where the count is of a beginning", true, [attempt(null, 200)], usage(10, 12), 1_200, [410, 810]],
+    ["the characters, where the count is of no output", true, [attempt(null, 200)], usage(10, 0), 300, [110, 210]],
+    ["no output, where none came", true, [attempt(null, 200)], usage(10, 0), 0, [10, 10]],
+    ["what was reserved, where nothing was counted: 0/0", true, [attempt(null, 200)], usage(0, 0), 0, [1_500, 2_000]],
+    ["likely input, where a stream counted none", true, [attempt(null, 200)], usage(0, 20), 60, [320, 340]],
     [
       "input of a call whose end nobody saw",
       true,
@@ -148,12 +157,70 @@ describe("what a request has used", () => {
       [40, 60],
     ],
     ["nothing but the request, where it was refused", false, [attempt("rejected", 400)], null, 0, [0, 0]],
-  ] as const)("is %s", (_, whole, attempts, counted, sent, [tokens, microUsd]) => {
-    expect(usedBy(estimate, { whole, attempts, usage: counted, sent, streamed: true })).toEqual({
-      requests: 1,
-      tokens,
-      microUsd,
-    });
+  ] as const)("is %s", (_, whole, attempts, counted, outputCharacters, [tokens, microUsd]) => {
+    const used = usedBy(estimate, { whole, attempts, usage: counted, outputCharacters, streamed: true });
+    expect(used?.amounts).toEqual({ requests: 1, tokens, microUsd });
+  });
+
+  it.each([
+    ["counted whole", true, 200, usage(10, 20), 60, false],
+    ["counted in part", true, 200, usage(10, null), 60, true],
+    ["not counted", true, 200, null, 60, true],
+    ["cut, and counted before", false, 200, usage(10, 100), 60, false],
+    ["cut before the count", false, 200, usage(10, 1), 60, true],
+    ["counted without input", true, 200, usage(0, 20), 60, true],
+    ["refused", false, 400, null, 0, false],
+  ] as const)(
+    "of an answer %s is marked as estimated: whole %s, status %i",
+    (_, whole, status, counted, length, is) => {
+      const attempts = [attempt(whole ? null : "rejected", status)];
+      const used = usedBy(estimate, { whole, attempts, usage: counted, outputCharacters: length, streamed: true });
+      expect(used?.estimated).toBe(is);
+    },
+  );
+
+  it("of a cut stream is near that of the whole answer, not a token a byte", () => {
+    const text = "The quick brown fox jumps over the lazy dog. ".repeat(4_500);
+    const body = { messages: [{ role: "user", content: text }] };
+    const real = estimateRequest(asked({ body, bytes: JSON.stringify(body).length }), [
+      { endpoint: cheap, model: undefined },
+    ]);
+    const cut = { whole: false, attempts: [attempt("client_closed", 200)], usage: null, streamed: true };
+    expect(real.amounts.tokens).toBeGreaterThan(200_000);
+    const used = usedBy(real, { ...cut, outputCharacters: 40 })?.amounts.tokens ?? 0;
+    expect(used).toBeGreaterThan(45_000);
+    expect(used).toBeLessThan(55_000);
+  });
+
+  it("never is more than was reserved while a provider counted nothing, whatever came", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "grapheme", maxLength: 300 }),
+        fc.nat(10_000),
+        fc.boolean(),
+        (text, length, whole) => {
+          const body = { max_tokens: 200, messages: [{ role: "user", content: text }] };
+          const bytes = Buffer.byteLength(JSON.stringify(body));
+          const real = estimateRequest(asked({ body, bytes }), [{ endpoint: cheap, model: large }]);
+          const attempts = [attempt(whole ? null : "client_closed", 200)];
+          const used = usedBy(real, { whole, attempts, usage: null, outputCharacters: length, streamed: true });
+          expect(used?.amounts.tokens).toBeLessThanOrEqual(real.amounts.tokens);
+          expect(used?.amounts.tokens).toBeGreaterThan(0);
+        },
+      ),
+    );
+  });
+
+  it.each([
+    ["a picture by address", { type: "image_url", image_url: { url: "https://example.com/a.png" } }, 16_384],
+    ["a document in base64", { type: "file", file: { file_data: "A".repeat(1_000_000) } }, 131_072],
+  ])("counts %s by its allowance, not by its characters", (_, part, allowance) => {
+    const body = { messages: [{ role: "user", content: [part] }] };
+    const needs = ["image_input", "file_input"] as const;
+    const bytes = JSON.stringify(body).length;
+    const real = estimateRequest(asked({ body, bytes, needs }), [{ endpoint: cheap, model: undefined }]);
+    expect(real.likelyInput()).toBeGreaterThan(allowance);
+    expect(real.likelyInput()).toBeLessThan(allowance + 50);
   });
 
   it.each([
@@ -170,19 +237,36 @@ describe("what a request has used", () => {
       [2_500, 3_000],
     ],
   ] as const)("for an answer in one piece that did not come is %s", (_, attempts, counted, [tokens, microUsd]) => {
-    const ended = { whole: false, attempts, usage: counted, sent: 0, streamed: false };
-    expect(usedBy(estimate, ended)).toEqual({ requests: 1, tokens, microUsd });
+    const ended = { whole: false, attempts, usage: counted, outputCharacters: null, streamed: false };
+    expect(usedBy(estimate, ended)?.amounts).toEqual({ requests: 1, tokens, microUsd });
   });
 
   it.each(["connect", "tls", "address_refused", "timeout_connect", "saturated", "credentials_missing"] as const)(
     "is nothing at all where no provider was reached: %s",
     (failure) => {
       expect(
-        usedBy(estimate, { whole: false, attempts: [attempt(failure)], usage: null, sent: 0, streamed: true }),
+        usedBy(estimate, {
+          whole: false,
+          attempts: [attempt(failure)],
+          usage: null,
+          outputCharacters: 0,
+          streamed: true,
+        }),
       ).toBeNull();
       expect(usedByParts(estimate, [attempt(failure)], null)).toBeNull();
     },
   );
+
+  it("counts every part of a batch that reached a provider once, however often it was tried", () => {
+    const parts = { ...estimate, amounts: { ...estimate.amounts, requests: 4 } };
+    const calls = (failure: null | "server_error" | "connect", count: number): EndedAttempt => ({
+      ...attempt(failure, failure === null ? 200 : null),
+      calls: count,
+    });
+    expect(usedByParts(parts, [calls(null, 4)], 10)?.amounts.requests).toBe(4);
+    expect(usedByParts(parts, [calls("server_error", 3), calls(null, 4)], 10)?.amounts.requests).toBe(4);
+    expect(usedByParts(parts, [calls(null, 2), calls("connect", 2)], 10)?.amounts.requests).toBe(2);
+  });
 
   it("is no more than can be, whatever a provider says that it counted", () => {
     const absurd = [Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY, 1e300];
@@ -194,22 +278,34 @@ describe("what a request has used", () => {
         whole: true,
         attempts: [attempt(null, 200, priced)],
         usage: usage(count, count),
-        sent: 0,
+        outputCharacters: 0,
         streamed: true,
       };
       for (const used of [usedBy(real, ended), usedByParts(real, ended.attempts, count)]) {
-        expect(used?.tokens).toBeLessThanOrEqual(2 ** 41);
-        expect(used?.microUsd).toBeLessThanOrEqual(2 ** 45);
+        expect(used?.amounts.tokens).toBeLessThanOrEqual(2 ** 41);
+        expect(used?.amounts.microUsd).toBeLessThanOrEqual(2 ** 45);
       }
     }
-    const odd = { whole: true, attempts: [attempt(null, 200)], usage: usage(-5, 1.5), sent: 0, streamed: true };
-    expect(usedBy(real, odd)?.tokens).toBe(2);
+    const odd = {
+      whole: true,
+      attempts: [attempt(null, 200)],
+      usage: usage(-5, 1.5),
+      outputCharacters: 0,
+      streamed: true,
+    };
+    expect(usedBy(real, odd)?.amounts.tokens).toBe(1_066);
   });
 
   it("is the request where tokens were only counted", () => {
     const counting = { ...estimate, amounts: { requests: 1, tokens: 0, microUsd: 0 }, requestsOnly: true };
-    const ended = { whole: true, attempts: [attempt(null, 200)], usage: usage(10, 20), sent: 0, streamed: true };
-    expect(usedBy(counting, ended)).toEqual({ requests: 1, tokens: 0, microUsd: 0 });
+    const ended = {
+      whole: true,
+      attempts: [attempt(null, 200)],
+      usage: usage(10, 20),
+      outputCharacters: 0,
+      streamed: true,
+    };
+    expect(usedBy(counting, ended)?.amounts).toEqual({ requests: 1, tokens: 0, microUsd: 0 });
   });
 
   it.each([
@@ -220,11 +316,12 @@ describe("what a request has used", () => {
       [100, 10_300],
     ],
     ["the estimate, where somebody did not count", [attempt(null, 200)], null, [1_000, 1_000]],
+    ["the estimate, where the count is 0", [attempt(null, 200)], 0, [1_000, 1_000]],
     ["the estimate, where a call was lost", [attempt(null, 200), attempt("reset")], 100, [1_000, 1_000]],
     ["what was counted, where the rest was refused", [attempt(null, 200), attempt("rejected", 400)], 100, [100, 100]],
     ["nothing but the request, where all was refused", [attempt("rejected", 400)], null, [0, 0]],
   ] as const)("in parts is %s", (_, attempts, counted, [tokens, microUsd]) => {
-    expect(usedByParts(estimate, attempts, counted)).toEqual({ requests: 1, tokens, microUsd });
+    expect(usedByParts(estimate, attempts, counted)?.amounts).toEqual({ requests: 1, tokens, microUsd });
   });
 });
 

@@ -67,7 +67,6 @@ describe("counting", () => {
       refused: "requests_per_minute",
       subject: "workspace",
       retryAfter: 45_000,
-      never: false,
     });
     clock.at = TEN + 60_000;
     expect(isReservation(await reserve(ledger, acme))).toBe(true);
@@ -128,7 +127,11 @@ describe("counting", () => {
 
   it("says that a request which alone needs more than the limit need not wait", async () => {
     const ledger = ledgerOver(new MemoryLimitStore());
-    expect(await refused(ledger, workspace({ tokensPerMinute: 100 }), tokens(101))).toMatchObject({ never: true });
+    expect(await refused(ledger, workspace({ tokensPerMinute: 100 }), tokens(101))).toMatchObject({
+      refused: "exceeds_limit",
+      limit: { measure: "tokens", window: "minute" },
+      retryAfter: null,
+    });
   });
 
   it("asks for a moment only, where what is under way may come back", async () => {
@@ -136,16 +139,18 @@ describe("counting", () => {
     const acme = workspace({ budget: { tokens: 1_000, per: "month" } });
     const first = await reserved(ledger, acme, tokens(600));
     expect(await refused(ledger, acme, tokens(600))).toMatchObject({
-      refused: "budget_exhausted",
+      refused: "budget_reserved",
       retryAfter: 1_000,
-      never: false,
     });
     const counted = workspace({ requestsPerMinute: 1 });
     const beta = { ...counted, id: "beta" };
     await reserved(ledger, beta);
     expect((await refused(ledger, beta)).retryAfter).toBe(60_000);
     void ledger.settle(first, tokens(600));
-    expect((await refused(ledger, acme, tokens(600))).retryAfter).toBe(Date.UTC(2026, 11, 1) - TEN);
+    expect(await refused(ledger, acme, tokens(600))).toMatchObject({
+      refused: "budget_exhausted",
+      retryAfter: Date.UTC(2026, 11, 1) - TEN,
+    });
     // What is under way could not make room for that, whatever came back.
     await reserved(ledger, acme, tokens(100));
     expect((await refused(ledger, acme, tokens(500))).retryAfter).toBe(Date.UTC(2026, 11, 1) - TEN);

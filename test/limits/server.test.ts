@@ -31,8 +31,8 @@ describe("a whole server", () => {
     writeFileSync(file, readFileSync(file, "utf8").replace("tokens: 2000000", "tokens: 10"));
     expect((await test.server.reload()).ok).toBe(true);
     const refused = await ask();
-    expect(refused.status).toBe(429);
-    expect(await refused.json()).toMatchObject({ error: { code: "budget_exhausted" } });
+    expect(refused.status).toBe(402);
+    expect(await refused.json()).toMatchObject({ error: { code: "exceeds_limit" } });
 
     const shown = await runCommand(limits, ["--database", join(test.folder, "signalbox.db"), "--workspace", "demo"], {
       cwd: test.folder,

@@ -232,21 +232,25 @@ describe("installed in an empty project", () => {
 
       const main = join(project, "node_modules/signalbox/dist/main.js");
       const config = join(project, "node_modules/signalbox/routes.yaml");
-      const [, command = "[]"] = /^CMD (.*)$/m.exec(readFileSync(join(ROOT, "Dockerfile"), "utf8")) ?? [];
+      const image = readFileSync(join(ROOT, "Dockerfile"), "utf8");
+      const [, command = "[]"] = /^CMD (.*)$/m.exec(image) ?? [];
+      const [, volume = ""] = /^VOLUME (.*)$/m.exec(image) ?? [];
+      const [, caches = ""] = /^ENV XDG_CACHE_HOME=(.*)$/m.exec(image) ?? [];
+      const cache = caches.replace(volume, state);
+      expect(cache.startsWith(state)).toBe(true);
       const ports = ["--port", "0", "--admin-port", "0"];
       const argv = [...(JSON.parse(command) as string[]), "--config", config, ...ports, "--demo"];
       const demo = await serveDemo(
         process.execPath,
         state,
         "unshare",
-        confinement(state, ["programs/node", main, ...argv]),
+        confinement(state, ["env", `XDG_CACHE_HOME=${cache}`, "programs/node", main, ...argv]),
       );
       const answer = await demo.post("/v1/chat/completions", { stream: true, messages: HELLO, model: "chat-large" });
       expect(await answer.text()).toMatch(/data: \[DONE\]\n\n$/);
       expect(await demo.stop()).toContain("stopped\n");
-      expect(readdirSync(join(state, ".signalbox")).toSorted()).toEqual(
-        expect.arrayContaining(["cache", "signalbox.db"]),
-      );
+      expect(readdirSync(join(state, ".signalbox"))).toContain("signalbox.db");
+      expect(readdirSync(join(cache, "signalbox")).toSorted()).toEqual(["compiled", "secret"]);
     },
   );
 });

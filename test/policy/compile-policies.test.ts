@@ -31,7 +31,7 @@ const test_a: Source = {
 const everything = [a, b, first, second, other, test_a];
 
 async function compile(sources: readonly Source[]): Promise<CompiledPolicies> {
-  const compiled = await compilePolicies(sources, { cacheDirectory: null, toolchain });
+  const compiled = await compilePolicies(sources, { cache: null, toolchain });
   expect(compiled.diagnostics.filter(({ severity }) => severity === "error")).toEqual([]);
   return compiled;
 }
@@ -64,7 +64,7 @@ describe("compilePolicies", () => {
 
   test("compiles nothing to nothing, without a toolchain", async () => {
     const broken = new Proxy(toolchain, { get: () => () => Promise.reject(new Error("used")) });
-    const compiled = await compilePolicies([], { cacheDirectory: null, toolchain: broken });
+    const compiled = await compilePolicies([], { cache: null, toolchain: broken });
     expect(compiled).toEqual({ policies: [], modules: [], diagnostics: [] });
   });
 

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { buildModules, compilePolicies } from "../../src/policy/compile-policies.ts";
 import type { CompiledPolicy, PolicyModule } from "../../src/policy/compiled.ts";
+import { recompileContent } from "../../src/policy/contents/recompile.ts";
 import { KeptContentError, readStoredContent, storedContent } from "../../src/policy/kept-content.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
 import type { StoredContent } from "../../src/store/policy-log.ts";
@@ -33,7 +34,7 @@ const sources = [
 ];
 
 async function compiled(): Promise<{ readonly policy: CompiledPolicy; readonly module: PolicyModule }> {
-  const { policies, modules, diagnostics } = await compilePolicies(sources, { cacheDirectory: null, toolchain });
+  const { policies, modules, diagnostics } = await compilePolicies(sources, { cache: null, toolchain });
   expect(diagnostics).toEqual([]);
   const [policy] = policies;
   const [module] = modules;
@@ -47,7 +48,7 @@ describe("a kept content", { timeout: 120_000 }, () => {
   beforeAll(async () => {
     const made = await compiled();
     policy = made.policy;
-    stored = storedContent(policy, made.module);
+    stored = storedContent(policy, made.module, "b");
   }, 120_000);
 
   const read = (changed: Partial<StoredContent>): unknown => {
@@ -59,9 +60,12 @@ describe("a kept content", { timeout: 120_000 }, () => {
     const kept = readStoredContent(stored, sha256(stored.module));
     expect(kept.policy).toEqual({ ...policy, path: "kept.rego", places: {} });
     expect(kept.moduleSha256).toBe(sha256(stored.module));
-    const { modules } = await compilePolicies(sources, { cacheDirectory: null, toolchain });
+    const { modules } = await compilePolicies(sources, { cache: null, toolchain });
     const before = await createPolicySet({ modules }, [], sampleData);
-    const after = await createPolicySet({ modules: [kept.module] }, [], sampleData);
+    const recompiled = await recompileContent(kept, toolchain);
+    expect(recompiled.policy).toEqual(kept.policy);
+    expect(recompiled.agreement).toBe("same");
+    const after = await createPolicySet({ modules: [recompiled.module] }, [], sampleData);
     expect(after.readsTime).toBe(true);
     expect(after.id).toBe(before.id);
     for (const operation of ["chat.completions", "messages", "rerank"] as const) {
@@ -75,15 +79,15 @@ describe("a kept content", { timeout: 120_000 }, () => {
 
   test("is the same bytes whoever compiles it", async () => {
     const again = await compiled();
-    expect(storedContent(again.policy, again.module)).toEqual(stored);
+    expect(storedContent(again.policy, again.module, "b")).toEqual(stored);
   });
 
   test("is kept from a module of its own only", async () => {
     const other = { ...policy, digest: "0".repeat(64) };
     const [both] = await buildModules([policy, other], toolchain);
     const [wrong] = await buildModules([other], toolchain);
-    expect(() => storedContent(policy, both as PolicyModule)).toThrow("module of other contents");
-    expect(() => storedContent(policy, wrong as PolicyModule)).toThrow("module of other contents");
+    expect(() => storedContent(policy, both as PolicyModule, null)).toThrow("module of other contents");
+    expect(() => storedContent(policy, wrong as PolicyModule, null)).toThrow("module of other contents");
   });
 
   test("is refused where a byte of the module is another, or the log names none", () => {
@@ -134,7 +138,7 @@ describe("a kept content", { timeout: 120_000 }, () => {
       (one) => ({ ...one, contract: { ...one.contract, obligations: [] } }),
     ];
     for (const lie of lies) {
-      const made = storedContent(lie(policy), module);
+      const made = storedContent(lie(policy), module, null);
       const attempt = (): unknown => readStoredContent({ ...made, policy: "kept" }, sha256(made.module));
       expect(attempt).toThrow("its contract and sources are not those of its digest");
     }

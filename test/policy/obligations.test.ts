@@ -32,7 +32,7 @@ describe("obligations in force", () => {
   let policies: readonly CompiledPolicy[] = [];
 
   beforeAll(async () => {
-    const compiled = await compilePolicies(sources, { cacheDirectory: null, toolchain });
+    const compiled = await compilePolicies(sources, { cache: null, toolchain });
     policies = compiled.policies;
     set = await createPolicySet(compiled, [], sampleData, (id) => (id === "bare" ? "enforce" : "shadow"));
   }, 60_000);
@@ -59,10 +59,10 @@ describe("obligations in force", () => {
 
   test("make another digest, and none at all leaves the digest as it was before there were any", async () => {
     const edited = sources.map(({ path, text }) => ({ path, text: text.replace("4096", "4095") }));
-    const { policies: other } = await compilePolicies(edited, { cacheDirectory: null, toolchain });
+    const { policies: other } = await compilePolicies(edited, { cache: null, toolchain });
     expect(other.map(({ digest }) => digest)).not.toContain(policies[0]?.digest);
     const plain = policySource("plain", { gate: "{effect: gate, reasons: [NO]}" }, "pass.gate if input.operation");
-    const { policies: without } = await compilePolicies([plain], { cacheDirectory: null, toolchain });
+    const { policies: without } = await compilePolicies([plain], { cache: null, toolchain });
     // Computed by the version that knew no obligations.
     expect(without[0]?.digest).toBe("bc17164f3a638fddcf831b91f2eb1422db5dfa628f9883bdbc7485d9365789c4");
   });
@@ -153,7 +153,7 @@ describe("readsTime", () => {
       null,
       waiver ? { cap: "{kind: max_output_tokens, value: 9}" } : {},
     );
-    const compiled = await compilePolicies([source, ...libraries], { cacheDirectory: null, toolchain });
+    const compiled = await compilePolicies([source, ...libraries], { cache: null, toolchain });
     expect(compiled.diagnostics).toEqual([]);
     const set = await createPolicySet(compiled, [], sampleData);
     expect(set.readsTime).toBe(expected);

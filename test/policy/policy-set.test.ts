@@ -30,7 +30,7 @@ const conflicting = policySource(
   "pass.gate := verdict\n\nverdict := true if input.operation\n\nverdict := false if input.request.stream",
 );
 
-/** Every step squares what it holds; the memory ends before the steps do. */
+/** A million arrays: more than an evaluation may take. */
 const voracious = policySource(
   "voracious",
   gate,
@@ -38,8 +38,8 @@ const voracious = policySource(
     "digits := [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]",
     "",
     "pairs := [[x, y, z, u, v, w] |",
-    "\tsome x in digits; some y in digits; some z in digits; some u in digits; some v in digits; some w in digits",
     "\tinput.request.stream",
+    "\tsome x in digits; some y in digits; some z in digits; some u in digits; some v in digits; some w in digits",
     "]",
     "",
     "pass.gate if count(pairs) != 1",
@@ -68,7 +68,7 @@ const ordinary = [
 ];
 
 async function modulesOf(sources: readonly Source[]): Promise<readonly PolicyModule[]> {
-  const { modules, diagnostics } = await compilePolicies(sources, { cacheDirectory: null, toolchain });
+  const { modules, diagnostics } = await compilePolicies(sources, { cache: null, toolchain });
   expect(diagnostics).toEqual([]);
   return modules;
 }
@@ -165,7 +165,7 @@ describe("policy set", () => {
   });
 });
 
-describe("one pass and each policy alone", { timeout: 120_000 }, () => {
+describe("policies of one module and each in its own", { timeout: 120_000 }, () => {
   const words = fc.uniqueArray(fc.constantFrom("eu", "tools", "production"), { maxLength: 3 });
   const inputs: fc.Arbitrary<PolicyInput> = fc
     .record({
@@ -364,14 +364,14 @@ describe("a set of slots", { timeout: 180_000 }, () => {
 });
 
 describe("hostile policies", { timeout: 120_000 }, () => {
-  test("memory has an end, and the next evaluation has it all again", async () => {
+  test("an evaluation has a bound of its own, and the next one has it all again", async () => {
     const set = await createPolicySet({ modules: await modulesOf([...ordinary, voracious]) }, [], sampleData);
     for (let round = 0; round < 2; round += 1) {
       expect(summary(set.evaluate(streamed()))).toEqual([
         "always.gate pass - -",
         "in-europe.listed fail ELSEWHERE in-us",
         "streaming.gate pass - -",
-        "voracious.gate indeterminate EVALUATION_INDETERMINATE -",
+        "voracious.gate indeterminate POLICY_TIMEOUT -",
       ]);
       expect(summary(set.evaluate(ordinaryInput()))).toContain("voracious.gate pass - -");
     }

@@ -3,7 +3,7 @@ import type { PolicyCandidate, PolicyData, PolicyInput } from "../../src/canon/p
 import { createToolchain } from "../../src/policy/toolchain/toolchain.ts";
 
 /** Without a cache: every test compiles what it says it compiles. */
-export const toolchain = createToolchain({ cacheDirectory: null });
+export const toolchain = createToolchain({ cache: null });
 
 /** A policy file: METADATA with constraints and obligations as flow YAML, the package, and the rules. */
 export function policySource(

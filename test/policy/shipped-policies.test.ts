@@ -26,7 +26,7 @@ describe("the policies that come with Signalbox", () => {
   let set: PolicySet;
 
   beforeAll(async () => {
-    compiled = await compilePolicies(sources, { cacheDirectory: null, toolchain });
+    compiled = await compilePolicies(sources, { cache: null, toolchain });
     set = await createPolicySet(compiled, [], sampleData);
   }, 60_000);
 

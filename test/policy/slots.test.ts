@@ -16,7 +16,7 @@ async function explained(
 ): Promise<JsonObject> {
   const policies: CompiledPolicy[] = [];
   for (const source of contents) {
-    const compiled = await compilePolicies([source], { cacheDirectory: null, toolchain });
+    const compiled = await compilePolicies([source], { cache: null, toolchain });
     expect(compiled.diagnostics).toEqual([]);
     policies.push(...compiled.policies);
   }
@@ -31,7 +31,11 @@ async function explained(
   const decider = createDecider(rows, set, () => at);
   const question = { model: "r", shape: shape(), preferences: null };
   const asked = { table: rows, policies: set, identity, question, paths: null, time: null, promoted: false };
-  return explain(asked, decider.decide(identity, question), { isAvailable: () => true, standingOf: () => ({}) });
+  return explain(asked, decider.decide(identity, question), {
+    isAvailable: () => true,
+    standingOf: () => ({}),
+    arrangementOf: () => null,
+  });
 }
 
 const listed = { listed: "{effect: require_all, reasons: [NOT_LISTED, FAR_AWAY]}" };
@@ -143,7 +147,9 @@ test("simulation tells the slots of one policy apart, in everything that it says
     },
     edits: null,
   });
-  expect(said["policy_revisions"]).toMatchObject({ near: { enforced: { revision: 7 }, candidate: { revision: 8 } } });
+  expect(said["policy_revisions"]).toMatchObject({
+    near: { enforced: { revision: "r7" }, candidate: { revision: "r8" } },
+  });
 });
 
 test("and the other way round: what is denied now would be routed", async () => {

@@ -115,7 +115,7 @@ describe("toolchain", () => {
   });
 
   test("ends a run that does not end by itself", async () => {
-    const impatient = createToolchain({ cacheDirectory: null, timeLimit: 1500 });
+    const impatient = createToolchain({ cache: null, timeLimit: 1500 });
     const digits = "{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}";
     const endless = `package a_test\n\nn := ${digits}\n\ntest_endless if { some a in n; some b in n; some c in n; some d in n; some e in n; some f in n; some g in n; some h in n; a + b + c + d + e + f + g + h > 72 }\n`;
     const started = performance.now();
@@ -152,7 +152,7 @@ describe("artefact", () => {
   }
 
   const formatIn = (folder: string) =>
-    createToolchain({ cacheDirectory: null, artefactDirectory: pathToFileURL(`${folder}/`) }).format({
+    createToolchain({ cache: null, artefactDirectory: pathToFileURL(`${folder}/`) }).format({
       modules: [{ path: "a", text: "package a" }],
     });
 

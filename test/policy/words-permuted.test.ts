@@ -171,7 +171,7 @@ function summary({ verdicts }: PolicyEvaluation, p: Permutation = (text) => text
 }
 
 async function compile(sources: readonly Source[]): Promise<CompiledPolicies> {
-  const compiled = await compilePolicies(sources, { cacheDirectory: null, toolchain });
+  const compiled = await compilePolicies(sources, { cache: null, toolchain });
   expect(compiled.diagnostics).toEqual([]);
   return compiled;
 }

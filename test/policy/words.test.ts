@@ -164,7 +164,7 @@ describe("compiled policies", () => {
 
   beforeAll(async () => {
     const sources = ["policies", "policies/lib", "policy-library"].flatMap(sourcesIn);
-    compiled = await compilePolicies(sources, { cacheDirectory: null, toolchain });
+    compiled = await compilePolicies(sources, { cache: null, toolchain });
   }, 60_000);
 
   test("that come with Signalbox see nothing of words but whether they are equal", () => {
@@ -206,7 +206,7 @@ describe("compiled policies", () => {
         text: 'package signalbox.lib.far\n\nok if endswith(input.workspace.id, "-far")\n',
       },
     ];
-    const { policies, diagnostics } = await compilePolicies(sources, { cacheDirectory: null, toolchain });
+    const { policies, diagnostics } = await compilePolicies(sources, { cache: null, toolchain });
     expect(diagnostics).toEqual([]);
     const [a, b] = policies;
     expect(a?.words.inspects).toEqual(["endswith"]);
@@ -221,7 +221,7 @@ describe("compiled policies", () => {
     const source = policySource("a", { c: "{effect: gate, reasons: [NO]}" }, "pass.c if input.request.stream");
     const digests = await Promise.all(
       ["policies/a.rego", "elsewhere/a.rego"].map(async (path) => {
-        const { policies } = await compilePolicies([{ ...source, path }], { cacheDirectory: null, toolchain });
+        const { policies } = await compilePolicies([{ ...source, path }], { cache: null, toolchain });
         return policies.map((policy) => [policy.path, policy.digest]);
       }),
     );

@@ -14,6 +14,7 @@ import type { AnswerContext, Surface, Target } from "../../src/dialects/dialect.
 import { DIALECTS } from "../../src/dialects/names.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
 import { bodyValidator } from "../../src/http/contract/validate.ts";
+import { nativeFamilyOf } from "../support/dialects.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
 import { endpoint, model, provider } from "../support/table.ts";
 
@@ -48,7 +49,8 @@ const TRANSLATED: ReadonlySet<string> = new Set(
 );
 
 function contextOf(request: InferenceRequest): AnswerContext {
-  return { request, requestId: "req_1", answerId: "1", model: "m", now: () => 0 };
+  const signatureFamily = nativeFamilyOf(request);
+  return { request, requestId: "req_1", answerId: "1", model: "m", signatureFamily, now: () => 0 };
 }
 
 function sentBody(recording: Recording): JsonObject | null {

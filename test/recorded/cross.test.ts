@@ -8,6 +8,7 @@ import { GENERATE_DIALECTS, type GenerateDialect } from "../../src/dialects/name
 import { SseFramer } from "../../src/dialects/sse.ts";
 import { UPSTREAMS } from "../../src/dialects/table.ts";
 import { refusingEnds } from "../../src/dialects/translation/impossible-ends.ts";
+import { forOneTool } from "../../src/dialects/translation/one-tool.ts";
 import { TranslatedStream } from "../../src/dialects/translation/translated-stream.ts";
 import {
   contextOf,
@@ -43,13 +44,14 @@ function fateOf(surface: SurfaceDialect, dialect: GenerateDialect, body: JsonObj
   }
   const canonical = SURFACES[surface].translation.toCanon(request, "reject", NO_EDITS);
   if ("code" in canonical) return { kind: "refused", line: `${canonical.code} ${canonical.param ?? ""}` };
-  const formatted = UPSTREAMS[dialect].format(canonical.request, targetOf(dialect));
+  const { request: sent, keepsFirstCall } = forOneTool(canonical.request, facts);
+  const formatted = UPSTREAMS[dialect].format(sent, targetOf(dialect));
   if ("code" in formatted) return { kind: "refused", line: `format ${formatted.code} ${formatted.param ?? ""}` };
   const losses = [...canonical.losses, ...formatted.losses, ...canonical.stripped].toSorted();
   return {
     kind: losses.length === 0 ? "mapped" : "lossy",
     line: losses.join(","),
-    body: `${formatted.path} ${formatted.headers.join()} ${canonicalJson(formatted.body)}`,
+    body: `${formatted.path} ${formatted.headers.join()} ${canonicalJson(formatted.body)} ${keepsFirstCall}`,
   };
 }
 
@@ -188,10 +190,7 @@ function translate(
   const context: AnswerContext = contextOf(plainRequest(surface));
   const { translation }: Surface = SURFACES[surface];
   const parser = UPSTREAMS[recorded].parseStream(ASKED, targetOf(recorded));
-  const stream = new TranslatedStream(
-    refusingEnds(parser, translation.impossibleEnds ?? []),
-    translation.renderStream(context),
-  );
+  const stream = new TranslatedStream(refusingEnds(parser, translation), translation.renderStream(context));
   const printed = bytes.flatMap((one) => stream.push(one));
   const { ending, events } = stream.end();
   const { failure } = ending;

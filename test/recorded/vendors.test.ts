@@ -45,7 +45,12 @@ function translated(recording: Recording): readonly InferenceEvent[] {
 }
 
 /** Answers that hold what no other protocol has are whole on a relay only. */
-const NATIVE_ONLY: ReadonlySet<string> = new Set(["unexpected_output_item", "unknown_finish_reason"]);
+const NATIVE_ONLY: ReadonlySet<string> = new Set([
+  "unexpected_output_item",
+  "unknown_finish_reason",
+  // Snowflake never gives a reason: no other protocol can say how such an answer ended.
+  "missing_finish_reason",
+]);
 
 function judge(recording: Recording): Verdict {
   if ((recording.status ?? 200) >= 400) {

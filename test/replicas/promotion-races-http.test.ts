@@ -23,8 +23,8 @@ const ASKED = 10;
 interface View {
   readonly etag: string;
   readonly policy_set: string;
-  readonly enforced: { readonly revision: number } | null;
-  readonly candidate: { readonly revision: number } | null;
+  readonly enforced: { readonly revision: string } | null;
+  readonly candidate: { readonly revision: string } | null;
 }
 
 /** Denies the workspace or lets everybody pass. */
@@ -127,7 +127,7 @@ async function raceOverHttp(database: string): Promise<{ readonly code: number; 
   // The first promotion of all, with nothing enforced.
   const seen = await pair.view(first);
   expect(await pair.view(second)).toEqual(seen);
-  expect([seen.enforced, seen.candidate]).toMatchObject([null, { revision: 1 }]);
+  expect([seen.enforced, seen.candidate]).toMatchObject([null, { revision: "r1" }]);
   const promoted = await pair.race(seen, second, ["promotions"]);
   expect(wins(promoted)).toBeLessThanOrEqual(1);
   expect(promoted.filter((status) => ![0, 200, 412].includes(status))).toEqual([]);
@@ -137,7 +137,7 @@ async function raceOverHttp(database: string): Promise<{ readonly code: number; 
   writePolicy(folder, "large");
   await second.start();
   const next = await pair.view(second);
-  expect([next.enforced, next.candidate]).toMatchObject([{ revision: 1 }, { revision: 2 }]);
+  expect([next.enforced, next.candidate]).toMatchObject([{ revision: "r1" }, { revision: "r2" }]);
   await expect.poll(() => pair.view(first), { timeout: 20_000 }).toMatchObject({ policy_set: next.policy_set });
   const raced = await pair.race(next, first, ["promotions", "rollbacks"]);
   expect(wins(raced)).toBeLessThanOrEqual(1);
@@ -150,7 +150,7 @@ async function raceOverHttp(database: string): Promise<{ readonly code: number; 
   const after = await pair.view(first);
   expect(await pair.view(second)).toEqual(after);
   expect([after.enforced, after.candidate]).toMatchObject(
-    winner?.kind === "promoted" ? [{ revision: 2 }, null] : [null, { revision: 2 }],
+    winner?.kind === "promoted" ? [{ revision: "r2" }, null] : [null, { revision: "r2" }],
   );
   const status = winner?.kind === "promoted" ? 403 : 200;
   for (const replica of [first, second]) {

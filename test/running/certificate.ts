@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { missingPrograms } from "../support/at-hand.ts";
 
 /** Why there are no certificates; `null` where there are. */
-export const NO_OPENSSL: string | null =
-  spawnSync("openssl", ["version"]).status === 0 ? null : "(skipped: no openssl to make certificates)";
+export const NO_OPENSSL: string | null = missingPrograms("openssl");
 
 /** A certificate for 127.0.0.1 that signs itself, good for a day, and its key. */
 export function makeCertificate(folder: string, name: string): { readonly cert: string; readonly key: string } {

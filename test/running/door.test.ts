@@ -31,13 +31,13 @@ describe("the two listeners", () => {
 });
 
 describe("too much at once", () => {
-  it("is refused before it is read, with a word when to come again; whoever leaves makes room", async () => {
+  it("of one workspace is refused with the time of another try; a request that ends makes room", async () => {
     const upstream = await startUpstream((response, { body }) => {
       if (!body.includes('"stream":true')) return answerJson(response);
       startSse(response);
       response.write(sse(delta("word")));
     });
-    const server = await startRunning(writeEstate(upstream.url), { drain: 0 }, { inFlight: 2 });
+    const server = await startRunning(writeEstate(upstream.url), { drain: 0 }, { inFlight: 4 });
     const { text: key } = await addKey(server.store);
     const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
     const ask = (stream: boolean, signal?: AbortSignal): Promise<Response> =>
@@ -51,10 +51,10 @@ describe("too much at once", () => {
     const streams = [await ask(true, leaving.signal), await ask(true)];
     expect(streams.map(({ status }) => status)).toEqual([200, 200]);
     const refused = await ask(false);
-    expect(refused.status).toBe(503);
+    expect(refused.status).toBe(429);
     expect(refused.headers.get("retry-after")).toBe("1");
     expect(refused.headers.get("x-request-id")).toMatch(/^req_/);
-    expect(await refused.json()).toMatchObject({ error: { code: "server_overloaded" } });
+    expect(await refused.json()).toMatchObject({ error: { code: "fair_share_exceeded", type: "rate_limit_error" } });
     // What says how the server does is not inference.
     expect((await fetch(`${server.url}/status`)).status).toBe(200);
     leaving.abort();

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { ServeOptions } from "../../src/cli/serve/options.ts";
 import { startServer, type RunningServer } from "../../src/cli/serve/start.ts";
@@ -10,8 +10,7 @@ import type { Scope } from "../../src/canon/scope.ts";
 import type { Store } from "../../src/store/port.ts";
 import { estate } from "../replicas/estate.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
-
-const ROOT = resolve(import.meta.dirname, "../..");
+import { TEST_CACHE } from "../support/cache.ts";
 
 export interface Estate {
   readonly folder: string;
@@ -56,7 +55,7 @@ export async function startRunning(
     demo: false,
     drain: 2_000,
     watch: false,
-    cacheDirectory: join(ROOT, ".signalbox", "test-cache"),
+    cache: TEST_CACHE,
     ...more,
   };
   const started = await startServer(options, { PROVIDER_KEY: "provider-key" }, "0.0.0-test", limits);

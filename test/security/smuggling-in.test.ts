@@ -47,6 +47,8 @@ describe("a request that says its length twice over", () => {
     ["a coding without a name before chunks", post("", chunked(BODY), "transfer-encoding: ,chunked\r\n")],
     ["codings on two lines", post("", chunked(BODY), "transfer-encoding: deflate\r\ntransfer-encoding: chunked\r\n")],
     ["chunks before HTTP/1.1", post("", chunked(BODY), te).replace("HTTP/1.1", "HTTP/1.0")],
+    ["a request line of HTTP/2", `${post("").replace("HTTP/1.1", "HTTP/2.0")}${SMUGGLED}`],
+    ["a request line of HTTP/0.9", `${post("").replace("HTTP/1.1", "HTTP/0.9")}${SMUGGLED}`],
     ["two hosts", post("host: b\r\n")],
     ["a host with a user", post("").replace(/host: [^\r]*/i, "host: user@h")],
     ["a host that is a path", post("").replace(/host: [^\r]*/i, "host: a b/../@x")],

@@ -11,8 +11,10 @@ const CALLS =
 /** Each with whom it calls, and by whose word. A new one must be looked at: may a caller or a provider choose the address? */
 const KNOWN: Readonly<Record<string, string>> = {
   "src/cli/server/call-server.ts": "a command: the server that its user names",
+  "src/cli/serve/exposure.ts": "nobody: reads the address to listen at",
   "src/cli/serve/tls.ts": "nobody: reads the certificate",
   "src/dispatch/connect/guarded-connector.ts": "providers, by routes.yaml, each address judged",
+  "src/dispatch/connect/provider-client.ts": "providers, by routes.yaml, through the former",
   "src/dispatch/connections.ts": "providers, by routes.yaml, through the former",
   "src/dispatch/credentials/aws-keys.ts": "AWS, by the environment",
   "src/dispatch/credentials/google-headers.ts": "Google, by the operator's credentials file",

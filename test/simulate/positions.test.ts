@@ -5,6 +5,7 @@ import { loadConfiguration, type ConfigurationFiles } from "../../src/compile/lo
 import { placesOf } from "../../src/simulate/explain/positions.ts";
 import { rulePlace } from "../../src/simulate/explain/rule-places.ts";
 import type { SourcePlace } from "../../src/simulate/report/report.ts";
+import { TEST_CACHE } from "../support/cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const files = await loadConfiguration(join(ROOT, "routes.yaml"), "routes.yaml");
@@ -22,7 +23,7 @@ describe("places in the repository's own files", () => {
 
   it("every row of the table is found where its name stands", async () => {
     const { table, policies } = await compileConfiguration(files, {
-      cacheDirectory: join(ROOT, ".signalbox", "test-cache"),
+      cache: TEST_CACHE,
     });
     if (table === null || policies === null) throw new Error("the repository's files do not compile");
     for (const [find, rows] of [

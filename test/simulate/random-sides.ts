@@ -152,7 +152,7 @@ export async function policyPool(): Promise<readonly CompiledPolicies[]> {
     choices.map(async (chosen) => {
       const compiled = await compilePolicies(
         chosen.flatMap((index) => contents[index] ?? []),
-        { cacheDirectory: null, toolchain },
+        { cache: null, toolchain },
       );
       if (compiled.diagnostics.some(({ severity }) => severity === "error")) {
         throw new Error(JSON.stringify(compiled.diagnostics));

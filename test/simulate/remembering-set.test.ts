@@ -9,7 +9,7 @@ import { POLICY_INPUT_SCHEMA } from "../../src/policy/input-schema.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
 import { decidePoint } from "../../src/simulate/decide-point.ts";
 import type { RequestPoint } from "../../src/simulate/point.ts";
-import { REMEMBERED_MEMBERS } from "../../src/simulate/remembering-set.ts";
+import { REMEMBERED_MEMBERS } from "../../src/policy/modules/remembering-set.ts";
 import { compiledSides } from "../../src/simulate/side-contents.ts";
 import { sideStandpoints } from "../../src/simulate/standpoints.ts";
 import { policyPool, twoSides } from "./random-sides.ts";

@@ -18,7 +18,7 @@ export function compiledSources(sources: readonly Source[]): Promise<CompiledPol
 }
 
 async function compileAll(sources: readonly Source[]): Promise<CompiledPolicies> {
-  const made = await compilePolicies(sources, { cacheDirectory: null, toolchain });
+  const made = await compilePolicies(sources, { cache: null, toolchain });
   const errors = made.diagnostics.filter(({ severity }) => severity === "error");
   if (errors.length > 0) throw new Error(JSON.stringify(errors, null, 2));
   return made;

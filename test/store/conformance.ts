@@ -2,7 +2,12 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import type { DecisionRecord } from "../../src/evidence/record.ts";
 import { asWord } from "../../src/evidence/record.ts";
-import { DuplicateDecisionError, DuplicateKeyError, KeyNotActiveError } from "../../src/store/errors.ts";
+import {
+  DuplicateDecisionError,
+  DuplicateKeyError,
+  KeyNotActiveError,
+  KeyRotatedError,
+} from "../../src/store/errors.ts";
 import type { KeyRecord, Store } from "../../src/store/port.ts";
 import { evidenceLogLaws } from "./conformance-log.ts";
 import { issuerLaws } from "./issuer-laws.ts";
@@ -155,6 +160,31 @@ function keyLaws(store: () => Store): void {
     });
     expect(await store().keys.get("a")).toMatchObject({ status: "active", expiresAt: 1_600_000 });
     expect(await store().keys.get("b")).toEqual(replacement);
+  });
+
+  it("rotates a key once: a second rotation in the overlap is refused and adds nothing", async () => {
+    await store().keys.create(keyRecord("a"));
+    const first = keyRecord("b", { rotatedFrom: "a", createdAt: 1_100_000, expiresAt: 3_000_000 });
+    const second = keyRecord("c", { rotatedFrom: "a", createdAt: 1_100_001, expiresAt: 1_200_001 });
+    expect(await store().keys.rotate("a", first, 1_200_000)).toMatchObject({ replacedBy: "b" });
+    await expect(store().keys.rotate("a", second, 1_150_000)).rejects.toThrow(KeyRotatedError);
+    expect(await store().keys.get("a")).toMatchObject({ expiresAt: 1_200_000, replacedBy: "b", status: "active" });
+    expect(await store().keys.get("c")).toBeNull();
+    const third = keyRecord("d", { rotatedFrom: "b", createdAt: 1_150_000, expiresAt: 3_050_000 });
+    expect(await store().keys.rotate("b", third, 1_250_000)).toMatchObject({ id: "b", replacedBy: "d" });
+    await store().keys.revoke("a", 1_160_000);
+    await expect(store().keys.rotate("a", second, 1_170_000)).rejects.toThrow(KeyNotActiveError);
+  });
+
+  it("rotates a key once when several ask at the same time", async () => {
+    await store().keys.create(keyRecord("a"));
+    const rotations = await Promise.allSettled(
+      ["b", "c", "d", "e"].map((id) => store().keys.rotate("a", keyRecord(id, { createdAt: 1_100_000 }), 1_200_000)),
+    );
+    expect(rotations.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    const refused = rotations.filter((rotation) => rotation.status === "rejected");
+    expect(refused.every(({ reason }) => reason instanceof KeyRotatedError)).toBe(true);
+    expect(await store().keys.list()).toHaveLength(2);
   });
 
   it("never lets rotation lengthen the life of the old key", async () => {

@@ -81,6 +81,7 @@ export function keyRecord(id: string, members: Partial<KeyRecord> = {}): KeyReco
     createdBy: "cli",
     lastUsedAt: null,
     rotatedFrom: null,
+    replacedBy: null,
     lineage: null,
     status: "active",
     revokedAt: null,

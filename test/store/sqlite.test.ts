@@ -72,7 +72,7 @@ describe("the file", () => {
     expect(statSync(folder).mode & 0o777).toBe(0o755);
   });
 
-  it("finds the first key of rotations that were made by an older version", async () => {
+  it("finds the first key of rotations, and the key that replaced each, that were made by an older version", async () => {
     const path = databaseFile();
     mkdirSync(join(path, ".."), { recursive: true });
     const database = new DatabaseSync(path);
@@ -86,24 +86,26 @@ describe("the file", () => {
       database.prepare("INSERT INTO migrations VALUES (?, ?, 0)").run(version, name);
     }
     const add = database.prepare(
-      "INSERT INTO keys VALUES (?, ?, 'w', '[]', 'o', 'e', '', '[]', 9, 1, 'cli', NULL, ?, 'active', NULL, ?, NULL, NULL)",
+      "INSERT INTO keys VALUES (?, ?, 'w', '[]', 'o', 'e', '', '[]', 9, ?, 'cli', NULL, ?, 'active', NULL, ?, NULL, NULL)",
     );
     for (const [index, [id, from]] of [
       ["a", null],
       ["b", "a"],
       ["z", null],
       ["c", "b"],
+      ["d", "b"],
     ].entries()) {
-      add.run(id ?? "", String(index), from ?? null, index);
+      add.run(id ?? "", String(index), 9 - index, from ?? null, index);
     }
     database.close();
     const store = await openSqliteStore({ path });
-    const lineages = (await store.keys.list()).map(({ id, lineage }) => [id, lineage]);
-    expect(lineages).toEqual([
-      ["a", null],
-      ["b", "a"],
-      ["c", "a"],
-      ["z", null],
+    const rows = (await store.keys.list()).map(({ id, lineage, replacedBy }) => [id, lineage, replacedBy]);
+    expect(rows).toEqual([
+      ["a", null, "b"],
+      ["b", "a", "c"],
+      ["z", null, null],
+      ["c", "a", null],
+      ["d", "a", null],
     ]);
     await store.close();
   });

@@ -1,5 +1,6 @@
 import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
 import type { AnswerContext, Surface, Target } from "../../src/dialects/dialect.ts";
+import { SURFACE_DIALECT_OF } from "../../src/canon/operation.ts";
 import type { InferenceRequest } from "../../src/canon/request.ts";
 import { GENERATE_DIALECTS, isGenerateDialect, type GenerateDialect } from "../../src/dialects/names.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
@@ -33,8 +34,19 @@ export function targetOf(dialect: GenerateDialect): Target {
   };
 }
 
-export function contextOf(request: InferenceRequest): AnswerContext {
-  return { request, requestId: "req_1", answerId: "1", model: "upstream-model", now: () => 1_700_000_000 };
+export function contextOf(
+  request: InferenceRequest,
+  signatureFamily: string | null = nativeFamilyOf(request),
+): AnswerContext {
+  const now = (): number => 1_700_000_000;
+  return { request, requestId: "req_1", answerId: "1", model: "upstream-model", signatureFamily, now };
+}
+
+/** Whose signatures a native relay passes on without a tag. */
+export function nativeFamilyOf({ shape }: Pick<InferenceRequest, "shape">): string | null {
+  const dialect = SURFACE_DIALECT_OF[shape.operation];
+  if (dialect === "openai-responses") return "openai";
+  return dialect === "anthropic-messages" ? "anthropic" : null;
 }
 
 export const NO_HEADERS = { version: null, betas: [] } as const;

@@ -1,4 +1,5 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
+import { sharedAtHand } from "./at-hand.ts";
 
 /** One recorded exchange between a real client and a real provider (../shared/recordings/README.md). */
 export interface Recording {
@@ -14,13 +15,10 @@ export interface Recording {
   };
 }
 
-/** Recordings stand beside the project while it is developed; users do not have them. */
-const FOLDER = new URL("../../../shared/recordings/", import.meta.url);
-
-/** `null`, where there are none: the tests that need them say that they were skipped. */
+/** @returns `null` where there are none; the tests that need them are skipped with that reason. */
 export function readRecordings(protocol: string): readonly Recording[] | null {
-  const file = new URL(`${protocol}.jsonl`, FOLDER);
-  if (!existsSync(file)) return null;
+  const file = sharedAtHand(`recordings/${protocol}.jsonl`);
+  if (file === null) return null;
   return readFileSync(file, "utf8")
     .split("\n")
     .filter((line) => line.trim() !== "")

@@ -82,6 +82,7 @@ export interface Router {
   readonly decisions: DecisionRecord[];
   readonly outcomes: OutcomeRecord[];
   readonly snapshots: SnapshotHolder;
+  readonly places: Places;
   /** Resolves when there are as many outcomes. */
   settled(count: number): Promise<void>;
 }
@@ -145,6 +146,7 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
     decisions,
     outcomes,
     snapshots,
+    places: runtime.places,
     settled: (count) => until(() => outcomes.length >= count),
   };
 }

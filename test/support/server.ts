@@ -6,6 +6,7 @@ import { afterAll } from "vitest";
 import type { Scope } from "../../src/canon/scope.ts";
 import { startServer, type RunningServer } from "../../src/cli/serve/start.ts";
 import { createKey } from "../../src/keys/key-record.ts";
+import { TEST_CACHE } from "./cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const closers: (() => Promise<unknown>)[] = [];
@@ -37,8 +38,7 @@ export async function startTestServer(edit: (routes: string) => string = (routes
       demo: false,
       drain: 2_000,
       watch: false,
-      // Shared by all tests of a checkout: compiling the same policies again would cost each file half a second.
-      cacheDirectory: join(ROOT, ".signalbox", "test-cache"),
+      cache: TEST_CACHE,
     },
     {},
     "0.0.0-test",

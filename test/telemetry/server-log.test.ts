@@ -29,7 +29,8 @@ describe("a server's log", () => {
     const stop = new ServerLog(log).watchStore(() => health);
     vi.advanceTimersByTime(3_000);
     expect(lines).toEqual([]);
-    health = { state: "unavailable", waiting: 7, refused: 2, lost: 1, head: null };
+    const fault = { cause: "file_removed", file: "a.db-wal" } as const;
+    health = { state: "unavailable", waiting: 7, refused: 2, lost: 1, head: null, fault };
     vi.advanceTimersByTime(3_000);
     health = { ...health, state: "ok", waiting: 0 };
     vi.advanceTimersByTime(3_000);
@@ -37,7 +38,7 @@ describe("a server's log", () => {
     health = { ...health, state: "unavailable" };
     vi.advanceTimersByTime(3_000);
     expect(lines).toEqual([
-      ["error", { event: "store_degraded", waiting: 7, refused: 2, lost: 1 }],
+      ["error", { event: "store_degraded", waiting: 7, refused: 2, lost: 1, ...fault }],
       ["info", { event: "store_recovered", waiting: 0, refused: 2, lost: 1 }],
     ]);
   });
@@ -70,7 +71,7 @@ describe("a server's log", () => {
       evaluate: () => ({ verdicts: [], obligations: [] }),
     });
     expect(lines).toEqual([
-      ["error", { event: "policy_unusable", policy: "gate", revision: 2, slot: "candidate" }],
+      ["error", { event: "policy_unusable", policy: "gate", revision: "r2", slot: "candidate" }],
       ["error", { event: "policies_degraded" }],
       ["info", { event: "policies_recovered" }],
       ["info", { event: "policies_swapped", policy_set: "0123456789abcdef" }],

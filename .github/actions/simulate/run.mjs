@@ -11,6 +11,7 @@ const environment = process.env;
 const workspace = environment.GITHUB_WORKSPACE || process.cwd();
 const reports = reportsFolder(environment);
 const cache = join(reports, "..", "signalbox-cache");
+const caches = join(reports, "..", "signalbox-caches");
 
 /** Bytes of one program's output; a report is a file, so this is for messages. */
 const MOST_OUTPUT = 64 * 1024 * 1024;
@@ -42,9 +43,11 @@ function git(...argv) {
 function signalbox(...argv) {
   const main = environment.SIGNALBOX_MAIN;
   if (!main) throw new SetupError("Signalbox is not installed; the log of the step before says why");
-  const own = resolve(dirname(main), "../node_modules/.bin/node");
-  const node = existsSync(own) ? own : process.execPath;
-  const options = { cwd: workspace, encoding: "utf8", maxBuffer: MOST_OUTPUT };
+  const brought = resolve(dirname(main), "../node_modules/.bin/node");
+  const node = existsSync(brought) ? brought : process.execPath;
+  // The secret of compiled policies is of this job: a cache that a workflow restores into the home folder is not trusted.
+  const own = { XDG_CACHE_HOME: caches, LOCALAPPDATA: caches };
+  const options = { cwd: workspace, encoding: "utf8", maxBuffer: MOST_OUTPUT, env: { ...environment, ...own } };
   const { status, stdout, stderr, error } = spawnSync(node, [main, ...argv, "--cache", cache], options);
   // Ended by a signal, or never started.
   const failure =

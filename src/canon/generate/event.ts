@@ -20,8 +20,16 @@ export const FINISH_REASONS = [
 ] as const;
 export type FinishReason = (typeof FINISH_REASONS)[number];
 
-/** Finish reasons after which the answer is shorter than it would have been. */
-export const INCOMPLETE_REASONS: ReadonlySet<FinishReason> = new Set(["length", "context_window", "content_filter"]);
+/**
+ * Finish reasons after which the answer is shorter than it would have been, or nobody knows whether it is: the provider's word for the end is unknown, or
+ * there was none.
+ */
+export const INCOMPLETE_REASONS: ReadonlySet<FinishReason> = new Set([
+  "length",
+  "context_window",
+  "content_filter",
+  "other",
+]);
 
 /**
  * One thing that happened while an answer was made. Laws, for every dialect: `start` first; blocks have contiguous indices from 0 and do not

@@ -43,6 +43,7 @@ export const FEATURES = {
   tool_choice_allowed: "a tool choice that allows some of the tools",
   forced_tool_with_reasoning: "a forced tool together with reasoning",
   parallel_tool_calls_off: "parallel tool calls switched off",
+  one_tool_called_once: "parallel calls of the only tool switched off",
   schema_with_tools: "a response format together with tools",
   constrained_schema: "a response schema together with reasoning or a forced tool",
   token_inputs: "inputs given as tokens",

@@ -6,6 +6,7 @@ export const LOSSES = {
   turns_merged: "Consecutive turns of one role were sent as one",
   system_joined: "Several leading system messages were sent as one list",
   developer_as_system: "Developer text was sent as system text, or the other way round",
+  empty_member_dropped: "A member that held nothing but null was left out",
   empty_text_dropped: "Empty text was left out",
   participant_name_dropped: "The name of a message's author was left out",
   parts_reordered: "Text or reasoning that followed a tool call was put before it",
@@ -31,6 +32,8 @@ export const LOSSES = {
   schema_emulated: "The response schema was asked for as a tool",
   effort_as_budget: "The reasoning effort was sent as a budget of tokens, by the table in routes.yaml",
   budget_as_effort: "The reasoning budget was sent as an effort, by the table in routes.yaml",
+  reasoning_turned_off:
+    "Reasoning was turned off, because the history has tool calls without the reasoning that led to them, and the model refuses to begin in between",
   reasoning_display_dropped: "How reasoning is shown or summarised was left out",
   unsigned_reasoning_dropped: "Reasoning without a signature was left out of the history",
   refusal_as_text: "A refusal in the history or in the answer was sent as text",
@@ -41,9 +44,11 @@ export const LOSSES = {
   output_limit_raised: "An output limit below the least that the protocol takes was raised to it",
   beta_flag_dropped: "A beta flag that the provider's row does not list was left out",
   reasoning_dropped: "Reasoning in the answer was left out",
-  tool_call_dropped: "A tool call that nobody had offered a tool for was left out of the answer",
+  tool_call_dropped: "A tool call in an answer that was cut short was left out, because the surface has none",
   not_counted: "Members that the provider's token counter has no place for were left out of the count",
   signature_dropped: "A signature of reasoning was left out of the answer",
+  single_call_unspoken: "That the only tool may be called once at a time could not be told to the provider",
+  further_calls_dropped: "Tool calls beyond the first, which the request had switched off, were left out of the answer",
   usage_hidden: "Details of usage that the surface has no member for were left out",
   usage_unknown: "Counts that the provider did not give read 0, because the surface's clients demand numbers",
   stop_sequence_unnamed: "The answer does not say which stop sequence ended it",
@@ -64,7 +69,8 @@ export const LOSSES = {
   truncation_unspoken: "Whether inputs may be cut could not be told to the provider, which does as it always does",
   document_members_dropped: "Members of documents besides `text` were not sent",
   categories_unjudged: "Categories that the model does not judge read as not flagged",
-  finish_synthesised: "The provider ended its answer properly without saying why; `stop` was said",
+  /** Stands in records of earlier builds only: an answer without a finish reason is a failure now. */
+  finish_synthesised: "Earlier builds only: the provider gave no finish reason, and `stop` was said",
 } as const satisfies Record<string, string>;
 
 export type Loss = keyof typeof LOSSES;

@@ -1,11 +1,14 @@
 /**
- * Signed reasoning travels through clients as text that they give back unchanged. A signature that crosses to another protocol's clients is
- * tagged with the family that can read it; one that a native relay passed on carries no tag and belongs to the protocol's own family.
+ * Signed reasoning travels through clients as text that they give back unchanged. Every signature that leaves the router says which family
+ * can read it: by a tag, or by having none, which means the family that the protocol itself stands for (decision 7).
  */
 const TAG = "sbx1.";
 
 /** Family names as routes.yaml may write them; a tag with anything else is not ours. */
 const FAMILY = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+
+/** The family of models that name none. Policies read the same word as `input.candidates[_].signature_family`. */
+export const NO_FAMILY = "none";
 
 export function tagSignature(family: string, signature: string): string {
   return `${TAG}${family}.${signature}`;
@@ -18,4 +21,16 @@ export function readSignature(text: string, untagged: string): { readonly family
   const family = end === -1 ? "" : text.slice(TAG.length, end);
   if (!FAMILY.test(family)) return { family: untagged, signature: text };
   return { family, signature: text.slice(end + 1) };
+}
+
+/**
+ * A provider's signature as clients of the same protocol get it: tagged, unless its family is what a signature without a tag means there. A
+ * provider that is itself such a router may have tagged it already: without our tag, the provider's would be read as ours.
+ *
+ * @param untagged family of the protocol's signatures without a tag.
+ */
+export function relayedSignature(signature: string, family: string | null, untagged: string): string {
+  const signer = family ?? NO_FAMILY;
+  if (signature === "" || (signer === untagged && !signature.startsWith(TAG))) return signature;
+  return tagSignature(signer, signature);
 }

@@ -13,6 +13,18 @@ export interface TokenUsage {
   readonly reasoning: number | null;
 }
 
+/**
+ * All that was read, of a count that should have cached tokens in it. A part cannot be larger than the whole: a provider that says so (recorded: Grok at
+ * Azure) counts cached tokens beside the others.
+ *
+ * @param counted tokens, as the provider names them. @param cached tokens read from or written to a cache, within or beside `counted`.
+ */
+export function wholeInput(counted: number | null, ...cached: readonly (number | null)[]): number | null {
+  if (counted === null) return null;
+  const parts = cached.reduce<number>((sum, part) => sum + (part ?? 0), 0);
+  return parts > counted ? counted + parts : counted;
+}
+
 /** Input and output together; `null` where either is unknown. */
 export function totalTokens({ input, output }: TokenUsage): number | null {
   return input === null || output === null ? null : input + output;

@@ -23,4 +23,6 @@ export type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
 export interface WorkspaceLimits extends KeyLimits {
   /** What each key may use. Its own limits only narrow that (`limits/effective.ts`). */
   readonly perKey: KeyLimits | null;
+  /** Simulations that its keys may ask each process for; absent: the default of `http/control/simulation-rate.ts`. */
+  readonly simulationsPerMinute?: number;
 }

@@ -17,7 +17,8 @@ Written from \`src/cli/codes/\` (\`UPDATE_DOCS=1 npm exec -- vitest run test/cli
 
 Every error of the HTTP API has the members \`message\`, \`type\`, \`param\` and \`code\` in the form of the surface that was asked. \`code\` is stable; the sentence is not.
 \`param\` names the member of the request concerned. A denial by a policy has the policy's own reason as its code, which the policy's METADATA declares;
-\`signalbox explain\` with the same request shows the rule. 400, 403 and 404 are never worth a retry with the same request; 429, 502, 503 and 504 may be, after \`retry-after\`.
+\`signalbox explain\` with the same request shows the rule. An answer with \`x-should-retry: false\` (400, 402, 403, 404 and
+others) is never worth a retry with the same request; 429, 502, 503 and 504 without it may be, after \`retry-after\`.
 A provider's own sentences are never passed on; its codes only where they are listed here.
 
 ${groups.join("\n\n")}

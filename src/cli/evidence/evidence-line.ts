@@ -1,9 +1,11 @@
+import { endedAt } from "../../evidence/answered-by.ts";
 import type { EvidenceEntry } from "../../store/port.ts";
 
 /** One request on one line; `-` where there is nothing to say. */
 export function formatEntry({ decision, outcome }: EvidenceEntry): string {
-  const last = outcome?.attempts.at(-1);
-  const target = last === undefined ? (decision.plan[0] ?? "-") : `${last.provider}/${last.region}`;
+  const ended = outcome === null ? [] : endedAt(outcome);
+  const targets = new Set(ended.map(({ provider, region }) => `${provider}/${region}`));
+  const target = targets.size === 0 ? (decision.plan[0] ?? "-") : [...targets].join(" + ");
   const fields = [
     new Date(decision.at).toISOString(),
     decision.requestId,
@@ -12,7 +14,7 @@ export function formatEntry({ decision, outcome }: EvidenceEntry): string {
     `${decision.route ?? "-"} -> ${target}`,
     outcome?.terminal ?? (decision.outcome === "route" ? "running" : decision.outcome),
     outcome === null || outcome.status === 0 ? "-" : `${outcome.status}`,
-    decision.reason ?? last?.failure ?? "-",
+    decision.reason ?? ended[0]?.failure ?? "-",
     outcome?.inputTokens == null && outcome?.outputTokens == null
       ? "-"
       : `${outcome.inputTokens ?? 0}+${outcome.outputTokens ?? 0} tokens`,

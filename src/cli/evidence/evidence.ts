@@ -7,10 +7,11 @@ import { databasePath, withStore } from "../terminal/open-store.ts";
 import { runCommand } from "../terminal/run.ts";
 import { writeExport } from "./export-file.ts";
 import { exportLog } from "./export.ts";
-import { formatLink, readLink, readPosition } from "./links.ts";
+import { formatLink, readAnchors, readLink, readPosition } from "./links.ts";
 import { exportPolicyLog, verifyPolicyLog } from "./policies.ts";
 import { tail } from "./tail.ts";
 import { verifyFile } from "./verify-file.ts";
+import { printVerified } from "./verified.ts";
 import { verifyLog } from "./verify.ts";
 
 const HELP = `Usage: signalbox evidence <command> [flags]
@@ -34,9 +35,11 @@ Flags of tail
 
 Flags of verify
   --expect-head P:H The chain must have this hash at this position; a longer log is well. May be repeated.
-  --anchor P:H      The same, for anchors that were noted elsewhere. May be repeated.
+  --anchor P:H      The same, for anchors that were noted elsewhere. May be repeated. Also a file with one such
+                    line for each: --anchor FILE. A log that ends before one of them does not verify.
   --policy-head P:H The same for the log of policies, such as verify prints it. May be repeated.
   --file FILE       An export instead of the database.
+  --json            One JSON object: log and policies, or file; each with verified, head and end.
 
 Flags of export
   --after N         Only rows after this position.
@@ -85,7 +88,7 @@ interface Command {
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   tail: { flags: ["limit", "workspace", "follow", "json"], run: runTail },
-  verify: { flags: ["expect-head", "anchor", "policy-head", "file"], run: runVerify },
+  verify: { flags: ["expect-head", "anchor", "policy-head", "file", "json"], run: runVerify },
   export: { flags: ["after", "until", "workspace", "policies", "output"], run: runExport },
   anchor: { flags: [], run: runAnchor },
   prune: { flags: ["before", "yes"], run: runPrune },
@@ -134,13 +137,17 @@ async function runTail(values: Values, io: CommandIo): Promise<number> {
 async function runVerify(values: Values, io: CommandIo): Promise<number> {
   const noted = [
     ...(values["expect-head"] ?? []).map((text) => readLink(text, "--expect-head")),
-    ...(values.anchor ?? []).map((text) => readLink(text, "--anchor")),
+    ...(values.anchor ?? []).flatMap((text) => readAnchors(text, io.cwd)),
   ];
   const policies = (values["policy-head"] ?? []).map((text) => readLink(text, "--policy-head"));
-  if (values.file !== undefined) return verifyFile(resolve(io.cwd, values.file), { evidence: noted, policies }, io);
+  const json = values.json === true;
+  if (values.file !== undefined) {
+    const file = await verifyFile(resolve(io.cwd, values.file), { evidence: noted, policies });
+    return printVerified({ file }, json, io);
+  }
   return withStore(databasePath(values.database, io), "read", async (store) => {
-    const codes = [await verifyLog(store.evidence, noted, io), await verifyPolicyLog(store.policyLog, policies, io)];
-    return Math.max(...codes);
+    const log = await verifyLog(store.evidence, noted);
+    return printVerified({ log, policies: await verifyPolicyLog(store.policyLog, policies) }, json, io);
   });
 }
 

@@ -5,38 +5,55 @@ import {
   readPolicyRow,
   type PolicyExportHeader,
 } from "../../evidence/policy-export-line.ts";
-import { describeContentFault, keptContentCause } from "../../lifecycle/verification/contents.ts";
+import { describeContentFault, keptContentCause, type SpokenContent } from "../../lifecycle/verification/contents.ts";
 import { describePolicyLogFault, type PolicyLogFault } from "../../lifecycle/verification/causes.ts";
 import { PolicyLogVerifier } from "../../lifecycle/verify-log.ts";
 import { KeptContentError, readStoredContent } from "../../policy/kept-content.ts";
 import type { PolicyLogRow, PolicyLogStore, StoredContent } from "../../store/policy-log.ts";
-import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import { CommandError } from "../terminal/command-io.ts";
 import { formatLink } from "./links.ts";
+import { describeEnd, endJson, notVerified, type LogEnd, type Verified } from "./verified.ts";
 
 const PAGE = 1_000;
 
 /**
- * Verifies the whole log of policies and the contents that it speaks of, and prints what it found.
+ * Verifies the whole log of policies and the contents that it speaks of.
  *
  * @param noted places in the log that were noted elsewhere
  */
-export async function verifyPolicyLog(
-  log: PolicyLogStore,
-  noted: readonly ChainLink[],
-  io: CommandIo,
-): Promise<number> {
+export async function verifyPolicyLog(log: PolicyLogStore, noted: readonly ChainLink[]): Promise<Verified> {
   // The head that the store names is a promise that the rows reach it; others may be added meanwhile.
   const verifier = new PolicyLogVerifier([await log.head(), ...noted]);
   const fault = await verifyRows(verifier, walkPolicyLog(log));
-  if (fault !== null) return failed(`the log of policies ${describePolicyLogFault(fault)}`, io);
+  if (fault !== null) return failed("the log of policies", fault);
   for (const spoken of verifier.contents) {
     const cause = keptContentCause(spoken, await log.content(spoken.digest), (kept) => digestOf(kept, spoken.module));
-    if (cause !== null) return failed(`the log of policies ${describeContentFault(spoken, cause)}`, io);
+    if (cause !== null) return notVerified(`the log of policies ${describeContentFault(spoken, cause)}`, { cause });
   }
-  io.stdout(
-    `${summary(verifier)}\ncontents kept: ${verifier.contents.length}\npolicy head ${formatLink(verifier.head)}\n`,
-  );
-  return EXIT.ok;
+  const end: LogEnd = { head: verifier.head, noted, flag: "--policy-head", server: null };
+  return {
+    ok: true,
+    lines: [
+      ...summary(verifier),
+      `contents kept: ${verifier.contents.length}`,
+      `policy head ${formatLink(verifier.head)}`,
+      `policy ${describeEnd(end)}`,
+    ],
+    json: { ...summaryJson(verifier), contents: verifier.contents.length, end: endJson(end) },
+  };
+}
+
+/**
+ * Every content with rules that the log speaks of, each once.
+ *
+ * @throws {CommandError} where the log itself does not verify.
+ */
+export async function verifiedContents(log: PolicyLogStore): Promise<readonly SpokenContent[]> {
+  const verifier = new PolicyLogVerifier([await log.head()]);
+  const fault = await verifyRows(verifier, walkPolicyLog(log));
+  if (fault !== null) throw new CommandError(`the log of policies ${describePolicyLogFault(fault)}`);
+  return verifier.contents;
 }
 
 /**
@@ -48,8 +65,7 @@ export async function verifyPolicyFile(
   { to }: PolicyExportHeader,
   lines: AsyncIterable<string>,
   noted: readonly ChainLink[],
-  io: CommandIo,
-): Promise<number> {
+): Promise<Verified> {
   for (const { position } of noted) {
     if (position > to.position) {
       throw new CommandError(`position ${position} cannot be checked: the export covers 0 to ${to.position}`);
@@ -57,11 +73,18 @@ export async function verifyPolicyFile(
   }
   const verifier = new PolicyLogVerifier([to, ...noted]);
   const fault = await verifyRows(verifier, readRows(lines));
-  if (fault !== null) return failed(`the export ${describePolicyLogFault(fault)}`, io);
-  io.stdout(
-    `${summary(verifier)}\ncontents: not in an export; verify the database for them\nlast ${formatLink(verifier.head)}\n`,
-  );
-  return EXIT.ok;
+  if (fault !== null) return failed("the export", fault);
+  const end: LogEnd = { head: verifier.head, noted, flag: "--policy-head", server: null };
+  return {
+    ok: true,
+    lines: [
+      ...summary(verifier),
+      "contents: not in an export; verify the database for them",
+      `last ${formatLink(verifier.head)}`,
+      describeEnd(end),
+    ],
+    json: { ...summaryJson(verifier), end: endJson(end) },
+  };
 }
 
 /**
@@ -130,12 +153,32 @@ function digestOf(kept: StoredContent, module: string): string | null {
   }
 }
 
-function summary(verifier: PolicyLogVerifier): string {
-  const counts = [verifier.count("promoted"), verifier.count("rolled_back")];
-  return `verified ${verifier.head.position} rows of policies\npromotions: ${counts[0]}\nrollbacks: ${counts[1]}`;
+function summary(verifier: PolicyLogVerifier): readonly string[] {
+  const { verified, claimed } = verifier.reports;
+  const claims = verifier.promotionsOnClaims;
+  const onClaims = `promotions that rest on claimed reports (made before servers verified them): ${claims}`;
+  return [
+    `verified ${verifier.head.position} rows of policies`,
+    `promotions: ${verifier.count("promoted")}`,
+    `rollbacks: ${verifier.count("rolled_back")}`,
+    `reports of approvers: ${verified} recomputed by the server, ${claimed} only claimed`,
+    ...(claims === 0 ? [] : [onClaims]),
+  ];
 }
 
-function failed(sentence: string, io: CommandIo): number {
-  io.stderr(`signalbox evidence: ${sentence}\n`);
-  return EXIT.failed;
+function summaryJson(verifier: PolicyLogVerifier): JsonObject {
+  const { verified, claimed } = verifier.reports;
+  return {
+    verified: true,
+    rows: verifier.head.position,
+    promotions: verifier.count("promoted"),
+    rollbacks: verifier.count("rolled_back"),
+    reports: { verified, claimed, promotions_on_claims: verifier.promotionsOnClaims },
+    head: formatLink(verifier.head),
+  };
+}
+
+function failed(log: string, fault: PolicyLogFault): Verified {
+  const { position, cause } = fault;
+  return notVerified(`${log} ${describePolicyLogFault(fault)}`, { position, cause });
 }

@@ -1,11 +1,12 @@
 import { chainHash, ChainVerifier, type ChainFault, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
-import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
+import { CommandError } from "../terminal/command-io.ts";
 import { readHeader, readRow, type ExportHeader, type ExportRow } from "../../evidence/export-line.ts";
 import { readPolicyHeader } from "../../evidence/policy-export-line.ts";
 import { formatLink } from "./links.ts";
 import { verifyPolicyFile } from "./policies.ts";
 import { readLines } from "./read-lines.ts";
-import { describeFault, verifyRows } from "./verify.ts";
+import { notVerified, describeEnd, endJson, type LogEnd, type Verified } from "./verified.ts";
+import { describeCutEnd, describeFault, verifyRows } from "./verify.ts";
 
 /** Places that were noted elsewhere, in the log of requests and in that of policies. */
 export interface NotedPlaces {
@@ -18,14 +19,14 @@ export interface NotedPlaces {
  *
  * @throws {CommandError} for a file that cannot be read or is no export
  */
-export async function verifyFile(path: string, places: NotedPlaces, io: CommandIo): Promise<number> {
+export async function verifyFile(path: string, places: NotedPlaces): Promise<Verified> {
   const lines = readLines(path);
   const first = await lines.next();
   const text = first.done === true ? "" : first.value;
   const policyHeader = readPolicyHeader(text);
   if (policyHeader !== null) {
     refuse(places.evidence, "of policies; --expect-head and --anchor are for evidence, --policy-head is for these");
-    return verifyPolicyFile(policyHeader, lines, places.policies, io);
+    return verifyPolicyFile(policyHeader, lines, places.policies);
   }
   const header = readHeader(text);
   if (header === null) throw new CommandError("--file: is no export of evidence; its first line must say what it is");
@@ -34,11 +35,11 @@ export async function verifyFile(path: string, places: NotedPlaces, io: CommandI
   if (header.workspace !== null && noted.length > 0) {
     throw new CommandError("--file: holds a selection; places in the chain can only be checked against a whole export");
   }
-  const fault =
-    header.workspace === null ? await verifyChain(header, lines, noted, io) : await verifySelection(lines, io);
-  if (fault === null) return EXIT.ok;
-  io.stderr(`signalbox evidence: the export ${describeFault(fault)}\n`);
-  return EXIT.failed;
+  return header.workspace === null ? await verifyChain(header, lines, noted) : await verifySelection(lines);
+}
+
+function failed(fault: ChainFault, sentence = describeFault(fault)): Verified {
+  return notVerified(`the export ${sentence}`, { position: fault.position, cause: fault.cause });
 }
 
 function refuse(places: readonly ChainLink[], kind: string): void {
@@ -49,8 +50,7 @@ async function verifyChain(
   { from, to }: ExportHeader,
   lines: AsyncIterable<string>,
   noted: readonly ChainLink[],
-  io: CommandIo,
-): Promise<ChainFault | null> {
+): Promise<Verified> {
   for (const { position } of noted) {
     if (position < from.position || position > to.position) {
       throw new CommandError(
@@ -60,26 +60,39 @@ async function verifyChain(
   }
   const verifier = new ChainVerifier({ from, remembered: [to, ...noted] });
   const fault = await verifyRows(verifier, readRows(lines));
-  if (fault === null) {
-    io.stdout(`verified ${verifier.rows} rows after ${formatLink(from)}\nlast ${formatLink(verifier.head)}\n`);
-  }
-  return fault;
+  const { head } = verifier;
+  if (fault !== null) return failed(fault, fault.cause === "end" ? describeCutEnd(head, [to]) : undefined);
+  const end: LogEnd = { head, noted, flag: "--anchor", server: null };
+  return {
+    ok: true,
+    lines: [`verified ${verifier.rows} rows after ${formatLink(from)}`, `last ${formatLink(head)}`, describeEnd(end)],
+    json: {
+      verified: true,
+      rows: verifier.rows,
+      begins_after: from.position,
+      head: formatLink(head),
+      end: endJson(end),
+    },
+  };
 }
 
-async function verifySelection(lines: AsyncIterable<string>, io: CommandIo): Promise<ChainFault | null> {
+async function verifySelection(lines: AsyncIterable<string>): Promise<Verified> {
   let rows = 0;
   let last = 0;
   for await (const { position, previous, kind, record, hash } of readRows(lines)) {
-    if (position <= last) return { position, cause: "gap" };
-    if (chainHash(previous, position, kind, record) !== hash) return { position, cause: "hash" };
+    if (position <= last) return failed({ position, cause: "gap" });
+    if (chainHash(previous, position, kind, record) !== hash) return failed({ position, cause: "hash" });
     last = position;
     rows += 1;
   }
-  io.stdout(
-    `verified ${rows} rows, each by itself: they are a selection of one workspace, and no chain\n` +
-      "that none is missing shows only in an export of the whole log\n",
-  );
-  return null;
+  return {
+    ok: true,
+    lines: [
+      `verified ${rows} rows, each by itself: they are a selection of one workspace, and no chain`,
+      "that none is missing shows only in an export of the whole log",
+    ],
+    json: { verified: true, rows, selection: true },
+  };
 }
 
 async function* readRows(lines: AsyncIterable<string>): AsyncGenerator<ExportRow & ChainRow, void> {

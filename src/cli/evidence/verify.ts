@@ -1,7 +1,8 @@
 import { ChainVerifier, type ChainCause, type ChainFault, type ChainLink } from "../../evidence/chain.ts";
 import type { EvidenceAnchor, EvidenceLog } from "../../store/evidence-log.ts";
-import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
+import { CommandError } from "../terminal/command-io.ts";
 import { formatLink } from "./links.ts";
+import { describeEnd, endJson, notVerified, type LogEnd, type Verified } from "./verified.ts";
 import { startOf, walkLog } from "./walk-log.ts";
 
 const CAUSES: Readonly<Record<ChainCause, string>> = {
@@ -23,28 +24,37 @@ export function describeFault({ position, cause }: ChainFault): string {
 /** A prune while the log is read takes rows away in front of the reader; it then begins again behind them. */
 const RESTARTS = 5;
 
+/** What is said of a log that ends too early. */
+export function describeCutEnd(head: ChainLink, remembered: readonly ChainLink[]): string {
+  const furthest = remembered.reduce((far, link) => (link.position > far.position ? link : far), head);
+  return (
+    `does not verify at position ${head.position + 1}: it ends at ${formatLink(head)}, before ${formatLink(furthest)}, ` +
+    `which was noted; records are missing at its end (end)`
+  );
+}
+
 /**
- * Verifies the whole log and prints what it found.
+ * Verifies the whole log.
  *
  * @param noted places in the chain that were noted elsewhere
  * @throws {CommandError} when a noted place was pruned and is not among the anchors, so that it cannot be checked
  */
-export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[], io: CommandIo): Promise<number> {
+export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[]): Promise<Verified> {
+  // Read before the rows: a server may go on writing and noting.
+  const server = await log.notedHead();
   for (let attempt = 1; ; attempt += 1) {
     const { from, anchors } = await startOf(log);
-    const verifier = new ChainVerifier({ from, remembered: [...anchors, ...noted] });
+    const remembered = [...anchors, ...noted, ...(server === null ? [] : [server])];
+    const verifier = new ChainVerifier({ from, remembered });
     const fault =
       checkNoted(from, anchors, noted) ??
       (await verifyRows(verifier, walkLog(log, from.position))) ??
       (await verifyOpen(verifier, log));
-    if (fault === null) {
-      io.stdout(summary(from, verifier, anchors));
-      return EXIT.ok;
-    }
+    if (fault === null) return summary(from, verifier, anchors, { noted, server });
     const wasPruned = fault.cause === "gap" && (await startOf(log)).from.position > from.position;
     if (!wasPruned || attempt === RESTARTS) {
-      io.stderr(`signalbox evidence: the log ${describeFault(fault)}\n`);
-      return EXIT.failed;
+      const what = fault.cause === "end" ? describeCutEnd(verifier.head, remembered) : describeFault(fault);
+      return notVerified(`the log ${what}`, { position: fault.position, cause: fault.cause });
     }
   }
 }
@@ -97,13 +107,29 @@ function checkNoted(
   return null;
 }
 
-function summary(from: ChainLink, verifier: ChainVerifier, anchors: readonly EvidenceAnchor[]): string {
+function summary(
+  from: ChainLink,
+  verifier: ChainVerifier,
+  anchors: readonly EvidenceAnchor[],
+  witnesses: Pick<LogEnd, "noted" | "server">,
+): Verified {
+  const end: LogEnd = { head: verifier.head, flag: "--anchor", ...witnesses };
   const begins = from.position === 0 ? "from the first row on" : `after the anchor ${from.position}`;
   const lines = [
     `verified ${verifier.rows} rows ${begins}`,
     `without an outcome yet: ${verifier.running}`,
     ...anchors.map((anchor) => `anchor ${formatLink(anchor)} of ${new Date(anchor.at).toISOString()}`),
     `head ${formatLink(verifier.head)}`,
+    describeEnd(end),
   ];
-  return `${lines.join("\n")}\n`;
+  const json = {
+    verified: true,
+    rows: verifier.rows,
+    begins_after: from.position,
+    running: verifier.running,
+    anchors: anchors.map((anchor) => formatLink(anchor)),
+    head: formatLink(verifier.head),
+    end: endJson(end),
+  };
+  return { ok: true, lines, json };
 }

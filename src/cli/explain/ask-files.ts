@@ -22,6 +22,7 @@ import { withPlaces } from "../../simulate/explain/explanation-places.ts";
 import { placesOf } from "../../simulate/explain/positions.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
+import { openCache } from "../compile-cache.ts";
 import { shownPath, wantsColour } from "../terminal/printing.ts";
 import type { ExplainOptions, FilesSource } from "./flags.ts";
 import { followingPolicies } from "./following-policies.ts";
@@ -49,8 +50,8 @@ export async function askFiles(
 ): Promise<Answer> {
   const path = resolve(io.cwd, source.config);
   const files = await loadConfiguration(path, shownPath(io.cwd, path), source.environment);
-  const cacheDirectory = resolve(io.cwd, source.cache);
-  const { table, policies: compiled, diagnostics } = await compileConfiguration(files, { cacheDirectory });
+  const cache = await openCache(source.cache, io);
+  const { table, policies: compiled, diagnostics } = await compileConfiguration(files, { cache });
   if (table === null || compiled === null) {
     const sources = allSources(files);
     io.stderr(formatDiagnostics("terminal", diagnostics, { sources, colour: wantsColour(io) }));
@@ -61,12 +62,7 @@ export async function askFiles(
   const following =
     source.base === null
       ? null
-      : await followingPolicies(
-          { table, policies: compiled },
-          source.base,
-          { config, cacheDirectory, environment },
-          io,
-        );
+      : await followingPolicies({ table, policies: compiled }, source.base, { config, cache, environment }, io);
   const set =
     following?.set ?? (await createPolicySet(compiled, [], policyData(table), (id) => initialMode(table, id)));
   const { identity, question, at } = askedOf(point);

@@ -1,10 +1,11 @@
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import { parseJson } from "../../canon/json/parse-json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { TOKEN_BUCKETS } from "../../canon/request.ts";
+import { readNamedFile } from "../../policy/read-regular-file.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
 import { wantsColour } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/run.ts";
 import { askFiles } from "./ask-files.ts";
@@ -20,7 +21,7 @@ each of them stands. Calls no provider and reserves nothing.
 Whom to ask
   --config FILE            routes.yaml, with the policies beside it. Default: routes.yaml. Opens no store, reads no secret.
   --overlay NAME           Lay routes.NAME.yaml upon it. Default: SIGNALBOX_ENVIRONMENT, else nothing.
-  --cache DIRECTORY        Compiled policies. Default: .signalbox/cache.
+  --cache DIRECTORY        Compiled policies. Default: ${DEFAULT_CACHE_TEXT}.
   --base REF|FOLDER        What a server runs that gets these files: what acts there goes on acting until its change or its
                            removal is promoted. Default: it has seen nothing yet. As --base of signalbox simulate.
   --server URL             A running server instead of files; its key, with the scope route:simulate, from SIGNALBOX_KEY.
@@ -94,7 +95,9 @@ function print({ format }: ExplainOptions, explanation: JsonObject, notes: reado
 
 async function readBody(name: string, io: CommandIo): Promise<JsonObject> {
   const text = name === "-" ? await readInput(io) : await readText(resolve(io.cwd, name));
-  if (text.length > LONGEST_BODY) throw new UsageError(`--request: is longer than ${LONGEST_BODY} characters`);
+  if (text === null || text.length > LONGEST_BODY) {
+    throw new UsageError(`--request: is longer than ${LONGEST_BODY} characters`);
+  }
   try {
     const value: unknown = parseJson(text);
     if (isJsonObject(value)) return value;
@@ -109,9 +112,12 @@ function readInput({ stdin }: CommandIo): Promise<string> {
   return stdin();
 }
 
-async function readText(path: string): Promise<string> {
+/** `null` for a file that is too large. */
+async function readText(path: string): Promise<string | null> {
   try {
-    return await readFile(path, "utf8");
+    // A character has at most four bytes.
+    const bytes = await readNamedFile(path, 4 * LONGEST_BODY);
+    return bytes === "too_large" ? null : Buffer.from(bytes).toString("utf8");
   } catch {
     throw new UsageError("--request: the file cannot be read; name a file, or - for standard input");
   }

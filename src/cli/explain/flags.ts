@@ -74,7 +74,8 @@ export interface FilesSource {
   readonly config: string;
   /** Whose overlay is laid upon it; `null` for none. */
   readonly environment: string | null;
-  readonly cache: string;
+  /** Folder of compiled policies; `undefined`: the user's. */
+  readonly cache: string | undefined;
   /** What a server runs that gets these files; `null`: it has seen nothing yet. */
   readonly base: TreeOption | null;
 }
@@ -125,7 +126,7 @@ export function readOptions(
 }
 
 function readFiles(values: Values, io: Pick<CommandIo, "environment">): FilesSource {
-  const { config = "routes.yaml", cache = ".signalbox/cache", base } = values;
+  const { config = "routes.yaml", cache, base } = values;
   // `--environment` is that of the caller's key here.
   const environment = readEnvironment(values.overlay, io, "--overlay");
   if (base === undefined) return { config, environment, cache, base: null };

@@ -24,7 +24,7 @@ export interface FollowingPolicies {
 export async function followingPolicies(
   head: CompiledTree,
   base: TreeOption,
-  options: Pick<SimulateOptions, "config" | "cacheDirectory" | "environment">,
+  options: Pick<SimulateOptions, "config" | "cache" | "environment">,
   io: CommandIo,
 ): Promise<FollowingPolicies> {
   const before = await compileSide(await openTree(base, "--base", io), options);

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../canon/json.ts";
 import { printable } from "../terminal/printing.ts";
-import { editWords, headline, promotedLine } from "./headline.ts";
+import { editWords, headline, isArranged, promotedLine } from "./headline.ts";
 import { objectOf, objectsOf, textOf, wordsOf } from "./members.ts";
 import { formatPlace } from "./place.ts";
 
@@ -158,6 +158,15 @@ function withPlace(text: string, place: JsonObject[string], paint: Paint): strin
   return shown === "" ? text : `${text}  ${paint("dim", shown)}`;
 }
 
+/** How old the measurements of an endpoint are; nothing where there are none, or nobody knows. */
+function measuredNote(place: JsonObject): readonly string[] {
+  const latency = objectOf(objectOf(place, "standing") ?? {}, "latency_ms");
+  const [recent, age] = [latency?.["recent"], latency?.["age_ms"]];
+  if (typeof recent !== "number" || typeof age !== "number") return [];
+  const seconds = Math.round(age / 1000);
+  return [`${textOf(place, "endpoint")}: ${recent} ms to the first token, measured ${seconds} s ago`];
+}
+
 /** What a plan alone does not say of the call that follows it. */
 function ownNotes(explanation: JsonObject): readonly string[] {
   const plan = objectsOf(explanation, "plan");
@@ -170,9 +179,13 @@ function ownNotes(explanation: JsonObject): readonly string[] {
       : []),
     ...equals.map((tier) => {
       const names = tier.map((place) => textOf(place, "endpoint")).join(" and ");
-      return `${names} are equals: ordered at dispatch (balance: ${textOf(tier[0] ?? null, "balance")})`;
+      const balance = textOf(tier[0] ?? null, "balance");
+      return isArranged(explanation)
+        ? `${names} are equals: in the order of a call that began now (balance: ${balance})`
+        : `${names} are equals: ordered at dispatch (balance: ${balance})`;
     }),
     ...atDispatch.map((entry) => `${textOf(entry, "constraint")}: ordered at dispatch, by what is measured then`),
+    ...plan.flatMap((place) => measuredNote(place)),
     ...plan
       .filter(({ available }) => available === false)
       .map((place) => `${textOf(place, "endpoint")}: the server has no access to ${textOf(place, "provider")} now`),

@@ -9,13 +9,24 @@ export function headline(explanation: JsonObject): string {
     return `DENIED by ${denialWords(denial)}, ${textOf(error, "status")}: ${textOf(error, "message")}`;
   }
   const only = explanation["max_places"] === 1 ? ", and nowhere else" : "";
-  return `ROUTED to ${planWords(objectsOf(explanation, "plan"))}${only}`;
+  const plan = objectsOf(explanation, "plan");
+  return `ROUTED to ${isArranged(explanation) ? arrangedWords(plan) : planWords(plan)}${only}`;
 }
 
 /** `eu-residency/processed_in_eu: NOT_IN_EU` */
 function denialWords(denial: JsonObject): string {
   const policy = textOf(objectOf(denial, "policy"), "id");
   return `${policy}/${textOf(denial, "failed_constraint")}: ${textOf(denial, "reason_code")}`;
+}
+
+/** A server has put the plan in the order in which a call would try it now, and chance has no part in it. */
+export function isArranged(explanation: JsonObject): boolean {
+  return objectOf(explanation, "arrangement")?.["by_chance"] === false;
+}
+
+/** `a, then b` */
+function arrangedWords(plan: readonly JsonObject[]): string {
+  return plan.map((place) => textOf(place, "endpoint")).join(", then ");
 }
 
 /** `a or b, then c`: equals are put in order when a call is made. */

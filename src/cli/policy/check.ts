@@ -1,12 +1,11 @@
-import { resolve } from "node:path";
-
 import { compilePolicies } from "../../policy/compile-policies.ts";
 import { classifySources } from "../../policy/contract/sources.ts";
 import { readArguments } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { DEFAULT_CACHE_TEXT, openCache } from "../compile-cache.ts";
 import { formatDiagnostics, isReportFormat, REPORT_FORMATS } from "../terminal/report.ts";
 import { runCommand } from "../terminal/run.ts";
-import { amountOf, DEFAULT_CACHE, DEFAULT_DIRECTORY, readPolicyFolder } from "./policy-folder.ts";
+import { amountOf, DEFAULT_DIRECTORY, readPolicyFolder } from "./policy-folder.ts";
 import { wantsColour } from "../terminal/printing.ts";
 
 const HELP = `Usage: signalbox policy check [options]
@@ -16,7 +15,7 @@ Compiles policies, their tests and their libraries, and prints everything that i
   --dir DIRECTORY     folder of the policies (default: ${DEFAULT_DIRECTORY})
   --format FORMAT     ${REPORT_FORMATS.join(", ")} (default: terminal)
   --strict            warnings fail too
-  --cache DIRECTORY   compiled policies (default: ${DEFAULT_CACHE})
+  --cache DIRECTORY   compiled policies (default: ${DEFAULT_CACHE_TEXT})
   --help              this text
 
 Exit codes: 0 no errors, 1 errors (or warnings with --strict), 2 usage.
@@ -26,7 +25,7 @@ const FLAGS = {
   dir: { type: "string", default: DEFAULT_DIRECTORY },
   format: { type: "string", default: "terminal" },
   strict: { type: "boolean", default: false },
-  cache: { type: "string", default: DEFAULT_CACHE },
+  cache: { type: "string" },
   help: { type: "boolean", short: "h" },
 } as const;
 
@@ -42,9 +41,8 @@ export function checkPolicies(argv: readonly string[], io: CommandIo): Promise<n
     const { format } = values;
     if (!isReportFormat(format)) throw new UsageError(`--format: must be one of ${REPORT_FORMATS.join(", ")}`);
     const { shown, sources } = await readPolicyFolder(io, values.dir);
-    const { policies, diagnostics } = await compilePolicies(sources, {
-      cacheDirectory: resolve(io.cwd, values.cache),
-    });
+    const cache = await openCache(values.cache, io);
+    const { policies, diagnostics } = await compilePolicies(sources, { cache });
     io.stdout(formatDiagnostics(format, diagnostics, { sources, revision: null, colour: wantsColour(io) }));
     const failed =
       diagnostics.some(({ severity }) => severity === "error") || (values.strict && diagnostics.length > 0);

@@ -38,7 +38,7 @@ export function formatPolicies(argv: readonly string[], io: CommandIo): Promise<
     }
     if (positionals.length > 0) throw new UsageError("takes flags only; name the folder with --dir");
     const { sources } = await readPolicyFolder(io, values.dir);
-    const toolchain = createToolchain({ cacheDirectory: null });
+    const toolchain = createToolchain({ cache: null });
     const { modules, errors } = await usingToolchain(() => toolchain.format({ modules: sources }));
     const formatted = new Map(modules.map(({ path, text }) => [path, text]));
     const changed = sources.flatMap((source) => changeOf(source, formatted.get(source.path)));

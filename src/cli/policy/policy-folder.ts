@@ -1,15 +1,12 @@
-import { readdir, readFile } from "node:fs/promises";
-import { join, posix, resolve } from "node:path";
+import { isAbsolute, join, posix, resolve } from "node:path";
 
 import type { Source } from "../../canon/diagnostic.ts";
+import { directoryTree, UNREAD_SENTENCES, type FileTree } from "../../compile/file-tree.ts";
 import { ToolchainError } from "../../policy/toolchain/error.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { shownPath } from "../terminal/printing.ts";
 
 export const DEFAULT_DIRECTORY = "policies";
-
-/** Where compiled policies are kept between runs; `signalbox check` and `serve` use the same. */
-export const DEFAULT_CACHE = ".signalbox/cache";
 
 /** A folder of policies as one command sees it. */
 export interface PolicyFolder {
@@ -33,37 +30,46 @@ export function directoryOf(io: CommandIo, flag: string): { readonly path: strin
  */
 export async function readPolicyFolder(io: CommandIo, flag: string): Promise<PolicyFolder> {
   const { path, shown } = directoryOf(io, flag);
-  const own = await namesIn(path);
+  const outside = await linkOutside(io, path);
+  if (outside !== null) {
+    const { what, fix } = UNREAD_SENTENCES.outside;
+    throw new CommandError(`${shownPath(io.cwd, outside)}: ${what}; ${fix}`);
+  }
+  const tree = directoryTree(path);
+  const own = await namesIn(tree, ".");
   if (own === null) {
     throw new CommandError(
       `--dir: there is no folder ${shown}; name the folder of the policies, or begin one: signalbox policy new ID`,
     );
   }
-  const shared = (await namesIn(join(path, "lib"))) ?? [];
+  const shared = (await namesIn(tree, "lib")) ?? [];
   const names = [...own, ...shared.map((name) => `lib/${name}`)].toSorted();
   const sources: Source[] = [];
   for (const name of names) {
     const shownName = posix.join(shown, name);
-    sources.push({ path: shownName, text: await readText(join(path, name), shownName) });
+    const text = await tree.readText(name);
+    if (typeof text !== "string") {
+      const { what, fix } = UNREAD_SENTENCES[text.unread];
+      throw new CommandError(`${shownName}: ${what}; ${fix}`);
+    }
+    sources.push({ path: shownName, text });
   }
   return { shown, sources };
 }
 
-async function readText(path: string, shown: string): Promise<string> {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path));
-  } catch {
-    throw new CommandError(`${shown}: cannot be read, or is not UTF-8 text; check the file and its permissions`);
-  }
+/** The folder, where it is written below the working directory, or its `lib`, if it is a link that leads out. */
+async function linkOutside(io: CommandIo, path: string): Promise<string | null> {
+  const here = directoryTree(io.cwd);
+  const isBelow = !isAbsolute(shownPath(io.cwd, path));
+  if (isBelow && (await here.leadsOut?.(".", path)) === true) return path;
+  const libraries = join(path, "lib");
+  return (await here.leadsOut?.(path, libraries)) === true ? libraries : null;
 }
 
 /** `null` where there is no folder to read. */
-async function namesIn(folder: string): Promise<readonly string[] | null> {
-  try {
-    return (await readdir(folder)).filter((name) => name.endsWith(".rego") && !name.startsWith("."));
-  } catch {
-    return null;
-  }
+async function namesIn(tree: FileTree, folder: string): Promise<readonly string[] | null> {
+  const names = await tree.namesIn(folder);
+  return names?.filter((name) => name.endsWith(".rego") && !name.startsWith(".")) ?? null;
 }
 
 /** Gives what keeps the toolchain from running to whoever sits at the terminal, in its own words. */

@@ -9,10 +9,14 @@ Of the files
   test           Runs the tests of the policies, and tells what they leave out.
   fmt            Formats policies, tests and libraries.
 
+Of a store
+  verify         Compiles all stored policies again and compares them with what the store keeps.
+
 Of a running server (docs/policy-lifecycle.md)
   list           What acts, what is watched, and what is missing for it to act.
   show ID        Everything about one policy, and what to type next.
   diff ID        What the candidate changes, in words and line by line.
+  simulate ID    What the promotion of the candidate would change, as the server computes it.
   approve ID     Approves the candidate's content.
   promote ID     Makes the candidate act.
   rollback ID    Makes act again what acted before.
@@ -31,9 +35,11 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ["check", async () => (await import("./check.ts")).checkPolicies],
   ["test", async () => (await import("./testing/test.ts")).testPolicies],
   ["fmt", async () => (await import("./format.ts")).formatPolicies],
+  ["verify", async () => (await import("./verify.ts")).verifyPolicies],
   ["list", async () => (await import("./lifecycle/list.ts")).listPolicies],
   ["show", async () => (await import("./lifecycle/show.ts")).showPolicy],
   ["diff", async () => (await import("./lifecycle/diff.ts")).diffPolicy],
+  ["simulate", async () => (await import("./lifecycle/simulate.ts")).simulatePromotion],
   ["approve", async () => (await import("./lifecycle/approve.ts")).approvePolicy],
   ["promote", async () => (await import("./lifecycle/promote.ts")).promotePolicy],
   ["rollback", async () => (await import("./lifecycle/rollback.ts")).rollBackPolicy],

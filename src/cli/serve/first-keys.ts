@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { mkdir, open, rm } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { Scope } from "../../canon/scope.ts";
 import { createKey, importKey } from "../../keys/key-record.ts";
 import { parseKeyText } from "../../keys/key-text.ts";
@@ -24,9 +26,17 @@ export function checkBootstrapKey(given: string | undefined): void {
 
 /**
  * A store without keys gets one `operations:manage` key: the one in `SIGNALBOX_BOOTSTRAP_KEY`, or a new one whose text is given back to be
- * printed once (decisions.md, "Credentials"). `null` where nothing has to be printed.
+ * told once (decisions.md, "Credentials"). `null` where nothing has to be told.
+ *
+ * @param file where its text is put before the key exists, so that there is no key that nobody has; `null` where a terminal shows it.
+ * @throws {CommandError} where the file cannot be written, or exists already: then no key is made.
  */
-export async function bootstrapKey(store: Store, workspace: string, given: string | undefined): Promise<string | null> {
+export async function bootstrapKey(
+  store: Store,
+  workspace: string,
+  given: string | undefined,
+  file: string | null,
+): Promise<string | null> {
   if ((await store.keys.list()).length > 0) return null;
   const options = {
     workspace,
@@ -46,8 +56,40 @@ export async function bootstrapKey(store: Store, workspace: string, given: strin
     return null;
   }
   const { text, record } = createKey(options, Date.now, randomBytes);
-  await store.keys.create(record);
+  if (file !== null) await writeKeyFile(file, text);
+  try {
+    await store.keys.create(record);
+  } catch (error) {
+    if (file !== null) await rm(file, { force: true });
+    throw error;
+  }
   return text;
+}
+
+/** Whole and on disk, for its owner only, or not there at all. */
+async function writeKeyFile(file: string, text: string): Promise<void> {
+  let isOurs = false;
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    // Exclusive: neither a file nor what a link leads to is overwritten.
+    const handle = await open(file, "wx", 0o600);
+    isOurs = true;
+    try {
+      await handle.writeFile(`${text}\n`);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (isOurs) await rm(file, { force: true });
+    const isThere =
+      error instanceof Error && Reflect.get(error, "code") === "EEXIST" && Reflect.get(error, "syscall") === "open";
+    throw new CommandError(
+      `--first-key-file: ${file} ${isThere ? "exists already, and is not overwritten" : "cannot be written"}, so no first key was made; ` +
+        `name a new file in a folder that can be written, or give a key of your own as ${BOOTSTRAP_VARIABLE}`,
+      { cause: error },
+    );
+  }
 }
 
 /** Everything that a first look needs; no management. */

@@ -5,6 +5,8 @@ import { stickyKeys } from "../../dispatch/places/sticky-key.ts";
 import { storedPolicies } from "../../governance/policies/stored-policies.ts";
 import type { CountSource } from "../../governance/shadow-figures.ts";
 import { contractSha256, openApiDocument } from "../../http/contract/openapi.ts";
+import type { Revocations } from "../../http/credentials/revocations.ts";
+import { SimulationRate } from "../../http/control/simulation-rate.ts";
 import { SummaryTurns } from "../../http/control/summary-turns.ts";
 import { healthSettingsOf, type Runtime, type ServerLimits, type SnapshotHolder } from "../../http/runtime.ts";
 import { RunningRequests } from "../../http/unary/joined.ts";
@@ -44,6 +46,7 @@ export interface RuntimeParts {
   readonly strangers: StrangerEvidence;
   readonly ledger: Ledger;
   readonly stopOrder: StopOrder;
+  readonly revocations: Revocations;
 }
 
 export function makeRuntime(parts: RuntimeParts): Runtime {
@@ -54,6 +57,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
   return {
     snapshots,
     verify: (token, now) => keys.verify(token, now),
+    recognise: keys.recognise,
     lookUp: keys.lookUp,
     evidence: parts.strangers.evidence,
     observer: telemetry.observer,
@@ -73,6 +77,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
     },
     running: new RunningRequests(),
     ledger: parts.ledger,
+    simulationRate: new SimulationRate(),
     places: new Places(healthSettingsOf(snapshots), telemetry.log.endpointChanged),
     stickyKeyOf: stickyKeys(),
     tokens,
@@ -91,9 +96,12 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
       ...(parts.retention.failed() ? ["evidence_retention"] : []),
       ...(parts.ledger.state === "ok" ? [] : ["limits"]),
       ...(policies.isBehind ? ["policies"] : []),
+      ...(policies.administration.differing().size > 0 ? ["policy_modules"] : []),
+      ...(policies.administration.suspended().length > 0 ? ["suspended_policies"] : []),
     ],
     accepting: () => state.accepting,
     stopOrder: parts.stopOrder,
+    revocations: parts.revocations,
   };
 }
 

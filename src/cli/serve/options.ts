@@ -1,15 +1,19 @@
 import { existsSync } from "node:fs";
 import { ENVIRONMENT_HELP, readEnvironment } from "../terminal/environment.ts";
-import { availableParallelism } from "node:os";
-import { resolve } from "node:path";
+import { availableParallelism, totalmem } from "node:os";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readArguments, readPort } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
+import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
+import { compileCacheAt, DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
 import { LOG_LEVELS } from "../../telemetry/logs/log-record.ts";
 import type { ServerLimits } from "../../http/runtime.ts";
 import type { TlsFiles } from "./tls.ts";
 import type { LogOptions } from "./telemetry/server-log.ts";
+import { checkExposure, type Exposure } from "./exposure.ts";
 import { readRetention } from "./retention.ts";
+import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { databasePath } from "../terminal/open-store.ts";
 
 /** How one server is to run; every member has been checked. */
@@ -35,12 +39,17 @@ export interface ServeOptions {
   readonly workers?: number;
   /** The public listener speaks TLS. */
   readonly tls?: TlsFiles | undefined;
+  /** Other machines reach the public listener without TLS, and why they may; absent or `null`: they do not. */
+  readonly exposure?: Exposure | null;
+  /** Where the first key goes when nobody reads a terminal; nowhere where absent. */
+  readonly firstKeyFile?: string;
   /** Connections to the public listener at once, in each process. */
   readonly maxConnections?: number;
-  readonly limits?: Pick<ServerLimits, "bodyBytes"> & { readonly inFlight: number };
+  readonly limits?: Pick<ServerLimits, "bodyBytes"> & { readonly inFlight: number; readonly bodyMemory: number };
   /** Reload when a file of the configuration changes. */
   readonly watch: boolean;
-  readonly cacheDirectory: string;
+  /** Compiled policies; `null` for none. */
+  readonly cache: CompileCache | null;
   /** How long evidence is kept, milliseconds; `null` or absent: for ever. */
   readonly evidenceRetention?: number | null;
   /** Text where absent. */
@@ -60,7 +69,10 @@ Serves the routes and policies of a folder.
 ${ENVIRONMENT_HELP}
   --database PLACE    SQLite file or postgres:// URL (default: $SIGNALBOX_DATABASE_URL, else $SIGNALBOX_DATABASE,
                       else .signalbox/signalbox.db)
-  --host HOST         address of the public listener (default: 127.0.0.1)
+  --host HOST         address of the public listener (default: 127.0.0.1); one that other machines reach needs TLS,
+                      or one of the next two
+  --behind-proxy      a proxy in front ends TLS and nobody else reaches the port; no forwarded header is believed
+  --insecure-http     let keys cross the network in clear
   --port PORT         its port; 0 takes a free one (default: $PORT or 8080)
   --admin-host HOST   address of the admin listener: /livez, /readyz, /metrics (default: 127.0.0.1)
   --admin-port PORT   its port; 0 takes a free one (default: the public port + 1, or 0)
@@ -70,10 +82,15 @@ ${ENVIRONMENT_HELP}
   --max-in-flight N   inference requests at once in each process; more get 503 (default: 2000)
   --max-connections N connections at once in each process; more are closed (default: 10000)
   --max-body-bytes N  largest body of a request (default: 33554432)
+  --body-memory N     bytes of request bodies in memory at once in each process; more get 429 or 503
+                      (default: a quarter of the machine's or container's memory, divided by the workers)
   --drain SECONDS     longest wait for requests in flight when stopped (default: 30)
   --drain-delay SECONDS
                       before that, go on serving so long while /readyz says 503 already (default: 0)
-  --cache DIRECTORY   compiled policies (default: .signalbox/cache)
+  --first-key-file FILE
+                      where an empty store's first key goes unless a terminal shows it: a new file of mode 0600
+                      (default: first-key beside the database)
+  --cache DIRECTORY   compiled policies (default: ${DEFAULT_CACHE_TEXT})
   --evidence-retention DAYS
                       delete older evidence, hourly (default: $SIGNALBOX_EVIDENCE_RETENTION_DAYS or keep for ever)
   --log-format FORMAT text: words for people; json: one object a line on standard output, words for people
@@ -130,6 +147,35 @@ function readWorkers(given: string): number {
   return count;
 }
 
+/** The largest body has to fit into the third that one key gets at most ({@link FairShare}). */
+const LEAST_BODIES = 3;
+
+/**
+ * Bytes. A request takes several times its body's bytes while the body is parsed and sent on, so most of the memory is left for that.
+ *
+ * @throws {UsageError} naming the flag.
+ */
+function readBodyMemory(given: string | undefined, bodyBytes: number, workers: number): number {
+  const least = LEAST_BODIES * bodyBytes;
+  if (given === undefined) {
+    // Without a limit it is 0, or more than the machine has; by kernel and version.
+    const constrained = process.constrainedMemory() || Number.POSITIVE_INFINITY;
+    return Math.max(least, Math.floor(Math.min(constrained, totalmem()) / 4 / workers));
+  }
+  const bytes = /^\d{1,15}$/.test(given) ? Number(given) : 0;
+  if (bytes < least) {
+    throw new UsageError(
+      `--body-memory: must be a whole number of bytes, at least ${LEAST_BODIES} times --max-body-bytes`,
+    );
+  }
+  return bytes;
+}
+
+/** In the folder that is the store's, which nobody else should be able to read. */
+function firstKeyFile(database: string, cwd: string): string {
+  return join(isPostgresUrl(database) ? join(cwd, ".signalbox") : dirname(database), "first-key");
+}
+
 /** Reads the arguments. @throws {UsageError} naming the flag. */
 export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions {
   const { values, positionals } = readArguments(argv, {
@@ -138,6 +184,9 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     database: { type: "string" },
     host: { type: "string", default: "127.0.0.1" },
     port: { type: "string" },
+    "behind-proxy": { type: "boolean", default: false },
+    "insecure-http": { type: "boolean", default: false },
+    "first-key-file": { type: "string" },
     "admin-host": { type: "string", default: "127.0.0.1" },
     "admin-port": { type: "string" },
     drain: { type: "string", default: "30" },
@@ -147,8 +196,9 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     "max-in-flight": { type: "string", default: "2000" },
     "max-connections": { type: "string", default: "10000" },
     "max-body-bytes": { type: "string", default: String(32 * 1024 * 1024) },
+    "body-memory": { type: "string" },
     "drain-delay": { type: "string", default: "0" },
-    cache: { type: "string", default: ".signalbox/cache" },
+    cache: { type: "string" },
     "evidence-retention": { type: "string" },
     "log-format": { type: "string" },
     "log-level": { type: "string" },
@@ -159,11 +209,16 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
   const port = readPort(values.port ?? io.environment["PORT"] ?? "8080", "--port");
   const own = resolve(io.cwd, values.config ?? "routes.yaml");
   const example = values.demo && values.config === undefined && !existsSync(own);
+  const database = databasePath(values.database, io);
+  const tls = readTlsFiles(values["tls-cert"], values["tls-key"], io);
+  const workers = readWorkers(values.workers ?? io.environment["SIGNALBOX_WORKERS"] ?? "1");
+  const bodyBytes = readCount(values["max-body-bytes"], "--max-body-bytes", 512 * 1024 * 1024);
+  const flags = { insecureHttp: values["insecure-http"], behindProxy: values["behind-proxy"] };
   return {
     config: example ? EXAMPLE : own,
     example,
     environment: readEnvironment(values.environment, io),
-    database: databasePath(values.database, io),
+    database,
     host: values.host,
     port,
     adminHost: values["admin-host"],
@@ -171,15 +226,18 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     demo: values.demo,
     drain: readSeconds(values.drain, "--drain"),
     drainDelay: readSeconds(values["drain-delay"], "--drain-delay"),
-    workers: readWorkers(values.workers ?? io.environment["SIGNALBOX_WORKERS"] ?? "1"),
-    tls: readTlsFiles(values["tls-cert"], values["tls-key"], io),
+    workers,
+    tls,
+    exposure: checkExposure(values.host, tls !== undefined, flags),
+    firstKeyFile: resolve(io.cwd, values["first-key-file"] ?? firstKeyFile(database, io.cwd)),
     maxConnections: readCount(values["max-connections"], "--max-connections", 1_000_000),
     limits: {
       inFlight: readCount(values["max-in-flight"], "--max-in-flight", 1_000_000),
-      bodyBytes: readCount(values["max-body-bytes"], "--max-body-bytes", 512 * 1024 * 1024),
+      bodyBytes,
+      bodyMemory: readBodyMemory(values["body-memory"], bodyBytes, workers),
     },
     watch: !values["no-watch"],
-    cacheDirectory: resolve(io.cwd, values.cache),
+    cache: compileCacheAt(values.cache, io.cwd, io.environment),
     evidenceRetention:
       readRetention(values["evidence-retention"], "--evidence-retention") ??
       readRetention(io.environment[RETENTION_VARIABLE], RETENTION_VARIABLE),

@@ -2,6 +2,7 @@ import type { RoutingTable } from "../../canon/table.ts";
 import { StoreUnavailableError } from "../../store/errors.ts";
 import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { listenFailure, stopAsked } from "../terminal/listening.ts";
+import { usableCache } from "../compile-cache.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { wantsColour } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/run.ts";
@@ -10,7 +11,7 @@ import { BOOTSTRAP_VARIABLE, bootstrapKey, checkBootstrapKey, demoKey } from "./
 import { BUILD_VARIABLE, buildId } from "./build-id.ts";
 import { parseServeOptions, SERVE_HELP, type ServeOptions } from "./options.ts";
 import { ReloadRequests } from "./reload/reload-requests.ts";
-import { DRIFT_SENTENCES } from "./policies/drift.ts";
+import { DRIFT_SENTENCES, type PolicyDrift } from "./policies/drift.ts";
 import { describeReference, type BuiltSnapshot } from "./snapshots.ts";
 import { startServer, type RunningServer, type Started } from "./start.ts";
 import { watchConfiguration } from "./reload/watch.ts";
@@ -27,15 +28,21 @@ export async function serve(argv: readonly string[], io: CommandIo): Promise<num
     return await runCommand("serve", io, () => {
       const options = parseServeOptions(argv, io);
       // Standard output is the log's alone, so that every line of it is an object.
-      return runServe(options, reloads, options.log?.format === "json" ? { ...io, stdout: io.stderr } : io);
+      const words = { ...io, stdout: io.stderr, terminal: io.stderrTerminal === true };
+      return runServe(options, reloads, options.log?.format === "json" ? words : io);
     });
   } finally {
     process.off("SIGHUP", reloads.request);
   }
 }
 
-async function runServe(options: ServeOptions, reloads: ReloadRequests, io: CommandIo): Promise<number> {
+async function runServe(asked: ServeOptions, reloads: ReloadRequests, io: CommandIo): Promise<number> {
+  // Before workers start: one process makes the secret and says what is wrong.
+  const options = { ...asked, cache: await usableCache(asked.cache, io) };
   checkBootstrapKey(io.environment[BOOTSTRAP_VARIABLE]);
+  if (options.exposure === "insecure_http") {
+    io.stderr("--insecure-http: keys and prompts cross the network in clear; whoever sees the traffic can use them\n");
+  }
   if (options.example === true) {
     io.stdout("there is no routes.yaml here: this serves the example that comes with Signalbox\n");
   }
@@ -96,9 +103,16 @@ async function announce(options: ServeOptions, server: RunningServer, io: Comman
   // One that manages policies where it is said which do: the first key is to be able to do everything.
   const [firstWorkspace = "demo"] = table.policies.managedBy ?? Object.keys(table.workspaces);
   reportBuild(built, io);
-  const bootstrap = await bootstrapKey(store, firstWorkspace, io.environment[BOOTSTRAP_VARIABLE]);
+  // What is not a terminal may be a log, and logs are read and kept by others.
+  const file = io.terminal === true ? null : (options.firstKeyFile ?? null);
+  const bootstrap = await bootstrapKey(store, firstWorkspace, io.environment[BOOTSTRAP_VARIABLE], file);
   if (bootstrap !== null) {
-    io.stdout(`first key (operations:manage, workspace ${firstWorkspace}, 30 days; shown once):\n  ${bootstrap}\n`);
+    const told = `first key (operations:manage, workspace ${firstWorkspace}, 30 days; `;
+    io.stdout(
+      file === null
+        ? `${told}shown once):\n  ${bootstrap}\n`
+        : `${told}nowhere else): in ${file}; keep it elsewhere, and delete the file\n`,
+    );
   }
   const demo = options.demo && Object.hasOwn(table.workspaces, "demo") ? await demoKey(store) : null;
   io.stdout(`listening on ${url} (admin on ${adminUrl}), table ${table.revision.slice(0, 12)}${named(options)}\n`);
@@ -143,9 +157,11 @@ function reportBuild(built: BuiltSnapshot, io: CommandIo): void {
   for (const missing of built.disabled) {
     io.stdout(`provider ${missing.provider}: ${describeReference(missing)} is not set; left out\n`);
   }
-  for (const { policy, drift } of built.drifts) {
-    io.stderr(`policy ${policy}: ${DRIFT_SENTENCES[drift]} (${drift})\n`);
-  }
+  for (const drift of built.drifts) reportDrift(drift, io);
+}
+
+function reportDrift({ policy, drift }: PolicyDrift, io: CommandIo): void {
+  io.stderr(`policy ${policy}: ${DRIFT_SENTENCES[drift]} (${drift})\n`);
 }
 
 function reportPolicies(server: RunningServer, io: CommandIo): void {
@@ -156,6 +172,12 @@ function reportPolicies(server: RunningServer, io: CommandIo): void {
       io.stderr("what the log of policies says cannot be carried out; what ran keeps running, and it is tried again\n");
     },
     recovered: () => io.stdout("policies are as the log says again\n"),
+    differing: (drift) => reportDrift(drift, io),
+    suspended: ({ id, revision }) =>
+      io.stderr(
+        `policy ${id}: the candidate r${revision} takes more than an evaluation may take and is not evaluated any more; ` +
+          "make it cheaper, or withdraw it\n",
+      ),
   });
 }
 

@@ -1,9 +1,9 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { Diagnostic } from "../../canon/diagnostic.ts";
+import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
 import type { ProviderRow, RoutingTable } from "../../canon/table.ts";
-import { compileConfiguration } from "../../compile/compile.ts";
-import { loadConfiguration, type ConfigurationFiles } from "../../compile/load.ts";
+import type { compileConfiguration } from "../../compile/compile.ts";
+import { assertionsPath, loadAssertions, loadConfiguration, type ConfigurationFiles } from "../../compile/load.ts";
 import { resolveSecrets, type MissingSecret } from "../../compile/secrets.ts";
 import { createDecider } from "../../decide/decider.ts";
 import type { PolicySet } from "../../canon/policy.ts";
@@ -11,6 +11,7 @@ import type { Access, ConnectionPools } from "../../dispatch/connections.ts";
 import { createAuthorize } from "../../dispatch/credentials/authorize.ts";
 import type { Snapshot } from "../../http/runtime.ts";
 import type { CompiledPolicies } from "../../policy/compile-policies.ts";
+import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { LoadedModules } from "../../policy/modules/loaded-modules.ts";
 import { policyData } from "../../policy/policy-data.ts";
 import type { PolicyDrift } from "./policies/drift.ts";
@@ -23,7 +24,7 @@ export interface SnapshotSupply {
   readonly overlay?: string | null;
   /** Reads the files otherwise than from `config`. */
   readonly load?: (() => Promise<ConfigurationFiles>) | undefined;
-  readonly cacheDirectory: string;
+  readonly cache: CompileCache | null;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly pools: ConnectionPools;
   /** Scheme and host of the simulated upstream; started when the first provider needs it. */
@@ -43,6 +44,8 @@ export interface Ground {
   readonly simulated: readonly MissingSecret[];
   /** Providers left out for want of their secret. */
   readonly disabled: readonly MissingSecret[];
+  /** The assertions beside the policies, by a path that is the same on every machine; `null` where there are none. */
+  readonly assertions: Source | "unreadable" | null;
 }
 
 export type BuiltSnapshot =
@@ -54,20 +57,23 @@ export type BuiltSnapshot =
     } & Pick<Ground, "diagnostics" | "simulated" | "disabled">)
   | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] };
 
-/** Files → table, compiled policies and ways to providers, or everything that is wrong with them. */
+/**
+ * Files → table, compiled policies and ways to providers, or everything that is wrong with them.
+ *
+ * @param compile where it is done: on this thread before a server answers, on another one while it does.
+ */
 export async function readGround(
   supply: SnapshotSupply,
+  compile: typeof compileConfiguration,
 ): Promise<
   { readonly ok: true; readonly ground: Ground } | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] }
 > {
   const { config, overlay = null } = supply;
   const loaded = await (supply.load ?? (() => loadConfiguration(config, config, overlay)))();
-  const { table, policies, diagnostics } = await compileConfiguration(loaded, {
-    cacheDirectory: supply.cacheDirectory,
-  });
+  const { table, policies, diagnostics } = await compile(loaded, { cache: supply.cache });
   if (table === null || policies === null) return { ok: false, diagnostics };
   const folder = dirname(resolve(supply.config));
-  const secrets = resolveSecrets(table, supply.environment, (path) => readFileSync(resolve(folder, path), "utf8"));
+  const secrets = resolveSecrets(table, supply.environment, (path) => readSecretFile(resolve(folder, path)));
   const unusable = [
     ...secrets.missing
       .filter(({ onMissing }) => onMissing === "fail")
@@ -90,13 +96,36 @@ export async function readGround(
   };
   const modules = await LoadedModules.load(policies.modules, policyData(table));
   const disabled = secrets.missing.filter(({ onMissing }) => onMissing === "disable");
-  return { ok: true, ground: { table, compiled: policies, modules, access, diagnostics, simulated, disabled } };
+  const assertions = await readAssertions(loaded, config);
+  return {
+    ok: true,
+    ground: { table, compiled: policies, modules, access, diagnostics, simulated, disabled, assertions },
+  };
+}
+
+/** A server starts without them and with wrong ones: only simulations of promotions need them. */
+async function readAssertions({ routes }: ConfigurationFiles, config: string): Promise<Ground["assertions"]> {
+  const { source, unreadable } = await loadAssertions(routes, config);
+  if (unreadable.length > 0) return "unreadable";
+  return source === null
+    ? null
+    : { path: assertionsPath({ path: "routes.yaml", text: routes.text }), text: source.text };
 }
 
 /** Table and set → decider and connections. Everything new stands beside the old until the caller swaps; connections in use are shared. */
 export function snapshotOf({ table, access }: Ground, policies: PolicySet, pools: ConnectionPools): Snapshot {
   const { connections, release } = pools.acquire(table, access);
   return { decider: createDecider(table, policies, Date.now), connections, release };
+}
+
+/** Bytes of the largest file that a secret is read from; profiles of clouds stand in such files too. */
+const LARGEST_SECRET_FILE = 1024 * 1024;
+
+/** Follows links, as mounted secrets have them. @throws {Error} for what is no regular file, or too large: reading a device or a FIFO may never end. */
+function readSecretFile(path: string): string {
+  const found = statSync(path);
+  if (!found.isFile() || found.size > LARGEST_SECRET_FILE) throw new Error("secret: not a regular file, or too large");
+  return readFileSync(path, "utf8");
 }
 
 type SecretPlace = Pick<MissingSecret, "provider" | "reference">;

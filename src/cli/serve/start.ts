@@ -7,6 +7,7 @@ import { SnapshotHolder, type MetricsPage, type Runtime, type ServerLimits } fro
 import { startProber } from "../../dispatch/probes/prober.ts";
 import { StopOrder } from "../../dispatch/gates/stop-order.ts";
 import { listen, type ListenOptions, type Listening, type TlsMaterial } from "../../http/listener/listen.ts";
+import { Revocations } from "../../http/credentials/revocations.ts";
 import { createApp } from "../../http/server.ts";
 import { openKeyRing, type OpenKeyRing } from "../../keys/key-ring.ts";
 import { openTokenDoor } from "../../keys/tokens/token-door.ts";
@@ -121,7 +122,7 @@ async function open(
     config: options.config,
     overlay: options.environment ?? null,
     load: place.load,
-    cacheDirectory: options.cacheDirectory,
+    cache: options.cache,
     environment,
     pools,
     simulatedOrigin: mock.origin,
@@ -132,7 +133,11 @@ async function open(
     await opened.close();
     return built;
   }
-  const keys = await openKeyRing(store.keys, log.keyChanged);
+  let revocations: Revocations | null = null;
+  const keys = await openKeyRing(store.keys, (changed) => {
+    log.keyChanged(changed);
+    if (changed.change === "revoked") revocations?.revoked(changed.id, changed.workspace);
+  });
   opened.add(keys.close);
   const tokens = await openTokenDoor(keys, store.issuers, Date.now, randomBytes);
   opened.add(() => Promise.resolve(tokens.close()));
@@ -144,6 +149,10 @@ async function open(
   const snapshots = new SnapshotHolder(built.snapshot);
   const state = { accepting: true, reloadFailed: false };
   const stopOrder = new StopOrder();
+  revocations = new Revocations(
+    keys.isRevoked,
+    (workspace) => snapshots.current.decider.table.workspaces[workspace]?.onRevoke ?? "end",
+  );
   const runtime = placed(place, {
     environment,
     version,
@@ -159,6 +168,7 @@ async function open(
     strangers,
     ledger: limited.ledger,
     stopOrder,
+    revocations,
   });
   opened.add(telemetry.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version }));
   if (place.listenPublic === undefined) {
@@ -174,19 +184,25 @@ async function open(
   const admin =
     place.worker === undefined ? await listenOn(runtime, "admin", options.adminHost, options.adminPort) : null;
   opened.add(async () => admin?.close(0));
+  // Streams whose clients left are read on without a connection of ours, and are settled before the limits are closed.
+  opened.add(() => snapshots.idle());
   const { host, port, maxConnections } = options;
   const listenPublic = place.listenPublic ?? (() => listenOn(runtime, "public", host, port, { tls, maxConnections }));
   const main = await listenPublic();
   opened.add(() => main.close(options.drain, () => stopOrder.give()));
   const reload = async (): Promise<BuiltSnapshot> => {
-    state.reloadFailed = true;
-    const renewed = log.orReloadFailed(tlsNow);
-    const next = await policies.reload();
-    state.reloadFailed = !next.ok;
-    if (next.ok && renewed !== undefined) main.renewTls(renewed);
-    if (next.ok) runtime.places.retain(Object.keys(next.snapshot.decider.table.endpoints));
-    log.reloaded(next);
-    return next;
+    let isDone = false;
+    try {
+      const renewed = log.orReloadFailed(tlsNow);
+      const next = await policies.reload();
+      isDone = next.ok;
+      if (next.ok && renewed !== undefined) main.renewTls(renewed);
+      if (next.ok) runtime.places.retain(Object.keys(next.snapshot.decider.table.endpoints));
+      log.reloaded(next);
+      return next;
+    } finally {
+      state.reloadFailed = !isDone;
+    }
   };
   const retire = (): void => {
     state.accepting = false;
@@ -200,8 +216,7 @@ async function open(
     await opened.close();
   });
   const watchPolicies = (listener: PolicyListener): void => policies.listen(listener);
-  const { administration } = policies;
-  const own = { store, keys, built, policies: administration };
+  const own = { store, keys, built, policies: policies.administration };
   const { metrics } = runtime;
   const server = { url: main.url, adminUrl: admin?.url ?? "", ...own, reload, watchPolicies, metrics, retire, close };
   log.started(server, version);

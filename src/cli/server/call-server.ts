@@ -5,8 +5,8 @@ import { CommandError, UsageError, type CommandIo } from "../terminal/command-io
 /** How long a server may take, milliseconds. */
 const LONGEST_WAIT = 10_000;
 
-/** The longest answer that is read, bytes. */
-const LONGEST_ANSWER = 8_000_000;
+/** The longest answer that is read, bytes: a simulation report names every group of requests that changes. */
+const LONGEST_ANSWER = 64_000_000;
 
 export interface ServerCall {
   readonly url: URL;
@@ -15,6 +15,8 @@ export interface ServerCall {
   readonly body?: JsonObject;
   /** An entity tag with its quotation marks. */
   readonly ifMatch?: string;
+  /** Longest time until the answer is there, milliseconds; 10 s unless given. */
+  readonly wait?: number;
   /** What to say where the call may have been carried out and nobody knows; for calls that change something. */
   readonly inDoubt?: string;
 }
@@ -71,7 +73,7 @@ export async function callServer(call: ServerCall): Promise<ServerAnswer> {
   return { status: response.status, body: await readAnswer(response) };
 }
 
-async function send({ url, method, key, body, ifMatch, inDoubt }: ServerCall): Promise<Response> {
+async function send({ url, method, key, body, ifMatch, inDoubt, wait = LONGEST_WAIT }: ServerCall): Promise<Response> {
   try {
     return await fetch(url, {
       method,
@@ -82,11 +84,11 @@ async function send({ url, method, key, body, ifMatch, inDoubt }: ServerCall): P
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       redirect: "manual",
-      signal: AbortSignal.timeout(LONGEST_WAIT),
+      signal: AbortSignal.timeout(wait),
     });
   } catch (error) {
     const code = codeOf(error);
-    const because = code === null ? "" : ` ${code === "TIMEOUT" ? `within ${LONGEST_WAIT / 1_000} s` : `(${code})`}`;
+    const because = code === null ? "" : ` ${code === "TIMEOUT" ? `within ${wait / 1_000} s` : `(${code})`}`;
     if (inDoubt !== undefined && (code === null || !NEVER_SENT.has(code))) {
       throw new CommandError(`--server: gave no answer${because}; ${inDoubt}`);
     }

@@ -1,3 +1,4 @@
+import { DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
 import { FAIL_ON_WORDS } from "./exit-code.ts";
 import { DEFAULT_FORMAT, FORMATS } from "./formats/formats.ts";
 import { DEFAULT_MAX_CLASSES, defaultWorkers } from "./options.ts";
@@ -57,7 +58,7 @@ What it may cost
   --max-classes N       decide at most so many classes (default: ${DEFAULT_MAX_CLASSES}); what is left out is said, and the exit
                         code is 4
   --workers N           threads; 1: none besides the command's own (default: ${defaultWorkers()})
-  --cache DIRECTORY     compiled policies (default: .signalbox/cache)
+  --cache DIRECTORY     compiled policies (default: ${DEFAULT_CACHE_TEXT})
 
 What fails
   --detailed-exitcode   exit 2 where something differs

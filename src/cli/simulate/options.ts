@@ -4,6 +4,8 @@ import { isAbsolute, resolve } from "node:path";
 import type { Promotion } from "../../simulate/request.ts";
 import { listItems, readArguments, readTime } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
+import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
+import { compileCacheAt } from "../compile-cache.ts";
 import { readEnvironment } from "../terminal/environment.ts";
 import { FAIL_ON_WORDS, type FailOnWord } from "./exit-code.ts";
 import { DEFAULT_FORMAT, FORMATS, isFormat, type Format } from "./formats/formats.ts";
@@ -39,7 +41,7 @@ export interface SimulateOptions {
   readonly detailedExitcode: boolean;
   readonly failOn: readonly FailOnWord[];
   readonly quiet: boolean;
-  readonly cacheDirectory: string;
+  readonly cache: CompileCache | null;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -67,7 +69,7 @@ const FLAGS = {
   "detailed-exitcode": { type: "boolean", default: false },
   "fail-on": { type: "string", multiple: true },
   quiet: { type: "boolean", default: false },
-  cache: { type: "string", default: ".signalbox/cache" },
+  cache: { type: "string" },
   now: { type: "string" },
 } as const;
 
@@ -102,7 +104,7 @@ export function readSimulateOptions(
     detailedExitcode: values["detailed-exitcode"],
     failOn: readFailOn(values["fail-on"] ?? []),
     quiet: values.quiet,
-    cacheDirectory: resolve(cwd, notEmpty(values.cache, "--cache")),
+    cache: compileCacheAt(values.cache, cwd, io.environment),
     now: values.now === undefined ? Date.now() : readNow(values.now),
   };
 }
@@ -125,7 +127,8 @@ export function readPath(value: string, flag: string): string {
   return value;
 }
 
-function readOutputs(values: readonly string[], cwd: string): readonly OutputOption[] {
+/** Values of `--format`. @throws {UsageError} */
+export function readOutputs(values: readonly string[], cwd: string): readonly OutputOption[] {
   const outputs = values.map((value): OutputOption => {
     const cut = value.indexOf("=");
     const format = cut === -1 ? value : value.slice(0, cut);

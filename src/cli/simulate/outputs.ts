@@ -7,7 +7,7 @@ import type { SimulationReport } from "../../simulate/report/report.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { printable, wantsColour } from "../terminal/printing.ts";
 import { FORMATS, type FormatReport } from "./formats/formats.ts";
-import { formatJson } from "./formats/json.ts";
+import { formatJson } from "../../simulate/report/format-json.ts";
 import type { OutputOption } from "./options.ts";
 
 /** Columns where nobody knows of a terminal. */

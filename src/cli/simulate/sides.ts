@@ -3,13 +3,14 @@ import { posix, resolve, sep } from "node:path";
 
 import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
-import { directoryTree, type FileTree } from "../../compile/file-tree.ts";
+import { directoryTree, UNREAD_SENTENCES, type FileTree } from "../../compile/file-tree.ts";
 import { environmentsOf } from "../../compile/files/includes.ts";
 import { loadFromTree, type ConfigurationFiles } from "../../compile/load.ts";
 import { policyDirectory } from "../../compile/policy-directory.ts";
 import type { Promotion, Side } from "../../simulate/request.ts";
 import type { CompiledSide } from "../../simulate/side-contents.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
+import { printable } from "../terminal/printing.ts";
 import type { SimulateOptions, TreeOption } from "./options.ts";
 import { openRepository } from "./trees/repository.ts";
 
@@ -77,7 +78,7 @@ export async function openTree(option: TreeOption, flag: SideTree["flag"], io: C
  */
 export async function compileSide(
   tree: SideTree,
-  options: Pick<SimulateOptions, "config" | "cacheDirectory" | "environment">,
+  options: Pick<SimulateOptions, "config" | "cache" | "environment">,
 ): Promise<Side | SideFailure> {
   const { name, commit, flag } = tree;
   const shown = shownIn(options.config);
@@ -115,11 +116,15 @@ export async function readAssertions(
     const names = await tree.files.namesIn(posix.dirname(path));
     if (names?.includes(posix.basename(path)) !== true) return null;
   }
-  const text = await tree.files.readText(path);
-  if (text === null) {
-    throw new CommandError("--assertions: head has no such file, or it is not UTF-8 text; check the path");
-  }
-  return { path: shown, text };
+  const within = posix.dirname(asked === null ? tree.pathOf(files.routes.path, "--assertions") : path);
+  const text = await tree.files.readText(path, within);
+  if (typeof text === "string") return { path: shown, text };
+  const { what, fix } = UNREAD_SENTENCES[text.unread];
+  throw new CommandError(
+    text.unread === "absent" || text.unread === "unreadable"
+      ? "--assertions: head has no such file, or it is not UTF-8 text; check the path"
+      : `--assertions: ${printable(shown)}: ${what}; ${fix}`,
+  );
 }
 
 /**

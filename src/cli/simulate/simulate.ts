@@ -9,6 +9,7 @@ import { runSimulation } from "../../simulate/run-simulation.ts";
 import type { RunSimulation, Side, SimulationRequest } from "../../simulate/request.ts";
 import type { SimulationReport } from "../../simulate/report/report.ts";
 import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
+import { usableCache } from "../compile-cache.ts";
 import { stopAsked } from "../terminal/listening.ts";
 import { printable } from "../terminal/printing.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
@@ -34,7 +35,8 @@ export async function simulate(
   return runCommand("simulate", io, () => compare(readSimulateOptions(argv, io.cwd, io), io, run), SIMULATE_EXIT.error);
 }
 
-async function compare(options: SimulateOptions, io: CommandIo, run: RunSimulation): Promise<number> {
+async function compare(asked: SimulateOptions, io: CommandIo, run: RunSimulation): Promise<number> {
+  const options = { ...asked, cache: await usableCache(asked.cache, io) };
   await checkOutputs(options.outputs, io);
   await checkEvidence(options.evidence);
   const trees = await openTrees(options, io);

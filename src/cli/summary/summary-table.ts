@@ -61,7 +61,7 @@ export function summaryTable(answer: SummaryAnswer): string {
 /** When a revision that is watched now entered shadow, to the minute; `null` for one that is not any more. */
 function candidateSince({ policies }: SummaryAnswer, { policy, revision }: ShadowPolicy): string | null {
   const candidate = policies.find(({ id }) => id === policy)?.stored?.candidate ?? null;
-  if (candidate === null || candidate.since === null || `r${candidate.revision}` !== revision) return null;
+  if (candidate === null || candidate.since === null || candidate.revision !== revision) return null;
   return `${candidate.since.slice(0, 16)}Z`;
 }
 

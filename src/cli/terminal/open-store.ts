@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 import type { Store } from "../../store/port.ts";
@@ -14,7 +14,7 @@ const BUSY_TIMEOUT = 10_000;
  * Where the database stands: the path of an SQLite file, or a URL of PostgreSQL, which holds a password and must not be
  * printed. `--database`, else SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE, else a folder of the working directory.
  *
- * @throws {UsageError} when two of them name different databases
+ * @throws {UsageError} when two of them name different databases. @throws {CommandError} for one of the working directory that was not made here.
  */
 export function databasePath(flag: string | undefined, io: CommandIo): string {
   const url = io.environment["SIGNALBOX_DATABASE_URL"] ?? "";
@@ -34,7 +34,23 @@ export function databasePath(flag: string | undefined, io: CommandIo): string {
   }
   const named = flag ?? (url === "" ? file : url);
   if (isPostgresUrl(named)) return named;
-  return named === "" ? join(io.cwd, ".signalbox", "signalbox.db") : resolve(io.cwd, named);
+  return named === "" ? ownDatabase(join(io.cwd, ".signalbox", "signalbox.db")) : resolve(io.cwd, named);
+}
+
+const OPEN_TO_OTHERS = 0o077;
+
+/**
+ * The database of the working directory. Its keys and its log of policies decide what a server does, so one that came with a checkout is not used:
+ * version control gives files a mode that others can read, and Signalbox never does.
+ *
+ * @throws {CommandError}
+ */
+function ownDatabase(path: string): string {
+  const mode = process.platform === "win32" ? 0 : (statSync(path, { throwIfNoEntry: false })?.mode ?? 0);
+  if ((mode & OPEN_TO_OTHERS) === 0) return path;
+  throw new CommandError(
+    `${path} can be read by other users: a checkout may have brought it, with keys and policies of somebody else. If it is yours, name it with --database, or run chmod 600 on it`,
+  );
 }
 
 /**
@@ -43,7 +59,9 @@ export function databasePath(flag: string | undefined, io: CommandIo): string {
  * @throws {StoreUnavailableError}
  */
 export function openStore(database: string): Promise<Store> {
-  return isPostgresUrl(database) ? openPostgresStore({ url: database }) : openSqliteStore({ path: database });
+  return isPostgresUrl(database)
+    ? openPostgresStore({ url: database })
+    : openSqliteStore({ path: database, refuseCutEnd: true });
 }
 
 /**

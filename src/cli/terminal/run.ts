@@ -1,5 +1,5 @@
 import { KeyOptionError } from "../../keys/key-option-error.ts";
-import { DuplicateKeyError, KeyNotActiveError, StoreUnavailableError } from "../../store/errors.ts";
+import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError, StoreUnavailableError } from "../../store/errors.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./command-io.ts";
 
 /**
@@ -25,6 +25,7 @@ export async function runCommand(
       error instanceof KeyOptionError ||
       error instanceof StoreUnavailableError ||
       error instanceof KeyNotActiveError ||
+      error instanceof KeyRotatedError ||
       error instanceof DuplicateKeyError
     ) {
       io.stderr(`signalbox ${name}: ${error.message}\n`);

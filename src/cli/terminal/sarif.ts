@@ -43,13 +43,18 @@ function resultObject(result: SarifResult, indices: ReadonlyMap<string, number>)
     ruleId,
     ruleIndex: indices.get(ruleId) ?? -1,
     level,
-    message: { text: message },
+    message: { text: withoutLinks(message) },
     ...(place === null ? {} : { locations: [locationObject(place)] }),
     ...(fingerprints === undefined ? {} : { partialFingerprints: fingerprints }),
     ...(suppression === undefined
       ? {}
       : { suppressions: [{ kind: "external", status: "accepted", justification: suppression }] }),
   };
+}
+
+/** A plain text message makes a link of `[text](target)`; brackets after a backslash are text (SARIF 2.1.0 §3.11.6). Names come from files. */
+function withoutLinks(message: string): string {
+  return message.includes("](") ? message.replaceAll(/[\\[\]]/g, String.raw`\$&`) : message;
 }
 
 function locationObject({ file, line, column }: NonNullable<SarifResult["place"]>): object {

@@ -9,6 +9,7 @@ import {
   type Pair,
   parseDocument,
   type Range,
+  visit,
 } from "yaml";
 import type { TextFindings } from "../findings/findings.ts";
 import type { TextCode } from "../findings/text-codes.ts";
@@ -38,6 +39,8 @@ export function readDocument(text: string, findings: TextFindings, file?: string
     lineCounter: lines,
     prettyErrors: false,
     stringKeys: true,
+    // The parser compares each key with all before it, which takes minutes for a mapping that fills the file; the reader has them in a map.
+    uniqueKeys: false,
     resolveKnownTags: false,
     merge: false,
     // "silent" would drop the finding about a second document as well.
@@ -64,7 +67,6 @@ export function readDocument(text: string, findings: TextFindings, file?: string
 
 /** Our words for what the parser found; anything else is `YAML_SYNTAX` with the general sentence. */
 const PARSER_FINDINGS: Readonly<Partial<Record<string, readonly [TextCode, string, string]>>> = {
-  DUPLICATE_KEY: ["YAML_DUPLICATE_KEY", "this key stands in the same mapping twice", "keep one of them"],
   MULTIPLE_DOCS: ["YAML_MULTIPLE_DOCUMENTS", "a second YAML document begins here", "remove the `---` and merge both"],
   NON_STRING_KEY: ["YAML_KEY", "a list or mapping stands where a key is expected", "use a plain name"],
   TAG_RESOLVE_FAILED: ["YAML_TAG", "a tag asks for a type that this file does not use", "remove the tag"],
@@ -86,7 +88,7 @@ const PARSER_FINDINGS: Readonly<Partial<Record<string, readonly [TextCode, strin
 };
 
 /** After one of these the rest of the tree still says what its author meant. */
-const HARMLESS: ReadonlySet<string> = new Set(["DUPLICATE_KEY", "NON_STRING_KEY", "TAG_RESOLVE_FAILED"]);
+const HARMLESS: ReadonlySet<string> = new Set(["NON_STRING_KEY", "TAG_RESOLVE_FAILED"]);
 
 /** @returns whether the tree is worth reading on. */
 function reportParserErrors(
@@ -116,18 +118,35 @@ function reportParserErrors(
   return readable;
 }
 
+/**
+ * What each alias stands for: the last node above it with its anchor. All at once, because the parser's own `resolve` walks the whole document for
+ * each alias.
+ */
+function aliasTargets(document: Document): ReadonlyMap<Alias, unknown> {
+  const anchors = new Map<string, unknown>();
+  const targets = new Map<Alias, unknown>();
+  visit(document, {
+    Node: (_key, node) => {
+      if (isAlias(node)) targets.set(node, anchors.get(node.source));
+      else if (node.anchor !== undefined) anchors.set(node.anchor, node);
+    },
+  });
+  return targets;
+}
+
 /** Turns the parser's nodes into ours. Aliases are written out, so that a later step may change one use alone. */
 class Reader {
-  readonly #document: Document;
+  readonly #targets: ReadonlyMap<Alias, unknown>;
   readonly #position: (offset: number) => Position;
   readonly #findings: TextFindings;
   readonly #open = new Set<unknown>();
+  readonly #duplicates = new Set<unknown>();
   #nodes = 0;
   /** The text says more than anybody could mean; what has been read of it is not worth judging. */
   exhausted = false;
 
   constructor(document: Document, position: (offset: number) => Position, findings: TextFindings) {
-    this.#document = document;
+    this.#targets = aliasTargets(document);
     this.#position = position;
     this.#findings = findings;
   }
@@ -164,7 +183,7 @@ class Reader {
   }
 
   #readAlias(alias: Alias, at: Position): ConfigNode | null {
-    const target = alias.resolve(this.#document);
+    const target = this.#targets.get(alias);
     if (target === undefined || this.#open.has(target)) {
       const what = target === undefined ? "this alias names no anchor above it" : "this alias contains itself";
       this.#findings.add("YAML_ALIAS", at, what, "write the value out");
@@ -177,11 +196,17 @@ class Reader {
   #readMap(pairs: readonly Pair[], at: Position): MapNode {
     const members = new Map<string, Member>();
     const lost = new Set<string>();
+    const seen = new Set<string>();
     for (const pair of pairs) {
       const keyAt = this.#position(rangeOf(pair.key)?.[0] ?? 0);
       const name = isScalar(pair.key) ? pair.key.value : null;
       // The parser has reported these keys itself; `typeof` also keeps a merge key's symbol out.
-      if (typeof name !== "string" || members.has(name)) continue;
+      if (typeof name !== "string") continue;
+      if (seen.has(name)) {
+        this.#reportDuplicate(pair.key, keyAt);
+        continue;
+      }
+      seen.add(name);
       if (name === "<<") {
         lost.add(name);
         this.#findings.add(
@@ -199,6 +224,13 @@ class Reader {
       }
     }
     return { kind: "map", at, members, lost };
+  }
+
+  /** Once for each key, however many aliases lead there. */
+  #reportDuplicate(key: unknown, at: Position): void {
+    if (this.#duplicates.has(key)) return;
+    this.#duplicates.add(key);
+    this.#findings.add("YAML_DUPLICATE_KEY", at, "this key stands in the same mapping twice", "keep one of them");
   }
 }
 

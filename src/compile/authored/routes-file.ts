@@ -153,6 +153,7 @@ export interface AuthoredRoute {
   readonly weights?: Readonly<Record<string, number>>;
   readonly fallbacks?: readonly AuthoredFallback[];
   readonly max_attempts?: number;
+  readonly resend_after_reset?: boolean;
   readonly max_ejected_share?: number;
   /** A duration. */
   readonly hedge_after?: string;
@@ -168,6 +169,7 @@ export interface AuthoredWorkspace {
   readonly approve: AuthoredApprovals;
   readonly default_moderation_route?: string;
   readonly limits?: AuthoredLimits;
+  readonly on_revoke?: "end" | "finish";
 }
 
 export interface AuthoredApprovals {
@@ -190,6 +192,7 @@ export interface AuthoredKeyLimits {
 
 export interface AuthoredLimits extends AuthoredKeyLimits {
   readonly per_key?: AuthoredKeyLimits;
+  readonly simulations_per_minute?: number;
 }
 
 export interface AuthoredPolicies {

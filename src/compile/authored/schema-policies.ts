@@ -52,7 +52,7 @@ const promotion: Schema = object("What has to be there before the candidate of a
   report: {
     type: "boolean",
     default: DEFAULT_PROMOTION.report,
-    description: "Whether an approval must name a simulation report in which every class was decided.",
+    description: "Whether an approval must name the complete simulation report that the server makes itself.",
   },
   assertions: {
     type: "boolean",

@@ -54,6 +54,12 @@ export const route: Schema = object(
       default: DEFAULT_MAX_ATTEMPTS,
       description: "Most calls for one request, retries included. The header `x-max-attempts` can only lower it.",
     },
+    resend_after_reset: {
+      type: "boolean",
+      default: false,
+      description:
+        "Whether a request is sent to the same endpoint again after its connection was lost before any answer. The provider may have read the request, so it may be answered and charged twice. Without it such a request goes to the next endpoint of the route or fails. A request that met a connection which the provider had already closed is sent again in any case.",
+    },
     max_ejected_share: {
       type: "number",
       minimum: 0,
@@ -178,7 +184,20 @@ export const workspace: Schema = object(
         "What each key may use. Limits of a key of its own only narrow it. All keys together still keep to the workspace's.",
         ceilings,
       ),
+      simulations_per_minute: {
+        type: "integer",
+        minimum: 1,
+        maximum: 1_000_000_000,
+        default: 120,
+        description: "Calls of `POST /v1/route/simulate` in a minute, for each process. They use up no other limit.",
+      },
     }),
+    on_revoke: {
+      enum: ["end", "finish"],
+      default: "end",
+      description:
+        "Running answers when a key is revoked: `end` them within a second, or let them `finish`. Neither begins another call.",
+    },
   },
   ["tier", "approve"],
 );

@@ -56,7 +56,7 @@ function checkModel(scene: Scene, model: ModelRow, serving: readonly ResolvedEnd
     scene.report.key(
       "SIGNATURE_FAMILY_MISSING",
       ["models", model.id],
-      `model ${quote(model.id)} reasons over \`${signing.row.dialect}\`, whose reasoning is signed, but names no \`signature_family\`: a second turn with its reasoning would be denied`,
+      `model ${quote(model.id)} reasons over \`${signing.row.dialect}\`, whose reasoning is signed, but names no \`signature_family\`: its reasoning goes back to any model that names none`,
       "name the family; models that can read each other's reasoning share one",
     );
   }

@@ -164,7 +164,7 @@ export const ROUTE_CODES = {
   ),
   SIGNATURE_FAMILY_MISSING: warning(
     "A model reasons over a dialect whose reasoning is signed, but no `signature_family` says who can read it.",
-    "Name the family. Without one, requests that give the model its own reasoning back are denied.",
+    "Name the family. Without one, its reasoning goes back to any model of the same protocol that names none.",
   ),
   BETA_FLAGS_UNUSED: error(
     "A provider lists beta flags, but its dialect has no header for them.",
@@ -211,6 +211,10 @@ export const ROUTE_CODES = {
   FALLBACK_CYCLE: error(
     "Routes name each other as fallbacks in a circle.",
     "Break the circle at one of the routes named.",
+  ),
+  FALLBACK_CHAIN: error(
+    "More than 16 routes follow each other as fallbacks.",
+    "Name the endpoints themselves instead of a route of routes.",
   ),
   FALLBACK_OPERATIONS: error(
     "A peer or fallback cannot do an operation that the route serves.",

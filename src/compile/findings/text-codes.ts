@@ -3,8 +3,8 @@ import { error, type CodeFacts } from "./code-facts.ts";
 /** Findings about the text of routes.yaml and the shape of its values, whatever they mean. */
 export const TEXT_CODES = {
   SOURCE_UNREADABLE: error(
-    "The file cannot be read, or is not UTF-8 text.",
-    "Check the path, its permissions and the file's encoding.",
+    "The file cannot be read, is not UTF-8 text, is not a regular file below the folder of routes.yaml, or is larger than 4 MiB.",
+    "Check the path, its permissions and the file's encoding. Where a link leads out of the folder, put the file itself there.",
   ),
   SOURCE_TOO_LARGE: error(
     "The file is larger than one megabyte.",

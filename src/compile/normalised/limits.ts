@@ -6,6 +6,8 @@ export function normaliseLimits(limits: AuthoredLimits | undefined): WorkspaceLi
   return {
     ...keyLimits(limits ?? {}),
     perKey: limits?.per_key === undefined ? null : keyLimits(limits.per_key),
+    // Absent where it is not set: tables that do not use it keep their revision.
+    ...(limits?.simulations_per_minute !== undefined && { simulationsPerMinute: limits.simulations_per_minute }),
   };
 }
 

@@ -11,9 +11,9 @@ import type {
   QueueSettings,
   RouteRow,
   Timeouts,
-  Vocabulary,
   WorkspaceRow,
 } from "../../canon/table.ts";
+import type { Vocabulary } from "../../canon/workspace/vocabulary.ts";
 import type {
   AuthoredEndpoint,
   AuthoredFallback,
@@ -196,6 +196,7 @@ function normaliseRoute(id: string, row: AuthoredRoute): NormalisedRoute {
     weights: new Map(Object.entries(row.weights ?? {})),
     fallbacks: row.fallbacks ?? [],
     maxAttempts: row.max_attempts ?? defaults.DEFAULT_MAX_ATTEMPTS,
+    ...(row.resend_after_reset === true ? { resendAfterReset: true } : {}),
     maxEjectedShare: row.max_ejected_share ?? defaults.DEFAULT_MAX_EJECTED_SHARE,
     hedgeAfter: row.hedge_after === undefined ? null : milliseconds(row.hedge_after),
     onGap: row.on_gap ?? "deny",
@@ -225,6 +226,8 @@ function normaliseWorkspace(
     },
     defaultModerationRoute: row.default_moderation_route ?? null,
     limits: normaliseLimits(limits),
+    // Left out where it says what holds without it: the revision of a table does not change by it.
+    ...(row.on_revoke === "finish" ? { onRevoke: "finish" } : {}),
   };
 }
 

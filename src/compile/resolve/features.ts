@@ -28,7 +28,9 @@ export function endpointFeatures(
   }
   const without = (words: Iterable<Feature>): readonly Feature[] =>
     [...new Set(words)].filter((feature) => !withdrawn.has(feature)).toSorted();
-  const accepted = facts.optional.filter((feature) => model.accepts.includes(feature));
+  // What a model signs, it also takes back.
+  const accepts = model.signatureFamily === null ? model.accepts : [...model.accepts, "signed_reasoning"];
+  const accepted = facts.optional.filter((feature) => accepts.includes(feature));
   return {
     translated: without([...features, ...accepted]),
     // Words and budgets of the protocol itself travel as they are, whatever the table says for translations.

@@ -6,7 +6,7 @@ import type { NormalisedRoute } from "../normalised/normalise.ts";
 import type { Scene } from "../scene.ts";
 import type { ResolvedEndpoint } from "./endpoints.ts";
 import { reportRouteReferences } from "./route-references.ts";
-import { resolveTiers, type ResolvedPlace } from "./tiers.ts";
+import { LONGEST_CHAIN, resolveTiers, type ResolvedPlace } from "./tiers.ts";
 
 /** A route whose primary exists. Peers and fallbacks that point nowhere have been reported and left out. */
 export interface ResolvedRoute {
@@ -22,14 +22,15 @@ export function resolveRoutes(
   endpoints: ReadonlyMap<string, ResolvedEndpoint>,
 ): ReadonlyMap<string, ResolvedRoute> {
   for (const route of scene.normalised.routes.values()) reportRouteReferences(scene, route);
-  reportCycles(scene);
+  if (!reportCycles(scene)) reportLongChain(scene);
   const resolved = new Map<string, ResolvedRoute>();
   for (const route of scene.normalised.routes.values()) {
     const primary = endpoints.get(route.primary);
     if (primary === undefined) continue;
     const tiers = resolveTiers(scene, route, endpoints);
     const fallbacks = tiers.flatMap(({ places }) => places.filter(({ rank }) => rank !== "primary"));
-    const { id, title, maxAttempts, maxEjectedShare, hedgeAfter, onGap, unknownFields, emulateSchema } = route;
+    const { id, title, maxAttempts, resendAfterReset, maxEjectedShare, hedgeAfter } = route;
+    const { onGap, unknownFields, emulateSchema } = route;
     const row = {
       id,
       title,
@@ -37,6 +38,7 @@ export function resolveRoutes(
       fallbacks: fallbacks.map(({ endpoint }) => endpoint.row.id),
       tiers: tiers.map((tier) => tier.row),
       maxAttempts,
+      ...(resendAfterReset === true ? { resendAfterReset } : {}),
       maxEjectedShare,
       hedgeAfter,
       onGap,
@@ -49,8 +51,13 @@ export function resolveRoutes(
   return resolved;
 }
 
-/** Reports circles, each once, at the item of its alphabetically first route that leads into it. */
-function reportCycles({ normalised, report }: Scene): void {
+/**
+ * Reports circles, each once, at the item of its alphabetically first route that leads into it. One of more than {@link LONGEST_CHAIN} routes is
+ * found as a chain that is too long.
+ *
+ * @returns whether there is one.
+ */
+function reportCycles({ normalised, report }: Scene): boolean {
   const reported = new Set<string>();
   // A route that has been followed to its end once cannot lead into a circle that has not been seen.
   const visited = new Set<string>();
@@ -71,13 +78,34 @@ function reportCycles({ normalised, report }: Scene): void {
       );
       return;
     }
-    if (visited.has(id)) return;
+    // Without an end to the recursion, thousands of routes in a row are a RangeError.
+    if (visited.has(id) || trail.length > LONGEST_CHAIN) return;
     visited.add(id);
     for (const fallback of fallbacksOf(normalised.routes.get(id))) {
       if (typeof fallback !== "string") follow([...trail, id], fallback.route);
     }
   };
   for (const id of normalised.routes.keys()) follow([], id);
+  return reported.size > 0;
+}
+
+/** Reports the first route from which more routes follow one another than a chain may have. */
+function reportLongChain({ normalised, report }: Scene): void {
+  let left = [...normalised.routes.values()];
+  for (let step = 0; step < LONGEST_CHAIN; step += 1) {
+    const reached = new Set(left.map(({ id }) => id));
+    left = left.filter(({ fallbacks }) =>
+      fallbacks.some((fallback) => typeof fallback !== "string" && reached.has(fallback.route)),
+    );
+  }
+  const [first] = left;
+  if (first === undefined) return;
+  report.value(
+    "FALLBACK_CHAIN",
+    ["routes", first.id, "fallbacks", first.fallbacks.findIndex((fallback) => typeof fallback !== "string")],
+    `more than ${LONGEST_CHAIN} routes follow each other from route ${quote(first.id)} on`,
+    "name the endpoints themselves",
+  );
 }
 
 function fallbacksOf(route: NormalisedRoute | undefined): readonly AuthoredFallback[] {

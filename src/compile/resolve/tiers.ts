@@ -3,6 +3,9 @@ import type { NormalisedRoute } from "../normalised/normalise.ts";
 import type { Scene } from "../scene.ts";
 import type { ResolvedEndpoint } from "./endpoints.ts";
 
+/** Most routes of which each is among the fallbacks of the one before it. */
+export const LONGEST_CHAIN = 16;
+
 /** One endpoint of a route, and the item of the file that brought it in. */
 export interface ResolvedPlace {
   readonly endpoint: ResolvedEndpoint;
@@ -19,7 +22,8 @@ interface ResolvedTier {
 
 /**
  * A route's endpoints by rank, the routes among its fallbacks written out with their own ranks. An endpoint that comes up twice is kept where it comes up
- * first; a tier that loses all of its endpoints that way is none. Endpoints that do not exist have been reported. Ends in a circle as well.
+ * first; a tier that loses all of its endpoints that way is none. Endpoints that do not exist have been reported, and so have circles and chains that
+ * are too long: it ends in them.
  */
 export function resolveTiers(
   { normalised }: Scene,
@@ -39,7 +43,7 @@ export function resolveTiers(
     if (places.length > 0) tiers.push({ row: tierRow(places, balance, weights), places });
   };
   /** @param item place among the fallbacks of `route`; `null` for `route` itself. */
-  const open = (other: NormalisedRoute, item: number | null): void => {
+  const open = (other: NormalisedRoute, item: number | null, depth: number): void => {
     opened.add(other.id);
     const { primary, peers, balance, weights } = other;
     const first = item === null ? take(primary, "primary", 0) : take(primary, "fallback", item);
@@ -52,10 +56,10 @@ export function resolveTiers(
         continue;
       }
       const next = normalised.routes.get(fallback.route);
-      if (next !== undefined && !opened.has(next.id)) open(next, from);
+      if (next !== undefined && !opened.has(next.id) && depth < LONGEST_CHAIN) open(next, from, depth + 1);
     }
   };
-  open(route, null);
+  open(route, null, 1);
   return tiers;
 }
 

@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import { isJsonObject, type JsonValue } from "../../canon/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseAnswerBytes } from "../json-bytes.ts";
-import { kindOfStatus } from "../translation/answer-failure.ts";
+import { kindOfStatus, namedMember } from "../translation/answer-failure.ts";
 
 /** Machine codes that say something to a caller and nothing of its content. All others are dropped. */
 const SAFE_CODES: ReadonlySet<string> = new Set([
@@ -30,6 +30,8 @@ const SAFE_CODES: ReadonlySet<string> = new Set([
  */
 const TELLING_MESSAGES: readonly (readonly [RegExp, string])[] = [
   [/^prompt is too long/i, "context_length_exceeded"],
+  [/^[a-z_]+(?:\.\w+)*: Extra inputs are not permitted/, "unknown_parameter"],
+  [/^[a-z_]+(?:\.\w+)*: Field required/, "missing_required_parameter"],
   [/^input length and `?max_tokens`? exceed context limit/i, "context_length_exceeded"],
 ];
 
@@ -37,12 +39,42 @@ const TELLING_MESSAGES: readonly (readonly [RegExp, string])[] = [
 export function readMessagesError(status: number, bytes: Uint8Array): UpstreamFailure {
   const body = parseAnswerBytes(bytes);
   const error = isJsonObject(body) ? body["error"] : undefined;
-  return { kind: kindOfStatus(status), status, retryAfter: null, code: safeCode(error) };
+  return { kind: kindOfStatus(status), status, retryAfter: null, code: safeCode(error), ...memberOf(error) };
+}
+
+/** The protocol begins the message about a member with its path: `messages.0.content: …`. */
+function memberOf(error: JsonValue | undefined): { readonly param: string } | null {
+  const message = isJsonObject(error) ? error["message"] : undefined;
+  const path = typeof message === "string" ? /^([a-z_]+(?:\.\w+)*): /.exec(message)?.[1] : undefined;
+  return namedMember(path);
 }
 
 /** An error object that arrived inside a stream, or in an answer that said 200. */
 export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
   return { kind: "error_frame", status: null, retryAfter: null, code: safeCode(error) };
+}
+
+/**
+ * The failure that a message, a block or a piece tells of: its type is `error`, or it has an error in place of content. `null` where it tells of none. Results
+ * of tools have types of their own (`web_search_tool_result_error`) and are content.
+ */
+function innerFailure(part: JsonValue | undefined): UpstreamFailure | null {
+  if (!isJsonObject(part)) return null;
+  const { type, error } = part;
+  return type === "error" || (error !== undefined && error !== null) ? readErrorFrame(error) : null;
+}
+
+/** The failure that a whole message tells of, in itself or in one of its blocks; `null` where it tells of none. */
+export function messageFailure(message: JsonObject): UpstreamFailure | null {
+  const { content } = message;
+  const parts: readonly JsonValue[] = Array.isArray(content) ? [message, ...content] : [message];
+  return parts.map(innerFailure).find((failure) => failure !== null) ?? null;
+}
+
+/** The same for an event of a stream: in its message, its block or its piece. */
+export function eventFailure({ message, content_block: block, delta }: JsonObject): UpstreamFailure | null {
+  const failed = isJsonObject(message) ? messageFailure(message) : null;
+  return failed ?? innerFailure(block) ?? innerFailure(delta);
 }
 
 function safeCode(error: JsonValue | undefined): string | null {

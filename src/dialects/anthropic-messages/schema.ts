@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../canon/json.ts";
+import { NO_UNKNOWN, ONLY_NULL } from "../facts/parser-rules.ts";
 
 /**
  * JSON Schemas (2020-12) of what POST /api/v1/messages and …/count_tokens take (protocols.md §3.4). They validate requests and stand in
@@ -172,6 +173,7 @@ export const MESSAGES_SCHEMA = {
   title: "CreateMessageRequest",
   type: "object",
   required: ["model", "max_tokens", "messages"],
+  parserRules: NO_UNKNOWN,
   properties: {
     ...shared,
     max_tokens: {
@@ -187,11 +189,14 @@ export const MESSAGES_SCHEMA = {
     service_tier: nullableText,
     metadata: { type: ["object", "null"], properties: { user_id: nullableText } },
     user_profile_id: nullableText,
-    diagnostics: { type: ["object", "null"], properties: { previous_message_id: nullableText } },
+    diagnostics: { type: ["object", "null"], properties: { previous_message_id: { ...nullableText, ...ONLY_NULL } } },
     container: { anyOf: [text, { type: "null" }, { type: "object" }] },
     thread: nullableObject,
-    fallbacks: { anyOf: [text, { type: "null" }, { type: "array" }] },
-    inference_geo: nullableText,
+    fallbacks: {
+      anyOf: [text, { type: "null" }, { type: "array" }],
+      parserRules: { type: ["array", "null"], maxItems: 0 },
+    },
+    inference_geo: { ...nullableText, ...ONLY_NULL },
   },
 } as const;
 
@@ -200,5 +205,6 @@ export const COUNT_TOKENS_SCHEMA = {
   title: "CountMessageTokensRequest",
   type: "object",
   required: ["model", "messages"],
-  properties: { ...shared, user_profile_id: nullableText, inference_geo: nullableText },
+  parserRules: NO_UNKNOWN,
+  properties: { ...shared, user_profile_id: nullableText, inference_geo: { ...nullableText, ...ONLY_NULL } },
 } as const;

@@ -1,7 +1,10 @@
 import { readSignature, tagSignature } from "../../canon/generate/signature.ts";
 
-/** Whose signatures arrive without a tag: those that a native relay passed on. */
+/** Whose signatures travel without a tag: those of the protocol's own provider. */
 export const NATIVE_FAMILY = "anthropic";
+
+/** The member of each kind of reasoning block that holds its signature. */
+export const SIGNATURE_MEMBERS: Readonly<Record<string, string>> = { thinking: "signature", redacted_thinking: "data" };
 
 /** Stands before the data of reasoning whose text the provider hid. Neither base64 nor a tag has a colon, so no other signature begins with it. */
 const REDACTED = "redacted:";

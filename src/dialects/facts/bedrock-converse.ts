@@ -10,6 +10,7 @@ export const BEDROCK_CONVERSE = {
     "effort_medium",
     "effort_high",
     "tool_choice_required",
+    "one_tool_called_once",
     "tool_choice_allowed",
     "signed_reasoning",
     "constrained_schema",

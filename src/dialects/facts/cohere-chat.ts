@@ -20,6 +20,7 @@ export const COHERE_CHAT = {
     "tool_strict",
     "tool_choice_required",
     "tool_choice_allowed",
+    "one_tool_called_once",
     "input_purpose",
     "document_limit",
   ],

@@ -39,6 +39,7 @@ export const GEMINI = {
     "tool_choice_required",
     "tool_choice_named",
     "tool_choice_allowed",
+    "one_tool_called_once",
     "forced_tool_with_reasoning",
     "schema_with_tools",
     "constrained_schema",

@@ -143,7 +143,7 @@ export const CHAT_FLAGS = {
   },
   no_parallel_tool_calls_field: {
     meaning: "Leaves `parallel_tool_calls: true` out; requests that switch them off are refused.",
-    withdraws: ["parallel_tool_calls_off"],
+    withdraws: ["parallel_tool_calls_off", "one_tool_called_once"],
   },
   no_seed: NO_SEED,
   no_logit_bias: NO_LOGIT_BIAS,

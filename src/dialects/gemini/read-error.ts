@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseAnswerBytes } from "../json-bytes.ts";
-import { kindOfStatus } from "../translation/answer-failure.ts";
+import { kindOfStatus, namedMember } from "../translation/answer-failure.ts";
 
 /** The protocol's words for errors (google.rpc.Code), and our codes for them. */
 const CODES: Readonly<Record<string, string>> = {
@@ -43,6 +43,7 @@ export function readGeminiError(status: number, bytes: Uint8Array): UpstreamFail
     status,
     retryAfter: retryDelay(details),
     code: isAboutKey ? "api_key_invalid" : safeCode(error),
+    ...violated(details),
   };
 }
 
@@ -64,6 +65,15 @@ function safeCode(error: JsonObject | null): string | null {
   const { status, message } = error;
   if (typeof message === "string" && TOO_LONG.test(message)) return "context_length_exceeded";
   return typeof status === "string" && Object.hasOwn(CODES, status) ? (CODES[status] ?? null) : null;
+}
+
+/** `google.rpc.BadRequest`: the first member that is not as it should be. */
+function violated(details: readonly JsonObject[]): { readonly param: string } | null {
+  for (const { fieldViolations } of details) {
+    const [first] = Array.isArray(fieldViolations) ? fieldViolations : [];
+    if (isJsonObject(first)) return namedMember(first["field"]);
+  }
+  return null;
 }
 
 function detailsOf({ details }: JsonObject): readonly JsonObject[] {

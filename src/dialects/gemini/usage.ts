@@ -1,4 +1,4 @@
-import type { TokenUsage } from "../../canon/generate/usage.ts";
+import { wholeInput, type TokenUsage } from "../../canon/generate/usage.ts";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 
 /**
@@ -8,11 +8,12 @@ import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 export function readUsage(metadata: JsonValue | undefined): TokenUsage | null {
   if (!isJsonObject(metadata)) return null;
   const prompt = readCount(metadata["promptTokenCount"]);
-  const input = prompt === null ? null : prompt + (readCount(metadata["toolUsePromptTokenCount"]) ?? 0);
+  const cacheRead = readCount(metadata["cachedContentTokenCount"]);
+  const read = wholeInput(prompt, cacheRead);
+  const input = read === null ? null : read + (readCount(metadata["toolUsePromptTokenCount"]) ?? 0);
   const answer = readCount(metadata["candidatesTokenCount"]);
   const thoughts = readCount(metadata["thoughtsTokenCount"]);
   const output = answer === null ? remainder(readCount(metadata["totalTokenCount"]), input) : answer + (thoughts ?? 0);
-  const cacheRead = readCount(metadata["cachedContentTokenCount"]);
   if (input === null && output === null && thoughts === null && cacheRead === null) return null;
   return { input, output, cacheRead, cacheWrite: null, reasoning: thoughts };
 }

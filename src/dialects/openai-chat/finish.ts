@@ -1,6 +1,7 @@
 import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason } from "../../canon/generate/event.ts";
-import type { JsonValue } from "../../canon/json.ts";
+import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import { outputCharacters } from "../relay/output-characters.ts";
 import { answerFailure } from "../translation/answer-failure.ts";
 
 /** Finish reasons of this protocol and its speakers (protocols.md §3.1, §4). */
@@ -18,6 +19,25 @@ const FAILURES: ReadonlyMap<string, FailureKind> = new Map<string, FailureKind>(
   ["error", "error_frame"],
   ["insufficient_system_resource", "overloaded"],
 ]);
+
+/**
+ * An answer that was closed, by `[DONE]` or the end of its body, without a finish reason. Its end would have to be made up, so it is a failure, streamed
+ * or not.
+ */
+export const MISSING_FINISH_REASON: UpstreamFailure = Object.freeze(
+  answerFailure("malformed", "missing_finish_reason"),
+);
+
+/** Members of a delta that hold the answer itself. Annotations, filters' results and counts may follow a finish reason; these may not. */
+const ANSWER_MEMBERS = ["content", "refusal", "reasoning_content", "reasoning", "tool_calls", "function_call"] as const;
+
+/** Where legacy completions have their text. */
+const COMPLETION_MEMBERS = ["text"] as const;
+
+/** Whether a chunk's choice holds a part of the answer. After the choice's finish reason that is a malformed stream. */
+export function holdsAnswer(choice: JsonObject): boolean {
+  return outputCharacters(choice["delta"], ANSWER_MEMBERS) + outputCharacters(choice, COMPLETION_MEMBERS) > 0;
+}
 
 /** The reason of a finish word; `other` for a word that nobody knows, `null` where there is none (absent, null or empty). */
 export function finishReason(word: JsonValue | undefined): FinishReason | null {

@@ -1,7 +1,8 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseAnswerBytes } from "../json-bytes.ts";
-import { kindOfStatus } from "../translation/answer-failure.ts";
+import { finishFailure } from "./finish.ts";
+import { kindOfStatus, namedMember } from "../translation/answer-failure.ts";
 
 /** Machine codes that say something to a caller and nothing of its content. All others are dropped. */
 const SAFE_CODES = new Set([
@@ -27,10 +28,63 @@ const SAFE_CODES = new Set([
   "tool_use_failed",
 ]);
 
-/** Makes a failure of an answer with an error status (protocols.md §2.3). The upstream's message is never looked at. */
+/**
+ * Beginnings of messages that stand for a machine code, for servers that give none; the member stands in quotes after them. Nothing else of a
+ * message is looked at.
+ */
+const TELLING_MESSAGES: readonly (readonly [RegExp, string])[] = [
+  [/^Unsupported parameter:? '?([\w.[\]]+)?/i, "unsupported_parameter"],
+  [/^Unsupported value:? '?([\w.[\]]+)?/i, "unsupported_value"],
+  [/^Un(?:known|recognized) (?:request )?(?:parameter|argument)(?: supplied)?:? '?([\w.[\]]+)?/i, "unknown_parameter"],
+  [/^Missing required parameter:? '?([\w.[\]]+)?/i, "missing_required_parameter"],
+];
+
+/** Makes a failure of an answer with an error status (protocols.md §2.3). Of the upstream's message only the beginning is looked at. */
 export function readChatError(status: number, bytes: Uint8Array): UpstreamFailure {
   const body = parseAnswerBytes(bytes);
-  return { kind: kindOfStatus(status), status, retryAfter: null, code: safeCode(body) };
+  const error = isJsonObject(body) ? (body["error"] ?? body) : null;
+  const told = isJsonObject(error) ? (toldBy(error["message"]) ?? toldByValidator(body)) : null;
+  const named = isJsonObject(error) ? namedMember(error["param"]) : null;
+  return {
+    kind: kindOfStatus(status),
+    status,
+    retryAfter: null,
+    code: safeCode(body) ?? told?.code ?? null,
+    ...(named ?? told?.named),
+  };
+}
+
+interface Told {
+  readonly code: string;
+  readonly named: { readonly param: string } | null;
+}
+
+function toldBy(message: JsonValue | undefined): Told | null {
+  if (typeof message !== "string") return null;
+  for (const [beginning, code] of TELLING_MESSAGES) {
+    const match = beginning.exec(message);
+    if (match !== null) return { code, named: namedMember(match[1]) };
+  }
+  return null;
+}
+
+/** Types of the validator that many Python servers have; all others are about a value. */
+const VALIDATOR_CODES: Readonly<Record<string, string>> = {
+  extra_forbidden: "unknown_parameter",
+  missing: "missing_required_parameter",
+};
+
+/** `{"detail": [{"type", "loc": ["body", name, …]}]}`, at the top or as the message. */
+function toldByValidator(body: JsonValue | undefined): Told | null {
+  if (!isJsonObject(body)) return null;
+  const { detail = isJsonObject(body["message"]) ? body["message"]["detail"] : undefined } = body;
+  const [first] = Array.isArray(detail) ? detail : [];
+  if (!isJsonObject(first)) return null;
+  const { type, loc } = first;
+  if (typeof type !== "string" || !Array.isArray(loc)) return null;
+  const path = loc[0] === "body" ? loc.slice(1) : loc;
+  const code = Object.hasOwn(VALIDATOR_CODES, type) ? VALIDATOR_CODES[type] : "invalid_value";
+  return { code: code ?? "invalid_value", named: namedMember(path.join(".")) };
 }
 
 /** An error object that arrived inside a stream, or in an answer that said 200. */
@@ -46,6 +100,12 @@ export function errorIn(object: JsonObject, event: string | null): JsonValue {
   const { error } = object;
   if (error !== undefined && error !== null) return error;
   return event === "error" || object["object"] === "error" ? object : null;
+}
+
+/** The failure that a choice tells of, by its finish reason or by an error of its own (OpenRouter); `null` where it tells of none. */
+export function choiceFailure(choice: JsonObject): UpstreamFailure | null {
+  const { error } = choice;
+  return error === undefined || error === null ? finishFailure(choice["finish_reason"]) : readErrorFrame(error);
 }
 
 function safeCode(body: JsonValue | undefined): string | null {

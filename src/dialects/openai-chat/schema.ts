@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../canon/json.ts";
+import { NEVER_SET, ONLY_NULL, STREAMING_RULES } from "../facts/parser-rules.ts";
 
 /**
  * JSON Schema (2020-12) of what POST /v1/chat/completions takes (protocols.md §3.1). It validates requests and stands in /openapi.json.
@@ -112,6 +113,7 @@ export const CHAT_COMPLETIONS_SCHEMA = {
   title: "CreateChatCompletionRequest",
   type: "object",
   required: ["model", "messages"],
+  parserRules: STREAMING_RULES,
   properties: {
     model: { type: "string", minLength: 1, maxLength: 256 },
     messages: { type: "array", minItems: 1, items: message },
@@ -152,8 +154,8 @@ export const CHAT_COMPLETIONS_SCHEMA = {
     service_tier: { type: ["string", "null"] },
     prompt_cache_key: { type: ["string", "null"] },
     prompt_cache_retention: { type: ["string", "null"] },
-    prompt_cache_options: { type: ["object", "null"] },
-    store: { type: ["boolean", "null"] },
+    prompt_cache_options: { type: ["object", "null"], properties: { comparison_response_id: ONLY_NULL } },
+    store: { type: ["boolean", "null"], ...NEVER_SET },
     metadata: { type: ["object", "null"] },
     user: { type: ["string", "null"] },
     safety_identifier: { type: ["string", "null"] },

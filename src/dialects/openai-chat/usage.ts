@@ -1,5 +1,5 @@
 import type { TokenUsage } from "../../canon/generate/usage.ts";
-import { totalTokens } from "../../canon/generate/usage.ts";
+import { totalTokens, wholeInput } from "../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 
 /** Reads `usage`, or `x_groq.usage` where the provider puts it there; `null` where neither stands. */
@@ -8,11 +8,13 @@ export function readUsage(answer: JsonObject): TokenUsage | null {
   const extension = answer["x_groq"];
   const usage = isJsonObject(own) ? own : isJsonObject(extension) ? extension["usage"] : null;
   if (!isJsonObject(usage)) return null;
+  const cacheRead = countIn(usage["prompt_tokens_details"], "cached_tokens");
+  const cacheWrite = countIn(usage["prompt_tokens_details"], "cache_write_tokens");
   return {
-    input: count(usage["prompt_tokens"]),
+    input: wholeInput(count(usage["prompt_tokens"]), cacheRead, cacheWrite),
     output: count(usage["completion_tokens"]),
-    cacheRead: countIn(usage["prompt_tokens_details"], "cached_tokens"),
-    cacheWrite: countIn(usage["prompt_tokens_details"], "cache_write_tokens"),
+    cacheRead,
+    cacheWrite,
     reasoning: countIn(usage["completion_tokens_details"], "reasoning_tokens"),
   };
 }

@@ -23,12 +23,13 @@ export const completionsSurface: Surface = {
     edit: editCompletionsRequest,
     // The envelope is that of chat completions: choices with finish reasons, usage, error objects, `[DONE]`. Only the number of choices is told otherwise.
     observe: (context) => observeChatStream(context, choicesAsked(context.request.body)),
-    readAnswer: readChatAnswer,
+    readAnswer: (bytes, context) => readChatAnswer(bytes, context, choicesAsked(context.request.body)),
   },
   translation: {
     toCanon: completionsToCanon,
     // A prompt brings no tools: text that a call cut off must not read as a whole one.
     impossibleEnds: ["tool_calls"],
+    unsaid: ["reasoning", "tool_call"],
     renderStream: renderCompletionsStream,
     renderAnswer: renderCompletionsAnswer,
   },

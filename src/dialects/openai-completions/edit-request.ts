@@ -1,4 +1,5 @@
 import type { RequestEdits } from "../../canon/decision.ts";
+import { editSet, NO_EDITS } from "../../canon/generate/edit.ts";
 import { isJsonObject } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { EndpointRow, ProviderRow, UnknownFields } from "../../canon/table.ts";
@@ -7,6 +8,9 @@ import { editedBody } from "../edited-body.ts";
 import { leaveOut } from "../openai-chat/deviations/body-members.ts";
 import type { Changes } from "../openai-chat/deviations/changes.ts";
 import { COMPLETIONS_FIELDS } from "./fields.ts";
+
+const USAGE_REQUESTED = editSet("usage_requested");
+const OUTPUT_LIMIT_SET = editSet("output_limit_set");
 
 /**
  * The caller's body as the provider gets it: another model name, usage asked for on streams, our own and the identity members taken out,
@@ -19,10 +23,13 @@ export function editCompletionsRequest(
   mode: UnknownFields,
   edits: RequestEdits,
 ): EditedRequest {
-  const { body, stripped } = editedBody(COMPLETIONS_FIELDS, request, endpoint, mode, edits);
+  const edited = editedBody(COMPLETIONS_FIELDS, request, endpoint, mode, edits);
+  const { body, stripped } = edited;
+  let made = edited.edits;
   if (edits.maxOutputTokens !== null) {
     const asked = body["max_tokens"];
     body["max_tokens"] = typeof asked === "number" ? Math.min(asked, edits.maxOutputTokens) : edits.maxOutputTokens;
+    if (body["max_tokens"] !== asked) made |= OUTPUT_LIMIT_SET;
   }
   if (provider.flags.includes("no_stream_options")) {
     if (body["stream_options"] !== undefined) stripped.push("stream_options");
@@ -30,8 +37,9 @@ export function editCompletionsRequest(
   } else if (request.shape.stream) {
     const options = request.body["stream_options"];
     body["stream_options"] = { ...(isJsonObject(options) ? options : {}), include_usage: true };
+    if (!request.includeUsage) made |= USAGE_REQUESTED;
   }
-  const changes: Changes = { stripped, losses: new Set() };
+  const changes: Changes = { stripped, losses: new Set(), edits: NO_EDITS };
   leaveOut(body, provider.flags, changes);
-  return { body, stripped, headers: [], losses: [...changes.losses] };
+  return { body, stripped, edits: made | changes.edits, headers: [], losses: [...changes.losses] };
 }

@@ -1,3 +1,4 @@
+import { NO_EDITS } from "../../canon/generate/edit.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import type { Loss } from "../../canon/generate/loss.ts";
@@ -38,7 +39,7 @@ export function formatCompletionsRequest(request: GenerateRequest, target: Targe
     body["stream"] = true;
     if (!target.provider.flags.includes("no_stream_options")) body["stream_options"] = { include_usage: true };
   }
-  leaveOut(body, target.provider.flags, { stripped: [], losses });
+  leaveOut(body, target.provider.flags, { stripped: [], losses, edits: NO_EDITS });
   return { path: COMPLETIONS_PATH, body, headers: [], losses: [...losses] };
 }
 

@@ -4,8 +4,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { BlockSequencer } from "../block-sequencer.ts";
 import type { EventParser } from "../dialect.ts";
 import { parseAnswerBytes, parseJsonText } from "../json-bytes.ts";
-import { finishFailure, finishReason } from "../openai-chat/finish.ts";
-import { errorIn, readErrorFrame } from "../openai-chat/read-error.ts";
+import { finishReason, holdsAnswer, MISSING_FINISH_REASON } from "../openai-chat/finish.ts";
+import { choiceFailure, errorIn, readErrorFrame } from "../openai-chat/read-error.ts";
 import { answerFailure } from "../translation/answer-failure.ts";
 import { readUsage } from "../openai-chat/usage.ts";
 import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../sse.ts";
@@ -17,6 +17,8 @@ class CompletionReader {
   #events: InferenceEvent[] = [];
   #started = false;
   #finish: FinishReason | null = null;
+  /** A choice has been read: there is an answer. */
+  begun = false;
   /** A terminal event has been given. */
   ended = false;
 
@@ -61,24 +63,24 @@ class CompletionReader {
 
   /** The provider has said that nothing more follows. */
   finish(): void {
-    // An end without a beginning: nothing was answered that could be whole.
-    if (this.#finish === null && this.#blocks.empty) return this.fail(answerFailure("truncated"));
+    if (this.#finish === null) return this.fail(this.begun ? MISSING_FINISH_REASON : answerFailure("truncated"));
     this.#blocks.closeAll();
     this.#flush();
-    if (this.#finish === null) this.#events.push({ type: "loss", loss: "finish_synthesised" });
-    this.#events.push({ type: "finish", reason: this.#finish ?? "stop", stopSequence: null });
+    this.#events.push({ type: "finish", reason: this.#finish, stopSequence: null });
     this.ended = true;
   }
 
   #takeChoice(choice: JsonObject): void {
+    this.begun = true;
     const { text, finish_reason: word } = choice;
+    if (this.#finish !== null && holdsAnswer(choice)) return this.fail(answerFailure("malformed"));
     // What has neither text nor an end is no chunk of this protocol; chat chunks on this path are such.
     if (typeof text === "string") this.#blocks.text(text);
     else if (typeof word !== "string" || this.#whole) return this.fail(answerFailure("malformed"));
     this.#flush();
-    if (typeof word !== "string" || word === "") return;
-    const broken = finishFailure(word);
+    const broken = choiceFailure(choice);
     if (broken !== null) return this.fail(broken);
+    if (typeof word !== "string" || word === "") return;
     const reason = finishReason(word);
     // A text cannot end in tool calls: whoever says so speaks another protocol, and what it means is unknown.
     if (reason === "other" || reason === "tool_calls") {
@@ -127,7 +129,7 @@ class CompletionsStreamParser implements EventParser {
   }
 }
 
-/** A stream of text chunks as events: whole when the provider gave a reason, or said `[DONE]` after some text (protocols.md §3.1, "Terminal rule"). */
+/** A stream of text chunks as events: whole when the provider gave a reason (protocols.md §3.1, "Terminal rule"). */
 export function parseCompletionsStream(): EventParser {
   return new CompletionsStreamParser();
 }
@@ -137,7 +139,7 @@ export function parseCompletionsAnswer(bytes: Uint8Array): readonly InferenceEve
   const reader = new CompletionReader(true);
   const answer: JsonValue | undefined = parseAnswerBytes(bytes);
   if (isJsonObject(answer)) reader.take(answer, null);
-  if (!reader.ended && reader.finishSeen) reader.finish();
+  if (!reader.ended && reader.begun) reader.finish();
   if (!reader.ended) reader.fail(answerFailure("malformed"));
   return reader.drain();
 }

@@ -1,3 +1,5 @@
+import { STREAMING_RULES } from "../facts/parser-rules.ts";
+
 /**
  * JSON Schema (2020-12) of what POST /v1/completions takes (protocols.md §3.2). It validates requests and stands in /openapi.json.
  * Members that it does not list are judged by the field registry (`fields.ts`), which knows the route.
@@ -12,6 +14,7 @@ export const COMPLETIONS_SCHEMA = {
   title: "CreateCompletionRequest",
   type: "object",
   required: ["model", "prompt"],
+  parserRules: STREAMING_RULES,
   properties: {
     model: { type: "string", minLength: 1, maxLength: 256 },
     prompt: {

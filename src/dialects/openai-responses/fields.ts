@@ -58,5 +58,5 @@ export const OUTPUT_LOGPROBS = "message.output_text.logprobs";
 /** The protocol refuses smaller limits. Tokens. */
 export const MINIMUM_OUTPUT_TOKENS = 16;
 
-/** Who can read reasoning that a native relay of this protocol passed on. */
+/** Whose encrypted reasoning travels without a tag: that of the protocol's own provider. */
 export const NATIVE_FAMILY = "openai";

@@ -1,3 +1,5 @@
+import { NEVER_SET, NO_UNKNOWN, ONLY_NULL } from "../facts/parser-rules.ts";
+
 /**
  * JSON Schema (2020-12) of what POST /v1/responses takes (protocols.md §3.3). It validates requests and stands in /openapi.json. Members
  * that it does not list are judged by the field registry (`fields.ts`), which knows the route; nested unknown members travel to providers of the same
@@ -90,6 +92,7 @@ export const RESPONSES_SCHEMA = {
   title: "CreateResponseRequest",
   type: "object",
   required: ["model", "input"],
+  parserRules: NO_UNKNOWN,
   properties: {
     model: { type: "string", minLength: 1, maxLength: 256 },
     input: { anyOf: [text, { type: "array", minItems: 1, items: item }] },
@@ -125,13 +128,13 @@ export const RESPONSES_SCHEMA = {
     service_tier: nullableText,
     prompt_cache_key: nullableText,
     prompt_cache_retention: nullableText,
-    prompt_cache_options: nullableObject,
-    store: nullableFlag,
-    background: nullableFlag,
-    previous_response_id: nullableText,
-    conversation: { type: ["string", "object", "null"] },
-    prompt: nullableObject,
-    context_management: { type: ["array", "null"] },
+    prompt_cache_options: { type: ["object", "null"], properties: { comparison_response_id: ONLY_NULL } },
+    store: { ...nullableFlag, ...NEVER_SET },
+    background: { ...nullableFlag, ...NEVER_SET },
+    previous_response_id: { ...nullableText, ...ONLY_NULL },
+    conversation: { type: ["string", "object", "null"], ...ONLY_NULL },
+    prompt: { ...nullableObject, ...ONLY_NULL },
+    context_management: { type: ["array", "null"], parserRules: { maxItems: 0 } },
     metadata: nullableObject,
     user: nullableText,
     safety_identifier: nullableText,

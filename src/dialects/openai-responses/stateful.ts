@@ -33,7 +33,10 @@ export function storedItem(item: JsonObject, path: string): ServiceError | null 
   const type = item["type"] ?? null;
   const isBareId = type === null && isNamed(item, "id") && !isNamed(item, "role");
   if (type !== "item_reference" && !isBareId) return null;
-  return stateful(path, "names an item kept at a provider; send the item itself");
+  return stateful(
+    path,
+    "names an item kept at a provider, and none is kept; send the item itself (AI SDK: providerOptions.openai.store = false; others: their setting for store)",
+  );
 }
 
 /** The 400 for a content part that names a file kept at a provider. */

@@ -22,11 +22,14 @@ const INCOMPLETE_REASONS: ReadonlyMap<JsonValue | undefined, FinishReason> = new
 ]);
 
 /**
- * Reads the resource that ends an answer. A status that says that the answer still goes on, or that nobody knows, is a malformed answer.
+ * Reads the resource that ends an answer. A status that says that the answer still goes on, or that nobody knows, is a malformed answer. One with an
+ * error has failed, whatever its status says.
  *
  * @param status the resource's, or what the event that carries it says.
  */
 export function terminalOf(status: JsonValue | undefined, response: JsonObject, said: Said): Terminal {
+  const { error } = response;
+  if (error !== undefined && error !== null) return { kind: "failure", failure: readErrorFrame(error) };
   switch (typeof status === "string" ? status : "") {
     case "completed":
       return { kind: "finish", reason: said.calls ? "tool_calls" : said.refusal ? "refusal" : "stop" };
@@ -37,7 +40,7 @@ export function terminalOf(status: JsonValue | undefined, response: JsonObject, 
     }
     case "failed":
     case "cancelled":
-      return { kind: "failure", failure: readErrorFrame(response["error"] ?? null) };
+      return { kind: "failure", failure: readErrorFrame(null) };
     default:
       return { kind: "failure", failure: answerFailure("malformed") };
   }
@@ -52,6 +55,14 @@ export function terminalStatus(type: string, response: JsonObject): JsonValue {
   const status = response["status"] ?? told;
   if (status === told || status === "failed" || status === "cancelled") return status;
   return told === "failed" ? told : null;
+}
+
+/** How a whole answer ended. One that says `failed` is an answer all the same: nobody is asked for another one. */
+export function wholeTerminal(response: JsonObject, said: Said): Terminal {
+  const { status } = response;
+  const terminal = terminalOf(status, response, said);
+  if (terminal.kind === "finish" || status !== "failed") return terminal;
+  return { kind: "failure", failure: { ...terminal.failure, final: true } };
 }
 
 /** What an output list holds. */

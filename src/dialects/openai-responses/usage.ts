@@ -1,15 +1,17 @@
-import type { TokenUsage } from "../../canon/generate/usage.ts";
+import { wholeInput, type TokenUsage } from "../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 
 /** Reads the `usage` of a response resource; `null` where it has none. */
 export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
   if (!isJsonObject(usage)) return null;
   const { input_tokens_details: inputs, output_tokens_details: outputs } = usage;
+  const cacheRead = isJsonObject(inputs) ? count(inputs["cached_tokens"]) : null;
+  const cacheWrite = isJsonObject(inputs) ? count(inputs["cache_write_tokens"]) : null;
   return {
-    input: count(usage["input_tokens"]),
+    input: wholeInput(count(usage["input_tokens"]), cacheRead, cacheWrite),
     output: count(usage["output_tokens"]),
-    cacheRead: isJsonObject(inputs) ? count(inputs["cached_tokens"]) : null,
-    cacheWrite: isJsonObject(inputs) ? count(inputs["cache_write_tokens"]) : null,
+    cacheRead,
+    cacheWrite,
     reasoning: isJsonObject(outputs) ? count(outputs["reasoning_tokens"]) : null,
   };
 }

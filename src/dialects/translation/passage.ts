@@ -1,4 +1,5 @@
 import type { RequestEdits } from "../../canon/decision.ts";
+import { editSet, type EditSet } from "../../canon/generate/edit.ts";
 import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
 import { collectAnswer } from "../../canon/generate/answer.ts";
 import type { InferenceEvent } from "../../canon/generate/event.ts";
@@ -15,6 +16,7 @@ import type {
   WholeAnswer,
 } from "../dialect.ts";
 import { refuseEnds, refusingEnds } from "./impossible-ends.ts";
+import { firstCallOf, keepingFirstCall } from "./one-tool.ts";
 import type { PreparedTranslation } from "./prepare.ts";
 import { TranslatedStream } from "./translated-stream.ts";
 
@@ -27,8 +29,12 @@ export interface Passage {
   readonly body: string;
   readonly translated: boolean;
   readonly stripped: readonly string[];
+  /** What was changed besides. */
+  readonly edits: EditSet;
   /** What the request lost on the way; the answer's losses come with its ending. */
   readonly losses: readonly Loss[];
+  /** Whether a whole stream ends with counts of tokens: its protocol always sends them, or they were requested. */
+  readonly expectsUsage: boolean;
   /** Content type of the upstream's streams, lower case, without parameters. */
   readonly streamType: string;
   readonly stream: () => AnswerStream;
@@ -60,14 +66,15 @@ export function openPassage(options: PassageOptions, target: Target, upstream: U
 }
 
 /** A way to an endpoint that takes the dialect as it is. */
-type OpenPassage = OutgoingRequest & Omit<Passage, "body" | "streamType" | "readError">;
+type OpenPassage = OutgoingRequest & Omit<Passage, "body" | "expectsUsage" | "streamType" | "readError">;
 
 /** Puts the wrapping around the way that the provider's flags ask for. */
 function hosted(open: OpenPassage, target: Target, upstream: Upstream): Passage {
   const host = upstream.host?.(open, target) ?? null;
+  const expectsUsage = !target.provider.flags.includes("no_stream_options");
   if (host === null) {
     const { streamType = EVENT_STREAM, readError } = upstream;
-    return { ...open, body: JSON.stringify(open.body), streamType, readError };
+    return { ...open, body: JSON.stringify(open.body), expectsUsage, streamType, readError };
   }
   return {
     path: host.path,
@@ -75,7 +82,9 @@ function hosted(open: OpenPassage, target: Target, upstream: Upstream): Passage 
     body: JSON.stringify(host.body),
     translated: open.translated,
     stripped: [...open.stripped, ...host.stripped],
+    edits: open.edits,
     losses: open.losses,
+    expectsUsage,
     streamType: host.streamType,
     stream: () => host.unwrapStream(open.stream()),
     answer: (bytes) => open.answer(host.unwrapAnswer(bytes)),
@@ -86,13 +95,14 @@ function hosted(open: OpenPassage, target: Target, upstream: Upstream): Passage 
 function relayed({ surface, request, route, edits, context }: PassageOptions, target: Target): OpenPassage {
   const { relay } = surface;
   const edited = relay.edit(request, target.endpoint, target.provider, route.unknownFields, edits);
-  const { body, stripped, headers, losses = NONE } = edited;
+  const { body, stripped, edits: made, headers, losses = NONE } = edited;
   return {
     path: relay.path(target.endpoint),
     headers,
     body,
     translated: false,
     stripped,
+    edits: made,
     losses,
     stream: () => relay.observe(context),
     answer: (bytes) => relay.readAnswer(bytes, context),
@@ -101,28 +111,32 @@ function relayed({ surface, request, route, edits, context }: PassageOptions, ta
 
 function translated(
   { surface, context }: PassageOptions,
-  { asked, formatted, emulation, stripped, losses }: PreparedTranslation,
+  { asked, formatted, emulation, keepsFirstCall, stripped, losses }: PreparedTranslation,
   target: Target,
   upstream: Upstream,
 ): OpenPassage {
-  const { impossibleEnds = [] } = surface.translation;
+  const { translation } = surface;
+  const { answerId } = context;
   return {
     path: formatted.path,
     headers: formatted.headers,
     body: formatted.body,
     translated: true,
     stripped,
+    edits: TRANSLATED,
     losses,
     stream: () => {
-      const parser = upstream.parseStream(asked, target);
-      const renderer = surface.translation.renderStream(context);
-      const told = emulation === null ? parser : emulation.wrap(parser);
-      return new TranslatedStream(refusingEnds(told, impossibleEnds), renderer);
+      const parser = upstream.parseStream(asked, target, answerId);
+      const renderer = translation.renderStream(context);
+      const kept = keepsFirstCall ? keepingFirstCall(parser) : parser;
+      const told = emulation === null ? kept : emulation.wrap(kept);
+      return new TranslatedStream(refusingEnds(told, translation), renderer);
     },
     answer: (bytes) => {
-      const events = upstream.parseAnswer(bytes, asked, target);
-      const told = emulation === null ? events : emulation.map(events);
-      return wholeAnswer(refuseEnds(told, impossibleEnds), surface, context);
+      const events = upstream.parseAnswer(bytes, asked, target, answerId);
+      const kept = keepsFirstCall ? firstCallOf(events) : events;
+      const told = emulation === null ? kept : emulation.map(kept);
+      return wholeAnswer(refuseEnds(told, translation), surface, context);
     },
   };
 }
@@ -142,6 +156,8 @@ function wholeAnswer(events: readonly InferenceEvent[], surface: Surface, contex
 }
 
 const EVENT_STREAM = "text/event-stream";
+/** The model is always named anew where the protocol is another. */
+const TRANSLATED: EditSet = editSet("translated") | editSet("model_replaced");
 const NONE: readonly Loss[] = Object.freeze([]);
 const EMPTY = new Uint8Array(0);
 const encoder = new TextEncoder();
@@ -153,5 +169,23 @@ export function judgedAnswer(passage: Passage, received: Uint8Array): WholeAnswe
   } catch {
     const ending = { failure: failureOf("malformed"), finish: null, usage: null, losses: [] };
     return { ending, bytes: new Uint8Array(0) };
+  }
+}
+
+/**
+ * How a stream ended whose bytes have ended; one that cannot be closed is malformed.
+ *
+ * @param mayBeCut a lost connection would look like the end of the bytes: without its protocol's mark the stream is whole only if its counts have come, which
+ *   providers send last.
+ */
+export function judgedEnd(stream: AnswerStream, mayBeCut: boolean): ReturnType<AnswerStream["end"]> {
+  const lacksMark = !stream.done;
+  try {
+    const { ending, events } = stream.end();
+    const isCut = mayBeCut && lacksMark && ending.failure === null && ending.usage === null;
+    return isCut ? { ending: { ...ending, failure: failureOf("truncated") }, events: [] } : { ending, events };
+  } catch {
+    const ending = { failure: failureOf("malformed"), finish: null, usage: stream.usage, losses: [] };
+    return { ending, events: [] };
   }
 }

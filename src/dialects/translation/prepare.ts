@@ -5,6 +5,7 @@ import { emulatesSchema } from "../../canon/generate/schema-emulation.ts";
 import type { RequestShape } from "../../canon/request.ts";
 import type { RouteRow } from "../../canon/table.ts";
 import type { CanonicalRequest, FormattedRequest, Target, Upstream } from "../dialect.ts";
+import { forOneTool } from "./one-tool.ts";
 import { emulateSchema, type SchemaEmulation } from "./emulate-schema.ts";
 
 /** A request in the words of one endpoint, not yet sent. */
@@ -14,6 +15,8 @@ export interface PreparedTranslation {
   readonly formatted: FormattedRequest;
   /** `null` unless a response schema is asked for as a tool. */
   readonly emulation: SchemaEmulation | null;
+  /** Calls beyond the first are left out of answers. */
+  readonly keepsFirstCall: boolean;
   readonly stripped: readonly string[];
   readonly losses: readonly Loss[];
 }
@@ -29,10 +32,11 @@ export function prepareTranslation(
   const emulation = emulatesSchema(route, shape, target.endpoint)
     ? emulateSchema(canonical.request, target.endpoint)
     : null;
-  const asked = emulation === null ? canonical.request : emulation.request;
+  const { request: asked, keepsFirstCall } = forOneTool(emulation?.request ?? canonical.request, target.endpoint);
   const formatted = upstream.format(asked, target);
   if ("code" in formatted) return formatted;
   const losses = [...canonical.losses, ...formatted.losses];
   if (emulation !== null) losses.push("schema_emulated");
-  return { asked, formatted, emulation, stripped: canonical.stripped, losses };
+  if (keepsFirstCall) losses.push("single_call_unspoken");
+  return { asked, formatted, emulation, keepsFirstCall, stripped: canonical.stripped, losses };
 }

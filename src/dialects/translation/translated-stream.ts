@@ -14,6 +14,7 @@ export class TranslatedStream implements AnswerStream {
   usage: TokenUsage | null = null;
   failure: UpstreamFailure | null = null;
   hasOutput = false;
+  outputCharacters = 0;
   done = false;
 
   constructor(parser: EventParser, renderer: EventRenderer) {
@@ -49,6 +50,7 @@ export class TranslatedStream implements AnswerStream {
       if (event.type === "usage") this.usage = mergeUsage(this.usage, event.usage);
       for (const bytes of this.#renderer.push(event)) printed.push(bytes);
       this.hasOutput ||= isOutput(event);
+      this.outputCharacters += charactersOf(event);
       if (event.type === "finish") {
         this.#finish = event.reason;
         this.done = true;
@@ -81,6 +83,11 @@ function isOutput(event: InferenceEvent): boolean {
     case "failure":
       return false;
   }
+}
+
+function charactersOf(event: InferenceEvent): number {
+  if (event.type === "text" || event.type === "refusal" || event.type === "reasoning") return event.text.length;
+  return event.type === "arguments" ? event.json.length : 0;
 }
 
 const NONE: readonly Uint8Array[] = Object.freeze([]);

@@ -20,13 +20,15 @@ class AddressRefusedError extends Error {
  *
  * @param timeout until a connection stands, milliseconds.
  * @param resolve asks for the addresses of a name.
+ * @param allowsHttp2 HTTP/2 is spoken with providers that offer it; its connections cannot be had for one call alone.
  */
 export function guardedConnector(
   timeout: number,
   reach: Reach,
   resolve: LookupFunction = askDns,
+  allowsHttp2 = true,
 ): buildConnector.connector {
-  const connect = buildConnector({ timeout, lookup: guardedLookup(reach, resolve) });
+  const connect = buildConnector({ timeout, lookup: guardedLookup(reach, resolve), allowH2: allowsHttp2 });
   return (options, callback) => {
     // A socket asks nobody about an address that is written out.
     const kind = hostKind(options.hostname);

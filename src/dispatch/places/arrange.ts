@@ -1,6 +1,6 @@
 import type { Candidate } from "../../canon/decision.ts";
 import type { Percentiles, ProviderPreferences } from "../../canon/preferences.ts";
-import { orderTier, type Circumstances as TierCircumstances } from "./balance.ts";
+import { isDrawn, orderTier, type Circumstances as TierCircumstances } from "./balance.ts";
 import type { Outlook } from "./health.ts";
 import { PERCENTILES } from "./measures.ts";
 
@@ -42,6 +42,26 @@ export function arrange(plan: readonly Candidate[], circumstances: Circumstances
     ? tiers.flatMap((tier) => byPreferredSpeed(tier, circumstances))
     : byPreferredSpeed(tiers.flat(), circumstances);
   return byHealth(quickFirst, circumstances);
+}
+
+/**
+ * Whether chance decides a part of the order that {@link arrange} gives: under the same measurements the next call may have another one.
+ *
+ * @param out of the arrangement: candidates at its end have no part in a draw.
+ */
+export function isArrangedByChance(
+  plan: readonly Candidate[],
+  { out }: Arrangement,
+  circumstances: TierCircumstances,
+): boolean {
+  const aside = new Set(out.map(({ candidate }) => candidate));
+  return tiersOf(plan).some((tier) =>
+    isDrawn(
+      tier,
+      tier.filter((candidate) => !aside.has(candidate)),
+      circumstances,
+    ),
+  );
 }
 
 function tiersOf(plan: readonly Candidate[]): readonly (readonly Candidate[])[] {

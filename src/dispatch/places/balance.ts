@@ -33,6 +33,46 @@ const ORDERINGS: Readonly<Record<Balance, Ordering>> = {
     drawn(tier, stickyKey === null ? random : ({ endpoint }) => affinity(stickyKey, endpoint.id)),
 };
 
+/**
+ * Whether chance decides the order of these candidates of a tier: two calls under the same measurements may then go to different ones first.
+ *
+ * @param present those of `tier` that are in service, in any order.
+ */
+export function isDrawn(
+  tier: readonly Candidate[],
+  present: readonly Candidate[],
+  circumstances: Circumstances,
+): boolean {
+  const [first] = tier;
+  if (first === undefined || present.length < 2) return false;
+  const { measuresOf, now, stickyKey } = circumstances;
+  switch (first.balance) {
+    case "order":
+    case "price":
+      return false;
+    case "weighted":
+      return hasEquals(present, () => 0);
+    case "sticky":
+      return stickyKey === null && hasEquals(present, () => 0);
+    case "least_in_flight":
+      return hasEquals(present, ({ endpoint }) => measuresOf(endpoint.id)?.inFlight ?? 0);
+    case "throughput":
+      return hasEquals(present, slownessOf(tier, measuresOf, now));
+    case "latency": {
+      // Of three or more, which two are compared is drawn.
+      if (tier.length > 2) return true;
+      const wait = expectedWaits(tier, circumstances);
+      return new Set(present.map(wait)).size < present.length;
+    }
+  }
+}
+
+/** Whether the draw decides between two of them: their measure is equal, and both have a weight. */
+function hasEquals(present: readonly Candidate[], measure: (candidate: Candidate) => number): boolean {
+  const drawable = present.filter(({ weight }) => weight > 0);
+  return new Set(drawable.map(measure)).size < drawable.length;
+}
+
 /** The candidates of one tier in the order in which to try them. */
 export function orderTier(tier: readonly Candidate[], circumstances: Circumstances): readonly Candidate[] {
   const [first] = tier;
@@ -101,13 +141,22 @@ function expectedWaits(
 }
 
 function byThroughput(tier: readonly Candidate[], { measuresOf, now, random }: Circumstances): readonly Candidate[] {
+  return ascending(drawn(tier, random), slownessOf(tier, measuresOf, now));
+}
+
+/** The negative of the tokens per second. */
+function slownessOf(
+  tier: readonly Candidate[],
+  measuresOf: Circumstances["measuresOf"],
+  now: number,
+): (candidate: Candidate) => number {
   const slowness = new Map<Candidate, number | null>();
   for (const candidate of tier) {
     const rate = measuresOf(candidate.endpoint.id)?.throughput(PERCENTILES.p50, now) ?? null;
     slowness.set(candidate, rate === null ? null : -rate);
   }
   const best = least([...slowness.values()]) ?? 0;
-  return ascending(drawn(tier, random), (candidate) => slowness.get(candidate) ?? best);
+  return (candidate) => slowness.get(candidate) ?? best;
 }
 
 function least(values: readonly (number | null)[]): number | null {

@@ -34,6 +34,7 @@ export const BEARINGS: Readonly<Record<FailureKind, Bearing>> = {
   client_closed: "nothing",
   abandoned: "nothing",
   server_stopping: "nothing",
+  key_revoked: "nothing",
 };
 
 /** Whether calls go to an endpoint. All times are on the caller's clock, milliseconds. */

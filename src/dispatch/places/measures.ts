@@ -54,6 +54,16 @@ export class Measures {
     return this.#throughput.percentile(share, now);
   }
 
+  /** Milliseconds since the latest time to a first token was measured; `null`: none ever was. */
+  firstTokenAge(now: number): number | null {
+    return this.#firstToken.age(now);
+  }
+
+  /** Milliseconds since the latest throughput was measured; `null`: none ever was. */
+  throughputAge(now: number): number | null {
+    return this.#throughput.age(now);
+  }
+
   #raise(sample: number, now: number): void {
     const remaining = this.#remaining(now);
     const faded = (this.#peak ?? 0) * remaining;

@@ -2,7 +2,7 @@ import type { Candidate } from "../../canon/decision.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import type { HealthSettings, RouteRow } from "../../canon/table.ts";
-import { arrange, type Arrangement, type Circumstances } from "./arrange.ts";
+import { arrange, isArrangedByChance, type Arrangement, type Circumstances } from "./arrange.ts";
 import { Health, HEALTHY, type Outlook } from "./health.ts";
 import { Measures, PERCENTILES } from "./measures.ts";
 
@@ -21,10 +21,18 @@ export interface Standing {
   /** When the state ends by itself, on the caller's clock; `null` where it does not. */
   readonly until: number | null;
   readonly consecutive_failures: number;
-  /** Time to the first token, milliseconds. */
-  readonly latency: { readonly p50: number | null; readonly p90: number | null };
-  /** Tokens a second. */
-  readonly throughput: { readonly p50: number | null };
+  /**
+   * Time to the first token, milliseconds. `recent` is what `sort: latency` compares (peak EWMA, before the calls under way); `age`: milliseconds since
+   * the latest measurement.
+   */
+  readonly latency: {
+    readonly p50: number | null;
+    readonly p90: number | null;
+    readonly recent: number | null;
+    readonly age: number | null;
+  };
+  /** Tokens per second, and milliseconds since the latest measurement. */
+  readonly throughput: { readonly p50: number | null; readonly age: number | null };
   readonly in_flight: number;
 }
 
@@ -72,19 +80,43 @@ export class Places {
     now: number,
     random: () => number,
   ): Arrangement {
-    const arrangement = arrange(plan, {
+    const arrangement = arrange(plan, this.#circumstances(route, preferences, stickyKey, now, random));
+    const { trial } = arrangement;
+    if (trial !== null) this.#places.get(trial.endpoint.id)?.health.claimTrial(now);
+    return arrangement;
+  }
+
+  /** The order that {@link arrange} would give for a call that began now, for a request that is not made: nothing is reserved. */
+  foresee(
+    plan: readonly Candidate[],
+    route: Pick<RouteRow, "maxEjectedShare"> & Pick<Circumstances, "isOrdered">,
+    preferences: ProviderPreferences | null,
+    stickyKey: string | null,
+    now: number,
+    random: () => number,
+  ): Arrangement & { readonly isByChance: boolean } {
+    const circumstances = this.#circumstances(route, preferences, stickyKey, now, random);
+    const arrangement = arrange(plan, circumstances);
+    return { ...arrangement, isByChance: isArrangedByChance(plan, arrangement, circumstances) };
+  }
+
+  #circumstances(
+    { maxEjectedShare, isOrdered }: Pick<RouteRow, "maxEjectedShare"> & Pick<Circumstances, "isOrdered">,
+    preferences: ProviderPreferences | null,
+    stickyKey: string | null,
+    now: number,
+    random: () => number,
+  ): Circumstances {
+    return {
       measuresOf: (endpointId) => this.#places.get(endpointId)?.measures ?? null,
       outlookOf: (endpointId) => this.#outlookOf(endpointId, now),
-      maxEjectedShare: route.maxEjectedShare,
-      isOrdered: route.isOrdered,
+      maxEjectedShare,
+      isOrdered,
       preferences,
       stickyKey,
       now,
       random,
-    });
-    const { trial } = arrangement;
-    if (trial !== null) this.#places.get(trial.endpoint.id)?.health.claimTrial(now);
-    return arrangement;
+    };
   }
 
   /** A call begins. `end` follows, once, whatever becomes of it. */
@@ -120,8 +152,13 @@ export class Places {
       latency: {
         p50: place?.measures.firstToken(PERCENTILES.p50, now) ?? null,
         p90: place?.measures.firstToken(PERCENTILES.p90, now) ?? null,
+        recent: place?.measures.peakFirstToken(now) ?? null,
+        age: place?.measures.firstTokenAge(now) ?? null,
       },
-      throughput: { p50: place?.measures.throughput(PERCENTILES.p50, now) ?? null },
+      throughput: {
+        p50: place?.measures.throughput(PERCENTILES.p50, now) ?? null,
+        age: place?.measures.throughputAge(now) ?? null,
+      },
       in_flight: place?.measures.inFlight ?? 0,
     };
   }

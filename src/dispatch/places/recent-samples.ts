@@ -43,6 +43,11 @@ export class RecentSamples {
     return sorted[Math.max(Math.ceil(share * sorted.length), 1) - 1] ?? null;
   }
 
+  /** Milliseconds since the latest sample, however old; `null`: there never was one. */
+  age(now: number): number | null {
+    return this.#added === 0 ? null : Math.max(now - this.#timeOf(this.#added - 1), 0);
+  }
+
   #sort(now: number): void {
     const end = this.#added;
     let start = Math.max(end - CAPACITY, 0);

@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../canon/json.ts";
 import type { CallTracer } from "../../canon/tracing/call-trace.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
@@ -6,6 +7,7 @@ import type { Target } from "../../dialects/dialect.ts";
 import type { PartEnd, UnaryTask } from "../../dialects/unary/surface.ts";
 import type { Connection } from "../connections.ts";
 import type { PlaceBook } from "../places/places.ts";
+import type { StopReason, StopSource } from "../gates/stop-order.ts";
 import type { AttemptReport } from "../relay-plan.ts";
 import { AttemptTally } from "./attempt-tally.ts";
 import { Siblings } from "./siblings.ts";
@@ -14,6 +16,8 @@ import { PartRun, type GivenUp } from "./part-run.ts";
 /** One request whose parts are to be answered, each by the first place of the plan that can. */
 export interface GatherJob {
   readonly task: UnaryTask;
+  /** The body as the caller sent it. */
+  readonly callersBody: JsonObject;
   readonly plan: readonly Candidate[];
   /** How many of them, from the first, are in service; the others are out for their health. */
   readonly inService: number;
@@ -25,6 +29,8 @@ export interface GatherJob {
   readonly deadline: number;
   /** Calls for one part, at least 1. */
   readonly maxAttempts: number;
+  /** A request that its provider may have read is sent to the same provider again. */
+  readonly resends: boolean;
   /** Milliseconds after which a part without an answer is asked for at a second place too; `null`: never. */
   readonly hedgeAfter: number | null;
   /** Bytes of all answers together. */
@@ -35,6 +41,8 @@ export interface GatherJob {
   readonly callTracer?: CallTracer | null;
   /** From 0 to 1; spreads repetitions. */
   readonly random: () => number;
+  /** Once it is given no call begins any more; never given where absent. Those under way are ended by {@link Gathering.cancel}. */
+  readonly stopOrder?: StopSource | undefined;
 }
 
 export interface Gathered {
@@ -46,11 +54,13 @@ export interface Gathered {
   readonly attempts: readonly AttemptReport[];
   /** How many calls were made. */
   readonly calls: number;
-  /** Where the first part that has an answer got it. */
-  readonly answeredBy: Candidate | null;
+  /** The candidates that gave the answers which are kept, each once, in the order of the first part that each gave. */
+  readonly answeredBy: readonly Candidate[];
   readonly losses: readonly Loss[];
   /** Tokens of the parts that were answered, kept or not; `null` where a provider did not count, or none was. */
   readonly spentTokens: number | null;
+  /** Why some parts were not got, where the router itself kept them from it. */
+  readonly ended: StopReason | null;
 }
 
 /** Parts of one request under way at once: enough to hide latency, too few to take a provider from everybody else. */
@@ -67,19 +77,32 @@ export class Gathering {
   readonly #ends: (PartEnd | undefined)[];
   readonly #running = new Set<PartRun>();
   readonly #siblings: Siblings;
-  #answeredBy: { readonly place: number; readonly candidate: Candidate } | null = null;
+  /** For each part the candidate that answered it. */
+  readonly #answeredBy: (Candidate | undefined)[];
   #next = 0;
   #failure: { readonly place: number; readonly error: ServiceError } | null = null;
   #cancelled = false;
+  /** Why no call begins any more. */
+  #stopped: StopReason | null = null;
 
   constructor(job: GatherJob) {
     this.#job = job;
     this.#siblings = new Siblings(job.maxAnswerBytes);
     this.#ends = job.task.parts.map(() => undefined);
+    this.#answeredBy = job.task.parts.map(() => undefined);
   }
 
   /** Runs to the end. Rejects only for a bug of ours. */
   async run(): Promise<Gathered> {
+    const forget = this.#job.stopOrder?.onGiven(({ reason }) => this.#beginNothing(reason));
+    try {
+      return await this.#run();
+    } finally {
+      forget?.();
+    }
+  }
+
+  async #run(): Promise<Gathered> {
     const workers = Math.min(PARTS_AT_ONCE, this.#ends.length);
     await Promise.all(Array.from({ length: workers }, () => this.#work()));
     const attempts = this.#tally.reports();
@@ -87,8 +110,9 @@ export class Gathering {
       attempts,
       calls: this.#tally.calls,
       losses: [...this.#losses],
-      answeredBy: this.#answeredBy?.candidate ?? null,
+      answeredBy: [...new Set(this.#answeredBy.flatMap((candidate) => candidate ?? []))],
       spentTokens: this.#spentTokens(),
+      ended: this.#ends.every((end) => end !== undefined && "result" in end) ? null : this.#stopped,
     };
     if (this.#cancelled) return { ...common, ends: null, error: null };
     const ends = this.#ends.flatMap((end) => end ?? []);
@@ -116,6 +140,7 @@ export class Gathering {
     if (part === undefined) throw new Error("gather: no such part");
     const run = new PartRun(this.#job, part, this.#tally, this.#siblings);
     this.#running.add(run);
+    if (this.#stopped !== null) run.beginNothing(this.#stopped);
     const end = await run.run().finally(() => this.#running.delete(run));
     if (this.#cancelled) return;
     if ("failure" in end) {
@@ -126,9 +151,12 @@ export class Gathering {
     }
     for (const loss of end.losses) this.#losses.add(loss);
     this.#ends[place] = { result: end.result, bytes: end.bytes };
-    if (this.#answeredBy === null || place < this.#answeredBy.place) {
-      this.#answeredBy = { place, candidate: end.candidate };
-    }
+    this.#answeredBy[place] = end.candidate;
+  }
+
+  #beginNothing(why: StopReason): void {
+    this.#stopped ??= why;
+    for (const run of this.#running) run.beginNothing(why);
   }
 
   #stop(why: GivenUp): void {

@@ -7,6 +7,7 @@ import type { UnaryResult } from "../../dialects/unary/upstream.ts";
 import type { Connection } from "../connections.ts";
 import { failureError, type FailedAttempt } from "../failure-error.ts";
 import type { Leave } from "../gates/gate.ts";
+import type { StopReason } from "../gates/stop-order.ts";
 import { Itinerary, NOT_WAITED, remedyFor, type Step } from "../itinerary.ts";
 import { Pause } from "../pause.ts";
 import type { AttemptTally } from "./attempt-tally.ts";
@@ -27,8 +28,8 @@ type PlaceEnd = PartResult | { readonly failure: UpstreamFailure };
 
 export type PartRunEnd = PartResult | { readonly failure: ServiceError };
 
-/** Why a part is not run to its end: nobody waits for it, another part of the request has failed, or the server stops. */
-export type GivenUp = Extract<FailureKind, "client_closed" | "abandoned" | "server_stopping">;
+/** Why a part is not run to its end: nobody waits for it, another part of the request has failed, or the router ends the request. */
+export type GivenUp = Extract<FailureKind, "client_closed" | "abandoned" | StopReason>;
 
 /** One part on its way through the plan (`itinerary.ts`). */
 export class PartRun {
@@ -44,6 +45,8 @@ export class PartRun {
   /** Ends a wait in a queue; made where there is one. */
   #left: AbortController | null = null;
   #givenUp: GivenUp | null = null;
+  /** Why no call begins any more; one that is under way runs to its end. */
+  #stopped: StopReason | null = null;
 
   constructor(job: GatherJob, part: UnaryPart, tally: AttemptTally, siblings: Siblings) {
     this.#job = job;
@@ -53,8 +56,8 @@ export class PartRun {
   }
 
   async run(): Promise<PartRunEnd> {
-    const { plan, maxAttempts, deadline, random } = this.#job;
-    const itinerary = new Itinerary(plan.length, maxAttempts, deadline);
+    const { plan, maxAttempts, deadline, resends, random } = this.#job;
+    const itinerary = new Itinerary(plan.length, maxAttempts, deadline, resends);
     let step: Step | null = { place: 0, pause: 0 };
     while (step !== null) {
       if (step.pause > 0) await this.#pause.of(step.pause);
@@ -66,6 +69,13 @@ export class PartRun {
       step = itinerary.next(end.failure, performance.now(), random());
     }
     return { failure: failureError(this.#failed) };
+  }
+
+  /** No call begins any more: neither in another try or place, nor beside one that is under way. */
+  beginNothing(why: StopReason): void {
+    this.#stopped = why;
+    this.#left?.abort();
+    this.#pause.end();
   }
 
   /** Gives the part up: its call is closed, its pause ends. */
@@ -87,7 +97,7 @@ export class PartRun {
     const early = await Promise.race([first, patience.of(hedgeAfter)]);
     patience.end();
     if (early !== undefined) return early;
-    const place = this.#givenUp === null ? itinerary.takeFresh(this.#isWorthTrying) : null;
+    const place = this.#ending === null ? itinerary.takeFresh(this.#isWorthTrying) : null;
     const other = place === null ? undefined : plan[place];
     if (other === undefined) return first;
     const second = this.#tryPlace(other, true, chances[1]);
@@ -99,6 +109,11 @@ export class PartRun {
     return end;
   }
 
+  /** Why nobody is called any more. */
+  get #ending(): GivenUp | null {
+    return this.#givenUp ?? this.#stopped;
+  }
+
   /** Nobody passes a queue by for a place that is out, or that cannot be called at all. */
   readonly #isWorthTrying = (place: number): boolean => {
     const { plan, inService, connections } = this.#job;
@@ -108,13 +123,13 @@ export class PartRun {
 
   /** @param hasOther another place is fresh: then this one's queue is not waited in. */
   async #tryPlace(candidate: Candidate, hasOther: boolean, chance: Chance): Promise<PlaceEnd> {
-    if (this.#givenUp !== null) return { failure: failureOf(this.#givenUp) };
+    if (this.#ending !== null) return { failure: failureOf(this.#ending) };
     // A part whose turn comes too late is not sent: that is no call, and no line of the evidence.
     if (performance.now() >= this.#job.deadline) return { failure: failureOf("timeout_total") };
     const connection = this.#job.connections.get(candidate.endpoint.provider);
     if (connection === undefined) return this.#notTried(candidate, failureOf("credentials_missing"));
     const leave = await this.#enter(candidate, connection, hasOther, chance);
-    const why = this.#givenUp ?? (chance.isOver ? "abandoned" : null);
+    const why = this.#ending ?? (chance.isOver ? "abandoned" : null);
     if (leave === null) {
       if (why !== null) return { failure: failureOf(why) };
       return this.#notTried(candidate, { ...failureOf("saturated"), code: hasOther ? NOT_WAITED : null });
@@ -136,11 +151,11 @@ export class PartRun {
     const gate = connection.gateOf(candidate.endpoint);
     const provider = connection.provider.id;
     let leave = gate.tryEnter();
-    while (leave === null && this.#givenUp === null && !chance.isOver && this.#siblings.callsTo(provider) > 0) {
+    while (leave === null && this.#ending === null && !chance.isOver && this.#siblings.callsTo(provider) > 0) {
       await this.#siblings.nextEnd();
       leave = gate.tryEnter();
     }
-    if (leave === null && !hasOther && this.#givenUp === null) {
+    if (leave === null && !hasOther && this.#ending === null) {
       this.#left ??= new AbortController();
       leave = await gate.enter(this.#job.deadline, this.#left.signal);
     }
@@ -155,7 +170,7 @@ export class PartRun {
     const call = this.#part.callTo(targetOf(candidate));
     const trace = this.#job.callTracer?.(candidate, connection.provider) ?? null;
     const headers = [...call.headers, ...(trace?.headers ?? [])];
-    const attempt = new UnaryAttempt({ ...call, headers }, connection, deadline, this.#siblings);
+    const attempt = new UnaryAttempt({ ...call, headers }, this.#job.callersBody, connection, deadline, this.#siblings);
     const startedAt = performance.now();
     this.#attempts.add(attempt);
     chance.onEnd = () => attempt.cancel();

@@ -1,11 +1,12 @@
 import { MAXIMUM_ERROR_BYTES } from "../attempt-result.ts";
+import type { JsonObject } from "../../canon/json.ts";
 import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
 import type { UnaryCall } from "../../dialects/unary/surface.ts";
 import type { UnaryResult } from "../../dialects/unary/upstream.ts";
 import type { Connection } from "../connections.ts";
 import { decompressorFor, type Decompressor } from "../decompress.ts";
 import { Exchange, type ExchangeListener } from "../exchange.ts";
-import { toldFailure } from "../places/told-failure.ts";
+import { refusedRequest, toldFailure } from "../places/told-failure.ts";
 import { readRetryAfter } from "../retry-after.ts";
 import type { Siblings } from "./siblings.ts";
 
@@ -17,6 +18,7 @@ export type AttemptEnd =
 /** One call to one endpoint whose whole answer is wanted before anything is done with it. */
 export class UnaryAttempt implements ExchangeListener {
   readonly #call: UnaryCall;
+  readonly #callersBody: JsonObject;
   readonly #exchange: Exchange;
   readonly #connection: Connection;
   readonly #siblings: Siblings;
@@ -32,11 +34,13 @@ export class UnaryAttempt implements ExchangeListener {
   #ended = false;
 
   /**
+   * @param callersBody the body as the caller sent it: an error names a member that stands there.
    * @param deadline on the clock of `performance.now()`.
    * @param siblings say how much of the answer may be collected.
    */
-  constructor(call: UnaryCall, connection: Connection, deadline: number, siblings: Siblings) {
+  constructor(call: UnaryCall, callersBody: JsonObject, connection: Connection, deadline: number, siblings: Siblings) {
     this.#call = call;
+    this.#callersBody = callersBody;
     this.#connection = connection;
     this.#siblings = siblings;
     this.#exchange = new Exchange(
@@ -122,7 +126,8 @@ export class UnaryAttempt implements ExchangeListener {
   }
 
   #refuse(bytes: Uint8Array): void {
-    const failure = this.#call.readError(this.#status ?? 0, bytes);
+    const read = this.#call.readError(this.#status ?? 0, bytes);
+    const failure = refusedRequest(read, { body: this.#call.body, callers: this.#callersBody });
     const retryAfter = this.#retryAfter ?? failure.retryAfter;
     this.#finish({ failure: { ...failure, retryAfter }, status: this.#status });
   }

@@ -1,4 +1,4 @@
-import type { PolicyIdentity, PolicySlot } from "../../canon/policy.ts";
+import { formatRevision, type PolicyIdentity, type PolicySlot } from "../../canon/policy.ts";
 import { asWord, type Word } from "../../evidence/record.ts";
 import type { StoredPolicy, StoredSlot } from "./stored-policies.ts";
 
@@ -6,7 +6,7 @@ import type { StoredPolicy, StoredSlot } from "./stored-policies.ts";
 export interface AnswerPolicy {
   readonly id: Word;
   /** What the process that answers decides with. */
-  readonly slots: readonly { readonly slot: PolicySlot; readonly revision: number; readonly digest: Word }[];
+  readonly slots: readonly { readonly slot: PolicySlot; readonly revision: Word | null; readonly digest: Word }[];
   /** Where the store says that it stands; `null` where it has none. */
   readonly stored: { readonly enforced: AnswerSlot | null; readonly candidate: AnswerSlot | null } | null;
   /**
@@ -17,7 +17,8 @@ export interface AnswerPolicy {
 }
 
 export interface AnswerSlot {
-  readonly revision: number;
+  /** `r7`; `null` where no store has numbered the content. */
+  readonly revision: Word | null;
   readonly digest: Word;
   readonly content: "rules" | "removal";
   /** RFC 3339: when it entered the slot; `null` where nobody has written it down. */
@@ -39,7 +40,11 @@ export function policyStates(
     const [slots, policy = null] = [own.get(id) ?? [], standing.get(id)];
     return {
       id: asWord(id),
-      slots: slots.map(({ slot, revision, digest }) => ({ slot, revision, digest: asWord(digest) })),
+      slots: slots.map(({ slot, revision, digest }) => ({
+        slot,
+        revision: shownRevision(revision),
+        digest: asWord(digest),
+      })),
       stored:
         policy === null ? null : { enforced: answerSlot(policy.enforced), candidate: answerSlot(policy.candidate) },
       drift: loaded === null ? null : driftOf(slots, policy),
@@ -55,7 +60,12 @@ function answerSlot(slot: StoredSlot | null): AnswerSlot | null {
   if (slot === null) return null;
   const { revision, digest, content, since } = slot;
   const entered = since === null ? null : asWord(new Date(since).toISOString());
-  return { revision, digest: asWord(digest), content, since: entered };
+  return { revision: shownRevision(revision), digest: asWord(digest), content, since: entered };
+}
+
+function shownRevision(revision: number): Word | null {
+  const shown = formatRevision(revision);
+  return shown === null ? null : asWord(shown);
 }
 
 function driftOf(own: readonly PolicyIdentity[], policy: StoredPolicy | null): AnswerPolicy["drift"] {

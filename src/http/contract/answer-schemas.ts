@@ -1,3 +1,4 @@
+import { POLICY_REVISIONS } from "./policies/policy-revisions-schema.ts";
 /** JSON Schemas of what the endpoints answer, for /openapi.json; tests validate real answers against them. */
 const text = { type: "string" } as const;
 /** Shared by the answers that name one. */
@@ -54,6 +55,11 @@ export const RESPONSE = {
     output: { type: "array", items: { type: "object" } },
     usage: { type: ["object", "null"] },
     store: { const: false },
+    request_id: {
+      type: "string",
+      description:
+        "The same as the header x-request-id. Resources that the router prints have it; a provider's whole resource is passed on byte for byte, without it.",
+    },
   },
 } as const;
 
@@ -83,6 +89,24 @@ export const TOKEN_COUNT = {
 
 /** What both lists of models say of a route. */
 const routeFacts = {
+  available: {
+    type: "boolean",
+    description: "A plain request of this key gets through with one of the operations now.",
+  },
+  denial: {
+    type: ["object", "null"],
+    required: ["policy", "failed_constraint", "reason_code"],
+    properties: {
+      policy: {
+        type: "object",
+        required: ["id", "revision", "mode"],
+        properties: { id: text, revision: text, mode: text },
+      },
+      failed_constraint: text,
+      reason_code: text,
+    },
+    description: "Why not, as in the answer that a plain request would get; null where it gets through.",
+  },
   operations: { ...texts, description: "What requests of the workspace get through with." },
   regions: { ...texts, description: "Of the endpoints that requests may go to." },
   context_window: { ...nullableCount, description: "Tokens; `null` where an endpoint's is not declared." },
@@ -103,15 +127,7 @@ const routeFacts = {
     },
   },
 } as const;
-const routeFactNames = [
-  "capabilities",
-  "operations",
-  "regions",
-  "context_window",
-  "max_output_tokens",
-  "dimensions",
-  "fallbacks",
-] as const;
+const routeFactNames = ["capabilities", ...Object.keys(routeFacts)];
 
 export const MODEL = {
   title: "Model",
@@ -187,7 +203,11 @@ const verdict = {
   required: ["policy", "revision", "slot", "constraint", "verdict", "reason"],
   properties: {
     policy: text,
-    revision: text,
+    revision: {
+      ...nullableText,
+      description:
+        "`r7`; the SHA-256 of the routing table for `approvals` and `preferences`; null: no store has numbered the content.",
+    },
     slot: { enum: ["enforced", "candidate"] },
     constraint: text,
     verdict: { enum: ["pass", "fail", "indeterminate"] },
@@ -200,7 +220,17 @@ const verdict = {
 export const SIMULATION = {
   title: "RouteSimulation",
   type: "object",
-  required: ["object", "operation", "model", "outcome", "plan", "candidates", "constraints", "table_revision"],
+  required: [
+    "object",
+    "operation",
+    "model",
+    "outcome",
+    "plan",
+    "arrangement",
+    "candidates",
+    "constraints",
+    "table_revision",
+  ],
   properties: {
     object: { const: "route.simulation" },
     operation: text,
@@ -211,7 +241,24 @@ export const SIMULATION = {
     time: { type: ["object", "null"], description: "The window that was asked about; null: the present one." },
     promoted: { type: "boolean" },
     outcome: { enum: ["route", "deny"] },
-    plan: { type: "array", items: { type: "object", required: ["endpoint", "provider", "region", "model"] } },
+    plan: {
+      type: "array",
+      items: { type: "object", required: ["endpoint", "provider", "region", "model"] },
+      description: "In the order in which a call that began now would try them, by what the server has measured.",
+    },
+    arrangement: {
+      type: ["object", "null"],
+      required: ["decided", "by_chance"],
+      properties: {
+        decided: { ...texts, description: "Endpoints of the plan in the order of the decision, before measurements." },
+        by_chance: {
+          type: "boolean",
+          description:
+            "Equals share the calls at random: the plan is one of several orders, and the next call may have another.",
+        },
+      },
+      description: "How the plan got its order; null where the request is denied.",
+    },
     denial: { type: ["object", "null"] },
     error: { type: ["object", "null"], description: "Status, code and message that a real call would get." },
     candidates: {
@@ -247,6 +294,6 @@ export const SIMULATION = {
     if_promoted: { type: ["object", "null"] },
     table_revision: text,
     policy_set: POLICY_SET,
-    policy_revisions: { type: "object" },
+    policy_revisions: POLICY_REVISIONS,
   },
 } as const;

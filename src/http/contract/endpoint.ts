@@ -22,6 +22,8 @@ export interface EventStream {
   readonly events: JsonObject;
   /** Whether events have names (`event:`); each is the `type` of its data. */
   readonly isNamed: boolean;
+  /** Whether the last event is `[DONE]`. */
+  readonly hasDone: boolean;
   /** What says that the answer is whole, for readers. */
   readonly ends: string;
 }
@@ -95,6 +97,7 @@ export const CONTROL_HANDLERS = [
   "getPolicy",
   "getPolicyContent",
   "getPolicyShadow",
+  "getPolicySimulation",
   "listPolicyTransitions",
   "approvePolicy",
   "promotePolicy",
@@ -118,6 +121,13 @@ export function scopesOf({ scope, otherScope }: Pick<EndpointFacts, "scope" | "o
 export function familyOf(path: string): "openai" | "messages" {
   return path.startsWith("/api/") ? "messages" : "openai";
 }
+
+/** The shape of a path's errors: its family's, or that of OAuth's token endpoint. @param path with or without a query; also a whole URL (RFC 9112 §3.2.2). */
+export function errorShapeOf(path: string): ReturnType<typeof familyOf> | "oauth" {
+  return TOKEN_ENDPOINT.test(path) ? "oauth" : familyOf(path);
+}
+
+const TOKEN_ENDPOINT = /^(?:https?:\/\/[^/?#]*)?\/v1\/credentials\/exchange(?:[?#]|$)/;
 
 /** Whether exchanged tokens, and with them web pages, can call it: models and inference. Managing keys and exchanging them is not for pages. */
 export function takesTokens({ listener, scope, id }: EndpointFacts): boolean {

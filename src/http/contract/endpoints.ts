@@ -1,4 +1,4 @@
-import { PAGE_QUERY } from "../control/catalogue/page.ts";
+import { ALL_QUERY, PAGE_QUERY } from "../control/catalogue/page.ts";
 import { ANTHROPIC_MODEL, ANTHROPIC_MODEL_PAGE, MODEL, MODEL_LIST, SIMULATION } from "./answer-schemas.ts";
 import { LIVENESS, OPENAPI_DOCUMENT, READINESS, STATUS } from "./service-schemas.ts";
 import { SUMMARY_QUERY } from "../control/governance-summary.ts";
@@ -21,9 +21,10 @@ export const ENDPOINTS: readonly Endpoint[] = [
     path: "/v1/models",
     id: "listModels",
     tag: "Models",
-    summary: "Routes that the key's workspace may use",
+    summary: "Routes that the key can use with a plain request",
     scope: "catalogue:read",
     handler: "models",
+    optionalQuery: ALL_QUERY,
     answer: MODEL_LIST,
   },
   {
@@ -48,7 +49,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     summary: "The same routes as the messages protocol lists models, in pages",
     scope: "catalogue:read",
     handler: "anthropicModels",
-    optionalQuery: PAGE_QUERY,
+    optionalQuery: { ...ALL_QUERY, ...PAGE_QUERY },
     answer: ANTHROPIC_MODEL_PAGE,
   },
   {

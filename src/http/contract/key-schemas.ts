@@ -78,6 +78,7 @@ export const CREATE_KEY_SCHEMA = {
   type: "object",
   additionalProperties: false,
   required: ["scopes", "owner"],
+  parserRules: { oneOf: [{ required: ["expires_at"] }, { required: ["expires_in"] }] },
   properties: {
     workspace: { ...text, description: "The caller's own, which is the default; any other is not found." },
     scopes: { type: "array", items: { enum: SCOPES }, minItems: 1, maxItems: SCOPES.length, uniqueItems: true },
@@ -96,6 +97,7 @@ export const ROTATE_KEY_SCHEMA = {
   title: "RotateKeyRequest",
   type: "object",
   additionalProperties: false,
+  parserRules: { not: { required: ["expires_at", "expires_in"] } },
   properties: {
     overlap_seconds: {
       type: "integer",
@@ -124,6 +126,7 @@ export const SERVICE_KEY = {
     "created_by",
     "last_used_at",
     "rotated_from",
+    "replaced_by",
     "revoked_at",
     "exchange",
     "limits",
@@ -143,6 +146,7 @@ export const SERVICE_KEY = {
     created_by: text,
     last_used_at: { ...nullableTime, description: "Coarse: up to some minutes behind." },
     rotated_from: nullableText,
+    replaced_by: { ...nullableText, description: "The key that a rotation has put in its place; null: not rotated." },
     revoked_at: nullableTime,
     exchange,
     limits,

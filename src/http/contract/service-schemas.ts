@@ -1,4 +1,6 @@
+import { EVIDENCE_FAULT_CAUSES } from "../../evidence/fault.ts";
 import { POLICY_SET } from "./answer-schemas.ts";
+import { POLICY_REVISIONS } from "./policies/policy-revisions-schema.ts";
 
 const text = { type: "string" } as const;
 const digest = { type: "string", pattern: "^[0-9a-f]{64}$" } as const;
@@ -56,13 +58,13 @@ export const STATUS = {
     },
     table_sha256: { ...digest, description: "Of the routing table that decides." },
     policy_set: POLICY_SET,
-    policy_revisions: { type: "object" },
+    policy_revisions: POLICY_REVISIONS,
     uptime_seconds: { type: "number", minimum: 0 },
     degraded: {
       type: "array",
       items: text,
       description:
-        "`reload_failed`, `evidence`, `evidence_retention`, `limits`, `policies`, `workers`; empty when all is well.",
+        "`reload_failed`, `evidence`, `evidence_retention`, `limits`, `policies`, `policy_modules`, `suspended_policies`, `workers`; empty when all is well.",
     },
     workers: {
       type: "object",
@@ -77,26 +79,16 @@ export const STATUS = {
     evidence: {
       type: "object",
       description: "The store of decisions and outcomes, as this process sees it.",
-      required: ["state", "waiting", "refused", "lost", "head"],
+      required: ["state"],
       properties: {
         state: { enum: ["ok", "unavailable"], description: "`unavailable`: requests may be refused with 503." },
-        waiting: { type: "integer", minimum: 0, description: "Decisions that wait for the disk." },
-        refused: { type: "integer", minimum: 0, description: "Decisions not confirmed in time, since the start." },
-        lost: { type: "integer", minimum: 0, description: "Outcomes that could not be kept, since the start." },
-        head: {
-          type: ["object", "null"],
-          description: "The newest row of the evidence log: note it elsewhere, and verify against it later.",
-          required: ["position", "hash"],
-          properties: {
-            position: { type: "integer", minimum: 0 },
-            hash: { type: "string", pattern: "^[0-9a-f]{64}$" },
-          },
+        cause: {
+          enum: [...EVIDENCE_FAULT_CAUSES],
+          description:
+            "What happened to the database under the running server: one of its files was removed, replaced or truncated, its log ends before what this process wrote (`log_behind`), is another one (`log_differs`), or cannot be read by a separate connection (`log_unreadable`).",
         },
+        file: { ...text, description: "The name of that file." },
       },
-    },
-    endpoints: {
-      type: "object",
-      description: "Endpoints that are out or on trial for their health, as this process sees them.",
     },
   },
 } as const;

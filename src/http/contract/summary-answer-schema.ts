@@ -1,3 +1,4 @@
+import { REVISION_PATTERN } from "../../canon/policy.ts";
 import { FAILURE_KINDS } from "../../canon/failure.ts";
 import { TERMINALS } from "../../evidence/record.ts";
 import { DIMENSIONS } from "../../governance/dimensions.ts";
@@ -5,6 +6,7 @@ import { DIMENSIONS } from "../../governance/dimensions.ts";
 const text = { type: "string" } as const;
 const nullableText = { type: ["string", "null"] } as const;
 const instant = { type: "string", format: "date-time" } as const;
+const nullableRevision = { type: ["string", "null"], pattern: REVISION_PATTERN } as const;
 const count = { type: "integer", minimum: 0 } as const;
 
 /** An object of which all members are there, and no others. */
@@ -30,7 +32,10 @@ function counts(names: readonly string[]) {
 /** What the log of policies has in a slot. */
 function slot(description: string) {
   const since = { ...instant, type: ["string", "null"], description: "When it entered the slot." } as const;
-  return wholeOrNull({ revision: count, digest: text, content: { enum: ["rules", "removal"] }, since }, description);
+  return wholeOrNull(
+    { revision: nullableRevision, digest: text, content: { enum: ["rules", "removal"] }, since },
+    description,
+  );
 }
 
 const milliseconds = { type: ["number", "null"], minimum: 0 } as const;
@@ -121,7 +126,7 @@ export const GOVERNANCE_SUMMARY = {
           id: text,
           slots: {
             type: "array",
-            items: whole({ slot: { enum: ["enforced", "candidate"] }, revision: count, digest: text }),
+            items: whole({ slot: { enum: ["enforced", "candidate"] }, revision: nullableRevision, digest: text }),
           },
           stored: wholeOrNull(
             { enforced: slot("What acts. `null`: nothing."), candidate: slot("What is watched. `null`: nothing.") },
@@ -135,7 +140,7 @@ export const GOVERNANCE_SUMMARY = {
         }),
       },
       table_revision: nullableText,
-      evidence: whole({ head: wholeOrNull({ position: count, hash: text }, "The newest row of the evidence log.") }),
+      evidence: whole({ head: wholeOrNull({ hash: text }, "The newest row of the evidence log, of all workspaces.") }),
     },
     "Operational evidence of the key's workspace, without content. Not a bill.",
   ),

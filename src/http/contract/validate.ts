@@ -2,6 +2,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import { isDeeperThan } from "../../dialects/json-bytes.ts";
+import { PARSER_RULES } from "../../dialects/facts/parser-rules.ts";
 import { PROVIDER_PREFERENCES_SCHEMA } from "../../dialects/preferences.ts";
 
 /** Schemas that bodies refer to; they stand in /openapi.json under the same path. */
@@ -33,7 +34,8 @@ function compileValidator(schema: JsonObject): BodyValidator {
     strictTuples: false,
     verbose: false,
   });
-  ajv.addVocabulary(["components"]);
+  // What stands under it is for the contract; the parser of the surface refuses it with a code of its own.
+  ajv.addVocabulary(["components", PARSER_RULES]);
   const validate: ValidateFunction = ajv.compile({ ...schema, components: { schemas: COMPONENT_SCHEMAS } });
   return (body) => {
     if (isDeeperThan(body, MAXIMUM_DEPTH)) {

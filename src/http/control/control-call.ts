@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { JsonValue } from "../../canon/json.ts";
@@ -14,9 +15,7 @@ export interface ControlCall {
   readonly body: Body | null;
   readonly url: URL;
   readonly parameter: string | null;
-  /** The request's headers of these names. */
-  readonly accept: string | undefined;
-  readonly ifMatch: string | undefined;
+  readonly headers: IncomingHttpHeaders;
   readonly requestId: string;
   readonly operations: ReadonlyMap<string, SimulatedOperation>;
   /**

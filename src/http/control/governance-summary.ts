@@ -1,4 +1,5 @@
-import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import { codedError } from "../../canon/errors/coded-error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
 import { DIMENSIONS, MAXIMUM_DIMENSIONS, readGrouping, type Grouping } from "../../governance/dimensions.ts";
@@ -73,12 +74,12 @@ export async function governanceSummary(
 
 export function summaryBusy(): ServiceError {
   const message = "Other summaries of this workspace are being made. Ask one after the other.";
-  return serviceError(429, "rate_limit", "summaries_waiting", message, { retryAfter: 1_000 });
+  return codedError("summaries_waiting", message);
 }
 
 export function summaryUnavailable(): ServiceError {
   const message = "The counts cannot be read from the store now. Try again later.";
-  return serviceError(503, "unavailable", "summary_unavailable", message, { retryAfter: 1_000 });
+  return codedError("summary_unavailable", message);
 }
 
 function readQuery(query: URLSearchParams, now: number): { window: Window; grouping: Grouping } | ServiceError {

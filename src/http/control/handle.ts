@@ -1,10 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { DecisionRecord } from "../../evidence/record.ts";
 import { admit } from "../authenticate.ts";
-import { scopesOf, type ControlEndpoint } from "../contract/endpoint.ts";
+import { errorShapeOf, type ControlEndpoint } from "../contract/endpoint.ts";
+import type { Capacity, RequestHold } from "../listener/capacity.ts";
 import type { BodyValidator } from "../contract/validate.ts";
-import { readBody, type Body } from "../read-body.ts";
+import { oauthError } from "../credentials/oauth-error.ts";
+import { stopsOf } from "../credentials/revocations.ts";
+import { readBody, type Body, type BodyReading } from "../read-body.ts";
 import { Recorder } from "../recorder.ts";
 import type { Runtime, ServerLimits, Snapshot } from "../runtime.ts";
 import { commonHeaders, internalError, readClientRequestId, sendError, sendJson, sendText } from "../send.ts";
@@ -35,6 +39,7 @@ const RECORDED_AS: Readonly<Record<ControlEndpoint["handler"], DecisionRecord["o
   getPolicy: "control",
   getPolicyContent: "control",
   getPolicyShadow: "control",
+  getPolicySimulation: "control",
   listPolicyTransitions: "control",
   approvePolicy: "control",
   promotePolicy: "control",
@@ -43,25 +48,28 @@ const RECORDED_AS: Readonly<Record<ControlEndpoint["handler"], DecisionRecord["o
   releasePolicy: "control",
 };
 
-interface ControlVisit {
+/** One endpoint as it is served. */
+export interface ServedControl {
   readonly runtime: Runtime;
-  readonly snapshot: Snapshot;
   readonly endpoint: ControlEndpoint;
   readonly validate: BodyValidator | null;
   readonly operations: ReadonlyMap<string, SimulatedOperation>;
+  readonly capacity: Capacity;
+}
+
+interface ControlVisit extends ServedControl {
+  readonly snapshot: Snapshot;
   readonly incoming: IncomingMessage;
   readonly requestId: string;
 }
 
 /** Answers one of the router's own endpoints. No provider is called from here, and no credential of one is in reach. */
 export async function handleControl(
-  runtime: Runtime,
-  endpoint: ControlEndpoint,
-  validate: BodyValidator | null,
-  operations: ReadonlyMap<string, SimulatedOperation>,
+  served: ServedControl,
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  const { runtime, endpoint } = served;
   const { snapshot, done } = runtime.snapshots.take();
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
@@ -70,9 +78,9 @@ export async function handleControl(
   const common = commonHeaders(requestId, clientRequestId);
   const headers = (): readonly string[] => [...common, ...recorder.headers(snapshot)];
   try {
-    const visit = { runtime, snapshot, endpoint, validate, operations, incoming, requestId };
+    const visit = { ...served, snapshot, incoming, requestId };
     const answer =
-      endpoint.scope === null ? await answerVisit(visit, null, NO_CHANGE) : await answerKey(visit, recorder);
+      endpoint.scope === null ? await answerVisit(visit, null, NO_CHANGE) : await answerKey(visit, response, recorder);
     if (answer === "aborted") return;
     if ("code" in answer) sendError(response, endpoint.path, answer, requestId, headers());
     else if ("page" in answer) sendText(response, 200, answer.page.text, headers(), answer.page.contentType);
@@ -89,15 +97,22 @@ export async function handleControl(
 }
 
 /** An endpoint that needs a key: who asked for what is on disk before the answer leaves, as with inference. */
-async function answerKey(visit: ControlVisit, recorder: Recorder): Promise<ControlAnswer | "aborted"> {
+async function answerKey(
+  visit: ControlVisit,
+  response: ServerResponse,
+  recorder: Recorder,
+): Promise<ControlAnswer | "aborted"> {
   const { runtime, snapshot, endpoint, incoming } = visit;
   if (endpoint.scope === null) throw new Error("control: an endpoint without a scope was asked for a key");
-  const identity = await admit(runtime, incoming.headers, endpoint.path, scopesOf(endpoint), null);
-  if ("code" in identity) return recorder.refuse(snapshot, null, identity);
+  const { error, identity } = await admit(runtime, incoming, response, endpoint);
+  const refuse = (refusal: ServiceError): ServiceError =>
+    recorder.refuse(snapshot, identity, errorShapeOf(endpoint.path) === "oauth" ? oauthError(refusal) : refusal);
+  if (error !== null) return refuse(error);
+  recorder.caller = identity;
   const recordChange: ControlCall["recordChange"] = (change) => recorder.answered(snapshot, identity, change);
   const answer = await answerVisit(visit, identity, recordChange);
   if (answer === "aborted") recorder.aborted(snapshot, identity);
-  else if ("code" in answer) return recorder.refuse(snapshot, identity, answer);
+  else if ("code" in answer) return refuse(answer);
   else return (await recorder.answered(snapshot, identity)) ?? answer;
   return answer;
 }
@@ -112,21 +127,41 @@ async function answerVisit(
   identity: Identity | null,
   recordChange: ControlCall["recordChange"],
 ): Promise<ControlAnswer | "aborted"> {
-  const { runtime, snapshot, endpoint, validate, operations, incoming, requestId } = visit;
-  let body: Body | null = null;
-  if (validate !== null) {
-    const read =
-      endpoint.isBodyOptional === true && hasNoBody(incoming)
-        ? EMPTY
-        : await readBody(incoming, bodyLimits(runtime, endpoint), endpoint);
-    if (read === "aborted" || "code" in read) return read;
-    const invalid = validate(read.value);
-    if (invalid !== null) return invalid;
-    body = read;
+  const { snapshot } = visit;
+  if (visit.validate === null) return callHandler(visit, identity, null, recordChange);
+  const hold = identity === null ? undefined : visit.capacity.hold(identity, snapshot.decider.table);
+  try {
+    const body = await readVisit(visit, identity, hold);
+    return body === "aborted" || "code" in body ? body : await callHandler(visit, identity, body, recordChange);
+  } finally {
+    hold?.end();
   }
+}
+
+async function readVisit(
+  { runtime, endpoint, validate, incoming }: ControlVisit,
+  identity: Identity | null,
+  hold: RequestHold | undefined,
+): Promise<Body | ServiceError | "aborted"> {
+  if (endpoint.isBodyOptional === true && hasNoBody(incoming)) return checked(EMPTY, validate);
+  // A key that is revoked while its body is on the way changes nothing any more.
+  const stopOrder = identity === null ? runtime.stopOrder : stopsOf(runtime, identity);
+  const read = await readBody(incoming, bodyLimits(runtime, endpoint), { ...bodyReading(endpoint), stopOrder, hold });
+  return read === "aborted" || "code" in read ? read : checked(read, validate);
+}
+
+function checked(body: Body, validate: BodyValidator | null): Body | ServiceError {
+  return validate?.(body.value) ?? body;
+}
+
+function callHandler(
+  { runtime, snapshot, endpoint, operations, incoming, requestId }: ControlVisit,
+  identity: Identity | null,
+  body: Body | null,
+  recordChange: ControlCall["recordChange"],
+): ReturnType<(typeof HANDLERS)[ControlEndpoint["handler"]]> {
   const url = new URL(incoming.url ?? "/", "http://signalbox.invalid");
   const parameter = parameterOf(endpoint.path, url.pathname);
-  const { accept, "if-match": ifMatch } = incoming.headers;
   return HANDLERS[endpoint.handler]({
     runtime,
     snapshot,
@@ -134,8 +169,7 @@ async function answerVisit(
     body,
     url,
     parameter,
-    accept,
-    ifMatch,
+    headers: incoming.headers,
     requestId,
     operations,
     recordChange,
@@ -147,6 +181,10 @@ const CONTROL_BODY = 1024 * 1024;
 
 function bodyLimits({ limits }: Runtime, { handler }: ControlEndpoint): ServerLimits {
   return handler === "simulate" ? limits : { ...limits, bodyBytes: Math.min(CONTROL_BODY, limits.bodyBytes) };
+}
+
+function bodyReading({ acceptsForm, uniqueMembers }: ControlEndpoint): BodyReading {
+  return { acceptsForm, uniqueMembers };
 }
 
 const EMPTY: Body = { value: {}, bytes: 0 };

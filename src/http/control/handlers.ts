@@ -1,10 +1,13 @@
-import { invalidRequest, serviceError } from "../../canon/error.ts";
+import type { RouteDecision } from "../../canon/decision.ts";
+import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
+import { codedError } from "../../canon/errors/coded-error.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { anthropicModel } from "./catalogue/anthropic-model.ts";
 import { openAiModel } from "./catalogue/openai-model.ts";
 import { page } from "./catalogue/page.ts";
-import { usableRoute, usableRoutes, type UsableRoute } from "./catalogue/usable-routes.ts";
+import { listedRoute, listedRoutes, type ListedRoute } from "./catalogue/usable-routes.ts";
+import { foreseenPlan, type ForeseenPlan } from "../arranged-plan.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
 import { governanceSummary, summaryUnavailable } from "./governance-summary.ts";
 import type { EvidenceStanding } from "../runtime.ts";
@@ -12,21 +15,27 @@ import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.
 import { exchangeKey } from "./service-keys/exchange-handler.ts";
 import { POLICY_HANDLERS } from "./policies/policy-handlers.ts";
 import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
-import { standingFacts, unhealthy } from "./standings.ts";
+import { standingFacts } from "./standings.ts";
 import { explain, policyRevisions } from "../../simulate/explain/explanation.ts";
+import { DEFAULT_SIMULATIONS_PER_MINUTE } from "./simulation-rate.ts";
 import { decideFrom, simulatedDecision, simulationQuestion, simulationStandpoint } from "./simulate.ts";
 
 export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandler>> = {
   ...KEY_HANDLERS,
   ...POLICY_HANDLERS,
   exchangeKey,
-  simulate: ({ runtime, snapshot, identity, body, url, operations }) => {
+  simulate: ({ runtime, snapshot, identity, body, url, headers, operations }) => {
     const operation = operations.get(url.searchParams.get("operation") ?? "");
     if (operation === undefined) {
       const known = [...operations.keys()].join(", ");
       return invalidRequest("invalid_operation", `The query parameter operation must be one of ${known}`, "operation");
     }
     if (body === null || identity === null) throw new Error("control: simulate without a body or an identity");
+    const { workspace } = identity;
+    const perMinute =
+      snapshot.decider.table.workspaces[workspace]?.limits.simulationsPerMinute ?? DEFAULT_SIMULATIONS_PER_MINUTE;
+    const refused = runtime.simulationRate?.take(workspace, perMinute, Date.now()) ?? null;
+    if (refused !== null) return refused;
     const asked = simulationQuestion(body.value, operation);
     if ("code" in asked) return asked;
     const { question, request } = asked;
@@ -38,12 +47,22 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
     const explained = { table, policies, identity, question, paths: request?.paths ?? null, ...standpoint };
     const isAvailable = (provider: string): boolean => snapshot.connections.has(provider);
     const standingOf = (endpointId: string): JsonObject => standingFacts(runtime.places, endpointId);
-    return { json: explain(explained, decision, { isAvailable, standingOf }) };
+    const arranged = { preferences: question.preferences, body: request?.body ?? {} };
+    const arrangementOf = (routed: RouteDecision): ForeseenPlan | null => {
+      const route = table.routes[routed.route];
+      return route === undefined ? null : foreseenPlan(runtime, routed, route, arranged, headers);
+    };
+    return { json: explain(explained, decision, { isAvailable, standingOf, arrangementOf }) };
   },
-  models: (call) => ({ json: { object: "list", data: listed(call).map(openAiModel) } }),
+  models: (call) => {
+    const routes = listed(call);
+    return "code" in routes ? routes : { json: { object: "list", data: routes.map(openAiModel) } };
+  },
   model: (call) => oneOf(call, openAiModel),
   anthropicModels: (call) => {
-    const items = listed(call).map((usable) => ({ id: usable.route.id, usable }));
+    const routes = listed(call);
+    if ("code" in routes) return routes;
+    const items = routes.map((usable) => ({ id: usable.route.id, usable }));
     return page(items, call.url.searchParams, ({ usable }) => anthropicModel(usable));
   },
   anthropicModel: (call) => oneOf(call, anthropicModel),
@@ -61,42 +80,42 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
       policy_revisions: policyRevisions(snapshot.decider.policies),
       uptime_seconds: Math.floor((performance.now() - runtime.build.startedAt) / 1000),
       degraded: runtime.degraded(),
-      evidence: evidenceFacts(runtime.evidenceStanding()),
-      endpoints: unhealthy(runtime.places, snapshot.decider.table),
+      // Anybody may ask: no figure here may tell of any workspace's traffic. Operators have them at /metrics.
+      evidence: evidenceStatus(runtime.evidenceStanding()),
       ...(runtime.workers !== undefined && { workers: runtime.workers() }),
     },
   }),
   openapi: ({ runtime }) => ({ text: runtime.build.contract }),
-  metrics: async ({ runtime, accept }) => ({ page: await runtime.metrics(accept) }),
+  metrics: async ({ runtime, headers }) => ({ page: await runtime.metrics(headers.accept) }),
   livez: () => ({ json: { status: "live" } }),
   readyz: ({ runtime }) => {
     if (runtime.accepting() && runtime.degraded().every((part) => part !== "evidence"))
       return { json: { status: "ready" } };
-    return serviceError(503, "unavailable", "not_ready", "The server is starting, draining, or cannot write evidence.");
+    return codedError("not_ready", "The server is starting, draining, or cannot write evidence.");
   },
 };
 
-function evidenceFacts({ state, waiting, refused, lost, head }: EvidenceStanding): JsonObject {
-  return {
-    state,
-    waiting,
-    refused,
-    lost,
-    head: head === null ? null : { position: head.position, hash: head.hash },
-  };
+function evidenceStatus({ state, fault }: EvidenceStanding): JsonObject {
+  return fault === undefined
+    ? { state }
+    : { state, cause: fault.cause, ...(fault.file !== null && { file: fault.file }) };
 }
 
-function listed({ snapshot, identity, operations }: ControlCall): readonly UsableRoute[] {
-  return identity === null ? [] : usableRoutes(snapshot.decider.table, identity, servedOperations(operations));
+/** What a plain request of the key gets through with; with `all=true` the workspace's other routes too. */
+function listed({ snapshot, identity, operations, url }: ControlCall): readonly ListedRoute[] | ServiceError {
+  const all = url.searchParams.get("all") ?? "false";
+  if (all !== "true" && all !== "false") return invalidRequest("invalid_all", "all must be true or false", "all");
+  const routes = identity === null ? [] : listedRoutes(snapshot.decider, identity, servedOperations(operations));
+  return all === "true" ? routes : routes.filter(({ denial }) => denial === null);
 }
 
 /** The entry that the path names. */
-function oneOf(call: ControlCall, print: (usable: UsableRoute) => JsonObject): ControlAnswer {
+function oneOf(call: ControlCall, print: (listed: ListedRoute) => JsonObject): ControlAnswer {
   const { snapshot, identity, parameter, operations } = call;
   const found =
     identity === null || parameter === null
       ? null
-      : usableRoute(snapshot.decider.table, identity, servedOperations(operations), parameter);
+      : listedRoute(snapshot.decider, identity, servedOperations(operations), parameter);
   if (found !== null) return { json: print(found) };
   return serviceError(404, "not_found", "model_not_found", "No route of this name is available to the workspace.", {
     param: "model",

@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { mayComeFrom, mayDo } from "../../canon/credentials/narrowing.ts";
 import { serviceError, type ServiceError } from "../../canon/error.ts";
+import { codedError } from "../../canon/errors/coded-error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { Operation } from "../../canon/operation.ts";
 import type { Scope } from "../../canon/scope.ts";
+import type { Admitted } from "../authenticate.ts";
 import type { Tokens } from "./token-port.ts";
 
 /**
@@ -18,43 +20,51 @@ export async function admitToken(
   headers: IncomingHttpHeaders,
   scopes: readonly Scope[],
   operation: Operation | null,
-): Promise<Identity | ServiceError> {
-  const now = Date.now();
-  const verified = await tokens.verify(text, now);
+): Promise<Admitted> {
+  const verified = await tokens.verify(text, Date.now());
   if (!verified.ok) {
-    return serviceError(401, "authentication", "invalid_api_key", "The token is not valid; ask for a new one.");
+    const error = serviceError(401, "authentication", "invalid_api_key", "The token is not valid; ask for a new one.");
+    return { error, identity: verified.identity ?? null };
   }
   const { identity } = verified;
+  return { error: refusalOf(tokens, identity, headers, scopes, operation), identity };
+}
+
+function refusalOf(
+  tokens: Tokens,
+  identity: Identity,
+  headers: IncomingHttpHeaders,
+  scopes: readonly Scope[],
+  operation: Operation | null,
+): ServiceError | null {
   if (!mayComeFrom(identity, headers.origin))
     return refused("The token is bound to another origin.", "origin_not_allowed");
   if (!scopes.some((scope) => identity.scopes.has(scope)))
-    return refused(`The token lacks the scope ${scopes.join(" or ")}.`, "insufficient_scope");
-  if (operation === null) return identity;
+    return refused(
+      `The token lacks the scope ${scopes.join(" or ")}; the backend asks for it in \`scope\` when it exchanges its key.`,
+      "insufficient_scope",
+    );
+  if (operation === null) return null;
   if (!mayDo(identity, operation)) return refused(`The token is not for ${operation}.`, "insufficient_scope");
   const reached = tokens.reached(identity);
-  return reached === null ? identity : exhausted(identity, reached, now);
+  return reached === null ? null : exhausted(reached);
 }
 
-/** Counts a request that has been read against the ceilings of the token that it came with; gives the refusal where one is reached. */
-export function takeFromToken(tokens: Tokens | undefined, identity: Identity): ServiceError | null {
+/**
+ * Counts a request that has been read against the ceilings of the token that it came with; gives the refusal where one does not allow it.
+ * @param requests more than 1 for the further calls of a batch.
+ */
+export function takeFromToken(tokens: Tokens | undefined, identity: Identity, requests = 1): ServiceError | null {
   if (tokens === undefined || (identity.narrowed ?? null) === null) return null;
-  const now = Date.now();
-  const reached = tokens.take(identity, now);
-  return reached === null ? null : exhausted(identity, reached, now);
+  const reached = tokens.take(identity, Date.now(), requests);
+  return reached === null ? null : exhausted(reached);
 }
 
-/** Headers of a refusal: official clients repeat a 429 within seconds, whatever it says (protocols.md §0.2), and a token does not come back. */
-export function retryAdvice({ code }: ServiceError): readonly string[] {
-  return code === "budget_exhausted" ? ["x-should-retry", "false"] : [];
-}
-
-function exhausted({ expiresAt }: Identity, reached: "requests" | "tokens", now: number): ServiceError {
-  return serviceError(
-    429,
-    "rate_limit",
+/** A token does not renew, so there is no time to name. */
+function exhausted(reached: "requests" | "tokens"): ServiceError {
+  return codedError(
     "budget_exhausted",
     `The token has used all ${reached === "requests" ? "requests" : "tokens"} that it was made for; ask for a new one.`,
-    { retryAfter: Math.max(expiresAt - now, 1_000) },
   );
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Identity } from "../../canon/identity.ts";
 import { takesTokens } from "../contract/endpoint.ts";
 import { ENDPOINTS } from "../contract/endpoints.ts";
 import type { Runtime } from "../runtime.ts";
@@ -17,6 +18,7 @@ const ANSWER_HEADERS = [
   "x-signalbox-route",
   "x-signalbox-table",
   "x-signalbox-attempts",
+  "x-signalbox-edits",
   "x-signalbox-simulated",
   "x-should-retry",
   "retry-after",
@@ -37,31 +39,52 @@ const PATHS = ENDPOINTS.filter(takesTokens).map(
 );
 
 /**
- * The Fetch standard's CORS protocol for origins that a key's leave to be exchanged names, and for nobody else: others get the same bytes as ever, which
- * their browser keeps from them. Never with credentials of the browser's own: who calls is in a header that the page sets.
+ * Answers preflights of the Fetch standard's CORS protocol for origins that a good key's grant of exchange names, and for no others. A preflight has no
+ * credential, so it does not say whose key that is. The answers to the requests themselves: {@link allowReading}.
  *
  * @returns whether it was a preflight, which has been answered.
  */
-export function answerCrossOrigin(runtime: Runtime, incoming: IncomingMessage, response: ServerResponse): boolean {
-  if (runtime.tokens === undefined) return false;
-  const path = (incoming.url ?? "/").split("?", 1)[0] ?? "/";
-  if (!PATHS.some((served) => served.test(path))) return false;
+export function answerPreflight(runtime: Runtime, incoming: IncomingMessage, response: ServerResponse): boolean {
+  if (runtime.tokens === undefined || !isForPages(incoming)) return false;
   // Whatever the answer: a cache must not give one origin's to another.
   response.setHeader("vary", "origin");
   const { origin } = incoming.headers;
+  if (incoming.method !== "OPTIONS" || incoming.headers["access-control-request-method"] === undefined) return false;
   if (origin === undefined || !runtime.tokens.allowsOrigin(origin, Date.now())) return false;
-  response.setHeader("access-control-allow-origin", origin);
-  if (incoming.method !== "OPTIONS" || incoming.headers["access-control-request-method"] === undefined) {
-    response.setHeader("access-control-expose-headers", ANSWER_HEADERS);
-    return false;
-  }
   const asked = (incoming.headers["access-control-request-headers"] ?? "")
     .split(",")
     .map((name) => name.trim().toLowerCase());
+  response.setHeader("access-control-allow-origin", origin);
   response.setHeader("access-control-allow-methods", "GET, POST");
   response.setHeader("access-control-allow-headers", asked.filter((name) => REQUEST_HEADERS.test(name)).join(", "));
   response.setHeader("access-control-max-age", String(REMEMBERED));
   response.writeHead(204, [...commonHeaders(runtime.newRequestId(), null)]);
   response.end();
   return true;
+}
+
+/**
+ * Lets pages of the origin that a token is bound to read its answer, and pages of no other. Never with credentials of the browser's own: who calls is in a
+ * header that the page sets.
+ *
+ * @param identity whose token it is; `null` where that is not known, as of a token that expired long ago. Its answer is a refusal that says nothing, and the
+ * page has to read it to ask for a new token: origins that may have tokens at all are let.
+ */
+export function allowReading(
+  { tokens }: Pick<Runtime, "tokens">,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  identity: Identity | null,
+): void {
+  const { origin } = incoming.headers;
+  if (tokens === undefined || origin === undefined || !isForPages(incoming)) return;
+  const isBound = identity === null ? tokens.allowsOrigin(origin, Date.now()) : identity.narrowed?.origin === origin;
+  if (!isBound) return;
+  response.setHeader("access-control-allow-origin", origin);
+  response.setHeader("access-control-expose-headers", ANSWER_HEADERS);
+}
+
+function isForPages(incoming: IncomingMessage): boolean {
+  const path = (incoming.url ?? "/").split("?", 1)[0] ?? "/";
+  return PATHS.some((served) => served.test(path));
 }

@@ -19,15 +19,22 @@ export interface PreparedToken {
 export interface Tokens {
   /** Whether a credential is meant as a token; nothing is said of its worth. */
   readonly isToken: (text: string) => boolean;
-  /** Who holds the token; every reason to refuse it is the same. Never rejects. @param now milliseconds since the epoch. */
+  /**
+   * Who holds the token; every reason to refuse it is the same. `identity` of a refusal is whose token it was, where we have signed it. Never rejects.
+   *
+   * @param now milliseconds since the epoch.
+   */
   readonly verify: (
     text: string,
     now: number,
-  ) => Promise<{ readonly ok: true; readonly identity: Identity } | { readonly ok: false; readonly code: string }>;
+  ) => Promise<
+    | { readonly ok: true; readonly identity: Identity }
+    | { readonly ok: false; readonly code: string; readonly identity?: Identity }
+  >;
   /** The ceiling of the token that is reached already; counts nothing. */
   readonly reached: (identity: Identity) => "requests" | "tokens" | null;
-  /** Counts a request against the token's ceilings; gives the one that is reached. */
-  readonly take: (identity: Identity, now: number) => "requests" | "tokens" | null;
+  /** Counts requests against the token's ceilings; gives the one that does not allow them. @param requests 1 where absent. */
+  readonly take: (identity: Identity, now: number, requests?: number) => "requests" | "tokens" | null;
   readonly prepare: (identity: Identity, asked: TokenRequest) => PreparedToken | ExchangeFault;
   /** Whether a good key may be exchanged for tokens that are bound to this web origin by name. */
   readonly allowsOrigin: (origin: string, now: number) => boolean;

@@ -7,28 +7,33 @@ import { effectiveLimits } from "../../limits/effective.ts";
 import { estimateRequest, type Estimate } from "../../limits/estimate.ts";
 import type { LimitedSubject, Ledger, Reservation } from "../../limits/ledger.ts";
 import type { LimitRefusal } from "../../limits/refusal.ts";
-import { usedBy, usedByParts, type EndedAttempt } from "../../limits/settlement.ts";
+import { usedBy, usedByParts, type EndedAttempt, type Used } from "../../limits/settlement.ts";
 import type { InferenceCall } from "../pipeline.ts";
 import { limitHeaders } from "./headers.ts";
 import { limitError } from "./limit-error.ts";
 
 /** What one request may use, taken from its limits. Nothing more comes of a second end. */
 export interface Admission {
-  /** Settles what a relayed request came to. @param sent bytes of its answer. */
-  readonly relayed: (outcome: RelayOutcome, sent: number) => void;
+  /** Something counts the request's tokens. */
+  readonly countsTokens: boolean;
+  /** Settles what a relayed request came to. True where tokens were estimated. */
+  readonly relayed: (outcome: RelayOutcome) => boolean;
   /** The same for a request in parts. @param counted tokens; `null` where nobody counted. */
-  readonly gathered: (attempts: readonly AttemptReport[], counted: number | null) => void;
+  readonly gathered: (attempts: readonly AttemptReport[], counted: number | null) => boolean;
   /** Nothing was sent to anybody. */
   readonly release: () => void;
   /** Whatever happened, it has ended: what has not been settled counts in full. */
   readonly end: () => void;
 }
 
-/** Longer than clients wait by themselves, milliseconds. */
-const LONGEST_WAIT = 60_000;
-
 /** Of a request that nothing limits. */
-const UNLIMITED: Admission = { relayed: () => {}, gathered: () => {}, release: () => {}, end: () => {} };
+const UNLIMITED: Admission = {
+  countsTokens: false,
+  relayed: () => false,
+  gathered: () => false,
+  release: () => {},
+  end: () => {},
+};
 
 /**
  * Takes what a request may use from the limits of its workspace and key, before anything is sent to a provider. At once where enough is at
@@ -57,15 +62,9 @@ export function admitToLimits(
   const { stream } = shape;
   const admitted = (result: Reservation | LimitRefusal | null): Admission | ServiceError => {
     if (result === null) return UNLIMITED;
-    const headers = limitHeaders(call.endpoint.path, result.meters, ledger.now());
-    if (!("refused" in result)) {
-      call.recorder.limited(headers);
-      return new Reserved(ledger, result, estimate, stream);
-    }
-    // Official clients repeat a 429 within seconds, whatever it says (protocols.md §0.2).
-    const isVain = result.never || result.retryAfter > LONGEST_WAIT;
-    call.recorder.limited(isVain ? [...headers, "x-should-retry", "false"] : headers);
-    return limitError(result);
+    const now = ledger.now();
+    call.recorder.limited(limitHeaders(call.endpoint.path, result.meters, now));
+    return "refused" in result ? limitError(result, now) : new Reserved(ledger, result, estimate, stream);
   };
   return decided instanceof Promise ? decided.then(admitted) : admitted(decided);
 }
@@ -95,15 +94,19 @@ class Reserved implements Admission {
     this.#estimate = estimate;
   }
 
-  relayed({ terminal, attempts, usage }: RelayOutcome, sent: number): void {
-    const whole = terminal === "completed" || terminal === "incomplete";
-    this.#settle(
-      usedBy(this.#estimate, { whole, attempts: attempts.map(toEnded), usage, sent, streamed: this.#streamed }),
-    );
+  get countsTokens(): boolean {
+    return this.#reservation.meters.some(({ counters }) => counters.some(({ measure }) => measure !== "requests"));
   }
 
-  gathered(attempts: readonly AttemptReport[], counted: number | null): void {
-    this.#settle(usedByParts(this.#estimate, attempts.map(toEnded), counted));
+  relayed({ terminal, attempts, finish, usage, outputCharacters }: RelayOutcome): boolean {
+    // A stream whose client left, and that was read on to its end, is whole.
+    const whole = terminal === "completed" || terminal === "incomplete" || finish !== null;
+    const ended = { whole, attempts: attempts.map(toEnded), usage, outputCharacters, streamed: this.#streamed };
+    return this.#settleUsed(usedBy(this.#estimate, ended));
+  }
+
+  gathered(attempts: readonly AttemptReport[], counted: number | null): boolean {
+    return this.#settleUsed(usedByParts(this.#estimate, attempts.map(toEnded), counted));
   }
 
   release(): void {
@@ -111,12 +114,13 @@ class Reserved implements Admission {
   }
 
   end(): void {
-    this.#settle(this.#estimate.amounts);
+    void this.#ledger.settle(this.#reservation, this.#estimate.amounts);
   }
 
-  #settle(used: Estimate["amounts"] | null): void {
+  #settleUsed(used: Used | null): boolean {
     if (used === null) this.release();
-    else void this.#ledger.settle(this.#reservation, used);
+    else void this.#ledger.settle(this.#reservation, used.amounts);
+    return this.countsTokens && (used?.estimated ?? false);
   }
 }
 

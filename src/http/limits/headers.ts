@@ -1,6 +1,7 @@
 import type { CounterAccount } from "../../limits/counter-account.ts";
 import type { Meters } from "../../limits/meters.ts";
 import { familyOf } from "../contract/endpoint.ts";
+import { timestamp } from "./limit-error.ts";
 
 /**
  * What is left of the limits that a request counts against, in the words of its protocol's family (protocols.md, "Rate-limit headers"). Of several limits the one
@@ -43,9 +44,4 @@ export function formatDuration(milliseconds: number): string {
   const rest = `${seconds % 60}s`;
   if (hours > 0) return `${hours}h${minutes}m${rest}`;
   return minutes > 0 ? `${minutes}m${rest}` : rest;
-}
-
-/** RFC 3339, whole seconds, rounded up. */
-function timestamp(at: number): string {
-  return new Date(Math.ceil(at / 1000) * 1000).toISOString().replace(".000Z", "Z");
 }

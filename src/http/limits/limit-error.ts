@@ -1,25 +1,51 @@
-import { serviceError, type ServiceError } from "../../canon/error.ts";
+import type { ServiceError } from "../../canon/error.ts";
+import { codedError } from "../../canon/errors/coded-error.ts";
 import type { LimitCode, LimitRefusal } from "../../limits/refusal.ts";
 
-const SENTENCES: Readonly<Record<LimitCode, string>> = {
-  requests_per_minute: "as many requests as a minute allows have been made",
-  tokens_per_minute: "the tokens of this minute do not suffice for what the request may use",
-  budget_exhausted: "the budget of this period does not suffice for what the request may use",
-  concurrency: "as many requests are under way as may be",
+const LESS = "Ask for less output (max_tokens) or send less input.";
+
+const FEWER = "Send fewer inputs at once, or batches in fewer calls (x-max-batch-size).";
+
+const NAMES = { requests: "requests", tokens: "tokens", micro_usd: "USD" } as const;
+
+const WAIT = "Try again when the time of retry-after has passed.";
+
+const SENTENCES: Readonly<Record<Exclude<LimitCode, "exceeds_limit">, (renewal: string) => string>> = {
+  requests_per_minute: () => `as many requests as a minute allows have been made. ${WAIT}`,
+  tokens_per_minute: () => `the tokens of this minute do not suffice for what the request may use. ${WAIT}`,
+  budget_reserved: () =>
+    `what is left of the budget is reserved by requests under way, which may not need all of it. ${WAIT}`,
+  concurrency: () => `as many requests are under way as may be. ${WAIT}`,
+  budget_exhausted: (renewal) =>
+    `the budget of this period does not suffice for what the request may use. It renews at ${renewal}.`,
 };
 
-/** The 429 of a limit of ours, or the 503 of limits that cannot be counted (decisions.md, "Status codes and error bodies"). */
-export function limitError({ refused, subject, never, retryAfter }: LimitRefusal): ServiceError {
+/**
+ * The error of a limit of ours: 402 for a spent budget and for what never fits, 429 for what passes within a minute, 503 for limits that cannot be counted
+ * (decisions.md, "Status codes and error bodies").
+ *
+ * @param now milliseconds since the epoch, on the clock of the limits.
+ */
+export function limitError({ refused, limit, subject, retryAfter }: LimitRefusal, now: number): ServiceError {
   if (refused === "limits_unavailable") {
-    const message =
-      "What is left of the limits could not be found out, and nothing is sent beyond them. Try again later.";
-    return serviceError(503, "unavailable", refused, message, { retryAfter });
+    return codedError(
+      refused,
+      "What is left of the limits could not be found out, and nothing is sent beyond them. Try again later.",
+    );
   }
   const whose = subject === "key" ? "this key" : "the workspace";
-  if (never) {
-    const message = `Limit of ${whose} (${refused}): this request alone may use more than the whole limit. Ask for less output (max_tokens) or send less input.`;
-    return serviceError(429, "rate_limit", refused, message, { retryAfter });
+  const beginning = `Limit of ${whose} (${refused})`;
+  if (refused === "exceeds_limit") {
+    const whole = limit === null ? "limit" : `limit of ${NAMES[limit.measure]} per ${limit.window}`;
+    const fix = limit?.measure === "requests" ? FEWER : LESS;
+    return codedError(refused, `${beginning}: this request alone may use more than the whole ${whole}. ${fix}`);
   }
-  const message = `Limit of ${whose} (${refused}): ${SENTENCES[refused]}. Try again when the time of retry-after has passed.`;
-  return serviceError(429, "rate_limit", refused, message, { retryAfter });
+  const message = `${beginning}: ${SENTENCES[refused](timestamp(now + (retryAfter ?? 0)))}`;
+  // A budget says in words when it renews: agents wait in silence for the end of a `retry-after` of hours.
+  return codedError(refused, message, refused === "budget_exhausted" ? {} : { retryAfter });
+}
+
+/** RFC 3339, whole seconds, rounded up. @param at milliseconds since the epoch. */
+export function timestamp(at: number): string {
+  return new Date(Math.ceil(at / 1000) * 1000).toISOString().replace(".000Z", "Z");
 }

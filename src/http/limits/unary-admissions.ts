@@ -14,15 +14,15 @@ export class UnaryAdmissions {
   }
 
   /** Does the work with what was taken, and settles what it came to. Work that limits forbid has their error. */
-  async carry(work: () => Promise<UnaryWork>): Promise<UnaryWork> {
+  async carry(work: () => Promise<Omit<UnaryWork, "isEstimated">>): Promise<UnaryWork> {
     const taken = this.#waiting ?? (await this.#admit());
     this.#waiting = null;
     if ("code" in taken) return forbidden(taken);
     try {
       const done = await work();
       const { attempts, spentTokens } = done.gathered;
-      taken.gathered(attempts, done.answer?.inputTokens ?? spentTokens);
-      return done;
+      const isEstimated = taken.gathered(attempts, done.answer?.inputTokens ?? spentTokens);
+      return { ...done, isEstimated };
     } finally {
       taken.end();
     }
@@ -36,6 +36,6 @@ export class UnaryAdmissions {
 }
 
 function forbidden(error: ServiceError): UnaryWork {
-  const nothing = { ends: null, attempts: [], calls: 0, answeredBy: null, losses: [], spentTokens: null };
-  return { gathered: { ...nothing, error }, answer: null };
+  const nothing = { ends: null, attempts: [], calls: 0, answeredBy: [], losses: [], spentTokens: null, ended: null };
+  return { gathered: { ...nothing, error }, answer: null, isEstimated: false };
 }

@@ -12,6 +12,10 @@ const HOST = /^(?:\[[0-9a-f:.]+\]|[\w.~%!$&'()*+,;=-]*)(?::\d{0,5})?$/i;
 
 /** What is refused of any request before its endpoint is looked for; `null` where nothing is. Larger heads never come so far (`listen.ts`). */
 export function refuseHead({ headers, httpVersion, rawHeaders, url = "/" }: IncomingMessage): ServiceError | null {
+  // Node's parser takes 0.9 and 2.0 in a request line, and reads what follows as HTTP/1.1.
+  if (httpVersion !== "1.1" && httpVersion !== "1.0") {
+    return invalidRequest("malformed_request", "The request line must end with HTTP/1.1 or HTTP/1.0.");
+  }
   // RFC 9112 §3.2: an HTTP/1.1 request without Host is to be refused.
   if (headers.host === undefined && httpVersion === "1.1") {
     return invalidRequest("missing_host", "Send the Host header; HTTP/1.1 requires it.");

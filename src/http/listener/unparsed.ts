@@ -1,8 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { serviceError, type ServiceError } from "../../canon/error.ts";
+import { codedError } from "../../canon/errors/coded-error.ts";
 import { renderOpenAiError } from "../../dialects/openai-errors.ts";
-import { commonHeaders, readClientRequestId, sendError } from "../send.ts";
+import { commonHeaders, errorHeaders, readClientRequestId, sendError } from "../send.ts";
 
 const REASONS: Readonly<Record<number, string>> = {
   400: "Bad Request",
@@ -58,7 +59,7 @@ function describe(error: Error): ServiceError {
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
       return serviceError(413, "too_large", "request_too_large", "The body's chunk extensions are too large.");
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return serviceError(408, "timeout", "header_timeout", "The request's headers did not arrive in time.");
+      return codedError("header_timeout", "The request's headers did not arrive in time.");
     default:
       return serviceError(400, "invalid_request", "malformed_request", "The bytes received are not an HTTP request.");
   }
@@ -71,10 +72,16 @@ function rawAnswer(error: ServiceError, requestId: string): string {
     `HTTP/1.1 ${error.status} ${REASONS[error.status] ?? "Error"}`,
     `x-request-id: ${requestId}`,
     `request-id: ${requestId}`,
+    ...headerLines(errorHeaders(error)),
     "content-type: application/json",
     `content-length: ${Buffer.byteLength(json)}`,
     "connection: close",
     "",
     json,
   ].join("\r\n");
+}
+
+/** @param headers names and values by turns. */
+function headerLines(headers: readonly string[]): readonly string[] {
+  return headers.flatMap((name, index) => (index % 2 === 0 ? [`${name}: ${headers[index + 1] ?? ""}`] : []));
 }

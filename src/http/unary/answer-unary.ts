@@ -1,10 +1,12 @@
 import type { RouteDecision } from "../../canon/decision.ts";
-import { serviceError, type ServiceError } from "../../canon/error.ts";
+import { editSet, NO_EDITS, type EditSet } from "../../canon/generate/edit.ts";
+import type { ServiceError } from "../../canon/error.ts";
+import { codedError } from "../../canon/errors/coded-error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { RouteRow } from "../../canon/table.ts";
 import type { UnaryAnswer, UnarySurface } from "../../dialects/unary/surface.ts";
-import { serverStopping } from "../../dispatch/failure-error.ts";
+import { stoppedError } from "../../dispatch/failure-error.ts";
 import type { RelayOutcome } from "../../dispatch/relay-plan.ts";
 import { Gathering, type Gathered } from "../../dispatch/unary/gather.ts";
 import { arrangedPlan } from "../arranged-plan.ts";
@@ -12,6 +14,7 @@ import type { Bounds } from "../bounds.ts";
 import type { InferenceCall } from "../pipeline.ts";
 import { refusedByStore } from "../recorder.ts";
 import { answerContext, targetOf } from "../translation.ts";
+import { takeFromToken } from "../credentials/admit-token.ts";
 import { admitToLimits } from "../limits/admission.ts";
 import { UnaryAdmissions } from "../limits/unary-admissions.ts";
 import { NodeAnswer, untilDelivered } from "../node-answer.ts";
@@ -31,6 +34,8 @@ export interface UnaryWork {
   readonly gathered: Gathered;
   /** `null` where there is an error. */
   readonly answer: UnaryAnswer | null;
+  /** Limits were settled by an estimate. */
+  readonly isEstimated: boolean;
 }
 
 /**
@@ -65,7 +70,13 @@ export async function answerUnary(
   let admissions: UnaryAdmissions | null = null;
   try {
     // Who joins another's work uses nothing of its own.
-    const taken = runtime.running.hasWorkFor(idempotent) ? null : admit();
+    const joins = runtime.running.hasWorkFor(idempotent);
+    // The pipeline has counted the request itself, before anybody knew how many calls it takes.
+    const exhausted = joins || calls === 1 ? null : takeFromToken(runtime.tokens, identity, calls - 1);
+    if (exhausted !== null) {
+      return recorder.refuseDecided(snapshot, identity, request, opened.decision, exhausted);
+    }
+    const taken = joins ? null : admit();
     const admission = taken instanceof Promise ? await taken : taken;
     if (admission !== null && "code" in admission) {
       return recorder.refuseDecided(snapshot, identity, request, opened.decision, admission);
@@ -84,6 +95,10 @@ export async function answerUnary(
     admissions?.close();
   }
 }
+
+const MODEL_REPLACED = editSet("model_replaced");
+const BATCH_SPLIT = editSet("batch_split");
+const TRANSLATED = editSet("translated");
 
 /** Holders of two tokens of one key are two callers: neither may join the other's request. */
 function callerOf({ keyId, narrowed }: Identity): string {
@@ -129,13 +144,7 @@ class UnaryCarrier {
       if ("code" in share) {
         return (await this.#recorded) ?? share;
       }
-      const waited = await waitFor(
-        share,
-        this.#client,
-        this.#bounds.deadline,
-        this.#recorded,
-        this.#call.runtime.stopOrder,
-      );
+      const waited = await waitFor(share, this.#client, this.#bounds.deadline, this.#recorded, this.#call.stops);
       if (!this.#mayTryAlone(share, waited)) return this.#settle(share, waited);
     }
   }
@@ -156,22 +165,34 @@ class UnaryCarrier {
     const { recorder, snapshot } = this.#call;
     const unrecorded = await this.#recorded;
     const isGone = end === "gone" || this.#client.closed;
-    const isWithheld = unrecorded !== null || end === "deadline" || end === "stopping";
+    const stop = end === "server_stopping" || end === "key_revoked" ? end : null;
+    const isWithheld = unrecorded !== null || end === "deadline" || stop !== null;
     const terminal = isGone ? "client_closed" : isWithheld ? "failed" : terminalOf(work);
     const answer = isGone || isWithheld ? null : (work?.answer ?? null);
     // What the calls came to is told once, by whoever is still there to tell it.
     const claims = work !== null && share.claim();
-    const outcome = outcomeOf(work, claims, terminal, this.#opened, answer === null ? null : performance.now());
-    const joined = claims || share.joined === null ? null : share.joined;
+    const ended = stop ?? work?.gathered.ended ?? null;
+    const outcome: RelayOutcome = {
+      ...outcomeOf(
+        work,
+        claims,
+        terminal,
+        this.#opened,
+        this.#editsOf(work),
+        answer === null ? null : performance.now(),
+      ),
+      ...(ended !== null && { ended }),
+    };
+    const settlement = { joined: claims ? null : share.joined, estimated: claims && work.isEstimated };
     if (unrecorded !== null && !isGone) {
       // What a provider has seen meanwhile stands in the evidence, which is written late.
-      recorder.relayed({ ...outcome, error: unrecorded }, 0, joined);
+      recorder.relayed({ ...outcome, error: unrecorded }, 0, settlement);
       return unrecorded;
     }
     if (answer === null || work === null) {
-      recorder.relayed(outcome, 0, joined);
+      recorder.relayed(outcome, 0, settlement);
       if (isGone) return null;
-      if (end === "stopping") return serverStopping();
+      if (stop !== null) return stoppedError(stop);
       return end === "deadline" ? outOfTime() : outcome.error;
     }
     const { answeredBy, calls } = work.gathered;
@@ -181,11 +202,28 @@ class UnaryCarrier {
       "application/json",
       "content-length",
       String(answer.bytes.length),
-      ...recorder.answerHeaders(snapshot, this.#route.id, answeredBy ?? first, claims ? calls : 0),
+      ...recorder.answerHeaders(
+        snapshot,
+        this.#route.id,
+        answeredBy.length > 0 ? answeredBy : [first],
+        claims ? calls : 0,
+        outcome,
+      ),
     ]);
     this.#client.end(answer.bytes);
-    recorder.relayed(await untilDelivered(outcome, this.#client), this.#client.sent, joined);
+    recorder.relayed(await untilDelivered(outcome, this.#client), this.#client.sent, settlement);
     return null;
+  }
+
+  /** What was changed in the calls that were made. */
+  #editsOf(work: UnaryWork | null): EditSet {
+    if (work === null) return NO_EDITS;
+    let edits = this.#opened.task.parts.length > 1 ? BATCH_SPLIT : NO_EDITS;
+    for (const { candidate } of work.gathered.attempts) {
+      if (candidate.endpoint.upstreamModel !== this.#request.model) edits |= MODEL_REPLACED;
+      if (candidate.endpoint.dialect !== this.#call.endpoint.surface.dialect) edits |= TRANSLATED;
+    }
+    return edits;
   }
 
   #begin(): Work<UnaryWork> {
@@ -193,6 +231,7 @@ class UnaryCarrier {
     const { decision, task } = this.#opened;
     const gathering = new Gathering({
       task,
+      callersBody: this.#request.body,
       ...arrangedPlan(runtime, decision, this.#route, this.#request, incoming.headers),
       places: runtime.places,
       callTracer: recorder.callTracer,
@@ -201,22 +240,24 @@ class UnaryCarrier {
       connections: snapshot.connections,
       deadline: this.#bounds.deadline,
       maxAttempts: Math.min(this.#bounds.maxAttempts, this.#route.maxAttempts),
+      resends: this.#route.resendAfterReset === true,
       maxAnswerBytes: runtime.limits.answerBytes,
       hedgeAfter: this.#route.hedgeAfter,
       random: Math.random,
+      stopOrder: this.#call.stops,
     });
-    const result = this.#admissions.carry(async (): Promise<UnaryWork> => {
+    const result = this.#admissions.carry(async () => {
       const gathered = await gathering.run();
       if (gathered.ends === null) return { gathered, answer: null };
-      const place = (gathered.answeredBy ?? decision.plan[0]).endpoint;
-      return { gathered, answer: task.answer(gathered.ends, answerContext(this.#request, requestId, place)) };
+      const place = (gathered.answeredBy[0] ?? decision.plan[0]).endpoint;
+      return { gathered, answer: task.answer(gathered.ends, answerContext(this.#request, requestId, place, null)) };
     });
     return { result, cancel: (why) => gathering.cancel(why) };
   }
 }
 
 function outOfTime(): ServiceError {
-  return serviceError(504, "timeout", "upstream_timeout_total", "Upstream failure: the request's deadline passed.");
+  return codedError("upstream_timeout_total", "Upstream failure: the request's deadline passed.");
 }
 
 function terminalOf(work: UnaryWork | null): RelayOutcome["terminal"] {
@@ -231,6 +272,7 @@ function outcomeOf(
   claims: boolean,
   terminal: RelayOutcome["terminal"],
   { task }: OpenedUnary,
+  edits: EditSet,
   firstByteAt: number | null,
 ): RelayOutcome {
   const inputTokens = claims ? (work?.answer?.inputTokens ?? work?.gathered.spentTokens ?? null) : null;
@@ -243,8 +285,10 @@ function outcomeOf(
       inputTokens === null
         ? null
         : { input: inputTokens, output: null, cacheRead: null, cacheWrite: null, reasoning: null },
+    outputCharacters: null,
     firstByteAt,
     stripped: task.stripped,
+    edits,
     losses: [...new Set([...task.losses, ...(work?.gathered.losses ?? []), ...(work?.answer?.losses ?? [])])],
   };
 }

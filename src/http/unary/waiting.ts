@@ -1,11 +1,11 @@
 import type { NodeAnswer } from "../node-answer.ts";
 import type { ServiceError } from "../../canon/error.ts";
-import type { StopOrder } from "../../dispatch/gates/stop-order.ts";
+import type { StopReason, StopSource } from "../../dispatch/gates/stop-order.ts";
 import type { Share } from "./joined.ts";
 
 /** How the wait for a piece of work ended. */
 export interface Waited<Result> {
-  readonly end: "answered" | "gone" | "deadline" | "unrecorded" | "stopping";
+  readonly end: "answered" | "gone" | "deadline" | "unrecorded" | StopReason;
   /** `null` where the work goes on for others. */
   readonly work: Result | null;
 }
@@ -14,14 +14,15 @@ const GIVEN_UP = {
   gone: "client_closed",
   deadline: "client_closed",
   unrecorded: "abandoned",
-  stopping: "server_stopping",
+  server_stopping: "server_stopping",
+  key_revoked: "key_revoked",
 } as const;
 
 /** Milliseconds that the work gets to say by itself that its deadline has passed: it says more. */
 const GRACE = 100;
 
 /**
- * Waits for the work's end, the client's leaving, the request's deadline, that its decision cannot be recorded, or the server's end, whichever is first. Work
+ * Waits for the work's end, the client's leaving, the request's deadline, that its decision cannot be recorded, or the end of the server or of the key, whichever is first. Work
  * that nobody else waits for ends with the wait.
  *
  * @param recorded resolves with an error where the decision is not on disk in time.
@@ -32,7 +33,7 @@ export function waitFor<Result>(
   client: NodeAnswer,
   deadline: number,
   recorded: Promise<ServiceError | null>,
-  stopOrder?: StopOrder,
+  stopOrder?: StopSource,
 ): Promise<Waited<Result>> {
   return new Promise((resolve, reject) => {
     let end: Waited<Result>["end"] = "answered";
@@ -51,7 +52,9 @@ export function waitFor<Result>(
     void recorded.then((error) => {
       if (error !== null) giveUp("unrecorded");
     });
-    forget = stopOrder?.onGiven(() => giveUp("stopping"));
+    forget = stopOrder?.onGiven(({ reason, running }) => {
+      if (running === "end") giveUp(reason);
+    });
     const settled = (): void => {
       clearTimeout(timer);
       forget?.();

@@ -1,11 +1,11 @@
-import { SignJWT, jwtVerify } from "jose";
+import { SignJWT, errors, jwtVerify, type JWTPayload } from "jose";
 
 import { narrow, type TokenRefusal, type TokenRequest } from "../../canon/credentials/narrowing.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { StoreUnavailableError } from "../../store/errors.ts";
 import type { IssuerStore } from "../../store/issuers.ts";
 import type { Clock } from "../key-record.ts";
-import type { OpenKeyRing, Verification } from "../key-ring.ts";
+import type { OpenKeyRing } from "../key-ring.ts";
 import type { RandomBytes } from "../key-text.ts";
 import { ISSUER, TOKEN_TYPE, readClaims, tokenClaims } from "./claims.ts";
 import { IssuerRing } from "./issuer-ring.ts";
@@ -18,7 +18,12 @@ const PREFIX = "sbx_x_";
 /** Characters; a header of 16 KB must have room for it. */
 const LONGEST = 4_096;
 
-const INVALID: Verification = Object.freeze({ ok: false, code: "invalid_api_key" });
+/** `identity` of a refusal is whose token it was, where we have signed it: expired, or of a key that has ended. */
+export type TokenVerification =
+  | { readonly ok: true; readonly identity: Identity }
+  | { readonly ok: false; readonly code: "invalid_api_key"; readonly identity?: Identity };
+
+const INVALID: TokenVerification = Object.freeze({ ok: false, code: "invalid_api_key" });
 
 /** Why a key is not exchanged. */
 export type ExchangeFault =
@@ -38,11 +43,11 @@ export interface TokenDoor {
   /** Whether a credential is meant as a token; nothing is said of its worth. */
   readonly isToken: (text: string) => boolean;
   /** Who holds the token; every reason to refuse it is the same. Never rejects. */
-  readonly verify: (text: string, now: number) => Promise<Verification>;
+  readonly verify: (text: string, now: number) => Promise<TokenVerification>;
   /** The ceiling of the token that is reached already; counts nothing. */
   readonly reached: (identity: Identity) => "requests" | "tokens" | null;
-  /** Counts a request against the token's ceilings; gives the one that is reached. */
-  readonly take: (identity: Identity, now: number) => "requests" | "tokens" | null;
+  /** Counts requests against the token's ceilings; gives the one that does not allow them. @param requests 1 where absent. */
+  readonly take: (identity: Identity, now: number, requests?: number) => "requests" | "tokens" | null;
   readonly spend: (tokenId: string, tokens: number) => void;
   readonly prepare: (identity: Identity, asked: TokenRequest) => PreparedToken | ExchangeFault;
   /** Whether an active key may be exchanged for tokens that are bound to this origin by name. */
@@ -68,9 +73,9 @@ export async function openTokenDoor(
       const token = countedToken(identity);
       return token === null ? null : ledger.reached(token);
     },
-    take: (identity, now) => {
+    take: (identity, now, requests) => {
       const token = countedToken(identity);
-      return token === null ? null : ledger.take(token, now);
+      return token === null ? null : ledger.take(token, now, requests);
     },
     spend: (tokenId, tokens) => ledger.spend(tokenId, tokens),
     prepare: (identity, asked) => prepare(ring, signing, clock, randomBytes, identity, asked),
@@ -88,8 +93,46 @@ function isToken(text: string): boolean {
   return text.startsWith(PREFIX) && text.includes(".");
 }
 
-async function verify(ring: OpenKeyRing, issuers: IssuerRing, text: string, now: number): Promise<Verification> {
-  if (!isToken(text) || text.length > LONGEST) return INVALID;
+async function verify(ring: OpenKeyRing, issuers: IssuerRing, text: string, now: number): Promise<TokenVerification> {
+  if (!isToken(text) || text.length > LONGEST || !isCanonical(text.slice(PREFIX.length))) return INVALID;
+  try {
+    const { payload, isExpired } = await verifySignature(issuers, text, now);
+    const token = readClaims(payload);
+    if (token === null) return INVALID;
+    // The key is asked anew at every use: what ends it ends its tokens.
+    const parent =
+      ring.holder(token.keyId, now) ?? ((await ring.lookUpId(token.keyId)) ? ring.holder(token.keyId, now) : null);
+    const owner = parent?.identity ?? ring.named(token.keyId);
+    if (owner === null || owner.workspace !== token.workspace) return INVALID;
+    const identity: Identity = Object.freeze({
+      ...owner,
+      scopes: new Set(token.scopes),
+      expiresAt: Math.min(owner.expiresAt, token.expiresAt),
+      narrowed: token.narrowed,
+    });
+    if (isExpired || parent === null || parent.exchange === null)
+      return { ok: false, code: "invalid_api_key", identity };
+    return token.scopes.every((scope) => owner.scopes.has(scope)) ? { ok: true, identity } : INVALID;
+  } catch {
+    // What jose says quotes the token. Every reason is the same to who holds a bad one.
+    return INVALID;
+  }
+}
+
+/**
+ * Whether every part is the only text for its bytes (RFC 4648 §3.5): decoders ignore the unused bits of a last character, and one token would have several
+ * texts.
+ */
+function isCanonical(jws: string): boolean {
+  return jws.split(".").every((part) => Buffer.from(part, "base64url").toString("base64url") === part);
+}
+
+/** The payload of a token that a key of ours has signed, also where its time is over. @throws where the signature is none of ours. */
+async function verifySignature(
+  issuers: IssuerRing,
+  text: string,
+  now: number,
+): Promise<{ readonly payload: JWTPayload; readonly isExpired: boolean }> {
   try {
     const { payload } = await jwtVerify(
       text.slice(PREFIX.length),
@@ -101,24 +144,11 @@ async function verify(ring: OpenKeyRing, issuers: IssuerRing, text: string, now:
       // One algorithm, whatever the header says (RFC 8725 §3.1).
       { algorithms: ["EdDSA"], typ: TOKEN_TYPE, issuer: ISSUER, currentDate: new Date(now), requiredClaims: REQUIRED },
     );
-    const token = readClaims(payload);
-    if (token === null) return INVALID;
-    // The key is asked anew at every use: what ends it ends its tokens.
-    const parent =
-      ring.holder(token.keyId, now) ?? ((await ring.lookUpId(token.keyId)) ? ring.holder(token.keyId, now) : null);
-    if (parent === null || parent.exchange === null || parent.identity.workspace !== token.workspace) return INVALID;
-    const { identity } = parent;
-    if (!token.scopes.every((scope) => identity.scopes.has(scope))) return INVALID;
-    const narrowed: Identity = Object.freeze({
-      ...identity,
-      scopes: new Set(token.scopes),
-      expiresAt: Math.min(identity.expiresAt, token.expiresAt),
-      narrowed: token.narrowed,
-    });
-    return { ok: true, identity: narrowed };
-  } catch {
-    // What jose says quotes the token. Every reason is the same to who holds a bad one.
-    return INVALID;
+    return { payload, isExpired: false };
+  } catch (error) {
+    // jose looks at the times after it has verified the signature.
+    if (error instanceof errors.JWTExpired) return { payload: error.payload, isExpired: true };
+    throw error;
   }
 }
 

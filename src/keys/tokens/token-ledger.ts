@@ -43,14 +43,17 @@ export class TokenLedger {
     return account === undefined ? null : reachedBy(account, ceilings);
   }
 
-  /** Counts one request; gives the ceiling that is reached already, and then counts nothing. @param now milliseconds since the epoch. */
-  take(token: CountedToken, now: number): "requests" | "tokens" | null {
+  /**
+   * Counts requests; gives the ceiling that does not allow them, and then counts nothing.
+   * @param now milliseconds since the epoch. @param requests at least 1: a batch counts once for each of its calls.
+   */
+  take(token: CountedToken, now: number, requests = 1): "requests" | "tokens" | null {
     const { tokenId, ceilings } = token;
     if (ceilings.requests === null && ceilings.tokens === null) return null;
     const account = this.#accounts.get(tokenId) ?? this.#open(token, now);
     if (account === null) return "requests";
-    const reached = reachedBy(account, ceilings);
-    if (reached === null) account.requests += 1;
+    const reached = reachedBy(account, ceilings, requests);
+    if (reached === null) account.requests += requests;
     return reached;
   }
 
@@ -82,7 +85,8 @@ export class TokenLedger {
   }
 }
 
-function reachedBy(account: Account, { requests, tokens }: TokenCeilings): "requests" | "tokens" | null {
-  if (requests !== null && account.requests >= requests) return "requests";
+/** @param more requests that are about to start. */
+function reachedBy(account: Account, { requests, tokens }: TokenCeilings, more = 1): "requests" | "tokens" | null {
+  if (requests !== null && account.requests + more > requests) return "requests";
   return tokens !== null && account.tokens >= tokens ? "tokens" : null;
 }

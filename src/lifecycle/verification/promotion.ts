@@ -1,5 +1,5 @@
 import { canonicalJson } from "../../canon/json.ts";
-import type { Approval, PromotedRecord } from "../records.ts";
+import type { Approval, PromotedRecord, ReportReference } from "../records.ts";
 import type { PolicyLogCause } from "./causes.ts";
 
 /** What the rows before a promotion say of the content that it promotes. */
@@ -39,8 +39,35 @@ function peopleCause({ approvals, requirements }: PromotedRecord): PolicyLogCaus
   return requirements.roles.every((role) => roles.has(role)) ? null : "roles";
 }
 
-function reportCause({ approvals, requirements }: PromotedRecord): PolicyLogCause | null {
-  const whole = approvals.flatMap(({ report }) => (report?.complete === true ? [report] : []));
+/**
+ * Whether the reports that a promotion required were only claimed by approvers: an older version, which verified none, made the promotion. It was
+ * lawful then, so the log goes on verifying, and an auditor is told.
+ */
+export function restsOnClaims(record: PromotedRecord): boolean {
+  const { requirements } = record;
+  if (!requirements.report && !requirements.assertions) return false;
+  return reportCause({ ...record, approvals: withoutClaims(record.approvals) }) !== null;
+}
+
+function withoutClaims(approvals: readonly Approval[]): readonly Approval[] {
+  return approvals.filter(({ report }) => report?.verification !== undefined);
+}
+
+/** A report without a verification is of an older version, for which every claim counted. */
+function isCounted({ verification, tableRevision }: ReportReference, record: PromotedRecord): boolean {
+  if (verification === undefined) return true;
+  return (
+    verification.result === "verified" &&
+    tableRevision === record.tableRevision &&
+    verification.enforced === (record.from?.digest ?? null)
+  );
+}
+
+function reportCause(record: PromotedRecord): PolicyLogCause | null {
+  const { approvals, requirements } = record;
+  const whole = approvals.flatMap(({ report }) =>
+    report?.complete === true && isCounted(report, record) ? [report] : [],
+  );
   if ((requirements.report || requirements.assertions) && whole.length === 0) return "report";
   if (!requirements.assertions) return null;
   const isProven = whole.some(({ assertions: { passed, failed, waived } }) => failed === 0 && passed + waived > 0);

@@ -51,14 +51,22 @@ const isActor = hasShape({
   requestId: isText,
 } satisfies Shape<Actor>);
 
-const isReport = hasShape({
+const isVerification: Check = (value) =>
+  hasShape({ result: isOneOf("differs", "not_computed") })(value) ||
+  hasShape({ result: isOneOf("verified"), enforced: orNull(isDigest) })(value);
+
+const REPORT = {
   sha256: isDigest,
   tableRevision: isText,
   complete: isFlag,
   assertions: hasShape({ passed: isCount, failed: isCount, waived: isCount } satisfies Shape<
     ReportReference["assertions"]
   >),
-} satisfies Shape<ReportReference>);
+} satisfies Shape<Omit<ReportReference, "verification">>;
+/** Records of older versions have no verification. */
+const isReport: Check = (value) =>
+  hasShape(REPORT)(value) &&
+  (!isJsonObject(value) || !Object.hasOwn(value, "verification") || isVerification(value["verification"]));
 
 const isApproval = hasShape({ by: isActor, at: isCount, report: orNull(isReport) } satisfies Shape<Approval>);
 

@@ -67,7 +67,8 @@ export const CONTRACT_SCHEMA = {
             uniqueItems: true,
             items: {
               type: "string",
-              pattern: "^(?!EVALUATION_INDETERMINATE$|NO_CANDIDATE_PASSES$)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$",
+              pattern:
+                "^(?!EVALUATION_INDETERMINATE$|NO_CANDIDATE_PASSES$|POLICY_TIMEOUT$)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$",
               maxLength: 64,
               description: "a reason in UPPER_SNAKE case that the router does not give itself",
             },

@@ -26,7 +26,12 @@ export class MetadataPositions {
     const lines = source.text.split("\n").slice(block.row, block.end_row);
     this.#margins = lines.map((line) => line.indexOf("#") + 1);
     const text = lines.map((line, index) => line.slice(this.#margins[index])).join("\n");
-    this.#contents = parseDocument(text, { lineCounter: this.#lines, logLevel: "silent" }).contents;
+    this.#contents = parseDocument(text, {
+      lineCounter: this.#lines,
+      logLevel: "silent",
+      // Rego's parser has refused them; comparing each key with all before it takes minutes for a block that fills the file.
+      uniqueKeys: false,
+    }).contents;
   }
 
   /** Where the member stands, or the nearest thing around it that exists; the block itself at worst. */

@@ -1,18 +1,13 @@
 import type { Operation } from "../../canon/operation.ts";
 import type { PolicyContract, PolicyData, PolicyEvaluation, PolicyIdentity, PolicyInput } from "../../canon/policy.ts";
 import type { PolicyModule, PolicyPass, PolicyUnit } from "../compiled.ts";
-import { Evaluator, serialise } from "../evaluator.ts";
-import { deriveObligations, deriveVerdicts } from "../verdicts.ts";
+import { EvaluationTimeoutError, Evaluator, serialise } from "../evaluator.ts";
+import { deriveObligations, deriveVerdicts, TIMED_OUT } from "../verdicts.ts";
 
 /** A content in its slot: what a verdict is attributed to. */
 export interface Member {
   readonly identity: PolicyIdentity;
   readonly contract: PolicyContract;
-}
-
-/** What one member said. */
-export interface Said extends PolicyEvaluation {
-  readonly member: Member;
 }
 
 /** A module that can be asked. Which slot its contents stand in is no part of it, so that sets share it. */
@@ -70,50 +65,48 @@ async function loadModule({ bytes, units, passes }: PolicyModule, data: PolicyDa
 }
 
 /**
- * One pass over everything that applies; where that fails, each content alone, so that none can spoil another's answer.
+ * One content of a module. Each is asked alone, so that it has a bound of its own and no other can spoil its answer.
  *
- * @param members by unit; `null` for a content that stands in no slot: what it says is left out, and what it throws changes nothing.
+ * @param timedOut called where the evaluation would have taken more than it may.
  */
-export function evaluateModule(
-  { evaluator, units, passes }: LoadedModule,
-  members: readonly (Member | null)[],
-  input: PolicyInput,
-): Said[] {
-  const pass = passOf(passes, input.operation);
-  if (pass === undefined || pass.units.every((index) => (members[index] ?? null) === null)) return [];
-  const candidates = input.candidates.map(({ id }) => id);
-  const text = orUndefined(() => serialise(input));
-  const together = text === undefined ? undefined : orUndefined(() => evaluator.evaluate(text, pass.entrypoint));
-  return pass.units.flatMap((index, place) => {
-    const unit = units[index];
-    const member = members[index] ?? null;
-    if (unit === undefined || member === null) return [];
-    const value = Array.isArray(together)
-      ? together[place]
-      : text === undefined
-        ? undefined
-        : orUndefined(() => evaluator.evaluate(text, unit.entrypoint));
-    return [{ member, ...evaluationOf(member, value, candidates) }];
-  });
-}
-
-/** One content of a module, asked alone. */
 export function evaluateAlone(
   { evaluator, units, passes }: LoadedModule,
   index: number,
   member: Member,
   input: PolicyInput,
+  timedOut: () => void = () => {},
 ): PolicyEvaluation {
   const unit = units[index];
   const applies = passOf(passes, input.operation)?.units.includes(index) === true;
   if (unit === undefined || !applies) return { verdicts: [], obligations: [] };
-  const candidates = input.candidates.map(({ id }) => id);
-  const value = orUndefined(() => evaluator.evaluate(serialise(input), unit.entrypoint));
-  return evaluationOf(member, value, candidates);
+  return evaluationOf(member, valueOf(evaluator, input, unit.entrypoint, timedOut), input);
+}
+
+/** What is recorded of a content that is not asked any more. */
+export function timedOutEvaluation(
+  { passes }: LoadedModule,
+  index: number,
+  member: Member,
+  input: PolicyInput,
+): PolicyEvaluation {
+  const applies = passOf(passes, input.operation)?.units.includes(index) === true;
+  return applies ? evaluationOf(member, TIMED_OUT, input) : { verdicts: [], obligations: [] };
+}
+
+/** What an engine throws names files and lines of policies, so it ends here: the verdict says indeterminate. */
+function valueOf(evaluator: Evaluator, input: PolicyInput, entrypoint: string, timedOut: () => void): unknown {
+  try {
+    return evaluator.evaluate(serialise(input), entrypoint);
+  } catch (error) {
+    if (!(error instanceof EvaluationTimeoutError)) return undefined;
+    timedOut();
+    return TIMED_OUT;
+  }
 }
 
 /** @param value what the engine gave; `undefined` where it threw. */
-function evaluationOf({ identity, contract }: Member, value: unknown, candidates: readonly string[]): PolicyEvaluation {
+function evaluationOf({ identity, contract }: Member, value: unknown, input: PolicyInput): PolicyEvaluation {
+  const candidates = input.candidates.map(({ id }) => id);
   return {
     verdicts: deriveVerdicts(identity, contract, value, candidates),
     obligations: deriveObligations(identity, contract, value),
@@ -122,13 +115,4 @@ function evaluationOf({ identity, contract }: Member, value: unknown, candidates
 
 function passOf(passes: PolicyModule["passes"], operation: Operation): PolicyPass | undefined {
   return Object.hasOwn(passes, operation) ? passes[operation] : undefined;
-}
-
-/** What an engine throws names files and lines of policies, so it ends here: the verdict says indeterminate. */
-function orUndefined<Value>(attempt: () => Value): Value | undefined {
-  try {
-    return attempt();
-  } catch {
-    return undefined;
-  }
 }

@@ -11,6 +11,7 @@ import type {
   TestRequest,
   TestResponse,
 } from "./protocol.ts";
+import type { CompileCache } from "./compile-cache.ts";
 import { ResultCache } from "./result-cache.ts";
 import { runOnThread } from "./threads.ts";
 
@@ -19,7 +20,7 @@ const DEFAULT_TIME_LIMIT = 120_000;
 
 export interface ToolchainOptions {
   /** Where results of `check` and `build` are kept between runs; `null` for nowhere. */
-  readonly cacheDirectory: string | null;
+  readonly cache: CompileCache | null;
   /** Milliseconds; see {@link DEFAULT_TIME_LIMIT}. */
   readonly timeLimit?: number;
   /** Folder of the artefact and its manifest, for tests; it ends with a slash. */
@@ -40,10 +41,21 @@ export interface Toolchain {
   format(request: FormatRequest): Promise<FormatResponse>;
 }
 
+/**
+ * Names everything that a build comes from: the toolchain by the SHA-256 of its module, and all that it is given. Two builds with one name give the same
+ * bytes. Lower-case hexadecimal SHA-256.
+ *
+ * @throws {ToolchainError} when the installation is damaged.
+ */
+export async function buildDigest(request: BuildRequest): Promise<string> {
+  const { wasm_sha256 } = await readManifest(ARTEFACT_DIRECTORY);
+  return ResultCache.key([wasm_sha256, "build", canonicalJson(request)]);
+}
+
 export function createToolchain(options: ToolchainOptions): Toolchain {
   const directory = options.artefactDirectory ?? ARTEFACT_DIRECTORY;
   const timeLimit = options.timeLimit ?? DEFAULT_TIME_LIMIT;
-  const cache = new ResultCache(options.cacheDirectory);
+  const cache = new ResultCache(options.cache);
   const run = async (command: Command, request: string): Promise<string> =>
     await runOnThread(directory, { command, request }, timeLimit);
   const runCached = async (command: Command, request: string): Promise<string> => {

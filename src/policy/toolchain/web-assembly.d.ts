@@ -12,6 +12,11 @@ declare namespace WebAssembly {
     readonly buffer: ArrayBuffer;
     private constructor();
   }
+  class Global {
+    /** A bigint for i64. */
+    value: unknown;
+    private constructor();
+  }
   class Instance {
     readonly exports: Readonly<Record<string, unknown>>;
     private constructor();

@@ -1,8 +1,16 @@
-import type { Candidate, ConstraintTrace, Decision, Denial, RequestEdits } from "../../canon/decision.ts";
-import { noHealthyEndpoint, type ServiceError } from "../../canon/error.ts";
+import type {
+  Candidate,
+  ConstraintTrace,
+  Decision,
+  Denial,
+  RequestEdits,
+  RouteDecision,
+} from "../../canon/decision.ts";
+import type { ServiceError } from "../../canon/error.ts";
+import { noHealthyEndpoint } from "../../canon/errors/no-healthy-endpoint.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import type { PolicySet, PolicyTime } from "../../canon/policy.ts";
+import { formatRevision, parseRevision, type PolicySet, type PolicyTime } from "../../canon/policy.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import { denialError } from "../../canon/reasons.ts";
 import type { RequestShape } from "../../canon/request.ts";
@@ -32,7 +40,25 @@ export interface AsOfNow {
   readonly isAvailable: (provider: string) => boolean;
   /** What is known of an endpoint from its calls. */
   readonly standingOf: (endpointId: string) => JsonObject;
+  /** The order in which a call would try the plan now; `null` where the table no longer has the route. */
+  readonly arrangementOf: (decision: RouteDecision) => NowArranged | null;
 }
+
+/** A plan by what is measured of its endpoints now. */
+export interface NowArranged {
+  readonly order: readonly Candidate[];
+  /** `order` is one draw of several. */
+  readonly isByChance: boolean;
+}
+
+/**
+ * The revision of what decided: `r7`, the table's for what the table or the caller asks, `null` where no store has numbered the policy's content. Evidence
+ * has the beginning of the content's digest there; here `policy_revisions` has the whole of it.
+ */
+type ShowRevision = (decided: { readonly revision: string }) => string | null;
+
+/** A line of the trace with its revision as it is shown. */
+type ShownTrace = Omit<ConstraintTrace, "revision"> & { readonly revision: string | null };
 
 /**
  * A decision as a reader wants it: the plan, and every candidate with every constraint's verdict. The body of `POST /v1/route/simulate`, and what
@@ -45,7 +71,10 @@ export function explain(asked: ExplainedQuestion, decision: Decision, now: AsOfN
   const route = decision.route === "" ? undefined : table.routes[decision.route];
   const candidates = route === undefined ? [] : routeCandidates(table, route);
   const planned = decision.outcome === "route" ? decision.plan.map(({ endpoint }) => endpoint.id) : [];
+  const arranged = decision.outcome === "route" ? (now?.arrangementOf(decision) ?? null) : null;
   const denial = decision.outcome === "deny" ? decision.denial : null;
+  const revisionOf: ShowRevision = ({ revision }) =>
+    revision === decision.tableRevision || parseRevision(revision) !== null ? revision : null;
   const lookedAt = candidatesAsked(question.preferences, candidates, decision.trace);
   return {
     object: "route.simulation",
@@ -58,23 +87,31 @@ export function explain(asked: ExplainedQuestion, decision: Decision, now: AsOfN
     promoted: asked.promoted,
     outcome: decision.outcome,
     route: decision.route === "" ? null : decision.route,
-    plan: decision.outcome === "route" ? decision.plan.map((candidate) => placeFacts(candidate, now)) : [],
+    plan:
+      decision.outcome === "route"
+        ? (arranged?.order ?? decision.plan).map((candidate) => placeFacts(candidate, now))
+        : [],
+    arrangement: arranged === null ? null : { decided: planned, by_chance: arranged.isByChance },
     max_places: decision.outcome === "route" ? decision.maxPlaces : null,
-    denial: denial === null ? null : denialFacts(denial),
+    denial: denial === null ? null : denialFacts(denial, revisionOf),
     error: denial === null ? unreachable(decision, now) : errorFacts(denialError(denial, asked.paths ?? undefined)),
     candidates: candidates.map((candidate) => ({
       ...candidateFacts(candidate),
       in_plan: planned.includes(candidate.endpoint.id),
       constraints: decision.trace.map((entry, index) =>
-        candidateVerdict(entry, candidate.endpoint.id, lookedAt[index]?.has(candidate.endpoint.id) === true),
+        candidateVerdict(
+          { ...entry, revision: revisionOf(entry) },
+          candidate.endpoint.id,
+          lookedAt[index]?.has(candidate.endpoint.id) === true,
+        ),
       ),
     })),
     constraints: decision.trace.map((entry) => ({
-      ...verdictFacts(entry),
+      ...verdictFacts({ ...entry, revision: revisionOf(entry) }),
       failing: entry.failing,
       effect: entry.effect,
     })),
-    obligations: decision.obligations.map((obligation) => ({ ...obligation })),
+    obligations: decision.obligations.map((obligation) => ({ ...obligation, revision: revisionOf(obligation) })),
     edits: decision.outcome === "route" ? editFacts(decision.edits) : null,
     if_promoted:
       decision.ifPromoted === null
@@ -82,7 +119,7 @@ export function explain(asked: ExplainedQuestion, decision: Decision, now: AsOfN
         : {
             outcome: decision.ifPromoted.outcome,
             plan: decision.ifPromoted.plan,
-            denial: decision.ifPromoted.denial === null ? null : denialFacts(decision.ifPromoted.denial),
+            denial: decision.ifPromoted.denial === null ? null : denialFacts(decision.ifPromoted.denial, revisionOf),
             edits: decision.ifPromoted.edits === null ? null : editFacts(decision.ifPromoted.edits),
           },
     table_revision: decision.tableRevision,
@@ -91,12 +128,15 @@ export function explain(asked: ExplainedQuestion, decision: Decision, now: AsOfN
   };
 }
 
-/** Policy id → revision of each slot; 0 where no store has numbered it. */
+/** Policy id → revision of each slot; `null` where no store has numbered it. */
 export function policyRevisions({ policies }: Pick<PolicySet, "policies">): JsonObject {
   const revisions: Record<string, JsonObject> = {};
   for (const { identity } of policies) {
     const slots = revisions[identity.id] ?? {};
-    revisions[identity.id] = { ...slots, [identity.slot]: { revision: identity.revision, digest: identity.digest } };
+    revisions[identity.id] = {
+      ...slots,
+      [identity.slot]: { revision: formatRevision(identity.revision), digest: identity.digest },
+    };
   }
   return revisions;
 }
@@ -170,7 +210,7 @@ function candidateFacts({ endpoint, rank }: Candidate): JsonObject {
   return { endpoint: id, rank, model, provider, region, dialect, capabilities, price: prices };
 }
 
-function candidateVerdict(entry: ConstraintTrace, endpoint: string, wasAsked: boolean): JsonObject {
+function candidateVerdict(entry: ShownTrace, endpoint: string, wasAsked: boolean): JsonObject {
   if (!wasAsked) return { ...verdictFacts(entry), verdict: "not_asked", reason: null };
   const whole = entry.verdict !== "fail" || entry.failing.length === 0;
   const verdict = whole ? entry.verdict : entry.failing.includes(endpoint) ? "fail" : "pass";
@@ -178,13 +218,14 @@ function candidateVerdict(entry: ConstraintTrace, endpoint: string, wasAsked: bo
   return { ...verdictFacts(entry), verdict, reason: verdict === "pass" && !whole ? null : entry.reason };
 }
 
-function verdictFacts({ policy, revision, slot, constraint, verdict, reason }: ConstraintTrace): JsonObject {
+function verdictFacts({ policy, revision, slot, constraint, verdict, reason }: ShownTrace): JsonObject {
   return { policy, revision, slot, constraint, verdict, reason };
 }
 
-function denialFacts({ policy, revision, mode, constraint, reason, subject, failing }: Denial): JsonObject {
+function denialFacts(denial: Denial, revisionOf: ShowRevision): JsonObject {
+  const { policy, mode, constraint, reason, subject, failing } = denial;
   return {
-    policy: { id: policy, revision, mode },
+    policy: { id: policy, revision: revisionOf(denial), mode },
     failed_constraint: constraint,
     reason_code: reason,
     subject,

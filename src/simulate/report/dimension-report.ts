@@ -2,7 +2,8 @@ import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { policyOnlyDimensions } from "../space/blocks.ts";
 import { eyesOf } from "../space/classes.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
-import { readsPath, type Reader } from "../space/readers.ts";
+import { readsPath } from "../../policy/modules/reads.ts";
+import type { Reader } from "../space/readers.ts";
 import type { DimensionReport } from "./report.ts";
 
 /** Dimension → the path of the input at which policies find it. */

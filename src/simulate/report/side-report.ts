@@ -1,9 +1,9 @@
-import type { Side } from "../request.ts";
+import type { ReportedSide } from "../request.ts";
 import type { CompiledSide } from "../side-contents.ts";
 import type { PolicyReport, SideReport } from "./report.ts";
 
 export function sideReport(
-  { name, commit, table, warnings }: Side,
+  { name, commit, table, warnings }: ReportedSide,
   { contents }: CompiledSide,
   side: PolicyReport["from"],
 ): SideReport {

@@ -1,7 +1,7 @@
 import type { EndpointRow, RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import type { Member } from "../point.ts";
 import type { Reader } from "./readers.ts";
-import { readsPath } from "./readers.ts";
+import { readsPath } from "../../policy/modules/reads.ts";
 
 /** Workspaces and routes that nothing tells apart, whatever is asked. */
 export interface PairClass {

@@ -3,6 +3,7 @@ import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { RETENTIONS, type RoutingTable } from "../../canon/table.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
+import { readsPath } from "../../policy/modules/reads.ts";
 import type { Distinctions } from "../point.ts";
 import { OUTSIDE_VOCABULARY } from "./universe.ts";
 
@@ -36,11 +37,6 @@ export function policyReader({ contract, reads, words }: CompiledPolicy): Reader
 
 export function distinctionReader({ reads, words }: Distinctions): Reader {
   return { name: "assertions", operations: null, reads, words: new Set(words), inspects: [] };
-}
-
-/** Whether what a reader reads says anything of what stands at the path. */
-export function readsPath({ reads }: Pick<Reader, "reads">, path: string): boolean {
-  return reads.some((read) => path === read || path.startsWith(`${read}.`) || read.startsWith(`${path}.`));
 }
 
 /** Dimensions that share their words: who reads two of them may compare one with the other. */

@@ -48,7 +48,7 @@ export function startSide(
 ): SideState {
   if (opened === null) return REFUSED;
   const trace = new Trace();
-  const wanted = applyPreferences(table, preferences, routeCandidates(table, opened.route), trace);
+  const wanted = applyPreferences(table, opened.workspace, preferences, routeCandidates(table, opened.route), trace);
   if (trace.denial !== null) return deniedState(`preferences/${trace.denial.constraint}/${trace.denial.reason}`);
   const seen = [
     preferences?.allow_fallbacks === false ? "one place" : "",

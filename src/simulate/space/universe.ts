@@ -1,5 +1,6 @@
 import { CAPABILITY_NAMES, type Capability } from "../../canon/capability.ts";
 import { FEATURE_NAMES, type Feature } from "../../canon/generate/feature.ts";
+import { NO_FAMILY } from "../../canon/generate/signature.ts";
 import { MODEL_OPERATION_OF, OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
 import {
@@ -111,7 +112,9 @@ export function universeOf(base: RoutingTable, head: RoutingTable): Universe {
   const words = (of: (table: RoutingTable) => readonly string[]): readonly string[] =>
     [...new Set(tables.flatMap(of))].toSorted();
   const families = words((table) =>
-    Object.values(table.models).flatMap(({ signatureFamily }) => signatureFamily ?? []),
+    Object.values(table.models)
+      .filter(({ operations }) => operations.includes("generate"))
+      .map(({ signatureFamily }) => signatureFamily ?? NO_FAMILY),
   );
   const dimensions = [
     ...new Set(tables.flatMap((table) => Object.values(table.models).flatMap((model) => model.dimensions))),
@@ -133,11 +136,21 @@ export function universeOf(base: RoutingTable, head: RoutingTable): Universe {
       only: true,
       regions: words(regionNames).filter((name) => regionsOf(base, name) !== regionsOf(head, name)),
       ignore: words(({ providers }) => Object.keys(providers)).filter(
-        (id) => Object.hasOwn(base.providers, id) !== Object.hasOwn(head.providers, id),
+        (id) => approvalsOf(base, head, id) !== approvalsOf(head, base, id),
       ),
     },
     times: DAY_BUCKETS.flatMap((day) => first("morning", HOUR_BUCKETS).map((hour) => ({ day, hour }))),
   };
+}
+
+/** The workspaces that may name the provider, of those that the other table has too. Where none has changed, the name means the same. */
+function approvalsOf({ workspaces }: RoutingTable, other: RoutingTable, provider: string): string {
+  const approving = Object.values(workspaces).filter(({ approve }) => approve.providers.includes(provider));
+  return approving
+    .map(({ id }) => id)
+    .filter((id) => Object.hasOwn(other.workspaces, id))
+    .toSorted()
+    .join("\n");
 }
 
 function regionNames({ regionGroups, providers }: RoutingTable): readonly string[] {

@@ -4,6 +4,7 @@ import type { Pool, Row } from "./pool.ts";
 import { EVIDENCE } from "./schema/evidence.ts";
 import { ISSUERS } from "./schema/issuers.ts";
 import { KEY_PAGES } from "./schema/key-pages.ts";
+import { KEY_REPLACED } from "./schema/key-replaced.ts";
 import { KEYS } from "./schema/keys.ts";
 import { LEASE_LIMITS, LIMITS } from "./schema/limits.ts";
 import { POLICIES } from "./schema/policies.ts";
@@ -28,6 +29,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 7, name: "limits within numbers", sql: LEASE_LIMITS },
   { version: 8, name: "key pages", sql: KEY_PAGES },
   { version: 9, name: "policy log", sql: POLICY_LOG },
+  { version: 10, name: "key replaced", sql: KEY_REPLACED },
 ];
 
 /** Any number, the same in every version of this program: who holds it changes the schema. */

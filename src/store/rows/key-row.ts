@@ -20,6 +20,7 @@ export function readKeyRecord(row: Row): KeyRecord {
     createdBy: readText(row, "created_by"),
     lastUsedAt: readNumberOrNull(row, "last_used_at"),
     rotatedFrom: readTextOrNull(row, "rotated_from"),
+    replacedBy: readTextOrNull(row, "replaced_by"),
     lineage: readTextOrNull(row, "lineage"),
     status: readText(row, "status") === "active" ? "active" : "revoked",
     revokedAt: readNumberOrNull(row, "revoked_at"),

@@ -14,6 +14,9 @@ export function evidenceLog(link: WorkerLink): EvidenceLog {
     async head() {
       return (await link.request({ operation: "evidence.head" }, "head")).head;
     },
+    async notedHead() {
+      return (await link.request({ operation: "evidence.noted_head" }, "noted_head")).noted;
+    },
     log: ({ after, limit }) => readLog(link, after, limit),
     async openDecisions() {
       return (await link.request({ operation: "evidence.open" }, "open")).positions;

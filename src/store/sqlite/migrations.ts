@@ -150,6 +150,20 @@ CREATE TRIGGER keys_keep_their_lineage BEFORE UPDATE OF lineage ON keys
   BEGIN SELECT RAISE(ABORT, 'the grants of a key never change'); END;
 `;
 
+/** Which key has replaced a key: also of the rotations so far, the newest where one key was rotated several times. */
+const KEY_REPLACED = `
+ALTER TABLE keys ADD COLUMN replaced_by TEXT;
+WITH newest (replaced, id) AS (
+  SELECT rotated_from, id FROM (
+    SELECT rotated_from, id, row_number() OVER (PARTITION BY rotated_from ORDER BY created_at DESC, id) AS place
+    FROM keys WHERE rotated_from IS NOT NULL)
+  WHERE place = 1
+)
+UPDATE keys SET replaced_by = newest.id FROM newest WHERE newest.replaced = keys.id;
+CREATE TRIGGER keys_are_replaced_once BEFORE UPDATE OF replaced_by ON keys WHEN old.replaced_by IS NOT NULL
+  BEGIN SELECT RAISE(ABORT, 'a key is rotated once'); END;
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: "keys", sql: KEYS },
   { version: 2, name: "evidence", sql: EVIDENCE },
@@ -161,4 +175,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 8, name: "roll-ups", sql: migrateToRollUps },
   { version: 9, name: "key pages", sql: KEY_PAGES },
   { version: 10, name: "policy log", sql: migrateToPolicyLog },
+  { version: 11, name: "key replaced", sql: KEY_REPLACED },
 ];

@@ -29,6 +29,11 @@ export interface SqliteStoreOptions {
   readonly evidence?: Partial<EvidenceLimits>;
   /** Only reads, and changes nothing of the file; whatever would write fails. Default false. */
   readonly readOnly?: boolean;
+  /**
+   * Fails to open where the log ends before the newest row that a server noted beside the file: records are missing at
+   * its end. For servers; commands must work then too. Default false.
+   */
+  readonly refuseCutEnd?: boolean;
   /** The thread to use, where it is shared with other processes; a new one where absent. */
   readonly startThread?: (start: WorkerStart) => StoreThread;
 }
@@ -37,7 +42,12 @@ export interface SqliteStoreOptions {
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const watchers = new KeyWatchers();
   const link = await WorkerLink.open({
-    start: { path: options.path, busyTimeout: options.busyTimeout ?? 500, readOnly: options.readOnly ?? false },
+    start: {
+      path: options.path,
+      busyTimeout: options.busyTimeout ?? 500,
+      readOnly: options.readOnly ?? false,
+      refuseCutEnd: options.refuseCutEnd ?? false,
+    },
     restart: options.path !== IN_MEMORY,
     startWorker: options.startThread,
     onKeysChanged: (records) => watchers.publish(records),
@@ -110,7 +120,8 @@ function evidenceStore(link: WorkerLink, queue: EvidenceQueue): EvidenceStore {
     decide: (record) => queue.decide(record),
     settle: (record) => queue.settle(record),
     flush: () => queue.flush(),
-    health: () => (link.fileHeld ? queue.health() : { ...queue.health(), state: "unavailable" }),
+    health: () =>
+      link.fault === null ? queue.health() : { ...queue.health(), state: "unavailable", fault: link.fault },
     read: (query) => readEvidence(link, query),
   };
 }

@@ -4,8 +4,9 @@ import type { IssuerRecord } from "../issuers.ts";
 import type { PolicyLogRow, StoredContent } from "../policy-log.ts";
 import type { PackedRows } from "./roll-up-pages.ts";
 import type { RollUpQuery } from "../../governance/increments.ts";
-import type { EvidenceAnchor, EvidenceHead, LogRow } from "../evidence-log.ts";
+import type { EvidenceAnchor, EvidenceHead, LogRow, NotedHead } from "../evidence-log.ts";
 import type { ScannedRow } from "../prune-scan.ts";
+import type { EvidenceFault } from "../../evidence/fault.ts";
 import type { ChainLink } from "../../evidence/chain.ts";
 import type { EvidenceQuery, KeyPageQuery, KeyRecord, KeyUse } from "../port.ts";
 
@@ -16,6 +17,8 @@ export interface WorkerStart {
   readonly busyTimeout: number;
   /** Nothing of the file changes; whatever would write fails. */
   readonly readOnly?: boolean;
+  /** Opening fails where the log ends before the head that a server noted beside the file. */
+  readonly refuseCutEnd?: boolean;
 }
 
 /** What the main thread asks of the worker. */
@@ -41,6 +44,7 @@ export type StoreRequest =
     }
   | { readonly operation: "evidence.read"; readonly query: EvidencePage }
   | { readonly operation: "evidence.head" }
+  | { readonly operation: "evidence.noted_head" }
   | { readonly operation: "evidence.log"; readonly after: number; readonly limit: number }
   | { readonly operation: "evidence.open" }
   | { readonly operation: "evidence.anchors" }
@@ -105,6 +109,7 @@ export type StoreReply =
       readonly head: EvidenceHead;
     }
   | { readonly kind: "head"; readonly head: EvidenceHead }
+  | { readonly kind: "noted_head"; readonly noted: NotedHead | null }
   | { readonly kind: "log"; readonly rows: readonly LogRow[] }
   | { readonly kind: "open"; readonly positions: readonly number[] }
   | { readonly kind: "anchors"; readonly anchors: readonly EvidenceAnchor[] }
@@ -123,8 +128,17 @@ export type StoreReply =
   | { readonly kind: "pruned"; readonly count: number }
   | { readonly kind: "duplicate_key"; readonly id: string }
   | { readonly kind: "key_not_active"; readonly id: string }
-  /** All of it was rolled back. `refused`: because of what was asked, not of the database's state. */
-  | { readonly kind: "failed"; readonly description: string; readonly refused: boolean };
+  | { readonly kind: "key_rotated"; readonly id: string }
+  /**
+   * `done`: `no` where all of it was rolled back or never began. `refused`: because of what was asked, not of the
+   * database's state.
+   */
+  | {
+      readonly kind: "failed";
+      readonly description: string;
+      readonly refused: boolean;
+      readonly done: "no" | "unknown";
+    };
 
 export interface ToWorker {
   readonly id: number;
@@ -135,6 +149,6 @@ export type FromWorker =
   | { readonly type: "opened" }
   | { readonly type: "not_opened"; readonly description: string }
   | { readonly type: "reply"; readonly id: number; readonly reply: StoreReply }
-  /** The path leads no longer, or again, to the file that is open. */
-  | { readonly type: "file"; readonly held: boolean }
+  /** The database under the open connection has changed, or is as it was again: `null`. */
+  | { readonly type: "fault"; readonly fault: EvidenceFault | null }
   | { readonly type: "keys_changed"; readonly records: readonly KeyRecord[] };

@@ -2,7 +2,6 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { EvidenceTable } from "./tables/evidence-table.ts";
 import { IssuerTable } from "./tables/issuer-table.ts";
-import { LOST_FILE, type FileIdentity } from "./file-identity.ts";
 import { LogTable } from "./tables/log-table.ts";
 import { LogWriter } from "./tables/log-writer.ts";
 import { KeyTable, type RotateResult } from "./tables/key-table.ts";
@@ -15,6 +14,10 @@ import type { FromWorker, StoreReply, StoreRequest } from "./protocol.ts";
 import { readNumber } from "../rows/row.ts";
 import { describeFailure, isRefusal } from "./sqlite-failure.ts";
 import { Transaction } from "./tables/transaction.ts";
+import { describeFault, type StoreWatch } from "./watch/store-watch.ts";
+import { GENESIS } from "../../evidence/chain.ts";
+import type { DecisionFields, OutcomeFields } from "../evidence-batch.ts";
+import type { EvidenceFault } from "../../evidence/fault.ts";
 
 /** How many decisions of dead processes are ended at a time: a few milliseconds of the worker. */
 const REAPED_AT_ONCE = 500;
@@ -22,8 +25,16 @@ const REAPED_AT_ONCE = 500;
 /** How often they are looked for, milliseconds. */
 const REAPING = 5_000;
 
+type Watch = Pick<StoreWatch, "check" | "compareHead" | "noteHead" | "notedHead" | "close">;
+
 /** For a database that nobody else can take away. */
-const ALWAYS_THERE: Pick<FileIdentity, "holds"> = { holds: () => true };
+const ALWAYS_THERE: Watch = {
+  check: () => null,
+  compareHead: (known) => known,
+  noteHead: () => {},
+  notedHead: () => null,
+  close: () => {},
+};
 
 const DONE: StoreReply = { kind: "done" };
 
@@ -31,7 +42,7 @@ const DONE: StoreReply = { kind: "done" };
 export class StoreEngine {
   readonly #database: DatabaseSync;
   readonly #post: (message: FromWorker) => void;
-  readonly #file: Pick<FileIdentity, "holds">;
+  readonly #watch: Watch;
   readonly #keys: KeyTable;
   readonly #evidence: EvidenceTable;
   readonly #log: LogTable;
@@ -45,17 +56,15 @@ export class StoreEngine {
   #watching = false;
   #publishedVersion = 0;
   #reapedAt = 0;
-  #fileHeld = true;
+  #fault: EvidenceFault | null = null;
+  /** The newest row of the log that is known to be durable. */
+  #head = GENESIS;
 
-  constructor(
-    database: DatabaseSync,
-    post: (message: FromWorker) => void,
-    file: Pick<FileIdentity, "holds"> = ALWAYS_THERE,
-  ) {
+  constructor(database: DatabaseSync, post: (message: FromWorker) => void, watch: Watch = ALWAYS_THERE) {
     const transaction = new Transaction(database);
     this.#database = database;
     this.#post = post;
-    this.#file = file;
+    this.#watch = watch;
     this.#lease = new ProcessLease(database);
     this.#keys = new KeyTable(database, transaction);
     this.#rollUps = new RollUpTable(database, transaction, (requestId) => writer.decisionOf(requestId));
@@ -72,18 +81,22 @@ export class StoreEngine {
   /** Never throws: a failure is a reply, so that one bad request cannot end the thread. */
   answer(request: StoreRequest, now: number): StoreReply {
     try {
+      if (request.operation === "close") return this.#perform(request, now);
+      // Before: a checkpoint would fill a truncated file with zeros. After: what was written may not be kept.
+      const before = this.#check();
+      if (before !== null) return failed(before, "no");
       const reply = this.#perform(request, now);
-      // Looked at afterwards: what was written to a file without a name is not kept.
-      if (request.operation === "close" || this.#holdsFile()) return reply;
-      return { kind: "failed", description: LOST_FILE, refused: false };
+      const after = this.#check();
+      return after === null ? reply : failed(after, "unknown");
     } catch (error) {
-      return { kind: "failed", description: describeFailure(error), refused: isRefusal(error) };
+      return { kind: "failed", description: describeFailure(error), refused: isRefusal(error), done: "no" };
     }
   }
 
   /** Looks for key changes of other processes, says that this process still runs, and ends what dead ones left. */
   poll(now: number): void {
-    if (!this.#holdsFile()) return;
+    this.#head = this.#watch.compareHead(this.#head, now);
+    if (this.#check() !== null) return;
     try {
       // The number changes with commits of other connections only; this one's own changes are published at once.
       const dataVersion = this.#readDataVersion();
@@ -127,11 +140,13 @@ export class StoreEngine {
         this.#publishedVersion = 0;
         return this.#published(DONE);
       case "evidence.append":
-        return { kind: "appended", ...this.#evidence.append(request.decisions, request.outcomes, now) };
+        return this.#append(request.decisions, request.outcomes, now);
       case "evidence.read":
         return { kind: "evidence", rows: this.#evidence.read(request.query, now) };
       case "evidence.head":
         return { kind: "head", head: this.#log.head() };
+      case "evidence.noted_head":
+        return { kind: "noted_head", noted: this.#watch.notedHead() };
       case "evidence.log":
         return { kind: "log", rows: this.#log.log(request.after, request.limit) };
       case "evidence.open":
@@ -180,18 +195,27 @@ export class StoreEngine {
         try {
           this.#lease.end(now);
         } finally {
+          this.#watch.close();
           this.#database.close();
         }
         return DONE;
     }
   }
 
-  /** Says so when it changes, so that the server knows without a request. */
-  #holdsFile(): boolean {
-    const holds = this.#file.holds();
-    if (holds !== this.#fileHeld) this.#post({ type: "file", held: holds });
-    this.#fileHeld = holds;
-    return holds;
+  #append(decisions: DecisionFields, outcomes: OutcomeFields, now: number): StoreReply {
+    const appended = this.#evidence.append(decisions, outcomes, now);
+    this.#head = appended.head;
+    // Before the reply: what was answered is then noted.
+    this.#watch.noteHead(this.#head);
+    return { kind: "appended", ...appended };
+  }
+
+  /** Posts a change, so that the server knows of it without a request. */
+  #check(): EvidenceFault | null {
+    const fault = this.#watch.check();
+    if (fault?.cause !== this.#fault?.cause || fault?.file !== this.#fault?.file) this.#post({ type: "fault", fault });
+    this.#fault = fault;
+    return fault;
   }
 
   /** Only by a process that writes evidence itself: a command that only reads leaves no trace. */
@@ -224,9 +248,14 @@ export class StoreEngine {
   }
 }
 
+function failed(fault: EvidenceFault, done: "no" | "unknown"): StoreReply {
+  return { kind: "failed", description: describeFault(fault), refused: false, done };
+}
+
 function rotateReply(result: RotateResult, id: string, replacementId: string): StoreReply {
   if (result === "absent") return { kind: "key", record: null };
   if (result === "not_active") return { kind: "key_not_active", id };
+  if (result === "rotated") return { kind: "key_rotated", id };
   if (result === "duplicate") return { kind: "duplicate_key", id: replacementId };
   return { kind: "key", record: result };
 }

@@ -1,8 +1,15 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 
+import type { EvidenceFault } from "../../evidence/fault.ts";
 import type { KeyRecord } from "../port.ts";
-import { DuplicateKeyError, KeyNotActiveError, StoreUnavailableError, type StoreFailure } from "../errors.ts";
+import {
+  DuplicateKeyError,
+  KeyNotActiveError,
+  KeyRotatedError,
+  StoreUnavailableError,
+  type StoreFailure,
+} from "../errors.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker, WorkerStart } from "./protocol.ts";
 
 /** How long after its unexpected end the thread is started again, milliseconds. */
@@ -56,7 +63,7 @@ export class WorkerLink {
   #restarting: ReturnType<typeof setTimeout> | null = null;
   #lastId = 0;
   #closed = false;
-  #fileHeld = true;
+  #fault: EvidenceFault | null = null;
 
   private constructor(options: WorkerLinkOptions) {
     this.#options = options;
@@ -83,18 +90,19 @@ export class WorkerLink {
     if (isKind(reply, kind)) return reply;
     if (reply.kind === "duplicate_key") throw new DuplicateKeyError(reply.id);
     if (reply.kind === "key_not_active") throw new KeyNotActiveError(reply.id);
+    if (reply.kind === "key_rotated") throw new KeyRotatedError(reply.id);
     if (reply.kind === "failed") {
       throw new StoreUnavailableError(`the store could not do ${request.operation}: ${reply.description}`, {
-        done: "no",
+        done: reply.done,
         refused: reply.refused,
       });
     }
     throw new TypeError(`the store's worker answered ${request.operation} with ${reply.kind}`);
   }
 
-  /** False once the file was deleted or replaced under the open database. */
-  get fileHeld(): boolean {
-    return this.#fileHeld;
+  /** What happened to the database while it was open. */
+  get fault(): EvidenceFault | null {
+    return this.#fault;
   }
 
   /** Ends the thread after what it was asked so far. Safe to call twice. */
@@ -134,7 +142,7 @@ export class WorkerLink {
       switch (message.type) {
         case "opened":
           this.#worker = worker;
-          this.#fileHeld = true;
+          this.#fault = null;
           resolve();
           break;
         case "not_opened":
@@ -144,8 +152,8 @@ export class WorkerLink {
           this.#waiting.get(message.id)?.resolve(message.reply);
           this.#waiting.delete(message.id);
           break;
-        case "file":
-          this.#fileHeld = message.held;
+        case "fault":
+          this.#fault = message.fault;
           break;
         case "keys_changed":
           this.#options.onKeysChanged(message.records);

@@ -1,10 +1,11 @@
 import { parentPort, workerData } from "node:worker_threads";
 
-import { openDatabase, openToRead, UnusableDatabaseError } from "./database.ts";
-import { FileIdentity } from "./file-identity.ts";
+import { IN_MEMORY, openDatabase, openToRead, UnusableDatabaseError } from "./database.ts";
 import type { FromWorker, ToWorker, WorkerStart } from "./protocol.ts";
 import { describeFailure } from "./sqlite-failure.ts";
 import { StoreEngine } from "./store-engine.ts";
+import { refuseMissingEnd } from "./watch/missing-end.ts";
+import { StoreWatch } from "./watch/store-watch.ts";
 
 /** How often changes by other processes are looked for, milliseconds; the port promises one second. */
 const POLL = 200;
@@ -14,10 +15,12 @@ if (port === null) throw new Error("this file is the store's worker thread; open
 
 const post = (message: FromWorker): void => port.postMessage(message);
 
-function start({ path, busyTimeout, readOnly }: WorkerStart): StoreEngine | null {
+function start({ path, busyTimeout, readOnly, refuseCutEnd }: WorkerStart): StoreEngine | null {
   try {
     const database = readOnly === true ? openToRead(path, busyTimeout) : openDatabase(path, busyTimeout);
-    return new StoreEngine(database, post, new FileIdentity(path));
+    if (refuseCutEnd === true) refuseMissingEnd(database, path);
+    if (path === IN_MEMORY) return new StoreEngine(database, post);
+    return new StoreEngine(database, post, new StoreWatch(path, database, readOnly === true));
   } catch (error) {
     post({
       type: "not_opened",

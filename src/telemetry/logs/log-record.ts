@@ -1,6 +1,7 @@
 import type { FailureKind } from "../../canon/failure.ts";
 import type { PolicySlot } from "../../canon/policy.ts";
 import type { DecisionRecord, Terminal, Word } from "../../evidence/record.ts";
+import type { EvidenceFaultCause } from "../../evidence/fault.ts";
 
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -31,8 +32,14 @@ export type LogRecord =
       /** A content that the log of policies puts into a slot, and whose bytes cannot be had. */
       readonly event: "policy_unusable";
       readonly policy: Word;
-      readonly revision: number;
+      readonly revision: Word;
       readonly slot: PolicySlot;
+    }
+  | {
+      /** A candidate that is not evaluated any more: its evaluations took more than they may. */
+      readonly event: "policy_suspended";
+      readonly policy: Word;
+      readonly revision: Word;
     }
   /** What runs is not what the log of policies says; or is again. */
   | { readonly event: "policies_degraded" | "policies_recovered" }
@@ -59,6 +66,9 @@ export type LogRecord =
       readonly waiting: number;
       readonly refused: number;
       readonly lost: number;
+      /** What happened to the database, and the name of its file. */
+      readonly cause?: EvidenceFaultCause;
+      readonly file?: Word;
     }
   | { readonly event: "draining"; readonly in_flight: number }
   | { readonly event: "stopped" };
@@ -81,7 +91,7 @@ export interface RequestLine {
   readonly terminal: Terminal;
   readonly status: number;
   readonly stream: boolean;
-  /** Where the last attempt went. */
+  /** Who answered: several names, joined by commas, where a batch was sent in parts. Where nobody did, the last attempt's. */
   readonly endpoint: Word | null;
   readonly provider: Word | null;
   readonly region: Word | null;

@@ -1,3 +1,4 @@
+import { endedAt, namesOf } from "../../evidence/answered-by.ts";
 import type { EndedRequest, RequestObserver } from "../../evidence/observer.ts";
 import type { AttemptLine, Log, LogLevel, RequestLine } from "./log-record.ts";
 
@@ -20,7 +21,7 @@ function levelOf({ terminal, status }: RequestLine): LogLevel {
 }
 
 export function requestLine({ decision, outcome, traceId }: EndedRequest): RequestLine {
-  const last = outcome.attempts.at(-1);
+  const ended = endedAt(outcome);
   return {
     event: "request",
     request_id: decision.requestId,
@@ -36,9 +37,9 @@ export function requestLine({ decision, outcome, traceId }: EndedRequest): Reque
     terminal: outcome.terminal,
     status: outcome.status,
     stream: decision.stream,
-    endpoint: last?.endpoint ?? null,
-    provider: last?.provider ?? null,
-    region: last?.region ?? null,
+    endpoint: namesOf(ended, "endpoint"),
+    provider: namesOf(ended, "provider"),
+    region: namesOf(ended, "region"),
     attempts: outcome.attempts.reduce((sum, { calls = 1 }) => sum + calls, 0),
     input_tokens: outcome.inputTokens,
     output_tokens: outcome.outputTokens,

@@ -1,3 +1,4 @@
+import { endedAt, shares } from "../../evidence/answered-by.ts";
 import type { EndedRequest, RequestObserver } from "../../evidence/observer.ts";
 import type { AttemptRecord, DecisionRecord, OutcomeRecord } from "../../evidence/record.ts";
 import { Counter, Histogram, Reading, type Family } from "./families.ts";
@@ -215,11 +216,14 @@ export class RequestMetrics implements RequestObserver {
   }
 
   #countTokens({ route, workspace }: DecisionRecord, outcome: OutcomeRecord): void {
-    const provider = outcome.attempts.at(-1)?.provider ?? "";
+    const ended = endedAt(outcome);
     const { inputTokens, outputTokens, cacheReadTokens, reasoningTokens } = outcome;
     const add = (type: string, count: number | null): void => {
       if (count === null) return;
-      this.#tokens.add(count, route ?? "", provider, type);
+      if (ended.length === 0) this.#tokens.add(count, route ?? "", "", type);
+      for (const [index, share] of shares(count, ended).entries()) {
+        this.#tokens.add(share, route ?? "", ended[index]?.provider ?? "", type);
+      }
       this.#workspaceTokens.add(count, workspace ?? "", type);
     };
     add("input", inputTokens);

@@ -1,3 +1,4 @@
+import { endedAt, namesOf } from "../../evidence/answered-by.ts";
 import type { Attributes } from "@opentelemetry/api";
 import type { CallTraceEnd } from "../../canon/tracing/call-trace.ts";
 import type { Candidate } from "../../canon/decision.ts";
@@ -20,6 +21,7 @@ export function genAiOperation(operation: DecisionRecord["operation"]): string {
 
 /** Of the span of a whole request. Ids, enums and numbers; the conventions' attributes for content are never set. */
 export function requestAttributes({ decision, outcome }: EndedRequest): Attributes {
+  const ended = endedAt(outcome);
   return {
     "gen_ai.operation.name": genAiOperation(decision.operation),
     "http.response.status_code": outcome.status,
@@ -30,7 +32,13 @@ export function requestAttributes({ decision, outcome }: EndedRequest): Attribut
     ...present("signalbox.workspace", decision.workspace),
     ...present("signalbox.route", decision.route),
     ...present("gen_ai.request.model", decision.route),
-    ...present("gen_ai.provider.name", outcome.attempts.at(-1)?.provider ?? null),
+    ...present("gen_ai.provider.name", namesOf(ended, "provider")),
+    ...(ended.length === 0
+      ? {}
+      : {
+          "signalbox.endpoints": ended.map(({ endpoint }) => endpoint),
+          "signalbox.regions": [...new Set(ended.map(({ region }) => region))],
+        }),
     ...present("error.type", errorType(decision, outcome)),
     ...(outcome.finish === null ? {} : { "gen_ai.response.finish_reasons": [outcome.finish] }),
     ...present("gen_ai.usage.input_tokens", outcome.inputTokens),

@@ -1,3 +1,4 @@
+import { endedAt, shares } from "../../evidence/answered-by.ts";
 import type { Attributes, Meter } from "@opentelemetry/api";
 import type { RequestObserver } from "../../evidence/observer.ts";
 import { genAiOperation } from "./attributes.ts";
@@ -41,12 +42,18 @@ export function genAiMetrics(meter: Meter, modelOf: ModelOf): RequestObserver {
         const error = failure === null ? {} : { "error.type": failure };
         duration.record(milliseconds / 1_000, { ...attributesOf(endpoint, provider), ...error });
       }
-      const last = outcome.attempts.at(-1);
-      if (last === undefined) return;
-      const common = attributesOf(last.endpoint, last.provider);
-      const { inputTokens, outputTokens } = outcome;
-      if (inputTokens !== null) usage.record(inputTokens, { ...common, "gen_ai.token.type": "input" });
-      if (outputTokens !== null) usage.record(outputTokens, { ...common, "gen_ai.token.type": "output" });
+      const ended = endedAt(outcome);
+      for (const [type, count] of [
+        ["input", outcome.inputTokens],
+        ["output", outcome.outputTokens],
+      ] as const) {
+        if (count === null) continue;
+        for (const [index, share] of shares(count, ended).entries()) {
+          const attempt = ended[index];
+          if (attempt === undefined) continue;
+          usage.record(share, { ...attributesOf(attempt.endpoint, attempt.provider), "gen_ai.token.type": type });
+        }
+      }
     },
   };
 }

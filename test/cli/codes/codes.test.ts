@@ -6,6 +6,7 @@ import { explainCode, explainedCodes } from "../../../src/cli/codes/explained-co
 import { withNavigationOf } from "../../../src/compile/generate/navigation.ts";
 import { troubleshootingPage } from "../../../src/cli/codes/troubleshooting-page.ts";
 import { ERROR_KINDS } from "../../../src/canon/error.ts";
+import { ERROR_ANSWERS } from "../../../src/canon/errors/coded-error.ts";
 import { ROUTE_CODES } from "../../../src/compile/findings/codes.ts";
 import { TEXT_CODES } from "../../../src/compile/findings/text-codes.ts";
 import { POLICY_CODES } from "../../../src/policy/codes.ts";
@@ -28,6 +29,10 @@ const SITUATIONS = {
       "# policies/a.rego, where routes.yaml has no region `eu-north`",
       "#   prefer: {kind: prefer_region, value: eu-north}",
     ],
+    POLICY_SLOW: [
+      "# policies/a.rego, where `customers` has a hundred names",
+      "same if { some one in customers; some two in customers; some three in customers; one == two; two == three }",
+    ],
     POLICY_TOOLCHAIN: ["An installation whose tools/rego/dist was not copied whole."],
     POLICY_TOO_LARGE: ["A policy with a list of ten thousand customers."],
   },
@@ -44,7 +49,7 @@ function codesOfSources(): ReadonlySet<string> {
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
     (name) => name.endsWith(".ts") && !/^(?:mock|cli)[\\/]/.test(name),
   );
-  const found = new Set<string>();
+  const found = new Set<string>(ERROR_ANSWERS.keys());
   for (const name of files) {
     const text = readFileSync(new URL(name, folder), "utf8");
     for (const [, call = "", head = ""] of text.matchAll(

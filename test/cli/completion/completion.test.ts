@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { COMMANDS, runCommands } from "../../../src/cli/commands.ts";
 import { completion } from "../../../src/cli/completion/completion.ts";
 import { runCommand } from "../../keys/command.ts";
+import { missingPrograms } from "../../support/at-hand.ts";
 
 async function script(shell: string): Promise<string> {
   const { code, stdout, stderr } = await runCommand(completion, [shell], { cwd: ".", environment: {} });
@@ -10,23 +11,24 @@ async function script(shell: string): Promise<string> {
   return stdout;
 }
 
-const has = (shell: string): boolean => spawnSync(shell, ["--version"]).status === 0;
-
 describe("signalbox completion", { timeout: 30_000 }, () => {
-  test.skipIf(!has("bash"))("bash offers commands, subcommands and flags (needs bash)", async () => {
-    const text = await script("bash");
-    const offered = (...words: readonly string[]): readonly string[] => {
-      const list = words.map((word) => `'${word}'`).join(" ");
-      const asked = `${text}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _signalbox; printf '%s\\n' "\${COMPREPLY[@]}"`;
-      return execFileSync("bash", ["-c", asked], { encoding: "utf8" }).trim().split("\n");
-    };
-    expect(offered("signalbox", "")).toEqual(expect.arrayContaining(Object.keys(COMMANDS)));
-    expect(offered("signalbox", "che")).toEqual(["check"]);
-    expect(offered("signalbox", "check", "--e")).toEqual(["--environment", "--explain"]);
-    expect(offered("signalbox", "policy", "pro")).toEqual(["promote"]);
-    expect(offered("signalbox", "policy", "test", "--str")).toEqual(["--strict"]);
-    expect(offered("signalbox", "simulate", "--merge")).toEqual(["--merge-base"]);
-  });
+  test.skipIf(missingPrograms("bash") !== null)(
+    "bash offers commands, subcommands and flags (needs bash)",
+    async () => {
+      const text = await script("bash");
+      const offered = (...words: readonly string[]): readonly string[] => {
+        const list = words.map((word) => `'${word}'`).join(" ");
+        const asked = `${text}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _signalbox; printf '%s\\n' "\${COMPREPLY[@]}"`;
+        return execFileSync("bash", ["-c", asked], { encoding: "utf8" }).trim().split("\n");
+      };
+      expect(offered("signalbox", "")).toEqual(expect.arrayContaining(Object.keys(COMMANDS)));
+      expect(offered("signalbox", "che")).toEqual(["check"]);
+      expect(offered("signalbox", "check", "--e")).toEqual(["--environment", "--explain"]);
+      expect(offered("signalbox", "policy", "pro")).toEqual(["promote"]);
+      expect(offered("signalbox", "policy", "test", "--str")).toEqual(["--strict"]);
+      expect(offered("signalbox", "simulate", "--merge")).toEqual(["--merge-base"]);
+    },
+  );
 
   test("fish has a line for each command, and zsh begins as zsh wants it", async () => {
     const fish = await script("fish");
@@ -35,7 +37,7 @@ describe("signalbox completion", { timeout: 30_000 }, () => {
     expect(await script("zsh")).toMatch(/^#compdef signalbox\n/);
   });
 
-  test.skipIf(!has("zsh"))("zsh reads it (needs zsh)", async () => {
+  test.skipIf(missingPrograms("zsh") !== null)("zsh reads it (needs zsh)", async () => {
     const { status, stderr } = spawnSync("zsh", ["-n"], { input: await script("zsh"), encoding: "utf8" });
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   });

@@ -10,6 +10,7 @@ import { serve } from "../../../src/cli/serve/serve.ts";
 import { startServer } from "../../../src/cli/serve/start.ts";
 import { compileTable } from "../../../src/compile/compile-table.ts";
 import { PRESET_NAMES } from "../../../src/compile/presets/presets.ts";
+import { TEST_CACHE } from "../../support/cache.ts";
 
 const CACHE = resolve(import.meta.dirname, "../../../.signalbox/test-cache");
 let folder = "";
@@ -80,7 +81,7 @@ describe("signalbox init", () => {
         demo: false,
         drain: 1_000,
         watch: false,
-        cacheDirectory: CACHE,
+        cache: TEST_CACHE,
       },
       {},
       "0.0.0-test",

@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
+import { objectOf, textOf } from "../../../src/cli/explain/members.ts";
 import { temporaryFolder } from "../simulate/repository.ts";
 import { approval, DIGESTS, fakeServer, REPORT, slot, view, type FakeServer, type Reply } from "./fake-server.ts";
 
@@ -57,8 +58,18 @@ describe("signalbox policy approve", () => {
     const failed = { ...REPORT, assertions: { passed: 5, failed: 1, waived: 0 } };
     const other = view({ approvals: [approval("k1", ["security"], failed)], requirements, missing });
     expect(await done(await changing(view(), "approvals", other), ["approve", "eu-residency"])).toContain(
-      "still missing: no approver with the role privacy; no approval with a report whose assertions passed\n",
+      "still missing: no approver with the role privacy; no approval with a verified report whose assertions passed\n",
     );
+  });
+
+  it.each(["outdated", "claimed"])("says that a report is missing where the approval's is %s", async (status) => {
+    const requirements = { approvals: 0, report: true };
+    const missing = [{ requirement: "report", claimed: 0, outdated: 1 }];
+    const approvals = [approval("k1", [], { ...REPORT, status })];
+    const server = await changing(view(), "approvals", view({ approvals, requirements, missing }));
+    const said = await done(server, ["approve", "eu-residency"]);
+    expect(said).toContain("still missing: no approval with the server's own complete simulation report (1 outdated)");
+    expect(said).not.toContain("nothing is missing");
   });
 
   it("asks what is missing where the answer does not say it", async () => {
@@ -68,7 +79,7 @@ describe("signalbox policy approve", () => {
   });
 
   it("takes a digest by its first digits, wherever the content stands", async () => {
-    const server = await changing(view({ held: [{ revision: 3, digest: DIGESTS.r3 }] }), "approvals", after);
+    const server = await changing(view({ held: [{ revision: "r3", digest: DIGESTS.r3 }] }), "approvals", after);
     const said = await done(server, ["approve", "eu-residency", "--digest", "3c3c3c"]);
     expect(server.asked.at(-1)?.body).toEqual({ digest: DIGESTS.r3 });
     expect(said).toContain("approved r3 (3c3c3c3c)\nnote: it is not the candidate now\n");
@@ -132,10 +143,15 @@ describe("signalbox policy approve --report", () => {
     ...more,
   });
 
-  async function approveWith(text: string | Uint8Array, policy: JsonObject = view()) {
+  /** @param own the server's own report; unless given it is the one in the file. */
+  async function approveWith(text: string | Uint8Array, policy: JsonObject = view(), own?: Reply) {
     const cwd = temporaryFolder();
     writeFileSync(join(cwd, "report.json"), text);
-    const server = await changing(policy, "approvals", view());
+    const digest = textOf(objectOf(policy, "candidate"), "digest");
+    const simulation: Reply = own ?? { body: typeof text === "string" ? text : "" };
+    const server = await changing(policy, "approvals", view(), {
+      [`${GET}/simulation?digest=${digest}`]: simulation,
+    });
     const ran = await server.run(["approve", "eu-residency", "--report", "report.json"], {
       cwd,
       environment: { SIGNALBOX_KEY: "k", SIGNALBOX_SERVER: server.url },
@@ -158,6 +174,43 @@ describe("signalbox policy approve --report", () => {
         },
       },
     ]);
+  });
+
+  describe("against the server's own", () => {
+    const seen = JSON.stringify(report());
+    const requiring = view({ requirements: { ...objectOf(view(), "requirements"), report: true } });
+    const verified = createHash("sha256")
+      .update(`${JSON.stringify(report({ base: { ...head([]), name: "enforced" } }), null, 2)}\n`)
+      .digest("hex");
+
+    it("names the server's report where the file says the same in other bytes", async () => {
+      const own = { body: report({ base: { ...head([]), name: "enforced" } }) };
+      const { code, sent } = await approveWith(seen, requiring, own);
+      expect([code, sent]).toMatchObject([0, { report: { sha256: verified, assertions: { passed: 6 } } }]);
+    });
+
+    it("approves nothing with another one where a report is required, and says what differs", async () => {
+      const own = { body: report({ complete: false, base: { ...head([]), table_revision: "ee".repeat(32) } }) };
+      const { code, stderr, sent } = await approveWith(seen, requiring, own);
+      expect([code, sent]).toEqual([3, null]);
+      expect(stderr).toContain("(the table of its base, whether every class was decided); read the server's: ");
+      expect(stderr).toContain(`signalbox policy simulate eu-residency --digest ${DIGESTS.r2.slice(0, 12)}`);
+    });
+
+    it("sends another one as a claim where none is required", async () => {
+      const { code, stderr, sent } = await approveWith(seen, view(), { body: report({ complete: false }) });
+      expect(code).toBe(0);
+      expect(sent).toMatchObject({ report: { sha256: createHash("sha256").update(seen).digest("hex") } });
+      expect(stderr).toContain("is not the simulation of this promotion as the server computes it");
+    });
+
+    it("approves nothing where the server cannot make one and it is required", async () => {
+      const own = { status: 409, body: { error: { code: "assertions_invalid", message: "No." } } };
+      const { code, stderr, sent } = await approveWith(seen, requiring, own);
+      expect([code, sent]).toEqual([3, null]);
+      expect(stderr).toContain("the assertions file of the server has errors");
+      expect((await approveWith(seen, view(), own)).code).toBe(0);
+    });
   });
 
   it("says of a report without assertions, or of one that was cut, just that", async () => {
@@ -228,9 +281,9 @@ describe("signalbox policy rollback", () => {
     enforced: slot(2, DIGESTS.r2),
     candidate: null,
     can_roll_back: true,
-    rollback_to: { revision: 1, digest: DIGESTS.r1 },
+    rollback_to: { revision: "r1", digest: DIGESTS.r1 },
   });
-  const back = view({ candidate: slot(2, DIGESTS.r2, { held: true }), held: [{ revision: 2, digest: DIGESTS.r2 }] });
+  const back = view({ candidate: slot(2, DIGESTS.r2, { held: true }), held: [{ revision: "r2", digest: DIGESTS.r2 }] });
 
   it("makes act what acted before, and says what it takes to undo it", async () => {
     const server = await changing(promoted, "rollbacks", back);
@@ -245,13 +298,13 @@ describe("signalbox policy rollback", () => {
     );
     expect(server.asked[1]).toMatchObject({
       ifMatch: ETAG,
-      body: { expected: { candidate_revision: null, enforced_revision: 2 }, reason: "wrong_denials" },
+      body: { expected: { candidate_revision: null, enforced_revision: "r2" }, reason: "wrong_denials" },
     });
   });
 
   it.each([
     ["none", null, "nothing"],
-    ["r7", 7, "r7"],
+    ["r7", "r7", "r7"],
   ])("goes where --to %s says", async (to, revision, shown) => {
     const server = await changing(promoted, "rollbacks", back);
     const said = await done(server, ["rollback", "eu-residency", "--to", to]);
@@ -316,7 +369,7 @@ describe("signalbox policy withdraw and release", () => {
     );
     expect(server.asked[1]).toMatchObject({
       ifMatch: ETAG,
-      body: { what: "candidate", expected: { candidate_revision: 2 } },
+      body: { what: "candidate", expected: { candidate_revision: "r2" } },
     });
   });
 
@@ -328,8 +381,11 @@ describe("signalbox policy withdraw and release", () => {
   });
 
   it.each<[JsonObject, string]>([
-    [{ held: [{ revision: 3, digest: DIGESTS.r3 }], withdrawn: [{ revision: 2, digest: DIGESTS.r2 }] }, DIGESTS.r3],
-    [{ withdrawn: [{ revision: 2, digest: DIGESTS.r2 }] }, DIGESTS.r2],
+    [
+      { held: [{ revision: "r3", digest: DIGESTS.r3 }], withdrawn: [{ revision: "r2", digest: DIGESTS.r2 }] },
+      DIGESTS.r3,
+    ],
+    [{ withdrawn: [{ revision: "r2", digest: DIGESTS.r2 }] }, DIGESTS.r2],
   ])("releases the one content that it can be about: %j", async (more, digest) => {
     const server = await changing({ ...none, ...more }, "releases", view({ candidate: slot(9, digest) }));
     const said = await done(server, ["release", "eu-residency"]);
@@ -339,8 +395,8 @@ describe("signalbox policy withdraw and release", () => {
 
   it("asks which one where there are more, and says where there is none", async () => {
     const held = [
-      { revision: 2, digest: DIGESTS.r2 },
-      { revision: 3, digest: DIGESTS.r3 },
+      { revision: "r2", digest: DIGESTS.r2 },
+      { revision: "r3", digest: DIGESTS.r3 },
     ];
     const several = await changing({ ...none, held }, "releases", view());
     const ran = await several.run(["release", "eu-residency"]);

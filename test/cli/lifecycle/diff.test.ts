@@ -95,7 +95,7 @@ describe("signalbox policy diff", () => {
 
   it("compares what it is told to, and says where a slot is empty", async () => {
     const server = await fakeServer({
-      [GET]: { body: view({ candidate: null, rollback_to: { revision: 3, digest: DIGESTS.r3 } }) },
+      [GET]: { body: view({ candidate: null, rollback_to: { revision: "r3", digest: DIGESTS.r3 } }) },
       [at(DIGESTS.r1)]: content(1, DIGESTS.r1),
       [at(DIGESTS.r3)]: content(3, DIGESTS.r3),
     });

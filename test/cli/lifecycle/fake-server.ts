@@ -73,7 +73,7 @@ export const DIGESTS = { r1: "1a".repeat(32), r2: "2b".repeat(32), r3: "3c".repe
 
 export function slot(revision: number, digest: string, more: JsonObject = {}): JsonObject {
   return {
-    revision,
+    revision: `r${revision}`,
     digest,
     content: "rules",
     module_sha256: "00".repeat(32),
@@ -100,6 +100,8 @@ export const REPORT: JsonObject = {
   table_revision: "cd".repeat(32),
   complete: true,
   assertions: { passed: 5, failed: 0, waived: 1 },
+  status: "verified",
+  claimed_because: null,
 };
 
 /** A policy as GET /v1/policies/{id} answers; one that changes, unless told otherwise. */
@@ -110,6 +112,8 @@ export function view(more: JsonObject = {}): JsonObject {
     title: "Regulated workspaces stay in the European Union",
     owners: ["group:privacy"],
     state: "changing",
+    mode: "enforce",
+    revision: "r1",
     etag: '"v1-0123456789abcdef"',
     enforced: slot(1, DIGESTS.r1),
     candidate: slot(2, DIGESTS.r2),
@@ -128,7 +132,7 @@ export function view(more: JsonObject = {}): JsonObject {
     can_roll_back: false,
     held: [],
     withdrawn: [],
-    files: { revision: 2, digest: DIGESTS.r2 },
+    files: { revision: "r2", digest: DIGESTS.r2 },
     drift: [],
     missing: [],
     ...more,
@@ -161,7 +165,7 @@ export function shadow(more: JsonObject = {}): JsonObject {
   return {
     object: "policy.shadow",
     policy: "eu-residency",
-    revision: 2,
+    revision: "r2",
     digest: DIGESTS.r2,
     since: "2026-03-02T09:00:00.000Z",
     until: "2026-03-04T12:00:00.000Z",

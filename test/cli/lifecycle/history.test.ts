@@ -67,7 +67,7 @@ describe("signalbox policy history", () => {
       1         2026-03-01T08:01Z  taken over           r1 (1a1a1a1a)                               an older version               -
       2         2026-03-01T08:02Z  new content          r1 (1a1a1a1a), enforced                     a server's files               -
       5         2026-03-01T08:05Z  new content          r2 (2b2b2b2b), candidate                    a server's files               -
-      6         2026-03-01T08:06Z  approved             r2 (2b2b2b2b)                               key k1 of platform (security)  report abababab
+      6         2026-03-01T08:06Z  approved             r2 (2b2b2b2b)                               key k1 of platform (security)  claimed report abababab
       7         2026-03-01T08:07Z  approval withdrawn   r2 (2b2b2b2b)                               key k1 of platform (security)  -
       8         2026-03-01T08:08Z  promoted             r1 (1a1a1a1a) → r2 (2b2b2b2b)               key k2 of platform             approved by k1 and k3; of 1,204 requests in shadow 37 would have been denied, 12 of them let through
       9         2026-03-01T08:09Z  rolled back          r2 (2b2b2b2b) → r1 (1a1a1a1a)               key k1 of platform (security)  wrong denials

@@ -9,7 +9,7 @@ const PROMOTED = view({
   candidate: null,
   missing: null,
   can_roll_back: true,
-  rollback_to: { revision: 1, digest: DIGESTS.r1 },
+  rollback_to: { revision: "r1", digest: DIGESTS.r1 },
 });
 
 describe("signalbox policy promote", () => {
@@ -29,7 +29,7 @@ describe("signalbox policy promote", () => {
     expect(server.asked.map(({ line }) => line)).toEqual([GET, POST]);
     expect(server.asked[1]).toMatchObject({
       ifMatch: '"v1-0123456789abcdef"',
-      body: { expected: { candidate_revision: 2, enforced_revision: 1 } },
+      body: { expected: { candidate_revision: "r2", enforced_revision: "r1" } },
     });
   });
 
@@ -55,7 +55,7 @@ describe("signalbox policy promote", () => {
     const server = await fakeServer({ [GET]: { body: view({ enforced: null }) }, [POST]: { body: PROMOTED } });
     const { code, stdout } = await server.run(["promote", "eu-residency", "--expect-enforced", "none"]);
     expect([code, stdout.split("\n")[0]]).toEqual([0, "eu-residency: promoting nothing → r2 (2b2b2b2b)"]);
-    expect(server.asked[1]?.body).toEqual({ expected: { candidate_revision: 2, enforced_revision: null } });
+    expect(server.asked[1]?.body).toEqual({ expected: { candidate_revision: "r2", enforced_revision: null } });
   });
 
   it.each([
@@ -90,7 +90,7 @@ describe("signalbox policy promote", () => {
   });
 
   it("says what somebody else has made of it meanwhile", async () => {
-    const current = { etag: '"v1-f"', candidate_revision: null, enforced_revision: 3 };
+    const current = { etag: '"v1-f"', candidate_revision: null, enforced_revision: "r3" };
     const error = { code: "precondition_failed", message: "Stale.", current };
     const server = await fakeServer({ [GET]: { body: view() }, [POST]: { status: 412, body: { error } } });
     const { code, stderr } = await server.run(["promote", "eu-residency"]);

@@ -63,9 +63,9 @@ describe("signalbox policy show", () => {
           ...STRICT,
           can_roll_back: true,
           rollback_to: null,
-          held: [{ revision: 3, digest: DIGESTS.r3 }],
+          held: [{ revision: "r3", digest: DIGESTS.r3 }],
           drift: ["candidate_not_in_files"],
-          files: { revision: 1, digest: DIGESTS.r1 },
+          files: { revision: "r1", digest: DIGESTS.r1 },
         }),
       ),
     );
@@ -91,8 +91,8 @@ describe("signalbox policy show", () => {
         operations   chat.completions, messages
 
       Approvals of the candidate
-        ✓ 2026-03-03T10:30Z  key k1 of platform (security), report abababab (complete; assertions 5 passed, 0 failed, 1
-          waived)
+        ✓ 2026-03-03T10:30Z  key k1 of platform (security), report abababab (verified, complete; assertions 5 passed, 0
+          failed, 1 waived)
 
       Required for its promotion
         ✗ 2 approvals, the promoter's own not counted: 1 of 2 approvals
@@ -100,8 +100,8 @@ describe("signalbox policy show", () => {
         ✗ in shadow for 7d: watched 2d 3h of 7d
         ✗ asked about 1,000 decisions: 412 of 1,000 decisions
         ✓ no indeterminate verdict in shadow
-        ✓ an approval with a complete report of signalbox simulate
-        ✓ assertions that passed in an approver's report
+        ✓ an approval with the server's own complete simulation report
+        ✓ assertions that passed in a verified report
 
       Behind it
         rollback to  nothing
@@ -218,7 +218,7 @@ describe("signalbox policy show", () => {
     [["not_in_files"], {}, ["do not have the policy", "SIGHUP"]],
     [["something_newer"], {}, ["something_newer"]],
   ])("says of drift what it is and what resolves it, once: %j", async (drift, more, told) => {
-    const files = { revision: 3, digest: DIGESTS.r3 };
+    const files = { revision: "r3", digest: DIGESTS.r3 };
     const server = await fakeServer(paths(view({ drift: [...drift], files, ...more })));
     const { stdout } = await server.run(["show", "eu-residency"]);
     const section = /\nDrift\n([^]*?)\n\n/.exec(stdout)?.[1] ?? "";

@@ -29,7 +29,7 @@ describe("a server that refuses", () => {
     ["200 with something else", { body: { object: "key" } }, "--server: what answers there is not Signalbox"],
     ["an etag that would end a header", { body: view({ etag: '"a"\r\nx: y' }) }, "is not Signalbox"],
     ["a weak etag", { body: view({ etag: 'W/"a"' }) }, "is not Signalbox"],
-    ["a digest that is none", { body: view({ files: { revision: 1, digest: "$(id)" } }) }, "is not Signalbox"],
+    ["a digest that is none", { body: view({ files: { revision: "r1", digest: "$(id)" } }) }, "is not Signalbox"],
     ["a revision that is none", { body: view({ files: { revision: "1", digest: "ab" } }) }, "is not Signalbox"],
     ["an answer without an end", { body: `{"a":"${"x".repeat(8_100_000)}"}` }, "is not Signalbox"],
     ["half an answer", { body: '{"object":"policy",' }, "is not Signalbox"],
@@ -56,6 +56,9 @@ describe("a server that refuses", () => {
     ["409 no bytes", failed(409, "content_not_kept"), 3, "bring it back by its files"],
     ["409 busy", failed(409, "busy"), 3, "try again"],
     ["409 of a newer server", failed(409, "eclipse"), 3, "answered with 409, eclipse: Said by the server"],
+    ["409 nothing to simulate", failed(409, "nothing_to_simulate"), 3, "there is nothing to simulate"],
+    ["409 too large", failed(409, "simulation_too_large"), 3, "more time or memory"],
+    ["503 simulating", failed(503, "simulation_busy"), 1, "makes other simulations just now"],
     ["412 without more", failed(412, "precondition_failed"), 3, "the policy has changed meanwhile; nothing was done"],
     ["503", failed(503, "store_unavailable"), 1, "after a look at what became of it"],
     ["503 done", failed(503, "policies_not_applied"), 1, "the change is made and stands"],
@@ -98,7 +101,18 @@ describe("a server that refuses", () => {
 });
 
 describe("a command line that cannot be used", () => {
-  const commands = ["list", "show", "diff", "approve", "promote", "rollback", "withdraw", "release", "history"];
+  const commands = [
+    "list",
+    "show",
+    "diff",
+    "simulate",
+    "approve",
+    "promote",
+    "rollback",
+    "withdraw",
+    "release",
+    "history",
+  ];
 
   it.each(commands)("%s --help says its flags and exit codes, and asks nobody", async (command) => {
     const server = await fakeServer({});
@@ -107,7 +121,7 @@ describe("a command line that cannot be used", () => {
     expect(stdout).toMatch(new RegExp(`^Usage: signalbox policy ${command} `));
     expect(stdout).toMatch(/\nExit codes: 0 /);
     expect(stdout.includes("3 not done")).toBe(
-      ["approve", "promote", "rollback", "withdraw", "release"].includes(command),
+      ["simulate", "approve", "promote", "rollback", "withdraw", "release"].includes(command),
     );
     for (const line of stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(132);
   });
@@ -116,7 +130,7 @@ describe("a command line that cannot be used", () => {
     const { stdout } = await (await fakeServer({})).run(["--help"]);
     const [, files = "", server = ""] = /Of the files\n([^]*)Of a running server[^\n]*\n([^]*)\n\n/.exec(stdout) ?? [];
     const names = (text: string) => [...text.matchAll(/^ {2}(\w+)/gm)].map(([, name = ""]) => name);
-    expect(names(files)).toEqual(["new", "check", "test", "fmt"]);
+    expect(names(files)).toEqual(["new", "check", "test", "fmt", "verify"]);
     expect(names(server).toSorted()).toEqual(commands.toSorted());
   });
 
@@ -147,7 +161,7 @@ describe("a command line that cannot be used", () => {
     [["list", "eu"], { SIGNALBOX_KEY: "k" }, 2, "takes flags only"],
     [["show", "eu", "--frobnicate"], { SIGNALBOX_KEY: "k" }, 2, "--frobnicate: there is no such flag"],
     [["promote", "eu", "--expect-candidate", "4"], { SIGNALBOX_KEY: "k" }, 2, "--expect-candidate: must be a revision"],
-    [["frobnicate"], {}, 2, "give one of new, check, test, fmt, list"],
+    [["frobnicate"], {}, 2, "give one of new, check, test, fmt, verify, list"],
   ])("%j", async (argv, environment, exit, told) => {
     const { code, stderr } = await (await fakeServer({})).run(argv, { environment });
     expect(code).toBe(exit);

@@ -47,7 +47,7 @@ describe("bytes that cannot be had", LONG, () => {
       await replica.server.close();
       tamper(replica, sql, digest);
       await expect(Replica.over(replica.folder, replica.database)).rejects.toThrow(
-        `policy gate: revision 1 is enforced, and what the store keeps of it is damaged: ${why}; ` +
+        `policy gate: revision r1 is enforced, and what the store keeps of it is damaged: ${why}; ` +
           `restore the database from a backup, or give this server the files of that revision (digest ${digest.slice(0, 12)})`,
       );
       // The files of that revision are as good: the combined module has it.
@@ -71,9 +71,11 @@ describe("bytes that cannot be had", LONG, () => {
       swapped: () => {},
       failed: (contents) => failures.push(...contents.map(({ message }) => message)),
       recovered: () => {},
+      differing: () => {},
+      suspended: () => {},
     });
-    expect(failures).toEqual([expect.stringContaining("policy gate: revision 2 is the candidate, and")]);
-    expect(await again.slots()).toEqual({ enforced: 1 });
+    expect(failures).toEqual([expect.stringContaining("policy gate: revision r2 is the candidate, and")]);
+    expect(await again.slots()).toEqual({ enforced: "r1" });
     expect((await again.status())["degraded"]).toEqual(["policies"]);
     expect((await again.ask()).status).toBe(200);
   });
@@ -96,6 +98,8 @@ describe("bytes that cannot be had", LONG, () => {
       swapped: ({ id }) => told.push(id),
       failed: () => told.push("failed"),
       recovered: () => told.push("recovered"),
+      differing: () => {},
+      suspended: () => {},
     });
     // `replica` has the content in its files; `other` would need the store's.
     await expect(replica.rollBack()).rejects.toThrow("no_bytes");
@@ -104,7 +108,7 @@ describe("bytes that cannot be had", LONG, () => {
     expect((await replica.ask()).status).toBe(200);
     expect((await other.ask()).status).toBe(403);
     expect((await other.status())["degraded"]).toEqual(["policies"]);
-    await expect(other.server.policies.apply()).rejects.toThrow("policy gate: revision 1 is enforced");
+    await expect(other.server.policies.apply()).rejects.toThrow("policy gate: revision r1 is enforced");
     await expect(other.server.policies.content(former)).rejects.toThrow("its module is not the one");
     tamper(replica, REPAIR, former);
     await eventually(async () => (await other.ask()).status === 200);

@@ -1,17 +1,18 @@
 import { mkdtempSync, rmSync, writeFileSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { randomBytes } from "node:crypto";
 import { afterEach } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { startServer, type RunningServer } from "../../../src/cli/serve/start.ts";
+import type { CompileCache } from "../../../src/policy/toolchain/compile-cache.ts";
 import { createKey } from "../../../src/keys/key-record.ts";
 import { entityTag } from "../../../src/lifecycle/entity-tag.ts";
 import type { LifecycleChange } from "../../../src/lifecycle/lifecycle.ts";
 import { actor, NOTHING_REQUIRED } from "../../lifecycle/scene.ts";
 import { policySource } from "../../policy/samples.ts";
+import { TEST_CACHE } from "../../support/cache.ts";
 
-const ROOT = resolve(import.meta.dirname, "../../..");
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
@@ -22,6 +23,15 @@ export const RULES = {
   everything: "pass.open if input.operation",
   streams: "pass.open if input.request.stream",
   nothing: 'pass.open if input.operation == "none"',
+  /** 30 to the power of six combinations: minutes without a bound. */
+  endless: [
+    `words := ${JSON.stringify(Array.from({ length: 30 }, (_, index) => `word ${index}`))}`,
+    "",
+    "pass.open if {",
+    ...["a", "b", "c", "d", "e", "f"].map((name) => `\tsome ${name} in words`),
+    '\tconcat("", [a, b, c, d, e, f]) == input.request.max_output',
+    "}",
+  ].join("\n"),
 } as const;
 export type Rules = keyof typeof RULES;
 
@@ -78,7 +88,11 @@ export class Replica {
   /** @param gate rules of the policy `gate`; `null` for none. */
   static async start(
     gate: Rules | null,
-    { database = "", initialMode = "enforce" }: { database?: string; initialMode?: "shadow" | "enforce" } = {},
+    {
+      database = "",
+      initialMode = "enforce",
+      cache = TEST_CACHE,
+    }: { database?: string; initialMode?: "shadow" | "enforce"; cache?: CompileCache | null } = {},
   ): Promise<Replica> {
     const folder = mkdtempSync(join(tmpdir(), "signalbox-policies-"));
     closers.push(() => Promise.resolve(rmSync(folder, { recursive: true, force: true })));
@@ -87,11 +101,11 @@ export class Replica {
     // A folder without policies at all would be one that is not mounted yet.
     writePolicy(folder, "other", "everything");
     writePolicy(folder, "gate", gate);
-    return await Replica.over(folder, database === "" ? join(folder, "signalbox.db") : database);
+    return await Replica.over(folder, database === "" ? join(folder, "signalbox.db") : database, cache);
   }
 
   /** @throws as `startServer` does. */
-  static async over(folder: string, database: string): Promise<Replica> {
+  static async over(folder: string, database: string, cache: CompileCache | null = TEST_CACHE): Promise<Replica> {
     const started = await startServer(
       {
         config: join(folder, "routes.yaml"),
@@ -103,7 +117,7 @@ export class Replica {
         demo: false,
         drain: 2_000,
         watch: false,
-        cacheDirectory: join(ROOT, ".signalbox", "test-cache"),
+        cache,
       },
       {},
       "0.0.0-test",
@@ -136,11 +150,13 @@ export class Replica {
     writePolicy(this.folder, "gate", gate);
   }
 
-  async ask(stream = false): Promise<Answered> {
+  /** @param more members of the request besides the least that it needs. */
+  async ask(stream = false, more: object = {}): Promise<Answered> {
     const response = await this.#post("/v1/chat/completions", {
       model: "r",
       stream,
       messages: [{ role: "user", content: "Hello" }],
+      ...more,
     });
     const requestId = response.headers.get("x-request-id") ?? "";
     return { status: response.status, text: await response.text(), requestId };
@@ -166,7 +182,7 @@ export class Replica {
   /** Which revisions of `gate` stand where. */
   async slots(): Promise<unknown> {
     const { policy_revisions: revisions } = await this.status();
-    const { gate = {} } = revisions as Record<string, Record<string, { revision: number }>>;
+    const { gate = {} } = revisions as Record<string, Record<string, { revision: string }>>;
     return Object.fromEntries(Object.entries(gate).map(([slot, { revision }]) => [slot, revision]));
   }
 

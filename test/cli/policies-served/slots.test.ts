@@ -10,13 +10,13 @@ const LONG = { timeout: 180_000 };
 describe("what is enforced acts until somebody promotes something else", LONG, () => {
   test("changed files are watched, over reloads and restarts; a promotion makes them act, a rollback takes it back", async () => {
     let replica = await Replica.start("everything");
-    expect(await replica.slots()).toEqual({ enforced: 1 });
+    expect(await replica.slots()).toEqual({ enforced: "r1" });
     expect((await replica.ask()).status).toBe(200);
     const before = await replica.status();
 
     replica.write("streams");
     expect((await replica.server.reload()).ok).toBe(true);
-    const watched = { enforced: 1, candidate: 2 };
+    const watched = { enforced: "r1", candidate: "r2" };
     expect(await replica.slots()).toEqual(watched);
     const letThrough = await replica.ask();
     expect(letThrough.status).toBe(200);
@@ -32,7 +32,7 @@ describe("what is enforced acts until somebody promotes something else", LONG, (
     expect(decision.policySet).toBe(status["policy_set"]);
 
     await replica.promote();
-    expect(await replica.slots()).toEqual({ enforced: 2 });
+    expect(await replica.slots()).toEqual({ enforced: "r2" });
     const denied = await replica.ask();
     expect([denied.status, denied.text]).toEqual([403, expect.stringContaining("gate@r2")]);
     expect((await replica.ask(true)).status).toBe(200);
@@ -40,10 +40,10 @@ describe("what is enforced acts until somebody promotes something else", LONG, (
     // Neither the enforced content nor what it took the place of needs the files.
     replica.write("nothing");
     replica = await replica.restart();
-    expect(await replica.slots()).toEqual({ enforced: 2, candidate: 3 });
+    expect(await replica.slots()).toEqual({ enforced: "r2", candidate: "r3" });
     expect((await replica.ask()).status).toBe(403);
     await replica.rollBack();
-    expect(await replica.slots()).toEqual({ enforced: 1, candidate: 3 });
+    expect(await replica.slots()).toEqual({ enforced: "r1", candidate: "r3" });
     expect((await replica.ask()).status).toBe(200);
     expect((await replica.ask(true)).status).toBe(200);
   });
@@ -65,7 +65,7 @@ describe("what is enforced acts until somebody promotes something else", LONG, (
     expect((await replica.ask()).status).toBe(403);
     replica.write(null);
     await replica.server.reload();
-    expect(await replica.slots()).toEqual({ enforced: 1 });
+    expect(await replica.slots()).toEqual({ enforced: "r1" });
     replica = await replica.restart();
     expect((await replica.ask()).status).toBe(403);
     await replica.promote();
@@ -74,7 +74,7 @@ describe("what is enforced acts until somebody promotes something else", LONG, (
     replica = await replica.restart();
     expect((await replica.ask()).status).toBe(200);
     await replica.rollBack();
-    expect(await replica.slots()).toEqual({ enforced: 1 });
+    expect(await replica.slots()).toEqual({ enforced: "r1" });
     expect((await replica.ask()).status).toBe(403);
   });
 
@@ -96,12 +96,18 @@ describe("two replicas over one store", LONG, () => {
   test("decide alike whatever their files hold, and follow each other within a second", async () => {
     const first = await Replica.start("everything");
     const newer = await Replica.start("streams", { database: first.database });
-    expect(await newer.slots()).toEqual({ enforced: 1, candidate: 2 });
-    await eventually(async () => expect(await first.slots()).toEqual({ enforced: 1, candidate: 2 }));
+    expect(await newer.slots()).toEqual({ enforced: "r1", candidate: "r2" });
+    await eventually(async () => expect(await first.slots()).toEqual({ enforced: "r1", candidate: "r2" }));
     expect((await first.status())["policy_set"]).toBe((await newer.status())["policy_set"]);
 
     const swapped = new Promise<PolicySet>((done) => {
-      first.server.watchPolicies({ swapped: done, failed: () => {}, recovered: () => {} });
+      first.server.watchPolicies({
+        swapped: done,
+        failed: () => {},
+        recovered: () => {},
+        suspended: () => {},
+        differing: () => {},
+      });
     });
     await newer.promote();
     const from = performance.now();
@@ -115,7 +121,7 @@ describe("two replicas over one store", LONG, () => {
     // Its files are older than what acts: it says so, and moves nothing.
     const again = await first.restart();
     expect(again.server.built.drifts).toEqual([{ policy: "gate", drift: "files_differ" }]);
-    expect(await again.slots()).toEqual({ enforced: 2 });
+    expect(await again.slots()).toEqual({ enforced: "r2" });
     expect((await again.ask()).status).toBe(403);
     await again.rollBack();
     expect((await again.ask()).status).toBe(200);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { formatJson } from "../../../src/cli/simulate/formats/json.ts";
+import { formatJson } from "../../../src/simulate/report/format-json.ts";
 import type { SimulationReport } from "../../../src/simulate/report/report.ts";
 import { FULL } from "./report.ts";
 

@@ -5,6 +5,7 @@ import { FAIL_ON_WORDS } from "../../../src/cli/simulate/exit-code.ts";
 import { DEFAULT_FORMAT, FORMATS } from "../../../src/cli/simulate/formats/formats.ts";
 import { defaultWorkers, readSimulateOptions, type SimulateOptions } from "../../../src/cli/simulate/options.ts";
 import { UsageError } from "../../../src/cli/terminal/command-io.ts";
+import { compileCacheAt } from "../../../src/cli/compile-cache.ts";
 
 const CWD = "/home/somebody/checkout";
 const read = (...argv: readonly string[]): SimulateOptions => readSimulateOptions(argv, CWD);
@@ -45,7 +46,7 @@ describe("options of simulate", () => {
       detailedExitcode: false,
       failOn: [],
       quiet: false,
-      cacheDirectory: join(CWD, ".signalbox/cache"),
+      cache: compileCacheAt(undefined, CWD, {}),
     });
     expect(options.workers).toBeLessThanOrEqual(8);
   });
@@ -110,7 +111,7 @@ describe("options of simulate", () => {
     ],
     [["--fail-on", FAIL_ON_WORDS.join(",")], { failOn: FAIL_ON_WORDS }],
     [["--quiet"], { quiet: true }],
-    [["--cache", "/c"], { cacheDirectory: "/c" }],
+    [["--cache", "/c"], { cache: compileCacheAt("/c", CWD, {}) }],
     [["--now", "2026-11-21"], { now: Date.UTC(2026, 10, 21) }],
     [["--now", "2028-02-29"], { now: Date.UTC(2028, 1, 29) }],
     [["--now", "2026-11-21T01:00:00+01:00"], { now: Date.UTC(2026, 10, 21) }],

@@ -1,16 +1,19 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
+import { missingPrograms } from "../../support/at-hand.ts";
 
 /** Why tests with git are skipped; `null` where it is there. */
-export const NO_GIT = spawnSync("git", ["--version"]).status === 0 ? null : "git is not installed";
+export const NO_GIT = missingPrograms("git");
 
 /** Of a person without any settings, and of no repository around the tests (a hook sets GIT_DIR). */
 export const GIT_ENVIRONMENT: Readonly<Record<string, string>> = {
   PATH: process.env["PATH"] ?? "",
   HOME: "/nonexistent",
+  // Outside of every working tree; policies that one test compiled, the others load.
+  XDG_CACHE_HOME: join(tmpdir(), "signalbox-test-home"),
   GIT_CONFIG_NOSYSTEM: "1",
   GIT_CONFIG_GLOBAL: "/dev/null",
   GIT_AUTHOR_NAME: "Test",

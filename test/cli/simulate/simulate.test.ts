@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runCommands } from "../../../src/cli/commands.ts";
-import { formatJson } from "../../../src/cli/simulate/formats/json.ts";
+import { formatJson } from "../../../src/simulate/report/format-json.ts";
 import { simulate } from "../../../src/cli/simulate/simulate.ts";
 import type { CommandIo } from "../../../src/cli/terminal/command-io.ts";
 import { removalDigest } from "../../../src/lifecycle/entity-tag.ts";

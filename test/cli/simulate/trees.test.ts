@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } 
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openRepository, type Repository } from "../../../src/cli/simulate/trees/repository.ts";
-import { directoryTree, type FileTree } from "../../../src/compile/file-tree.ts";
+import { directoryTree, type UnreadText, type FileTree } from "../../../src/compile/file-tree.ts";
 import { loadFromTree } from "../../../src/compile/load.ts";
 import { commit, git, GIT_ENVIRONMENT, NO_GIT, repository, temporaryFolder, writeTo } from "./repository.ts";
 
@@ -21,7 +21,7 @@ function open(folder: string, environment: Readonly<Record<string, string | unde
   return openRepository(folder, environment, "--base");
 }
 
-async function textAt(opened: Repository, ref: string, path: string): Promise<string | null> {
+async function textAt(opened: Repository, ref: string, path: string): Promise<string | UnreadText> {
   return opened.tree(await opened.commitOf(ref)).readText(path);
 }
 
@@ -54,7 +54,9 @@ describe.for(IMPLEMENTATIONS)("%s as a tree", ([, make, missing]) => {
       ["half a character", new Uint8Array([0xe2, 0x82]), null],
     ];
     const tree = await make(Object.fromEntries(cases.map(([name, content]) => [`folder/${name}`, content])));
-    for (const [name, , expected] of cases) expect(await tree.readText(`folder/${name}`), name).toBe(expected);
+    for (const [name, , expected] of cases) {
+      expect(await tree.readText(`folder/${name}`), name).toEqual(expected ?? { unread: "unreadable" });
+    }
   });
 
   test.skipIf(skip)("no name is a pattern, an option or a member of an object", async () => {
@@ -87,10 +89,13 @@ describe.for(IMPLEMENTATIONS)("%s as a tree", ([, make, missing]) => {
     expect((await tree.namesIn(""))?.toSorted()).toEqual([...names, "in"].toSorted());
   });
 
-  test.skipIf(skip)("null for what is not there, or is something else", async () => {
+  test.skipIf(skip)("says that it is not there, or is something else", async () => {
     const tree = await make({ root: "", "folder/a": "", "folder/b": "", "folder/lib/c": "" });
     const noText = ["absent", "folder/absent", "absent/a", "folder", "folder/", "", ".", "root/below", "toString"];
-    for (const path of noText) expect(await tree.readText(path), path).toBeNull();
+    for (const path of noText) {
+      const read = await tree.readText(path);
+      expect(read, path).toEqual({ unread: expect.stringMatching(/^(absent|irregular)$/) });
+    }
     const names: readonly (readonly [string, readonly string[] | null])[] = [
       ["", ["folder", "root"]],
       [".", ["folder", "root"]],

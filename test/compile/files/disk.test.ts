@@ -28,7 +28,7 @@ function write(files: Files): void {
 
 async function codes(environment: string | null = null): Promise<readonly string[]> {
   const files = await loadConfiguration(join(folder, "infra/routes.yaml"), "infra/routes.yaml", environment);
-  const { diagnostics } = await compileConfiguration(files, { cacheDirectory: null });
+  const { diagnostics } = await compileConfiguration(files, { cache: null });
   return diagnostics.map(({ code }) => code);
 }
 

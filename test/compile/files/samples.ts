@@ -11,7 +11,7 @@ export type Files = Readonly<Record<string, string>>;
 export function memoryTree(files: Files): FileTree {
   const paths = Object.keys(files);
   return {
-    readText: async (path) => files[path] ?? null,
+    readText: async (path) => files[path] ?? { unread: "absent" },
     namesIn: async (folder) => {
       const prefix = folder === "." || folder === "" ? "" : `${folder}/`;
       const below = paths.filter((path) => path.startsWith(prefix));
@@ -31,7 +31,7 @@ export interface Compiled {
 export async function compileFiles(files: Files, environment: string | null = null): Promise<Compiled> {
   const placed = Object.fromEntries(Object.entries(files).map(([name, text]) => [`infra/${name}`, text]));
   const loaded = await loadFromTree(memoryTree(placed), "infra/routes.yaml", "infra/routes.yaml", environment);
-  return compileConfiguration(loaded, { cacheDirectory: null });
+  return compileConfiguration(loaded, { cache: null });
 }
 
 /** `CODE file:line:column message (hint)` of every finding. */

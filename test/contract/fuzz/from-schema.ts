@@ -4,7 +4,16 @@ import { COMPONENT_SCHEMAS } from "../../../src/http/contract/validate.ts";
 
 /** Words that mean something where a member of the name stands: without them hardly a request would get past the first look. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
-  model: ["chat-small", "chat-large-eu", "large-any", "code-claude", "embed-small", "rerank", "moderation", "nobody"],
+  model: [
+    "chat-small",
+    "chat-large-eu",
+    "large-any",
+    "claude-sonnet-4-6",
+    "embed-small",
+    "rerank",
+    "moderation",
+    "nobody",
+  ],
   type: [
     "text",
     "input_text",

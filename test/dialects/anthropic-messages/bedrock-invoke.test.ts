@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { serviceError } from "../../../src/canon/error.ts";
+import { codedError } from "../../../src/canon/errors/coded-error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { parseJsonBytes } from "../../../src/dialects/json-bytes.ts";
@@ -190,6 +190,7 @@ describe("a stream of Bedrock's InvokeModel", () => {
       finish: "stop",
       usage: { input: 7, output: 9, cacheRead: null, cacheWrite: null, reasoning: null },
       losses: [],
+      edits: 0,
       done: true,
     });
   });
@@ -315,7 +316,7 @@ describe("a stream of Bedrock's InvokeModel", () => {
   });
 
   it("ends in the surface's grammar where it cannot go on", () => {
-    const error = serviceError(502, "upstream", "upstream_truncated", "It broke off.");
+    const error = codedError("upstream_truncated", "It broke off.");
     expect(decoder.decode(streaming.stream().fail(error))).toContain("event: error\ndata: ");
   });
 });

@@ -136,10 +136,22 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
     ["conversation", "tool_choice_required"],
   ],
   [
-    "one tool",
-    body({ tools: [tool], tool_choice: { type: "tool", name: "f" } }),
+    "one tool of several",
+    body({ tools: [tool, { ...tool, name: "g" }], tool_choice: { type: "tool", name: "f" } }),
     ["tools"],
     ["conversation", "tool_choice_named"],
+  ],
+  [
+    "the only tool, which is some tool",
+    body({ tools: [tool], tool_choice: { type: "tool", name: "f" } }),
+    ["tools"],
+    ["conversation", "tool_choice_required"],
+  ],
+  [
+    "one call of the only tool",
+    body({ tools: [tool], tool_choice: { type: "auto", disable_parallel_tool_use: true } }),
+    ["tools"],
+    ["conversation", "one_tool_called_once"],
   ],
   ["whichever tool", body({ tool_choice: { type: "auto" } }), [], []],
   [
@@ -192,7 +204,7 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
     "a schema with a forced tool",
     body({ tools: [tool], tool_choice: { type: "tool", name: "f" }, output_format: schema }),
     ["json_schema", "tools"],
-    ["constrained_schema", "conversation", "schema_with_tools", "tool_choice_named"],
+    ["constrained_schema", "conversation", "schema_with_tools", "tool_choice_required"],
   ],
   [
     "an edit that keeps everything",

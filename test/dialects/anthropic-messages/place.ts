@@ -4,6 +4,7 @@ import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/reque
 import type { ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import type { AnswerContext, Surface, Target } from "../../../src/dialects/dialect.ts";
+import { nativeFamilyOf } from "../../support/dialects.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 
 export const NO_HEADERS: ProtocolHeaders = { version: null, betas: [] };
@@ -57,8 +58,11 @@ export function targetWith(modelRow: Partial<ModelRow> = {}, providerRow: Partia
   };
 }
 
-export function contextOf(request: InferenceRequest = read(hello)): AnswerContext {
-  return { request, requestId: "req_1", answerId: "1", model: "upstream-a", now: () => 0 };
+export function contextOf(
+  request: InferenceRequest = read(hello),
+  signatureFamily: string | null = nativeFamilyOf(request),
+): AnswerContext {
+  return { request, requestId: "req_1", answerId: "1", model: "upstream-a", signatureFamily, now: () => 0 };
 }
 
 export const encoder = new TextEncoder();

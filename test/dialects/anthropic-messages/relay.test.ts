@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { ProviderRow } from "../../../src/canon/table.ts";
 import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
-import { serviceError } from "../../../src/canon/error.ts";
+import { codedError } from "../../../src/canon/errors/coded-error.ts";
 import {
   answered,
   body,
@@ -156,6 +156,7 @@ describe("the stream on its way back", () => {
         finish: "stop",
         usage: { input: 12, output: 9, cacheRead: 5, cacheWrite: null, reasoning: null },
         losses: [],
+        edits: 0,
       },
     });
   });
@@ -222,9 +223,9 @@ describe("the stream on its way back", () => {
   });
 
   it("ends in our words where it cannot go on", () => {
-    const error = serviceError(502, "upstream", "upstream_truncated", "It broke off.");
+    const error = codedError("upstream_truncated", "It broke off.");
     expect(decoder.decode(observe().fail(error))).toBe(
-      'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"It broke off.","details":{"error_code":"upstream_truncated"}},"request_id":"req_1"}\n\n',
+      'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"It broke off. (request id req_1)","details":{"error_code":"upstream_truncated"}},"request_id":"req_1"}\n\n',
     );
   });
 });

@@ -2,7 +2,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../../src/canon/generate/answer.ts";
 import type { FinishReason, InferenceEvent } from "../../../src/canon/generate/event.ts";
-import { serviceError } from "../../../src/canon/error.ts";
+import { codedError } from "../../../src/canon/errors/coded-error.ts";
 import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { body, contextOf, decoder, read } from "./place.ts";
 
@@ -197,7 +197,7 @@ describe("the official client", () => {
   });
 
   it("throws where the stream fails, before anything was said and after", async () => {
-    const error = serviceError(502, "upstream", "upstream_truncated", "It broke off.");
+    const error = codedError("upstream_truncated", "It broke off.");
     for (const events of [[], told.slice(0, 13)]) {
       const renderer = renderStream(contextOf());
       const bytes = [...events.flatMap((event) => renderer.push(event)), renderer.fail(error)];

@@ -251,6 +251,22 @@ describe("a stream", () => {
   });
 });
 
+describe("a block that nobody closed before the end", () => {
+  const text = delta(0, { text: "a" });
+
+  it.each([
+    ["never", [start, text, stop("end_turn"), metadata]],
+    ["after it", [start, text, stop("end_turn"), close(0), metadata]],
+  ])("is closed by it: %s", (_, events) => {
+    const told = tell(frames(events));
+    expect(collectAnswer(told)).toMatchObject({ blocks: [{ text: "a" }], finish: { reason: "stop" }, failure: null });
+  });
+
+  it("does not go on after it", () => {
+    expect(tell(frames([start, text, stop("end_turn"), text])).at(-1)).toMatchObject({ type: "failure" });
+  });
+});
+
 describe("a call where no tool was offered", () => {
   const request: GenerateRequest = { ...withTools, toolChoice: { mode: "none" } };
   const calling = [
@@ -264,16 +280,14 @@ describe("a call where no tool was offered", () => {
     metadata,
   ];
 
-  it("is left out, and nobody waits for its result", () => {
-    const events = tell(frames(calling), request);
-    expect(collectAnswer(events).blocks).toMatchObject([{ kind: "text", text: "b" }]);
-    expect(events).toContainEqual({ type: "loss", loss: "tool_call_dropped" });
-    expect(events.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
+  it("is a failure, streamed and whole: the provider has not said that the text is all", () => {
+    const failure = { kind: "malformed", code: "unexpected_output_item" };
+    expect(tell(frames(calling), request).at(-1)).toMatchObject({ type: "failure", failure });
     const read = whole(
-      answer([{ toolUse: { toolUseId: "a", name: "f", input: {} } }, { text: "b" }], "tool_use"),
+      answer([{ text: "b" }, { toolUse: { toolUseId: "a", name: "f", input: {} } }], "tool_use"),
       request,
     );
-    expect(collectAnswer(read)).toEqual(collectAnswer(events));
+    expect(read.at(-1)).toMatchObject({ type: "failure", failure });
   });
 });
 

@@ -111,7 +111,14 @@ async function ask(server: MockServer, surface: Surface, body: JsonObject, upstr
     ? [...parser.push(bytes), ...parser.end()]
     : geminiUpstream.parseAnswer(bytes, canonical.request, target);
   const answer = collectAnswer(events);
-  const context: AnswerContext = { request, requestId: "req_1", answerId: "1", model: "m", now: () => 0 };
+  const context: AnswerContext = {
+    request,
+    requestId: "req_1",
+    answerId: "1",
+    model: "m",
+    signatureFamily: target.model.signatureFamily,
+    now: () => 0,
+  };
   return {
     answer,
     formatted,

@@ -14,6 +14,7 @@ import { COMPLETIONS_PROBES } from "./probes/completions.ts";
 import { COUNT_TOKENS_PROBES, MESSAGES_PROBES } from "./probes/messages.ts";
 import type { Probe } from "./probes/probe.ts";
 import { RESPONSES_PROBES } from "./probes/responses.ts";
+import { forOneTool } from "../../../src/dialects/translation/one-tool.ts";
 import { SURFACES, type Spoken } from "./table.ts";
 
 const PROBES: Readonly<Partial<Record<Operation, readonly Probe[]>>> = {
@@ -68,9 +69,11 @@ export function outcomeOf(spoken: Spoken, probe: Pick<Probe, "body" | "headers">
 function translated({ surface }: Spoken, request: InferenceRequest, target: Target, ours: readonly unknown[]): Outcome {
   const canonical = surface.translation.toCanon(request, "reject", NO_EDITS);
   if ("code" in canonical) return refused("translation", canonical);
-  const formatted = upstreamOf(target).format(canonical.request, target);
+  const one = forOneTool(canonical.request, target.endpoint);
+  const formatted = upstreamOf(target).format(one.request, target);
   if ("code" in formatted) return refused("translation", formatted);
-  const losses = [...new Set([...canonical.losses, ...formatted.losses])].toSorted();
+  const unspoken: readonly Loss[] = one.keepsFirstCall ? ["single_call_unspoken"] : [];
+  const losses = [...new Set([...canonical.losses, ...formatted.losses, ...unspoken])].toSorted();
   return { kind: "sent", ...formatted, stripped: canonical.stripped, losses, ours };
 }
 

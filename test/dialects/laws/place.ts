@@ -6,6 +6,7 @@ import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
 import type { AnswerContext, Target } from "../../../src/dialects/dialect.ts";
 import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/names.ts";
 import type { DialectFacts } from "../../../src/dialects/facts/dialect-facts.ts";
+import { nativeFamilyOf } from "../../support/dialects.ts";
 
 export const NO_HEADERS: ProtocolHeaders = { version: null, betas: [] };
 
@@ -90,5 +91,7 @@ export function lacking({ shape }: InferenceRequest, { endpoint, model }: Target
 }
 
 export function contextOf(request: InferenceRequest): AnswerContext {
-  return { request, requestId: "req_law", answerId: "law", model: "public-model", now: () => 1_700_000_000 };
+  const signatureFamily = nativeFamilyOf(request);
+  const model = "public-model";
+  return { request, requestId: "req_law", answerId: "law", model, signatureFamily, now: () => 1_700_000_000 };
 }

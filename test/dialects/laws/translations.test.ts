@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { serviceError } from "../../../src/canon/error.ts";
+import { codedError } from "../../../src/canon/errors/coded-error.ts";
 import { collectAnswer } from "../../../src/canon/generate/answer.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { Loss } from "../../../src/canon/generate/loss.ts";
@@ -94,7 +94,7 @@ describe.each(PAIRS)("answers from $names", ({ from, to }) => {
   });
 
   it("that the provider breaks off are failures, and the client is told so", () => {
-    const error = serviceError(502, "upstream", "upstream_truncated", "The answer broke off");
+    const error = codedError("upstream_truncated", "The answer broke off");
     fc.assert(
       fc.property(arbitrary, fc.double({ min: 0, max: 1, noNaN: true }), (events, share) => {
         const { body } = provided({ from }, events);

@@ -36,9 +36,10 @@ export function featuresUsed(request: GenerateRequest): readonly Feature[] {
     request.tools.some(({ strict }) => strict === true),
     "tool_strict",
   );
-  use(request.parallelToolCalls === false, "parallel_tool_calls_off");
+  const isOneTool = request.tools.length === 1;
+  use(request.parallelToolCalls === false, isOneTool ? "one_tool_called_once" : "parallel_tool_calls_off");
   if (toolChoice !== null && toolChoice.mode !== "auto" && toolChoice.mode !== "none")
-    used.add(`tool_choice_${toolChoice.mode}`);
+    used.add(isOneTool && toolChoice.mode === "named" ? "tool_choice_required" : `tool_choice_${toolChoice.mode}`);
   if (reasoning !== null && reasoning.effort !== "unspecified") used.add(`effort_${reasoning.effort}`);
   use(reasoning !== null && reasoning.budget !== null, "reasoning_budget");
   const reasons = reasoning !== null && reasoning.effort !== "none";

@@ -258,15 +258,12 @@ describe("a stream of a chat provider", () => {
     expect(lossesOf(events)).toEqual([]);
   });
 
-  it("says stop, and records it, where a provider ends properly without saying why", () => {
-    const events = stream([chunk({ content: "a" }), done]);
-    expect([finishOf(events), ...lossesOf(events)]).toEqual(["stop", "finish_synthesised"]);
-  });
-
   it.each<[string, readonly (JsonObject | string)[], string, string | null]>([
     ["nothing", [], "truncated", null],
     ["[DONE] alone", [done], "truncated", null],
-    ["[DONE] after a role", [chunk({ role: "assistant", content: "" }), done], "truncated", null],
+    ["[DONE] after a role", [chunk({ role: "assistant", content: "" }), done], "malformed", "missing_finish_reason"],
+    ["[DONE] after a text", [chunk({ content: "a" }), done], "malformed", "missing_finish_reason"],
+    ["[DONE] after an empty reason", [chunk({ content: "a" }, ""), done], "malformed", "missing_finish_reason"],
     ["[DONE] after counts", [chunk(null, null, { usage }), done], "truncated", null],
     ["a cut", [chunk({ content: "a" })], "truncated", null],
     [
@@ -458,11 +455,6 @@ describe("a whole answer of a chat provider", () => {
     expect(shortOf(collectAnswer(whole(body)))).toEqual(["text: a"]);
   });
 
-  it("may end with an empty finish reason, which is recorded", () => {
-    const events = whole(answer({ content: "a" }, ""));
-    expect([finishOf(events), ...lossesOf(events)]).toEqual(["stop", "finish_synthesised"]);
-  });
-
   it("may be empty", () => {
     expect(whole(answer({ content: "" }))).toMatchObject([{ type: "start" }, { type: "finish", reason: "stop" }]);
   });
@@ -470,7 +462,8 @@ describe("a whole answer of a chat provider", () => {
   it.each<[unknown, string, string | null]>([
     [{ choices: [] }, "malformed", null],
     [{ choices: [{ finish_reason: "stop" }] }, "malformed", null],
-    [answer({ content: "a" }, null), "malformed", null],
+    [answer({ content: "a" }, null), "malformed", "missing_finish_reason"],
+    [answer({ content: "a" }, ""), "malformed", "missing_finish_reason"],
     [answer({ content: "a" }, "eos"), "malformed", "unknown_finish_reason"],
     [answer({ content: "a" }, "error"), "error_frame", null],
     [{ error: { code: "content_filter" } }, "error_frame", "content_filter"],

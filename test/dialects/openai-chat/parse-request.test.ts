@@ -98,6 +98,7 @@ const tool = { type: "function", function: { name: "f" } };
 const image = (url: string, detail: string | null = null) => content({ type: "image_url", image_url: { url, detail } });
 const file = (mediaType: string) =>
   content({ type: "file", file: { file_data: `data:${mediaType};base64,QQ==`, filename: "x" } });
+const other = { type: "function", function: { name: "g" } };
 const tools = { tools: [tool] };
 const schema = { response_format: { type: "json_schema", json_schema: { name: "s", schema: {} } } };
 
@@ -192,7 +193,7 @@ describe("what a request asks of a wire protocol", () => {
     [
       "another vendor's member of a message",
       assistant({ content: "x", prefix: true }),
-      { conversation: "messages[1]", native_chat: "messages[1]" },
+      { conversation: "messages[1]", native_chat: "messages[1].prefix" },
     ],
     [
       "a legacy function's result",
@@ -209,12 +210,17 @@ describe("what a request asks of a wire protocol", () => {
     [
       "another vendor's member of a tool",
       { tools: [{ ...tool, cache_control: {} }] },
-      { conversation: "tools", native_chat: "tools[0]" },
+      { conversation: "tools", native_chat: "tools[0].cache_control" },
     ],
     [
       "one call at a time",
-      { ...tools, parallel_tool_calls: false },
+      { tools: [tool, other], parallel_tool_calls: false },
       { conversation: "tools", parallel_tool_calls_off: "parallel_tool_calls" },
+    ],
+    [
+      "one call of the only tool",
+      { ...tools, parallel_tool_calls: false },
+      { conversation: "tools", one_tool_called_once: "parallel_tool_calls" },
     ],
     ["a free choice", { ...tools, tool_choice: "auto" }, { conversation: "tools" }],
     [
@@ -224,9 +230,14 @@ describe("what a request asks of a wire protocol", () => {
     ],
     ["some tool of none", { tool_choice: "required" }, { native_chat: "tool_choice" }],
     [
-      "one tool",
-      { ...tools, tool_choice: { type: "function", function: { name: "f" } } },
+      "one tool of several",
+      { tools: [tool, other], tool_choice: { type: "function", function: { name: "f" } } },
       { conversation: "tools", tool_choice_named: "tool_choice" },
+    ],
+    [
+      "the only tool, which is some tool",
+      { ...tools, tool_choice: { type: "function", function: { name: "f" } } },
+      { conversation: "tools", tool_choice_required: "tool_choice" },
     ],
     [
       "a tool that is not there",
@@ -302,8 +313,33 @@ describe("signed reasoning in the history", () => {
 
   it.each<[JsonObject]>([
     [{ type: "reasoning.text", text: "t", signature: "c2ln" }],
-    [{ type: "reasoning.text", text: "t", signature: "" }],
     [{ type: "reasoning.encrypted", data: "c2ln" }],
+    [{ type: "reasoning.encrypted", data: "c2ln", format: "vendor-v1" }],
+    [{ type: "reasoning.other", signature: "c2ln" }],
+  ])("leaves %j to endpoints of its protocol whose models name no family", (detail) => {
+    const { shape, paths } = signed(detail);
+    expect(shape.signatureFamilies).toEqual(["none"]);
+    expect(paths.get("native_chat")).toBe("messages[1].reasoning_details");
+  });
+
+  it("names the family of a signature that stands beside members of a vendor", () => {
+    const data = tagSignature("a", "c2ln");
+    const { shape, paths } = signed({ type: "reasoning.encrypted", data, format: "vendor-v1" });
+    expect(shape.signatureFamilies).toEqual(["a"]);
+    expect(paths.get("native_chat")).toBe("messages[1].reasoning_details");
+  });
+
+  it.each(["skip_thought_signature_validator", "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="])(
+    "takes %s in a call for no signature",
+    (word) => {
+      const tool_calls = [{ ...call, extra_content: { vendor: { thought_signature: word } } }];
+      expect(parse(assistant({ content: null, tool_calls })).shape.signatureFamilies).toEqual([]);
+    },
+  );
+
+  it.each<[JsonObject]>([
+    [{ type: "reasoning.text", text: "t", signature: "" }],
+    [{ type: "reasoning.encrypted", data: "" }],
     [{ type: "reasoning.encrypted" }],
     [{ type: "reasoning.text", text: "t", format: "vendor-v1" }],
     [{ type: "reasoning.text", text: 5 }],

@@ -161,7 +161,6 @@ describe("a relayed stream", () => {
 
   it.each([
     ["no [DONE] but every choice finished", [delta("a", "stop")], {}],
-    ["[DONE] without a finish reason", [delta("a"), done], {}],
     ["two choices, both finished", [delta("a"), delta("b", "stop", 1), delta("", "length")], { n: 2 }],
   ])("succeeds with %s, and ends with [DONE]", (_, events, more) => {
     const seen = observe(events, { stream: true, ...more });
@@ -176,6 +175,14 @@ describe("a relayed stream", () => {
     ["a cut", [delta("a"), delta("b")], {}, "truncated"],
     ["one choice of two unfinished", [delta("a", "stop"), delta("b", null, 1)], {}, "truncated"],
     ["one choice of two missing", [delta("a", "stop")], { n: 2 }, "truncated"],
+    ["[DONE] and one choice of two", [delta("a", "stop"), done], { n: 2 }, "malformed"],
+    ["[DONE] and a reason that is null", [delta("a"), done], {}, "malformed"],
+    [
+      "[DONE] and one reason of two that is null",
+      [delta("a", "stop"), delta("b", null, 1), done],
+      { n: 2 },
+      "malformed",
+    ],
     ["an error object", [delta("a"), chunk({ error: { message: "secret" } }), done], {}, "error_frame"],
     ["an error event", [delta("a"), formatSseEvent("{}", "error"), done], {}, "error_frame"],
     ["the finish reason error", [delta("a", "error"), done], {}, "error_frame"],
@@ -188,6 +195,15 @@ describe("a relayed stream", () => {
     expect(seen.failure?.kind).toBe(kind);
     expect(seen.closing).toBe("");
     expect(seen.relayed).not.toContain("secret");
+  });
+
+  it.each([undefined, ""])("passes on an answer whose provider gives %j for a reason, and is not completed", (word) => {
+    const silent = chunk({ choices: [{ index: 0, delta: { content: "a" }, finish_reason: word }] });
+    const seen = observe([silent, done]);
+    expect(seen).toMatchObject({ failure: null, finish: "other" });
+    expect(seen.relayed).toBe(text([silent, done]));
+    const mixed = observe([silent, delta("b", "stop", 1), done], { stream: true, n: 2 });
+    expect(mixed).toMatchObject({ failure: null, finish: "other" });
   });
 
   it("is done at [DONE] and relays nothing after it, in the same chunk or a later one", () => {
@@ -235,6 +251,29 @@ describe("a relayed stream", () => {
     }
   });
 
+  it.each([
+    ["last", '{"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}],"usage":null}'],
+    ["first", '{"usage": null,"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}'],
+    [
+      "with spaces",
+      '{"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}], "usage" : null }',
+    ],
+  ])("passes on `usage: null` only to callers that asked for usage: %s", (_where, data) => {
+    const event = new TextEncoder().encode(`data: ${data}\n\n`);
+    const unasked = '{"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}';
+    expect(observe([event, done])).toMatchObject({ failure: null, relayed: `data: ${unasked}\n\ndata: [DONE]\n\n` });
+    const asked = { stream: true, stream_options: { include_usage: true } };
+    expect(observe([event, done], asked).relayed).toContain(data);
+  });
+
+  it("keeps what only looks like `usage: null`, and big numbers", () => {
+    const said =
+      '{"choices":[{"index":0,"delta":{"content":",\\"usage\\":null}","usage":null},"finish_reason":"stop"}],"n":9007199254740993}';
+    expect(observe([new TextEncoder().encode(`data: ${said}\n\n`), done]).relayed).toContain(said);
+    const both = said.replace("{", '{"usage":null,');
+    expect(observe([new TextEncoder().encode(`data: ${both}\n\n`), done]).relayed).toContain(said);
+  });
+
   it("reads usage where other vendors put it", () => {
     const groq = chunk({
       choices: [{ index: 0, delta: {}, finish_reason: "stop" }],
@@ -259,7 +298,8 @@ describe("a whole answer", () => {
     [{ choices: [] }, "malformed"],
     [{ choices: [{}] }, "malformed"],
     [{ choices: [{ finish_reason: null }] }, "malformed"],
-    [{ choices: [{ finish_reason: "stop" }, { message: {} }] }, "malformed"],
+    [{ choices: [{ finish_reason: "stop" }, {}] }, "malformed"],
+    [{ choices: [{ finish_reason: "stop" }, { message: {}, finish_reason: null }] }, "malformed"],
     [{ choices: [{ finish_reason: "stop" }, "text"] }, "malformed"],
     [{ choices: [{ finish_reason: "error" }] }, "error_frame"],
     [{ choices: [{ finish_reason: "insufficient_system_resource" }] }, "overloaded"],
@@ -268,6 +308,18 @@ describe("a whole answer", () => {
     [[], "malformed"],
   ])("%j", (value, kind) => {
     expect(read(value).failure?.kind ?? null).toBe(kind);
+  });
+
+  it("of one choice where two were asked for has failed, as its stream has", () => {
+    const bytes = new TextEncoder().encode(JSON.stringify({ choices: [{ message: {}, finish_reason: "stop" }] }));
+    const { ending } = chatSurface.relay.readAnswer(bytes, contextOf(parse({ n: 2 })));
+    expect(ending.failure).toMatchObject({ kind: "malformed", code: "missing_finish_reason" });
+  });
+
+  it.each([undefined, ""])("whose provider gives %j for a reason is passed on, and is not completed", (word) => {
+    const answer = { choices: [{ message: { content: "a" }, finish_reason: word }] };
+    expect(read(answer)).toMatchObject({ failure: null, finish: "other" });
+    expect(read({ choices: [{ message: {}, finish_reason: "stop" }, ...answer.choices] }).finish).toBe("other");
   });
 
   it("is malformed when it is not JSON, and quotes nothing", () => {

@@ -196,7 +196,12 @@ export const ODDITIES: readonly Oddity[] = [
     input: 7,
   },
   { name: "GPUStack: no [DONE]", stream: sse(hello, chunk({}, "stop")), text: "Hello", finish: "stop" },
-  { name: "Snowflake: [DONE] and no reason", stream: sse(hello, DONE), text: "Hello", finish: "stop" },
+  {
+    name: "a server that died behind a proxy: [DONE] and a reason that is null",
+    stream: sse(hello, DONE),
+    failure: "malformed",
+    code: "missing_finish_reason",
+  },
   {
     name: "without usage and without a role",
     stream: sse(chunk({ content: "Hello" }, "stop"), DONE),

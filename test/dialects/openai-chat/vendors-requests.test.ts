@@ -1,3 +1,4 @@
+import { editSet } from "../../../src/canon/generate/edit.ts";
 import { describe, expect, it } from "vitest";
 import type { Loss } from "../../../src/canon/generate/loss.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
@@ -176,6 +177,7 @@ describe("a flag means the same on a relay and on a translation", () => {
     expect(relayed({ temperature: 0 }, flags)).toEqual({
       body: { model: "upstream-model", messages: [user], temperature: 0, store: false },
       stripped: [],
+      edits: editSet("model_replaced") | editSet("store_false_sent"),
       headers: [],
       losses: [],
     });
@@ -190,11 +192,12 @@ describe("what a flag withdraws is refused before anything is sent", () => {
     ["no_penalties", { presence_penalty: 0.5 }, "penalties"],
     ["no_verbosity", { verbosity: "low" }, "verbosity"],
     ["no_tool_strict", { tools: [{ type: "function", function: { name: "f", strict: true } }] }, "tool_strict"],
-    ["no_parallel_tool_calls_field", { tools: [tool], parallel_tool_calls: false }, "parallel_tool_calls_off"],
+    ["no_parallel_tool_calls_field", { tools: [tool], parallel_tool_calls: false }, "one_tool_called_once"],
+    ["no_parallel_tool_calls_field", { tools: [tool, other], parallel_tool_calls: false }, "parallel_tool_calls_off"],
     ["no_tool_choice", { tools: [tool], tool_choice: "required" }, "tool_choice_required"],
     [
       "no_tool_choice",
-      { tools: [tool], tool_choice: { type: "function", function: { name: "f" } } },
+      { tools: [tool, other], tool_choice: { type: "function", function: { name: "f" } } },
       "tool_choice_named",
     ],
     ["no_tool_choice", { tools: [tool], tool_choice: choice("auto", "f") }, "tool_choice_allowed"],

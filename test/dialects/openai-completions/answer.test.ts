@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { serviceError } from "../../../src/canon/error.ts";
+import { codedError } from "../../../src/canon/errors/coded-error.ts";
 import { collectAnswer } from "../../../src/canon/generate/answer.ts";
 import type { FinishReason, InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
@@ -126,20 +126,17 @@ describe("a provider's stream", () => {
       chunk("a", "tool_calls"),
       { type: "failure", failure: { kind: "malformed", code: "unknown_finish_reason" } },
     ],
+    [
+      "that says [DONE] after some text and gives no reason has failed",
+      `${chunk("a")}${event("[DONE]")}`,
+      { type: "failure", failure: { kind: "malformed", code: "missing_finish_reason" } },
+    ],
     ["that says error has failed", chunk("a", "error"), { type: "failure", failure: { kind: "error_frame" } }],
   ])("%s", (_name, stream, terminal) => {
     const events = read(stream);
     expect(last(events)).toMatchObject(terminal);
     expect(events.filter(({ type }) => type === "finish" || type === "failure")).toHaveLength(1);
     expect(JSON.stringify(events)).not.toContain("secret");
-  });
-
-  it("that says [DONE] after some text and gives no reason is whole, and the loss is told", () => {
-    const events = read(`${chunk("a")}${event("[DONE]")}`);
-    expect(events.slice(-2)).toEqual([
-      { type: "loss", loss: "finish_synthesised" },
-      { type: "finish", reason: "stop", stopSequence: null },
-    ]);
   });
 
   it("with an event of more than sixteen mebibytes is given up", () => {
@@ -327,7 +324,7 @@ describe("the client's answer", () => {
   });
 
   it("that cannot be finished ends with our error and [DONE], before any chunk too", () => {
-    const error = serviceError(502, "upstream", "upstream_truncated", "The answer broke off.");
+    const error = codedError("upstream_truncated", "The answer broke off.");
     for (const events of [[], told.slice(0, 7)]) {
       const renderer = completionsSurface.translation.renderStream(context);
       for (const item of events) renderer.push(item);
@@ -390,7 +387,10 @@ describe("a relayed stream", () => {
     const answer = judge(body);
     expect(answer.ending).toMatchObject({ failure: null, finish: "length", usage: { input: 10 } });
     expect(JSON.parse(new TextDecoder().decode(answer.bytes))).toEqual(body);
-    expect(judge({ choices: [{ text: "a" }] }).ending.failure).toMatchObject({ kind: "malformed" });
+    expect(judge({ choices: [{ text: "a" }] }).ending).toMatchObject({ failure: null, finish: "other" });
+    expect(judge({ choices: [{ text: "a", finish_reason: null }] }).ending.failure).toMatchObject({
+      code: "missing_finish_reason",
+    });
     expect(judge({ error: { message: "m" } }).ending.failure).toMatchObject({ kind: "error_frame" });
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { editSet } from "../../../src/canon/generate/edit.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
 import { DIALECTS } from "../../../src/dialects/names.ts";
 import { completionsSurface, completionsUpstream } from "../../../src/dialects/openai-completions/dialect.ts";
@@ -19,6 +20,7 @@ describe("vendors of legacy completions", () => {
       completionsSurface.relay.edit(request, target.endpoint, place(flags).provider, "reject", NO_EDITS);
     expect(edit(["no_seed", "no_logit_bias"])).toEqual({
       body: { model: "upstream-model", prompt: "p" },
+      edits: editSet("model_replaced"),
       stripped: ["seed", "logit_bias"],
       headers: [],
       losses: [],

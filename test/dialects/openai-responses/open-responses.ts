@@ -1,8 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { JsonObject } from "../../../src/canon/json.ts";
-
-const FILE = new URL("../../../../shared/reference/open-responses-2026-01.openapi.json", import.meta.url);
+import { sharedAtHand } from "../../support/at-hand.ts";
 
 /** Names of the schemas for events that the specification calls by other names than the protocol's own provider. */
 const RENAMED: Readonly<Record<string, string>> = {
@@ -17,9 +16,10 @@ export interface OpenResponses {
 }
 
 export function openResponses(): OpenResponses | null {
-  if (!existsSync(FILE)) return null;
+  const file = sharedAtHand("reference/open-responses-2026-01.openapi.json");
+  if (file === null) return null;
   const document: { components: { schemas: Record<string, { properties: Record<string, unknown> }> } } = JSON.parse(
-    readFileSync(FILE, "utf8"),
+    readFileSync(file, "utf8"),
   );
   const { schemas } = document.components;
   // Wrongly typed as null in the document; everybody sends an object.

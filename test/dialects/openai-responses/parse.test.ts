@@ -133,7 +133,24 @@ describe("what a request needs and uses", () => {
       ["tools"],
       ["conversation", "tool_choice_required"],
     ],
-    ["a choice that names", { tools: [fn], tool_choice: fn }, ["tools"], ["conversation", "tool_choice_named"]],
+    [
+      "a choice that names",
+      { tools: [fn, { ...fn, name: "other" }], tool_choice: fn },
+      ["tools"],
+      ["conversation", "tool_choice_named"],
+    ],
+    [
+      "a choice of the only tool",
+      { tools: [fn], tool_choice: fn },
+      ["tools"],
+      ["conversation", "tool_choice_required"],
+    ],
+    [
+      "one call of the only tool",
+      { tools: [fn], parallel_tool_calls: false },
+      ["tools"],
+      ["conversation", "one_tool_called_once"],
+    ],
     [
       "a choice that allows",
       { tools: [fn], tool_choice: { type: "allowed_tools", mode: "auto", tools: [fn] } },
@@ -232,6 +249,12 @@ describe("what a request needs and uses", () => {
       part({ type: "input_file", file_data: "data:text/csv;base64,AA" }),
       ["file_input"],
       ["conversation", "file_of_other_type"],
+    ],
+    [
+      "a file that its URL holds",
+      part({ type: "input_file", file_url: "data:application/pdf;base64,AA" }),
+      ["file_input"],
+      ["conversation"],
     ],
     [
       "a file elsewhere",

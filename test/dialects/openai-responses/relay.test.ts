@@ -1,5 +1,7 @@
 import fc from "fast-check";
+import { editSet } from "../../../src/canon/generate/edit.ts";
 import { describe, expect, it } from "vitest";
+import { formatSseEvent } from "../../../src/dialects/sse.ts";
 import type { RequestEdits } from "../../../src/canon/decision.ts";
 import { STRIPPABLE_FIELDS } from "../../../src/canon/policy.ts";
 import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
@@ -7,6 +9,7 @@ import type { AnswerStream, Ending } from "../../../src/dialects/dialect.ts";
 import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
 import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/fields.ts";
 import { RESOURCE_MEMBERS } from "../../../src/dialects/openai-responses/render/resource.ts";
+import { sealReasoning } from "../../../src/dialects/openai-responses/sealed-reasoning.ts";
 import { lawfulEvents } from "./events.ts";
 import { openResponses } from "./open-responses.ts";
 import { breachOfOrder } from "./order.ts";
@@ -17,8 +20,11 @@ const specification = openResponses();
 const context = contextOf(parse({ stream: true, temperature: 0.3 }));
 const encoder = new TextEncoder();
 
+/** Of a model that does not reason: its requests get no wish of ours (test/http/callers-mistakes.test.ts). */
+const ENDPOINT = { ...TARGET.endpoint, capabilities: [] };
+
 function edit(more: JsonObject, edits: Partial<RequestEdits> = {}, mode: "reject" | "strip" | "forward" = "reject") {
-  return relay.edit(parse(more), TARGET.endpoint, TARGET.provider, mode, { ...NO_EDITS, ...edits });
+  return relay.edit(parse(more), ENDPOINT, TARGET.provider, mode, { ...NO_EDITS, ...edits });
 }
 
 describe("the request on its way upstream", () => {
@@ -27,6 +33,7 @@ describe("the request on its way upstream", () => {
     expect(edit({ input, temperature: 0 })).toEqual({
       body: { model: "upstream-model", input, temperature: 0, store: false },
       stripped: [],
+      edits: editSet("model_replaced") | editSet("store_false_sent"),
       headers: [],
     });
     expect(edit({ store: null }).body["store"]).toBe(false);
@@ -85,6 +92,14 @@ describe("the request on its way upstream", () => {
     expect(input[0]).toEqual(item("sbx1.openai.abc"));
   });
 
+  it("sends the text that was sealed with a signature where the provider of its family speaks this protocol", () => {
+    const sealed = sealReasoning("openai", "abc", "why");
+    const item = { type: "reasoning", summary: [], encrypted_content: sealed };
+    const content = [{ type: "reasoning_text", text: "why" }];
+    const bare = { type: "reasoning", summary: [], encrypted_content: "abc", content };
+    expect(edit({ input: [item, { ...item, content }] }).body["input"]).toEqual([bare, bare]);
+  });
+
   it("does not take a member for a prototype", () => {
     const body = edit(JSON.parse('{"__proto__": {"a": 1}}'), {}, "forward").body;
     expect(JSON.stringify(body)).toContain('"__proto__":{"a":1}');
@@ -114,6 +129,7 @@ const delta = (text: string): JsonObject => ({
   output_index: 0,
   content_index: 0,
   delta: text,
+  logprobs: [],
 });
 const terminal = (status: string, more: JsonObject = {}): JsonObject => ({
   type: `response.${status}`,
@@ -141,6 +157,7 @@ describe("a relayed stream", () => {
         finish: "stop",
         usage: { input: 5, output: 2, cacheRead: 1, cacheWrite: null, reasoning: null },
         losses: [],
+        edits: 0,
       });
     }
   });
@@ -156,7 +173,8 @@ describe("a relayed stream", () => {
           out.push(...observer.push(bytes.subarray(start, start + size)));
         }
         const { ending, events: closing } = observer.end();
-        expect(textOf([...out, ...closing])).toBe(stream);
+        // What we print has a tag of ours already; the provider that printed it is to get that back.
+        expect(textOf([...out, ...closing])).toBe(stream.replaceAll('"sbx1.', '"sbx1.openai.sbx1.'));
         const finish = events.at(-1);
         expect(ending).toMatchObject({ failure: null, finish: finish?.type === "finish" ? finish.reason : null });
       }),
@@ -383,10 +401,39 @@ describe("a whole answer", () => {
     ["a status that nobody knows", resource("complete"), "malformed"],
     ["another protocol", { id: "x", choices: [] }, "malformed"],
     ["no output", { ...full, status: "completed" }, "malformed"],
-    ["failed", resource("failed", { error: { code: "x", message: "words" } }), "error_frame"],
+    ["cancelled", resource("cancelled", { error: { code: "x", message: "words" } }), "error_frame"],
     ["an error", { error: { code: "insufficient_quota", message: "words" } }, "error_frame"],
   ])("fails: %s", (_, body, kind) => {
     expect(relay.readAnswer(bytesOf(body), ask).ending).toMatchObject({ failure: { kind }, finish: null });
+  });
+
+  it("that failed goes on with what it has, but for the provider's words", () => {
+    const item = { type: "message", id: "m", content: [{ type: "output_text", text: "half" }] };
+    const body = resource("failed", { output: [item], error: { code: "rate_limit_exceeded", message: "words" } });
+    const answer = relay.readAnswer(bytesOf(body), ask);
+    expect(answer.ending).toMatchObject({ failure: { kind: "error_frame", final: true }, finish: null });
+    const passed: unknown = JSON.parse(new TextDecoder().decode(answer.bytes));
+    expect(passed).toMatchObject({
+      id: "resp_u",
+      status: "failed",
+      completed_at: null,
+      error: { code: "rate_limit_exceeded", message: expect.stringContaining("request id req_1") },
+      output: [{ ...item, content: [{ type: "output_text", text: "half", annotations: [], logprobs: [] }] }],
+    });
+    const { output: _output, ...silent } = resource("failed", { error: { code: "unheard", message: "words" } });
+    const bytes = new TextDecoder().decode(relay.readAnswer(bytesOf(silent), ask).bytes);
+    expect(JSON.parse(bytes)).toMatchObject({ status: "failed", output: [], error: { code: "server_error" } });
+    expect(bytes).not.toContain("words");
+  });
+
+  it.each([undefined, null])("has the lists of its text parts where the provider has %j", (nothing) => {
+    const part = { type: "output_text", text: "a", annotations: nothing, logprobs: nothing };
+    const refusal = { type: "refusal", refusal: "no" };
+    const body = resource("completed", { output: [{ type: "message", content: [part, refusal] }, { type: "other" }] });
+    const { bytes } = relay.readAnswer(bytesOf(body), ask);
+    expect(JSON.parse(new TextDecoder().decode(bytes))).toMatchObject({
+      output: [{ content: [{ ...part, annotations: [], logprobs: [] }, refusal] }, { type: "other" }],
+    });
   });
 
   it.each([
@@ -395,5 +442,38 @@ describe("a whole answer", () => {
     [resource("completed", { output: [{ type: "message", content: [{ type: "refusal", refusal: "" }] }] }), "refusal"],
   ])("%#: finishes", (body, finish) => {
     expect(relay.readAnswer(bytesOf(body), ask).ending).toMatchObject({ failure: null, finish });
+  });
+});
+
+describe("texts of a stream", () => {
+  const part = { type: "output_text", text: "a" };
+  const filled = { ...part, annotations: [], logprobs: [] };
+  const item = { type: "message", id: "m", role: "assistant", status: "completed", content: [part] };
+  const place = { item_id: "m", output_index: 0, content_index: 0 };
+
+  it("have their lists in every event, and events that lack none are the provider's bytes", () => {
+    const lacking = [
+      { type: "response.output_item.added", output_index: 0, item },
+      { type: "response.content_part.added", ...place, part },
+      { type: "response.output_text.delta", ...place, delta: "a", obfuscation: "x" },
+      { type: "response.output_text.done", ...place, text: "a" },
+      { type: "response.content_part.done", ...place, part },
+      { type: "response.output_item.done", output_index: 0, item },
+      { type: "response.completed", response: resource("completed", { output: [item] }) },
+    ].map((event) => formatSseEvent(JSON.stringify(event), event.type));
+    const observer = relay.observe(contextOf(parse({ stream: true })));
+    const sent = lacking.flatMap((event) => observer.push(event));
+    const whole = { ...item, content: [filled] };
+    expect(read(textOf(sent)).events).toEqual([
+      { type: "response.output_item.added", output_index: 0, item: whole },
+      { type: "response.content_part.added", ...place, part: filled },
+      { type: "response.output_text.delta", ...place, delta: "a", obfuscation: "x", logprobs: [] },
+      { type: "response.output_text.done", ...place, text: "a", logprobs: [] },
+      { type: "response.content_part.done", ...place, part: filled },
+      { type: "response.output_item.done", output_index: 0, item: whole },
+      expect.objectContaining({ response: expect.objectContaining({ output: [whole] }) }),
+    ]);
+    const again = relay.observe(contextOf(parse({ stream: true })));
+    for (const event of sent) expect(again.push(event)).toEqual([event]);
   });
 });

@@ -5,6 +5,7 @@ import { collectAnswer, type AnswerBlock } from "../../../src/canon/generate/ans
 import type { FinishReason, InferenceEvent } from "../../../src/canon/generate/event.ts";
 import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
 import { responsesSurface, responsesUpstream } from "../../../src/dialects/openai-responses/dialect.ts";
+import { readSealedReasoning } from "../../../src/dialects/openai-responses/sealed-reasoning.ts";
 import { lawfulEvents } from "./events.ts";
 import { openResponses } from "./open-responses.ts";
 import { breachOfOrder } from "./order.ts";
@@ -52,7 +53,7 @@ const FULL: JsonObject = {
 function untagged(blocks: readonly AnswerBlock[]): readonly AnswerBlock[] {
   return blocks.map((block) =>
     block.kind === "reasoning" && block.signature !== null
-      ? { ...block, signature: block.signature.replace("sbx1.family.", "") }
+      ? { ...block, signature: readSealedReasoning(block.signature).signature }
       : block,
   );
 }

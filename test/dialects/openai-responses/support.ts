@@ -1,5 +1,5 @@
 import type { ServiceError } from "../../../src/canon/error.ts";
-import { serviceError } from "../../../src/canon/error.ts";
+import { codedError } from "../../../src/canon/errors/coded-error.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
@@ -11,7 +11,7 @@ import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../../support/dialect
 
 export { contextOf, NO_EDITS };
 
-export const FAILURE: ServiceError = serviceError(502, "upstream", "upstream_truncated", "It broke.");
+export const FAILURE: ServiceError = codedError("upstream_truncated", "It broke.");
 
 /** A target whose model signs for the family of the tests. */
 export const TARGET: Target = targetOf("openai-responses");

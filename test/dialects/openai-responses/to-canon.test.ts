@@ -1,10 +1,51 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
+import { reasoningItem } from "../../../src/dialects/openai-responses/render/items.ts";
+import { readSealedReasoning } from "../../../src/dialects/openai-responses/sealed-reasoning.ts";
 import { NO_EDITS, parse, toCanon } from "./support.ts";
 
 const text = (value: string) => ({ kind: "text", text: value, cache: null });
 const user = { role: "user", content: "hi" };
+
+describe("reasoning of another protocol", () => {
+  const shown = { summary: false, signature: "c2ln+/=", family: "anthropic" };
+  const said = (item: JsonObject) => {
+    const { request } = toCanon({
+      input: [user, item, { type: "function_call", call_id: "c", name: "f", arguments: "{}" }],
+    });
+    return request.turns[1];
+  };
+  const reasoning = (thought: string) => ({
+    role: "assistant",
+    content: [
+      { kind: "reasoning", text: thought, summary: false, signature: "c2ln+/=", family: "anthropic" },
+      expect.anything(),
+    ],
+  });
+
+  it.each(["why, and – ünïcode.", "a.b:c", "x".repeat(100_000)])(
+    "comes back whole from clients that drop `content`: %.20s",
+    (thought) => {
+      const { content, ...kept } = reasoningItem("rs_1", "completed", { ...shown, text: thought });
+      expect(content).toEqual([{ type: "reasoning_text", text: thought }]);
+      expect(said(kept)).toMatchObject(reasoning(thought));
+      expect(said({ ...kept, content: [] })).toMatchObject(reasoning(thought));
+      expect(said({ ...kept, content: content ?? null })).toMatchObject(reasoning(thought));
+    },
+  );
+
+  it("of earlier versions, without text, is read as before, and so is what nobody sealed", () => {
+    expect(said({ type: "reasoning", summary: [], encrypted_content: "sbx1.anthropic.c2ln+/=" })).toMatchObject(
+      reasoning(""),
+    );
+    for (const strange of ["text:x", "text:eA==", "text:!.sig"]) {
+      const { signature, text: thought } = readSealedReasoning(`sbx1.anthropic.${strange}`);
+      expect([signature, thought]).toEqual([strange.includes(".") ? "sig" : strange, ""]);
+      expect(readSealedReasoning(strange)).toEqual({ family: "openai", signature: strange, text: "" });
+    }
+  });
+});
 
 describe("a conversation in canon", () => {
   it("keeps the order of everything that was said", () => {

@@ -4,7 +4,7 @@ import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { AwsSigning, ProviderRow } from "../../../src/canon/table.ts";
 import type { AnswerStream } from "../../../src/dialects/dialect.ts";
 import type { Passage } from "../../../src/dialects/translation/passage.ts";
-import type { ClientAnswer } from "../../../src/dispatch/client-answer.ts";
+import type { ClientAnswer } from "../../../src/dispatch/client/client-answer.ts";
 import { ConnectionPools, type Access } from "../../../src/dispatch/connections.ts";
 import { createAuthorize, type Authorize } from "../../../src/dispatch/credentials/authorize.ts";
 import { Places } from "../../../src/dispatch/places/places.ts";
@@ -40,6 +40,8 @@ function passage(more: Partial<Passage> = {}): Passage {
     translated: true,
     stripped: [],
     losses: [],
+    edits: 0,
+    expectsUsage: true,
     streamType: "text/event-stream",
     stream: () => {
       throw new Error("no stream was expected");
@@ -101,9 +103,11 @@ function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome>
     connections,
     deadline: performance.now() + 5_000,
     // Each place once: what is tried again is tested elsewhere.
+    resends: false,
     maxAttempts: plan.length,
     random: () => 0,
     places: new Places(() => null),
+    countsTokens: false,
     maxAnswerBytes: 100_000,
     durable: Promise.resolve(),
     answerHeaders: () => [],
@@ -315,6 +319,7 @@ describe("the content type of a stream", () => {
     push: (chunk) => [chunk],
     failure: null,
     hasOutput: true,
+    outputCharacters: 0,
     done: false,
     end: () => ({ ending: { failure: null, finish: "stop", usage: null, losses: [] }, events: [] }),
     usage: null,

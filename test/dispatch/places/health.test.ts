@@ -37,6 +37,7 @@ describe("what a failure says of its place", () => {
       "client_closed",
       "abandoned",
       "server_stopping",
+      "key_revoked",
     ]);
     expect(of("rate_limited")).toEqual(["rate_limited"]);
   });

@@ -121,13 +121,27 @@ describe("an endpoint that fails", () => {
   });
 });
 
+describe("a plan that is foreseen for a request that is not made", () => {
+  it("claims no trial: the next request still has it", () => {
+    const places = withoutA();
+    const foreseen = (): string =>
+      idsOf(places.foresee(PLAN, { maxEjectedShare: 0.5, isOrdered: false }, null, null, 10_000, seeded(1)).order).join(
+        "",
+      );
+    expect(foreseen()).toBe("abc");
+    expect(foreseen()).toBe("abc");
+    expect(orderOf(places, 10_000)).toBe("abc");
+    expect(foreseen()).toBe("bca");
+  });
+});
+
 describe("how an endpoint stands", () => {
   const unknown = {
     state: "healthy",
     until: null,
     consecutive_failures: 0,
-    latency: { p50: null, p90: null },
-    throughput: { p50: null },
+    latency: { p50: null, p90: null, recent: null, age: null },
+    throughput: { p50: null, age: null },
     in_flight: 0,
   };
 
@@ -143,8 +157,8 @@ describe("how an endpoint stands", () => {
     expect(places.standing("a", 0)).toEqual({
       ...unknown,
       consecutive_failures: 1,
-      latency: { p50: 200, p90: 300 },
-      throughput: { p50: 20 },
+      latency: { p50: 200, p90: 300, recent: 300, age: 0 },
+      throughput: { p50: 20, age: 0 },
       in_flight: 1,
     });
   });

@@ -149,6 +149,8 @@ export function estateOf(stubs: readonly Stubbed[], ledger: Ledger): Estate {
       const connection = {
         provider: row,
         dispatcher: stub(id, ledger, reply) as Dispatcher,
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only `dispatch` is called
+        freshDispatcher: stub(id, ledger, reply) as Dispatcher,
         origin: "http://stub.invalid",
         pathPrefix: "",
         headers: [],

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { spawnSync } from "node:child_process";
 import { afterAll, describe, expect, it } from "vitest";
+import { missingPrograms } from "../../support/at-hand.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "../../store/postgres/server.ts";
 import { COMMAND_LANGUAGES, fencesOf, pages, placeOf, ROOT, type Fence, type Mark } from "./blocks.ts";
 import { NOT_EXECUTED } from "./not-executed.ts";
@@ -9,7 +9,7 @@ import { QUOTED_DATABASE, runPage } from "./run-page.ts";
 import { SETUPS } from "./setups.ts";
 import { wrongIn } from "./unexecuted-block.ts";
 
-const MISSING = ["bash", "curl", "git"].filter((program) => spawnSync(program, ["--version"]).status !== 0);
+const MISSING = missingPrograms("bash", "curl", "git");
 
 /** What holds a block, other than this test. */
 function markOf(page: string, fence: Fence): Mark | null {
@@ -34,8 +34,8 @@ const blocks = pages().flatMap((page) =>
     .map((fence) => ({ page, fence, mark: markOf(page, fence) })),
 );
 
-describe.skipIf(MISSING.length > 0)(
-  `commands of the pages${MISSING.length === 0 ? "" : `: skipped, ${MISSING.join(", ")} not installed`}`,
+describe.skipIf(MISSING !== null)(
+  `commands of the pages ${MISSING ?? ""}`,
   // Once more: on a machine that is busy enough a store gives up after its seconds, as it says.
   { timeout: 300_000, retry: 1 },
   () => {
@@ -107,7 +107,7 @@ describe("command blocks that are not run here", () => {
   });
 });
 
-describe.skipIf(MISSING.length > 0)("the harness", () => {
+describe.skipIf(MISSING !== null)("the harness", () => {
   const wrong = (text: string) => runPage("a page", fencesOf("a page", text), {}, () => true);
 
   it("runs blocks in order in one shell, with the files that the page writes", async () => {

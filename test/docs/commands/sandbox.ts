@@ -1,13 +1,4 @@
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GIT_ENVIRONMENT } from "../../cli/simulate/repository.ts";
@@ -83,7 +74,7 @@ exec curl --max-time 60 "$@"
 
 /** The newest key that a server has printed. */
 const PRINTED_KEY = `#!/bin/bash
-grep -oh "sbx_$1_[0-9A-Za-z_]*" "$DOCS_STATE/serve.log" "$DOCS_STATE/first.log" 2>/dev/null | tail -1
+grep -oh "sbx_$1_[0-9A-Za-z_]*" "$DOCS_STATE/serve.log" "$DOCS_STATE/first.log" "$HOME/.signalbox/first-key" 2>/dev/null | tail -1
 `;
 
 /** Makes the folder of one page. @throws {Error} where `npm start` is not what the stand-in does. */
@@ -96,8 +87,6 @@ export async function makeSandbox(): Promise<Sandbox> {
   const [folder, bin, state] = [join(above, "signalbox"), join(above, "bin"), join(above, "state")];
   for (const path of [folder, bin, state, join(folder, ".signalbox")]) mkdirSync(path);
   for (const path of COPIED) cpSync(join(ROOT, path), join(folder, path), { recursive: true });
-  mkdirSync(join(ROOT, ".signalbox/test-cache"), { recursive: true });
-  symlinkSync(join(ROOT, ".signalbox/test-cache"), join(folder, ".signalbox/cache"));
   const programs = {
     signalbox: SIGNALBOX,
     "serve-beside": SERVE_BESIDE,

@@ -105,7 +105,7 @@ describe("POST /v1/credentials/exchange", () => {
     expect(JSON.stringify(await decisions(server, 100))).not.toContain("sbx_x_");
   });
 
-  it.each<[string, object, string | null]>([
+  it.each<[string, object, string]>([
     ["no grant type", { grant_type: undefined }, "grant_type"],
     ["another grant type", { grant_type: "client_credentials" }, "grant_type"],
     ["another's key as subject", { subject_token: "sbx_production_x" }, "subject_token"],
@@ -130,13 +130,14 @@ describe("POST /v1/credentials/exchange", () => {
     ],
   ])("refuses %s by name", async (_, asked, param) => {
     const answer = await ask(parent.key, asked);
-    expect(answer).toMatchObject({ status: 400, json: { error: { param } } });
+    expect(answer).toMatchObject({ status: 400, json: { error_description: expect.stringContaining(param) } });
   });
 
   it("refuses a body that names a member twice", async () => {
     const body = `{"grant_type":"${GRANT_TYPE}","lifetime":60,"lifetime":600}`;
     const { status, json } = await call(server, parent.key, "POST", EXCHANGE, body);
-    expect([status, json.error.code]).toEqual([400, "invalid_json"]);
+    expect([status, json.error]).toEqual([400, "invalid_request"]);
+    expect(json.error_description).toContain("(invalid_json, ");
   });
 
   it("gives nothing beyond the grant", async () => {
@@ -153,14 +154,15 @@ describe("POST /v1/credentials/exchange", () => {
       [{ origin: "https://evil.example" }, "origin"],
       [{}, "origin"],
     ] as const) {
-      expect(await ask(key, asked)).toMatchObject({ status: 400, json: { error: { param } } });
+      const description: string = expect.stringContaining(param);
+      expect(await ask(key, asked)).toMatchObject({ status: 400, json: { error_description: description } });
     }
     expect((await ask(key, { origin: ORIGIN })).status).toBe(200);
   });
 
   it("is for keys with leave only, and for their own sake only", async () => {
     const { key } = await makeKey(null);
-    expect(await ask(key)).toMatchObject({ status: 403, json: { error: { code: "exchange_not_granted" } } });
+    expect(await ask(key)).toMatchObject({ status: 400, json: { error: "unauthorized_client" } });
     expect(await ask(parent.key, { subject_token: key })).toMatchObject({ status: 400 });
     expect((await ask(parent.key, { subject_token: parent.key })).status).toBe(200);
   });
@@ -231,6 +233,7 @@ describe("a token", () => {
       );
       const isItsOwn = (scope === "inference" || scope === "catalogue:read") && id !== "exchangeKey";
       if (isItsOwn) expect([400, 404, 200], path).toContain(status);
+      else if (id === "exchangeKey") expect([status, json.error], path).toEqual([400, "unauthorized_client"]);
       else expect([status, json.error.code], path).toEqual([403, "insufficient_scope"]);
     }
     const plain = await tokenOf(parent.key);
@@ -258,16 +261,33 @@ describe("a token", () => {
       200,
       200,
       200,
-      ...Array<number>(7).fill(429),
+      ...Array<number>(7).fill(402),
     ]);
-    const refused = answers.find(({ status }) => status === 429);
-    expect(Number(refused?.headers.get("retry-after"))).toBeGreaterThan(500);
+    const refused = answers.find(({ status }) => status === 402);
+    expect(refused?.headers.get("retry-after")).toBeNull();
     expect(answers.map(({ headers }) => headers.get("x-should-retry"))).toEqual(
-      answers.map(({ status }) => (status === 429 ? "false" : null)),
+      answers.map(({ status }) => (status === 402 ? "false" : null)),
     );
     expect((await chat(token, model)).headers.get("x-should-retry")).toBe("false");
     expect(JSON.parse((await refused?.text()) ?? "").error.code).toBe("budget_exhausted");
     expect((await chat(await tokenOf(parent.key, { max_requests: 1 }), model)).status).toBe(200);
+  });
+
+  it("starts as many calls of batches as it was made for", async () => {
+    const embedder = models.find((id) => id.startsWith("embed")) ?? "";
+    const embed = async (token: string, inputs: number): Promise<number> => {
+      const answer = await fetch(`${server.url}/v1/embeddings`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json", "x-max-batch-size": "1" },
+        body: JSON.stringify({ model: embedder, input: Array.from({ length: inputs }, (_, index) => `text ${index}`) }),
+      });
+      await answer.text();
+      return answer.status;
+    };
+    const token = await tokenOf(parent.key, { max_requests: 5 });
+    expect(await embed(token, 6)).toBe(402);
+    expect(await embed(token, 4)).toBe(200);
+    expect(await embed(token, 1)).toBe(402);
   });
 
   it("counts no request that is none", async () => {
@@ -277,14 +297,14 @@ describe("a token", () => {
       expect((await call(server, token, "POST", path, body)).status).toBe(400);
     }
     expect((await chat(token, model)).status).toBe(200);
-    expect((await call(server, token, "POST", path, "{")).status).toBe(429);
+    expect((await call(server, token, "POST", path, "{")).status).toBe(402);
   });
 
   it("starts no request once its tokens are used up", async () => {
     const token = await tokenOf(parent.key, { max_tokens: 1 });
     expect((await chat(token, model)).status).toBe(200);
     await server.store.evidence.flush();
-    await expect.poll(async () => (await chat(token, model)).status).toBe(429);
+    await expect.poll(async () => (await chat(token, model)).status).toBe(402);
   });
 
   it("shares no request under way with another token of its key", async () => {

@@ -75,6 +75,26 @@ it("the good one is good, also where its issuer was published a moment ago", asy
   expect((await show(await sign())).status).toBe(200);
 });
 
+const BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+it("has one text: unused bits of the last character of its signature must be zero", async () => {
+  const good = await sign();
+  const last = BASE64URL.indexOf(good.at(-1) ?? "");
+  // 64 bytes leave four bits of the last character unused.
+  expect(last % 16).toBe(0);
+  for (let bits = 1; bits < 16; bits += 1) {
+    const other = `${good.slice(0, -1)}${BASE64URL[last + bits]}`;
+    expect(Buffer.from(other.split(".")[2] ?? "", "base64url")).toEqual(
+      Buffer.from(good.split(".")[2] ?? "", "base64url"),
+    );
+    expect((await show(other)).status).toBe(401);
+  }
+  for (const padded of [`${good}=`, `${good}==`, good.replaceAll("-", "+").replaceAll("_", "/")]) {
+    if (padded !== good) expect((await show(padded)).status).toBe(401);
+  }
+  expect((await show(good)).status).toBe(200);
+});
+
 describe("is refused without detail", () => {
   const cases: readonly (readonly [string, () => Promise<string> | string])[] = [
     ["no algorithm", () => withoutSignature({ alg: "none" })],

@@ -241,6 +241,33 @@ describe("POST /v1/keys/{id}/rotate", () => {
     expect(again).toMatchObject({ status: 400, json: { error: { code: "key_not_active" } } });
   });
 
+  it("refuses a second rotation in the overlap, names the key that replaced it, and leaves both as they are", async () => {
+    const old = (await create({ expires_in: 30 * 86_400 })).json;
+    const path = `/v1/keys/${old.id}/rotate`;
+    const answers = await Promise.all([1, 2, 3, 4].map(() => call(server, manager, "POST", path)));
+    const [won, ...others] = answers.filter(({ status }) => status === 200);
+    expect(others).toEqual([]);
+    const refused = [...answers.filter(({ status }) => status !== 200), await call(server, manager, "POST", path)];
+    for (const answer of refused) {
+      expect(answer).toMatchObject({
+        status: 409,
+        json: {
+          error: {
+            code: "key_already_rotated",
+            service_key: { id: old.id, status: "active", replaced_by: won?.json.id },
+          },
+        },
+      });
+    }
+    expect(won?.json.previous.replaced_by).toBe(won?.json.id);
+    const living = Date.parse(won?.json.expires_at) - Date.parse(won?.json.created_at);
+    expect(living).toBe(Date.parse(old.expires_at) - Date.parse(old.created_at));
+    const next = await call(server, manager, "POST", `/v1/keys/${won?.json.id}/rotate`);
+    expect(next).toMatchObject({ status: 200, json: { rotated_from: won?.json.id, replaced_by: null } });
+    const children = (await server.store.keys.list()).filter(({ rotatedFrom }) => rotatedFrom === old.id);
+    expect(children).toHaveLength(1);
+  });
+
   it.each([
     [{ overlap_seconds: -1 }, "overlap_seconds"],
     [{ overlap_seconds: 1e12 }, "overlap_seconds"],

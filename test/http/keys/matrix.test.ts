@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 
 import { SCOPES, type Scope } from "../../../src/canon/scope.ts";
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
-import { scopesOf, type Endpoint } from "../../../src/http/contract/endpoint.ts";
+import { errorShapeOf, scopesOf, type Endpoint } from "../../../src/http/contract/endpoint.ts";
 import { createKey, rotateKey } from "../../../src/keys/key-record.ts";
 import { makeKeyText, parseKeyText } from "../../../src/keys/key-text.ts";
 import { startTestServer } from "../../support/server.ts";
@@ -140,6 +140,9 @@ const STATES: readonly State[] = [
   },
 ];
 
+/** Its errors have the words of RFC 6749. */
+const isOAuth = ({ path }: Endpoint): boolean => errorShapeOf(path) === "oauth";
+
 interface Answer {
   readonly status: number;
   readonly type: string;
@@ -154,7 +157,11 @@ async function ask(endpoint: Endpoint, headers: Record<string, string>, id = "x"
     ...(endpoint.method === "POST" && { body: "{}" }),
   });
   const text = await response.text();
-  const { error } = JSON.parse(text);
+  const { error, error_description: description } = JSON.parse(text);
+  if (isOAuth(endpoint)) {
+    const code = /\((\w+), request id \w+\)$/.exec(String(description))?.[1] ?? "";
+    return { status: response.status, type: String(error), code, text };
+  }
   return {
     status: response.status,
     type: error?.type ?? "",
@@ -181,15 +188,22 @@ describe.each(GUARDED.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, 
       expect(isLetIn(answer), JSON.stringify(answer)).toBe(enough.includes(held));
       if (enough.includes(held)) return;
       expect(answer).toMatchObject({
-        status: 403,
+        status: isOAuth(endpoint) ? 400 : 403,
         code: "insufficient_scope",
-        type: isMessages(endpoint) ? "permission_error" : "insufficient_scope",
+        type: isOAuth(endpoint)
+          ? "unauthorized_client"
+          : isMessages(endpoint)
+            ? "permission_error"
+            : "insufficient_scope",
       });
     });
 
     it("with every scope but its own", async () => {
       const { text } = await makeKey(SCOPES.filter((held) => !enough.includes(held)));
-      expect(await ask(endpoint, bearer(text))).toMatchObject({ status: 403, code: "insufficient_scope" });
+      expect(await ask(endpoint, bearer(text))).toMatchObject({
+        status: isOAuth(endpoint) ? 400 : 403,
+        code: "insufficient_scope",
+      });
     });
 
     it.each(STATES.map((state) => [state.name, state] as const))("with a key that is: %s", async (__, state) => {
@@ -197,7 +211,10 @@ describe.each(GUARDED.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, 
       const answer = await ask(endpoint, headers);
       const outcome = state.outcome(endpoint);
       if (outcome === "passes") expect(isLetIn(answer), JSON.stringify(answer)).toBe(true);
-      else expect(answer).toMatchObject({ status: 401, code: outcome, type: "authentication_error" });
+      else {
+        const type = isOAuth(endpoint) ? "invalid_client" : "authentication_error";
+        expect(answer).toMatchObject({ status: 401, code: outcome, type });
+      }
       for (const value of Object.values(headers)) {
         if (value.length > 20) expect(answer.text).not.toContain(value.slice(-20));
       }

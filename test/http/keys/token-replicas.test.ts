@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServer, type RunningServer } from "../../../src/cli/serve/start.ts";
 import { startTestServer } from "../../support/server.ts";
 import { call } from "./support.ts";
+import { cacheIn } from "../../support/cache.ts";
 
 const running = await startTestServer();
 const { server, folder } = running;
@@ -26,7 +27,7 @@ async function another(): Promise<RunningServer> {
       demo: false,
       drain: 1_000,
       watch: false,
-      cacheDirectory: join(folder, "cache"),
+      cache: cacheIn(folder),
     },
     {},
     "0.0.0-test",

@@ -40,7 +40,7 @@ describe("a policy from shadow to enforced and back", () => {
     expect(promoted.headers.get("etag")).toBe(promoted.json.etag);
     expect(promoted.json).toMatchObject({
       state: "enforced",
-      enforced: { revision: 1, digest: digestOf("first") },
+      enforced: { revision: "r1", digest: digestOf("first") },
       candidate: null,
       can_roll_back: true,
       rollback_to: null,
@@ -55,13 +55,13 @@ describe("a policy from shadow to enforced and back", () => {
     expectDeclared("POST", "/v1/policies/{id}/rollbacks", rolledBack.json);
     expect(rolledBack.json).toMatchObject({
       state: "changing",
-      enforced: { revision: 1 },
-      candidate: { revision: 2, held: true },
-      held: [{ revision: 2, digest: digestOf("second") }],
+      enforced: { revision: "r1" },
+      candidate: { revision: "r2", held: true },
+      held: [{ revision: "r2", digest: digestOf("second") }],
     });
     const held = await estate.change(key, "a", "promotions");
     expect(held).toMatchObject({ status: 409, json: { error: { code: "held" } } });
-    expect(held.json.error.message).toMatch(/Revision 2 .* release/);
+    expect(held.json.error.message).toMatch(/Revision r2 .* release/);
 
     const released = await estate.post(key, "/v1/policies/a/releases", {
       ifMatch: rolledBack.json.etag,
@@ -69,9 +69,9 @@ describe("a policy from shadow to enforced and back", () => {
     });
     expect(released.status, released.text).toBe(200);
     expectDeclared("POST", "/v1/policies/{id}/releases", released.json);
-    expect(released.json).toMatchObject({ held: [], candidate: { revision: 2, held: false } });
+    expect(released.json).toMatchObject({ held: [], candidate: { revision: "r2", held: false } });
     // The approval outlived promotion, rollback and hold.
-    expect((await estate.change(key, "a", "promotions")).json).toMatchObject({ enforced: { revision: 2 } });
+    expect((await estate.change(key, "a", "promotions")).json).toMatchObject({ enforced: { revision: "r2" } });
 
     await estate.router.settled(estate.router.decisions.length);
     const [first, second] = [digestOf("first"), digestOf("second")];
@@ -104,13 +104,13 @@ describe("a policy from shadow to enforced and back", () => {
       await estate.observe({ a: name });
       expect((await estate.change(key, "a", "promotions")).status).toBe(200);
     }
-    expect((await estate.change(key, "a", "rollbacks", { to_revision: 1 })).json).toMatchObject({
-      enforced: { revision: 1 },
-      held: [{ revision: 3 }],
+    expect((await estate.change(key, "a", "rollbacks", { to_revision: "r1" })).json).toMatchObject({
+      enforced: { revision: "r1" },
+      held: [{ revision: "r3" }],
     });
     const nothing = await estate.change(key, "a", "rollbacks", { to_revision: null });
     expect(nothing.json).toMatchObject({ enforced: null, state: "shadow" });
-    expect(nothing.json.held.map(({ revision }: { revision: number }) => revision).toSorted()).toEqual([1, 3]);
+    expect(nothing.json.held.map(({ revision }: { revision: string }) => revision).toSorted()).toEqual(["r1", "r3"]);
   });
 
   it("withdraws an approval, once, and only the caller's own", async () => {
@@ -134,9 +134,9 @@ describe("a policy from shadow to enforced and back", () => {
     const { etag } = (await estate.get(key, "/v1/policies/a")).json;
     const withdrawn = await estate.post(key, "/v1/policies/a/withdrawals", {
       ifMatch: etag,
-      body: { what: "candidate", expected: { candidate_revision: 1 } },
+      body: { what: "candidate", expected: { candidate_revision: "r1" } },
     });
-    expect(withdrawn.json).toMatchObject({ candidate: null, withdrawn: [{ revision: 1 }], approvals: [] });
+    expect(withdrawn.json).toMatchObject({ candidate: null, withdrawn: [{ revision: "r1" }], approvals: [] });
     expect(changesOf(estate)).toEqual([{ what: "policy_candidate_withdrawn", id: "a", content: digestOf("first") }]);
   });
 
@@ -191,9 +191,9 @@ describe("the order of a change", () => {
     const [digest, { etag }] = [digestOf("second"), (await estate.get(key, "/v1/policies/a")).json];
     const asked: readonly (readonly [string, object])[] = [
       ["approvals", { digest }],
-      ["promotions", { expected: { candidate_revision: 2, enforced_revision: 1 } }],
-      ["rollbacks", { expected: { enforced_revision: 1 } }],
-      ["withdrawals", { what: "candidate", expected: { candidate_revision: 2 } }],
+      ["promotions", { expected: { candidate_revision: "r2", enforced_revision: "r1" } }],
+      ["rollbacks", { expected: { enforced_revision: "r1" } }],
+      ["withdrawals", { what: "candidate", expected: { candidate_revision: "r2" } }],
     ];
     const rows = estate.log.rows.length;
     isFull = true;
@@ -226,8 +226,8 @@ describe("where the store is away", () => {
     ["GET", "/v1/policies/a/shadow", {}],
     ["GET", "/v1/policies/a/transitions", {}],
     ["POST", "/v1/policies/a/approvals", { digest: digestOf("first") }],
-    ["POST", "/v1/policies/a/promotions", { expected: { candidate_revision: 1, enforced_revision: null } }],
-    ["POST", "/v1/policies/a/rollbacks", { expected: { enforced_revision: 1 } }],
+    ["POST", "/v1/policies/a/promotions", { expected: { candidate_revision: "r1", enforced_revision: null } }],
+    ["POST", "/v1/policies/a/rollbacks", { expected: { enforced_revision: "r1" } }],
     ["POST", "/v1/policies/a/withdrawals", { what: "approval", digest: digestOf("first") }],
     ["POST", "/v1/policies/a/releases", { digest: digestOf("first") }],
   ] as const)("%s %s is a 503 that says nothing of it", async (method, path, body) => {
@@ -246,7 +246,7 @@ describe("where the store is away", () => {
     await estate.observe({ a: "first" });
     const { etag } = (await estate.get(key, "/v1/policies/a")).json;
     estate.log.isReadOnly = true;
-    const body = { expected: { candidate_revision: 1, enforced_revision: null } };
+    const body = { expected: { candidate_revision: "r1", enforced_revision: null } };
     const answer = await estate.post(key, "/v1/policies/a/promotions", { ifMatch: etag, body });
     expect(answer).toMatchObject({ status: 503, json: { error: { code: "store_unavailable" } } });
     await estate.router.settled(2);
@@ -271,14 +271,15 @@ describe("at the same time", () => {
     const { estate, key } = await open();
     await estate.observe({ a: "first" });
     const { etag } = (await estate.get(key, "/v1/policies/a")).json;
-    const body = { expected: { candidate_revision: 1, enforced_revision: null } };
+    const body = { expected: { candidate_revision: "r1", enforced_revision: null } };
     const answers = await Promise.all(
       Array.from({ length: count }, () => estate.post(key, "/v1/policies/a/promotions", { ifMatch: etag, body })),
     );
     const statuses = answers.map(({ status }) => status).toSorted((left, right) => left - right);
     expect(statuses).toEqual([200, ...Array.from({ length: count - 1 }, () => 412)]);
     for (const { status, json } of answers) {
-      if (status === 412) expect(json.error.current).toMatchObject({ candidate_revision: null, enforced_revision: 1 });
+      if (status === 412)
+        expect(json.error.current).toMatchObject({ candidate_revision: null, enforced_revision: "r1" });
     }
     expect(estate.log.rows.filter(({ record }) => record.includes('"kind":"promoted"')).length).toBe(1);
   });
@@ -293,10 +294,10 @@ describe("at the same time", () => {
     const { etag } = (await estate.get(key, "/v1/policies/a")).json;
     const elsewhere = await Scene.open(estate.log, { now: Date.now() });
     meanwhile.promote = () => elsewhere.promote("a");
-    const body = { expected: { candidate_revision: 1, enforced_revision: null } };
+    const body = { expected: { candidate_revision: "r1", enforced_revision: null } };
     const answer = await estate.post(key, "/v1/policies/a/promotions", { ifMatch: etag, body });
     expect(answer.status, answer.text).toBe(412);
-    expect(answer.json.error.current).toMatchObject({ candidate_revision: null, enforced_revision: 1 });
+    expect(answer.json.error.current).toMatchObject({ candidate_revision: null, enforced_revision: "r1" });
     expect(estate.steps).toEqual([]);
     expect(estate.log.rows.length).toBe(2);
   });

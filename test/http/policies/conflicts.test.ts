@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { describeMissing, missingCode, missingJson } from "../../../src/http/control/policies/missing.ts";
 import type { MissingRequirement } from "../../../src/lifecycle/fault.ts";
 import { digestOf } from "../../lifecycle/scene.ts";
-import { Estate, type Answered, type EstateOptions, type MadeKey } from "./estate.ts";
+import { Estate, type Answered, type EstateOptions, type MadeKey, type ReportBody } from "./estate.ts";
 
 const HOUR = 3_600_000;
-const report = (more: object = {}) => ({
+const report = (more: Partial<ReportBody> = {}): ReportBody => ({
   sha256: digestOf("report"),
   table_revision: digestOf("table"),
   complete: true,
@@ -25,6 +25,12 @@ interface Case {
 
 const approve = async (estate: Estate, key: MadeKey, more: object = {}): Promise<Answered> =>
   estate.post(key, "/v1/policies/a/approvals", { body: { digest: digestOf("first"), ...more } });
+
+/** Approves with a report that the server makes itself. */
+const approveVerified = async (estate: Estate, body: ReportBody): Promise<Answered> => {
+  estate.simulate("first", body);
+  return approve(estate, await estate.key(), { report: body });
+};
 
 const CASES: readonly Case[] = [
   {
@@ -86,22 +92,40 @@ const CASES: readonly Case[] = [
     required: { approvals: 1, report: true },
     prepare: async (estate) => approve(estate, await estate.key()),
     code: "report_required",
-    missing: [{ requirement: "report" }],
-    says: /a complete simulation report/,
+    missing: [{ requirement: "report", claimed: 0, outdated: 0 }],
+    says: /the complete simulation report that this server makes itself/,
+  },
+  {
+    name: "a report that is not only claimed",
+    required: { approvals: 1, report: true, assertions: true },
+    prepare: async (estate) => approve(estate, await estate.key(), { report: report() }),
+    code: "report_required",
+    missing: [
+      { requirement: "report", claimed: 1, outdated: 0 },
+      { requirement: "assertions", have: 0 },
+    ],
+    says: /\(1 only claimed, 0 outdated\)/,
+  },
+  {
+    name: "a report of the table that serves",
+    required: { approvals: 1, report: true },
+    prepare: (estate) => approveVerified(estate, report({ table_revision: digestOf("another table") })),
+    code: "report_required",
+    missing: [{ requirement: "report", claimed: 0, outdated: 1 }],
+    says: /\(0 only claimed, 1 outdated\)/,
   },
   {
     name: "a complete report",
     required: { approvals: 1, report: true },
-    prepare: async (estate) => approve(estate, await estate.key(), { report: report({ complete: false }) }),
+    prepare: (estate) => approveVerified(estate, report({ complete: false })),
     code: "report_required",
-    missing: [{ requirement: "report" }],
-    says: /a complete simulation report/,
+    missing: [{ requirement: "report", claimed: 0, outdated: 0 }],
+    says: /the complete simulation report that this server makes itself/,
   },
   {
     name: "assertions that passed",
     required: { approvals: 1, report: true, assertions: true },
-    prepare: async (estate) =>
-      approve(estate, await estate.key(), { report: report({ assertions: { passed: 5, failed: 2, waived: 0 } }) }),
+    prepare: (estate) => approveVerified(estate, report({ assertions: { passed: 5, failed: 2, waived: 0 } })),
     code: "assertions_not_passed",
     missing: [{ requirement: "assertions", have: 2 }],
     says: /2 failed/,
@@ -124,7 +148,7 @@ const CASES: readonly Case[] = [
       { requirement: "soak", have_seconds: 3_600, need_seconds: 86_400 },
       { requirement: "decisions", have: 1, need: 10 },
       { requirement: "no_indeterminate", have: 1 },
-      { requirement: "report" },
+      { requirement: "report", claimed: 0, outdated: 0 },
       { requirement: "assertions", have: 0 },
     ],
     says: /2 approvals.*role dpo.*1d in shadow.*10 decisions.*verdict.*report.*assertions/,
@@ -170,7 +194,7 @@ describe("with what is required", () => {
     estate.ago(0);
     estate.counts.set("a r1", { judged: 5, would_deny: 1 });
     await approve(estate, await estate.key("acme", ["operations:manage"], ["dpo"]));
-    await approve(estate, await estate.key("office"), { report: report() });
+    await approveVerified(estate, report());
     const answer = await estate.change(key, "a", "promotions");
     expect(answer.status, answer.text).toBe(200);
     const record = JSON.parse(estate.log.rows.at(-1)?.record ?? "");
@@ -212,11 +236,11 @@ describe("with what is required", () => {
 describe("409 without requirements", () => {
   // `a` is new, in shadow; `b` has been enforced from the start, without a candidate.
   it.each<[string, string, object, string]>([
-    ["promotions", "b", { expected: { candidate_revision: 1, enforced_revision: 1 } }, "no_candidate"],
-    ["rollbacks", "a", { expected: { enforced_revision: 1 } }, "nothing_to_roll_back_to"],
-    ["rollbacks", "b", { expected: { enforced_revision: 1 } }, "nothing_to_roll_back_to"],
-    ["rollbacks", "b", { expected: { enforced_revision: 1 }, to_revision: 7 }, "nothing_to_roll_back_to"],
-    ["withdrawals", "b", { what: "candidate", expected: { candidate_revision: 1 } }, "no_candidate"],
+    ["promotions", "b", { expected: { candidate_revision: "r1", enforced_revision: "r1" } }, "no_candidate"],
+    ["rollbacks", "a", { expected: { enforced_revision: "r1" } }, "nothing_to_roll_back_to"],
+    ["rollbacks", "b", { expected: { enforced_revision: "r1" } }, "nothing_to_roll_back_to"],
+    ["rollbacks", "b", { expected: { enforced_revision: "r1" }, to_revision: "r7" }, "nothing_to_roll_back_to"],
+    ["withdrawals", "b", { what: "candidate", expected: { candidate_revision: "r1" } }, "no_candidate"],
     ["withdrawals", "a", { what: "approval", digest: digestOf("first") }, "not_approved"],
     ["releases", "a", { digest: digestOf("first") }, "not_held"],
   ])("POST …/%s of %s: %j is %s", async (path, policy, body, code) => {
@@ -242,7 +266,7 @@ describe("409 without requirements", () => {
     estate.log.contents.delete(digestOf("second"));
     const promotion = await estate.change(key, "a", "promotions");
     expect(promotion).toMatchObject({ status: 409, json: { error: { code: "content_not_kept" } } });
-    expect(promotion.json.error.message).toMatch(/revision 2/);
+    expect(promotion.json.error.message).toMatch(/revision r2/);
     for (const [digest, content] of kept) estate.log.contents.set(digest, content);
     await estate.change(key, "a", "promotions");
     estate.log.contents.delete(digestOf("first"));
@@ -270,7 +294,7 @@ describe("what is missing", () => {
     { requirement: "soak", have: 1_999, need: 90_061_000 },
     { requirement: "decisions", have: 0, need: 1 },
     { requirement: "no_indeterminate", have: 2 },
-    { requirement: "report" },
+    { requirement: "report", claimed: 1, outdated: 0 },
     { requirement: "assertions", have: 1 },
   ];
 
@@ -289,7 +313,7 @@ describe("what is missing", () => {
 
   it("is one sentence with all numbers", () => {
     expect(describeMissing(all)).toBe(
-      "The promotion still needs 1 approval of this content (0 count); an approver with the role a, and one with b; 1d 1h in shadow (1s so far); 1 decision in shadow (0 so far); rules that come to a verdict (2 requests without one in shadow); an approval that names a complete simulation report; and an approval whose report has no failed assertions (1 failed).",
+      "The promotion still needs 1 approval of this content (0 count); an approver with the role a, and one with b; 1d 1h in shadow (1s so far); 1 decision in shadow (0 so far); rules that come to a verdict (2 requests without one in shadow); an approval with the complete simulation report that this server makes itself (1 only claimed, 0 outdated); and an approval whose verified report has no failed assertions (1 failed).",
     );
   });
 

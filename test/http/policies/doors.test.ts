@@ -6,13 +6,15 @@ import { digestOf } from "../../lifecycle/scene.ts";
 import { Estate, type Answered, type MadeKey } from "./estate.ts";
 
 const ROWS = ENDPOINTS.filter(({ path }) => path.startsWith("/v1/policies"));
-const CHANGES = ROWS.filter(({ method }) => method === "POST");
+/** Changes, and the simulation, which names every workspace that a promotion concerns. */
+const isManaging = ({ method, id }: (typeof ROWS)[number]): boolean =>
+  method === "POST" || id === "retrievePolicySimulation";
 
 const BODIES: Readonly<Record<string, object>> = {
   approvePolicy: { digest: digestOf("second") },
-  promotePolicy: { expected: { candidate_revision: 2, enforced_revision: 1 } },
-  rollBackPolicy: { expected: { enforced_revision: 1 } },
-  withdrawPolicy: { what: "candidate", expected: { candidate_revision: 2 } },
+  promotePolicy: { expected: { candidate_revision: "r2", enforced_revision: "r1" } },
+  rollBackPolicy: { expected: { enforced_revision: "r1" } },
+  withdrawPolicy: { what: "candidate", expected: { candidate_revision: "r2" } },
   releasePolicy: { digest: digestOf("second") },
 };
 
@@ -37,7 +39,7 @@ const named = <Row extends { readonly method: string; readonly path: string }>(r
 describe("scopes", () => {
   it.each(named(ROWS))("%s", async (_, row) => {
     const reading = ["governance:read", "operations:manage"];
-    expect(scopesOf(row)).toEqual(row.method === "GET" ? reading : ["operations:manage"]);
+    expect(scopesOf(row)).toEqual(isManaging(row) ? ["operations:manage"] : reading);
     for (const scope of SCOPES) {
       // Of a workspace that manages nothing, so that nothing is changed.
       const { status, json } = await ask(await estate.key("acme", [scope]), row);
@@ -52,7 +54,7 @@ describe("scopes", () => {
 });
 
 describe("policies.managed_by", () => {
-  it.each(named(CHANGES))("%s is for keys of these workspaces", async (_, row) => {
+  it.each(named(ROWS.filter(isManaging)))("%s is for keys of these workspaces", async (_, row) => {
     const answer = await ask(await estate.key("acme"), row);
     expect(answer).toMatchObject({
       status: 403,
@@ -65,7 +67,7 @@ describe("policies.managed_by", () => {
     expect(nobody.json.error.code).toBe("not_managed_here");
   });
 
-  it.each(named(ROWS.filter(({ method }) => method === "GET")))("%s is for every workspace", async (_, row) => {
+  it.each(named(ROWS.filter((row) => !isManaging(row))))("%s is for every workspace", async (_, row) => {
     expect((await ask(await estate.key("acme"), row)).status).toBe(200);
   });
 
@@ -140,35 +142,40 @@ describe("bodies", () => {
       "report.assertions.passed",
     ],
     ["promotePolicy", {}, "missing_field", "expected"],
-    ["promotePolicy", { expected: { candidate_revision: 2 } }, "missing_field", "expected.enforced_revision"],
+    ["promotePolicy", { expected: { candidate_revision: "r2" } }, "missing_field", "expected.enforced_revision"],
     [
       "promotePolicy",
-      { expected: { candidate_revision: null, enforced_revision: 1 } },
+      { expected: { candidate_revision: null, enforced_revision: "r1" } },
       "invalid_type",
       "expected.candidate_revision",
     ],
     [
       "promotePolicy",
-      { expected: { candidate_revision: 1.5, enforced_revision: 1 } },
+      { expected: { candidate_revision: 1.5, enforced_revision: "r1" } },
       "invalid_type",
       "expected.candidate_revision",
     ],
     [
       "promotePolicy",
-      { expected: { candidate_revision: 0, enforced_revision: 1 } },
+      { expected: { candidate_revision: "r0", enforced_revision: "r1" } },
       "invalid_value",
       "expected.candidate_revision",
     ],
     [
       "promotePolicy",
-      { expected: { candidate_revision: 2, enforced_revision: 1 }, force: true },
+      { expected: { candidate_revision: "r2", enforced_revision: "r1" }, force: true },
       "unknown_field",
       "force",
     ],
-    ["promotePolicy", '{"expected":{"candidate_revision":2,"candidate_revision":3,"enforced_revision":1}}', "", null],
+    [
+      "promotePolicy",
+      '{"expected":{"candidate_revision":"r2","candidate_revision":"r3","enforced_revision":"r1"}}',
+      "",
+      null,
+    ],
     ["rollBackPolicy", { expected: { enforced_revision: null } }, "invalid_type", "expected.enforced_revision"],
-    ["rollBackPolicy", { expected: { enforced_revision: 1 }, reason: "canary" }, "invalid_value", "reason"],
-    ["rollBackPolicy", { expected: { enforced_revision: 1 }, to_revision: "r1" }, "invalid_type", "to_revision"],
+    ["rollBackPolicy", { expected: { enforced_revision: "r1" }, reason: "canary" }, "invalid_value", "reason"],
+    ["rollBackPolicy", { expected: { enforced_revision: "r1" }, to_revision: 1 }, "invalid_type", "to_revision"],
     ["withdrawPolicy", {}, "missing_field", "what"],
     ["withdrawPolicy", { what: "canary" }, "invalid_value", "what"],
     ["withdrawPolicy", { what: "approval" }, "missing_field", "digest"],
@@ -176,13 +183,13 @@ describe("bodies", () => {
     ["withdrawPolicy", { what: "candidate", expected: {} }, "missing_field", "expected.candidate_revision"],
     [
       "withdrawPolicy",
-      { what: "candidate", expected: { candidate_revision: 2 }, digest: digestOf("second") },
+      { what: "candidate", expected: { candidate_revision: "r2" }, digest: digestOf("second") },
       "invalid_value",
       "digest",
     ],
     [
       "withdrawPolicy",
-      { what: "approval", digest: digestOf("second"), expected: { candidate_revision: 2 } },
+      { what: "approval", digest: digestOf("second"), expected: { candidate_revision: "r2" } },
       "invalid_value",
       "expected",
     ],

@@ -8,7 +8,12 @@ import { Cell } from "../../../src/governance/cell.ts";
 import type { Counter } from "../../../src/governance/counters.ts";
 import type { RollUpQuery, RollUpRow } from "../../../src/governance/increments.ts";
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
-import type { KeptContent, PolicyAdministration } from "../../../src/http/control/policies/administration.ts";
+import type {
+  KeptContent,
+  PolicyAdministration,
+  PromotionSimulation,
+  PromotionSimulationFault,
+} from "../../../src/http/control/policies/administration.ts";
 import { SummaryTurns } from "../../../src/http/control/summary-turns.ts";
 import type { Runtime } from "../../../src/http/runtime.ts";
 import { manageKeys } from "../../../src/keys/key-management.ts";
@@ -68,6 +73,14 @@ interface Asked {
   readonly ifMatch?: string;
 }
 
+/** The report in the body of an approval. */
+export interface ReportBody {
+  readonly sha256: string;
+  readonly table_revision: string;
+  readonly complete: boolean;
+  readonly assertions: { readonly passed: number; readonly failed: number; readonly waived: number };
+}
+
 export interface EstateOptions {
   readonly promotion?: Readonly<Record<string, Partial<PromotionRequirements>>>;
   /** Both workspaces unless given; `null`: routes.yaml does not say. */
@@ -87,9 +100,13 @@ export class Estate {
   /** Counts of shadow by policy and revision, such as `a r2`. */
   readonly counts: Map<string, Partial<Record<Counter, number>>>;
   readonly steps: string[];
+  /** The server's own simulations, by the digest that would be promoted; none can be made unless it is set. */
+  readonly simulations: Map<string, PromotionSimulation | PromotionSimulationFault>;
   #now = 0;
 
-  private constructor(parts: Pick<Estate, "log" | "store" | "router" | "lifecycle" | "files" | "counts" | "steps">) {
+  private constructor(
+    parts: Pick<Estate, "log" | "store" | "router" | "lifecycle" | "files" | "counts" | "steps" | "simulations">,
+  ) {
     this.log = parts.log;
     this.store = parts.store;
     this.router = parts.router;
@@ -97,6 +114,7 @@ export class Estate {
     this.files = parts.files;
     this.counts = parts.counts;
     this.steps = parts.steps;
+    this.simulations = parts.simulations;
   }
 
   static async open(options: EstateOptions = {}): Promise<Estate> {
@@ -108,6 +126,7 @@ export class Estate {
     const files = new Map<string, { readonly digest: string }>();
     const counts = new Map<string, Partial<Record<Counter, number>>>();
     const steps: string[] = [];
+    const simulations = new Map<string, PromotionSimulation | PromotionSimulationFault>();
     const log = new AwayLog();
     const lifecycle = await openLifecycle(log, () => Date.now() + (made.estate?.offset ?? 0));
     const policies: PolicyAdministration = {
@@ -117,7 +136,11 @@ export class Estate {
         return Promise.resolve();
       },
       content: (digest) => (log.isAway ? away() : Promise.resolve(contents.get(digest) ?? null)),
+      // Contents of this fixture have no rules that a simulation could ask.
+      simulate: (_, digest) => Promise.resolve(simulations.get(digest) ?? "too_large"),
       files: () => files,
+      suspended: () => [],
+      differing: () => new Set(),
       rows: (query) => log.read(query),
       shadow: {
         read: (query) => countedRows(query, counts),
@@ -136,7 +159,7 @@ export class Estate {
         ...options.runtime,
       },
     });
-    const estate = new Estate({ log, store, router, lifecycle, files, counts, steps });
+    const estate = new Estate({ log, store, router, lifecycle, files, counts, steps, simulations });
     made.estate = estate;
     return estate;
   }
@@ -197,12 +220,18 @@ export class Estate {
     return this.#ask(key, "POST", path, asked);
   }
 
+  /** Lets the server's own simulation of a content be what the body of an approval says of its report. */
+  simulate(name: string, report: ReportBody, enforced: string | null = null): void {
+    const { sha256, table_revision: tableRevision, complete, assertions } = report;
+    this.simulations.set(digestOf(name), { text: "{}", sha256, tableRevision, complete, assertions, enforced });
+  }
+
   /** The change with the entity tag and the revisions as they are now. */
   async change(key: MadeKey, policy: string, what: "promotions" | "rollbacks", body: object = {}): Promise<Answered> {
     const { json } = await this.get(key, `/v1/policies/${policy}`);
     const expected = {
       enforced_revision: json.enforced?.revision ?? null,
-      ...(what === "promotions" && { candidate_revision: json.candidate?.revision ?? 1 }),
+      ...(what === "promotions" && { candidate_revision: json.candidate?.revision ?? "r1" }),
     };
     return this.post(key, `/v1/policies/${policy}/${what}`, { ifMatch: json.etag, body: { expected, ...body } });
   }
@@ -229,6 +258,7 @@ function estateTable({ promotion, managedBy = ["acme", "office"] }: EstateOption
   const rows = Object.entries(promotion ?? {}).map(([id, row]) => [id, { ...DEFAULT_PROMOTION, ...row }]);
   return {
     ...table({ workspaces: [workspace("acme"), workspace("office")] }),
+    revision: digestOf("table"),
     policies: {
       dir: "policies",
       initialMode: {},

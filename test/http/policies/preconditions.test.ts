@@ -27,27 +27,27 @@ interface Guarded {
 const GUARDED: readonly Guarded[] = [
   {
     path: "promotions",
-    body: { expected: { candidate_revision: 2, enforced_revision: 1 } },
+    body: { expected: { candidate_revision: "r2", enforced_revision: "r1" } },
     wrong: [
-      { expected: { candidate_revision: 1, enforced_revision: 1 } },
-      { expected: { candidate_revision: 3, enforced_revision: 1 } },
-      { expected: { candidate_revision: 2, enforced_revision: 2 } },
-      { expected: { candidate_revision: 2, enforced_revision: null } },
+      { expected: { candidate_revision: "r1", enforced_revision: "r1" } },
+      { expected: { candidate_revision: "r3", enforced_revision: "r1" } },
+      { expected: { candidate_revision: "r2", enforced_revision: "r2" } },
+      { expected: { candidate_revision: "r2", enforced_revision: null } },
     ],
   },
   {
     path: "rollbacks",
-    body: { expected: { enforced_revision: 1 } },
+    body: { expected: { enforced_revision: "r1" } },
     wrong: [
-      { expected: { enforced_revision: 2 } },
-      { expected: { enforced_revision: 1, candidate_revision: null } },
-      { expected: { enforced_revision: 1, candidate_revision: 1 } },
+      { expected: { enforced_revision: "r2" } },
+      { expected: { enforced_revision: "r1", candidate_revision: null } },
+      { expected: { enforced_revision: "r1", candidate_revision: "r1" } },
     ],
   },
   {
     path: "withdrawals",
-    body: { what: "candidate", expected: { candidate_revision: 2 } },
-    wrong: [{ what: "candidate", expected: { candidate_revision: 1 } }],
+    body: { what: "candidate", expected: { candidate_revision: "r2" } },
+    wrong: [{ what: "candidate", expected: { candidate_revision: "r1" } }],
   },
   { path: "releases", body: { digest: digestOf("first") }, wrong: [] },
 ];
@@ -81,7 +81,7 @@ describe.each(GUARDED.map((guarded) => [guarded.path, guarded] as const))("POST 
     expect(answer.status, answer.text).toBe(412);
     expect(answer.json.error).toMatchObject({
       code: "precondition_failed",
-      current: { etag, candidate_revision: 2, enforced_revision: 1 },
+      current: { etag, candidate_revision: "r2", enforced_revision: "r1" },
     });
   });
 
@@ -102,7 +102,7 @@ describe.each(GUARDED.map((guarded) => [guarded.path, guarded] as const))("POST 
     async (_, sent) => {
       const answer = await post(etag, sent);
       expect(answer.status, answer.text).toBe(412);
-      expect(answer.json.error.current).toEqual({ etag, candidate_revision: 2, enforced_revision: 1 });
+      expect(answer.json.error.current).toEqual({ etag, candidate_revision: "r2", enforced_revision: "r1" });
     },
   );
 
@@ -132,7 +132,7 @@ it("takes the right tag in a list of others", async () => {
   const present = (await other.get(manager, "/v1/policies/a")).json.etag;
   const answer = await other.post(manager, "/v1/policies/a/promotions", {
     ifMatch: `"old", ${present} , W/"x"`,
-    body: { expected: { candidate_revision: 1, enforced_revision: null } },
+    body: { expected: { candidate_revision: "r1", enforced_revision: null } },
   });
   expect(answer.status, answer.text).toBe(200);
   expect(answer.headers.get("etag")).toBe(answer.json.etag);

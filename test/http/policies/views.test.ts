@@ -34,7 +34,7 @@ describe("GET /v1/policies/{id}", () => {
       state: "shadow",
       enforced: null,
       candidate: {
-        revision: 1,
+        revision: "r1",
         digest: digestOf("first"),
         content: "rules",
         held: false,
@@ -48,7 +48,7 @@ describe("GET /v1/policies/{id}", () => {
       can_roll_back: false,
       held: [],
       withdrawn: [],
-      files: { revision: 1, digest: digestOf("first") },
+      files: { revision: "r1", digest: digestOf("first") },
       drift: [],
       missing: [],
     });
@@ -78,6 +78,24 @@ describe("GET /v1/policies/{id}", () => {
     expect(await state()).toBe("shadow");
   });
 
+  it("says which mode a policy is in, and by which revision", async () => {
+    const { estate, reader, manager } = await open();
+    const seen = async (): Promise<object> => {
+      const { state, mode, revision } = (await estate.get(reader, "/v1/policies/a")).json;
+      return { state, mode, revision };
+    };
+    await estate.observe({ a: "first" });
+    expect(await seen()).toEqual({ state: "shadow", mode: "shadow", revision: "r1" });
+    await estate.change(manager, "a", "promotions");
+    expect(await seen()).toEqual({ state: "enforced", mode: "enforce", revision: "r1" });
+    await estate.observe({ a: "second" });
+    expect(await seen()).toEqual({ state: "changing", mode: "enforce", revision: "r1" });
+    await estate.observe({});
+    expect(await seen()).toEqual({ state: "ending", mode: "enforce", revision: "r1" });
+    await estate.change(manager, "a", "promotions");
+    expect(await seen()).toEqual({ state: "ended", mode: null, revision: null });
+  });
+
   it("says how the files differ from the slots", async () => {
     const { estate, reader, manager } = await open();
     const drift = async (): Promise<readonly string[]> => (await estate.get(reader, "/v1/policies/a")).json.drift;
@@ -103,7 +121,7 @@ describe("GET /v1/policies/{id}", () => {
     const { etag } = (await estate.get(reader, "/v1/policies/a")).json;
     await estate.post(manager, "/v1/policies/a/withdrawals", {
       ifMatch: etag,
-      body: { what: "candidate", expected: { candidate_revision: 2 } },
+      body: { what: "candidate", expected: { candidate_revision: "r2" } },
     });
     expect(await drift()).toEqual(["files_held"]);
   });
@@ -125,7 +143,7 @@ describe("GET /v1/policies/{id}", () => {
       { requirement: "soak", have_seconds: expect.any(Number), need_seconds: 3_600 },
       { requirement: "decisions", have: 40, need: 100 },
       { requirement: "no_indeterminate", have: 2 },
-      { requirement: "report" },
+      { requirement: "report", claimed: 0, outdated: 0 },
       { requirement: "assertions", have: 0 },
     ]);
     expect(Math.abs(json.missing[2].have_seconds - 600)).toBeLessThan(60);
@@ -158,7 +176,7 @@ describe("GET /v1/policies", () => {
     const { estate, reader, manager } = await open();
     await estate.observe({ a: "first" });
     const { etag } = (await estate.get(manager, "/v1/policies/a")).json;
-    const body = { what: "candidate", expected: { candidate_revision: 1 } };
+    const body = { what: "candidate", expected: { candidate_revision: "r1" } };
     expect((await estate.post(manager, "/v1/policies/a/withdrawals", { ifMatch: etag, body })).status).toBe(200);
     const { json } = await estate.get(reader, "/v1/policies");
     expect(json.data).toMatchObject([{ id: "a", state: "ended", drift: ["files_withdrawn"] }]);
@@ -197,7 +215,7 @@ describe("GET /v1/policies/{id}/content", () => {
       expect(json).toMatchObject({
         object: "policy.content",
         policy: "a",
-        revision: name === "first" ? 1 : 2,
+        revision: name === "first" ? "r1" : "r2",
         digest: digests[name],
         content: "rules",
         module_sha256: digestOf(`module of ${digests[name]}`),
@@ -253,7 +271,7 @@ describe("GET /v1/policies/{id}/shadow", () => {
     const { status, json } = await estate.get(reader, "/v1/policies/a/shadow?witnesses=0");
     expect(status).toBe(200);
     expectDeclared("GET", "/v1/policies/{id}/shadow", json);
-    expect(json).toMatchObject({ policy: "a", revision: 1, judged: 10, newly_denied: 2 });
+    expect(json).toMatchObject({ policy: "a", revision: "r1", judged: 10, newly_denied: 2 });
     expect(json.by_workspace).toMatchObject([{ workspace: "acme", judged: 10 }]);
     const stranger = await estate.key("office", ["governance:read"]);
     const other = (await estate.get(stranger, "/v1/policies/a/shadow")).json;

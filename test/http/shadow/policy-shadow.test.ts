@@ -84,7 +84,7 @@ describe("what a revision in shadow said", () => {
     expect(answer).toMatchObject({
       object: "policy.shadow",
       policy: "eu",
-      revision: 3,
+      revision: "r3",
       digest: LINE.digest,
       since: new Date(NOW - 1_000).toISOString(),
       until: new Date(NOW).toISOString(),

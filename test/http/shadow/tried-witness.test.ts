@@ -20,7 +20,7 @@ it(
       const response = await fetch(`${server.url}/v1/responses`, {
         method: "POST",
         headers: { authorization: `Bearer ${infer}`, "content-type": "application/json" },
-        body: JSON.stringify({ model: "code-gpt", input: "zebra-crossing-secret", ...body }),
+        body: JSON.stringify({ model: "gpt-5", input: "zebra-crossing-secret", ...body }),
       });
       await response.text();
       return response.status;
@@ -41,12 +41,12 @@ it(
     expect(text).not.toMatch(/zebra|sbx_/);
     expect(report).toMatchObject({
       policy: "tool-approval",
-      revision: 1,
+      revision: "r1",
       judged: 3,
       would_deny: 2,
       newly_denied: 2,
       by_constraint: [{ constraint: "hosted_tools_labelled", reason: "HOSTED_TOOLS_NOT_APPROVED", would_deny: 2 }],
-      by_route: [{ route: "code-gpt", judged: 3 }],
+      by_route: [{ route: "gpt-5", judged: 3 }],
       by_workspace: [{ workspace: "demo", judged: 3 }],
       looked_at: { complete: true },
     });
@@ -55,7 +55,7 @@ it(
     expect(witness).toMatchObject({
       requests: 2,
       newly_denied: 2,
-      class: { route: "code-gpt", operation: "responses" },
+      class: { route: "gpt-5", operation: "responses" },
     });
 
     const [command, ...words] = (witness?.explain ?? "").split(" ");

@@ -42,6 +42,15 @@ it("lets in as many requests as the ceiling says, and none once the tokens are s
   );
 });
 
+it("counts a batch once for each of its calls, or not at all", () => {
+  const ledger = new TokenLedger();
+  const token = counted("a", { requests: 5 });
+  expect(ledger.take(token, 0, 3)).toBeNull();
+  expect(ledger.take(token, 0, 3)).toBe("requests");
+  expect(ledger.take(token, 0, 2)).toBeNull();
+  expect(ledger.take(token, 0)).toBe("requests");
+});
+
 it("keeps tokens apart, and counts nothing for those without ceilings", () => {
   const ledger = new TokenLedger();
   expect(ledger.take(counted("a", { requests: 1 }), 0)).toBeNull();

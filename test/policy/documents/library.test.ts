@@ -119,7 +119,7 @@ describe("the policy library", () => {
   let set: PolicySet;
 
   beforeAll(async () => {
-    compiled = await compilePolicies(library, { cacheDirectory: null, toolchain });
+    compiled = await compilePolicies(library, { cache: null, toolchain });
     set = await createPolicySet(compiled, [], data);
   }, 60_000);
 
@@ -134,7 +134,7 @@ describe("the policy library", () => {
   test("compiles without a finding, alone and beside the active policies", async () => {
     expect(compiled.diagnostics).toEqual([]);
     expect(compiled.policies.map(({ contract }) => contract.id)).toEqual(idsOf(library).toSorted());
-    const together = await compilePolicies([...active, ...library], { cacheDirectory: null, toolchain });
+    const together = await compilePolicies([...active, ...library], { cache: null, toolchain });
     expect(together.diagnostics).toEqual([]);
     expect(together.policies.length).toBe(idsOf(active).length + compiled.policies.length);
   });
@@ -220,7 +220,7 @@ describe("docs/policy-library.md", () => {
       const [source] = [...active, ...library].filter((one) => one.path.endsWith(`/${id}.rego`));
       const { policies } = await compilePolicies(
         [...active.filter((one) => one.path.includes("/lib/")), ...(source === undefined ? [] : [source])],
-        { cacheDirectory: null, toolchain },
+        { cache: null, toolchain },
       );
       const constraints = policies.flatMap(({ contract }) => contract.constraints);
       expect(constraints.length).toBeGreaterThan(0);

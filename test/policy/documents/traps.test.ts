@@ -90,7 +90,7 @@ describe("plain Rego goes wrong as the document says", () => {
 
 describe("findings are those of the document", () => {
   test.for(refused)("$name", async ({ source, expected }) => {
-    const { diagnostics } = await compilePolicies([source], { cacheDirectory: null, toolchain });
+    const { diagnostics } = await compilePolicies([source], { cache: null, toolchain });
     expect([...new Set(diagnostics.map(({ code }) => code))].toSorted()).toEqual(expected);
   });
 });
@@ -101,7 +101,7 @@ describe("verdicts are those of the document", () => {
 
   beforeAll(async () => {
     const sources = judged.map(({ source }) => source);
-    compiled = await compilePolicies(sources, { cacheDirectory: null, toolchain });
+    compiled = await compilePolicies(sources, { cache: null, toolchain });
     set = await createPolicySet(compiled, [], sampleData);
   }, 60_000);
 

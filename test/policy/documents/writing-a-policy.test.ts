@@ -28,7 +28,7 @@ async function failing(modules: readonly Source[]): Promise<readonly string[]> {
 
 test("the files of the tutorial compile at both steps, and are formatted", async () => {
   for (const sources of [files, finished]) {
-    expect((await compilePolicies(sources, { cacheDirectory: null, toolchain })).diagnostics).toEqual([]);
+    expect((await compilePolicies(sources, { cache: null, toolchain })).diagnostics).toEqual([]);
     expect((await toolchain.format({ modules: sources })).modules).toEqual(sources);
   }
 });

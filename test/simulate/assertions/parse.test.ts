@@ -230,7 +230,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "an unknown signature family",
     fileWith("kind: no_new_access\nfor: { signature_families: [open] }"),
-    ["ASSERTION_UNKNOWN_WORD 6:33 there is no signature family `open` (known here: `anthropic`, `openai`)"],
+    ["ASSERTION_UNKNOWN_WORD 6:33 there is no signature family `open` (known here: `anthropic`, `none`, `openai`)"],
   ],
   [
     "an unknown vector length",
@@ -296,7 +296,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
       "kind: implies\nif: { outcome: deny }\nthen: { denied_by: { policy: eu-residency, reason: model_not_found } }",
     ),
     [
-      "ASSERTION_UNKNOWN_WORD 7:56 there is no reason `model_not_found` (known here: `EU_UNKNOWN`, `EVALUATION_INDETERMINATE`, `NO_CANDIDATE_PASSES`, `REGION_NOT_IN_EU`)",
+      "ASSERTION_UNKNOWN_WORD 7:56 there is no reason `model_not_found` (known here: `EU_UNKNOWN`, `EVALUATION_INDETERMINATE`, `NO_CANDIDATE_PASSES`, `POLICY_TIMEOUT`, `REGION_NOT_IN_EU`)",
     ],
   ],
   [

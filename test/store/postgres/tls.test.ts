@@ -6,17 +6,10 @@ import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 
 import { openPostgresStore } from "../../../src/store/postgres/open.ts";
+import { missingPrograms } from "../../support/at-hand.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "./server.ts";
 
-const hasOpenssl = (): boolean => {
-  try {
-    execFileSync("openssl", ["version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-};
-const obstacle = NO_POSTGRES ?? (hasOpenssl() ? null : "needs the program openssl for a certificate");
+const obstacle = NO_POSTGRES ?? missingPrograms("openssl");
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 

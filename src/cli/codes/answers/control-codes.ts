@@ -16,6 +16,7 @@ export const CONTROL_CODES = {
     "`?limit=0`.",
     "Send a whole number within the bounds named.",
   ),
+  invalid_all: answer(400, "`all` is neither `true` nor `false`.", "`?all=1`.", "Send `all=true`, or leave it out."),
   invalid_lifecycle: answer(
     400,
     "`lifecycle` is none of the catalogue's words.",
@@ -39,6 +40,12 @@ export const CONTROL_CODES = {
     "The key is revoked or expired, so it cannot be rotated.",
     "`POST /v1/keys/{id}/rotate` of a revoked key.",
     "Make a new key.",
+  ),
+  key_already_rotated: answer(
+    409,
+    "The key has been rotated already. A key is rotated once.",
+    "A second `POST /v1/keys/{id}/rotate` during the overlap.",
+    "Rotate the key that replaced it: `service_key.replaced_by` has its id. Its text is not needed for that.",
   ),
   too_many_keys: answer(
     400,
@@ -146,14 +153,38 @@ export const CONTROL_CODES = {
   ),
   report_required: answer(
     409,
-    "The promotion needs a report of a simulation for exactly this content.",
-    "An approval without `--report` where `report: true`.",
-    "`signalbox simulate --format json`, then approve with `--report FILE`.",
+    "The promotion needs an approval with the simulation report that the server makes itself of exactly this promotion.",
+    "An approval without `--report` where `report: true`, or a change of `routes.yaml` since the approval.",
+    "`signalbox policy simulate ID --format json=report.json`, then approve with `--report report.json`.",
   ),
   assertions_not_passed: answer(
     409,
-    "The report of the simulation has assertions that failed or that were not checked.",
-    "A report made without `assertions.yaml`.",
-    "Simulate again with the assertions; mend what fails.",
+    "The verified report has assertions that failed, or none at all.",
+    "A server without `assertions.yaml` beside its policies.",
+    "Give the server the assertions and correct what fails, then approve again with a new report.",
+  ),
+  nothing_to_simulate: answer(
+    409,
+    "The content is enforced already, so promoting it would change nothing.",
+    "`?digest=enforced`.",
+    LOOK,
+  ),
+  assertions_invalid: answer(
+    409,
+    "The assertions file beside the server's policies has errors, so the server cannot simulate a promotion.",
+    "An assertion that names a route that `routes.yaml` does not have.",
+    "`signalbox check`, correct the file, and let the server read its files again.",
+  ),
+  simulation_too_large: answer(
+    409,
+    "The simulation of the promotion needs more than a minute or 1 GiB on this server.",
+    "Policies that read ten labels and eight capabilities of every request.",
+    "Let the policies read fewer members of requests, or do not require a report.",
+  ),
+  simulation_busy: answer(
+    503,
+    "Other simulations of promotions are waiting already; nothing was done.",
+    "Ten approvers of ten policies at once.",
+    "Try again.",
   ),
 } as const satisfies Readonly<Record<string, AnswerCode>>;

@@ -11,6 +11,12 @@ export const DECISION_CODES: Readonly<Record<ReasonCode | "EVALUATION_INDETERMIN
     "Two rules of a policy that give one name two values.",
     `Mend the policy: write a test with this request. ${EXPLAIN}`,
   ),
+  POLICY_TIMEOUT: answer(
+    403,
+    "Evaluating a policy took more than an evaluation may take, so its constraints do not pass.",
+    "Six nested `some x in words` over a list of thirty words.",
+    "Make the policy cheaper: replace nested `some` by `in` or by sets. `signalbox check` says which policies come near the bound.",
+  ),
   model_not_found: answer(
     404,
     "No route of this name is available to the workspace; or a provider does not know a model.",
@@ -43,9 +49,9 @@ export const DECISION_CODES: Readonly<Record<ReasonCode | "EVALUATION_INDETERMIN
   ),
   unknown_preference: answer(
     400,
-    "`provider` of the request names a provider or region that routes.yaml does not have.",
+    "`provider` of the request names a provider or region that is not approved for the workspace; `ignore` and `region` may also name what the route has. The answer is the same whether another workspace has it or not.",
     '`"provider": {"only": ["nobody"]}`.',
-    "Correct the name.",
+    "Correct the name, or approve the provider or region for the workspace.",
   ),
   preferences_exclude_all: answer(
     400,

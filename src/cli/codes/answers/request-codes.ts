@@ -102,8 +102,8 @@ export const REQUEST_CODES = {
   unsupported_stateful_feature: answer(
     400,
     "The request relies on something that a provider keeps between requests. Signalbox keeps no conversations.",
-    '`"previous_response_id": "resp_1"`.',
-    "Send the whole conversation.",
+    '`"previous_response_id": "resp_1"`; an `item_reference` of the AI SDK, which takes answers to be kept unless it is told otherwise.',
+    "Send the whole conversation. AI SDK: `providerOptions: { openai: { store: false } }`, in every call; with a reasoning model that also asks for the reasoning that the next turn needs.",
   ),
   unsupported_routing_field: answer(
     400,

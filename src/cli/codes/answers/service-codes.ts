@@ -48,9 +48,15 @@ const DOOR_CODES = {
   ),
   server_overloaded: answer(
     503,
-    "As many inference requests are under way as the process takes; nothing of this one was read or recorded.",
+    "As many requests are under way, or as many bytes of bodies in memory, as the process takes.",
     "More requests at once than `--max-in-flight` allows.",
-    "Try again after `retry-after`; operators add workers or replicas, or raise `--max-in-flight`.",
+    "Try again after `retry-after`; operators add workers or replicas, or raise `--max-in-flight` or `--body-memory`.",
+  ),
+  fair_share_exceeded: answer(
+    429,
+    "The workspace, or its key, has as much under way as one process leaves to one of several workspaces.",
+    "A client that opens hundreds of connections and sends its bodies slowly.",
+    "Send fewer requests at once, and whole bodies; operators see the bounds in docs/operations.md.",
   ),
   request_too_large: answer(
     413,
@@ -101,6 +107,12 @@ const DOOR_CODES = {
     "`POST /v1/keys` with a key of `inference:invoke`.",
     "Use a key with the scope that the message names.",
   ),
+  service_key_in_browser: answer(
+    403,
+    "A web page sent a service key, which everybody who opens the page can read.",
+    "A service key as `apiKey` of an SDK in a page, with `dangerouslyAllowBrowser`.",
+    "Revoke the key. Let a backend exchange another key for a token for the page.",
+  ),
   origin_not_allowed: answer(
     403,
     "The token is bound to another origin.",
@@ -114,16 +126,16 @@ const DOOR_CODES = {
     "Ask with a service key of a managing workspace.",
   ),
   exchange_not_granted: answer(
-    403,
-    "The key may not be exchanged for tokens, or not for what was asked.",
-    "A token with a scope that its key lacks.",
-    "Ask for no more than the key has; grant the exchange when the key is made.",
+    400,
+    "The key may not be exchanged for tokens.",
+    "A token exchange with a key that was made without `--exchange`.",
+    "Create a key with an exchange grant: `signalbox keys create --exchange 10m`.",
   ),
   evidence_unavailable: answer(
     503,
     "The decision was not on disk in time (a second, or the request's own deadline), so no answer was given; a provider may have been asked.",
     "A full disk, a PostgreSQL that is away, or `x-request-timeout-ms: 2`.",
-    "Operators: look at the store (`/readyz`, docs/storage.md). Callers: try again later.",
+    "Operators: look at the store (`evidence` of `/status`, `/readyz`, docs/storage.md). Callers: try again later.",
   ),
   internal_error: answer(
     500,
@@ -141,7 +153,13 @@ const DOOR_CODES = {
     503,
     "The request is allowed, and no endpoint that may serve it can be used now: ejected, or without credentials.",
     "Every provider of a route failed within its `health` limits.",
-    "Try again after `retry-after`; operators look at `/status` and at the providers' secrets.",
+    "Try again after `retry-after`; operators look at `/metrics` and at the providers' secrets.",
+  ),
+  key_revoked: answer(
+    401,
+    "The service key was revoked while the request was under way: no provider is called for it any more. A stream gets it as its last event.",
+    "A key that was revoked while it was in use, or the key of an exchanged token.",
+    "Ask whoever made the key for a new one. Operators let running answers finish with `on_revoke: finish` of the workspace.",
   ),
   server_stopping: answer(
     503,
@@ -192,10 +210,22 @@ const LIMIT_ANSWERS: Readonly<Record<LimitCode | "limits_unavailable", AnswerCod
     `${LIMIT_FIX} A smaller \`max_tokens\` reserves less.`,
   ),
   budget_exhausted: answer(
-    429,
+    402,
     "The budget of the period does not suffice for what the request may use; or a token has used all that it was made for.",
     "`budget: {usd: 1, per: day}` in the afternoon.",
-    "Wait for the next period, or have the budget raised. A token does not come back: ask for a new one.",
+    "Wait until the budget renews (the message says when), or have it raised. A token does not renew: ask for a new one.",
+  ),
+  budget_reserved: answer(
+    429,
+    "What is left of the budget is reserved by requests under way, which may not need all of it.",
+    "Four requests at once near the end of a budget.",
+    "Try again after `retry-after`. A smaller `max_tokens` reserves less.",
+  ),
+  exceeds_limit: answer(
+    402,
+    "This request alone may use more than a whole limit, so waiting does not help.",
+    "`tokens_per_minute: 1000` and a request with `max_tokens: 5000`.",
+    "Ask for less output (`max_tokens`), send less input, or have the limit raised.",
   ),
   concurrency: answer(
     429,

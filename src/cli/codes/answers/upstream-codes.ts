@@ -35,6 +35,7 @@ const FAILURE_FIXES: Readonly<Record<FailureKind, string>> = {
   abandoned: "Look at the other parts of the batch.",
   server_stopping:
     "Try again: another process answers, or this one after its start. Operators give it more time with `--drain`.",
+  key_revoked: "Ask for a new key. Operators let running answers finish with `on_revoke: finish`.",
 };
 
 const ATTEMPT_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
@@ -211,6 +212,12 @@ export const UPSTREAM_CODES: Readonly<Record<string, AnswerCode>> = {
     "Several places were tried and all failed; the message names each with its kind of failure.",
     "A route with two endpoints whose providers are both down.",
     RETRY,
+  ),
+  missing_finish_reason: answer(
+    502,
+    "The provider closed its answer without a finish reason, so nobody knows whether it is whole.",
+    "A chat completions stream of `[DONE]` after chunks whose `finish_reason` is `null`.",
+    `${RETRY} A provider that never gives a reason can be used by callers of its own protocol only.`,
   ),
   unknown_finish_reason: answer(
     502,

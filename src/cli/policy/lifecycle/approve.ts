@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../../canon/json.ts";
 import { line, span, type Line } from "../../simulate/formats/terminal/layout.ts";
 import { readArguments } from "../../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../../terminal/command-io.ts";
@@ -11,7 +12,9 @@ import {
   printLines,
   runLifecycle,
 } from "./command.ts";
-import { readReportReference } from "./report-reference.ts";
+import { reportDifferences } from "./reports/report-differences.ts";
+import { readReportReference, type Approved } from "./reports/report-reference.ts";
+import type { ServerReport } from "./reports/server-report.ts";
 import { findContent } from "./server/find-content.ts";
 import type { PolicyServer } from "./server/client.ts";
 import { NotNowError } from "./server/refusal.ts";
@@ -25,8 +28,9 @@ Approves one content of a policy, with the key in SIGNALBOX_KEY as the approver,
 approval is of a digest and of nothing else: other content needs other approvals. Approving again takes the place of the first.
 
   --digest D            Six or more digits of the digest that you have read. Default: whatever is the candidate now.
-  --report FILE         The report of signalbox simulate --format json that you have seen. Its SHA-256 is kept with the
-                        approval; a report that is about another content is refused.
+  --report FILE         The report of signalbox policy simulate --format json that you have seen. The server makes the report
+                        itself; only where it is the same does it satisfy a promotion that requires one. A report of
+                        signalbox simulate that says the same stands for the server's.
 ${COMMON_HELP}
 ${CHANGING_KEY}
 ${CHANGING_CODES}`;
@@ -42,7 +46,7 @@ export function approvePolicy(argv: readonly string[], io: CommandIo): Promise<n
     const content = await approvedContent(server, view, values.digest);
     const isRemoval = content.digest === view.candidate?.digest && view.candidate.content === "removal";
     const approved = { policy: id, content, isRemoval };
-    const report = values.report === undefined ? null : await readReportReference(values.report, approved, io);
+    const report = values.report === undefined ? null : await seenReport(values.report, approved, view, server, io);
     const body = { digest: content.digest, ...(report === null ? {} : { report }) };
     const changed = await server.change(id, "approvals", body, null);
     if (values.json === true) return printJson(changed.json, io);
@@ -50,6 +54,48 @@ export function approvePolicy(argv: readonly string[], io: CommandIo): Promise<n
     const after = changed.view.missing === null ? (await server.policy(id)).view : changed.view;
     printLines(approvedLines(after, content, server), io);
   });
+}
+
+/**
+ * How the approval names the report: as the server's own where the file says the same, so that it is verified. What differs is sent as the approver's
+ * claim, unless the promotion requires a report: then such an approval would not help.
+ *
+ * @throws {NotNowError} where it would not.
+ */
+async function seenReport(
+  path: string,
+  approved: Approved,
+  view: PolicyView,
+  server: PolicyServer,
+  io: CommandIo,
+): Promise<JsonObject> {
+  const seen = await readReportReference(path, approved, io);
+  const own = await orNotMade(server.simulation(approved.policy, approved.content.digest));
+  const { report, assertions } = view.requirements;
+  if (typeof own === "string") {
+    if (report || assertions) throw new NotNowError(`--report: cannot be verified: ${own}; nothing was done`);
+    io.stderr(`signalbox policy approve: the report is not verified: ${own}\n`);
+    return seen.reference;
+  }
+  if (own.reference["sha256"] === seen.reference["sha256"]) return seen.reference;
+  const differences = reportDifferences(seen.json, own.json);
+  if (differences.length === 0) return own.reference;
+  const digest = approved.content.digest.slice(0, 12);
+  const words = ["policy", "simulate", approved.policy, "--digest", digest, "--format", "json=report.json"];
+  const said = `--report: is not the simulation of this promotion as the server computes it (${differences.join(", ")}); read the server's: ${commandText(words, server.flag)}`;
+  if (report || assertions) throw new NotNowError(`${said}; nothing was done`);
+  io.stderr(`signalbox policy approve: ${said}\n`);
+  return seen.reference;
+}
+
+/** Why the server could not make its report. */
+async function orNotMade(made: Promise<ServerReport>): Promise<ServerReport | string> {
+  try {
+    return await made;
+  } catch (error) {
+    if (error instanceof NotNowError) return error.message;
+    throw error;
+  }
 }
 
 /** The content that `--digest` names, or the candidate. @throws {NotNowError} where there is none. */

@@ -1,3 +1,4 @@
+import { formatRevision } from "../../../canon/policy.ts";
 import { line, span, type Line } from "../../simulate/formats/terminal/layout.ts";
 import { readArguments } from "../../terminal/arguments.ts";
 import type { CommandIo } from "../../terminal/command-io.ts";
@@ -43,7 +44,10 @@ export function promotePolicy(argv: readonly string[], io: CommandIo): Promise<n
     }
     if (values.json !== true) printLines(planLines(view, candidate), io);
     const body = {
-      expected: { candidate_revision: candidate.revision, enforced_revision: enforced?.revision ?? null },
+      expected: {
+        candidate_revision: formatRevision(candidate.revision),
+        enforced_revision: formatRevision(enforced?.revision ?? 0),
+      },
     };
     const changed = await server.change(id, "promotions", body, view.etag);
     if (values.json === true) printJson(changed.json, io);

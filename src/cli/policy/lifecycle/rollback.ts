@@ -1,3 +1,4 @@
+import { formatRevision } from "../../../canon/policy.ts";
 import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
 import { readWord } from "../../explain/words.ts";
 import { line, span } from "../../simulate/formats/terminal/layout.ts";
@@ -50,8 +51,11 @@ export function rollBackPolicy(argv: readonly string[], io: CommandIo): Promise<
     }
     if (values.json !== true) printLines([line(0, span(planText(view, enforced, to)))], io);
     const body = {
-      expected: { candidate_revision: candidate?.revision ?? null, enforced_revision: enforced.revision },
-      ...(to === undefined ? {} : { to_revision: to }),
+      expected: {
+        candidate_revision: formatRevision(candidate?.revision ?? 0),
+        enforced_revision: formatRevision(enforced.revision),
+      },
+      ...(to === undefined ? {} : { to_revision: formatRevision(to ?? 0) }),
       ...(reason === null ? {} : { reason }),
     };
     const changed = await server.change(id, "rollbacks", body, etag);

@@ -1,3 +1,4 @@
+import { formatRevision } from "../../../canon/policy.ts";
 import { line, span } from "../../simulate/formats/terminal/layout.ts";
 import { readArguments } from "../../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../../terminal/command-io.ts";
@@ -57,7 +58,7 @@ export function withdrawPolicy(argv: readonly string[], io: CommandIo): Promise<
       ? await server.change(
           id,
           "withdrawals",
-          { what: "candidate", expected: { candidate_revision: content.revision } },
+          { what: "candidate", expected: { candidate_revision: formatRevision(content.revision) } },
           view.etag,
         )
       : await server.change(id, "withdrawals", { what: "approval", digest: content.digest }, null);

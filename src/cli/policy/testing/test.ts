@@ -1,19 +1,14 @@
-import { resolve } from "node:path";
-
 import type { Diagnostic } from "../../../canon/diagnostic.ts";
 import { compilePolicies } from "../../../policy/compile-policies.ts";
+import type { CompileCache } from "../../../policy/toolchain/compile-cache.ts";
+import { ToolchainError } from "../../../policy/toolchain/error.ts";
 import { createToolchain } from "../../../policy/toolchain/toolchain.ts";
 import { readArguments } from "../../terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../../terminal/command-io.ts";
+import { DEFAULT_CACHE_TEXT, openCache } from "../../compile-cache.ts";
 import { formatDiagnostics } from "../../terminal/report.ts";
 import { runCommand } from "../../terminal/run.ts";
-import {
-  DEFAULT_CACHE,
-  DEFAULT_DIRECTORY,
-  readPolicyFolder,
-  usingToolchain,
-  type PolicyFolder,
-} from "../policy-folder.ts";
+import { DEFAULT_DIRECTORY, readPolicyFolder, usingToolchain, type PolicyFolder } from "../policy-folder.ts";
 import { wantsColour } from "../../terminal/printing.ts";
 import { thresholdGap } from "./coverage.ts";
 import { failuresOf } from "./failures.ts";
@@ -21,10 +16,14 @@ import { formatJunit } from "./junit.ts";
 import { formatRun } from "./terminal.ts";
 import { formatTestJson } from "./test-json.ts";
 import type { TestRun } from "./test-run.ts";
-import { runTests } from "./run-tests.ts";
+import { runTests, type TestSubject } from "./run-tests.ts";
 
 const FORMATS = ["terminal", "json", "junit", "github"] as const;
 type Format = (typeof FORMATS)[number];
+
+/** Seconds. */
+const DEFAULT_TIMEOUT = 120;
+const LONGEST_TIMEOUT = 3_600;
 
 const HELP = `Usage: signalbox policy test [options]
 
@@ -36,8 +35,9 @@ Runs the tests of the policies: every rule of a <id>_test.rego whose name begins
   --format FORMAT       ${FORMATS.join(", ")} (default: terminal)
   --coverage            also tells which lines, verdicts and reasons no test has seen
   --threshold PERCENT   fails when the tests reach fewer of the lines; implies --coverage
+  --timeout SECONDS     for the whole run, compiling included; 1 to 3600 (default: ${DEFAULT_TIMEOUT})
   --strict              fails when a verdict or a reason was never seen, or a policy has no tests; implies --coverage
-  --cache DIRECTORY     compiled policies (default: ${DEFAULT_CACHE})
+  --cache DIRECTORY     compiled policies (default: ${DEFAULT_CACHE_TEXT})
   --help                this text
 
 Exit codes: 0 all passed, 1 a test or a demand failed, or the policies do not compile, 2 usage.
@@ -50,8 +50,9 @@ const FLAGS = {
   format: { type: "string", default: "terminal" },
   coverage: { type: "boolean", default: false },
   threshold: { type: "string" },
+  timeout: { type: "string", default: String(DEFAULT_TIMEOUT) },
   strict: { type: "boolean", default: false },
-  cache: { type: "string", default: DEFAULT_CACHE },
+  cache: { type: "string" },
   help: { type: "boolean", short: "h" },
 } as const;
 
@@ -64,7 +65,10 @@ interface TestOptions {
   /** 0 to 100. */
   readonly threshold: number;
   readonly strict: boolean;
-  readonly cacheDirectory: string;
+  /** Milliseconds for the whole run. */
+  readonly timeout: number;
+  /** Folder of compiled policies; `undefined`: the user's. */
+  readonly cache: string | undefined;
 }
 
 /** `signalbox policy test`; gives the exit code. The report goes to stdout in every format. */
@@ -76,13 +80,13 @@ export function testPolicies(argv: readonly string[], io: CommandIo): Promise<nu
       return EXIT.ok;
     }
     if (positionals.length > 0) throw new UsageError("takes flags only; name tests with --run, the folder with --dir");
-    return await run(readOptions(values, io), io);
+    return await run(readOptions(values), io);
   });
 }
 
 type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
 
-function readOptions(values: Values, io: CommandIo): TestOptions {
+function readOptions(values: Values): TestOptions {
   const format = FORMATS.find((one) => one === values.format);
   if (format === undefined) throw new UsageError(`--format: must be one of ${FORMATS.join(", ")}`);
   const coverage = values.coverage || values.strict || values.threshold !== undefined;
@@ -99,7 +103,8 @@ function readOptions(values: Values, io: CommandIo): TestOptions {
     coverage,
     threshold: values.threshold === undefined ? 0 : readThreshold(values.threshold),
     strict: values.strict,
-    cacheDirectory: resolve(io.cwd, values.cache),
+    timeout: readTimeout(values.timeout),
+    cache: values.cache,
   };
 }
 
@@ -117,10 +122,20 @@ function readThreshold(text: string): number {
   return percentage;
 }
 
+/** @returns milliseconds. */
+function readTimeout(text: string): number {
+  const seconds = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (seconds < 1 || seconds > LONGEST_TIMEOUT)
+    throw new UsageError(`--timeout: must be a whole number of seconds from 1 to ${LONGEST_TIMEOUT}`);
+  return seconds * 1_000;
+}
+
 async function run(options: TestOptions, io: CommandIo): Promise<number> {
+  const due = performance.now() + options.timeout;
   const folder = await readPolicyFolder(io, options.directory);
-  const toolchain = createToolchain({ cacheDirectory: options.cacheDirectory });
-  const compiled = await compilePolicies(folder.sources, { cacheDirectory: options.cacheDirectory, toolchain });
+  const cache = await openCache(options.cache, io);
+  const toolchain = createToolchain({ cache, timeLimit: options.timeout });
+  const compiled = await compilePolicies(folder.sources, { cache, toolchain });
   const errors = compiled.diagnostics.filter(({ severity }) => severity === "error");
   const report = (result: TestRun | null, findings: readonly Diagnostic[]): void =>
     io.stdout(formatReport(options, folder, result, findings, wantsColour(io)));
@@ -129,7 +144,8 @@ async function run(options: TestOptions, io: CommandIo): Promise<number> {
     return EXIT.failed;
   }
   const subject = { policies: compiled.policies, sources: folder.sources };
-  const result = matching(await usingToolchain(() => runTests(subject, toolchain, options.coverage)), options.run);
+  const tested = await usingToolchain(() => runWithin(due, options, subject, cache));
+  const result = matching(tested, options.run);
   if (result.policies.every(({ tests }) => tests.length === 0)) {
     throw new CommandError(
       options.run === null
@@ -141,6 +157,25 @@ async function run(options: TestOptions, io: CommandIo): Promise<number> {
   report(result, findings);
   const failed = failuresOf(result).length > 0 || findings.some(({ severity }) => severity === "error");
   return failed ? EXIT.failed : EXIT.ok;
+}
+
+/** @throws {CommandError} where the tests do not end in time. @param due on the clock of `performance.now()`. */
+async function runWithin(
+  due: number,
+  { coverage, timeout }: TestOptions,
+  subject: TestSubject,
+  cache: CompileCache | null,
+): Promise<TestRun> {
+  const timeLimit = Math.max(1, due - performance.now());
+  try {
+    return await runTests(subject, createToolchain({ cache, timeLimit }), coverage);
+  } catch (error) {
+    if (!(error instanceof ToolchainError) || error.code !== "TOOLCHAIN_TIMEOUT") throw error;
+    const files = subject.sources.map(({ path }) => path).filter((path) => path.endsWith("_test.rego"));
+    throw new CommandError(
+      `--timeout: the tests did not end within ${timeout / 1000} s, so nothing is known of any of them. One of these files has a test that takes too long or never ends: ${files.join(", ")}. Move files away to find it, or give more time.`,
+    );
+  }
 }
 
 /** Without a pattern, policies without tests stay: that they have none is worth a line. */

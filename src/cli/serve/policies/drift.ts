@@ -7,13 +7,14 @@ export interface PolicyDrift {
   readonly drift: DriftWord;
 }
 
-/** @param files digests by policy id. */
+/** @param files digests by policy id. @param differing digests of contents whose kept module is not what its sources compile to. */
 export function driftsOf(
   ledger: PolicyLedger,
   files: ReadonlyMap<string, { readonly digest: string }>,
+  differing: ReadonlySet<string>,
 ): readonly PolicyDrift[] {
   return [...ledger.policies.values()].flatMap((line) =>
-    driftOf(line, files.get(line.id)?.digest ?? null).map((drift) => ({ policy: line.id, drift })),
+    driftOf(line, files.get(line.id)?.digest ?? null, differing).map((drift) => ({ policy: line.id, drift })),
   );
 }
 
@@ -24,4 +25,6 @@ export const DRIFT_SENTENCES: Readonly<Record<DriftWord, string>> = {
   files_withdrawn: "what the files hold was withdrawn",
   candidate_not_in_files: "the candidate is not what the files hold",
   not_in_files: "the files do not have it; it acts or is watched nevertheless",
+  module_differs:
+    "the store keeps a module that its sources do not compile to; this server runs what it compiled from the sources",
 };

@@ -1,21 +1,23 @@
 import { createHash } from "node:crypto";
-import { join } from "node:path";
 import type { RoutingTable } from "../../../canon/table.ts";
 import type { PolicyLedger } from "../../../lifecycle/ledger.ts";
 import type { FileContent } from "../../../lifecycle/lifecycle.ts";
 import { buildModules, type CompiledPolicies } from "../../../policy/compile-policies.ts";
 import type { CompiledPolicy, PolicyModule } from "../../../policy/compiled.ts";
+import { decideModule } from "../../../policy/decide-module.ts";
 import { initialMode } from "../../../policy/initial-mode.ts";
 import { storedContent } from "../../../policy/kept-content.ts";
-import { createToolchain } from "../../../policy/toolchain/toolchain.ts";
+import type { CompileCache } from "../../../policy/toolchain/compile-cache.ts";
+import { buildDigest } from "../../../policy/toolchain/toolchain.ts";
 import type { PolicyLogStore } from "../../../store/policy-log.ts";
+import { contentsToolchain } from "./kept-modules.ts";
 
 /** From so many on contents are compiled side by side: a thread of the toolchain takes longer to begin than a policy to compile. */
 const MANY = 8;
 
 /**
  * What the files hold, in the words of the log. A content that the store does not keep is compiled alone and kept first, so that it can go on acting when
- * the files have moved on.
+ * the files have moved on. Its module comes from this process or from the authenticated cache of its user.
  *
  * @param ledger what is known already; contents of it are neither compiled nor read.
  * @throws {StoreUnavailableError} @throws {ToolchainError}
@@ -25,10 +27,9 @@ export async function keepFileContents(
   ledger: PolicyLedger,
   table: RoutingTable,
   compiled: CompiledPolicies,
-  cacheDirectory: string,
+  cache: CompileCache | null,
 ): Promise<readonly FileContent[]> {
-  // A folder of its own: many policies would push out of the other what every start needs.
-  const toolchain = createToolchain({ cacheDirectory: join(cacheDirectory, "contents") });
+  const toolchain = contentsToolchain(cache);
   const built = async (policy: CompiledPolicy): Promise<PolicyModule | undefined> =>
     moduleOfOne(compiled, policy) ?? (await buildModules([policy], toolchain))[0];
   const contentOf = async (policy: CompiledPolicy): Promise<FileContent> => {
@@ -65,7 +66,7 @@ async function keep(
   if (kept === null) {
     const module = await build();
     if (module === undefined) throw new Error("serve: a policy without a module");
-    await log.keep(storedContent(policy, module));
+    await log.keep(storedContent(policy, module, await buildDigest(decideModule([policy]).request)));
     kept = await log.content(policy.digest);
   }
   if (kept === null) throw new Error("serve: the store does not have what it has just kept");

@@ -1,12 +1,18 @@
-import type { PolicySet } from "../../../canon/policy.ts";
+import type { PolicyIdentity, PolicySet } from "../../../canon/policy.ts";
 import type { KeptContent, FilePolicy, PolicyAdministration } from "../../../http/control/policies/administration.ts";
 import type { SnapshotHolder } from "../../../http/runtime.ts";
 import type { FileContent, PolicyLifecycle } from "../../../lifecycle/lifecycle.ts";
+import { compileConfiguration } from "../../../compile/compile.ts";
+import { compileOnThread } from "../../../compile/thread/compile-on-thread.ts";
 import { policySetId } from "../../../policy/digest.ts";
+import { SuspendedCandidates } from "../../../policy/modules/suspended-candidates.ts";
+import { PromotionSimulator } from "../../../simulate/promotion/promotion-simulator.ts";
 import type { PolicyLogStore } from "../../../store/policy-log.ts";
 import { readGround, snapshotOf, type BuiltSnapshot, type Ground, type SnapshotSupply } from "../snapshots.ts";
-import { driftsOf } from "./drift.ts";
+import { driftsOf, type PolicyDrift } from "./drift.ts";
 import { keepFileContents } from "./file-contents.ts";
+import { KeptModules } from "./kept-modules.ts";
+import { simulatePromotionOf } from "./promotion-simulation.ts";
 import { assembleSlots, ContentUnusableError, keptContent, slotsOf } from "./slots.ts";
 
 /** How long after a failure it is tried again, milliseconds. */
@@ -23,6 +29,10 @@ export interface PolicyListener {
    */
   readonly failed: (contents: readonly ContentUnusableError[]) => void;
   readonly recovered: () => void;
+  /** A candidate is not evaluated any more: its evaluations took more than they may, again and again. */
+  readonly suspended: (candidate: PolicyIdentity) => void;
+  /** The store keeps a module that the content's sources do not compile to. It is not run. */
+  readonly differing: (drift: PolicyDrift) => void;
 }
 
 /** Files that were read and whose contents are kept, before the log is told of them. */
@@ -47,7 +57,13 @@ export class ServedPolicies {
   readonly #supply: SnapshotSupply;
   readonly #log: PolicyLogStore;
   readonly #lifecycle: PolicyLifecycle;
+  readonly #simulator = new PromotionSimulator();
   readonly #listeners: PolicyListener[] = [];
+  /** Outlives sets and reloads: a candidate is tried again when its content changes, or after a start. */
+  readonly #suspended = new SuspendedCandidates((candidate) => {
+    for (const { suspended } of this.#listeners) suspended(candidate);
+  });
+  readonly #kept: KeptModules;
   #standing: Standing | null = null;
   #snapshots: SnapshotHolder | null = null;
   #reloads: Promise<unknown> = Promise.resolve();
@@ -61,6 +77,11 @@ export class ServedPolicies {
     this.#supply = supply;
     this.#log = log;
     this.#lifecycle = lifecycle;
+    this.#kept = new KeptModules(log, supply.cache, (digest) => {
+      const line = [...this.#lifecycle.ledger.policies.values()].find(({ contents }) => contents.has(digest));
+      if (line === undefined) return;
+      for (const { differing } of this.#listeners) differing({ policy: line.id, drift: "module_differs" });
+    });
   }
 
   /** Whether what runs is not what the log says. */
@@ -69,12 +90,23 @@ export class ServedPolicies {
   }
 
   /** For those who change policies over HTTP. */
-  get administration(): Pick<PolicyAdministration, "lifecycle" | "apply" | "content" | "files"> {
+  get administration(): Pick<
+    PolicyAdministration,
+    "lifecycle" | "apply" | "content" | "simulate" | "files" | "suspended" | "differing"
+  > {
     return {
       lifecycle: this.#lifecycle,
       apply: () => this.apply(),
       content: (digest) => this.#content(digest),
+      simulate: (policy, digest) => this.#simulate(policy, digest),
       files: () => this.#standing?.files ?? new Map(),
+      differing: () => this.#kept.differing,
+      suspended: () => {
+        const policies = this.#snapshots?.current.decider.policies.policies ?? [];
+        return policies.flatMap(({ identity }) => {
+          return identity.slot === "candidate" && this.#suspended.has(identity.digest) ? [identity] : [];
+        });
+      },
     };
   }
 
@@ -90,7 +122,7 @@ export class ServedPolicies {
    * @throws {ContentUnusableError} for an enforced content whose bytes cannot be had. @throws {StoreUnavailableError} @throws {ToolchainError}
    */
   async start(): Promise<BuiltSnapshot> {
-    const prepared = await this.#prepare();
+    const prepared = await this.#prepare(compileConfiguration);
     return prepared.ok ? await this.#install(prepared, "start") : prepared;
   }
 
@@ -105,11 +137,12 @@ export class ServedPolicies {
     const unwatch = await this.#log.watch(() => this.#applySoon());
     // What was written between the start and the first look.
     this.#applySoon();
+    this.#kept.verify(this.#lifecycle.ledger);
     return async () => {
       this.#isClosed = true;
       unwatch();
       if (this.#retry !== null) clearTimeout(this.#retry);
-      await Promise.all([this.#reloads, this.#turn]);
+      await Promise.all([this.#reloads, this.#turn, this.#kept.close()]);
     };
   }
 
@@ -117,7 +150,7 @@ export class ServedPolicies {
   reload(): Promise<BuiltSnapshot> {
     const reload = async (): Promise<BuiltSnapshot> => {
       // Compiling takes seconds, and a promotion does not wait for it.
-      const prepared = await this.#prepare();
+      const prepared = await this.#prepare(compileOnThread);
       return prepared.ok ? await this.#inTurn(() => this.#install(prepared, "reload")) : prepared;
     };
     const next = this.#reloads.then(reload);
@@ -130,26 +163,33 @@ export class ServedPolicies {
     return this.#inTurn(() => this.#apply());
   }
 
-  async #prepare(): Promise<Prepared | Extract<BuiltSnapshot, { ok: false }>> {
-    const read = await readGround(this.#supply);
+  async #prepare(compile: typeof compileConfiguration): Promise<Prepared | Extract<BuiltSnapshot, { ok: false }>> {
+    const read = await readGround(this.#supply, compile);
     if (!read.ok) return read;
     const { ground } = read;
     const known = await this.#lifecycle.refresh();
-    const { cacheDirectory } = this.#supply;
-    const contents = await keepFileContents(this.#log, known, ground.table, ground.compiled, cacheDirectory);
+    const contents = await keepFileContents(this.#log, known, ground.table, ground.compiled, this.#supply.cache);
     return { ok: true, ground, contents };
   }
 
   async #install({ ground, contents }: Prepared, occasion: "start" | "reload"): Promise<BuiltSnapshot> {
     const { table, modules, diagnostics, simulated, disabled } = ground;
     const ledger = await this.#lifecycle.observe(contents, occasion, table.revision);
-    const { set, left } = await assembleSlots(modules, ledger, this.#log);
+    const { set, left } = await assembleSlots(modules, ledger, this.#kept, this.#suspended);
     const files = new Map(contents.map(({ policy, digest }) => [policy, { digest }]));
     const snapshot = snapshotOf(ground, set, this.#supply.pools);
     this.#standing = { ground, files, left };
     this.#snapshots?.swap(snapshot);
     this.#report(left);
-    return { ok: true, snapshot, drifts: driftsOf(ledger, files), diagnostics, simulated, disabled };
+    if (this.#snapshots !== null) this.#kept.verify(ledger);
+    return {
+      ok: true,
+      snapshot,
+      drifts: driftsOf(ledger, files, this.#kept.differing),
+      diagnostics,
+      simulated,
+      disabled,
+    };
   }
 
   async #apply(): Promise<void> {
@@ -158,8 +198,9 @@ export class ServedPolicies {
     if (standing === null || snapshots === null || this.#isClosed) return;
     const { id } = snapshots.current.decider.policies;
     if (policySetId(slotsOf(ledger)) === id) return this.#report([]);
-    const { set, left } = await assembleSlots(standing.ground.modules, ledger, this.#log);
+    const { set, left } = await assembleSlots(standing.ground.modules, ledger, this.#kept, this.#suspended);
     this.#standing = { ...standing, left };
+    this.#kept.verify(ledger);
     if (set.id !== id) {
       snapshots.swap(snapshotOf(standing.ground, set, this.#supply.pools));
       for (const { swapped } of this.#listeners) swapped(set);
@@ -185,6 +226,13 @@ export class ServedPolicies {
     if (kept === null) return null;
     const { policy, moduleSha256 } = kept;
     return { digest, moduleSha256, contract: policy.contract, sources: policy.sources };
+  }
+
+  #simulate(policy: string, digest: string): ReturnType<PolicyAdministration["simulate"]> {
+    if (this.#standing === null) throw new Error("policies: a simulation before the first snapshot");
+    const { table, assertions } = this.#standing.ground;
+    const context = { table, assertions, ledger: this.#lifecycle.ledger, kept: this.#kept };
+    return simulatePromotionOf(this.#simulator, policy, digest, context);
   }
 
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {

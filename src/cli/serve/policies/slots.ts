@@ -3,8 +3,12 @@ import { contentOf, type PolicyLedger, type PolicyLine } from "../../../lifecycl
 import { PolicyModuleError } from "../../../policy/evaluator.ts";
 import { KeptContentError, readStoredContent, type KeptPolicy } from "../../../policy/kept-content.ts";
 import type { LoadedModules } from "../../../policy/modules/loaded-modules.ts";
-import { assemblePolicySet } from "../../../policy/policy-set.ts";
+import { rememberingSet } from "../../../policy/modules/remembering-set.ts";
+import { readsPath } from "../../../policy/modules/reads.ts";
+import type { SuspendedCandidates } from "../../../policy/modules/suspended-candidates.ts";
+import { assembleSinglePolicies } from "../../../policy/policy-set.ts";
 import type { PolicyLogStore } from "../../../store/policy-log.ts";
+import type { KeptModules } from "./kept-modules.ts";
 
 /** Every content that acts or is watched, as the log has it. A removal is no content that could be asked. */
 export function slotsOf(ledger: PolicyLedger): readonly PolicyIdentity[] {
@@ -27,12 +31,15 @@ export class ContentUnusableError extends Error {
   constructor(identity: PolicyIdentity, why: string) {
     const { id, revision, digest, slot } = identity;
     super(
-      `policy ${id}: revision ${revision} is ${slot === "enforced" ? "enforced" : "the candidate"}, and ${why}; ` +
+      `policy ${id}: revision r${revision} is ${slot === "enforced" ? "enforced" : "the candidate"}, and ${why}; ` +
         `restore the database from a backup, or give this server the files of that revision (digest ${digest.slice(0, 12)})`,
     );
     this.identity = identity;
   }
 }
+
+/** Answers kept of each policy while a set decides: some hundred bytes each. */
+const MAXIMUM_ANSWERS = 5_000;
 
 export interface Assembled {
   readonly set: PolicySet;
@@ -41,21 +48,23 @@ export interface Assembled {
 }
 
 /**
- * The set that decides, as the log has it: of modules that are loaded, and of what the store keeps where there is none.
+ * The set that decides, as the log has it: of modules that are loaded, and of what the store keeps where there is none, compiled from its sources.
  *
+ * @param suspended candidates that are recorded as timed out, without being evaluated.
  * @throws {ContentUnusableError} for an enforced content. @throws {StoreUnavailableError}
  */
 export async function assembleSlots(
   modules: LoadedModules,
   ledger: PolicyLedger,
-  log: Pick<PolicyLogStore, "content">,
+  kept: Pick<KeptModules, "recompiled">,
+  suspended: SuspendedCandidates,
 ): Promise<Assembled> {
   const slots = slotsOf(ledger);
   const left: ContentUnusableError[] = [];
   for (const identity of slots) {
     if (modules.has(identity.digest)) continue;
     try {
-      await modules.add((await readKept(ledger, identity, log)).module);
+      await modules.add((await kept.recompiled(ledger, identity.id, identity.digest)).module);
     } catch (error) {
       const unusable = unusableContent(identity, error);
       if (identity.slot === "enforced") throw unusable;
@@ -63,7 +72,9 @@ export async function assembleSlots(
     }
   }
   const usable = slots.filter(({ digest }) => modules.has(digest));
-  const set = assemblePolicySet(modules, usable);
+  const policies = assembleSinglePolicies(modules, usable, suspended);
+  const isTimeRead = policies.some((policy) => readsPath(policy, "input.time"));
+  const set = rememberingSet(policies, isTimeRead, MAXIMUM_ANSWERS);
   // What a rollback goes to stays at hand.
   const former = [...ledger.policies.values()].flatMap(({ former: earlier }) => earlier.at(-1) ?? []);
   modules.retain(new Set([...usable.map(({ digest }) => digest), ...former]));
@@ -77,17 +88,6 @@ function unusableContent(identity: PolicyIdentity, error: unknown): ContentUnusa
   if (error instanceof PolicyModuleError)
     return new ContentUnusableError(identity, "what the store keeps of it cannot be loaded");
   throw error;
-}
-
-/** @throws {KeptContentError} @throws {StoreUnavailableError} */
-async function readKept(
-  ledger: PolicyLedger,
-  { id, digest }: PolicyIdentity,
-  log: Pick<PolicyLogStore, "content">,
-): Promise<KeptPolicy> {
-  const stored = await log.content(digest);
-  if (stored === null || stored.policy !== id) throw new KeptContentError("nothing is kept under its digest");
-  return readStoredContent(stored, ledger.policies.get(id)?.contents.get(digest)?.module ?? null);
 }
 
 /**

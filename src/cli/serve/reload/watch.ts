@@ -1,4 +1,4 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { directoryTree } from "../../../compile/file-tree.ts";
 import { expandInclude, includeEntries, overlayName } from "../../../compile/files/includes.ts";
@@ -52,18 +52,19 @@ export function watchConfiguration(
 function fingerprinter(config: string, environment: string | null, others: readonly string[]): () => Promise<string> {
   const folder = dirname(config);
   const overlay = environment === null ? [] : [join(folder, overlayName(basename(config), environment))];
-  let read = "";
+  const tree = directoryTree(folder);
+  let stamp = "";
   let policies = "";
   let patterns: readonly string[] = [];
   return async () => {
     const routes = await stampOf(config);
-    if (routes !== read) {
-      const text = await readFile(config, "utf8").catch(() => "");
+    if (routes !== stamp) {
+      const read = await tree.readText(basename(config));
+      const text = typeof read === "string" ? read : "";
       policies = join(folder, policyDirectory(text).directory);
       patterns = includeEntries(text).map(({ pattern }) => pattern);
-      read = routes;
+      stamp = routes;
     }
-    const tree = directoryTree(folder);
     const parts = await Promise.all(patterns.map((pattern) => expandInclude(tree, ".", pattern)));
     const included = parts.flat().map((name) => join(folder, name));
     const files = [

@@ -1,4 +1,5 @@
-import { asWord } from "../../../evidence/record.ts";
+import type { EvidenceFault, EvidenceFaultCause } from "../../../evidence/fault.ts";
+import { asWord, type Word } from "../../../evidence/record.ts";
 import type { RequestObserver } from "../../../evidence/observer.ts";
 import type { KeyChange } from "../../../keys/key-ring.ts";
 import type { EvidenceHealth } from "../../../store/port.ts";
@@ -58,11 +59,19 @@ export class ServerLog {
     failed: (contents) => {
       for (const { identity } of contents) {
         const { id, revision, slot } = identity;
-        this.#log?.write("error", { event: "policy_unusable", policy: asWord(id), revision, slot });
+        this.#log?.write("error", {
+          event: "policy_unusable",
+          policy: asWord(id),
+          revision: asWord(`r${revision}`),
+          slot,
+        });
       }
       this.#log?.write("error", { event: "policies_degraded" });
     },
     recovered: () => this.#log?.write("info", { event: "policies_recovered" }),
+    differing: (drift) => this.#drifts([drift]),
+    suspended: ({ id, revision }) =>
+      this.#log?.write("warn", { event: "policy_suspended", policy: asWord(id), revision: asWord(`r${revision}`) }),
   };
 
   #drifts(drifts: readonly PolicyDrift[]): void {
@@ -116,11 +125,11 @@ export class ServerLog {
     if (log === null) return () => {};
     let known: EvidenceHealth["state"] = "ok";
     const timer = setInterval(() => {
-      const { state, waiting, refused, lost } = health();
+      const { state, waiting, refused, lost, fault } = health();
       if (state === known) return;
       known = state;
       if (state === "ok") log.write("info", { event: "store_recovered", waiting, refused, lost });
-      else log.write("error", { event: "store_degraded", waiting, refused, lost });
+      else log.write("error", { event: "store_degraded", waiting, refused, lost, ...faultFields(fault) });
     }, LOOK);
     timer.unref();
     return () => clearInterval(timer);
@@ -130,4 +139,9 @@ export class ServerLog {
     if (this.#hasStarted) this.#log?.write("info", { event: "stopped" });
     await this.#log?.close(PATIENCE);
   }
+}
+
+function faultFields(fault: EvidenceFault | undefined): { readonly cause?: EvidenceFaultCause; readonly file?: Word } {
+  if (fault === undefined) return {};
+  return { cause: fault.cause, ...(fault.file !== null && { file: asWord(fault.file) }) };
 }

@@ -1,3 +1,4 @@
+import { formatRevision } from "../../../canon/policy.ts";
 import type { RoutingTable } from "../../../canon/table.ts";
 import type { Connection } from "../../../dispatch/connections.ts";
 import type { Runtime } from "../../../http/runtime.ts";
@@ -5,7 +6,7 @@ import type { Store } from "../../../store/port.ts";
 import { Reading, type Family } from "../../../telemetry/metrics/families.ts";
 
 export interface StandingSources {
-  readonly runtime: Pick<Runtime, "snapshots" | "places" | "ledger" | "build" | "degraded" | "accepting">;
+  readonly runtime: Pick<Runtime, "snapshots" | "places" | "ledger" | "build" | "degraded" | "accepting" | "policies">;
   readonly evidence: Pick<Store["evidence"], "health">;
   /** Keys that this process knows. */
   readonly keyCount: () => number;
@@ -235,7 +236,19 @@ function stateMetrics({ runtime, keyCount, version }: StandingSources): readonly
       },
       () =>
         snapshots.current.decider.policies.policies.map(
-          ({ identity: { id, slot, revision } }) => [1, id, slot, String(revision)] as const,
+          ({ identity: { id, slot, revision } }) => [1, id, slot, formatRevision(revision) ?? ""] as const,
+        ),
+    ),
+    new Reading(
+      "gauge",
+      {
+        name: "signalbox_policy_suspended",
+        help: "Always 1: a candidate that is not evaluated any more, because it took more than an evaluation may take.",
+        labels: ["policy", "revision"],
+      },
+      () =>
+        (runtime.policies?.suspended() ?? []).map(
+          ({ id, revision }) => [1, id, formatRevision(revision) ?? ""] as const,
         ),
     ),
     new Reading(

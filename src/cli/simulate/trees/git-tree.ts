@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 
-import { decodeText, type FileTree } from "../../../compile/file-tree.ts";
+import { decodeText, LARGEST_FILE, type FileTree } from "../../../compile/file-tree.ts";
 import { CommandError } from "../../terminal/command-io.ts";
 import { printable } from "../../terminal/printing.ts";
 import type { Git } from "./git.ts";
@@ -51,10 +51,11 @@ export function gitTree(git: Git, commit: string, flag: string): FileTree {
   return {
     readText: async (path) => {
       const entry = await find(path);
-      if (entry?.type !== "blob") return null;
+      if (entry === null) return { unread: "absent" };
+      if (entry.type !== "blob") return { unread: "irregular" };
       const { code, stdout } = await git(["cat-file", "blob", entry.object]);
       if (code !== 0) throw incomplete(flag);
-      return decodeText(stdout);
+      return stdout.length > LARGEST_FILE ? { unread: "too_large" } : decodeText(stdout);
     },
     namesIn: async (folder) => {
       const entry = await find(folder);

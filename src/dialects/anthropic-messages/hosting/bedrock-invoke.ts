@@ -3,7 +3,7 @@ import { readConverseError } from "../../bedrock-converse/read-error.ts";
 import type { HostedRequest, OutgoingRequest } from "../../dialect.ts";
 import { parseAnswerBytes } from "../../json-bytes.ts";
 import { COUNT_PATH } from "../paths.ts";
-import { textToBase64 } from "../text-base64.ts";
+import { textToBase64 } from "../../../canon/json/text-base64.ts";
 import { headerIn, hostedBody } from "./hosted-body.ts";
 import { plainAnswer } from "./invoke-marks.ts";
 import { InvokeStream } from "./invoke-stream.ts";

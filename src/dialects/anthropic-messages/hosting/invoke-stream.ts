@@ -8,7 +8,7 @@ import type { AnswerStream, Ending } from "../../dialect.ts";
 import { parseAnswerBytes, parseExactJsonText } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES } from "../../sse.ts";
-import { base64ToText } from "../text-base64.ts";
+import { base64ToText } from "../../../canon/json/text-base64.ts";
 import { typeOf } from "../type-of.ts";
 import { asWithheld, mayBeMarked, withoutMarks } from "./invoke-marks.ts";
 
@@ -40,6 +40,10 @@ export class InvokeStream implements AnswerStream {
 
   get hasOutput(): boolean {
     return this.#inner.hasOutput;
+  }
+
+  get outputCharacters(): number {
+    return this.#inner.outputCharacters;
   }
 
   get done(): boolean {

@@ -1,9 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { isUnsigned, readSigned } from "../signed-reasoning.ts";
+import { isUnsigned, readSigned, SIGNATURE_MEMBERS } from "../signed-reasoning.ts";
 import { typeOf } from "../type-of.ts";
-
-/** The member of each kind of reasoning that holds its signature. */
-const SIGNATURE_MEMBERS: Readonly<Record<string, string>> = { thinking: "signature", redacted_thinking: "data" };
 
 interface BareMessages {
   readonly messages: JsonValue | undefined;

@@ -1,17 +1,19 @@
 import type { ServiceError } from "../../../canon/error.ts";
 import type { FailureKind, UpstreamFailure } from "../../../canon/failure.ts";
+import { NO_EDITS, SIGNATURES_MARKED } from "../../../canon/generate/edit.ts";
 import type { FinishReason } from "../../../canon/generate/event.ts";
 import type { TokenUsage } from "../../../canon/generate/usage.ts";
-import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { renderAnthropicError } from "../../anthropic-errors.ts";
 import type { AnswerContext, AnswerStream, Ending } from "../../dialect.ts";
 import { parseJsonText } from "../../json-bytes.ts";
-import { saysSomething } from "../../relay/says-something.ts";
+import { outputCharacters } from "../../relay/output-characters.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
 import { asksNothing, readStopReason } from "../finish.ts";
-import { readErrorFrame } from "../read-error.ts";
+import { eventFailure, readErrorFrame } from "../read-error.ts";
 import { UsageTally } from "../usage.ts";
+import { EventTagger } from "./tag-signatures.ts";
 
 /** Ends an event whose provider left the blank line out. */
 const BLANK_LINE = new TextEncoder().encode("\n\n");
@@ -24,6 +26,9 @@ const CONTENT_EVENTS: ReadonlySet<unknown> = new Set([
   "message_delta",
   "message_stop",
 ]);
+
+/** Events that begin or continue a block. */
+const BLOCK_EVENTS: ReadonlySet<unknown> = new Set(["content_block_start", "content_block_delta"]);
 
 /** Members of a message that begins in which something is said. */
 const SAID_IN_MESSAGE = ["content"] as const;
@@ -45,7 +50,8 @@ const SAID_IN_BLOCK = [
 const ONCE: ReadonlySet<unknown> = new Set(["content_block_start", "content_block_stop", "message_delta"]);
 
 /**
- * Watches a relayed messages stream (protocols.md §3.4). Whole events go through as they are, unknown ones too. `message_stop` alone says that
+ * Watches a relayed messages stream (protocols.md §3.4). Whole events go through as they are, unknown ones too; only signatures get the tag
+ * of their family. `message_stop` alone says that
  * the answer is whole; an error event, text that is not JSON, or an end without it is a failure.
  */
 class MessagesObserver implements AnswerStream {
@@ -53,17 +59,23 @@ class MessagesObserver implements AnswerStream {
   readonly #asksNothing: boolean;
   readonly #framer = new SseFramer();
   readonly #tally = new UsageTally();
+  readonly #tagger: EventTagger;
   #begun = false;
   /** Something has followed the beginning. */
   #continued = false;
+  /** The provider has given the reason why the answer ended: no block may follow. */
+  #stopped = false;
   #lastData = "";
   #finish: FinishReason | null = null;
   failure: UpstreamFailure | null = null;
   hasOutput = false;
+  outputCharacters = 0;
   done = false;
+  edits = NO_EDITS;
 
-  constructor({ requestId, request }: AnswerContext) {
+  constructor({ requestId, request, signatureFamily }: AnswerContext) {
     this.#requestId = requestId;
+    this.#tagger = new EventTagger(signatureFamily);
     this.#asksNothing = asksNothing(request);
   }
 
@@ -73,7 +85,8 @@ class MessagesObserver implements AnswerStream {
 
   push(chunk: Uint8Array): readonly Uint8Array[] {
     if (this.failure !== null || this.done) return [];
-    const events = this.#framer.push(chunk).filter((event) => this.#isRelayed(event));
+    const events: Uint8Array[] = [];
+    for (const event of this.#framer.push(chunk)) this.#relay(event, events);
     if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.#refuse("too_large");
     return events;
   }
@@ -82,34 +95,54 @@ class MessagesObserver implements AnswerStream {
     const rest = this.#framer.end();
     const events: Uint8Array[] = [];
     if (parseSseEvent(rest).data !== null) {
-      if (this.#isRelayed(rest)) events.push(rest, BLANK_LINE);
+      this.#relay(rest, events);
+      if (events.at(-1) === rest) events.push(BLANK_LINE);
     }
     if (!this.done) this.#refuse("truncated");
-    return { ending: { failure: this.failure, finish: this.#finish, usage: this.usage, losses: [] }, events };
+    return {
+      ending: { failure: this.failure, finish: this.#finish, usage: this.usage, losses: [], edits: this.edits },
+      events,
+    };
   }
 
   fail(error: ServiceError): Uint8Array {
     return formatSseEvent(renderAnthropicError(error, this.#requestId), "error");
   }
 
-  /** Reads one event; says whether it goes to the client. */
-  #isRelayed(bytes: Uint8Array): boolean {
-    if (this.failure !== null || this.done) return false;
-    const { event, data } = parseSseEvent(bytes);
-    return data === null || this.#take(event, data);
+  /** Reads one event and adds what goes to the client because of it. */
+  #relay(bytes: Uint8Array, events: Uint8Array[]): void {
+    if (this.failure !== null || this.done) return;
+    const { event: name, data } = parseSseEvent(bytes);
+    if (data === null) {
+      events.push(bytes);
+      return;
+    }
+    const event = parseJsonText(data);
+    if (!isJsonObject(event)) {
+      this.#refuse("malformed");
+      return;
+    }
+    const type = event["type"] ?? name;
+    if (!this.#take(name, type, event, data)) return;
+    const tagged = this.#tagger.tag(type, event);
+    if (tagged !== event) this.edits = SIGNATURES_MARKED;
+    events.push(tagged === event ? bytes : formatSseEvent(JSON.stringify(tagged), name));
   }
 
   /** Reads one event with data; says whether it is relayed. */
-  #take(name: string | null, data: string): boolean {
-    const event = parseJsonText(data);
-    if (!isJsonObject(event)) return this.#refuse("malformed");
-    const type = event["type"] ?? name;
+  #take(name: string | null, type: JsonValue | undefined, event: JsonObject, data: string): boolean {
     if (type === "error" || name === "error") {
       this.failure = readErrorFrame(event["error"]);
       return false;
     }
     if (this.#isRepeated(type, data)) return false;
+    const inner = eventFailure(event);
+    if (inner !== null) {
+      this.failure = inner;
+      return false;
+    }
     const isContent = CONTENT_EVENTS.has(type);
+    if (this.#stopped && BLOCK_EVENTS.has(type)) return this.#refuse("malformed");
     // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be another answer.
     if (type === "message_start" ? this.#continued : isContent && !this.#begun) return this.#refuse("malformed");
     this.#continued ||= isContent;
@@ -120,7 +153,8 @@ class MessagesObserver implements AnswerStream {
       if (this.#finish === null && !this.#asksNothing) return this.#refuse("malformed");
       this.done = true;
     }
-    this.hasOutput ||= this.done || this.#says(type, event);
+    this.outputCharacters += charactersOf(type, event);
+    this.hasOutput ||= this.done || this.outputCharacters > 0 || isEnding(type, event);
     return true;
   }
 
@@ -129,22 +163,6 @@ class MessagesObserver implements AnswerStream {
     const isRepeated = ONCE.has(type) && data === this.#lastData;
     this.#lastData = data;
     return isRepeated;
-  }
-
-  /** A reason that is told at the beginning ends nothing yet. */
-  #says(type: unknown, event: JsonObject): boolean {
-    switch (type) {
-      case "message_start":
-        return saysSomething(event["message"], SAID_IN_MESSAGE);
-      case "content_block_start":
-        return saysSomething(event["content_block"], SAID_IN_BLOCK);
-      case "content_block_delta":
-        return saysSomething(event["delta"], SAID_IN_BLOCK);
-      case "message_delta":
-        return isJsonObject(event["delta"]) && readStopReason(event["delta"]["stop_reason"]) !== null;
-      default:
-        return false;
-    }
   }
 
   #begin({ message }: JsonObject): void {
@@ -156,13 +174,34 @@ class MessagesObserver implements AnswerStream {
 
   #change({ delta, usage }: JsonObject): void {
     this.#tally.add(usage);
-    if (isJsonObject(delta)) this.#finish = readStopReason(delta["stop_reason"]) ?? this.#finish;
+    if (!isJsonObject(delta)) return;
+    const reason = readStopReason(delta["stop_reason"]);
+    this.#finish = reason ?? this.#finish;
+    this.#stopped ||= reason !== null;
   }
 
   #refuse(kind: FailureKind): false {
     this.failure ??= answerFailure(kind);
     return false;
   }
+}
+
+function charactersOf(type: unknown, event: JsonObject): number {
+  switch (type) {
+    case "message_start":
+      return outputCharacters(event["message"], SAID_IN_MESSAGE);
+    case "content_block_start":
+      return outputCharacters(event["content_block"], SAID_IN_BLOCK);
+    case "content_block_delta":
+      return outputCharacters(event["delta"], SAID_IN_BLOCK);
+    default:
+      return 0;
+  }
+}
+
+/** Whether an event gives the reason of the answer's end. A reason in `message_start` ends nothing yet. */
+function isEnding(type: unknown, { delta }: JsonObject): boolean {
+  return type === "message_delta" && isJsonObject(delta) && readStopReason(delta["stop_reason"]) !== null;
 }
 
 export function observeMessagesStream(context: AnswerContext): AnswerStream {

@@ -1,24 +1,36 @@
+import { NO_EDITS, SIGNATURES_MARKED } from "../../../canon/generate/edit.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
-import { isJsonObject } from "../../../canon/json.ts";
+import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext, Ending, WholeAnswer } from "../../dialect.ts";
-import { parseAnswerBytes } from "../../json-bytes.ts";
+import { parseAnswerBytes, parseJsonBytes } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { asksNothing, readStopReason } from "../finish.ts";
-import { readErrorFrame } from "../read-error.ts";
+import { messageFailure, readErrorFrame } from "../read-error.ts";
 import { readCount, UsageTally } from "../usage.ts";
+import { tagMessage } from "./tag-signatures.ts";
 
 /** Judges a whole message: content, and a reason why it ended. Unknown reasons and blocks are the caller's to read. */
-export function readMessagesAnswer(bytes: Uint8Array, { request }: AnswerContext): WholeAnswer {
+export function readMessagesAnswer(bytes: Uint8Array, { request, signatureFamily }: AnswerContext): WholeAnswer {
   const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) return failed(answerFailure("malformed"));
-  if (answer["type"] === "error") return failed(readErrorFrame(answer["error"]));
+  const broken = messageFailure(answer);
+  if (broken !== null) return failed(broken);
   const finish = readStopReason(answer["stop_reason"]);
   const tally = new UsageTally();
   tally.add(answer["usage"]);
   const { usage } = tally;
   const isEnded = finish !== null || asksNothing(request);
   if (!isEnded || !Array.isArray(answer["content"])) return failed(answerFailure("malformed"), usage);
-  return { ending: { failure: null, finish, usage, losses: [] }, bytes };
+  const tagged = withTags(bytes, answer, signatureFamily);
+  const edits = tagged === bytes ? NO_EDITS : SIGNATURES_MARKED;
+  return { ending: { failure: null, finish, usage, losses: [], edits }, bytes: tagged };
+}
+
+/** The bytes themselves where no signature needs a tag; else printed again, with every number as the provider printed it. */
+function withTags(bytes: Uint8Array, answer: JsonObject, family: string | null): Uint8Array {
+  if (tagMessage(answer, family) === answer) return bytes;
+  const exact = parseJsonBytes(bytes);
+  return new TextEncoder().encode(JSON.stringify(tagMessage(isJsonObject(exact) ? exact : answer, family)));
 }
 
 /** Judges the answer to a count: it is one only with a count. */

@@ -3,6 +3,7 @@ import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "..
 import { tokenBucket, type InferenceRequest, type ProtocolHeaders } from "../../../canon/request.ts";
 import { Asked } from "../../asked.ts";
 import { parsePreferences } from "../../preferences.ts";
+import { askUnknownMember } from "../../fields.ts";
 import { fieldsOf } from "../fields.ts";
 import { typeOf } from "../type-of.ts";
 import { isPlainMark } from "./read-blocks.ts";
@@ -118,9 +119,7 @@ const CONFIG_MEMBERS: ReadonlySet<string> = new Set(["effort", "format"]);
 function readFormat({ output_config, output_format }: JsonObject, asked: Asked): ServiceError | null {
   const format = isJsonObject(output_config) ? output_config["format"] : undefined;
   if (isJsonObject(output_config)) {
-    for (const name in output_config) {
-      if (!CONFIG_MEMBERS.has(name) && output_config[name] !== null) asked.use("native_messages", "output_config");
-    }
+    askUnknownMember(output_config, CONFIG_MEMBERS, "output_config", "native_messages", asked);
   }
   if (isJsonObject(format) && isJsonObject(output_format) && canonicalJson(format) !== canonicalJson(output_format)) {
     const sentence = "output_format and output_config.format ask for different things; send one of them";

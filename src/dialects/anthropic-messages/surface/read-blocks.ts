@@ -1,6 +1,7 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Asked } from "../../asked.ts";
+import { askUnknownMember } from "../../fields.ts";
 import { readSigned } from "../signed-reasoning.ts";
 import { typeOf } from "../type-of.ts";
 import { blockFacts, blocksOf, serverToolNeeds, type Place } from "./block-facts.ts";
@@ -41,9 +42,7 @@ function readBlock(block: JsonObject, place: Place, path: string, asked: Asked, 
       readNested(block["content"], `${path}.content`, asked)
     );
   }
-  for (const name in block) {
-    if (!facts.members.has(name) && block[name] !== null) asked.use("native_messages", path);
-  }
+  askUnknownMember(block, facts.members, path, "native_messages", asked);
   if (!isPlainMark(block["cache_control"])) asked.use("native_messages", `${path}.cache_control`);
   return readKind(type, block, place, path, asked, version);
 }

@@ -1,6 +1,7 @@
 import type { ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Asked } from "../../asked.ts";
+import { askUnknownMember } from "../../fields.ts";
 import { typeOf } from "../type-of.ts";
 import { blockFacts } from "./block-facts.ts";
 import { readBlocks } from "./read-blocks.ts";
@@ -33,9 +34,7 @@ export function readConversation(body: JsonObject, asked: Asked, version: Versio
 }
 
 function readMessage(message: JsonObject, path: string, asked: Asked, version: Version): ServiceError | null {
-  for (const name in message) {
-    if (!MESSAGE_MEMBERS.has(name) && message[name] !== null) asked.use("native_messages", path);
-  }
+  askUnknownMember(message, MESSAGE_MEMBERS, path, "native_messages", asked);
   const { role, content } = message;
   if (!Array.isArray(content)) return null;
   const place = role === "assistant" || role === "system" ? role : "user";

@@ -4,6 +4,8 @@ import type { Asked } from "../../asked.ts";
 import { typeOf } from "../type-of.ts";
 import { TOOL_TYPE_LIST, toolTypeNeeds } from "./block-facts.ts";
 import { isPlainMark } from "./read-blocks.ts";
+import { namedToolFeature, singleCallFeature } from "../../translation/one-tool.ts";
+import { askUnknownMember, saysNothing, shownName } from "../../fields.ts";
 
 /** Members of a client's own tool that canon can take in, or may leave out. */
 const TOOL_MEMBERS: ReadonlySet<string> = new Set([
@@ -34,7 +36,8 @@ function readTool(tool: JsonObject, path: string, asked: Asked): ServiceError | 
     asked.need("tools", path);
     if (tool["strict"] === true) asked.use("tool_strict", `${path}.strict`);
     for (const name in tool) {
-      if (!TOOL_MEMBERS.has(name) && !isDefault(name, tool[name])) asked.use("native_messages", path);
+      if (!TOOL_MEMBERS.has(name) && !saysNothing(tool[name]) && !isDefault(name, tool[name]))
+        asked.use("native_messages", `${path}.${shownName(name)}`);
     }
     if (!isPlainMark(tool["cache_control"])) asked.use("native_messages", `${path}.cache_control`);
     return null;
@@ -71,16 +74,14 @@ const CHOICE_MEMBERS: ReadonlySet<string> = new Set(["type", "name", "disable_pa
 export function readToolChoice(choice: JsonValue | undefined, tools: JsonValue | undefined, asked: Asked): boolean {
   if (!isJsonObject(choice)) return false;
   const type = typeOf(choice);
-  for (const name in choice) {
-    if (!CHOICE_MEMBERS.has(name) && choice[name] !== null) asked.use("native_messages", "tool_choice");
-  }
+  askUnknownMember(choice, CHOICE_MEMBERS, "tool_choice", "native_messages", asked);
   if (choice["disable_parallel_tool_use"] === true) {
-    asked.use("parallel_tool_calls_off", "tool_choice.disable_parallel_tool_use");
+    asked.use(singleCallFeature(tools), "tool_choice.disable_parallel_tool_use");
   }
   const names = toolNames(tools);
   const isKnown = type === "any" ? names.size > 0 : names.has(choice["name"]);
   if (type === "any") asked.use(isKnown ? "tool_choice_required" : "native_messages", "tool_choice");
-  else if (type === "tool") asked.use(isKnown ? "tool_choice_named" : "native_messages", "tool_choice");
+  else if (type === "tool") asked.use(isKnown ? namedToolFeature(tools) : "native_messages", "tool_choice");
   else if (type !== "auto" && type !== "none") asked.use("native_messages", "tool_choice.type");
   return type === "any" || type === "tool";
 }

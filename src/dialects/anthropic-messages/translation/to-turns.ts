@@ -11,7 +11,7 @@ import type {
 import { isJsonObject } from "../../../canon/json.ts";
 import type { Members } from "../../members.ts";
 import { isSummary, readSigned, redactedSignature } from "../signed-reasoning.ts";
-import { textToBase64 } from "../text-base64.ts";
+import { textToBase64 } from "../../../canon/json/text-base64.ts";
 
 /** The system text and the messages, in their order. Tool results become turns of their own. */
 export function readTurns(body: Members): readonly Turn[] {

@@ -1,7 +1,7 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { CacheMark, FilePart, ImagePart, InputPart } from "../../../canon/generate/message.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { base64ToText } from "../text-base64.ts";
+import { base64ToText } from "../../../canon/json/text-base64.ts";
 import { formatMark } from "./format-tools.ts";
 import type { Draft } from "./format.ts";
 

@@ -3,8 +3,9 @@ import type { GenerateRequest, ReasoningRequest } from "../../../canon/generate/
 import type { JsonObject } from "../../../canon/json.ts";
 import type { Target } from "../../dialect.ts";
 import { budgetOfEffort } from "../../translation/reasoning-effort.ts";
+import { continuesUnthought } from "../../translation/unthought-turn.ts";
 import { EFFORTS } from "../surface/read-reasoning.ts";
-import { LEAST_BUDGET } from "../thinking-budget.ts";
+import { BUDGET_ABOVE_LIMIT, LEAST_BUDGET } from "../thinking-budget.ts";
 import type { Draft } from "./format.ts";
 
 /** Writes `thinking` and `output_config.effort`. Efforts become budgets by the table in routes.yaml, and nowhere else. */
@@ -43,13 +44,15 @@ function formatBudget(
       `The reasoning budget must be at least ${LEAST_BUDGET} tokens for an endpoint that may get the request`,
     );
   }
+  if (continuesUnthought(request.turns)) {
+    draft.losses.add("reasoning_turned_off");
+    draft.body["thinking"] = { type: "disabled" };
+    return null;
+  }
   if (request.purpose === "generate") {
     const limit = roomFor(budget, request, target, draft);
     if (limit <= budget) {
-      return invalidRequest(
-        "invalid_reasoning_budget",
-        `The reasoning budget of ${budget} tokens must be below the output limit of ${limit}, which it is a part of; raise the limit or ask for less reasoning`,
-      );
+      return invalidRequest("invalid_reasoning_budget", BUDGET_ABOVE_LIMIT);
     }
   }
   draft.body["thinking"] = { type: "enabled", budget_tokens: budget, ...displayOf(reasoning, draft) };

@@ -35,6 +35,8 @@ export class MessageReader {
   #calls = false;
   #finish: FinishReason | null = null;
   #stopSequence: string | null = null;
+  /** The reason was given after the blocks: none may follow. */
+  #stopped = false;
   #over = false;
 
   constructor(request: GenerateRequest, target: Target) {
@@ -65,10 +67,13 @@ export class MessageReader {
       this.openBlock(block);
       this.closeBlock();
     }
-    this.change(message, message["usage"]);
+    // A reason that is told at the beginning ends nothing yet.
+    this.#readEnd(message);
+    this.#addUsage(message["usage"]);
   }
 
   openBlock(block: JsonValue | undefined): void {
+    if (this.#stopped) return this.fail(answerFailure("malformed"));
     // Blocks do not overlap; one that was never closed ends here.
     this.closeBlock();
     const kind = isJsonObject(block) ? KINDS.find((known) => known === block["type"]) : undefined;
@@ -101,7 +106,7 @@ export class MessageReader {
   /** Unknown kinds of pieces are passed over; a known one that its block cannot have is a broken answer. */
   addDelta(delta: JsonValue | undefined): void {
     const block = this.#open;
-    if (block === null || !isJsonObject(delta)) return this.fail(answerFailure("malformed"));
+    if (this.#stopped || block === null || !isJsonObject(delta)) return this.fail(answerFailure("malformed"));
     switch (typeOf(delta)) {
       case "text_delta":
         if (block.kind !== "text") return this.fail(answerFailure("malformed"));
@@ -145,14 +150,20 @@ export class MessageReader {
     this.#flush();
   }
 
-  /** The members that say why the answer ended, and its usage so far. */
+  /** The members that say why the answer ended, and its usage so far. No block may follow a reason that is given here. */
   change(delta: JsonValue | undefined, usage: JsonValue | undefined): void {
-    if (isJsonObject(delta)) {
-      this.#finish = readStopReason(delta["stop_reason"]) ?? this.#finish;
-      const sequence = delta["stop_sequence"];
-      if (typeof sequence === "string") this.#stopSequence = sequence;
-    }
+    if (this.#readEnd(delta)) this.#stopped = true;
     this.#addUsage(usage);
+  }
+
+  /** Gives whether there was a reason. */
+  #readEnd(delta: JsonValue | undefined): boolean {
+    if (!isJsonObject(delta)) return false;
+    const reason = readStopReason(delta["stop_reason"]);
+    this.#finish = reason ?? this.#finish;
+    const sequence = delta["stop_sequence"];
+    if (typeof sequence === "string") this.#stopSequence = sequence;
+    return reason !== null;
   }
 
   /** The answer is whole. */

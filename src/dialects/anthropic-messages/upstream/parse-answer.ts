@@ -5,7 +5,7 @@ import { isJsonObject } from "../../../canon/json.ts";
 import type { Target } from "../../dialect.ts";
 import { parseAnswerBytes } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
-import { readErrorFrame } from "../read-error.ts";
+import { messageFailure } from "../read-error.ts";
 import { readCount } from "../usage.ts";
 import { MessageReader } from "./message-reader.ts";
 
@@ -17,7 +17,8 @@ export function parseMessagesAnswer(
 ): readonly InferenceEvent[] {
   const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) return failed(answerFailure("malformed"));
-  if (answer["type"] === "error") return failed(readErrorFrame(answer["error"]));
+  const broken = messageFailure(answer);
+  if (broken !== null) return failed(broken);
   if (request.purpose === "count") return parseCount(readCount(answer["input_tokens"]));
   if (!Array.isArray(answer["content"])) return failed(answerFailure("malformed"));
   const reader = new MessageReader(request, target);

@@ -4,7 +4,7 @@ import type { EventParser, Target } from "../../dialect.ts";
 import { parseJsonText } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { SseEventParser } from "../../translation/sse-event-parser.ts";
-import { readErrorFrame } from "../read-error.ts";
+import { eventFailure, readErrorFrame } from "../read-error.ts";
 import { MessageReader } from "./message-reader.ts";
 
 /** Reads a messages stream (protocols.md §3.4). Only `message_stop` says that the answer is whole. */
@@ -18,6 +18,8 @@ class MessagesParser extends SseEventParser<MessageReader> {
     if (!isJsonObject(event)) return this.reader.fail(answerFailure("malformed"));
     const type = event["type"] ?? name;
     if (type === "error" || name === "error") return this.reader.fail(readErrorFrame(event["error"]));
+    const inner = eventFailure(event);
+    if (inner !== null) return this.reader.fail(inner);
     if (type === "message_start") return this.#begin(event);
     this.#continue(type, event);
   }

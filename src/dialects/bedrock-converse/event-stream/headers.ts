@@ -1,4 +1,4 @@
-const decoder = new TextDecoder();
+const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** The type of header values that are text; the only one that this router looks at. */
 const TEXT = 7;
@@ -17,8 +17,17 @@ const LENGTHS: ReadonlyMap<number, number> = new Map([
   [9, 16],
 ]);
 
-/** The headers of a frame whose values are text, by their names; `null` where the bytes are not headers. */
+/** The headers of a frame whose values are text, by their names; `null` where the bytes are not headers, or not UTF-8. */
 export function readHeaders(bytes: Uint8Array): ReadonlyMap<string, string> | null {
+  try {
+    return parseHeaders(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** @throws {TypeError} where a text is not UTF-8. */
+function parseHeaders(bytes: Uint8Array): ReadonlyMap<string, string> | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const headers = new Map<string, string>();
   let place = 0;

@@ -3,6 +3,7 @@ import type { ReasoningEffort } from "../../../canon/request.ts";
 import type { ModelReasoning } from "../../../canon/table.ts";
 import type { Target } from "../../dialect.ts";
 import { budgetOfEffort, effortOfBudget } from "../../translation/reasoning-effort.ts";
+import { continuesUnthought } from "../../translation/unthought-turn.ts";
 import type { Draft } from "./draft.ts";
 
 /** Efforts that the protocol's own member takes as words. */
@@ -46,16 +47,21 @@ function writeEffort(effort: ReasoningEffort, { purpose }: GenerateRequest, { bo
   else body["outputConfig"] = { effort };
 }
 
-function writeBudget(budget: number, { purpose, maxOutputTokens: limit }: GenerateRequest, draft: Draft): void {
+function writeBudget(budget: number, request: GenerateRequest, draft: Draft): void {
+  const { purpose, maxOutputTokens: limit, turns } = request;
   if (budget < LEAST_BUDGET) {
     draft.refuse(
       "invalid_reasoning_budget",
       `The reasoning budget must be at least ${LEAST_BUDGET} tokens for an endpoint that may get the request`,
     );
+  } else if (continuesUnthought(turns)) {
+    draft.losses.add("reasoning_turned_off");
+    draft.additional["thinking"] = { type: "disabled" };
+    return;
   } else if (purpose === "generate" && limit !== null && limit <= budget) {
     draft.refuse(
       "invalid_reasoning_budget",
-      `The reasoning budget of ${budget} tokens must be below the output limit of ${limit}, which it is a part of; raise the limit or ask for less reasoning`,
+      "The reasoning budget must be below the output limit, which it is a part of; raise the limit or ask for less reasoning",
     );
   }
   draft.additional["thinking"] = { type: "enabled", budget_tokens: budget };

@@ -7,8 +7,8 @@ import { hasToolHistory } from "./format-turns.ts";
 import { offeredTools } from "./offered-tools.ts";
 
 /**
- * Stands in `toolConfig` where the history has calls and no tool is offered: the protocol demands one then. What the model makes of it
- * is left out of the answer.
+ * Stands in `toolConfig` where the history has calls and no tool is offered: the protocol demands one then. An answer that calls it is a
+ * failure.
  */
 const PLACEHOLDER: JsonObject = {
   toolSpec: {

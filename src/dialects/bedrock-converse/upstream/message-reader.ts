@@ -12,7 +12,7 @@ import { readUsage } from "../usage.ts";
 import { joinBase64 } from "./join-base64.ts";
 import { offeredTools } from "./offered-tools.ts";
 
-type Kind = "text" | "reasoning" | "tool" | "dropped_tool";
+type Kind = "text" | "reasoning" | "tool";
 
 /** The block that is being told. The protocol's blocks do not overlap. */
 interface Block {
@@ -32,7 +32,7 @@ export class MessageReader {
   readonly #family: string | null;
   /** What ended the text, where it can have been only one. */
   readonly #stopSequence: string | null;
-  /** No tool was offered; whatever is called stands for the placeholder. */
+  /** No tool was offered: a call is one of the placeholder, or of a tool that nobody has. */
   readonly #offersNone: boolean;
   readonly #blocks = new BlockSequencer();
   readonly #lost = new Set<Loss>();
@@ -80,9 +80,9 @@ export class MessageReader {
     this.closeBlock();
     const call = start["toolUse"];
     // A tool that the provider runs itself, its result, or an image: nobody who came through another protocol can have asked for it.
-    if (!isJsonObject(call) || call["type"] === "server_tool_use") return this.#failUnexpected();
-    const block = this.#begin(index, this.#offersNone ? "dropped_tool" : "tool");
-    if (block.kind === "dropped_tool") return this.#lose("tool_call_dropped");
+    // A call of a tool that was not offered cannot be left out either: the answer would end as if nothing were to be done.
+    if (!isJsonObject(call) || call["type"] === "server_tool_use" || this.#offersNone) return this.#failUnexpected();
+    const block = this.#begin(index, "tool");
     this.#calls = true;
     this.#blocks.openTool(block.key, textOf(call["toolUseId"]), textOf(call["name"]));
     this.#flush();
@@ -97,9 +97,8 @@ export class MessageReader {
       this.#blocks.text(text, [], block.key);
     } else if (isJsonObject(toolUse)) {
       const block = this.#open;
-      if (block?.index !== index || (block.kind !== "tool" && block.kind !== "dropped_tool"))
-        return this.fail(answerFailure("malformed"));
-      if (block.kind === "tool") this.#blocks.arguments(block.key, textOf(toolUse["input"]));
+      if (block?.index !== index || block.kind !== "tool") return this.fail(answerFailure("malformed"));
+      this.#blocks.arguments(block.key, textOf(toolUse["input"]));
     } else if (isJsonObject(reasoningContent)) {
       this.#addReasoning(this.#blockOf(index, "reasoning"), reasoningContent);
     } else if (isJsonObject(citation)) {
@@ -122,7 +121,7 @@ export class MessageReader {
       else for (const citation of block.citations) this.#blocks.citation(citation, block.key);
     }
     if (block.kind === "reasoning") this.#sign(block);
-    if (block.kind !== "dropped_tool") this.#blocks.close();
+    this.#blocks.close();
     this.#flush();
   }
 
@@ -145,7 +144,7 @@ export class MessageReader {
     if (typeof ending === "object") return this.fail(ending);
     this.#blocks.closeAll();
     this.#flush();
-    const reason = this.#reasonOf(ending);
+    const reason = ending === "stop" && this.#calls ? "tool_calls" : ending;
     const stopSequence = reason === "stop_sequence" ? this.#stopSequence : null;
     this.#events.push({ type: "finish", reason, stopSequence });
     this.#over = true;
@@ -159,12 +158,6 @@ export class MessageReader {
 
   #failUnexpected(): void {
     this.fail(answerFailure("malformed", "unexpected_output_item"));
-  }
-
-  #reasonOf(reason: FinishReason): FinishReason {
-    if (reason === "stop" && this.#calls) return "tool_calls";
-    // All calls were left out: nobody waits for a result.
-    return reason === "tool_calls" && this.#lost.has("tool_call_dropped") ? "stop" : reason;
   }
 
   #begin(index: number, kind: Kind): Block {

@@ -52,9 +52,11 @@ class ConverseParser implements EventParser {
   #read(type: string, event: JsonObject): void {
     const reader = this.#reader;
     switch (type) {
+      case "contentBlockStop":
+        // Some speakers of the protocol close a block only after they have stopped, or never.
+        return reader.stopped ? undefined : this.#readBlock(type, event);
       case "contentBlockStart":
       case "contentBlockDelta":
-      case "contentBlockStop":
         // Whoever goes on after the end tells of another answer.
         if (reader.stopped) return reader.fail(answerFailure("malformed"));
         return this.#readBlock(type, event);

@@ -6,8 +6,14 @@ const PLAIN_ID = /^[a-zA-Z0-9_-]{1,30}$/;
 /** Ids for the calls of one answer. Those of the provider are kept; most models give none. */
 export class AnswerCallIds {
   readonly #used = new Set<string>();
+  readonly #answerId: string;
 
-  /** @param answer the answer's id, which keeps the calls of different answers apart. */
+  /** @param answerId our id of the answer: not every speaker of the protocol gives one, and without any the calls of two turns would have the same ids. */
+  constructor(answerId: string) {
+    this.#answerId = answerId;
+  }
+
+  /** @param answer the provider's id of the answer, which keeps the calls of different answers apart. */
   take(given: JsonValue | undefined, answer: JsonValue | undefined): string {
     const id = typeof given === "string" && given !== "" && !this.#used.has(given) ? given : this.#mint(answer);
     this.#used.add(id);
@@ -15,10 +21,11 @@ export class AnswerCallIds {
   }
 
   #mint(answer: JsonValue | undefined): string {
-    const prefix = typeof answer === "string" && PLAIN_ID.test(answer) ? `call_${answer}_` : "call_";
+    const id = typeof answer === "string" && PLAIN_ID.test(answer) ? answer : this.#answerId;
+    const prefix = id === "" ? "call_" : `call_${id}_`;
     for (let number = this.#used.size; ; number += 1) {
-      const id = `${prefix}${number}`;
-      if (!this.#used.has(id)) return id;
+      const made = `${prefix}${number}`;
+      if (!this.#used.has(made)) return made;
     }
   }
 }

@@ -22,7 +22,7 @@ export class AnswerReader {
   readonly #family: string | null;
   readonly #wantsLogprobs: boolean;
   readonly #blocks = new BlockSequencer();
-  readonly #ids = new AnswerCallIds();
+  readonly #ids: AnswerCallIds;
   #events: InferenceEvent[] = [];
   #begun = false;
   #calls = 0;
@@ -31,7 +31,8 @@ export class AnswerReader {
   #usage: TokenUsage | null = null;
   #over = false;
 
-  constructor(request: GenerateRequest, target: Target) {
+  constructor(request: GenerateRequest, target: Target, answerId: string) {
+    this.#ids = new AnswerCallIds(answerId);
     this.#family = target.model.signatureFamily;
     this.#wantsLogprobs = request.logprobs !== null;
   }

@@ -14,13 +14,14 @@ export function parseGeminiAnswer(
   bytes: Uint8Array,
   request: GenerateRequest,
   target: Target,
+  answerId = "",
 ): readonly InferenceEvent[] {
   const answer = parseJsonBytes(bytes);
   const error = errorOf(answer);
   if (error !== null) return failed(readErrorFrame(error));
   if (!isJsonObject(answer)) return failed(answerFailure("malformed"));
   if (request.purpose === "count") return parseCount(answer);
-  const reader = new AnswerReader(request, target);
+  const reader = new AnswerReader(request, target, answerId);
   reader.take(answer);
   const hasCandidates = Array.isArray(answer["candidates"]) && answer["candidates"].length > 0;
   reader.fail(answerFailure("malformed", hasCandidates ? "unknown_finish_reason" : null));

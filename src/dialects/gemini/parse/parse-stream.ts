@@ -19,6 +19,6 @@ class GeminiParser extends SseEventParser<AnswerReader> {
   }
 }
 
-export function parseGeminiStream(request: GenerateRequest, target: Target): EventParser {
-  return new GeminiParser(new AnswerReader(request, target));
+export function parseGeminiStream(request: GenerateRequest, target: Target, answerId = ""): EventParser {
+  return new GeminiParser(new AnswerReader(request, target, answerId));
 }

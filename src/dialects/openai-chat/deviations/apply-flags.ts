@@ -1,3 +1,4 @@
+import { NO_EDITS } from "../../../canon/generate/edit.ts";
 import { leaveOut, rename } from "./body-members.ts";
 import type { Changes, EditableBody } from "./changes.ts";
 import { shortenCallIds } from "./call-ids.ts";
@@ -11,11 +12,11 @@ import { fitTools } from "./tools.ts";
  * left out and recorded.
  */
 export function applyFlags(body: EditableBody, flags: readonly string[]): Changes {
-  const changes: Changes = { stripped: [], losses: new Set() };
+  const changes: Changes = { stripped: [], losses: new Set(), edits: NO_EDITS };
   if (flags.length === 0) return changes;
   leaveOut(body, flags, changes);
-  rename(body, flags);
-  fitReasoning(body, flags);
+  rename(body, flags, changes);
+  fitReasoning(body, flags, changes);
   fitTools(body, flags, changes);
   fitMessages(body, flags, changes);
   if (flags.includes("short_call_ids")) shortenCallIds(body, changes);

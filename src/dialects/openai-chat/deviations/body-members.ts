@@ -1,5 +1,5 @@
 import type { Loss } from "../../../canon/generate/loss.ts";
-import type { EditableBody, Changes } from "./changes.ts";
+import { MEMBER_REWRITTEN, type Changes, type EditableBody } from "./changes.ts";
 
 interface LeftOut {
   readonly flag: string;
@@ -38,20 +38,22 @@ export function leaveOut(body: EditableBody, flags: readonly string[], changes: 
 }
 
 /** Members under the names that the provider knows; the values stay, so nothing is lost. */
-export function rename(body: EditableBody, flags: readonly string[]): void {
-  if (flags.includes("max_tokens_field")) renameLimit(body, "max_completion_tokens", "max_tokens");
-  if (flags.includes("max_completion_tokens_field")) renameLimit(body, "max_tokens", "max_completion_tokens");
+export function rename(body: EditableBody, flags: readonly string[], changes: Changes): void {
+  if (flags.includes("max_tokens_field")) renameLimit(body, "max_completion_tokens", "max_tokens", changes);
+  if (flags.includes("max_completion_tokens_field")) renameLimit(body, "max_tokens", "max_completion_tokens", changes);
   if (flags.includes("random_seed_field") && body["seed"] !== undefined && body["random_seed"] === undefined) {
     body["random_seed"] = body["seed"];
     delete body["seed"];
+    changes.edits |= MEMBER_REWRITTEN;
   }
 }
 
 /** A caller that sets both means the lower one: neither may be exceeded. */
-function renameLimit(body: EditableBody, from: string, to: string): void {
+function renameLimit(body: EditableBody, from: string, to: string, changes: Changes): void {
   const value = body[from];
   if (value === undefined) return;
   delete body[from];
+  changes.edits |= MEMBER_REWRITTEN;
   const other = body[to];
   if (typeof other === "number" && typeof value === "number") body[to] = Math.min(value, other);
   else if (typeof other !== "number") body[to] = value;

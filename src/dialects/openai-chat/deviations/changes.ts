@@ -1,3 +1,4 @@
+import { editSet, type EditSet } from "../../../canon/generate/edit.ts";
 import type { Loss } from "../../../canon/generate/loss.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 
@@ -9,7 +10,10 @@ export interface Changes {
   /** Registered names of top-level members that were taken out. */
   readonly stripped: string[];
   readonly losses: Set<Loss>;
+  edits: EditSet;
 }
+
+export const MEMBER_REWRITTEN = editSet("member_rewritten");
 
 /** An object without one of its members; the same object where it does not have it. */
 export function without(object: JsonObject, name: string): JsonObject {

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { readReasoningHistory } from "../surface/reasoning-history.ts";
-import { type Changes, type EditableBody, without } from "./changes.ts";
+import { MEMBER_REWRITTEN, type Changes, type EditableBody, without } from "./changes.ts";
 
 type Fit = (message: JsonObject, changes: Changes) => JsonObject;
 
@@ -32,10 +32,11 @@ function developerAsSystem(message: JsonObject, { losses }: Changes): JsonObject
 }
 
 /** The legacy role `function` is named after what it answers, so its name is no participant's. */
-function withoutName(message: JsonObject, { losses }: Changes): JsonObject {
+function withoutName(message: JsonObject, changes: Changes): JsonObject {
   const { name, role } = message;
   if (name === undefined || role === "function") return message;
-  if (name !== null) losses.add("participant_name_dropped");
+  if (name === null) changes.edits |= MEMBER_REWRITTEN;
+  else changes.losses.add("participant_name_dropped");
   return without(message, "name");
 }
 
@@ -45,7 +46,7 @@ const BETWEEN_PARTS = "\n";
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(["type", "text", "cache_control"]);
 
 /** A list of nothing but text as one text. A list with other parts stays, for the provider to judge. */
-function withJoinedText(message: JsonObject, { losses }: Changes): JsonObject {
+function withJoinedText(message: JsonObject, changes: Changes): JsonObject {
   const { content } = message;
   if (!Array.isArray(content) || content.length === 0) return message;
   const texts: string[] = [];
@@ -56,8 +57,9 @@ function withJoinedText(message: JsonObject, { losses }: Changes): JsonObject {
     texts.push(part["text"]);
     marked ||= isJsonObject(part["cache_control"]);
   }
-  if (texts.length > 1) losses.add("text_parts_joined");
-  if (marked) losses.add("cache_mark_dropped");
+  if (texts.length > 1) changes.losses.add("text_parts_joined");
+  else changes.edits |= MEMBER_REWRITTEN;
+  if (marked) changes.losses.add("cache_mark_dropped");
   return { ...message, content: texts.join(BETWEEN_PARTS) };
 }
 
@@ -68,17 +70,18 @@ function withJoinedText(message: JsonObject, { losses }: Changes): JsonObject {
 const NO_REASONING = " ";
 
 /** Unsigned reasoning of the history in the member where such providers want it back. */
-function withReasoningContent(message: JsonObject, { losses }: Changes): JsonObject {
+function withReasoningContent(message: JsonObject, changes: Changes): JsonObject {
   if (message["role"] !== "assistant" || isSaid(message["reasoning_content"])) return message;
   const text = readReasoningHistory(message)
     .parts.map((part) => part.text)
     .join("");
-  if (text === "") losses.add("reasoning_placeholder");
+  if (text === "") changes.losses.add("reasoning_placeholder");
+  else changes.edits |= MEMBER_REWRITTEN;
   return { ...without(message, "reasoning"), reasoning_content: text === "" ? NO_REASONING : text };
 }
 
 /** Signed reasoning stays: the decision has sent it to a provider of its family, and it must not get lost. */
-function withoutReasoning(message: JsonObject, { losses }: Changes): JsonObject {
+function withoutReasoning(message: JsonObject, changes: Changes): JsonObject {
   if (message["role"] !== "assistant") return message;
   const { reasoning_details: details } = message;
   let stripped = without(without(message, "reasoning_content"), "reasoning");
@@ -86,7 +89,8 @@ function withoutReasoning(message: JsonObject, { losses }: Changes): JsonObject 
     stripped = without(stripped, "reasoning_details");
   }
   if (stripped === message) return message;
-  if (readReasoningHistory(message).parts.length > 0) losses.add("unsigned_reasoning_dropped");
+  if (readReasoningHistory(message).parts.length > 0) changes.losses.add("unsigned_reasoning_dropped");
+  else changes.edits |= MEMBER_REWRITTEN;
   return stripped;
 }
 

@@ -1,24 +1,26 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { readToolChoice } from "../surface/ask-tools.ts";
-import { type Changes, type EditableBody, without } from "./changes.ts";
+import { MEMBER_REWRITTEN, type Changes, type EditableBody, without } from "./changes.ts";
 
 /** Tools and the choice among them. */
 export function fitTools(body: EditableBody, flags: readonly string[], changes: Changes): void {
-  if (flags.includes("no_tool_strict")) dropStrictness(body);
+  if (flags.includes("no_tool_strict")) dropStrictness(body, changes);
   if (flags.includes("no_allowed_tools")) filterAllowed(body, changes);
   if (flags.includes("no_tool_choice")) dropChoice(body, changes);
 }
 
 /** Functions that are not strict say so by saying nothing. */
-function dropStrictness(body: EditableBody): void {
+function dropStrictness(body: EditableBody, changes: Changes): void {
   const { tools } = body;
   if (!Array.isArray(tools)) return;
   body["tools"] = tools.map((tool: JsonValue) => {
     const definition = isJsonObject(tool) ? tool["function"] : null;
     // A function that insists was refused by name; should one get here, the provider has to refuse it.
-    return isJsonObject(tool) && isJsonObject(definition) && definition["strict"] !== true
-      ? { ...tool, function: without(definition, "strict") }
-      : tool;
+    if (!isJsonObject(tool) || !isJsonObject(definition) || definition["strict"] === true) return tool;
+    const fitted = without(definition, "strict");
+    if (fitted === definition) return tool;
+    changes.edits |= MEMBER_REWRITTEN;
+    return { ...tool, function: fitted };
   });
 }
 
@@ -49,5 +51,8 @@ function dropChoice(body: EditableBody, changes: Changes): void {
     delete body["tools"];
     delete body["parallel_tool_calls"];
   }
-  if (choice === null || choice === "auto" || choice === "none") delete body["tool_choice"];
+  if (choice === null || choice === "auto" || choice === "none") {
+    delete body["tool_choice"];
+    changes.edits |= MEMBER_REWRITTEN;
+  }
 }

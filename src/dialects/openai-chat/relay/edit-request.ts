@@ -1,4 +1,5 @@
 import type { RequestEdits } from "../../../canon/decision.ts";
+import { editSet } from "../../../canon/generate/edit.ts";
 import { isJsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { InferenceRequest } from "../../../canon/request.ts";
 import type { EndpointRow, ProviderRow, UnknownFields } from "../../../canon/table.ts";
@@ -6,7 +7,12 @@ import type { EditedRequest } from "../../dialect.ts";
 import { editedBody } from "../../edited-body.ts";
 import { applyFlags } from "../deviations/apply-flags.ts";
 import { CHAT_FIELDS } from "../fields.ts";
-import { untagDetails } from "../surface/reasoning-history.ts";
+import { untagMessage } from "../signatures.ts";
+
+const STORE_FALSE_SENT = editSet("store_false_sent");
+const USAGE_REQUESTED = editSet("usage_requested");
+const OUTPUT_LIMIT_SET = editSet("output_limit_set");
+const SIGNATURES_RESTORED = editSet("signatures_restored");
 
 /**
  * The caller's body as the provider gets it: another model name, `store: false`, usage asked for on streams, our own and the identity
@@ -19,30 +25,40 @@ export function editChatRequest(
   mode: UnknownFields,
   edits: RequestEdits,
 ): EditedRequest {
-  const { body, stripped } = editedBody(CHAT_FIELDS, request, endpoint, mode, edits);
-  if (request.shape.signatureFamilies.length > 0) body["messages"] = untagged(request.body["messages"]);
-  if (edits.maxOutputTokens !== null) capOutput(body, edits.maxOutputTokens);
+  const edited = editedBody(CHAT_FIELDS, request, endpoint, mode, edits);
+  const { body, stripped } = edited;
+  let made = edited.edits;
+  if (request.shape.signatureFamilies.length > 0) {
+    body["messages"] = untagged(request.body["messages"]);
+    made |= SIGNATURES_RESTORED;
+  }
+  if (edits.maxOutputTokens !== null && capOutput(body, edits.maxOutputTokens)) made |= OUTPUT_LIMIT_SET;
   // Providers that keep conversations do so by default (protocols.md §0.7).
   if (provider.flags.includes("no_store_field")) takeOut(body, "store", stripped);
-  else body["store"] = false;
+  else {
+    if (body["store"] !== false) made |= STORE_FALSE_SENT;
+    body["store"] = false;
+  }
   if (provider.flags.includes("no_stream_options")) takeOut(body, "stream_options", stripped);
   else if (request.shape.stream) {
     const options = request.body["stream_options"];
     body["stream_options"] = { ...(isJsonObject(options) ? options : {}), include_usage: true };
+    if (!request.includeUsage) made |= USAGE_REQUESTED;
   }
   const changes = applyFlags(body, provider.flags);
-  return { body, stripped: [...stripped, ...changes.stripped], headers: [], losses: [...changes.losses].toSorted() };
+  return {
+    body,
+    stripped: [...stripped, ...changes.stripped],
+    edits: made | changes.edits,
+    headers: [],
+    losses: [...changes.losses].toSorted(),
+  };
 }
 
 /** Messages with signatures as their provider knows them; the decision has made sure that it is the one that gets them. */
 function untagged(messages: JsonValue | undefined): JsonValue | undefined {
   if (!Array.isArray(messages)) return messages;
-  return messages.map((message) => {
-    const details = isJsonObject(message) ? message["reasoning_details"] : undefined;
-    return isJsonObject(message) && details !== undefined
-      ? { ...message, reasoning_details: untagDetails(details) }
-      : message;
-  });
+  return messages.map((message: JsonValue) => (isJsonObject(message) ? untagMessage(message) : message));
 }
 
 /** Takes out what a provider refuses to see, and says so where the caller had sent it. */
@@ -55,15 +71,18 @@ function takeOut(body: Record<string, JsonValue | undefined>, name: string, stri
 /** The member that is used now, and the one that it replaced. Providers refuse a request that sets both. */
 const LIMIT_FIELDS = ["max_completion_tokens", "max_tokens"] as const;
 
-/** Lowers the limit in whichever member the caller set it; where there is none, it is set in the one that the caller names. */
-function capOutput(body: Record<string, JsonValue | undefined>, limit: number): void {
+/** Lowers the limit in whichever member the caller set it; where there is none, it is set in the one that the caller names. Says whether it changed. */
+function capOutput(body: Record<string, JsonValue | undefined>, limit: number): boolean {
   let limited = false;
+  let changed = false;
   for (const name of LIMIT_FIELDS) {
     const asked = body[name];
     if (typeof asked !== "number") continue;
     body[name] = Math.min(asked, limit);
     limited = true;
+    changed ||= asked > limit;
   }
-  if (limited) return;
+  if (limited) return changed;
   body[Object.hasOwn(body, "max_tokens") ? "max_tokens" : "max_completion_tokens"] = limit;
+  return true;
 }

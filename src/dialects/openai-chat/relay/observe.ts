@@ -1,16 +1,18 @@
 import type { ServiceError } from "../../../canon/error.ts";
+import { NO_EDITS, SIGNATURES_MARKED } from "../../../canon/generate/edit.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { FinishReason } from "../../../canon/generate/event.ts";
 import type { TokenUsage } from "../../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { AnswerContext, AnswerStream, Ending, WholeAnswer } from "../../dialect.ts";
-import { parseAnswerBytes, parseJsonText } from "../../json-bytes.ts";
-import { saysSomething } from "../../relay/says-something.ts";
+import { parseAnswerBytes, parseExactJsonText, parseJsonBytes, parseJsonText } from "../../json-bytes.ts";
+import { outputCharacters } from "../../relay/output-characters.ts";
 import { renderOpenAiStreamFailure } from "../../openai-errors.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
-import { finishFailure, finishReason } from "../finish.ts";
-import { errorIn, readErrorFrame } from "../read-error.ts";
+import { finishReason, holdsAnswer, MISSING_FINISH_REASON } from "../finish.ts";
+import { choiceFailure, errorIn, readErrorFrame } from "../read-error.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
+import { tagAnswer } from "../signatures.ts";
 import { readUsage } from "../usage.ts";
 
 const DONE = formatSseEvent("[DONE]");
@@ -19,9 +21,6 @@ const DONE = formatSseEvent("[DONE]");
 const SAID = [
   "content",
   "refusal",
-  "reasoning_content",
-  "reasoning",
-  "reasoning_details",
   "tool_calls",
   "function_call",
   "executed_tools",
@@ -30,6 +29,9 @@ const SAID = [
   "annotations",
 ] as const;
 
+/** Members of a delta with reasoning. Providers that send several of them repeat the same text. */
+const REASONING = [["reasoning_content"], ["reasoning"], ["reasoning_details"]] as const;
+
 /** Where legacy completions have their text. */
 const COMPLETION = ["text"] as const;
 
@@ -37,32 +39,62 @@ const COMPLETION = ["text"] as const;
 const BLANK_LINE = new TextEncoder().encode("\n\n");
 
 /**
- * Watches a relayed chat completions stream (protocols.md §3.1). Whole events go through as they are. The stream has succeeded
- * when every choice had its finish reason, or `[DONE]` was said; an error object, text that is not JSON, or an end without either is a failure.
+ * What is known of a choice's end. `null` is the protocol's own word for an answer that goes on. A recorded provider (Snowflake) never gives a reason:
+ * it leaves the member out, or empty, and closes the answer.
+ */
+type ChoiceEnd = "finished" | "goes_on" | "unsaid";
+
+function choiceEnd(word: JsonValue | undefined): ChoiceEnd {
+  if (word === null) return "goes_on";
+  return finishReason(word) === null ? "unsaid" : "finished";
+}
+
+/**
+ * Why an answer failed that was closed, by `[DONE]` or the end of its body; `null` for an answer that goes to the client as it came. A choice that was
+ * asked for and never came has no finish reason either. Streams and whole answers have this one rule.
+ */
+function closingFailure(ends: readonly ChoiceEnd[], expectedChoices: number): UpstreamFailure | null {
+  return ends.length < expectedChoices || ends.includes("goes_on") ? MISSING_FINISH_REASON : null;
+}
+
+/** The finish reason of an answer that was closed. Nobody knows why one ended that gave no reason: it is not recorded as completed. */
+function closingReason(finish: FinishReason | null, ends: readonly ChoiceEnd[]): FinishReason | null {
+  return ends.includes("unsaid") ? "other" : finish;
+}
+
+/**
+ * Watches a relayed chat completions stream (protocols.md §3.1). Whole events go through as they are. The stream has succeeded when every
+ * choice had its finish reason, or the provider that gives none said `[DONE]`; an error object, text that is not JSON, or an end without either is
+ * a failure.
  */
 class RelayedChatStream implements AnswerStream {
   readonly #framer = new SseFramer();
   readonly #requestId: string;
+  readonly #signatureFamily: string | null;
   readonly #expectedChoices: number;
-  /** We asked for usage that the caller did not: the chunk that holds nothing else is ours to keep. */
-  readonly #hideUsageChunk: boolean;
-  /** Choice index → whether it had its finish reason. */
-  readonly #choices = new Map<number, boolean>();
+  /** We asked for usage that the caller did not: the chunk that holds nothing else is ours to keep, and so is `usage: null` in all others. */
+  readonly #hideUsage: boolean;
+  /** Choice index → what is known of its end. */
+  readonly #choices = new Map<number, ChoiceEnd>();
   #finish: FinishReason | null = null;
   usage: TokenUsage | null = null;
   failure: UpstreamFailure | null = null;
   hasOutput = false;
+  outputCharacters = 0;
   done = false;
+  edits = NO_EDITS;
 
-  constructor({ request, requestId }: AnswerContext, expectedChoices: number) {
+  constructor({ request, requestId, signatureFamily }: AnswerContext, expectedChoices: number) {
     this.#requestId = requestId;
+    this.#signatureFamily = signatureFamily;
     this.#expectedChoices = expectedChoices;
-    this.#hideUsageChunk = !request.includeUsage;
+    this.#hideUsage = !request.includeUsage;
   }
 
   push(chunk: Uint8Array): readonly Uint8Array[] {
     if (this.failure !== null || this.done) return [];
-    const events = this.#framer.push(chunk).filter((event) => this.#isRelayed(event));
+    const events: Uint8Array[] = [];
+    for (const event of this.#framer.push(chunk)) this.#relay(event, events);
     if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.failure ??= answerFailure("too_large");
     return events;
   }
@@ -71,11 +103,15 @@ class RelayedChatStream implements AnswerStream {
     const rest = this.#framer.end();
     const events: Uint8Array[] = [];
     if (parseSseEvent(rest).data !== null) {
-      if (this.#isRelayed(rest)) events.push(rest, BLANK_LINE);
+      this.#relay(rest, events);
+      if (events.at(-1) === rest) events.push(BLANK_LINE);
     }
     if (this.failure === null && !this.#isWhole()) this.failure = answerFailure("truncated");
     if (this.failure === null && !this.done) events.push(DONE);
-    return { ending: { failure: this.failure, finish: this.#finish, usage: this.usage, losses: [] }, events };
+    return {
+      ending: { failure: this.failure, finish: this.#finish, usage: this.usage, losses: [], edits: this.edits },
+      events,
+    };
   }
 
   fail(error: ServiceError): Uint8Array {
@@ -84,30 +120,38 @@ class RelayedChatStream implements AnswerStream {
 
   #isWhole(): boolean {
     if (this.done) return true;
-    return this.#choices.size >= this.#expectedChoices && ![...this.#choices.values()].includes(false);
+    return this.#choices.size >= this.#expectedChoices && this.#ends.every((end) => end === "finished");
   }
 
-  /** Reads one event; says whether it goes to the client. */
-  #isRelayed(bytes: Uint8Array): boolean {
-    if (this.failure !== null || this.done) return false;
+  /** Reads one event and adds what goes to the client because of it. */
+  #relay(bytes: Uint8Array, events: Uint8Array[]): void {
+    if (this.failure !== null || this.done) return;
     const { event, data } = parseSseEvent(bytes);
-    return data === null || this.#take(event, data);
+    if (data === null) {
+      events.push(bytes);
+    } else if (data === "[DONE]") {
+      this.#close();
+      if (this.done) events.push(bytes);
+    } else {
+      const chunk = parseJsonText(data);
+      if (!isJsonObject(chunk)) this.failure = answerFailure("malformed");
+      else if (this.#take(event, chunk)) events.push(this.#printed(bytes, event, data, chunk));
+    }
   }
 
-  /** Reads one event with data; says whether it is relayed. */
-  #take(event: string | null, data: string): boolean {
-    if (data === "[DONE]") {
-      // An end without a beginning: there is no choice that could have been finished.
-      if (this.#choices.size === 0) this.failure = answerFailure("truncated");
-      else this.done = true;
-      this.hasOutput ||= this.done;
-      return this.done;
-    }
-    const chunk = parseJsonText(data);
-    if (!isJsonObject(chunk)) {
-      this.failure = answerFailure("malformed");
-      return false;
-    }
+  /** The event itself where nothing has to change; else printed again, with every number as the provider printed it. */
+  #printed(bytes: Uint8Array, event: string | null, data: string, chunk: JsonObject): Uint8Array {
+    const isSigned = tagAnswer(chunk, this.#signatureFamily) !== chunk;
+    const asked = this.#hideUsage && chunk["usage"] === null ? withoutNullUsage(data) : data;
+    if (!isSigned) return asked === data ? bytes : formatSseEvent(asked, event);
+    this.edits = SIGNATURES_MARKED;
+    const exact = parseExactJsonText(asked);
+    const tagged = tagAnswer(isJsonObject(exact) ? exact : chunk, this.#signatureFamily);
+    return formatSseEvent(JSON.stringify(tagged), event);
+  }
+
+  /** Reads one chunk; says whether it is relayed. */
+  #take(event: string | null, chunk: JsonObject): boolean {
     const error = errorIn(chunk, event);
     if (error !== null) {
       this.failure = readErrorFrame(error);
@@ -117,8 +161,34 @@ class RelayedChatStream implements AnswerStream {
     if (usage !== null) this.usage = usage;
     const choices = this.#readChoices(chunk);
     if (this.failure !== null) return false;
-    this.hasOutput ||= this.#finish !== null || saysOutput(chunk["choices"]);
-    return !(this.#hideUsageChunk && usage !== null && choices === 0);
+    this.#takeOutput(chunk["choices"]);
+    this.hasOutput ||= this.#finish !== null;
+    return !(this.#hideUsage && usage !== null && choices === 0);
+  }
+
+  #takeOutput(choices: JsonValue | undefined): void {
+    if (!Array.isArray(choices)) return;
+    for (const choice of choices) {
+      if (!isJsonObject(choice)) continue;
+      this.outputCharacters += charactersOf(choice["delta"]) + outputCharacters(choice, COMPLETION);
+      // Some providers send the message so far, beside the delta or in its place.
+      this.hasOutput ||= this.outputCharacters > 0 || charactersOf(choice["message"]) > 0;
+    }
+  }
+
+  get #ends(): readonly ChoiceEnd[] {
+    return [...this.#choices.values()];
+  }
+
+  /** The provider has said `[DONE]`. */
+  #close(): void {
+    // An end without a beginning: there is no choice that could have been finished.
+    this.failure =
+      this.#choices.size === 0 ? answerFailure("truncated") : closingFailure(this.#ends, this.#expectedChoices);
+    if (this.failure !== null) return;
+    this.#finish = closingReason(this.#finish, this.#ends);
+    this.done = true;
+    this.hasOutput = true;
   }
 
   #readChoices(chunk: JsonObject): number {
@@ -127,28 +197,37 @@ class RelayedChatStream implements AnswerStream {
     for (const choice of choices) {
       if (!isJsonObject(choice)) continue;
       const index = typeof choice["index"] === "number" ? choice["index"] : 0;
-      const finish = finishReason(choice["finish_reason"]);
-      this.failure ??= finishFailure(choice["finish_reason"]);
-      if (finish !== null) {
-        this.#choices.set(index, true);
-        this.#finish = finish;
-      } else if (!this.#choices.has(index)) {
-        this.#choices.set(index, false);
-      }
+      const word = choice["finish_reason"];
+      const known = this.#choices.get(index);
+      if (known === "finished" && holdsAnswer(choice)) this.failure ??= answerFailure("malformed");
+      this.failure ??= choiceFailure(choice);
+      this.#finish = finishReason(word) ?? this.#finish;
+      // What follows a reason does not take it back; a member that was `null` once means what the protocol says.
+      const end = choiceEnd(word);
+      if (known === undefined || end === "finished" || (known === "unsaid" && end === "goes_on"))
+        this.#choices.set(index, end);
     }
     return choices.length;
   }
 }
 
-function saysOutput(choices: JsonValue | undefined): boolean {
-  return Array.isArray(choices) && choices.some((choice) => isJsonObject(choice) && saysInChoice(choice));
+const NULL_USAGE = ',"usage":null}';
+
+/** A chunk's text without `usage: null`: clients that check the shape refuse a member that only comes where it was asked for. */
+function withoutNullUsage(data: string): string {
+  if (data.endsWith(NULL_USAGE)) return `${data.slice(0, -NULL_USAGE.length)}}`;
+  const exact = parseExactJsonText(data);
+  if (!isJsonObject(exact)) return data;
+  const { usage: _, ...rest } = exact;
+  return JSON.stringify(rest);
 }
 
-/** Some providers send the message so far, beside the delta or in its place. */
-function saysInChoice(choice: JsonObject): boolean {
-  return (
-    saysSomething(choice["delta"], SAID) || saysSomething(choice["message"], SAID) || saysSomething(choice, COMPLETION)
-  );
+/** @param message a delta, or a message. */
+function charactersOf(message: JsonValue | undefined): number {
+  if (!isJsonObject(message)) return 0;
+  let reasoning = 0;
+  for (const names of REASONING) reasoning = Math.max(reasoning, outputCharacters(message, names));
+  return outputCharacters(message, SAID) + reasoning;
 }
 
 /** @param expectedChoices how many answers the request asks for; each must end before the stream is whole. */
@@ -161,32 +240,40 @@ function choicesAsked({ request }: AnswerContext): number {
   return typeof n === "number" ? n : 1;
 }
 
-/**
- * Judges a whole answer: a JSON object with at least one choice, each with a finish reason. The empty text is let through as one:
- * a recorded provider (Snowflake) ends every whole answer with it.
- */
-export function readChatAnswer(bytes: Uint8Array): WholeAnswer {
-  return { ending: judge(parseAnswerBytes(bytes)), bytes };
+/** Judges a whole answer: a JSON object with every choice that was asked for, none of which goes on. */
+export function readChatAnswer(
+  bytes: Uint8Array,
+  context: AnswerContext,
+  expectedChoices = choicesAsked(context),
+): WholeAnswer {
+  const { signatureFamily } = context;
+  const answer = parseAnswerBytes(bytes);
+  const ending = judge(answer, expectedChoices);
+  if (!isJsonObject(answer) || tagAnswer(answer, signatureFamily) === answer) return { ending, bytes };
+  const exact = parseJsonBytes(bytes);
+  const tagged = tagAnswer(isJsonObject(exact) ? exact : answer, signatureFamily);
+  return { ending: { ...ending, edits: SIGNATURES_MARKED }, bytes: new TextEncoder().encode(JSON.stringify(tagged)) };
 }
 
-function judge(answer: JsonValue | undefined): Ending {
+function judge(answer: JsonValue | undefined, expectedChoices: number): Ending {
   if (!isJsonObject(answer)) return failed(answerFailure("malformed"), null);
   const usage = readUsage(answer);
   const error = errorIn(answer, null);
   if (error !== null) return failed(readErrorFrame(error), usage);
   const choices = answer["choices"];
-  if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isFinished)) {
+  if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isAnswer)) {
     return failed(answerFailure("malformed"), usage);
   }
-  for (const { finish_reason } of choices) {
-    const failure = finishFailure(finish_reason);
-    if (failure !== null) return failed(failure, usage);
-  }
-  return { failure: null, finish: finishReason(choices[0]?.["finish_reason"]), usage, losses: [] };
+  const words = choices.map(({ finish_reason: word }) => word);
+  const ends = words.map(choiceEnd);
+  const failure = choices.map(choiceFailure).find((found) => found !== null) ?? closingFailure(ends, expectedChoices);
+  if (failure !== null) return failed(failure, usage);
+  return { failure: null, finish: closingReason(finishReason(words[0]), ends), usage, losses: [] };
 }
 
-function isFinished(choice: JsonValue): choice is JsonObject {
-  return isJsonObject(choice) && typeof choice["finish_reason"] === "string";
+/** Whether a choice says something: a message, the text of a completion, or why there is none. */
+function isAnswer(choice: JsonValue): choice is JsonObject {
+  return isJsonObject(choice) && ["message", "text", "finish_reason"].some((name) => Object.hasOwn(choice, name));
 }
 
 function failed(failure: UpstreamFailure, usage: TokenUsage | null): Ending {

@@ -11,8 +11,9 @@ import {
   PART_MEMBERS,
   TOOL_CALL_MEMBERS,
 } from "../fields.ts";
-import { hasStranger } from "../../fields.ts";
+import { askUnknownMember, hasUnknownMember } from "../../fields.ts";
 import { isWebUrl, readDataUrl } from "../../translation/data-url.ts";
+import { askSignatures } from "../signatures.ts";
 import { askReasoningHistory } from "./reasoning-history.ts";
 import { storedFile } from "./stateful.ts";
 
@@ -63,7 +64,8 @@ function isPlainPrompt(message: JsonValue | undefined): boolean {
 
 function askMessage(message: JsonObject, path: string, asked: Asked): ServiceError | null {
   const role = wordOfRole(message["role"]);
-  if (role === null || hasStranger(message, MESSAGE_MEMBERS[role])) asked.use("native_chat", path);
+  if (role === null) asked.use("native_chat", path);
+  else askUnknownMember(message, MESSAGE_MEMBERS[role], path, "native_chat", asked);
   if (role === "tool") {
     asked.need("tools", path);
     if (typeof message["tool_call_id"] !== "string") asked.use("native_chat", `${path}.tool_call_id`);
@@ -71,6 +73,7 @@ function askMessage(message: JsonObject, path: string, asked: Asked): ServiceErr
   if (message["role"] === "function" || isJsonObject(message["function_call"])) asked.need("tools", path);
   if (isJsonObject(message["audio"])) asked.need("audio_output", `${path}.audio`);
   askCalls(message["tool_calls"], path, asked);
+  askSignatures(message, path, asked);
   if (role === "assistant") askReasoningHistory(message, path, asked);
   const content = message["content"];
   if (typeof content === "string") return null;
@@ -112,9 +115,9 @@ function isFunctionCall(call: JsonValue): boolean {
   const called = call["function"];
   return (
     (call["type"] ?? "function") === "function" &&
-    !hasStranger(call, TOOL_CALL_MEMBERS) &&
+    !hasUnknownMember(call, TOOL_CALL_MEMBERS) &&
     isJsonObject(called) &&
-    !hasStranger(called, CALLED_FUNCTION_MEMBERS)
+    !hasUnknownMember(called, CALLED_FUNCTION_MEMBERS)
   );
 }
 
@@ -151,22 +154,22 @@ function askPart(
 function isTranslatable(part: JsonObject, type: string, path: string, asked: Asked): boolean {
   switch (type) {
     case "text":
-      return typeof part["text"] === "string" && !hasStranger(part, PART_MEMBERS.text);
+      return typeof part["text"] === "string" && !hasUnknownMember(part, PART_MEMBERS.text);
     case "refusal":
-      return typeof part["refusal"] === "string" && !hasStranger(part, PART_MEMBERS.refusal);
+      return typeof part["refusal"] === "string" && !hasUnknownMember(part, PART_MEMBERS.refusal);
     case "image_url":
-      return !hasStranger(part, PART_MEMBERS.image_url) && askImage(part["image_url"], path, asked);
+      return !hasUnknownMember(part, PART_MEMBERS.image_url) && askImage(part["image_url"], path, asked);
     case "input_audio":
-      return !hasStranger(part, PART_MEMBERS.input_audio) && isAudio(part["input_audio"]);
+      return !hasUnknownMember(part, PART_MEMBERS.input_audio) && isAudio(part["input_audio"]);
     case "file":
-      return !hasStranger(part, PART_MEMBERS.file) && askFile(part["file"], path, asked);
+      return !hasUnknownMember(part, PART_MEMBERS.file) && askFile(part["file"], path, asked);
     default:
       return false;
   }
 }
 
 function askImage(image: JsonValue | undefined, path: string, asked: Asked): boolean {
-  if (!isJsonObject(image) || hasStranger(image, IMAGE_MEMBERS)) return false;
+  if (!isJsonObject(image) || hasUnknownMember(image, IMAGE_MEMBERS)) return false;
   const { url, detail } = image;
   if (typeof url !== "string") return false;
   if (detail === "low" || detail === "high") asked.use("image_detail", `${path}.image_url.detail`);
@@ -178,12 +181,12 @@ function askImage(image: JsonValue | undefined, path: string, asked: Asked): boo
 }
 
 function isAudio(audio: JsonValue | undefined): boolean {
-  if (!isJsonObject(audio) || hasStranger(audio, AUDIO_MEMBERS)) return false;
+  if (!isJsonObject(audio) || hasUnknownMember(audio, AUDIO_MEMBERS)) return false;
   return typeof audio["data"] === "string" && typeof audio["format"] === "string";
 }
 
 function askFile(file: JsonValue | undefined, path: string, asked: Asked): boolean {
-  if (!isJsonObject(file) || hasStranger(file, FILE_MEMBERS)) return false;
+  if (!isJsonObject(file) || hasUnknownMember(file, FILE_MEMBERS)) return false;
   const data = file["file_data"];
   const source = typeof data === "string" ? readDataUrl(data) : null;
   if (source === null) return false;

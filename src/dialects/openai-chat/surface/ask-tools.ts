@@ -3,7 +3,8 @@ import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Asked } from "../../asked.ts";
 import { FUNCTION_MEMBERS, TOOL_MEMBERS } from "../fields.ts";
-import { hasStranger } from "../../fields.ts";
+import { askUnknownMember, hasUnknownMember } from "../../fields.ts";
+import { namedToolFeature, singleCallFeature } from "../../translation/one-tool.ts";
 
 /** Kinds of tools that this protocol's speakers offer, and what each one lets the model do. */
 const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
@@ -29,10 +30,10 @@ export function askTools(body: JsonObject, asked: Asked): ServiceError | null {
       if (problem !== null) return problem;
     }
   }
-  if (body["parallel_tool_calls"] === false) asked.use("parallel_tool_calls_off", "parallel_tool_calls");
+  if (body["parallel_tool_calls"] === false) asked.use(singleCallFeature(tools), "parallel_tool_calls");
   const choice = body["tool_choice"];
   if (choice === undefined || choice === null) return null;
-  askChoice(choice, names, asked);
+  askChoice(choice, names, tools, asked);
   if (forcesTool(choice) && asked.has("reasoning")) asked.use("forced_tool_with_reasoning", "tool_choice");
   return null;
 }
@@ -51,19 +52,19 @@ function askTool(tool: JsonValue, path: string, asked: Asked, names: Set<string>
     return null;
   }
   if (definition["strict"] === true) asked.use("tool_strict", `${path}.function.strict`);
-  if (isJsonObject(tool) && (hasStranger(tool, TOOL_MEMBERS) || hasStranger(definition, FUNCTION_MEMBERS))) {
-    asked.use("native_chat", path);
-  }
+  if (isJsonObject(tool)) askUnknownMember(tool, TOOL_MEMBERS, path, "native_chat", asked);
+  askUnknownMember(definition, FUNCTION_MEMBERS, `${path}.function`, "native_chat", asked);
   if (typeof definition["name"] === "string") names.add(definition["name"]);
   return null;
 }
 
-function askChoice(choice: JsonValue, names: ReadonlySet<string>, asked: Asked): void {
+function askChoice(choice: JsonValue, names: ReadonlySet<string>, tools: JsonValue | undefined, asked: Asked): void {
   if (choice === "auto" || choice === "none") return;
   const parsed = readToolChoice(choice);
   // A choice of a tool that the request does not bring is the provider's to judge.
   const isKnown = parsed !== null && parsed.names.every((name) => names.has(name)) && names.size > 0;
-  asked.use(isKnown ? `tool_choice_${parsed.mode}` : "native_chat", "tool_choice");
+  if (!isKnown) return asked.use("native_chat", "tool_choice");
+  asked.use(parsed.mode === "named" ? namedToolFeature(tools) : `tool_choice_${parsed.mode}`, "tool_choice");
 }
 
 /** A choice other than `auto` and `none`, in the two shapes that canon has a place for; `null` for every other. */
@@ -77,20 +78,24 @@ export interface NamedTools {
 export function readToolChoice(choice: JsonValue): NamedTools | null {
   if (choice === "required") return { mode: "required", names: [], required: true };
   if (!isJsonObject(choice)) return null;
-  if (choice["type"] === "function" && !hasStranger(choice, TOOL_MEMBERS)) {
+  if (choice["type"] === "function" && !hasUnknownMember(choice, TOOL_MEMBERS)) {
     const name = functionName(choice);
     return name === null ? null : { mode: "named", names: [name], required: true };
   }
   const allowed = choice["allowed_tools"];
-  if (choice["type"] !== "allowed_tools" || hasStranger(choice, ALLOWED_CHOICE_MEMBERS) || !isJsonObject(allowed)) {
+  if (
+    choice["type"] !== "allowed_tools" ||
+    hasUnknownMember(choice, ALLOWED_CHOICE_MEMBERS) ||
+    !isJsonObject(allowed)
+  ) {
     return null;
   }
   const { mode, tools } = allowed;
-  if (hasStranger(allowed, ALLOWED_MEMBERS) || (mode !== "auto" && mode !== "required") || !Array.isArray(tools)) {
+  if (hasUnknownMember(allowed, ALLOWED_MEMBERS) || (mode !== "auto" && mode !== "required") || !Array.isArray(tools)) {
     return null;
   }
   const names = tools.flatMap((tool) => {
-    const isFunction = isJsonObject(tool) && tool["type"] === "function" && !hasStranger(tool, TOOL_MEMBERS);
+    const isFunction = isJsonObject(tool) && tool["type"] === "function" && !hasUnknownMember(tool, TOOL_MEMBERS);
     return (isFunction ? functionName(tool) : null) ?? [];
   });
   if (names.length === 0 || names.length < tools.length) return null;
@@ -103,7 +108,7 @@ const NAME_MEMBER: ReadonlySet<string> = new Set(["name"]);
 
 function functionName(tool: JsonObject): string | null {
   const definition = tool["function"];
-  if (!isJsonObject(definition) || hasStranger(definition, NAME_MEMBER)) return null;
+  if (!isJsonObject(definition) || hasUnknownMember(definition, NAME_MEMBER)) return null;
   return typeof definition["name"] === "string" ? definition["name"] : null;
 }
 

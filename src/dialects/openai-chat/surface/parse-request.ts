@@ -11,7 +11,7 @@ import {
 import { Asked } from "../../asked.ts";
 import { parsePreferences } from "../../preferences.ts";
 import { CHAT_EXTENSIONS, CHAT_FIELDS, STREAM_OPTION_MEMBERS } from "../fields.ts";
-import { hasStranger } from "../../fields.ts";
+import { hasUnknownMember } from "../../fields.ts";
 import { askMessages } from "./ask-messages.ts";
 import { askTools, forcesTool } from "./ask-tools.ts";
 import { statefulField } from "./stateful.ts";
@@ -42,7 +42,7 @@ export function parseChatRequest(
         "stream_options",
       );
     }
-    if (hasStranger(options, STREAM_OPTION_MEMBERS)) asked.use("native_chat", "stream_options");
+    if (hasUnknownMember(options, STREAM_OPTION_MEMBERS)) asked.use("native_chat", "stream_options");
   }
   return {
     model: typeof body["model"] === "string" ? body["model"] : "",
@@ -159,8 +159,8 @@ function askFormat(body: JsonObject, asked: Asked): void {
     asked.use("constrained_schema", "response_format");
   }
   const isPlain = schema === undefined || schema === null;
-  const isWhole = isJsonObject(schema) && isJsonObject(schema["schema"]) && !hasStranger(schema, SCHEMA_MEMBERS);
-  if (hasStranger(format, FORMAT_MEMBERS) || !(type === "json_schema" ? isWhole : isPlain)) {
+  const isWhole = isJsonObject(schema) && isJsonObject(schema["schema"]) && !hasUnknownMember(schema, SCHEMA_MEMBERS);
+  if (hasUnknownMember(format, FORMAT_MEMBERS) || !(type === "json_schema" ? isWhole : isPlain)) {
     asked.use("native_chat", "response_format");
   }
 }

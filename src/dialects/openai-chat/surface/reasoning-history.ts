@@ -1,8 +1,8 @@
 import type { ReasoningPart } from "../../../canon/generate/message.ts";
-import { readSignature } from "../../../canon/generate/signature.ts";
+import { NO_FAMILY, readSignature } from "../../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Asked } from "../../asked.ts";
-import { hasStranger } from "../../fields.ts";
+import { hasUnknownMember } from "../../fields.ts";
 
 /**
  * Reasoning in an assistant message of the history, as answers of this surface carry it: `reasoning_content` (or `reasoning`) is its text, and
@@ -24,8 +24,6 @@ function signatureMember(kind: Kind): "signature" | "data" | null {
   return kind === "reasoning.encrypted" ? "data" : null;
 }
 
-const NO_FAMILY = "";
-
 export function askReasoningHistory(message: JsonObject, path: string, asked: Asked): void {
   for (const name of ["reasoning_content", "reasoning"]) {
     const text = message[name];
@@ -40,13 +38,14 @@ export function askReasoningHistory(message: JsonObject, path: string, asked: As
   }
   for (const detail of details) {
     const kind = isJsonObject(detail) ? kindOf(detail) : null;
-    if (!isJsonObject(detail) || kind === null || hasStranger(detail, DETAIL_MEMBERS[kind]) || !isText(detail, kind)) {
+    if (
+      !isJsonObject(detail) ||
+      kind === null ||
+      hasUnknownMember(detail, DETAIL_MEMBERS[kind]) ||
+      !isText(detail, kind)
+    ) {
       asked.use("native_chat", place);
-      continue;
     }
-    const family = familyOf(detail, kind);
-    if (family === NO_FAMILY) asked.use("native_chat", place);
-    else if (family !== null) asked.signed(family, place);
   }
 }
 
@@ -56,17 +55,15 @@ function kindOf(detail: JsonObject): Kind | null {
 
 /** Whether what the detail says is text, or not there. */
 function isText(detail: JsonObject, kind: Kind): boolean {
+  // Encrypted reasoning is nothing without its data.
+  if (kind === "reasoning.encrypted") return isSaid(detail["data"]);
   const said = detail[kind === "reasoning.summary" ? "summary" : "text"] ?? "";
-  return typeof said === "string" && (kind !== "reasoning.text" || typeof (detail["signature"] ?? "") === "string");
+  const { signature = null } = detail;
+  return typeof said === "string" && (kind !== "reasoning.text" || signature === null || isSaid(signature));
 }
 
-/** The family of a tagged signature, `null` where there is none to read, the empty string for one that nobody else can read. */
-function familyOf(detail: JsonObject, kind: Kind): string | null {
-  const member = signatureMember(kind);
-  const signature = member === null ? null : detail[member];
-  if (typeof signature === "string") return readSignature(signature, NO_FAMILY).family;
-  // Encrypted reasoning is nothing without its data.
-  return kind === "reasoning.encrypted" ? NO_FAMILY : null;
+function isSaid(value: JsonValue | undefined): boolean {
+  return typeof value === "string" && value !== "";
 }
 
 /**
@@ -121,16 +118,4 @@ function partsOf(details: readonly JsonValue[]): readonly ReasoningPart[] {
     });
   }
   return parts;
-}
-
-/** Details as the provider that signed them knows them: signatures without our tag. Everything else stays as it is. */
-export function untagDetails(details: JsonValue): JsonValue {
-  if (!Array.isArray(details)) return details;
-  return details.map((detail) => {
-    const kind = isJsonObject(detail) ? kindOf(detail) : null;
-    const member = kind === null ? null : signatureMember(kind);
-    if (!isJsonObject(detail) || member === null) return detail;
-    const text = detail[member];
-    return typeof text === "string" ? { ...detail, [member]: readSignature(text, NO_FAMILY).signature } : detail;
-  });
 }

@@ -4,8 +4,8 @@ import type { GenerateRequest } from "../../../canon/generate/generate-request.t
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { BlockSequencer } from "../../block-sequencer.ts";
 import type { Target } from "../../dialect.ts";
-import { finishFailure, finishReason } from "../finish.ts";
-import { errorIn, readErrorFrame } from "../read-error.ts";
+import { finishReason, holdsAnswer, MISSING_FINISH_REASON } from "../finish.ts";
+import { choiceFailure, errorIn, readErrorFrame } from "../read-error.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { readUsage } from "../usage.ts";
 import { CitationPlaces, readCitations } from "./read-citations.ts";
@@ -32,7 +32,9 @@ export class ChatAnswerReader {
   #finish: FinishReason | null = null;
   #failure: UpstreamFailure | null = null;
 
-  constructor(request: GenerateRequest, target: Target) {
+  /** @param answerId our id of the answer, for calls without one in an answer without one. */
+  constructor(request: GenerateRequest, target: Target, answerId: string) {
+    this.#tools.answerId = answerId;
     this.#reasoning = new ReasoningReader(this.#sequencer, target.model.signatureFamily);
     this.#wantsLogprobs = request.logprobs !== null;
   }
@@ -85,12 +87,15 @@ export class ChatAnswerReader {
     this.#events.push({ type: "failure", failure });
   }
 
-  /** The answer is over. `closed`: the upstream said so beyond the finish reason (`[DONE]`, or the body is whole). */
+  /**
+   * The answer is over.
+   *
+   * @param closed the provider closed it: by `[DONE]`, or with the end of the body. Neither says that the answer is whole.
+   */
   finish(closed: boolean): void {
     if (this.#failure !== null) return;
-    // An end without a reason counts where there is something that it ends.
-    if (this.#finish === null && (!closed || this.#sequencer.empty)) {
-      this.fail(answerFailure("truncated"));
+    if (this.#finish === null) {
+      this.fail(closed && this.#begun ? MISSING_FINISH_REASON : answerFailure("truncated"));
       return;
     }
     if (this.#sequencer.torn || this.#tools.isIncomplete) {
@@ -103,8 +108,7 @@ export class ChatAnswerReader {
     }
     this.#sequencer.closeAll();
     this.#flush();
-    if (this.#finish === null) this.#events.push({ type: "loss", loss: "finish_synthesised" });
-    this.#events.push({ type: "finish", reason: this.#reason(this.#finish ?? "stop"), stopSequence: null });
+    this.#events.push({ type: "finish", reason: this.#reason(this.#finish), stopSequence: null });
   }
 
   /** A named tool choice ends with `stop` here (protocols.md §0.8), and so does an explicit refusal. */
@@ -117,7 +121,7 @@ export class ChatAnswerReader {
     if (this.#started) return;
     this.#started = true;
     const { id, model } = object;
-    if (typeof id === "string") this.#tools.answerId = id;
+    if (typeof id === "string" && id !== "") this.#tools.answerId = id;
     this.#events.push({ type: "start", model: typeof model === "string" && model !== "" ? model : null });
   }
 
@@ -145,11 +149,15 @@ export class ChatAnswerReader {
       this.fail(answerFailure("malformed", "unexpected_output_item"));
       return;
     }
+    if (this.#finish !== null && holdsAnswer(choice)) {
+      this.fail(answerFailure("malformed"));
+      return;
+    }
     // Perplexity sends both: the message so far beside every delta, and an empty delta beside the whole message.
     if (!whole && isJsonObject(delta)) this.#readDelta(delta, choice, false);
     else if (isJsonObject(message) && !this.#begun) this.#readDelta(message, choice, true);
     this.#begun = true;
-    const failure = finishFailure(word);
+    const failure = choiceFailure(choice);
     if (failure !== null) this.fail(failure);
     this.#finish = finishReason(word) ?? this.#finish;
   }

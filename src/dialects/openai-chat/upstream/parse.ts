@@ -13,8 +13,8 @@ class ChatEventParser implements EventParser {
   readonly #reader: ChatAnswerReader;
   #closed = false;
 
-  constructor(request: GenerateRequest, target: Target) {
-    this.#reader = new ChatAnswerReader(request, target);
+  constructor(request: GenerateRequest, target: Target, answerId: string) {
+    this.#reader = new ChatAnswerReader(request, target, answerId);
   }
 
   push(chunk: Uint8Array): readonly InferenceEvent[] {
@@ -54,25 +54,24 @@ class ChatEventParser implements EventParser {
 
 const NONE: readonly InferenceEvent[] = Object.freeze([]);
 
-export function parseChatStream(request: GenerateRequest, target: Target): EventParser {
-  return new ChatEventParser(request, target);
+export function parseChatStream(request: GenerateRequest, target: Target, answerId = ""): EventParser {
+  return new ChatEventParser(request, target, answerId);
 }
 
-/** A whole completion as the events of a stream. A recorded provider (Snowflake) ends every one with an empty finish reason. */
+/** A whole completion as the events of a stream. */
 export function parseChatAnswer(
   bytes: Uint8Array,
   request: GenerateRequest,
   target: Target,
+  answerId = "",
 ): readonly InferenceEvent[] {
-  const reader = new ChatAnswerReader(request, target);
+  const reader = new ChatAnswerReader(request, target, answerId);
   const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) reader.fail(answerFailure("malformed"));
   else {
     reader.take(answer, null, true);
     const choice = Array.isArray(answer["choices"]) ? answer["choices"][0] : null;
-    const isWhole =
-      isJsonObject(choice) && isJsonObject(choice["message"]) && typeof choice["finish_reason"] === "string";
-    if (isWhole) reader.finish(true);
+    if (isJsonObject(choice) && isJsonObject(choice["message"])) reader.finish(true);
     else reader.fail(answerFailure("malformed"));
   }
   return reader.drain();

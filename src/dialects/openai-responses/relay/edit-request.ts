@@ -1,12 +1,20 @@
 import type { RequestEdits } from "../../../canon/decision.ts";
-import { readSignature } from "../../../canon/generate/signature.ts";
+import { editSet } from "../../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { InferenceRequest } from "../../../canon/request.ts";
 import type { EndpointRow, ProviderRow, UnknownFields } from "../../../canon/table.ts";
 import type { EditedRequest } from "../../dialect.ts";
 import { editedBody } from "../../edited-body.ts";
-import { ENCRYPTED_REASONING, MINIMUM_OUTPUT_TOKENS, NATIVE_FAMILY, RESPONSES_FIELDS } from "../fields.ts";
+import { ENCRYPTED_REASONING, MINIMUM_OUTPUT_TOKENS, RESPONSES_FIELDS } from "../fields.ts";
+import { reasoningPart } from "../render/items.ts";
 import { askedFormat } from "../response-format.ts";
+import { readSealedReasoning } from "../sealed-reasoning.ts";
+
+const STORE_FALSE_SENT = editSet("store_false_sent");
+const MEMBER_REWRITTEN = editSet("member_rewritten");
+const OUTPUT_LIMIT_SET = editSet("output_limit_set");
+const ENCRYPTED_REASONING_REQUESTED = editSet("encrypted_reasoning_requested");
+const SIGNATURES_RESTORED = editSet("signatures_restored");
 
 /**
  * The caller's body as the provider gets it: another model name, `store: false` (the provider's own default is to keep answers, protocols.md
@@ -20,22 +28,43 @@ export function editResponsesRequest(
   mode: UnknownFields,
   edits: RequestEdits,
 ): EditedRequest {
-  const { body, stripped } = editedBody(RESPONSES_FIELDS, request, endpoint, mode, edits);
+  const edited = editedBody(RESPONSES_FIELDS, request, endpoint, mode, edits);
+  const { body, stripped } = edited;
+  let made = edited.edits;
+  if (body["store"] !== false) made |= STORE_FALSE_SENT;
   body["store"] = false;
   const found = askedFormat(request.body);
   if (found !== null && "format" in found && found.path === "response_format") {
     const { text } = request.body;
     body["text"] = { ...(isJsonObject(text) ? text : {}), format: found.format };
+    made |= MEMBER_REWRITTEN;
   }
   if (provider.flags.includes("no_include")) leaveOutSealing(body, stripped);
-  body["input"] = withBareSignatures(body["input"]);
+  else if (request.body["store"] !== false && endpoint.capabilities.includes("reasoning") && askForSealing(body))
+    made |= ENCRYPTED_REASONING_REQUESTED;
+  const { input } = body;
+  body["input"] = withBareSignatures(input);
+  if (body["input"] !== input) made |= SIGNATURES_RESTORED;
   const limit = edits.maxOutputTokens;
   if (limit !== null) {
     const asked = body["max_output_tokens"];
     const wanted = typeof asked === "number" ? Math.min(asked, limit) : limit;
     body["max_output_tokens"] = Math.max(wanted, MINIMUM_OUTPUT_TOKENS);
+    if (body["max_output_tokens"] !== asked) made |= OUTPUT_LIMIT_SET;
   }
-  return { body, stripped, headers: [] };
+  return { body, stripped, edits: made, headers: [] };
+}
+
+/**
+ * Asks for encrypted reasoning where the caller has not turned storing off itself: a client that replays reasoning by its id would be answered 404.
+ * Gives whether the caller had not asked. A model that does not reason refuses the wish.
+ */
+function askForSealing(body: Record<string, JsonValue | undefined>): boolean {
+  const { include } = body;
+  const wishes: readonly JsonValue[] = Array.isArray(include) ? include : [];
+  if (wishes.includes(ENCRYPTED_REASONING)) return false;
+  body["include"] = [...wishes, ENCRYPTED_REASONING];
+  return true;
 }
 
 /** Takes out the wish for encrypted reasoning; the other wishes of the list stay. */
@@ -63,6 +92,8 @@ function withBareSignatures(input: JsonValue | undefined): JsonValue | undefined
 function withBareSignature(item: JsonObject): JsonObject {
   const text = item["encrypted_content"];
   if (typeof text !== "string") return item;
-  const { signature } = readSignature(text, NATIVE_FAMILY);
-  return signature === text ? item : { ...item, encrypted_content: signature };
+  const { signature, text: sealed } = readSealedReasoning(text);
+  if (signature === text) return item;
+  const bare = { ...item, encrypted_content: signature };
+  return sealed === "" || Array.isArray(item["content"]) ? bare : { ...bare, content: [reasoningPart(sealed)] };
 }

@@ -1,20 +1,23 @@
 import type { ServiceError } from "../../../canon/error.ts";
 import type { FailureKind, UpstreamFailure } from "../../../canon/failure.ts";
 import type { FinishReason } from "../../../canon/generate/event.ts";
+import { editSet, NO_EDITS, SIGNATURES_MARKED } from "../../../canon/generate/edit.ts";
 import type { Loss } from "../../../canon/generate/loss.ts";
 import { mergeUsage, type TokenUsage } from "../../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext, AnswerStream, Ending } from "../../dialect.ts";
 import { parseExactJsonText, parseJsonText } from "../../json-bytes.ts";
-import { saysSomething } from "../../relay/says-something.ts";
+import { outputCharacters } from "../../relay/output-characters.ts";
 import { readErrorFrame } from "../../openai-chat/read-error.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
 import { DONE, failureObject, printErrorEvent, printFailed } from "../render/failure.ts";
 import { terminalOf, terminalStatus } from "../terminal.ts";
 import { readUsage } from "../usage.ts";
+import { fillEvent, fillItem, isFullEvent } from "./fill-parts.ts";
 import { fillResource, isFullResource } from "./fill-resource.ts";
 import { PartialOutput } from "./partial-output.ts";
+import { tagEvent } from "./tag-signatures.ts";
 
 const encoder = new TextEncoder();
 
@@ -63,8 +66,9 @@ const SAID_AT_FIRST = [
 const SAID_AT_LAST = [...SAID_AT_FIRST, "encrypted_content"] as const;
 
 /**
- * Watches a relayed responses stream (protocols.md §3.3). Events go through byte for byte, but for the resources in lifecycle events that
- * lack members which the surface promises. The stream has succeeded when its terminal event has come; `[DONE]` follows in any case, because
+ * Watches a relayed responses stream (protocols.md §3.3). Events go through byte for byte, but for resources, items and texts that lack
+ * members which the surface promises, and for encrypted reasoning, which gets the tag of its family. The stream has succeeded when its terminal
+ * event has come; `[DONE]` follows in any case, because
  * clients of Open Responses wait for it and the protocol's own provider does not send it.
  */
 class ResponsesStreamObserver implements AnswerStream {
@@ -81,7 +85,9 @@ class ResponsesStreamObserver implements AnswerStream {
   usage: TokenUsage | null = null;
   failure: UpstreamFailure | null = null;
   hasOutput = false;
+  outputCharacters = 0;
   done = false;
+  edits = NO_EDITS;
 
   constructor(context: AnswerContext) {
     this.#context = context;
@@ -105,7 +111,7 @@ class ResponsesStreamObserver implements AnswerStream {
     if (!this.done) this.#fail("truncated");
     if (this.failure === null) events.push(DONE);
     return {
-      ending: { failure: this.failure, finish: this.#finish, usage: this.usage, losses: NO_LOSSES },
+      ending: { failure: this.failure, finish: this.#finish, usage: this.usage, losses: NO_LOSSES, edits: this.edits },
       events,
     };
   }
@@ -119,7 +125,7 @@ class ResponsesStreamObserver implements AnswerStream {
       completed_at: null,
       incomplete_details: null,
       error: failureObject(error, requestId),
-      output: this.#output.items(),
+      output: this.#output.items().map(fillItem),
     };
     return printFailed(response, this.#nextSequence);
   }
@@ -145,11 +151,15 @@ class ResponsesStreamObserver implements AnswerStream {
     if (this.#isRepeated(value, data)) return;
     const isPrelude = PRELUDE.has(type);
     if (!isPrelude && !TERMINALS.has(type)) {
+      const tagged = tagEvent(value, this.#context.signatureFamily);
       this.#count(value);
-      this.#output.take(type, value);
-      this.hasOutput ||= saysOutput(type, value);
+      this.#output.take(type, tagged);
+      const characters = charactersOf(type, value);
+      this.hasOutput ||= characters > 0;
+      // What follows the pieces of a part or of an item repeats them.
+      if (type.endsWith(DELTA)) this.outputCharacters += characters;
       this.#begun = true;
-      events.push(bytes);
+      events.push(tagged === value && isFullEvent(type, value) ? bytes : this.#printed(type, data));
       return;
     }
     const { response } = value;
@@ -158,7 +168,8 @@ class ResponsesStreamObserver implements AnswerStream {
     // What ends the client's stream in its place has its number.
     if (this.failure !== null) return;
     this.#count(value);
-    events.push(isFullResource(response) ? bytes : this.#filled(type, data));
+    const isWhole = isFullResource(response) && tagEvent(value, this.#context.signatureFamily) === value;
+    events.push(isWhole ? bytes : this.#printed(type, data));
     this.#begun = true;
     this.done = !isPrelude;
     this.hasOutput ||= this.done;
@@ -174,13 +185,18 @@ class ResponsesStreamObserver implements AnswerStream {
     else this.#finish = terminal.reason;
   }
 
-  /** The event with its resource filled. Numbers are read exactly: what the provider printed is printed again. */
-  #filled(type: string, data: string): Uint8Array {
+  /** The event with its signatures tagged and what it lacks filled. Numbers are read exactly: what the provider printed is printed again. */
+  #printed(type: string, data: string): Uint8Array {
     const exact = parseExactJsonText(data);
-    const event = isJsonObject(exact) ? exact : {};
+    const event = tagEvent(isJsonObject(exact) ? exact : {}, this.#context.signatureFamily);
+    if (event !== exact) this.edits |= SIGNATURES_MARKED;
     const { response } = event;
-    const filled = fillResource(isJsonObject(response) ? response : {}, this.#context);
-    return formatSseEvent(JSON.stringify({ ...event, response: filled }), type);
+    const isLifecycle = isJsonObject(response);
+    if (isLifecycle ? isFullResource(response) : isFullEvent(type, event))
+      return formatSseEvent(JSON.stringify(event), type);
+    this.edits |= MEMBERS_FILLED;
+    const filled = isLifecycle ? { ...event, response: fillResource(response, this.#context) } : fillEvent(type, event);
+    return formatSseEvent(JSON.stringify(filled), type);
   }
 
   /** The number says which event it is: the same one again, word for word, is not a second one. */
@@ -200,14 +216,18 @@ class ResponsesStreamObserver implements AnswerStream {
   }
 }
 
-/** Whether an event of an item says something. Events of other families (keep-alives, rate limits) are not part of an answer. */
-function saysOutput(type: string, event: JsonObject): boolean {
-  if (!type.startsWith("response.")) return false;
+/** Characters of output in an event of an item. Events of other families (keep-alives, rate limits) are not part of an answer. */
+function charactersOf(type: string, event: JsonObject): number {
+  if (!type.startsWith("response.")) return 0;
   const inItem = type === "response.output_item.added" ? SAID_AT_FIRST : SAID_AT_LAST;
-  return saysSomething(event, SAID) || saysSomething(event["item"], inItem);
+  return outputCharacters(event, SAID) + outputCharacters(event["item"], inItem);
 }
 
+/** How the types of events end that hold a new piece of output. */
+const DELTA = ".delta";
+
 const NONE: readonly Uint8Array[] = Object.freeze([]);
+const MEMBERS_FILLED = editSet("answer_members_filled");
 const NO_LOSSES: readonly Loss[] = Object.freeze([]);
 
 export function observeResponsesStream(context: AnswerContext): AnswerStream {

@@ -1,8 +1,8 @@
 import type { ServiceError } from "../../../canon/error.ts";
-import type { JsonObject } from "../../../canon/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { formatSseEvent } from "../../sse.ts";
 
-/** Codes of the protocol for an answer that failed, and two more that its agents act on; every other failure is a `server_error`. */
+/** Codes of the protocol for an answer that failed, and three more that its agents act on; every other failure is a `server_error`. */
 const CODES: ReadonlySet<string> = new Set([
   "server_error",
   "rate_limit_exceeded",
@@ -13,6 +13,7 @@ const CODES: ReadonlySet<string> = new Set([
   "image_too_large",
   "context_length_exceeded",
   "insufficient_quota",
+  "key_revoked",
 ]);
 
 export const DONE: Uint8Array = formatSseEvent("[DONE]");
@@ -28,6 +29,19 @@ export function failureObject(
       ? "rate_limit_exceeded"
       : "server_error";
   return { code, message: `${error.message} (request id ${requestId})` };
+}
+
+/**
+ * The `error` member of a failed answer that is passed on: the provider's code where the protocol has it, and a sentence of ours.
+ *
+ * @param error the provider's.
+ */
+export function failedObject(error: JsonValue | undefined, requestId: string): JsonObject {
+  const code = isJsonObject(error) ? error["code"] : null;
+  return {
+    code: typeof code === "string" && CODES.has(code) ? code : "server_error",
+    message: `The provider reported that the response failed. (request id ${requestId})`,
+  };
 }
 
 /** `response.failed` and `[DONE]`: the end of a stream whose client has seen `response.created`. */

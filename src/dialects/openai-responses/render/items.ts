@@ -1,6 +1,6 @@
 import type { Citation, TokenLogprob } from "../../../canon/generate/event.ts";
-import { tagSignature } from "../../../canon/generate/signature.ts";
 import type { JsonObject } from "../../../canon/json.ts";
+import { sealReasoning } from "../sealed-reasoning.ts";
 
 /** Whether an item is being made, is whole, or was cut off. */
 export type ItemStatus = "in_progress" | "completed" | "incomplete";
@@ -24,7 +24,7 @@ export interface ShownReasoning {
   readonly family: string | null;
 }
 
-/** Full text stands in `content`, text that sums up in `summary`; the signature carries the name of the family that can read it. */
+/** Full text stands in `content`, text that sums up in `summary`; the signature carries the name of the family that can read it, and full text once more. */
 export function reasoningItem(id: string, status: ItemStatus, reasoning: ShownReasoning): JsonObject {
   const { text, summary, signature, family } = reasoning;
   return {
@@ -33,7 +33,9 @@ export function reasoningItem(id: string, status: ItemStatus, reasoning: ShownRe
     status,
     summary: summary && text !== "" ? [summaryPart(text)] : [],
     ...(summary || text === "" ? {} : { content: [reasoningPart(text)] }),
-    ...(signature === null || family === null ? {} : { encrypted_content: tagSignature(family, signature) }),
+    ...(signature === null || family === null
+      ? {}
+      : { encrypted_content: sealReasoning(family, signature, summary ? "" : text) }),
   };
 }
 

@@ -49,6 +49,7 @@ export function renderResponsesAnswer(
     output,
     usage,
     ...requestEcho(context.request.body),
+    request_id: context.requestId,
   };
   return { body, losses: [...losses] };
 }

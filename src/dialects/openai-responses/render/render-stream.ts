@@ -217,6 +217,7 @@ class ResponsesRenderer implements EventRenderer {
       output: [...this.#output],
       usage: printUsage(this.#usage),
       ...this.#echo,
+      request_id: this.#context.requestId,
       ...more,
     };
   }

@@ -3,7 +3,7 @@ import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { readSignature } from "../../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Asked } from "../../asked.ts";
-import { hasStranger } from "../../fields.ts";
+import { askUnknownMember } from "../../fields.ts";
 import { NATIVE_FAMILY } from "../fields.ts";
 import { storedItem } from "../stateful.ts";
 import { askPart, isText, type PartPlace } from "./ask-parts.ts";
@@ -104,7 +104,7 @@ function askItem(item: JsonObject, path: string, asked: Asked): ServiceError | n
       return askReasoningItem(item, path, asked);
     case "function_call":
       asked.need("tools", path);
-      if (hasStranger(withoutDirectCaller(item), CALL_MEMBERS)) asked.use("native_responses", path);
+      askUnknownMember(withoutDirectCaller(item), CALL_MEMBERS, path, "native_responses", asked);
       return (
         isText(item["call_id"], `${path}.call_id`) ??
         isText(item["name"], `${path}.name`) ??
@@ -124,7 +124,7 @@ function askMessage(item: JsonObject, path: string, asked: Asked): ServiceError 
     const known = Object.keys(ROLES).join(", ");
     return invalidRequest("invalid_value", `${path}.role must be one of ${known}`, `${path}.role`);
   }
-  if (hasStranger(item, MESSAGE_MEMBERS)) asked.use("native_responses", path);
+  askUnknownMember(item, MESSAGE_MEMBERS, path, "native_responses", asked);
   if (!Array.isArray(content)) return isText(content, `${path}.content`);
   return askParts(content, place, `${path}.content`, asked);
 }
@@ -144,7 +144,8 @@ function askReasoningItem(item: JsonObject, path: string, asked: Asked): Service
   }
   const isPlain =
     content === undefined || content === null || (Array.isArray(content) && content.every(isReasoningText));
-  if (!isPlain || hasStranger(item, REASONING_MEMBERS)) asked.use("native_responses", path);
+  if (!isPlain) asked.use("native_responses", path);
+  else askUnknownMember(item, REASONING_MEMBERS, path, "native_responses", asked);
   return null;
 }
 
@@ -154,7 +155,7 @@ function isReasoningText(part: JsonValue): boolean {
 
 function askOutput(item: JsonObject, path: string, asked: Asked): ServiceError | null {
   asked.need("tools", path);
-  if (hasStranger(withoutDirectCaller(item), OUTPUT_MEMBERS)) asked.use("native_responses", path);
+  askUnknownMember(withoutDirectCaller(item), OUTPUT_MEMBERS, path, "native_responses", asked);
   // The protocol's newest form names the function in place of the call.
   if (typeof item["call_id"] !== "string") asked.use("native_responses", path);
   const { output } = item;
@@ -174,7 +175,7 @@ function askNativeItem(item: JsonObject, type: string, path: string, asked: Aske
   if (capability !== null && capability !== undefined) asked.need(capability, `${path}.type`);
   asked.use("native_responses", `${path}.type`);
   const { encrypted_content: sealed, tools } = item;
-  if (typeof sealed === "string") {
+  if (typeof sealed === "string" && sealed !== "") {
     asked.signed(readSignature(sealed, NATIVE_FAMILY).family, `${path}.encrypted_content`);
   }
   return type === "additional_tools" ? askToolList(tools, `${path}.tools`, asked) : null;

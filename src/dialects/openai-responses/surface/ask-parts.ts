@@ -2,7 +2,7 @@ import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Asked } from "../../asked.ts";
 import { isWebUrl, readDataUrl } from "../../translation/data-url.ts";
-import { hasStranger } from "../../fields.ts";
+import { askUnknownMember, hasUnknownMember } from "../../fields.ts";
 import { storedFile } from "../stateful.ts";
 
 /** Content parts that we know, and the members of each that canon can say. An unknown part cannot be approved, so it is refused. */
@@ -35,7 +35,7 @@ export function askPart(part: JsonValue, place: PartPlace, path: string, asked: 
   const stored = storedFile(part, path);
   if (stored !== null) return stored;
   const members = PARTS[type];
-  if (members !== undefined && hasStranger(part, members)) asked.use("native_responses", path);
+  if (members !== undefined) askUnknownMember(part, members, path, "native_responses", asked);
   if (!isPlainMark(part["prompt_cache_breakpoint"])) asked.use("native_responses", `${path}.prompt_cache_breakpoint`);
   switch (type) {
     case "input_image":
@@ -84,16 +84,25 @@ function askFile(part: JsonObject, place: PartPlace, path: string, asked: Asked)
   else if (place !== "user") asked.use("native_responses", path);
   if (detail !== undefined && detail !== null && detail !== "auto") asked.use("native_responses", `${path}.detail`);
   if (typeof url === "string") {
-    asked.use("file_url", `${path}.file_url`);
     // A file in two places: which of them counts is the provider's business.
-    if (typeof data === "string" || !isWebUrl(url)) asked.use("native_responses", path);
+    if (typeof data === "string") asked.use("native_responses", path);
+    const held = readDataUrl(url);
+    // Nothing has to be fetched: the URL is the file.
+    if (held !== null) return askFileType(held.mediaType, `${path}.file_url`, asked);
+    asked.use("file_url", `${path}.file_url`);
+    if (!isWebUrl(url)) asked.use("native_responses", path);
     return null;
   }
   const problem = isText(data, `${path}.file_data`);
   if (problem !== null || typeof data !== "string") return problem;
   const source = readDataUrl(data);
   if (source === null) asked.use("native_responses", `${path}.file_data`);
-  else if (!COMMON_FILE_TYPES.has(source.mediaType)) asked.use("file_of_other_type", `${path}.file_data`);
+  else askFileType(source.mediaType, `${path}.file_data`, asked);
+  return null;
+}
+
+function askFileType(mediaType: string, path: string, asked: Asked): null {
+  if (!COMMON_FILE_TYPES.has(mediaType)) asked.use("file_of_other_type", path);
   return null;
 }
 
@@ -102,7 +111,7 @@ function askAudio(part: JsonObject, place: PartPlace, path: string, asked: Asked
   asked.need("audio_input", path);
   if (place !== "user") asked.use("native_responses", path);
   if (!isJsonObject(audio)) return isText(null, `${path}.input_audio`);
-  if (hasStranger(audio, AUDIO_MEMBERS)) asked.use("native_responses", path);
+  if (hasUnknownMember(audio, AUDIO_MEMBERS)) asked.use("native_responses", path);
   return isText(audio["data"], `${path}.input_audio.data`) ?? isText(audio["format"], `${path}.input_audio.format`);
 }
 

@@ -2,7 +2,8 @@ import type { Capability } from "../../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Asked } from "../../asked.ts";
-import { hasStranger } from "../../fields.ts";
+import { askUnknownMember, hasUnknownMember } from "../../fields.ts";
+import { namedToolFeature, singleCallFeature } from "../../translation/one-tool.ts";
 
 /** Kinds of tools, and what each one lets the model do (protocols.md §3.3). */
 const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
@@ -34,8 +35,8 @@ const ALLOWED_CHOICE_MEMBERS: ReadonlySet<string> = new Set(["type", "mode", "to
 export function askTools(body: JsonObject, asked: Asked): ServiceError | null {
   const problem = askToolList(body["tools"], "tools", asked);
   if (problem !== null) return problem;
-  if (body["parallel_tool_calls"] === false) asked.use("parallel_tool_calls_off", "parallel_tool_calls");
-  askChoice(body["tool_choice"], functionNames(body["tools"]), asked);
+  if (body["parallel_tool_calls"] === false) asked.use(singleCallFeature(body["tools"]), "parallel_tool_calls");
+  askChoice(body["tool_choice"], body["tools"], asked);
   return null;
 }
 
@@ -67,7 +68,7 @@ function askTool(tool: JsonValue, path: string, asked: Asked): ServiceError | nu
 }
 
 function askPlainFunction(tool: JsonObject, path: string, asked: Asked): null {
-  if (hasStranger(tool, FUNCTION_MEMBERS)) asked.use("native_responses", path);
+  askUnknownMember(tool, FUNCTION_MEMBERS, path, "native_responses", asked);
   return null;
 }
 
@@ -86,15 +87,16 @@ function functionNames(tools: JsonValue | undefined): ReadonlySet<string> {
   return names;
 }
 
-function askChoice(choice: JsonValue | undefined, names: ReadonlySet<string>, asked: Asked): void {
+function askChoice(choice: JsonValue | undefined, offered: JsonValue | undefined, asked: Asked): void {
   if (choice === undefined || choice === null || choice === "auto" || choice === "none") return;
+  const names = functionNames(offered);
   // A choice of a tool that the request does not bring is the provider's to judge.
   if (choice === "required")
     return asked.use(names.size > 0 ? "tool_choice_required" : "native_responses", "tool_choice");
   if (isNamedChoice(choice)) {
-    return asked.use(names.has(choice.name) ? "tool_choice_named" : "native_responses", "tool_choice");
+    return asked.use(names.has(choice.name) ? namedToolFeature(offered) : "native_responses", "tool_choice");
   }
-  if (!isJsonObject(choice) || choice["type"] !== "allowed_tools" || hasStranger(choice, ALLOWED_CHOICE_MEMBERS)) {
+  if (!isJsonObject(choice) || choice["type"] !== "allowed_tools" || hasUnknownMember(choice, ALLOWED_CHOICE_MEMBERS)) {
     return asked.use("native_responses", "tool_choice");
   }
   const { tools, mode } = choice;
@@ -109,7 +111,7 @@ export function isNamedChoice(
   value: JsonValue | undefined,
 ): value is { readonly type: "function"; readonly name: string } {
   if (!isJsonObject(value) || value["type"] !== "function" || typeof value["name"] !== "string") return false;
-  return !hasStranger(value, NAMED_CHOICE_MEMBERS);
+  return !hasUnknownMember(value, NAMED_CHOICE_MEMBERS);
 }
 
 /** Whether the model must call some tool. */

@@ -8,7 +8,7 @@ import {
   type ReasoningEffort,
 } from "../../../canon/request.ts";
 import { Asked } from "../../asked.ts";
-import { hasStranger } from "../../fields.ts";
+import { hasUnknownMember } from "../../fields.ts";
 import { parsePreferences } from "../../preferences.ts";
 import {
   ENCRYPTED_REASONING,
@@ -86,7 +86,7 @@ function askFields(body: JsonObject, asked: Asked): ServiceError | null {
   }
   if (body["truncation"] === "auto") asked.use("native_responses", "truncation");
   const options = body["stream_options"];
-  if (isJsonObject(options) && hasStranger(options, STREAM_OPTION_MEMBERS)) {
+  if (isJsonObject(options) && hasUnknownMember(options, STREAM_OPTION_MEMBERS)) {
     asked.use("native_responses", "stream_options");
   }
   if (numberOf(body["top_logprobs"]) > 0) askLogprobs("top_logprobs", asked);
@@ -123,7 +123,7 @@ function askReasoning(body: JsonObject, asked: Asked): ReasoningEffort {
   if (isSet(word) && isSet(older) && word !== older) asked.use("native_responses", "reasoning.generate_summary");
   if (isSet(context) && context !== "auto") asked.use("native_responses", "reasoning.context");
   if (isSet(mode) && mode !== "standard") asked.use("native_responses", "reasoning.mode");
-  if (hasStranger(reasoning, REASONING_MEMBERS)) asked.use("native_responses", "reasoning");
+  if (hasUnknownMember(reasoning, REASONING_MEMBERS)) asked.use("native_responses", "reasoning");
   return effort;
 }
 
@@ -133,14 +133,14 @@ function askFormat(body: JsonObject, asked: Asked): ServiceError | null {
   if (isJsonObject(text)) {
     const { verbosity } = text;
     if (isSet(verbosity) && verbosity !== "medium") asked.use("verbosity", "text.verbosity");
-    if (hasStranger(text, TEXT_MEMBERS)) asked.use("native_responses", "text");
+    if (hasUnknownMember(text, TEXT_MEMBERS)) asked.use("native_responses", "text");
   }
   const found = askedFormat(body);
   if (found === null) return null;
   if ("code" in found) return found;
   const { format, path } = found;
   const { type } = format;
-  if (hasStranger(format, type === "json_schema" ? FORMAT_MEMBERS : PLAIN_FORMAT_MEMBERS)) {
+  if (hasUnknownMember(format, type === "json_schema" ? FORMAT_MEMBERS : PLAIN_FORMAT_MEMBERS)) {
     asked.use("native_responses", path);
   }
   if (type !== "json_object" && type !== "json_schema") return null;

@@ -1,9 +1,8 @@
 import type { AssistantPart, ReasoningPart, ToolCallPart, ToolResult, Turn } from "../../../canon/generate/message.ts";
-import { readSignature } from "../../../canon/generate/signature.ts";
 import { isJsonObject } from "../../../canon/json.ts";
 import { parseJsonText } from "../../json-bytes.ts";
 import type { Members } from "../../members.ts";
-import { NATIVE_FAMILY } from "../fields.ts";
+import { readSealedReasoning } from "../sealed-reasoning.ts";
 import { readAssistantPart, readContent, readResultPart, readSystemPart, readUserPart, textPart } from "./parts.ts";
 
 /**
@@ -96,12 +95,15 @@ function readMessage(item: Members, builder: TurnBuilder): void {
   }
 }
 
+const UNSIGNED = { text: "", signature: null, family: null } as const;
+
 /** Full text is signed where there is any; a summary beside it goes along without a signature. */
 function readReasoning(item: Members): readonly ReasoningPart[] {
-  const text = joinedTexts(item, "content");
+  const content = joinedTexts(item, "content");
   const summary = joinedTexts(item, "summary");
-  const sealed = item.text("encrypted_content") ?? "";
-  const signed = sealed === "" ? { signature: null, family: null } : readSignature(sealed, NATIVE_FAMILY);
+  const encrypted = item.text("encrypted_content") ?? "";
+  const { text: sealed, ...signed } = encrypted === "" ? UNSIGNED : readSealedReasoning(encrypted);
+  const text = content === "" ? sealed : content;
   if (text === "" && summary === "" && signed.signature === null) {
     item.ledger.lose("unsigned_reasoning_dropped");
     return [];

@@ -81,8 +81,9 @@ function readFile(part: Members): FilePart | null {
   // Only `auto` gets here, which is what no detail means.
   part.word("detail", ["auto"]);
   const cache = readMark(part);
-  if (url !== null) return { kind: "file", source: { kind: "url", url }, name, cache };
-  const data = text === null ? null : readDataUrl(text);
+  const held = url === null ? null : readDataUrl(url);
+  if (url !== null && held === null) return { kind: "file", source: { kind: "url", url }, name, cache };
+  const data = held ?? (text === null ? null : readDataUrl(text));
   if (data === null) {
     part.refuse("file_data", "invalid_value", "must be a data URL with base64");
     return null;

@@ -5,7 +5,7 @@ import { BlockSequencer } from "../../block-sequencer.ts";
 import { parseAnswerBytes } from "../../json-bytes.ts";
 import { readErrorFrame } from "../../openai-chat/read-error.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
-import { terminalOf } from "../terminal.ts";
+import { wholeTerminal } from "../terminal.ts";
 import { readUsage } from "../usage.ts";
 import { ItemTeller } from "./item-teller.ts";
 
@@ -27,7 +27,7 @@ export function parseResponsesAnswer(bytes: Uint8Array, family: string | null): 
   const usage = readUsage(response["usage"]);
   const events: InferenceEvent[] = [...sequencer.drain()];
   if (usage !== null) events.push({ type: "usage", usage });
-  const terminal = terminalOf(status, response, teller);
+  const terminal = wholeTerminal(response, teller);
   if (terminal.kind === "failure") return failed(start, events, terminal.failure);
   if (teller.unexpected !== null) return failed(start, events, answerFailure("malformed", teller.unexpected));
   if (!Array.isArray(output)) return failed(start, events, answerFailure("malformed"));

@@ -1,6 +1,7 @@
 import { EMBED_PURPOSES } from "../../../canon/unary/embed.ts";
 import { VECTOR_ENCODINGS } from "../../../canon/unary/vector.ts";
 import { itemsByFirst } from "../items-by-first.ts";
+import { NO_UNKNOWN } from "../../facts/parser-rules.ts";
 
 const token = { type: "integer", minimum: 0, maximum: 4_294_967_295 } as const;
 
@@ -19,15 +20,17 @@ export const EMBEDDINGS_SCHEMA = {
   title: "CreateEmbeddingsRequest",
   type: "object",
   required: ["model", "input"],
+  parserRules: NO_UNKNOWN,
   properties: {
     model: { type: "string", minLength: 1, maxLength: 256 },
     input: {
       description: `A text, a list of texts, a list of tokens, or a list of lists of tokens; at most ${MAXIMUM_INPUTS} inputs, each at least one character or token.`,
       type: ["string", "array"],
+      parserRules: { minLength: 1 },
       minItems: 1,
       maxItems: MAXIMUM_INPUTS,
       ...itemsByFirst([
-        { type: "string", items: { type: "string" } },
+        { type: "string", items: { type: "string", parserRules: { minLength: 1 } } },
         { type: "number", items: token },
         { type: "array", items: { type: "array", minItems: 1, items: token } },
       ]),

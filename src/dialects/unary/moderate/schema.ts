@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { itemsByFirst } from "../items-by-first.ts";
+import { NO_UNKNOWN } from "../../facts/parser-rules.ts";
 
 const text = { type: "string" } as const;
 
@@ -29,6 +30,7 @@ export const MODERATIONS_SCHEMA = {
   title: "CreateModerationRequest",
   type: "object",
   required: ["input"],
+  parserRules: NO_UNKNOWN,
   properties: {
     input: {
       description:

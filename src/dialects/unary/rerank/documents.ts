@@ -1,6 +1,6 @@
 import { invalidRequest } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { hasStranger } from "../../fields.ts";
+import { hasUnknownMember } from "../../fields.ts";
 import type { Ledger } from "../../members.ts";
 import { memberIn } from "../answer-members.ts";
 
@@ -37,7 +37,7 @@ function readDocument(document: JsonValue, path: string, ledger: Ledger): string
   }
   const text = memberIn(document, "text");
   if (typeof text === "string") {
-    if (hasStranger(document, SENT)) ledger.lose("document_members_dropped");
+    if (hasUnknownMember(document, SENT)) ledger.lose("document_members_dropped");
     return readText(text, `${path}.text`, ledger);
   }
   ledger.refuse(invalidRequest("missing_field", `${path}.text is required and must be a text`, `${path}.text`));

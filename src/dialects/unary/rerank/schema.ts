@@ -1,3 +1,5 @@
+import { NO_UNKNOWN, ONLY_NULL } from "../../facts/parser-rules.ts";
+
 /**
  * The most documents of one request: what Cohere's protocol takes, and more than any other does. Providers that take fewer say so themselves, so
  * a number of theirs that changes needs no release of ours.
@@ -14,9 +16,14 @@ export const RERANK_SCHEMA = {
   title: "CreateRerankRequest",
   type: "object",
   required: ["model", "query", "documents"],
+  parserRules: NO_UNKNOWN,
   properties: {
     model: { type: "string", minLength: 1, maxLength: 256 },
-    query: { type: "string", description: "What the documents are ranked for; at least one character." },
+    query: {
+      type: "string",
+      parserRules: { minLength: 1 },
+      description: "What the documents are ranked for; at least one character.",
+    },
     documents: {
       type: "array",
       minItems: 1,
@@ -45,14 +52,17 @@ export const RERANK_SCHEMA = {
     },
     rank_fields: {
       anyOf: [{ type: "array", items: { type: "string" } }, { type: "null" }],
+      parserRules: { enum: [["text"], null] },
       description: 'Only `["text"]`, which is the default.',
     },
     max_chunks_per_doc: {
       type: ["integer", "null"],
+      ...ONLY_NULL,
       description: "Refused: `max_tokens_per_doc` has taken its place.",
     },
     relevant_spans: {
       type: ["object", "null"],
+      parserRules: { required: ["mode"], properties: { mode: { const: "disabled" } } },
       description: "Refused unless its `mode` is `disabled`: one protocol only tells which passages counted.",
     },
     priority: {

@@ -1,9 +1,11 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { ANTHROPIC_TYPES } from "../../../dialects/anthropic-errors.ts";
 import { OPENAI_TYPES } from "../../../dialects/openai-errors.ts";
-import { familyOf, type Endpoint } from "../endpoint.ts";
+import { oauthCode, oauthDescription, oauthStatus } from "../../credentials/oauth-error.ts";
+import { errorShapeOf, type Endpoint } from "../endpoint.ts";
 import { ERROR_ROWS, type ErrorRow } from "./error-rows.ts";
-import { ANTHROPIC_ERROR, ERROR } from "./error-schemas.ts";
+import { ANTHROPIC_ERROR, ERROR, OAUTH_ERROR } from "./error-schemas.ts";
+import { BODY_CODES } from "./refusal-codes.ts";
 import { headersOf } from "./response-headers.ts";
 
 /** Everything that the endpoint can answer instead of a 200, by status. */
@@ -11,8 +13,9 @@ export function errorsOf(endpoint: Endpoint): ReadonlyMap<number, readonly Error
   const found = new Map<number, ErrorRow[]>();
   for (const row of ERROR_ROWS) {
     if (!row.isAnsweredBy(endpoint)) continue;
-    const rows = found.get(row.status);
-    if (rows === undefined) found.set(row.status, [row]);
+    const status = isOAuth(endpoint) ? oauthStatus(row.status) : row.status;
+    const rows = found.get(status);
+    if (rows === undefined) found.set(status, [row]);
     else if (!rows.some(({ code }) => code === row.code)) rows.push(row);
   }
   return new Map([...found].toSorted(([left], [right]) => left - right));
@@ -38,7 +41,7 @@ export class ErrorAnswers {
 
   #refer(endpoint: Endpoint, status: number, rows: readonly ErrorRow[]): JsonObject {
     const headers = headersOf(endpoint, status);
-    const key = JSON.stringify([familyOf(endpoint.path), rows.map((row) => [row.code, row.when]), headers]);
+    const key = JSON.stringify([errorShapeOf(endpoint.path), rows.map((row) => [row.code, row.when]), headers]);
     const known = this.#answers.get(`${status} ${key}`);
     if (known !== undefined) return { $ref: `#/components/responses/${known.name}` };
     const count = (this.#counts.get(status) ?? 0) + 1;
@@ -46,23 +49,49 @@ export class ErrorAnswers {
     const name = count === 1 ? `Error${status}` : `Error${status}-${count}`;
     const schema = schemaOf(endpoint, rows);
     const examples = { error: { value: exampleOf(endpoint, rows) } };
-    const answer = { description: describe(rows), headers, content: { "application/json": { schema, examples } } };
+    const answer = {
+      description: describe(endpoint, rows),
+      headers,
+      content: { "application/json": { schema, examples } },
+    };
     this.#answers.set(`${status} ${key}`, { name, answer });
     return { $ref: `#/components/responses/${name}` };
   }
 }
 
 /** As a list of Markdown: each code, and when it is answered. */
-function describe(rows: readonly ErrorRow[]): string {
+function describe(endpoint: Endpoint, rows: readonly ErrorRow[]): string {
   return rows
-    .map(({ code, when }) =>
-      typeof code === "string" ? `- \`${code}\`: ${when}` : `- such as \`${code.like}\`: ${when}`,
-    )
+    .map((row) => {
+      const { code, when } = row;
+      if (typeof code !== "string") return `- such as \`${code.like}\`: ${when}`;
+      if (!isOAuth(endpoint)) return `- \`${code}\`: ${when}`;
+      const words = oauthCodesOf(row).map((word) => `\`${word}\``);
+      return `- ${words.join(" or ")} (\`${code}\`): ${when}`;
+    })
     .join("\n");
 }
 
-function schemaOf({ path }: Endpoint, rows: readonly ErrorRow[]): JsonObject {
-  const isMessages = familyOf(path) === "messages";
+function isOAuth({ path }: Endpoint): boolean {
+  return errorShapeOf(path) === "oauth";
+}
+
+/** Members of the body by which an error of one code is answered with one or the other word of OAuth; `null`: all others. */
+const TELLING_MEMBERS = [null, "grant_type", "scope", "audience"] as const;
+
+/** The words of OAuth that a row is answered with, by the member that the error names. */
+function oauthCodesOf({ status, kind, code }: ErrorRow): readonly string[] {
+  if (typeof code !== "string") throw new Error("contract: a code that is not listed at the token endpoint");
+  const members = code in BODY_CODES ? TELLING_MEMBERS : [null];
+  return [...new Set(members.map((param) => oauthCode({ status, kind, code, param })))];
+}
+
+function schemaOf(endpoint: Endpoint, rows: readonly ErrorRow[]): JsonObject {
+  if (isOAuth(endpoint)) {
+    const error = { enum: [...new Set(rows.flatMap(oauthCodesOf))] };
+    return { allOf: [OAUTH_ERROR, { properties: { error } }] };
+  }
+  const isMessages = errorShapeOf(endpoint.path) === "messages";
   const words = isMessages ? ANTHROPIC_TYPES : OPENAI_TYPES;
   const type = { enum: [...new Set(rows.map(({ kind }) => words[kind]))] };
   const code = codesOf(rows);
@@ -85,11 +114,15 @@ function codesOf(rows: readonly ErrorRow[]): JsonObject {
 }
 
 /** An answer as the runtime prints it; `message` is the row's sentence. */
-function exampleOf({ path }: Endpoint, [row]: readonly ErrorRow[]): JsonObject {
+function exampleOf(endpoint: Endpoint, [row]: readonly ErrorRow[]): JsonObject {
   if (row === undefined) throw new Error("contract: a status without a row");
   const code = typeof row.code === "string" ? row.code : row.code.like;
   const { kind, when } = row;
-  if (familyOf(path) === "messages") {
+  if (isOAuth(endpoint)) {
+    const error_description = oauthDescription({ message: when, code }, EXAMPLE_ID);
+    return { error: oauthCodesOf(row)[0], error_description };
+  }
+  if (errorShapeOf(endpoint.path) === "messages") {
     const error = { type: ANTHROPIC_TYPES[kind], message: when, details: { error_code: code } };
     return { type: "error", error, request_id: EXAMPLE_ID };
   }

@@ -1,8 +1,9 @@
 import type { ErrorKind } from "../../../canon/error.ts";
-import { FAILURE_KINDS } from "../../../canon/failure.ts";
+import { ERROR_ANSWERS } from "../../../canon/errors/coded-error.ts";
+import { FAILURE_KINDS, isTimeout } from "../../../canon/failure.ts";
 import { REASONS } from "../../../canon/reasons.ts";
-import { takesTokens, type Endpoint } from "../endpoint.ts";
-import { BODY_CODES, INFERENCE_CODES } from "./refusal-codes.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { BODY_CODES, CONFLICT_CODES, INFERENCE_CODES } from "./refusal-codes.ts";
 
 /** One thing that can go wrong: what is answered, and where. */
 export interface ErrorRow {
@@ -48,6 +49,15 @@ function rows(status: number, kind: ErrorKind, isAnsweredBy: Where, sentences: S
   return Object.entries(sentences).map(([code, when]) => ({ status, kind, code, when, isAnsweredBy }));
 }
 
+/** Rows whose status and kind stand in the table that the answers are made from. */
+function coded(isAnsweredBy: Where, sentences: Sentences): readonly ErrorRow[] {
+  return Object.entries(sentences).map(([code, when]) => {
+    const answer = ERROR_ANSWERS.get(code);
+    if (answer === undefined) throw new Error(`no answer for the code ${code}`);
+    return { status: answer.status, kind: answer.kind, code, when, isAnsweredBy };
+  });
+}
+
 /** The reasons that the router itself denies for, each with its own status. */
 function reasons(): readonly ErrorRow[] {
   return Object.entries(REASONS).map(([code, { status, kind, sentence }]) => ({
@@ -61,9 +71,8 @@ function reasons(): readonly ErrorRow[] {
 }
 
 const ENDS = FAILURE_KINDS.filter(
-  (kind) => !["rejected", "credentials_missing", "saturated", "server_stopping"].includes(kind),
+  (kind) => !["rejected", "credentials_missing", "saturated", "server_stopping", "key_revoked"].includes(kind),
 );
-const isTimeout = (kind: string): boolean => kind.startsWith("timeout_");
 
 /** Everything that an endpoint can answer instead of a 200. A test holds the codes in the sources against it. */
 export const ERROR_ROWS: readonly ErrorRow[] = [
@@ -72,14 +81,9 @@ export const ERROR_ROWS: readonly ErrorRow[] = [
     missing_host: "An HTTP/1.1 request has to have the Host header.",
   }),
   ...rows(400, "invalid_request", withBody, BODY_CODES),
-  ...rows(
-    400,
-    "invalid_request",
-    both(withBody, ({ acceptsForm }) => acceptsForm === true),
-    {
-      invalid_form: "The form names a parameter twice; send each once.",
-    },
-  ),
+  ...rows(400, "invalid_request", ({ acceptsForm }) => acceptsForm === true, {
+    invalid_form: "The form names a parameter twice; send each once.",
+  }),
   ...rows(400, "invalid_request", inference, {
     invalid_timeout: "x-request-timeout-ms is not a number of milliseconds, at least 1.",
     invalid_max_attempts: "x-max-attempts is not a whole number, at least 1.",
@@ -104,6 +108,9 @@ export const ERROR_ROWS: readonly ErrorRow[] = [
     invalid_limit: "limit is not a whole number within its bounds.",
     invalid_cursor: "The cursor names nothing of the workspace, or two cursors exclude each other.",
   }),
+  ...rows(400, "invalid_request", only("listModels", "listAnthropicModels"), {
+    invalid_all: "all is neither true nor false.",
+  }),
   ...rows(400, "invalid_request", only("listAnthropicModels"), {
     invalid_lifecycle: "lifecycle[] is none of its words.",
   }),
@@ -126,17 +133,22 @@ export const ERROR_ROWS: readonly ErrorRow[] = [
     invalid_api_key: "No service key, or one that is mistyped, unknown or revoked; or a token that is not valid.",
     expired_api_key: "The service key has expired; ask whoever made it for a new one.",
   }),
+  ...rows(401, "authentication", both(keyed, either(inference, withBody)), {
+    key_revoked: "The service key was revoked while the request was under way; ask whoever made it for a new one.",
+  }),
   ...rows(403, "insufficient_scope", keyed, {
     insufficient_scope: "The key or token does not have the scope, or the token was not made for this.",
-  }),
-  ...rows(403, "insufficient_scope", takesTokens, {
+    service_key_in_browser:
+      "A web page sent a service key (`Origin` with `Sec-Fetch-Mode: cors`). Revoke the key, and exchange another for a token for the page.",
     origin_not_allowed: "The token is bound to another web origin.",
   }),
-  ...rows(403, "insufficient_scope", only("exchangeKey"), {
+  ...rows(400, "insufficient_scope", only("exchangeKey"), {
     exchange_not_granted: "The key may not be exchanged; make one with an exchange grant.",
   }),
-  ...rows(403, "insufficient_scope", conflicting, {
+  ...rows(403, "insufficient_scope", either(conflicting, only("retrievePolicySimulation")), {
     not_managed_here: "Policies are managed by other workspaces (policies.managed_by of routes.yaml).",
+  }),
+  ...rows(403, "insufficient_scope", conflicting, {
     origin_too_far: "The key comes from too many others to tell whose it is; make one at the terminal.",
   }),
   ...reasons(),
@@ -144,7 +156,7 @@ export const ERROR_ROWS: readonly ErrorRow[] = [
     status: 403,
     kind: "policy_denied",
     code: { pattern: "^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$", like: "REGION_OUTSIDE_EU" },
-    when: "Denied by a policy: the reason that its constraint declares, or EVALUATION_INDETERMINATE where it came to no verdict.",
+    when: "Denied by a policy: the reason that its constraint declares, EVALUATION_INDETERMINATE where it came to no verdict, or POLICY_TIMEOUT where its evaluation took more than it may.",
     isAnsweredBy: inference,
   },
   ...rows(404, "not_found", only("retrieveModel", "retrieveAnthropicModel"), {
@@ -173,23 +185,18 @@ export const ERROR_ROWS: readonly ErrorRow[] = [
   ...rows(404, "not_found", ({ path }) => path.includes("{"), {
     unknown_path: "The path parameter is empty, or the path goes on after it.",
   }),
-  ...rows(408, "timeout", withBody, { body_timeout: "The body did not arrive in time." }),
-  ...rows(409, "precondition", (endpoint) => conflicting(endpoint) || endpoint.id === "retrievePolicyShadow", {
+  ...coded(withBody, { body_timeout: "The body did not arrive in time." }),
+  ...coded(either(conflicting, only("retrievePolicyShadow", "retrievePolicySimulation")), {
     no_candidate: "Nothing waits for a promotion.",
   }),
-  ...rows(409, "precondition", conflicting, {
-    held: "What was rolled back is held; release it first.",
-    approvals_required: "Approvals are missing; `missing` says which.",
-    soak_not_met: "The candidate has not been in shadow for long enough; `missing` says how long.",
-    decisions_required: "The candidate has not judged enough requests; `missing` says how many.",
-    indeterminate_seen: "The candidate came to no verdict on some requests; `missing` says on how many.",
-    report_required: "No approval names a complete simulation report.",
-    assertions_not_passed: "No approval names a report whose assertions passed.",
-    nothing_to_roll_back_to: "Nothing was enforced before.",
-    not_held: "The content is neither held nor withdrawn.",
-    not_approved: "No approval of this content by the caller stands.",
-    content_not_kept: "The bytes of the content are not kept; bring it back by its files.",
-    busy: "Too many change policies at the same time; nothing was done.",
+  ...coded(conflicting, CONFLICT_CODES),
+  ...coded(only("rotateKey"), {
+    key_already_rotated: "The key has been rotated already; `service_key` says how it is, and which key replaced it.",
+  }),
+  ...coded(only("retrievePolicySimulation"), {
+    nothing_to_simulate: "The content is enforced already.",
+    assertions_invalid: "The assertions file of the server has errors.",
+    simulation_too_large: "The simulation takes more time or memory than the server gives it.",
   }),
   ...rows(412, "precondition", preconditioned, {
     precondition_failed: "The policy is not as the caller has seen it any more; `current` says how it is.",
@@ -216,19 +223,26 @@ export const ERROR_ROWS: readonly ErrorRow[] = [
   ...rows(431, "too_large", everywhere, {
     too_many_headers: "The request has more header fields than the server takes.",
   }),
-  ...rows(429, "rate_limit", inference, {
+  ...coded(inference, {
+    budget_exhausted:
+      "The budget of the period, or the ceiling of the token, does not suffice; the message says when a budget renews.",
+    exceeds_limit: "This request alone may use more than a whole limit.",
+  }),
+  ...coded(either(inference, only("simulateRoute")), {
     requests_per_minute: "As many requests as a minute allows have been made.",
+  }),
+  ...coded(inference, {
     tokens_per_minute: "The tokens of this minute do not suffice for what the request may use.",
     concurrency: "As many requests are under way as may be.",
-    budget_exhausted: "The budget of the period, or the ceiling of the token, does not suffice.",
+    budget_reserved: "What is left of the budget is reserved by requests under way.",
   }),
-  ...rows(429, "rate_limit", only("getGovernanceSummary", "retrievePolicyShadow"), {
+  ...coded(only("getGovernanceSummary", "retrievePolicyShadow"), {
     summaries_waiting: "Other summaries of the workspace are being made; ask one after the other.",
   }),
-  ...rows(500, "internal", everywhere, {
+  ...coded(everywhere, {
     internal_error: "The router failed; the request id identifies the incident.",
   }),
-  ...rows(502, "upstream", inference, {
+  ...coded(inference, {
     upstream_exhausted: "Every provider that was tried failed; the message names each with its failure.",
     ...Object.fromEntries(
       ENDS.filter((kind) => !isTimeout(kind)).map((kind) => [`upstream_${kind}`, `The provider failed: ${kind}.`]),
@@ -241,35 +255,37 @@ export const ERROR_ROWS: readonly ErrorRow[] = [
     when: "The provider's answer is not what its protocol says, in a way that has a name.",
     isAnsweredBy: inference,
   },
-  ...rows(503, "unavailable", keyed, {
+  ...coded(keyed, {
     evidence_unavailable: "The decision could not be recorded, and nothing is answered without a record.",
   }),
-  ...rows(503, "unavailable", inference, {
+  ...coded(inference, {
     no_healthy_endpoint: "The request is allowed, but no endpoint that may serve it is usable now.",
     saturated: "Every endpoint that may serve it has as many calls under way as routes.yaml allows.",
     limits_unavailable: "What is left of the limits could not be found out.",
   }),
-  ...rows(503, "unavailable", inference, {
+  ...coded(either(inference, withBody), {
+    fair_share_exceeded: "The workspace or its key has as much under way as the server leaves to one of several.",
     server_overloaded: "As many requests are under way as the server takes; try again after `retry-after`.",
   }),
-  ...rows(503, "unavailable", either(inference, withBody), {
+  ...coded(either(inference, withBody), {
     server_stopping: "The server is being stopped and the request's time is over; send it again.",
   }),
-  ...rows(503, "unavailable", tagged("Service keys", "Policies"), {
+  ...coded(tagged("Service keys", "Policies"), {
     store_unavailable: "The store cannot be read or written now. Look before you try again.",
   }),
-  ...rows(503, "unavailable", conflicting, {
+  ...coded(only("retrievePolicySimulation", "approvePolicy"), {
+    simulation_busy: "Other simulations of promotions are waiting already; nothing was done.",
+  }),
+  ...coded(conflicting, {
     policies_not_applied: "The change is made and stands, but this server could not load it yet.",
   }),
-  ...rows(503, "unavailable", only("getGovernanceSummary", "retrievePolicyShadow"), {
+  ...coded(only("getGovernanceSummary", "retrievePolicyShadow"), {
     summary_unavailable: "The counts cannot be read from the store now.",
   }),
-  ...rows(503, "unavailable", only("getReadiness"), {
+  ...coded(only("getReadiness"), {
     not_ready: "The server is starting, draining, or cannot write evidence.",
   }),
-  ...rows(
-    504,
-    "timeout",
+  ...coded(
     inference,
     Object.fromEntries(ENDS.filter(isTimeout).map((kind) => [`upstream_${kind}`, `A deadline passed: ${kind}.`])),
   ),

@@ -1,3 +1,6 @@
+import { OAUTH_CODES } from "../../credentials/oauth-error.ts";
+import { REVISION_PATTERN } from "../../../canon/policy.ts";
+import { SERVICE_KEY } from "../key-schemas.ts";
 import { MISSING_REQUIREMENT } from "../policies/policy-answers.ts";
 
 const text = { type: "string" } as const;
@@ -6,7 +9,8 @@ const text = { type: "string" } as const;
 const DENIAL = {
   policy: {
     type: "object",
-    description: "Which policy denied, of which revision; `approvals` is the routing table.",
+    description:
+      "Which policy denied, of which revision (`r7`). `approvals` is the routing table, with the SHA-256 of the table as its revision.",
     required: ["id", "revision", "mode"],
     properties: { id: text, revision: text, mode: { const: "enforce" } },
   },
@@ -17,7 +21,23 @@ const DENIAL = {
 
 const message = { ...text, description: "One sentence for people. It never repeats a value of the request." } as const;
 
-/** Of every endpoint whose path does not begin with `/api/`. */
+/** Of `POST /v1/credentials/exchange`: RFC 6749 §5.2. */
+export const OAUTH_ERROR = {
+  title: "OAuthError",
+  type: "object",
+  required: ["error", "error_description"],
+  properties: {
+    error: { enum: OAUTH_CODES, description: "Of RFC 6749 and RFC 8693; for programs." },
+    error_description: {
+      ...text,
+      pattern: "^[ !#-\\[\\]-~]+$",
+      description:
+        "One sentence for people, and in brackets the router's own code and the request id. It never repeats a value of the request.",
+    },
+  },
+} as const;
+
+/** Of every other endpoint whose path does not begin with `/api/`. */
 export const ERROR = {
   title: "Error",
   type: "object",
@@ -39,10 +59,11 @@ export const ERROR = {
           required: ["etag", "candidate_revision", "enforced_revision"],
           properties: {
             etag: text,
-            candidate_revision: { type: ["integer", "null"] },
-            enforced_revision: { type: ["integer", "null"] },
+            candidate_revision: { type: ["string", "null"], pattern: REVISION_PATTERN },
+            enforced_revision: { type: ["string", "null"], pattern: REVISION_PATTERN },
           },
         },
+        service_key: SERVICE_KEY,
       },
     },
   },

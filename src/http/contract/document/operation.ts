@@ -1,6 +1,8 @@
 import type { JsonObject } from "../../../canon/json.ts";
+import { publishedSchema } from "../../../dialects/facts/parser-rules.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { EndpointExample } from "../examples/example.ts";
+import { eventExamples, serverSentEvent } from "../events/server-sent-event.ts";
 import { EXAMPLES } from "../examples/examples.ts";
 import type { ErrorAnswers } from "./error-answers.ts";
 import { parametersOf } from "./parameters.ts";
@@ -16,7 +18,7 @@ export function operationOf(endpoint: Endpoint, errors: ErrorAnswers): JsonObjec
     summary: endpoint.summary,
     security: securityOf(endpoint),
     parameters: parametersOf(endpoint),
-    ...(endpoint.body !== null && { requestBody: requestBody(endpoint, endpoint.body, example) }),
+    ...(endpoint.body !== null && { requestBody: requestBody(endpoint, publishedSchema(endpoint.body), example) }),
     responses: {
       "200": {
         description: "As asked for.",
@@ -51,16 +53,10 @@ function wholeAnswer({ answer, answerType = "application/json" }: Endpoint, exam
   return { [answerType]: { schema: answer, ...examples(shown) } };
 }
 
-/** OpenAPI 3.1 has no word for the events of a stream, and tools disagree on what `schema` would say of it: its events are described beside it. */
+/** In OpenAPI 3.1 the schema is that of each event: docs/decisions/0021-events-in-the-contract.md. */
 function streamedAnswer({ stream }: Endpoint, example: EndpointExample): JsonObject {
   if (stream === undefined) return {};
-  const shown = example.stream === undefined ? {} : { stream: example.stream };
-  return {
-    "text/event-stream": {
-      "x-signalbox-events": { named: stream.isNamed, ends: stream.ends, schema: stream.events },
-      ...examples(shown),
-    },
-  };
+  return { "text/event-stream": { schema: serverSentEvent(stream), ...examples(eventExamples(example.stream ?? "")) } };
 }
 
 function examples(values: Readonly<Record<string, JsonObject | string>>): JsonObject {

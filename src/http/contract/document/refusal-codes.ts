@@ -33,3 +33,19 @@ export const INFERENCE_CODES = {
   unsupported_value: "The provider's protocol has no word for the value.",
   unsupported_version: "The router does not know the protocol version asked for.",
 } as const;
+
+/** Codes of the 409 with which a change of a policy is refused. */
+export const CONFLICT_CODES = {
+  held: "What was rolled back is held; release it first.",
+  approvals_required: "Approvals are missing; `missing` says which.",
+  soak_not_met: "The candidate has not been in shadow for long enough; `missing` says how long.",
+  decisions_required: "The candidate has not judged enough requests; `missing` says how many.",
+  indeterminate_seen: "The candidate came to no verdict on some requests; `missing` says on how many.",
+  report_required: "No approval has a complete simulation report that the server has verified.",
+  assertions_not_passed: "No approval has a verified report whose assertions passed.",
+  nothing_to_roll_back_to: "Nothing was enforced before.",
+  not_held: "The content is neither held nor withdrawn.",
+  not_approved: "No approval of this content by the caller stands.",
+  content_not_kept: "The bytes of the content are not kept; bring it back by its files.",
+  busy: "Too many change policies at the same time; nothing was done.",
+} as const;

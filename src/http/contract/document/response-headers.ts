@@ -1,5 +1,9 @@
+import { EDITS } from "../../../canon/generate/edit.ts";
+import { LOSSES } from "../../../canon/generate/loss.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { familyOf, takesTokens, type Endpoint } from "../endpoint.ts";
+import { ERROR_ANSWERS, type ErrorAnswer } from "../../../canon/errors/coded-error.ts";
+import { errorShapeOf, familyOf, takesTokens, type Endpoint } from "../endpoint.ts";
+import { ERROR_ROWS } from "./error-rows.ts";
 
 /** A header of answers. */
 export interface ResponseHeader {
@@ -24,6 +28,28 @@ const where =
   (holds: (endpoint: Endpoint, status: number) => boolean, how: "always" | "sometimes" = "sometimes") =>
   (endpoint: Endpoint, status: number): "always" | "sometimes" | "never" =>
     holds(endpoint, status) ? how : "never";
+
+/** Everything that `x-signalbox-edits` may list, with what each value means. */
+export const EDIT_VALUES: Readonly<Record<string, string>> = {
+  ...EDITS,
+  "stripped:<member>":
+    "The member was taken out of the request: it identifies a user, the provider refuses it, or a policy says so. `unknown_field` stands for members that the contract does not have, `thinking` for unsigned reasoning",
+  ...LOSSES,
+};
+
+const EDIT = `(${[...Object.keys(EDITS), "stripped:[a-z][a-z_-]*", ...Object.keys(LOSSES)].join("|")})`;
+
+/** How each error of the endpoint with this status is answered; `undefined` for one that never passes. */
+function answersOf(endpoint: Endpoint, status: number): readonly (ErrorAnswer | undefined)[] {
+  return ERROR_ROWS.filter((row) => row.status === status && row.isAnsweredBy(endpoint)).map(({ code }) =>
+    typeof code === "string" ? ERROR_ANSWERS.get(code) : undefined,
+  );
+}
+
+/** A failure of providers has the wait that the provider asks for: in `retry-after`, or too long for it. */
+function mayBringWait(status: number): boolean {
+  return status === 502 || status === 504;
+}
 
 /** What is left of a limit, in the words of each family. */
 const LIMITS: readonly ResponseHeader[] = (["requests", "tokens"] as const).flatMap((measure) => {
@@ -85,9 +111,20 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
   },
   {
     name: "x-signalbox-route",
-    description: "The route, and the endpoint, provider and region that answered.",
+    description:
+      "The route, and the endpoint, provider and region that answered: a list, where parts of a batch were answered by several.",
     schema: text,
     isSent: (endpoint, status) => (isInference(endpoint) ? handled(endpoint, status) : "never"),
+  },
+  {
+    name: "x-signalbox-edits",
+    description: [
+      "What the router changed between the caller and the provider that answered, as a comma-separated list; absent where nothing was changed.",
+      "A stream says what was known when it began; the evidence has the rest. The values:",
+      ...Object.entries(EDIT_VALUES).map(([value, meaning]) => `\n- \`${value}\`: ${meaning}.`),
+    ].join(" "),
+    schema: { ...text, pattern: `^${EDIT}(, ${EDIT})*$` },
+    isSent: where((endpoint, status) => isInference(endpoint) && status === 200),
   },
   {
     name: "x-signalbox-simulated",
@@ -98,19 +135,22 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
   ...LIMITS,
   {
     name: "x-should-retry",
-    description: "`false`: trying again would only cost. Official clients obey it.",
+    description: "`false`: the same request cannot succeed when it is sent again. Official clients obey it.",
     schema: { const: "false" },
     isSent: (endpoint, status) => {
-      if (!isInference(endpoint)) return status === 408 ? "always" : "never";
-      if (status === 408 || status === 502 || status === 504) return "always";
-      return status === 403 || status === 429 ? "sometimes" : "never";
+      const answers = answersOf(endpoint, status);
+      if (answers.every((answer) => answer?.mayPass !== true)) return answers.length === 0 ? "never" : "always";
+      return mayBringWait(status) || answers.some((answer) => answer?.mayPass !== true) ? "sometimes" : "never";
     },
   },
   {
     name: "retry-after",
     description: "Seconds after which trying again makes sense.",
     schema: count,
-    isSent: where((_, status) => [409, 429, 502, 503, 504].includes(status)),
+    isSent: where(
+      (endpoint, status) =>
+        mayBringWait(status) || answersOf(endpoint, status).some((answer) => (answer?.retryAfter ?? null) !== null),
+    ),
   },
   {
     name: "www-authenticate",
@@ -128,8 +168,8 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
     name: "cache-control",
     description: "`no-store`: nobody on the way may keep the answer. `no-cache`: it is a stream.",
     schema: { enum: ["no-store", "no-cache"] },
-    isSent: ({ isNeverStored, stream }, status) => {
-      if (status !== 200) return "never";
+    isSent: ({ path, isNeverStored, stream }, status) => {
+      if (status !== 200) return errorShapeOf(path) === "oauth" ? "always" : "never";
       if (isNeverStored === true) return "always";
       return stream === undefined ? "never" : "sometimes";
     },
@@ -138,7 +178,7 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
     name: "pragma",
     description: "The same for caches of old.",
     schema: { const: "no-cache" },
-    isSent: where(({ id }, status) => id === "exchangeKey" && status === 200, "always"),
+    isSent: where(({ path }) => errorShapeOf(path) === "oauth", "always"),
   },
   {
     name: "vary",

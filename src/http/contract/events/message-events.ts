@@ -1,32 +1,47 @@
+import type { JsonObject } from "../../../canon/json.ts";
 import { ANTHROPIC_ERROR } from "../document/error-schemas.ts";
-import { demanded } from "./demanded.ts";
+import { eventSchema, eventUnion, type EventFacts } from "./event-union.ts";
 
 /** JSON Schema of the events of POST /api/v1/messages; tests validate real streams against it. */
 const text = { type: "string" } as const;
-const index = { type: "integer", minimum: 0 } as const;
+const index = { type: "integer", minimum: 0, description: "Index of the content block." } as const;
 const typed = { type: "object", required: ["type"], properties: { type: text } } as const;
 
-export const MESSAGE_EVENT = {
-  title: "MessageEvent",
-  description:
-    "Told apart by `type`, which is the event's name too. Types that are not described here are a provider's own, relayed as they came.",
-  type: "object",
-  required: ["type"],
-  properties: { type: text },
-  allOf: [
-    demanded("message_start", {
-      message: { type: "object", required: ["id", "role", "content"] },
-    }),
-    demanded("content_block_start", { index, content_block: typed }),
-    demanded("content_block_delta", { index, delta: typed }),
-    demanded("content_block_stop", { index }),
-    demanded("message_delta", {
+const EVENTS: Readonly<Record<string, EventFacts>> = {
+  message_start: {
+    title: "MessageStartEvent",
+    description: "The message, with empty content.",
+    members: { message: { type: "object", required: ["id", "role", "content"] } },
+  },
+  content_block_start: {
+    title: "ContentBlockStartEvent",
+    description: "A content block begins.",
+    members: { index, content_block: typed },
+  },
+  content_block_delta: {
+    title: "ContentBlockDeltaEvent",
+    description: "More of a content block.",
+    members: { index, delta: typed },
+  },
+  content_block_stop: {
+    title: "ContentBlockStopEvent",
+    description: "A content block is whole.",
+    members: { index },
+  },
+  message_delta: {
+    title: "MessageDeltaEvent",
+    description: "Why the message ended, and its usage.",
+    members: {
       delta: { type: "object", required: ["stop_reason"], properties: { stop_reason: { type: ["string", "null"] } } },
-    }),
-    {
-      if: { required: ["type"], properties: { type: { const: "error" } } },
-      // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-      then: ANTHROPIC_ERROR,
     },
-  ],
-} as const;
+  },
+  message_stop: { title: "MessageStopEvent", description: "The answer is whole.", members: {} },
+  ping: { title: "PingEvent", description: "Keeps the connection open.", members: {} },
+};
+
+const BY_TYPE: Readonly<Record<string, JsonObject>> = {
+  ...Object.fromEntries(Object.entries(EVENTS).map(([type, facts]) => [type, eventSchema(type, facts)])),
+  error: ANTHROPIC_ERROR,
+};
+
+export const MESSAGE_EVENT = eventUnion("MessageEvent", BY_TYPE);

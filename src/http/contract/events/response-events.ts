@@ -1,40 +1,140 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { RESPONSE } from "../answer-schemas.ts";
-import { demanded } from "./demanded.ts";
+import { eventSchema, eventUnion, type EventFacts } from "./event-union.ts";
 
 /** JSON Schema of the events of POST /v1/responses; tests validate real streams against it. */
 const text = { type: "string" } as const;
-const place = { type: "integer", minimum: 0 } as const;
+const object = { type: "object" } as const;
+const index = { type: "integer", minimum: 0 } as const;
 
 /** The resource as it ends the stream with this status. */
 const ended = (status: string): Readonly<Record<string, JsonObject>> => ({
   response: { allOf: [RESPONSE, { properties: { status: { const: status } } }] },
 });
 
-const delta = { delta: text, item_id: text, output_index: place } as const;
+const item = { item: object, output_index: index } as const;
+const part = { part: object, output_index: index } as const;
+const delta = { delta: text, item_id: text, output_index: index } as const;
 
-export const RESPONSE_EVENT = {
-  title: "ResponseEvent",
-  description:
-    "Told apart by `type`, which is the event's name too. Types that are not described here are a provider's own, relayed as they came.",
-  type: "object",
-  required: ["type"],
-  properties: { type: text, sequence_number: place },
-  allOf: [
-    demanded("response.created", { response: { type: "object" } }),
-    demanded("response.in_progress", { response: { type: "object" } }),
-    demanded("response.output_item.added", { item: { type: "object" }, output_index: place }),
-    demanded("response.output_item.done", { item: { type: "object" }, output_index: place }),
-    demanded("response.content_part.added", { part: { type: "object" }, output_index: place }),
-    demanded("response.content_part.done", { part: { type: "object" }, output_index: place }),
-    demanded("response.output_text.delta", delta),
-    demanded("response.refusal.delta", delta),
-    demanded("response.function_call_arguments.delta", delta),
-    demanded("response.custom_tool_call_input.delta", delta),
-    demanded("response.reasoning_summary_text.delta", delta),
-    demanded("response.completed", ended("completed")),
-    demanded("response.incomplete", ended("incomplete")),
-    demanded("response.failed", ended("failed")),
-    demanded("error", { code: { type: ["string", "null"] }, message: text }),
-  ],
-} as const;
+const EVENTS: Readonly<Record<string, EventFacts>> = {
+  "response.created": {
+    title: "ResponseCreatedEvent",
+    description: "The resource, without output.",
+    members: { response: object },
+  },
+  "response.in_progress": {
+    title: "ResponseInProgressEvent",
+    description: "The provider works on it.",
+    members: { response: object },
+  },
+  "response.output_item.added": {
+    title: "ResponseOutputItemAddedEvent",
+    description: "An output item begins.",
+    members: item,
+  },
+  "response.output_item.done": {
+    title: "ResponseOutputItemDoneEvent",
+    description: "An output item is whole.",
+    members: item,
+  },
+  "response.content_part.added": {
+    title: "ResponseContentPartAddedEvent",
+    description: "A content part begins.",
+    members: part,
+  },
+  "response.content_part.done": {
+    title: "ResponseContentPartDoneEvent",
+    description: "A content part is whole.",
+    members: part,
+  },
+  "response.output_text.delta": {
+    title: "ResponseOutputTextDeltaEvent",
+    description: "More text.",
+    members: delta,
+  },
+  "response.output_text.done": {
+    title: "ResponseOutputTextDoneEvent",
+    description: "The text is whole.",
+    members: { text },
+  },
+  "response.output_text.annotation.added": {
+    title: "ResponseOutputTextAnnotationAddedEvent",
+    description: "A citation of the text.",
+    members: { annotation: object },
+  },
+  "response.refusal.delta": {
+    title: "ResponseRefusalDeltaEvent",
+    description: "More of the model's refusal.",
+    members: delta,
+  },
+  "response.refusal.done": {
+    title: "ResponseRefusalDoneEvent",
+    description: "The model's refusal is whole.",
+    members: { refusal: text },
+  },
+  "response.function_call_arguments.delta": {
+    title: "ResponseFunctionCallArgumentsDeltaEvent",
+    description: "More arguments of a function call.",
+    members: delta,
+  },
+  "response.function_call_arguments.done": {
+    title: "ResponseFunctionCallArgumentsDoneEvent",
+    description: "The arguments of a function call are whole.",
+    members: { arguments: text },
+  },
+  "response.custom_tool_call_input.delta": {
+    title: "ResponseCustomToolCallInputDeltaEvent",
+    description: "More input of a custom tool call.",
+    members: delta,
+  },
+  "response.custom_tool_call_input.done": {
+    title: "ResponseCustomToolCallInputDoneEvent",
+    description: "The input of a custom tool call is whole.",
+    members: { input: text },
+  },
+  "response.reasoning_summary_part.added": {
+    title: "ResponseReasoningSummaryPartAddedEvent",
+    description: "A part of the summary of the reasoning begins.",
+    members: part,
+  },
+  "response.reasoning_summary_part.done": {
+    title: "ResponseReasoningSummaryPartDoneEvent",
+    description: "A part of the summary of the reasoning is whole.",
+    members: part,
+  },
+  "response.reasoning_summary_text.delta": {
+    title: "ResponseReasoningSummaryTextDeltaEvent",
+    description: "More of the summary of the reasoning.",
+    members: delta,
+  },
+  "response.reasoning_summary_text.done": {
+    title: "ResponseReasoningSummaryTextDoneEvent",
+    description: "The summary of the reasoning is whole.",
+    members: { text },
+  },
+  "response.completed": {
+    title: "ResponseCompletedEvent",
+    description: "The answer is whole: the resource with the status `completed`.",
+    members: ended("completed"),
+  },
+  "response.incomplete": {
+    title: "ResponseIncompleteEvent",
+    description: "The answer ended early, for the reason in `incomplete_details`.",
+    members: ended("incomplete"),
+  },
+  "response.failed": {
+    title: "ResponseFailedEvent",
+    description: "The answer failed, for the reason in `error`.",
+    members: ended("failed"),
+  },
+  error: {
+    title: "ResponseErrorEvent",
+    description: "What went wrong before anything of the answer was sent.",
+    members: { code: { type: ["string", "null"] }, message: text },
+  },
+};
+
+export const RESPONSE_EVENT = eventUnion(
+  "ResponseEvent",
+  Object.fromEntries(Object.entries(EVENTS).map(([type, facts]) => [type, eventSchema(type, facts)])),
+);

@@ -5,7 +5,7 @@ const ofPolicy = { parameters: { id: EXAMPLE_POLICY } } as const;
 
 export const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
   retrieveModel: { parameters: { id: "chat-small" } },
-  retrieveAnthropicModel: { parameters: { id: "code-claude" } },
+  retrieveAnthropicModel: { parameters: { id: "claude-sonnet-4-6" } },
   listAnthropicModels: { parameters: { limit: "2" } },
   simulateRoute: {
     parameters: { operation: "chat.completions" },
@@ -46,24 +46,25 @@ export const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
   retrievePolicy: ofPolicy,
   retrievePolicyContent: { parameters: { id: EXAMPLE_POLICY, digest: "candidate" } },
   retrievePolicyShadow: { parameters: { id: EXAMPLE_POLICY, witnesses: "5" } },
+  retrievePolicySimulation: ofPolicy,
   listPolicyTransitions: { parameters: { id: EXAMPLE_POLICY, limit: "10" } },
   approvePolicy: { ...ofPolicy, requests: { plain: { digest: EXAMPLE_DIGEST } } },
   promotePolicy: {
     ...ofPolicy,
     ifMatch: EXAMPLE_ETAG,
-    requests: { plain: { expected: { candidate_revision: 1, enforced_revision: null } } },
+    requests: { plain: { expected: { candidate_revision: "r1", enforced_revision: null } } },
   },
   rollBackPolicy: {
     ...ofPolicy,
     ifMatch: EXAMPLE_ETAG,
-    requests: { plain: { expected: { enforced_revision: 1 }, reason: "wrong_denials" } },
+    requests: { plain: { expected: { enforced_revision: "r1" }, reason: "wrong_denials" } },
   },
   withdrawPolicy: {
     ...ofPolicy,
     ifMatch: EXAMPLE_ETAG,
     requests: {
       approval: { what: "approval", digest: EXAMPLE_DIGEST },
-      candidate: { what: "candidate", expected: { candidate_revision: 1 } },
+      candidate: { what: "candidate", expected: { candidate_revision: "r1" } },
     },
   },
   releasePolicy: { ...ofPolicy, ifMatch: EXAMPLE_ETAG, requests: { plain: { digest: EXAMPLE_DIGEST } } },

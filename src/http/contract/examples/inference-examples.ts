@@ -52,15 +52,15 @@ const response: EndpointExample = {
 
 const message: EndpointExample = {
   requests: {
-    plain: { model: "code-claude", max_tokens: 100, messages: [{ role: "user", content: "Say hello." }] },
+    plain: { model: "claude-sonnet-4-6", max_tokens: 100, messages: [{ role: "user", content: "Say hello." }] },
     streamed: {
-      model: "code-claude",
+      model: "claude-sonnet-4-6",
       max_tokens: 100,
       messages: [{ role: "user", content: "Say hello." }],
       stream: true,
     },
     tools: {
-      model: "code-claude",
+      model: "claude-sonnet-4-6",
       max_tokens: 500,
       system: "Answer in one sentence.",
       messages: [{ role: "user", content: "What is the weather in Lisbon?" }],
@@ -70,7 +70,7 @@ const message: EndpointExample = {
 };
 
 const tokens: EndpointExample = {
-  requests: { plain: { model: "code-claude", messages: [{ role: "user", content: "Say hello." }] } },
+  requests: { plain: { model: "claude-sonnet-4-6", messages: [{ role: "user", content: "Say hello." }] } },
 };
 
 const embeddings: EndpointExample = {

@@ -1,10 +1,10 @@
 import { OPERATIONS } from "../../../canon/operation.ts";
-import { CONSTRAINT_EFFECTS, OBLIGATION_KINDS } from "../../../canon/policy.ts";
+import { REVISION_PATTERN, CONSTRAINT_EFFECTS, OBLIGATION_KINDS } from "../../../canon/policy.ts";
 
 const text = { type: "string" } as const;
 const texts = { type: "array", items: text } as const;
 const time = { type: "string", description: "RFC 3339." } as const;
-const revision = { type: "integer", minimum: 1 } as const;
+const revision = { type: "string", pattern: REVISION_PATTERN } as const;
 const count = { type: "integer", minimum: 0 } as const;
 const flag = { type: "boolean" } as const;
 
@@ -73,8 +73,19 @@ const ACTOR = {
 
 const REPORT = {
   type: ["object", "null"],
-  required: ["sha256", "table_revision", "complete", "assertions"],
+  required: ["sha256", "table_revision", "complete", "assertions", "status", "claimed_because"],
+  description: "What the approver says of the simulation that they have seen.",
   properties: {
+    status: {
+      enum: ["verified", "outdated", "claimed"],
+      description:
+        "`verified`: the server that took the approval made the same report itself, byte for byte. Only such a report satisfies `report` and `assertions`. `outdated`: it did, under another table or in place of other enforced content; approve again with a new report. `claimed`: it is the approver's word.",
+    },
+    claimed_because: {
+      enum: ["differs", "not_computed", "not_verified", null],
+      description:
+        "`differs`: the server's own report is another one. `not_computed`: the server could not make one. `not_verified`: a version that verified no reports took the approval. `null`: the server made the same report.",
+    },
     sha256: text,
     table_revision: text,
     complete: flag,
@@ -110,13 +121,14 @@ const REQUIREMENTS = {
   },
 } as const;
 
-/** Differences between this server's files and the slots. */
+/** Differences between this server's files and the slots, and between kept modules and what their sources compile to. */
 export const DRIFT_WORDS = [
   "files_differ",
   "files_held",
   "files_withdrawn",
   "candidate_not_in_files",
   "not_in_files",
+  "module_differs",
 ] as const;
 
 export const POLICY_STATES = ["enforced", "shadow", "changing", "ending", "ended"] as const;
@@ -130,6 +142,8 @@ export const POLICY_VIEW = {
     "title",
     "owners",
     "state",
+    "mode",
+    "revision",
     "etag",
     "enforced",
     "candidate",
@@ -148,6 +162,16 @@ export const POLICY_VIEW = {
     title: text,
     owners: texts,
     state: { enum: POLICY_STATES },
+    mode: {
+      enum: ["enforce", "shadow", null],
+      description:
+        "`enforce`: a content acts on requests. `shadow`: its verdicts are only recorded. null: the policy has ended.",
+    },
+    revision: {
+      type: ["string", "null"],
+      pattern: REVISION_PATTERN,
+      description: "Of the content that `mode` is about: the enforced one, else the candidate.",
+    },
     etag: { ...text, description: "For If-Match, with its quotation marks." },
     enforced: SLOT,
     candidate: SLOT,
@@ -168,7 +192,7 @@ export const POLICY_VIEW = {
     files: {
       type: ["object", "null"],
       required: ["revision", "digest"],
-      properties: { revision: { type: ["integer", "null"], minimum: 1 }, digest: text },
+      properties: { revision, digest: text },
       description: "What the files of the server that answers hold.",
     },
     drift: { type: "array", items: { enum: DRIFT_WORDS } },
@@ -185,6 +209,11 @@ export const MISSING_REQUIREMENT = {
     need: count,
     have_seconds: { type: "number", minimum: 0 },
     need_seconds: { type: "number", minimum: 0 },
+    claimed: { ...count, description: "Approvals with a report that is only claimed." },
+    outdated: {
+      ...count,
+      description: "Approvals with a report that was verified under another table, or against other enforced content.",
+    },
     roles: texts,
   },
 } as const;
@@ -255,10 +284,14 @@ export const POLICY_TRANSITIONS = {
         type: "object",
         required: ["position", "previous", "hash", "record"],
         properties: {
-          position: revision,
+          position: { type: "integer", minimum: 1 },
           previous: text,
           hash: text,
-          record: { type: "object", description: "As it was hashed: its RFC 8785 form gives the bytes." },
+          record: {
+            type: "object",
+            description:
+              "As it was hashed: its RFC 8785 form gives the bytes. So its `revision` is the stored number: 7 where answers show `r7`.",
+          },
         },
       },
     },

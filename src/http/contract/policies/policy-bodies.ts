@@ -1,3 +1,4 @@
+import { REVISION_PATTERN } from "../../../canon/policy.ts";
 import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
 
 const digest = {
@@ -5,9 +6,8 @@ const digest = {
   pattern: "^[0-9a-f]{64}$",
   description: "Of the policy's content: 64 lower-case hexadecimal digits.",
 } as const;
-/** More contents than any policy will have; without a bound, 1e20 would pass for a whole number. */
-const revision = { type: "integer", minimum: 1, maximum: 1_000_000_000 } as const;
-const nullableRevision = { type: ["integer", "null"], minimum: 1, maximum: 1_000_000_000 } as const;
+const revision = { type: "string", pattern: REVISION_PATTERN } as const;
+const nullableRevision = { type: ["string", "null"], pattern: REVISION_PATTERN } as const;
 const count = { type: "integer", minimum: 0, maximum: 1_000_000_000 } as const;
 
 export const APPROVE_SCHEMA = {
@@ -21,7 +21,8 @@ export const APPROVE_SCHEMA = {
       type: "object",
       additionalProperties: false,
       required: ["sha256", "table_revision", "complete", "assertions"],
-      description: "The simulation that the approver has seen: facts of its JSON report.",
+      description:
+        "Facts of the simulation report that the approver has seen. They are verified where they are those of the report that this server makes itself (GET /v1/policies/{id}/simulation); otherwise they are stored as claimed and satisfy no requirement.",
       properties: {
         sha256: { type: "string", pattern: "^[0-9a-f]{64}$", description: "Of the report's bytes." },
         table_revision: {

@@ -1,21 +1,22 @@
-import { CONTENT_QUERY, LIST_QUERY, TRANSITIONS_QUERY } from "../../control/policies/policy-query.ts";
+import { CONTENT_QUERY, LIST_QUERY, SIMULATION_QUERY, TRANSITIONS_QUERY } from "../../control/policies/policy-query.ts";
 import type { ControlEndpoint } from "../endpoint.ts";
 import { POLICY, POLICY_CONTENT, POLICY_LIST, POLICY_TRANSITIONS, POLICY_VIEW } from "./policy-answers.ts";
 import { APPROVE_SCHEMA, PROMOTE_SCHEMA, RELEASE_SCHEMA, ROLL_BACK_SCHEMA, WITHDRAW_SCHEMA } from "./policy-bodies.ts";
+import { POLICY_SIMULATION } from "./policy-simulation-schema.ts";
 import { POLICY_SHADOW } from "./policy-shadow-schema.ts";
 import { SHADOW_QUERY } from "../../control/shadow/policy-shadow.ts";
 
-const READ = {
+const GET = {
   kind: "control",
   method: "GET",
   listener: "public",
-  scope: "governance:read",
-  otherScope: "operations:manage",
   query: {},
   body: null,
   tag: "Policies",
   isNeverStored: true,
 } as const;
+
+const READ = { ...GET, scope: "governance:read", otherScope: "operations:manage" } as const;
 
 const CHANGE = {
   kind: "control",
@@ -68,6 +69,16 @@ export const POLICY_ENDPOINTS: readonly ControlEndpoint[] = [
     handler: "getPolicyShadow",
     optionalQuery: SHADOW_QUERY,
     answer: POLICY_SHADOW,
+  },
+  {
+    ...GET,
+    path: "/v1/policies/{id}/simulation",
+    id: "retrievePolicySimulation",
+    summary: "The server's own report on what promoting a content would change; approvals name its SHA-256",
+    scope: "operations:manage",
+    handler: "getPolicySimulation",
+    optionalQuery: SIMULATION_QUERY,
+    answer: POLICY_SIMULATION,
   },
   {
     ...READ,

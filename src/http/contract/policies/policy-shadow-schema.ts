@@ -1,5 +1,5 @@
 import { OPERATIONS } from "../../../canon/operation.ts";
-import { DAY_BUCKETS, HOUR_BUCKETS } from "../../../canon/policy.ts";
+import { REVISION_PATTERN, DAY_BUCKETS, HOUR_BUCKETS } from "../../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../../canon/request.ts";
 
 const text = { type: "string" } as const;
@@ -73,7 +73,7 @@ export const POLICY_SHADOW = {
     {
       object: { const: "policy.shadow" },
       policy: text,
-      revision: { type: "integer", minimum: 1 },
+      revision: { type: "string", pattern: REVISION_PATTERN },
       digest: text,
       since: {
         ...instant,

@@ -2,10 +2,10 @@ import type { Capability } from "../../../canon/capability.ts";
 import type { Feature } from "../../../canon/generate/feature.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { routeFacts } from "./openai-model.ts";
-import type { UsableRoute } from "./usable-routes.ts";
+import type { ListedRoute, UsableRoute } from "./usable-routes.ts";
 
 /** An entry of GET /api/v1/models: the members of Anthropic's `ModelInfo`, and those of the other shape. */
-export function anthropicModel(usable: UsableRoute): JsonObject {
+export function anthropicModel(usable: ListedRoute): JsonObject {
   const { id, title } = usable.route;
   return {
     type: "model",

@@ -1,8 +1,9 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import type { UsableRoute } from "./usable-routes.ts";
+import type { Denial } from "../../../canon/decision.ts";
+import type { ListedRoute } from "./usable-routes.ts";
 
 /** An entry of GET /v1/models. */
-export function openAiModel(usable: UsableRoute): JsonObject {
+export function openAiModel(usable: ListedRoute): JsonObject {
   return {
     id: usable.route.id,
     object: "model",
@@ -21,9 +22,12 @@ export function routeFacts({
   contextWindow,
   maxOutputTokens,
   dimensions,
-}: UsableRoute): JsonObject {
+  denial,
+}: ListedRoute): JsonObject {
   const [, ...fallbacks] = places;
   return {
+    available: denial === null,
+    denial: denial === null ? null : denialFacts(denial),
     operations,
     regions: [...new Set(places.map(({ endpoint }) => endpoint.region))].toSorted(),
     context_window: contextWindow,
@@ -31,4 +35,9 @@ export function routeFacts({
     dimensions,
     fallbacks: fallbacks.map(({ endpoint: { model, provider, region } }) => ({ model, provider, region })),
   };
+}
+
+/** In the words of the 403 that a plain request would get. */
+function denialFacts({ policy, revision, mode, constraint, reason }: Denial): JsonObject {
+  return { policy: { id: policy, revision, mode }, failed_constraint: constraint, reason_code: reason };
 }

@@ -9,6 +9,15 @@ const LIFECYCLES = ["active", "deprecated", "retired"] as const;
 
 const cursor = { type: "string" } as const;
 
+/** Query parameter of both lists, for /openapi.json. */
+export const ALL_QUERY = {
+  all: {
+    type: "boolean",
+    default: false,
+    description: "Also the routes of the workspace where a plain request of this key is denied, with the reason.",
+  },
+} as const;
+
 /** Query parameters of a list in Anthropic's shape, for /openapi.json. */
 export const PAGE_QUERY = {
   limit: { type: "integer", minimum: 1, maximum: MAXIMUM_LIMIT, default: DEFAULT_LIMIT, description: "Most entries." },

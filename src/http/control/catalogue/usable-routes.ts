@@ -1,5 +1,6 @@
 import { CAPABILITY_NAMES, type Capability } from "../../../canon/capability.ts";
-import type { Candidate } from "../../../canon/decision.ts";
+import { mayDo, mayUseRoute } from "../../../canon/credentials/narrowing.ts";
+import type { Candidate, Denial } from "../../../canon/decision.ts";
 import type { Feature } from "../../../canon/generate/feature.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import { MODEL_OPERATION_OF, type Operation } from "../../../canon/operation.ts";
@@ -9,6 +10,7 @@ import { ALWAYS_USED, type RequestShape } from "../../../canon/request.ts";
 import type { ModelRow, RouteRow, RoutingTable, WorkspaceRow } from "../../../canon/table.ts";
 import { routeCandidates } from "../../../decide/candidates.ts";
 import { decide } from "../../../decide/decide.ts";
+import type { Decider } from "../../../decide/decider.ts";
 
 /** A route as one workspace may use it. */
 export interface UsableRoute {
@@ -17,8 +19,8 @@ export interface UsableRoute {
   readonly operations: readonly Operation[];
   /** What requests may need; in the order of `canon/capability.ts`. */
   readonly capabilities: readonly Capability[];
-  /** Where requests go, in the order of trying. */
-  readonly places: readonly [Candidate, ...Candidate[]];
+  /** Where requests go, in the order of trying; none where every request is denied. */
+  readonly places: readonly Candidate[];
   /** Tokens; the least of all places, `null` where one does not declare it. */
   readonly contextWindow: number | null;
   /** Tokens; the same. */
@@ -31,8 +33,8 @@ export interface UsableRoute {
 
 /**
  * Routes that the key's workspace may use, sorted by id. What may be used is asked of the decision itself, so that the catalogue offers what a call gets:
- * places that are not approved count for nothing, and a route that is denied because of one is not listed. Policies are not asked; what they say
- * depends on the request.
+ * places that are not approved count for nothing, and a route that is denied because of one is not among them. Policies are not asked here
+ * ({@link listedRoutes} asks them about a plain request).
  *
  * @param served operations that this server has an endpoint for.
  */
@@ -63,6 +65,79 @@ const MAXIMUM_LISTS = 1_000;
  * Lists made before, by table: with a hundred routes one takes ten milliseconds, in which nobody else is served. They go with the table.
  */
 const LISTS = new WeakMap<RoutingTable, Map<string, readonly UsableRoute[]>>();
+
+/** A route of the workspace, with what a plain request to it would get. */
+export interface ListedRoute extends UsableRoute {
+  /** Why a plain request of the key is denied, for each of its operations; `null` where one gets through. */
+  readonly denial: Denial | null;
+}
+
+/**
+ * Every route that the workspace approves, sorted by id, with what this key would get now for a plain request: one without tools, images or preferences.
+ * Policies are asked, so the answer depends on the key's environment, workload and labels, and on the time where a policy reads it.
+ */
+export function listedRoutes(
+  decider: Decider,
+  identity: Identity,
+  served: readonly Operation[],
+): readonly ListedRoute[] {
+  const { table } = decider;
+  const usable = new Map(usableRoutes(table, identity, served).map((one) => [one.route.id, one]));
+  const approved = workspaceOf(table, identity)?.approve.routes ?? [];
+  return approved.toSorted().flatMap((id) => {
+    const route = Object.hasOwn(table.routes, id) ? table.routes[id] : undefined;
+    if (route === undefined || !mayUseRoute(identity, id)) return [];
+    const known = usable.get(id) ?? unusable(route);
+    const listed = withDenial(decider, identity, served, known);
+    return listed === null ? [] : [listed];
+  });
+}
+
+/** The same of one route; `null` where the workspace may not use it with any request. */
+export function listedRoute(
+  decider: Decider,
+  identity: Identity,
+  served: readonly Operation[],
+  id: string,
+): ListedRoute | null {
+  const known = usableRoute(decider.table, identity, served, id);
+  return known === null ? null : withDenial(decider, identity, served, known);
+}
+
+/** `null` where the caller may do none of the work that the route does: to it, the route is not there. */
+function withDenial(
+  decider: Decider,
+  identity: Identity,
+  served: readonly Operation[],
+  usable: UsableRoute,
+): ListedRoute | null {
+  const { route, dimensions } = usable;
+  let denial: Denial | null = null;
+  for (const operation of served) {
+    if (!route.operations.includes(MODEL_OPERATION_OF[operation]) || !mayDo(identity, operation)) continue;
+    const shape = shapeOf(operation, {
+      dimensions: operation === "embeddings" ? (dimensions[0] ?? null) : null,
+    });
+    const decision = decider.decide(identity, { model: route.id, shape, preferences: null });
+    if (decision.outcome === "route") return { ...usable, denial: null };
+    denial ??= decision.denial;
+  }
+  return denial === null ? null : { ...usable, denial };
+}
+
+/** A route whose every request is denied by what the table approves. */
+function unusable(route: RouteRow): UsableRoute {
+  return {
+    route,
+    operations: [],
+    capabilities: [],
+    places: [],
+    contextWindow: null,
+    maxOutputTokens: null,
+    dimensions: [],
+    serves: () => false,
+  };
+}
 
 /** One of them; `null` where there is no such route, or none that the workspace may use: a difference would tell which routes exist. */
 export function usableRoute(
@@ -102,6 +177,21 @@ type Asked = Partial<Pick<RequestShape, "needs" | "features" | "dimensions">>;
 /** Gives the plan of a request of the operation; empty where the request is denied. */
 type PlanOf = (operation: Operation, asked?: Asked) => readonly Candidate[];
 
+/** Of a request that says nothing else. */
+function shapeOf(operation: Operation, { needs = [], features = [], dimensions = null }: Asked): RequestShape {
+  return {
+    operation,
+    needs: needs.toSorted(),
+    features: [...features, ...(ALWAYS_USED[operation] ?? [])].toSorted(),
+    stream: false,
+    context: "unspecified",
+    maxOutput: "unspecified",
+    reasoningEffort: "unspecified",
+    signatureFamilies: [],
+    dimensions,
+  };
+}
+
 /** Asks the decision about requests that nobody has made. */
 function questioner(
   table: RoutingTable,
@@ -110,17 +200,7 @@ function questioner(
   preferences: ProviderPreferences | null,
 ): PlanOf {
   return (operation, { needs = [], features = [], dimensions = null } = {}) => {
-    const shape: RequestShape = {
-      operation,
-      needs: needs.toSorted(),
-      features: [...features, ...(ALWAYS_USED[operation] ?? [])].toSorted(),
-      stream: false,
-      context: "unspecified",
-      maxOutput: "unspecified",
-      reasoningEffort: "unspecified",
-      signatureFamilies: [],
-      dimensions,
-    };
+    const shape = shapeOf(operation, { needs, features, dimensions });
     const decision = decide(table, NO_POLICIES, identity, { model: route.id, shape, preferences }, 0);
     return decision.outcome === "route" ? decision.plan : [];
   };

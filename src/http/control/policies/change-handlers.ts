@@ -13,9 +13,18 @@ import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call
 import { actorOf, revokedApprovers } from "./actor.ts";
 import type { PolicyAdministration } from "./administration.ts";
 import { readExpected, readReason, readReport, readRevision, readText, readWithdrawal } from "./change-request.ts";
-import { candidateFigures, newestLedger, NO_STORE, orUnavailable, parts, viewOf } from "./policy-call.ts";
-import { faultError, noSuchPolicy, notApplied, notManagedHere, storeUnavailable } from "./policy-error.ts";
+import {
+  candidateFigures,
+  managementError,
+  newestLedger,
+  NO_STORE,
+  orUnavailable,
+  parts,
+  viewOf,
+} from "./policy-call.ts";
+import { faultError, noSuchPolicy, notApplied, storeUnavailable } from "./policy-error.ts";
 import { readIfMatch } from "./precondition.ts";
+import { verifiedReport } from "./simulation/verify-report.ts";
 
 /** Approvals, promotions and the like: each is on record before it is made, and decides here before it is answered. */
 export const CHANGE_HANDLERS = {
@@ -23,7 +32,11 @@ export const CHANGE_HANDLERS = {
     const start = await begin(call);
     if ("code" in start) return start;
     const { ledger, lifecycle, policy, by, body } = start;
-    const request = { policy, digest: readText(body, "digest"), by, report: readReport(body) };
+    const [digest, claimed] = [readText(body, "digest"), readReport(body)];
+    const { administration } = start;
+    const report = claimed === null ? null : await verifiedReport(administration, policy, digest, claimed);
+    if (report !== null && "code" in report) return report;
+    const request = { policy, digest, by, report };
     return finish(call, start, changes.approval(ledger, request, Date.now()), () => lifecycle.approve(request));
   },
   promotePolicy: async (call) => {
@@ -115,10 +128,8 @@ async function begin(call: ControlCall): Promise<Start | ServiceError> {
   const found = parts(call);
   if ("code" in found) return found;
   const { identity, administration } = found;
-  const { policies, workspaces } = call.snapshot.decider.table;
-  // Policies are everybody's: where nothing is said, the only workspace there is may change them, and no tenant may of several.
-  const managers = policies.managedBy ?? (Object.keys(workspaces).length === 1 ? [identity.workspace] : []);
-  if (!managers.includes(identity.workspace)) return notManagedHere(managers.length > 0);
+  const refused = managementError(call, identity);
+  if (refused !== null) return refused;
   const ledger = await newestLedger(administration);
   if ("code" in ledger) return ledger;
   const policy = ledger.policies.get(call.parameter ?? "")?.id;
@@ -139,7 +150,7 @@ function expectation(
   const line = ledger.policies.get(policy);
   if (line === undefined) return noSuchPolicy();
   const present = entityTag(line);
-  const etag = readIfMatch(call.ifMatch, present);
+  const etag = readIfMatch(call.headers["if-match"], present);
   if (typeof etag !== "string") return etag;
   // Who knows how it is has not missed anything: whatever revision of an empty slot they name, looking again would not help.
   if (etag === present && slot !== null && line[slot] === null) {

@@ -1,4 +1,5 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import { parseRevision } from "../../../canon/policy.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { ROLLBACK_REASONS, type ReportReference, type RollbackReason } from "../../../lifecycle/records.ts";
 
@@ -29,10 +30,10 @@ export function readExpected(body: JsonObject): {
   };
 }
 
-/** Left out, `null` or a number. */
+/** Left out, `null`, or the number of a revision such as `r4`. */
 export function readRevision(value: JsonValue | undefined): number | null | undefined {
   if (value === null) return null;
-  return typeof value === "number" ? value : undefined;
+  return typeof value === "string" ? (parseRevision(value) ?? undefined) : undefined;
 }
 
 /** A text that the schema asks for; empty where the body has none. */

@@ -1,8 +1,9 @@
+import type { AnswerCode } from "../../../canon/errors/coded-error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { MissingRequirement } from "../../../lifecycle/fault.ts";
 
 /** The error code of each, in the order in which they speak for several. */
-const CODES: Readonly<Record<MissingRequirement["requirement"], string>> = {
+const CODES: Readonly<Record<MissingRequirement["requirement"], AnswerCode>> = {
   approvals: "approvals_required",
   roles: "approvals_required",
   soak: "soak_not_met",
@@ -12,7 +13,7 @@ const CODES: Readonly<Record<MissingRequirement["requirement"], string>> = {
   assertions: "assertions_not_passed",
 };
 
-export function missingCode(missing: readonly MissingRequirement[]): string {
+export function missingCode(missing: readonly MissingRequirement[]): AnswerCode {
   const [first] = Object.entries(CODES).filter(([name]) => missing.some(({ requirement }) => requirement === name));
   if (first === undefined) throw new Error("policies: a refusal that misses nothing");
   return first[1];
@@ -35,7 +36,7 @@ export function missingJson(missing: MissingRequirement): JsonObject {
     case "assertions":
       return { requirement: missing.requirement, have: missing.have };
     case "report":
-      return { requirement: "report" };
+      return { requirement: "report", claimed: missing.claimed, outdated: missing.outdated };
   }
 }
 
@@ -57,11 +58,11 @@ function describe(missing: MissingRequirement): string {
     case "no_indeterminate":
       return `rules that come to a verdict (${counted(missing.have, "request")} without one in shadow)`;
     case "report":
-      return "an approval that names a complete simulation report";
+      return `an approval with the complete simulation report that this server makes itself (${missing.claimed} only claimed, ${missing.outdated} outdated)`;
     case "assertions":
       return missing.have === 0
-        ? "an approval whose report has assertions that passed"
-        : `an approval whose report has no failed assertions (${missing.have} failed)`;
+        ? "an approval whose verified report has assertions that passed"
+        : `an approval whose verified report has no failed assertions (${missing.have} failed)`;
   }
 }
 

@@ -10,7 +10,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { ControlCall } from "../control-call.ts";
 import type { ShadowSource } from "../shadow/policy-shadow.ts";
 import type { PolicyAdministration } from "./administration.ts";
-import { noSuchPolicy, storeUnavailable } from "./policy-error.ts";
+import { noSuchPolicy, notManagedHere, storeUnavailable } from "./policy-error.ts";
 import { describePolicy, namingDigest } from "./policy-view.ts";
 
 /** Answers are out of date a moment later. */
@@ -25,6 +25,17 @@ export interface PolicyParts {
 export function parts({ identity, runtime }: ControlCall): PolicyParts | ServiceError {
   if (identity === null) throw new Error("policies: a call without an identity");
   return runtime.policies === undefined ? storeUnavailable() : { identity, administration: runtime.policies };
+}
+
+/** Why the caller may not manage policies; `null` where it may. */
+export function managementError(
+  { snapshot }: Pick<ControlCall, "snapshot">,
+  { workspace }: Pick<Identity, "workspace">,
+): ServiceError | null {
+  const { policies, workspaces } = snapshot.decider.table;
+  // Policies are everybody's: where nothing is said, the only workspace there is may change them, and no tenant may of several.
+  const managers = policies.managedBy ?? (Object.keys(workspaces).length === 1 ? [workspace] : []);
+  return managers.includes(workspace) ? null : notManagedHere(managers.length > 0);
 }
 
 /** The log as it is now, for this process too. */
@@ -90,7 +101,9 @@ export async function viewOf(
   }
   return describePolicy(line, {
     requirements: promotionRequirements(table, line.id),
+    tableRevision: table.revision,
     file: administration.files().get(line.id)?.digest ?? null,
+    differing: administration.differing(),
     contractOf: (digest) => contracts.get(digest) ?? null,
   });
 }

@@ -1,3 +1,4 @@
+import { formatRevision } from "../../../canon/policy.ts";
 import type { PolicyLine, KnownContent } from "../../../lifecycle/ledger.ts";
 import { contentOf } from "../../../lifecycle/ledger.ts";
 import type { ControlAnswer, ControlCall } from "../control-call.ts";
@@ -28,7 +29,7 @@ export async function policyContent(call: ControlCall): Promise<ControlAnswer> {
     json: {
       object: "policy.content",
       policy: line.id,
-      revision: content.revision,
+      revision: formatRevision(content.revision),
       digest: content.digest,
       content: content.content,
       module_sha256: kept?.moduleSha256 ?? null,
@@ -43,7 +44,7 @@ export async function policyContent(call: ControlCall): Promise<ControlAnswer> {
 }
 
 /** `null` where nothing fits, or more than one content does. */
-function contentNamed(line: PolicyLine, asked: string | null): KnownContent | null {
+export function contentNamed(line: PolicyLine, asked: string | null): KnownContent | null {
   const { enforced, candidate } = line;
   const slots = { enforced, candidate, "": candidate ?? enforced };
   const slot = asked ?? "";

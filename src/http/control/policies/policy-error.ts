@@ -1,5 +1,8 @@
+import { formatRevision } from "../../../canon/policy.ts";
 import { serviceError, type ServiceError } from "../../../canon/error.ts";
+import { codedError, type AnswerCode } from "../../../canon/errors/coded-error.ts";
 import type { LifecycleFault } from "../../../lifecycle/fault.ts";
+import type { PromotionSimulationFault } from "./administration.ts";
 import { describeMissing, missingCode, missingJson } from "./missing.ts";
 
 /** Why nothing was done, in the words of the API. No value of the request is repeated. */
@@ -19,8 +22,8 @@ export function faultError(fault: LifecycleFault): ServiceError {
           facts: {
             current: {
               etag: fault.etag,
-              candidate_revision: fault.candidate?.revision ?? null,
-              enforced_revision: fault.enforced?.revision ?? null,
+              candidate_revision: formatRevision(fault.candidate?.revision ?? 0),
+              enforced_revision: formatRevision(fault.enforced?.revision ?? 0),
             },
           },
         },
@@ -30,7 +33,7 @@ export function faultError(fault: LifecycleFault): ServiceError {
     case "held":
       return conflict(
         "held",
-        `Revision ${fault.revision} was rolled back and is held; release it first (POST /v1/policies/{id}/releases), or change the policy's files.`,
+        `Revision r${fault.revision} was rolled back and is held; release it first (POST /v1/policies/{id}/releases), or change the policy's files.`,
       );
     case "requirements":
       return conflict(missingCode(fault.missing), describeMissing(fault.missing), {
@@ -48,16 +51,10 @@ export function faultError(fault: LifecycleFault): ServiceError {
     case "no_bytes":
       return conflict(
         "content_not_kept",
-        `The bytes of revision ${fault.revision} are not kept or cannot be loaded; bring it back by its files.`,
+        `The bytes of revision r${fault.revision} are not kept or cannot be loaded; bring it back by its files.`,
       );
     case "busy":
-      return serviceError(
-        409,
-        "precondition",
-        "busy",
-        "Too many change policies at the same time; nothing was done. Try again.",
-        { retryAfter: 1_000 },
-      );
+      return codedError("busy", "Too many change policies at the same time; nothing was done. Try again.");
     case "unavailable":
       return storeUnavailable();
   }
@@ -73,21 +70,47 @@ export function noSuchContent(): ServiceError {
   return serviceError(404, "not_found", "content_not_found", message, { param: "digest" });
 }
 
+/** Why the server has no simulation of a promotion. */
+export function simulationError(fault: PromotionSimulationFault): ServiceError {
+  switch (fault) {
+    case "busy":
+      return simulationBusy();
+    case "unavailable":
+      return storeUnavailable();
+    case "unknown_content":
+      return noSuchContent();
+    case "no_change":
+      return conflict("nothing_to_simulate", "The content is enforced already, so promoting it would change nothing.");
+    case "assertions_invalid":
+      return conflict(
+        "assertions_invalid",
+        "The assertions file of this server has errors; correct it (signalbox check lists them) and let the server read its files again.",
+      );
+    case "too_large":
+      return conflict(
+        "simulation_too_large",
+        "The simulation needs more than a minute or 1 GiB on this server. Let the policies read fewer members of requests, or do not require a report.",
+      );
+  }
+}
+
+export function simulationBusy(): ServiceError {
+  return codedError(
+    "simulation_busy",
+    "Other simulations of promotions are waiting already; nothing was done. Try again.",
+  );
+}
+
 export function storeUnavailable(): ServiceError {
-  return serviceError(
-    503,
-    "unavailable",
+  return codedError(
     "store_unavailable",
     "The log of policies cannot be read or written now; what was asked may or may not have been done. Look before you try again.",
-    { retryAfter: 1_000 },
   );
 }
 
 /** The change is in the log, and this process decides as before it. Nothing to try again: the change stands. */
 export function notApplied(): ServiceError {
-  return serviceError(
-    503,
-    "unavailable",
+  return codedError(
     "policies_not_applied",
     "The change is made and stands, but this server could not load it yet and decides as before; it keeps trying, and /status says when it is done.",
   );
@@ -105,6 +128,6 @@ export function notManagedHere(isManaged: boolean): ServiceError {
   );
 }
 
-function conflict(code: string, message: string, facts?: ServiceError["facts"]): ServiceError {
-  return serviceError(409, "precondition", code, message, facts === undefined ? {} : { facts });
+function conflict(code: AnswerCode, message: string, facts?: ServiceError["facts"]): ServiceError {
+  return codedError(code, message, facts === undefined ? {} : { facts });
 }

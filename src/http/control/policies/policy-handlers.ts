@@ -16,6 +16,7 @@ import { policyContent } from "./policy-content.ts";
 import { checkQuery, LIST_QUERY, readEnded } from "./policy-query.ts";
 import { candidateShadow } from "./shadow-handler.ts";
 import { stateOf } from "./policy-view.ts";
+import { promotionSimulation } from "./simulation/simulation-handler.ts";
 import { policyTransitions } from "./transitions.ts";
 
 /** Where policies stand, and what may be done about it. */
@@ -58,6 +59,7 @@ export const POLICY_HANDLERS = {
   },
   getPolicyContent: policyContent,
   getPolicyShadow: candidateShadow,
+  getPolicySimulation: promotionSimulation,
   listPolicyTransitions: policyTransitions,
   ...CHANGE_HANDLERS,
 } as const satisfies Record<string, ControlHandler>;
@@ -75,7 +77,8 @@ async function missingFor(
   if ("code" in by) return by;
   const figures = isJudged(line) ? await orUnavailable(candidateFigures(administration, line, candidate)) : null;
   if (figures !== null && "code" in figures) return figures;
-  const required = promotionRequirements(runtime.snapshots.current.decider.table, line.id);
+  const { table } = runtime.snapshots.current.decider;
+  const required = { ...promotionRequirements(table, line.id), tableRevision: table.revision };
   const revoked = await revokedApprovers(line, runtime.keys);
   if ("code" in revoked) return revoked;
   return missingRequirements(line, { ...required, revoked }, by, figures, Date.now()).map(missingJson);

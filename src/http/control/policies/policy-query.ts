@@ -17,6 +17,14 @@ export const CONTENT_QUERY = {
   },
 } as const;
 
+export const SIMULATION_QUERY = {
+  digest: {
+    ...CONTENT_QUERY.digest,
+    description:
+      "At least the first 6 digits of the content's digest, or the slot that it is in; the candidate unless given.",
+  },
+} as const;
+
 export const TRANSITIONS_QUERY = {
   after: { type: "integer", minimum: 0, default: 0, description: "Positions in the log after this one." },
   limit: {

@@ -1,24 +1,32 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import type { PolicyContract } from "../../../canon/policy.ts";
+import { formatRevision, type PolicyContract } from "../../../canon/policy.ts";
 import { formatTime } from "../../../canon/time/rfc3339.ts";
 import { rollBackTarget } from "../../../lifecycle/changes.ts";
 import { entityTag } from "../../../lifecycle/entity-tag.ts";
 import { contentOf, type PolicyLine, type SlotState } from "../../../lifecycle/ledger.ts";
 import { driftOf } from "../../../lifecycle/observe.ts";
-import type { Approval, PromotionRequirements } from "../../../lifecycle/records.ts";
+import type { Approval, PromotionRequirements, ReportReference } from "../../../lifecycle/records.ts";
+import { isOfThisPromotion } from "../../../lifecycle/requirements.ts";
 import type { POLICY_STATES } from "../../contract/policies/policy-answers.ts";
 
 /** What a view of a policy is made of besides its line. */
 export interface ViewScene {
   readonly requirements: PromotionRequirements;
+  /** Revision of the table that serves. */
+  readonly tableRevision: string;
   /** Digest of what this server's files hold; `null`: not the policy. */
   readonly file: string | null;
+  /** Digests of contents whose kept module is not what its sources compile to. */
+  readonly differing: ReadonlySet<string>;
   /** Of a content by its digest; `null` where it is not known. */
   readonly contractOf: (digest: string) => PolicyContract | null;
 }
 
 /** A policy as people and scripts see it. */
-export function describePolicy(line: PolicyLine, { requirements, file, contractOf }: ViewScene): JsonObject {
+export function describePolicy(
+  line: PolicyLine,
+  { requirements, tableRevision, file, differing, contractOf }: ViewScene,
+): JsonObject {
   const contract = contractOf(namingDigest(line) ?? "");
   const target = rollBackTarget(line, undefined);
   return {
@@ -27,17 +35,18 @@ export function describePolicy(line: PolicyLine, { requirements, file, contractO
     title: contract?.title ?? line.id,
     owners: contract?.owners ?? [],
     state: stateOf(line),
+    ...modeOf(line),
     etag: entityTag(line),
     enforced: describeSlot(line, line.enforced, contractOf),
     candidate: describeSlot(line, line.candidate, contractOf),
-    approvals: approvalsOf(line).map(describeApproval),
+    approvals: approvalsOf(line).map((approval) => describeApproval(approval, line, tableRevision)),
     requirements: describeRequirements(requirements),
     rollback_to: typeof target === "string" ? reference(line, target) : null,
     can_roll_back: target === null || typeof target === "string",
     held: [...line.held].map((digest) => reference(line, digest)),
     withdrawn: [...line.withdrawn].map((digest) => reference(line, digest)),
     files: file !== null && line.contents.has(file) ? reference(line, file) : null,
-    drift: driftOf(line, file),
+    drift: driftOf(line, file, differing),
   };
 }
 
@@ -55,6 +64,14 @@ export function stateOf(line: PolicyLine): (typeof POLICY_STATES)[number] {
   return line.candidate === null ? "enforced" : "ending";
 }
 
+/** What the policy does to requests, and by which content: enforced rules, else those in shadow. Both `null` where the policy has ended. */
+function modeOf(line: PolicyLine): { readonly mode: "shadow" | "enforce" | null; readonly revision: string | null } {
+  const slot = [line.enforced, line.candidate].find((one) => holdsRules(line, one)) ?? null;
+  if (slot === null) return { mode: null, revision: null };
+  const revision = formatRevision(contentOf(line, slot.digest).revision);
+  return { mode: slot === line.enforced ? "enforce" : "shadow", revision };
+}
+
 function holdsRules(line: PolicyLine, slot: SlotState | null): boolean {
   return slot !== null && contentOf(line, slot.digest).content === "rules";
 }
@@ -68,7 +85,7 @@ function describeSlot(
   const { revision, digest, module, content, firstSeenAt } = contentOf(line, slot.digest);
   const contract = content === "rules" ? contractOf(digest) : null;
   return {
-    revision,
+    revision: formatRevision(revision),
     digest,
     content,
     module_sha256: module,
@@ -97,19 +114,24 @@ function approvalsOf(line: PolicyLine): readonly Approval[] {
   return line.candidate === null ? [] : (line.approvals.get(line.candidate.digest) ?? []);
 }
 
-function describeApproval({ by, at, report }: Approval): JsonObject {
+function describeReport(report: ReportReference, line: PolicyLine, serving: string): JsonObject {
+  const { sha256, tableRevision, complete, assertions, verification } = report;
+  const isVerified = verification?.result === "verified";
+  return {
+    sha256,
+    table_revision: tableRevision,
+    complete,
+    assertions: { ...assertions },
+    status: !isVerified ? "claimed" : isOfThisPromotion(report, line, serving) ? "verified" : "outdated",
+    claimed_because: isVerified ? null : (verification?.result ?? "not_verified"),
+  };
+}
+
+function describeApproval({ by, at, report }: Approval, line: PolicyLine, serving: string): JsonObject {
   return {
     by: { key_id: by.keyId, workspace: by.workspace, origin: by.origin, roles: by.roles },
     at: formatTime(at),
-    report:
-      report === null
-        ? null
-        : {
-            sha256: report.sha256,
-            table_revision: report.tableRevision,
-            complete: report.complete,
-            assertions: { ...report.assertions },
-          },
+    report: report === null ? null : describeReport(report, line, serving),
   };
 }
 
@@ -127,5 +149,5 @@ function describeRequirements(required: PromotionRequirements): JsonObject {
 }
 
 function reference(line: PolicyLine, digest: string): JsonObject {
-  return { revision: contentOf(line, digest).revision, digest };
+  return { revision: formatRevision(contentOf(line, digest).revision), digest };
 }

@@ -1,9 +1,11 @@
 import type { TokenRequest } from "../../../canon/credentials/narrowing.ts";
 import { invalidRequest, serviceError, type ServiceError } from "../../../canon/error.ts";
+import { codedError } from "../../../canon/errors/coded-error.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import { asWord } from "../../../evidence/record.ts";
 import type { Runtime } from "../../runtime.ts";
+import { NOT_STORED } from "../../credentials/oauth-error.ts";
 import type { ExchangeFault } from "../../credentials/token-port.ts";
 import type { ControlAnswer, ControlCall } from "../control-call.ts";
 
@@ -42,7 +44,7 @@ export async function exchangeKey({ runtime, identity, body, recordChange }: Con
       scope: prepared.scopes.join(" "),
       token_id: prepared.id,
     },
-    headers: ["cache-control", "no-store", "pragma", "no-cache"],
+    headers: NOT_STORED,
   };
 }
 
@@ -95,18 +97,12 @@ function faultError(fault: ExchangeFault): ServiceError {
       return invalidRequest("invalid_value", "routes: a token has no room for so many; ask for fewer", "routes");
     case "not_granted":
       return serviceError(
-        403,
+        400,
         "insufficient_scope",
         "exchange_not_granted",
         "The key may not be exchanged; make one with an exchange grant.",
       );
     case "unavailable":
-      return serviceError(
-        503,
-        "unavailable",
-        "store_unavailable",
-        "The public key of new tokens cannot be published now. Try again later.",
-        { retryAfter: 1_000 },
-      );
+      return codedError("store_unavailable", "The public key of new tokens cannot be published now. Try again later.");
   }
 }

@@ -1,5 +1,6 @@
 import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
 import { invalidRequest, serviceError, type ServiceError } from "../../../canon/error.ts";
+import { codedError } from "../../../canon/errors/coded-error.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { asWord } from "../../../evidence/record.ts";
@@ -41,7 +42,7 @@ export const KEY_HANDLERS = {
     const asked = readRotation(body, identity.keyId, Date.now());
     if ("code" in asked) return asked;
     const prepared = await keys.rotate(key.id, asked);
-    if ("fault" in prepared) return faultError(prepared, body);
+    if ("fault" in prepared) return rotationError(call, prepared, body);
     return stored(call, prepared, body);
   },
   revokeKey: async (call) => {
@@ -66,7 +67,7 @@ async function stored(call: ControlCall, prepared: PreparedKey, body: JsonObject
   });
   if (unrecorded !== null) return unrecorded;
   const result = await store();
-  if ("fault" in result) return faultError(result, body);
+  if ("fault" in result) return rotationError(call, result, body);
   const now = Date.now();
   return {
     json: {
@@ -118,6 +119,13 @@ function noSuchWorkspace(): ServiceError {
   );
 }
 
+/** Where the key has been rotated already, the answer says how the key is now: who asks next finds the key that replaced it. */
+async function rotationError(call: ControlCall, fault: KeyFault, body: JsonObject): Promise<ServiceError> {
+  if (fault.fault !== "rotated") return faultError(fault, body);
+  const key = await ownKey(call);
+  return "code" in key ? key : { ...faultError(fault), facts: { service_key: describeKey(key, Date.now()) } };
+}
+
 function faultError(fault: KeyFault, body: JsonObject = {}): ServiceError {
   switch (fault.fault) {
     case "option": {
@@ -128,18 +136,20 @@ function faultError(fault: KeyFault, body: JsonObject = {}): ServiceError {
       return noSuchKey();
     case "not_active":
       return invalidRequest("key_not_active", "The key is revoked or expired; create a new key instead.");
+    case "rotated":
+      return codedError(
+        "key_already_rotated",
+        "The key has been rotated already. Rotate the key that replaced it (`service_key.replaced_by`), or create a new key.",
+      );
     case "too_many":
       return invalidRequest(
         "too_many_keys",
         "The workspace has as many good keys as it may; revoke those that nobody uses, or let them expire.",
       );
     case "unavailable":
-      return serviceError(
-        503,
-        "unavailable",
+      return codedError(
         "store_unavailable",
         "The keys cannot be read or written now; what was asked may or may not have been done. Look before you try again.",
-        { retryAfter: 1_000 },
       );
   }
 }

@@ -20,6 +20,7 @@ export function describeKey(key: ServiceKey, now: number): JsonObject {
     created_by: key.createdBy,
     last_used_at: formatTime(key.lastUsedAt),
     rotated_from: key.rotatedFrom,
+    replaced_by: key.replacedBy,
     revoked_at: formatTime(key.revokedAt),
     exchange:
       exchange === null

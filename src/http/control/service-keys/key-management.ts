@@ -37,7 +37,7 @@ export interface Rotation {
 /** Why a key could not be made, read or changed. `fix` is a sentence without any value that was given. */
 export type KeyFault =
   | { readonly fault: "option"; readonly field: string; readonly fix: string }
-  | { readonly fault: "absent" | "not_active" | "too_many" | "unavailable" };
+  | { readonly fault: "absent" | "not_active" | "rotated" | "too_many" | "unavailable" };
 
 /** A key that nobody has yet: it exists when `store` has resolved without a fault. */
 export interface PreparedKey {

@@ -21,7 +21,8 @@ export interface ShadowLine {
 export interface ShadowAnswer extends ShadowCountReport {
   readonly object: "policy.shadow";
   readonly policy: Word;
-  readonly revision: number;
+  /** `r7`. */
+  readonly revision: Word;
   readonly digest: Word;
   /** RFC 3339: when it entered its slot. Counts of an earlier time in shadow are in the numbers. */
   readonly since: Word;
@@ -42,7 +43,7 @@ export function shadowAnswer(
   return {
     object: "policy.shadow",
     policy: asWord(id),
-    revision,
+    revision: asWord(`r${revision}`),
     digest: asWord(digest),
     since: asWord(new Date(since).toISOString()),
     until: asWord(new Date(now).toISOString()),

@@ -18,7 +18,7 @@ import { isTableWord, type KnownWords, type TableWord, WORD_NAMES } from "./know
 /** Denials by the table itself; what they are given as reasons is in `canon/reasons.ts`. */
 const TABLE_DENIALS: readonly string[] = ["approvals", "preferences"];
 /** A constraint that could not be evaluated is denied with this, whatever its policy declares. */
-const UNDECLARED_REASONS: readonly string[] = ["EVALUATION_INDETERMINATE", "NO_CANDIDATE_PASSES"];
+const UNDECLARED_REASONS: readonly string[] = ["EVALUATION_INDETERMINATE", "NO_CANDIDATE_PASSES", "POLICY_TIMEOUT"];
 
 /** Looks every word of a file up: one that nothing knows would make an assertion that cannot fail. */
 export class WordCheck {

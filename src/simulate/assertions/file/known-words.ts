@@ -1,3 +1,4 @@
+import { NO_FAMILY } from "../../../canon/generate/signature.ts";
 import type { RoutingTable } from "../../../canon/table.ts";
 import type { AssertionSide } from "../assertion.ts";
 
@@ -13,7 +14,7 @@ const TABLE_WORDS = {
   environments: ({ vocabulary }) => [...vocabulary.environments, "other"],
   workloads: ({ vocabulary }) => [...vocabulary.workloads, "other"],
   key_labels: ({ vocabulary }) => vocabulary.labels,
-  signature_families: ({ models }) => Object.values(models).flatMap(({ signatureFamily }) => signatureFamily ?? []),
+  signature_families: ({ models }) => Object.values(models).map(({ signatureFamily }) => signatureFamily ?? NO_FAMILY),
   dimensions: ({ models }) => ["0", ...Object.values(models).flatMap(({ dimensions }) => dimensions.map(String))],
   providers: ({ providers }) => Object.keys(providers),
   regions: (table) => [

@@ -12,6 +12,9 @@ import { EvidenceWriter } from "./writer.ts";
 /** How often a process says that it still runs, and looks for decisions of processes that are gone, milliseconds. */
 const RENEWAL = 5_000;
 
+/** How often the log is compared with what this process wrote, milliseconds. */
+const COMPARING = 1_000;
+
 export interface PostgresEvidence {
   readonly port: EvidenceStore;
   /** One round of what is done every five seconds; for tests, and done by itself otherwise. */
@@ -33,7 +36,16 @@ export function openPostgresEvidence({ link, limits, lease, head, folder }: Post
   const writer = new EvidenceWriter(link, lease, limits.maxWait, head);
   // After the server came back, the newest batch's failure says nothing any more.
   let failedSinceRestored = false;
-  const endRestored = link.onRestored(() => (failedSinceRestored = false));
+  const compare = (): void => {
+    // Where the database cannot be asked, the link notices it itself.
+    if (link.available) void writer.compare().catch(() => undefined);
+  };
+  const endRestored = link.onRestored(() => {
+    failedSinceRestored = false;
+    // What answers now may be another server.
+    compare();
+  });
+  const comparing = setInterval(compare, COMPARING);
   const queue = new EvidenceQueue(async (decisions, outcomes) => {
     try {
       return await writer.append(decisions, outcomes);
@@ -56,8 +68,9 @@ export function openPostgresEvidence({ link, limits, lease, head, folder }: Post
   }, RENEWAL);
   const health = (): EvidenceHealth => {
     const { state, ...counts } = queue.health();
-    const ok = link.available && (state === "ok" || (!failedSinceRestored && !queue.refusing));
-    return { ...counts, state: ok ? "ok" : "unavailable", head: writer.head };
+    const { fault } = writer;
+    const ok = fault === null && link.available && (state === "ok" || (!failedSinceRestored && !queue.refusing));
+    return { ...counts, state: ok ? "ok" : "unavailable", head: writer.head, ...(fault !== null && { fault }) };
   };
   return {
     port: {
@@ -74,6 +87,7 @@ export function openPostgresEvidence({ link, limits, lease, head, folder }: Post
     tend,
     async close() {
       clearInterval(timer);
+      clearInterval(comparing);
       endRestored();
       queue.close();
       try {

@@ -39,6 +39,7 @@ export interface PruneSteps {
 export function postgresLog(link: PostgresLink, steps: PruneSteps): EvidenceLog {
   return {
     head: () => readLogHead(link),
+    notedHead: () => Promise.resolve(null),
     async log(query) {
       refuseRange(query);
       const found: LogRow[] = [];

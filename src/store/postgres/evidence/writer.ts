@@ -1,7 +1,9 @@
 import { GENESIS } from "../../../evidence/chain.ts";
+import type { EvidenceFault } from "../../../evidence/fault.ts";
 import type { DecisionFields, OutcomeFields } from "../../evidence-batch.ts";
 import type { EvidenceHead } from "../../evidence-log.ts";
 import type { Appended } from "../../evidence-queue.ts";
+import { StoreUnavailableError } from "../../errors.ts";
 import { StatementFailure, TRY_AGAIN } from "../failure.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
@@ -9,7 +11,23 @@ import { readNumber, readText } from "../../rows/row.ts";
 import { toBatch, type BatchItem } from "./batch.ts";
 import type { ProcessLease } from "./process-lease.ts";
 
-const APPEND = "SELECT head_position, head_hash, refused FROM signalbox.append_evidence($1, $2::text::json)";
+/**
+ * Whether the log is the continuation of the row at position $1 with the hash $2. Where the row is gone, a prune explains
+ * it if the log goes on.
+ */
+const CONTINUES = `coalesce(
+    (SELECT entry.hash = $2 FROM signalbox.evidence_log AS entry WHERE entry.position = $1),
+    (SELECT head.position >= $1 FROM signalbox.evidence_head AS head))`;
+
+// The condition names no column of the function's result, so PostgreSQL evaluates it first, and calls nothing where it fails.
+const APPEND = `
+SELECT head_position, head_hash, refused FROM signalbox.append_evidence($3, $4::text::json) WHERE ${CONTINUES}`;
+
+const COMPARE = `
+SELECT head.position AS head_position, head.hash AS head_hash, ${CONTINUES} AS continues FROM signalbox.evidence_head AS head`;
+
+const DIVERGED =
+  "the evidence in the database is not what this process wrote; name the right server, or restart to use what is there now";
 
 /** Rows of one statement; at about 50 µs each it stays far below the statement's time. */
 const LARGEST_STATEMENT = 2_000;
@@ -23,6 +41,7 @@ export class EvidenceWriter {
   readonly #lease: ProcessLease;
   readonly #maxWait: number;
   #head: EvidenceHead | null;
+  #fault: EvidenceFault | null = null;
 
   /**
    * @param maxWait how long a batch is tried again when its connection was lost, milliseconds: as long as somebody waits
@@ -38,6 +57,28 @@ export class EvidenceWriter {
   /** The newest row as last known to this process. */
   get head(): EvidenceHead | null {
     return this.#head;
+  }
+
+  /** Why nothing is written: the database does not hold what this process knows as durable, as after a failover to a replica that lags. */
+  get fault(): EvidenceFault | null {
+    return this.#fault;
+  }
+
+  /**
+   * Compares the log with the newest row that this process knows; afterwards {@link fault} is right.
+   *
+   * @throws {StoreUnavailableError} when the database cannot be asked
+   */
+  async compare(): Promise<void> {
+    const known = this.#head ?? GENESIS;
+    const row = (await this.#link.query(COMPARE, [known.position, known.hash]))[0] ?? {};
+    const head = { position: readNumber(row, "head_position"), hash: readText(row, "head_hash") };
+    if (row["continues"] === true) {
+      this.#fault = null;
+      this.#remember(head);
+    } else {
+      this.#fault = { cause: head.position < known.position ? "log_behind" : "log_differs", file: null };
+    }
   }
 
   /**
@@ -68,7 +109,12 @@ export class EvidenceWriter {
     for (let again = false; ; again = true) {
       try {
         const process = await this.#lease.take();
-        const row = (await this.#link.query(APPEND, [process, text]))[0] ?? {};
+        const { position, hash } = this.#head ?? GENESIS;
+        const row = (await this.#link.query(APPEND, [position, hash, process, text]))[0];
+        if (row === undefined) {
+          await this.compare();
+          throw new StoreUnavailableError(DIVERGED, { done: "no" });
+        }
         this.#remember({ position: readNumber(row, "head_position"), hash: readText(row, "head_hash") });
         return { refused: readRefused(row), again };
       } catch (error) {

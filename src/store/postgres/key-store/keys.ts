@@ -1,4 +1,4 @@
-import { DuplicateKeyError, KeyNotActiveError } from "../../errors.ts";
+import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../errors.ts";
 import type { KeyRecord, KeyStore } from "../../port.ts";
 import { StatementFailure, UNIQUE_VIOLATION } from "../failure.ts";
 import type { KeyFeed } from "./key-feed.ts";
@@ -56,7 +56,10 @@ export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
     async rotate(id, replacement, expiresAt) {
       const change = link.query(ROTATE, [id, JSON.stringify(replacement), expiresAt]);
       const rows = await refusingDuplicate(replacement.id, change);
-      if (rows.length === 1) throw new KeyNotActiveError(id);
+      if (rows[0] !== undefined && rows.length === 1) {
+        const { status, replacedBy } = readKey(rows[0]).record;
+        throw status === "active" && replacedBy !== null ? new KeyRotatedError(id) : new KeyNotActiveError(id);
+      }
       feed.publish(rows);
       return rows[0] === undefined ? null : readKey(rows[0]).record;
     },

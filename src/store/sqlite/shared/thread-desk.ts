@@ -1,6 +1,7 @@
 import type { Worker } from "node:worker_threads";
 import { asWord } from "../../../evidence/record.ts";
 import { DECISION_FIELDS, OUTCOME_FIELDS, type OutcomeFields } from "../../evidence-batch.ts";
+import type { EvidenceFault } from "../../../evidence/fault.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker, WorkerStart } from "../protocol.ts";
 import { startThread } from "../worker-link.ts";
@@ -36,7 +37,7 @@ export class ThreadDesk {
   readonly #waiting = new Map<number, Waiting>();
   #thread: Worker | null = null;
   #lastId = FIRST_ID;
-  #fileHeld = true;
+  #fault: EvidenceFault | null = null;
 
   /** For the store that has the thread (`SqliteStoreOptions.startThread`); called again when the thread has died. */
   readonly startThread = (start: WorkerStart): Worker => {
@@ -50,7 +51,7 @@ export class ThreadDesk {
   lend(send: (message: FromWorker) => void): Borrowing {
     const borrower: Borrower = { send, open: new Set() };
     this.#borrowers.add(borrower);
-    if (!this.#fileHeld) send({ type: "file", held: false });
+    if (this.#fault !== null) send({ type: "fault", fault: this.#fault });
     return {
       receive: (message) => this.#ask(borrower, message),
       leave: () => this.#leave(borrower),
@@ -61,7 +62,7 @@ export class ThreadDesk {
     const { request } = message;
     // Who borrows the thread cannot end it.
     if (request.operation === "close") return answer(borrower, message, { kind: "done" });
-    if (this.#thread === null) return answer(borrower, message, lost(request));
+    if (this.#thread === null) return answer(borrower, message, lost(request, "no"));
     if (request.operation === "evidence.append") {
       for (let at = 1; at < request.decisions.length; at += DECISION_FIELDS) {
         borrower.open.add(String(request.decisions[at]));
@@ -82,13 +83,13 @@ export class ThreadDesk {
     switch (message.type) {
       case "opened":
         this.#thread = thread;
-        this.#setHeld(true);
+        this.#setFault(null);
         break;
       case "reply":
         this.#reply(message.id, message.reply);
         break;
-      case "file":
-        this.#setHeld(message.held);
+      case "fault":
+        this.#setFault(message.fault);
         break;
       case "keys_changed":
         for (const { send } of this.#borrowers) send(message);
@@ -110,9 +111,9 @@ export class ThreadDesk {
     answer(borrower, message, reply);
   }
 
-  #setHeld(held: boolean): void {
-    if (held !== this.#fileHeld) for (const { send } of this.#borrowers) send({ type: "file", held });
-    this.#fileHeld = held;
+  #setFault(fault: EvidenceFault | null): void {
+    if (fault !== this.#fault) for (const { send } of this.#borrowers) send({ type: "fault", fault });
+    this.#fault = fault;
   }
 
   #leave(borrower: Borrower): void {
@@ -133,7 +134,7 @@ export class ThreadDesk {
     if (this.#thread === thread) this.#thread = null;
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
-    for (const { borrower, message } of waiting) answer(borrower, message, lost(message.request));
+    for (const { borrower, message } of waiting) answer(borrower, message, lost(message.request, "unknown"));
   }
 }
 
@@ -141,8 +142,13 @@ function answer({ send }: Borrower, { id }: ToWorker, reply: StoreReply): void {
   send({ type: "reply", id, reply });
 }
 
-function lost(request: StoreRequest): StoreReply {
+function lost(request: StoreRequest, done: "no" | "unknown"): StoreReply {
   return request.operation === "close"
     ? { kind: "done" }
-    : { kind: "failed", description: "the store's thread is being restarted; try again in a second", refused: false };
+    : {
+        kind: "failed",
+        description: "the store's thread is being restarted; try again in a second",
+        refused: false,
+        done,
+      };
 }

@@ -7,12 +7,12 @@ import { isUniqueViolation } from "../sqlite-failure.ts";
 import type { Transaction } from "./transaction.ts";
 
 const COLUMNS = `id, digest, workspace, scopes, owner, environment, workload, labels, expires_at, created_at, created_by,
-  last_used_at, rotated_from, status, revoked_at, exchange, limits, lineage`;
+  last_used_at, rotated_from, replaced_by, status, revoked_at, exchange, limits, lineage`;
 
 /** Every change takes the next number, inside its write transaction; so numbers rise in the order of the commits. */
 const NEXT_VERSION = "(SELECT coalesce(max(version), 0) + 1 FROM keys)";
 
-export type RotateResult = "absent" | "not_active" | "duplicate" | KeyRecord;
+export type RotateResult = "absent" | "not_active" | "rotated" | "duplicate" | KeyRecord;
 
 /** The statements over the `keys` table; runs in the worker. */
 export class KeyTable {
@@ -24,14 +24,14 @@ export class KeyTable {
   readonly #page: StatementSync;
   readonly #countActive: StatementSync;
   readonly #revoke: StatementSync;
-  readonly #bringForward: StatementSync;
+  readonly #replace: StatementSync;
   readonly #touch: StatementSync;
   readonly #changedSince: StatementSync;
 
   constructor(database: DatabaseSync, transaction: Transaction) {
     this.#transaction = transaction;
     this.#insert = database.prepare(
-      `INSERT INTO keys (${COLUMNS}, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${NEXT_VERSION})`,
+      `INSERT INTO keys (${COLUMNS}, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${NEXT_VERSION})`,
     );
     this.#get = database.prepare(`SELECT ${COLUMNS} FROM keys WHERE id = ?`);
     this.#listAll = database.prepare(`SELECT ${COLUMNS} FROM keys ORDER BY created_at DESC, id`);
@@ -47,8 +47,8 @@ export class KeyTable {
     this.#revoke = database.prepare(
       `UPDATE keys SET status = 'revoked', revoked_at = ?, version = ${NEXT_VERSION} WHERE id = ? AND status = 'active'`,
     );
-    this.#bringForward = database.prepare(
-      `UPDATE keys SET expires_at = min(expires_at, ?), version = ${NEXT_VERSION} WHERE id = ?`,
+    this.#replace = database.prepare(
+      `UPDATE keys SET replaced_by = ?, expires_at = min(expires_at, ?), version = ${NEXT_VERSION} WHERE id = ?`,
     );
     this.#touch = database.prepare(
       "UPDATE keys SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)",
@@ -95,10 +95,13 @@ export class KeyTable {
       return this.#transaction.run(() => {
         const previous = this.get(id);
         if (previous === null) return "absent";
-        if (previous.status !== "active" || previous.expiresAt <= replacement.createdAt) return "not_active";
+        if (previous.status !== "active") return "not_active";
+        // The write transaction makes rotations of one key wait for each other, whichever process asks.
+        if (previous.replacedBy !== null) return "rotated";
+        if (previous.expiresAt <= replacement.createdAt) return "not_active";
         this.#add(replacement);
-        this.#bringForward.run(expiresAt, id);
-        return { ...previous, expiresAt: Math.min(previous.expiresAt, expiresAt) };
+        this.#replace.run(replacement.id, expiresAt, id);
+        return { ...previous, replacedBy: replacement.id, expiresAt: Math.min(previous.expiresAt, expiresAt) };
       });
     } catch (error) {
       if (isUniqueViolation(error)) return "duplicate";
@@ -140,6 +143,7 @@ export class KeyTable {
       record.createdBy,
       record.lastUsedAt,
       record.rotatedFrom,
+      record.replacedBy,
       record.status,
       record.revokedAt,
       record.exchange === null ? null : JSON.stringify(record.exchange),

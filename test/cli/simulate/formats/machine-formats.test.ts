@@ -251,6 +251,14 @@ describe("SARIF", () => {
     expect(results[5]?.partialFingerprints).toEqual({ "signalboxGroup/v1": NEWLY_DENIED.id });
   });
 
+  test("brackets of names make no links", () => {
+    const link = "[Fixed in release 2](https://elsewhere.example)";
+    const { results } = readLog(formatSarif(named(link), CONTEXT));
+    const texts = results.map(({ message }) => message.text);
+    expect(texts.some((text) => text.includes(String.raw`\[Fixed in release 2\](`))).toBe(true);
+    for (const text of texts) expect(text).not.toMatch(/(?<!\\)\[[^\]]*\]\(/);
+  });
+
   test("only what is not suppressed has no suppressions, and nothing gives no results", () => {
     expect(readLog(formatSarif(report(), CONTEXT)).results).toEqual([]);
     for (const { suppressions } of readLog(formatSarif(usFallback(), CONTEXT)).results)

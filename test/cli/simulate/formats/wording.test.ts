@@ -18,6 +18,7 @@ import { evidenceCautions } from "../../../../src/cli/simulate/formats/wording/m
 import { explainCommand, shellWord } from "../../../../src/simulate/explain/explain-command.ts";
 import { printable } from "../../../../src/cli/terminal/printing.ts";
 import { CHANGE_WORDS } from "../../../../src/simulate/point.ts";
+import { programAtHand } from "../../../support/at-hand.ts";
 import { everything, HOSTILE, side } from "./report-fixture.ts";
 
 describe("amounts", () => {
@@ -137,15 +138,9 @@ describe("commands", () => {
     );
   });
 
-  const bash = ["/bin/bash", "/usr/bin/bash"].find((path) => {
-    try {
-      return execFileSync(path, ["-c", "echo ok"], { encoding: "utf8" }) === "ok\n";
-    } catch {
-      return false;
-    }
-  });
+  const bash = programAtHand("bash");
 
-  test.skipIf(bash === undefined)("a shell reads the words as they were (needs bash)", () => {
+  test.skipIf(bash === null)("a shell reads the words as they were (needs bash)", () => {
     fc.assert(
       fc.property(fc.array(word, { minLength: 1, maxLength: 20 }), (words) => {
         const script = `printf '%s\\0' ${words.map(shellWord).join(" ")}`;

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -9,21 +9,18 @@ import { formatHtml } from "../../../../src/cli/simulate/formats/html/format-htm
 import { DARK, LIGHT } from "../../../../src/cli/simulate/formats/html/page/palette.ts";
 import { explainCommand } from "../../../../src/simulate/explain/explain-command.ts";
 import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
+import { programAtHand } from "../../../support/at-hand.ts";
 import { HOSTILE, tainted } from "./hostile-report.ts";
 import { EXPLAIN, largeReport, report } from "./report-fixture.ts";
 
-const PLACES = [
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome",
-  "/usr/bin/google-chrome-stable",
-];
-const executable = [process.env["CHROMIUM"] ?? "", ...PLACES].find((path) => path !== "" && existsSync(path));
+const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+const executable =
+  process.env["CHROMIUM"] ?? NAMES.map((name) => programAtHand(name)).find((path) => path !== null) ?? null;
 const FLAGS =
   "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync";
-const reason = executable === undefined ? " (skipped: no Chromium here; CHROMIUM may name one)" : "";
+const reason = executable === null ? " (skipped: no Chromium here; CHROMIUM may name one)" : "";
 
-describe.skipIf(executable === undefined)(`the page in Chromium${reason}`, { timeout: 120_000 }, () => {
+describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout: 120_000 }, () => {
   let folder = "";
   const context: { browser?: BrowserContext; page?: Page } = {};
   let complaints: string[] = [];

@@ -122,5 +122,5 @@ function codePoints(text: string): number {
 /** A signature without its tags and marks: each surface that it crossed has put its own before it. */
 function bare(signature: string): string {
   const { family, signature: inner } = readSignature(signature, "");
-  return family === "" ? inner : bare(inner.replace(/^summary:/, ""));
+  return family === "" ? inner : bare(inner.replace(/^summary:/, "").replace(/^text:[^.]*\./, ""));
 }

@@ -80,6 +80,7 @@ function normalFormat(format: GenerateRequest["format"], lost: Said): unknown {
 
 function normalReasoning(reasoning: GenerateRequest["reasoning"], lost: Said): unknown {
   if (reasoning === null) return null;
+  if (lost("reasoning_turned_off")) return null;
   const { effort, budget } = reasoning;
   const shown =
     reasoning.display === "auto" ? "summarized" : reasoning.display === "omitted" ? null : reasoning.display;

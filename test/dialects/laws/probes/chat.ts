@@ -177,6 +177,7 @@ const TOOLS: readonly Probe[] = [
   member("tool_choice", "`none`", "none", { tools }),
   member("tool_choice", "`required`", "required", { tools }),
   member("tool_choice", "one function", { type: "function", function: { name: "send" } }, { tools }),
+  member("tool_choice", "the only function", { type: "function", function: { name: "look_up" } }, { tools: [tool] }),
   member(
     "tool_choice",
     "allowed tools",
@@ -198,6 +199,7 @@ const TOOLS: readonly Probe[] = [
   member("tool_choice", "`required` with reasoning", "required", { tools, reasoning_effort: "high" }),
   member("parallel_tool_calls", "true", true, { tools }),
   member("parallel_tool_calls", "false", false, { tools }),
+  member("parallel_tool_calls", "false, with one function", false, { tools: [tool] }),
   member("functions", "", [{ name: "look_up", parameters: PARAMETERS }]),
   member("function_call", "", "auto", { functions: [{ name: "look_up" }] }),
 ];

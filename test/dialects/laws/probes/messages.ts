@@ -132,8 +132,15 @@ const TOOLS: readonly Probe[] = [
   member("tool_choice", "`none`", { type: "none" }, { tools }),
   member("tool_choice", "`any`", { type: "any" }, { tools }),
   member("tool_choice", "one tool", { type: "tool", name: "send" }, { tools }),
+  member("tool_choice", "the only tool", { type: "tool", name: "look_up" }, { tools: [tool] }),
   member("tool_choice", "`any` with thinking", { type: "any" }, { tools, thinking: { type: "adaptive" } }),
   member("tool_choice", "no parallel calls", { type: "auto", disable_parallel_tool_use: true }, { tools }),
+  member(
+    "tool_choice",
+    "no parallel calls of the only tool",
+    { type: "auto", disable_parallel_tool_use: true },
+    { tools: [tool] },
+  ),
 ];
 
 const thinking = (says: string, value: JsonObject): Probe => member("thinking", says, value);

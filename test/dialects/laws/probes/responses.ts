@@ -127,6 +127,7 @@ const INPUT: readonly Probe[] = [
   part("a PDF file without a name", { type: "input_file", file_data: `data:application/pdf;base64,${PDF}` }),
   part("a text file", { type: "input_file", file_data: `data:text/plain;base64,${TEXT}`, filename: "a.txt" }),
   part("a file of another type", { type: "input_file", file_data: `data:text/csv;base64,${TEXT}`, filename: "a.csv" }),
+  part("a file that its URL holds", { type: "input_file", file_url: `data:application/pdf;base64,${PDF}` }),
   part("a file by URL", { type: "input_file", file_url: "https://files.example/a.pdf" }),
   part("a stored file", { type: "input_file", file_id: "file-1" }),
   part("a video", { type: "input_video", video_url: "https://videos.example/a.mp4" }),
@@ -179,6 +180,7 @@ const TOOLS: readonly Probe[] = [
   member("tool_choice", "`none`", "none", { tools }),
   member("tool_choice", "`required`", "required", { tools }),
   member("tool_choice", "one function", { type: "function", name: "send" }, { tools }),
+  member("tool_choice", "the only function", { type: "function", name: "look_up" }, { tools: [tool] }),
   member(
     "tool_choice",
     "allowed tools",
@@ -189,6 +191,7 @@ const TOOLS: readonly Probe[] = [
   member("tool_choice", "`required` with reasoning", "required", { tools, reasoning: { effort: "high" } }),
   member("parallel_tool_calls", "true", true, { tools }),
   member("parallel_tool_calls", "false", false, { tools }),
+  member("parallel_tool_calls", "false, with one function", false, { tools: [tool] }),
   member("max_tool_calls", "", 3, { tools }),
 ];
 

@@ -1,11 +1,15 @@
 import type { JsonObject } from "../../../../canon/json.ts";
 import { callServer, serverKey, serverUrl } from "../../../server/call-server.ts";
 import { CommandError, type CommandIo } from "../../../terminal/command-io.ts";
+import { serverReport, type ServerReport } from "../reports/server-report.ts";
 import { refusal } from "./refusal.ts";
 import { notPolicies, parseView, type PolicyView } from "./view.ts";
 
 /** Where a server listens unless told otherwise. */
 export const DEFAULT_SERVER = "http://127.0.0.1:8080";
+
+/** Longest wait for a simulation, milliseconds: a server takes a minute at most, for itself and for each one before it. */
+const SIMULATION_WAIT = 150_000;
 
 /** What can be done to a policy: a path below it. */
 export type Change = "approvals" | "promotions" | "rollbacks" | "withdrawals" | "releases";
@@ -45,6 +49,11 @@ export class PolicyServer {
     return this.#get(id, `/${id}/${name}`, query);
   }
 
+  /** The server's own report on the promotion of a content. */
+  async simulation(id: string, digest: string): Promise<ServerReport> {
+    return serverReport(await this.#get(id, `/${id}/simulation`, { digest }, SIMULATION_WAIT));
+  }
+
   /** @param etag where the change must meet the state that was looked at. */
   async change(id: string, change: Change, body: JsonObject, etag: string | null): Promise<Answered> {
     const inDoubt = `whether it was done is not known; look: signalbox policy show ${id}`;
@@ -55,6 +64,8 @@ export class PolicyServer {
       body,
       ...(etag === null ? {} : { ifMatch: etag }),
       inDoubt,
+      // The server simulates the promotion before it takes an approval with a report.
+      ...(change === "approvals" && { wait: SIMULATION_WAIT }),
     });
     if (answer.status !== 200 && answer.status !== 201) throw refusal(answer, { policy: id, changes: true });
     try {
@@ -64,11 +75,16 @@ export class PolicyServer {
     }
   }
 
-  async #get(policy: string | null, path: string, query: Readonly<Record<string, string>>): Promise<JsonObject> {
+  async #get(
+    policy: string | null,
+    path: string,
+    query: Readonly<Record<string, string>>,
+    wait?: number,
+  ): Promise<JsonObject> {
     const url = serverUrl(this.#address, `/v1/policies${path}`);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
     const key = serverKey(this.#io, "governance:read or operations:manage");
-    const answer = await callServer({ url, method: "GET", key });
+    const answer = await callServer({ url, method: "GET", key, ...(wait !== undefined && { wait }) });
     if (answer.status !== 200) throw refusal(answer, { policy, changes: false });
     if (answer.body === null) throw notPolicies();
     return answer.body;

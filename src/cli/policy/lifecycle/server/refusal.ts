@@ -1,9 +1,10 @@
+import { parseRevision } from "../../../../canon/policy.ts";
 import { isJsonObject, type JsonObject } from "../../../../canon/json.ts";
 import { objectOf, objectsOf, textOf } from "../../../explain/members.ts";
 import type { ServerAnswer } from "../../../server/call-server.ts";
 import { CommandError } from "../../../terminal/command-io.ts";
 import { missingTexts } from "../words/missing.ts";
-import { numberOf, parseMissing } from "./view.ts";
+import { parseMissing } from "./view.ts";
 
 /** Nothing is broken, and nothing was done: something is missing, or somebody was quicker. Exit code 3. */
 export class NotNowError extends Error {
@@ -42,6 +43,9 @@ export function refusal({ status, body }: ServerAnswer, asked: Asked): CommandEr
         return new CommandError(
           "--server: the change is made and stands, but the server that answered could not load it yet and decides as before; it keeps trying, and its GET /status says when it is done",
         );
+      }
+      if (code === "simulation_busy") {
+        return new CommandError("--server: makes other simulations just now, and nothing was done; try again");
       }
       return new CommandError(
         asked.changes
@@ -96,6 +100,12 @@ function conflict(code: string, error: JsonObject | null, policy: string): strin
       return "the content's bytes are not kept or cannot be loaded; bring it back by its files";
     case "not_approved":
       return "the key, and those it comes from, have not approved the content, so there is nothing to withdraw";
+    case "nothing_to_simulate":
+      return "the content is enforced already, so there is nothing to simulate";
+    case "assertions_invalid":
+      return "the assertions file of the server has errors, so it cannot simulate; signalbox check lists them";
+    case "simulation_too_large":
+      return "the simulation needs more time or memory than the server gives it";
     case "busy":
       return "others changed policies at the same time, again and again; nothing was done; try again";
     default:
@@ -107,8 +117,8 @@ function conflict(code: string, error: JsonObject | null, policy: string): strin
 function currentText(current: JsonObject | null): string {
   if (current === null) return "the policy has changed meanwhile";
   const slot = (name: string): string => {
-    const revision = numberOf(current, name);
-    return revision === null ? "none" : `r${revision}`;
+    const revision = current[name];
+    return typeof revision === "string" && parseRevision(revision) !== null ? revision : "none";
   };
   return `the policy is not in the state that was looked at: enforced is ${slot("enforced_revision")} now, candidate ${slot("candidate_revision")}`;
 }

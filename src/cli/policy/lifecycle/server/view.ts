@@ -1,3 +1,4 @@
+import { parseRevision } from "../../../../canon/policy.ts";
 import { isJsonObject, type JsonObject } from "../../../../canon/json.ts";
 import { readTime } from "../../../../canon/time/rfc3339.ts";
 import { objectOf, objectsOf, textOf, wordsOf } from "../../../explain/members.ts";
@@ -54,6 +55,9 @@ export interface Missing {
   readonly have: number | null;
   readonly need: number | null;
   readonly roles: readonly string[];
+  /** Approvals whose report is only claimed, or was verified for another promotion than this one. */
+  readonly claimed: number;
+  readonly outdated: number;
 }
 
 /** A policy as a server shows it. Its texts are safe for a terminal; `etag` is the server's own. */
@@ -132,7 +136,9 @@ function parseSlot(value: unknown): SlotView | null {
 /** A revision with its digest. @throws {CommandError} for something without a number and a digest: it could not be named in a command. */
 export function parseContent(value: unknown): Content | null {
   if (value === null || value === undefined) return null;
-  const { revision, digest } = isJsonObject(value) ? value : {};
+  const { revision: shown, digest } = isJsonObject(value) ? value : {};
+  // Rows of the log have the number; every other answer has it as r4.
+  const revision = typeof shown === "string" ? parseRevision(shown) : shown;
   if (typeof revision !== "number" || !Number.isSafeInteger(revision) || revision < 0) throw notPolicies();
   if (typeof digest !== "string" || !/^[0-9a-f]{64}$/.test(digest)) throw notPolicies();
   return { revision, digest };
@@ -179,6 +185,8 @@ export function parseMissing(entry: JsonObject): Missing {
     have: numberOf(entry, "have_seconds") ?? numberOf(entry, "have"),
     need: numberOf(entry, "need_seconds") ?? numberOf(entry, "need"),
     roles: wordsOf(entry, "roles"),
+    claimed: numberOf(entry, "claimed") ?? 0,
+    outdated: numberOf(entry, "outdated") ?? 0,
   };
 }
 

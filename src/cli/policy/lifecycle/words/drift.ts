@@ -22,7 +22,9 @@ export function driftText({ drift }: PolicyView): string {
   return drift.map((word) => word.replaceAll("_", " ")).join(", ");
 }
 
-const DRIFTS: ReadonlyMap<string, (view: PolicyView, server: string | null) => DriftLine> = new Map([
+type MakeLine = (view: PolicyView, server: string | null) => DriftLine;
+
+const DRIFTS: ReadonlyMap<string, MakeLine> = new Map<string, MakeLine>([
   [
     "files_differ",
     ({ id, files, candidate }, server) => ({
@@ -56,6 +58,14 @@ const DRIFTS: ReadonlyMap<string, (view: PolicyView, server: string | null) => D
       text: `the candidate ${candidate === null ? "" : `${contentText(candidate)} `}is not what the server's files hold`,
       fix: "bring the server's files up to date, or give the candidate up:",
       command: commandText(["policy", "withdraw", id, "--candidate"], server),
+    }),
+  ],
+  [
+    "module_differs",
+    () => ({
+      text: "the store keeps a module that its sources do not compile to; servers run what they compile from the sources",
+      fix: "somebody has changed the store, or a server wrote to it whose compile cache was forged; find out who, with:",
+      command: "signalbox policy verify",
     }),
   ],
   [

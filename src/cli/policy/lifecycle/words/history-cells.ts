@@ -66,8 +66,9 @@ function reportText(report: JsonObject | null): readonly string[] {
   if (report === null) return [];
   const failed = numberOf(objectOf(report, "assertions"), "failed") ?? 0;
   const complete = report["complete"] === true ? "" : ", incomplete";
+  const isVerified = objectOf(report, "verification")?.["result"] === "verified";
   return [
-    `report ${textOf(report, "sha256").slice(0, 8)}${complete}${failed === 0 ? "" : `, ${amountText(failed, "assertion")} failed`}`,
+    `${isVerified ? "verified" : "claimed"} report ${textOf(report, "sha256").slice(0, 8)}${complete}${failed === 0 ? "" : `, ${amountText(failed, "assertion")} failed`}`,
   ];
 }
 

@@ -4,7 +4,7 @@ import { numberOf, type Missing, type PolicyView, type RequirementsView } from "
 import { durationText } from "./contents.ts";
 
 /** One thing that a promotion still lacks, in words; the same in a list, after an approval and in a refusal. */
-export function missingText({ requirement, have, need, roles }: Missing): string {
+export function missingText({ requirement, have, need, roles, claimed, outdated }: Missing): string {
   switch (requirement) {
     case "approvals":
       return `${numberText(have ?? 0)} of ${amountText(need ?? 0, "approval")}`;
@@ -17,15 +17,23 @@ export function missingText({ requirement, have, need, roles }: Missing): string
     case "no_indeterminate":
       return `${amountText(have ?? 0, "verdict")} indeterminate`;
     case "report":
-      return "no approval with a complete report of signalbox simulate";
+      return `no approval with the server's own complete simulation report${reportCounts(claimed, outdated)}`;
     case "assertions":
       return have === null || have === 0
-        ? "no approval with a report whose assertions passed"
-        : `${amountText(have, "assertion")} failed in an approver's report`;
+        ? "no approval with a verified report whose assertions passed"
+        : `${amountText(have, "assertion")} failed in a verified report`;
     default:
       // A newer server may require more than this command knows.
       return requirement;
   }
+}
+
+function reportCounts(claimed: number, outdated: number): string {
+  const counts = [
+    ...(claimed === 0 ? [] : [`${numberText(claimed)} only claimed`]),
+    ...(outdated === 0 ? [] : [`${numberText(outdated)} outdated`]),
+  ];
+  return counts.length === 0 ? "" : ` (${counts.join(", ")})`;
 }
 
 export function missingTexts(missing: readonly Missing[]): string {
@@ -37,7 +45,9 @@ export function missingTexts(missing: readonly Missing[]): string {
  * approver it would say that the approval was for nothing.
  */
 export function missingForOthers({ missing, approvals, requirements }: PolicyView): readonly Missing[] | null {
-  const reports = approvals.flatMap(({ report }) => (report?.["complete"] === true ? [report] : []));
+  const reports = approvals.flatMap(({ report }) =>
+    report?.["status"] === "verified" && report["complete"] === true ? [report] : [],
+  );
   const passed = reports.some((report) => {
     const assertions = objectOf(report, "assertions");
     const amount = (name: string): number => numberOf(assertions, name) ?? 0;
@@ -95,8 +105,8 @@ const WORDS: readonly (readonly [string, (required: RequirementsView) => string 
   ["soak", ({ soakSeconds }) => (soakSeconds === 0 ? null : `in shadow for ${durationText(soakSeconds)}`)],
   ["decisions", ({ decisions }) => (decisions === 0 ? null : `asked about ${amountText(decisions, "decision")}`)],
   ["no_indeterminate", ({ noIndeterminate }) => (noIndeterminate ? "no indeterminate verdict in shadow" : null)],
-  ["report", ({ report }) => (report ? "an approval with a complete report of signalbox simulate" : null)],
-  ["assertions", ({ assertions }) => (assertions ? "assertions that passed in an approver's report" : null)],
+  ["report", ({ report }) => (report ? "an approval with the server's own complete simulation report" : null)],
+  ["assertions", ({ assertions }) => (assertions ? "assertions that passed in a verified report" : null)],
 ];
 
 function approvalsText({ approvals, selfApproval }: RequirementsView): string | null {

@@ -89,7 +89,9 @@ function reportText({ report }: ApprovalView): string {
   const assertions = objectOf(report, "assertions");
   const amount = (name: string): string => `${textOf(assertions, name) || "0"} ${name}`;
   const complete = report["complete"] === true ? "complete" : "incomplete";
-  return `, report ${textOf(report, "sha256").slice(0, 8)} (${complete}; assertions ${amount("passed")}, ${amount("failed")}, ${amount("waived")})`;
+  const status = textOf(report, "status");
+  const word = status === "verified" || status === "outdated" ? status : "only claimed";
+  return `, report ${textOf(report, "sha256").slice(0, 8)} (${word}, ${complete}; assertions ${amount("passed")}, ${amount("failed")}, ${amount("waived")})`;
 }
 
 function behindLines({ canRollBack, rollbackTo, held, withdrawn, files }: PolicyView): readonly Line[] {

@@ -15,7 +15,7 @@ import { pastedCommand } from "./pasted-command.ts";
 export function shadowLines(report: JsonObject, firstSeen: number | null): readonly Line[] {
   const judged = numberOf(report, "judged") ?? 0;
   const since = timeText(timeOf(report, "since"));
-  const title = `In shadow: r${textOf(report, "revision")} since ${since}, asked about ${amountText(judged, "request")}`;
+  const title = `In shadow: ${textOf(report, "revision")} since ${since}, asked about ${amountText(judged, "request")}`;
   if (judged === 0) return section(title, [line(2, span("no request has met it yet", "dim"))]);
   const from = timeText(firstSeen);
   const earlier =

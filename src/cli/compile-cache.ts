@@ -1,0 +1,77 @@
+import { homedir } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
+
+import { openCompileCache, type CompileCache } from "../policy/toolchain/compile-cache.ts";
+import { UsageError, type CommandIo } from "./terminal/command-io.ts";
+
+/** What help texts say of `--cache` where it is not given. */
+export const DEFAULT_CACHE_TEXT = "the user's cache folder";
+
+/**
+ * Where compiled policies are kept: in the folder of `--cache`, else in the user's cache folder. The secret that authenticates them is in the user's
+ * cache folder always, because a path of `--cache` may come with a checkout. `null` where no such folder is known.
+ *
+ * @param flag value of `--cache`; `undefined` where it was not given.
+ * @throws {UsageError} for an empty path.
+ */
+export function compileCacheAt(
+  flag: string | undefined,
+  cwd: string,
+  environment: CommandIo["environment"],
+): CompileCache | null {
+  if (flag === "") throw new UsageError("--cache: needs a path");
+  const own = userCacheFolder(environment);
+  if (own === null) return null;
+  return { directory: flag === undefined ? join(own, "compiled") : resolve(cwd, flag), secretDirectory: own };
+}
+
+/** Checks the cache before it is used; says on stderr in one line why there is none. */
+export async function usableCache(
+  cache: CompileCache | null,
+  { stderr }: Pick<CommandIo, "stderr">,
+): Promise<CompileCache | null> {
+  const opened = cache === null ? NO_FOLDER : await openCompileCache(cache);
+  if (opened.ok) return cache;
+  stderr(`no compile cache is used, so policies are compiled at every run: ${opened.reason}\n`);
+  return null;
+}
+
+/** {@link compileCacheAt}, checked by {@link usableCache}. @throws {UsageError} for an empty path. */
+export async function openCache(flag: string | undefined, io: CommandIo): Promise<CompileCache | null> {
+  return await usableCache(compileCacheAt(flag, io.cwd, io.environment), io);
+}
+
+const NO_FOLDER = {
+  ok: false,
+  reason: "this user has no home folder; set XDG_CACHE_HOME (LOCALAPPDATA on Windows) to a folder of its own",
+} as const;
+
+/** The folder for caches of this user, by the platform's convention; `null` where there is no home. */
+export function userCacheFolder(
+  environment: CommandIo["environment"],
+  platform: NodeJS.Platform = process.platform,
+): string | null {
+  const home = absolute(environment["HOME"]) ?? homeOfUser();
+  const below = (...parts: readonly string[]): string | null => (home === null ? null : join(home, ...parts));
+  const caches =
+    platform === "win32"
+      ? (absolute(environment["LOCALAPPDATA"]) ?? below("AppData", "Local"))
+      : platform === "darwin"
+        ? below("Library", "Caches")
+        : // The specification ignores a path that is not absolute.
+          (absolute(environment["XDG_CACHE_HOME"]) ?? below(".cache"));
+  return caches === null ? null : join(caches, "signalbox");
+}
+
+function absolute(path: string | undefined): string | null {
+  return path !== undefined && isAbsolute(path) ? path : null;
+}
+
+function homeOfUser(): string | null {
+  try {
+    return absolute(homedir());
+  } catch {
+    // The user has no entry in the system's list of users.
+    return null;
+  }
+}

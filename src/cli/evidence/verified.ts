@@ -1,0 +1,67 @@
+import type { ChainLink } from "../../evidence/chain.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import type { NotedHead } from "../../store/evidence-log.ts";
+import { EXIT, type CommandIo } from "../terminal/command-io.ts";
+import { formatLink } from "./links.ts";
+
+/** What verifying one log came to. */
+export type Verified =
+  | { readonly ok: true; readonly lines: readonly string[]; readonly json: JsonObject }
+  | { readonly ok: false; readonly sentence: string; readonly json: JsonObject };
+
+export function notVerified(sentence: string, details: JsonObject): Verified {
+  return { ok: false, sentence, json: { verified: false, ...details, message: sentence } };
+}
+
+/** Prints the results by name, as lines for people or as one JSON object, and gives the exit code. */
+export function printVerified(results: Readonly<Record<string, Verified>>, json: boolean, io: CommandIo): number {
+  const all = Object.values(results);
+  if (json) {
+    const members = Object.entries(results).map(([name, result]) => [name, result.json]);
+    io.stdout(`${JSON.stringify(Object.fromEntries(members))}\n`);
+  }
+  for (const result of json ? [] : all) {
+    if (result.ok) io.stdout(`${result.lines.join("\n")}\n`);
+    else io.stderr(`signalbox evidence: ${result.sentence}\n`);
+  }
+  return all.every(({ ok }) => ok) ? EXIT.ok : EXIT.failed;
+}
+
+/** What says that a log was not cut off at its end. */
+export interface LogEnd {
+  /** The newest row that verified. */
+  readonly head: ChainLink;
+  /** Rows that were noted outside of the database's host, all of which verified. */
+  readonly noted: readonly ChainLink[];
+  /** The flag that takes them. */
+  readonly flag: string;
+  /** What the server noted beside the database. */
+  readonly server: NotedHead | null;
+}
+
+/** One sentence for people. */
+export function describeEnd({ head, noted, flag, server }: LogEnd): string {
+  const position = witnessedTo(noted);
+  const after = head.position - position;
+  if (position > 0 && after <= 0) return `end: witnessed, nothing is missing up to ${position}`;
+  const beyond = position > 0 ? `witnessed up to ${position}; the ${after} rows after it are not` : "not witnessed";
+  const known =
+    server === null
+      ? ""
+      : ` (it reaches what the server noted in ${server.file}, which an owner of the files can change)`;
+  return `end: ${beyond}${known}; rows cut off at the end would not be seen without a head noted elsewhere (${flag})`;
+}
+
+/** The same for programs. */
+export function endJson({ head, noted, server }: LogEnd): JsonObject {
+  const position = witnessedTo(noted);
+  return {
+    witnessed: position > 0 && position >= head.position,
+    witnessed_to: position === 0 ? null : position,
+    noted_by_server: server === null ? null : formatLink(server),
+  };
+}
+
+function witnessedTo(noted: readonly ChainLink[]): number {
+  return Math.max(0, ...noted.map(({ position }) => position));
+}

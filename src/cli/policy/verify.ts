@@ -1,0 +1,118 @@
+import { formatRevision } from "../../canon/policy.ts";
+import type { SpokenContent } from "../../lifecycle/verification/contents.ts";
+import { recompileContent, type ModuleAgreement } from "../../policy/contents/recompile.ts";
+import { KeptContentError, readStoredContent } from "../../policy/kept-content.ts";
+import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchain.ts";
+import type { PolicyLogStore } from "../../store/policy-log.ts";
+import { verifiedContents } from "../evidence/policies.ts";
+import { readArguments } from "../terminal/arguments.ts";
+import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { databasePath, withStore } from "../terminal/open-store.ts";
+import { runCommand } from "../terminal/run.ts";
+import { formatTable } from "../terminal/table.ts";
+import { amountOf, usingToolchain } from "./policy-folder.ts";
+
+const HELP = `Usage: signalbox policy verify [options]
+
+Compiles every policy content of a store from its sources, without any cache, and compares the result with the module
+that the store keeps. Servers run what they compile from the sources themselves; a module that differs was changed or
+forged.
+
+  --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
+                    else .signalbox/signalbox.db.
+  --strict          Fails for contents of another compiler, too.
+  --json            Prints JSON.
+  -h, --help        This text.
+
+Results: matches; other compiler (another version of Signalbox compiled it, so the bytes cannot be compared); differs;
+damaged (missing, unreadable, or not what the log of policies names).
+Exit codes: 0 no content differs or is damaged; 1 one does (or is of another compiler, with --strict), or the log does
+not verify; 2 usage.
+`;
+
+const FLAGS = {
+  help: { type: "boolean", short: "h" },
+  database: { type: "string" },
+  json: { type: "boolean" },
+  strict: { type: "boolean" },
+} as const;
+
+/** What a content came to; `damaged` with why, in words that hold nothing of the policy. */
+interface Verified {
+  readonly content: SpokenContent;
+  readonly result: "matches" | "other_compiler" | "differs" | "damaged";
+  readonly reason: string | null;
+}
+
+const RESULTS: Readonly<Record<ModuleAgreement, Verified["result"]>> = {
+  same: "matches",
+  other_compiler: "other_compiler",
+  differs: "differs",
+};
+
+/** `signalbox policy verify`; gives the exit code. */
+export function verifyPolicies(argv: readonly string[], io: CommandIo): Promise<number> {
+  return runCommand("policy verify", io, async () => {
+    const { values, positionals } = readArguments(argv, FLAGS);
+    if (values.help === true) {
+      io.stdout(HELP);
+      return EXIT.ok;
+    }
+    if (positionals.length > 0) throw new UsageError("takes flags only; name the store with --database");
+    const verified = await withStore(databasePath(values.database, io), "read", ({ policyLog }) =>
+      verifyAll(policyLog),
+    );
+    io.stdout(values.json === true ? formatJson(verified) : formatVerified(verified));
+    const failing = new Set(["differs", "damaged", ...(values.strict === true ? ["other_compiler"] : [])]);
+    return verified.some(({ result }) => failing.has(result)) ? EXIT.failed : EXIT.ok;
+  });
+}
+
+/** @throws {CommandError} where the log does not verify, or the toolchain cannot run. */
+async function verifyAll(log: PolicyLogStore): Promise<readonly Verified[]> {
+  const toolchain = createToolchain({ cache: null });
+  const verified: Verified[] = [];
+  for (const content of await verifiedContents(log)) {
+    verified.push(await usingToolchain(() => verifyOne(content, log, toolchain)));
+  }
+  return verified;
+}
+
+async function verifyOne(content: SpokenContent, log: PolicyLogStore, toolchain: Toolchain): Promise<Verified> {
+  try {
+    const stored = await log.content(content.digest);
+    if (stored === null || stored.policy !== content.policy) {
+      throw new KeptContentError("nothing is kept under its digest");
+    }
+    const { agreement } = await recompileContent(readStoredContent(stored, content.module), toolchain);
+    return { content, result: RESULTS[agreement], reason: null };
+  } catch (error) {
+    if (!(error instanceof KeptContentError)) throw error;
+    return { content, result: "damaged", reason: error.message };
+  }
+}
+
+function formatVerified(verified: readonly Verified[]): string {
+  if (verified.length === 0) return "No policies are stored.\n";
+  const rows = verified.map(({ content, result, reason }) => [
+    content.policy,
+    formatRevision(content.revision) ?? "-",
+    content.digest.slice(0, 12),
+    `${result.replace("_", " ")}${reason === null ? "" : `: ${reason}`}`,
+  ]);
+  const counts = Object.values({ ...RESULTS, damaged: "damaged" as const }).flatMap((result) => {
+    const count = verified.filter((one) => one.result === result).length;
+    return count === 0 ? [] : [`${count} ${result.replace("_", " ")}`];
+  });
+  const table = formatTable([["POLICY", "REVISION", "DIGEST", "RESULT"], ...rows]);
+  return `${table}\n${amountOf(verified.length, "content")}: ${counts.join(", ")}\n`;
+}
+
+/** Version 1 of this form: members are only ever added. */
+function formatJson(verified: readonly Verified[]): string {
+  const contents = verified.map(({ content, result, reason }) => {
+    const { policy, revision, digest, module } = content;
+    return { policy, revision: formatRevision(revision), digest, module_sha256: module, result, reason };
+  });
+  return `${JSON.stringify({ version: 1, contents }, null, 2)}\n`;
+}

@@ -1,0 +1,55 @@
+import type { AnswerStream, Ending } from "../../dialects/dialect.ts";
+
+/** How long a stream is read after its client has left. Its place of `concurrency` is taken as long, and refusals by that say to wait a second. Milliseconds. */
+const TIME = 1_000;
+
+/** How much of it. Bytes. */
+const BYTES = 256 * 1024;
+
+/**
+ * Reads a stream whose client has left, until the provider gives its usage or a bound is reached. Providers count at the end: without this, a client
+ * that closes the connection before the last event would not be charged for what it took.
+ */
+export class ReadOn {
+  readonly #stream: AnswerStream;
+  readonly #leave: (ending: Partial<Ending>) => void;
+  readonly #timer: NodeJS.Timeout;
+  #bytes = 0;
+
+  /** @param leave ends the call, with how the answer ended where that is known. Called once. */
+  constructor(stream: AnswerStream, leave: (ending: Partial<Ending>) => void) {
+    this.#stream = stream;
+    this.#leave = leave;
+    this.#timer = setTimeout(() => this.stop(), TIME);
+  }
+
+  take(chunk: Uint8Array): void {
+    this.#bytes += chunk.length;
+    try {
+      this.#stream.push(chunk);
+    } catch {
+      return this.stop();
+    }
+    if (this.#stream.done) this.close();
+    else if (this.#stream.failure !== null || this.#bytes > BYTES) this.stop();
+  }
+
+  /** The provider's bytes have ended. */
+  close(): void {
+    try {
+      const { ending } = this.#stream.end();
+      this.#end(ending.failure === null ? ending : {});
+    } catch {
+      this.stop();
+    }
+  }
+
+  stop(): void {
+    this.#end({});
+  }
+
+  #end(ending: Partial<Ending>): void {
+    clearTimeout(this.#timer);
+    this.#leave(ending);
+  }
+}

@@ -1,0 +1,40 @@
+import type { ServiceError } from "../../canon/error.ts";
+import { codedError } from "../../canon/errors/coded-error.ts";
+
+/** Simulations that a workspace may ask for in a minute where `limits.simulations_per_minute` of routes.yaml says nothing. */
+export const DEFAULT_SIMULATIONS_PER_MINUTE = 120;
+
+/** Milliseconds. */
+const MINUTE = 60_000;
+
+/**
+ * Counts the simulations of each workspace in the running minute, in this process. A simulation calls nobody and uses up no limit of
+ * inference, but it evaluates policies and is recorded: without a bound one key could keep a process and its log busy.
+ */
+export class SimulationRate {
+  #minute = 0;
+  #counts = new Map<string, number>();
+
+  /**
+   * Counts one more simulation of the workspace.
+   * @param now milliseconds since the epoch. Windows are minutes of UTC, as for all limits.
+   * @returns the refusal where the minute's simulations are used up.
+   */
+  take(workspace: string, perMinute: number, now: number): ServiceError | null {
+    const minute = Math.floor(now / MINUTE);
+    if (minute !== this.#minute) {
+      this.#minute = minute;
+      this.#counts = new Map();
+    }
+    const count = this.#counts.get(workspace) ?? 0;
+    if (count >= perMinute) {
+      return codedError(
+        "requests_per_minute",
+        "Limit of the workspace (simulations_per_minute): as many simulations as a minute allows have been made. Try again when the time of retry-after has passed.",
+        { retryAfter: (minute + 1) * MINUTE - now },
+      );
+    }
+    this.#counts.set(workspace, count + 1);
+    return null;
+  }
+}

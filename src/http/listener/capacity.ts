@@ -1,0 +1,102 @@
+import type { ServiceError } from "../../canon/error.ts";
+import { codedError } from "../../canon/errors/coded-error.ts";
+import type { Identity } from "../../canon/identity.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import type { ServerLimits } from "../runtime.ts";
+import { FairShare, type ShareRefusal } from "./fair-share.ts";
+
+/**
+ * What one process takes at once, shared among workspaces: requests under way, bodies being read, and bytes of bodies. Everything is taken after
+ * authentication, so a refusal has a key, and a connection without a valid key takes nothing.
+ */
+export class Capacity {
+  readonly running: FairShare;
+  readonly reading: FairShare;
+  readonly bytes: FairShare;
+
+  constructor({ inFlight, bodyMemory }: Pick<ServerLimits, "inFlight" | "bodyMemory">) {
+    this.running = new FairShare(inFlight);
+    this.reading = new FairShare(inFlight);
+    this.bytes = new FairShare(bodyMemory);
+  }
+
+  /** For one request. {@link RequestHold.end} gives back what it has taken. */
+  hold({ workspace, keyId }: Identity, { workspaces }: Pick<RoutingTable, "workspaces">): RequestHold {
+    return new RequestHold(this, workspace, keyId, hasOneMember(workspaces));
+  }
+}
+
+/** What one request holds of the process. */
+export class RequestHold {
+  readonly #capacity: Capacity;
+  readonly #workspace: string;
+  readonly #keyId: string;
+  readonly #isOnly: boolean;
+  #isReading = false;
+  #isRunning = false;
+  #bytes = 0;
+
+  constructor(capacity: Capacity, workspace: string, keyId: string, isOnly: boolean) {
+    this.#capacity = capacity;
+    this.#workspace = workspace;
+    this.#keyId = keyId;
+    this.#isOnly = isOnly;
+  }
+
+  /** Before anything of the body is read. @param bytes as announced; 0 where it is not known. */
+  beginReading(bytes: number): ServiceError | null {
+    const refused = this.#capacity.reading.take(this.#workspace, this.#keyId, 1, this.#isOnly);
+    if (refused !== null) return refusal(refused, "requests whose bodies are not whole");
+    this.#isReading = true;
+    return this.hasRead(bytes);
+  }
+
+  /** @param bytes of the body, so far or announced. */
+  hasRead(bytes: number): ServiceError | null {
+    const more = bytes - this.#bytes;
+    if (more <= 0) return null;
+    const refused = this.#capacity.bytes.take(this.#workspace, this.#keyId, more, this.#isOnly);
+    if (refused !== null) return refusal(refused, "bytes of request bodies");
+    this.#bytes = bytes;
+    return null;
+  }
+
+  /** The body is whole, or will never be. Its bytes stay held: a request has its body to the end. */
+  endReading(): void {
+    if (this.#isReading) this.#capacity.reading.giveBack(this.#workspace, this.#keyId, 1);
+    this.#isReading = false;
+  }
+
+  /** Keys are not told apart: they have limits of their own (`concurrency`). */
+  beginRunning(): ServiceError | null {
+    const refused = this.#capacity.running.take(this.#workspace, null, 1, this.#isOnly);
+    if (refused !== null) return refusal(refused, "requests under way");
+    this.#isRunning = true;
+    return null;
+  }
+
+  /** Safe to call twice. */
+  end(): void {
+    this.endReading();
+    if (this.#isRunning) this.#capacity.running.giveBack(this.#workspace, null, 1);
+    if (this.#bytes > 0) this.#capacity.bytes.giveBack(this.#workspace, this.#keyId, this.#bytes);
+    this.#isRunning = false;
+    this.#bytes = 0;
+  }
+}
+
+function refusal(why: ShareRefusal, what: string): ServiceError {
+  return why === "full"
+    ? codedError("server_overloaded", `The server has as many ${what} as it takes at once. Try again in a moment.`)
+    : codedError(
+        "fair_share_exceeded",
+        `The key or its workspace has as many ${what} at once as this server leaves to one of several. Wait for some to end, then try again.`,
+      );
+}
+
+/** Without a list of its names: it is asked for every request. */
+function hasOneMember(members: Readonly<Record<string, unknown>>): boolean {
+  let count = 0;
+  for (const name in members) if (Object.hasOwn(members, name) && (count += 1) > 1) return false;
+  return true;
+}

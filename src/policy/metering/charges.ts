@@ -1,0 +1,120 @@
+import type { ByteReader } from "./bytes.ts";
+import { MeteringError } from "./bytes.ts";
+
+/** Where a function is charged, and how much: at its entry, and at the head of each of its loops. */
+export interface Charge {
+  /** Offset in the module's bytes, behind the declaration of locals or behind the `loop` instruction. */
+  readonly at: number;
+  /** Instructions that run at most once between this charge and the next one of the same function. */
+  instructions: number;
+}
+
+/**
+ * What one function is to be charged. Within a function only the head of a loop is jumped to backwards, so each instruction
+ * runs at most once for each time that the charge of its innermost loop (or of the entry) is paid. The sum of what is paid is
+ * therefore never less than the number of instructions that ran.
+ *
+ * @param body reader of the function's body without its size; read to its end.
+ * @param globals how many globals the module has: an index beyond them would be the meter itself, once it is added.
+ * @throws {MeteringError} for an instruction that a compiled policy does not have.
+ */
+export function chargesOf(body: ByteReader, globals: number): readonly Charge[] {
+  for (let groups = body.unsigned(); groups > 0; groups -= 1) {
+    body.skipNumber();
+    body.skipNumber();
+  }
+  let current: Charge = { at: body.at, instructions: 0 };
+  const charges = [current];
+  /** What is charged outside of each block that is open. */
+  const open: Charge[] = [];
+  while (!body.isDone) {
+    const opcode = body.byte();
+    current.instructions += 1;
+    if (opcode === END) {
+      // The last `end` closes the function itself.
+      current = open.pop() ?? current;
+    } else if (opcode === LOOP) {
+      body.skipNumber();
+      open.push(current);
+      current = { at: body.at, instructions: 0 };
+      charges.push(current);
+    } else if (opcode === BLOCK || opcode === IF) {
+      body.skipNumber();
+      open.push(current);
+    } else skipImmediates(opcode, body, globals);
+  }
+  return charges;
+}
+
+const BLOCK = 0x02;
+const LOOP = 0x03;
+const IF = 0x04;
+const END = 0x0b;
+const BR_TABLE = 0x0e;
+const CALL_INDIRECT = 0x11;
+const GLOBAL_GET = 0x23;
+const GLOBAL_SET = 0x24;
+const F32_CONST = 0x43;
+const F64_CONST = 0x44;
+const EXTENDED = 0xfc;
+/** Extended instructions from here on copy or fill as many bytes as their operands say: one charge cannot cover them. */
+const FIRST_BULK = 8;
+
+/** @throws {MeteringError} */
+function skipImmediates(opcode: number, body: ByteReader, globals: number): void {
+  switch (opcode) {
+    case GLOBAL_GET:
+    case GLOBAL_SET:
+      if (body.unsigned() >= globals) throw new MeteringError("the module names a global that it does not have");
+      return;
+    case BR_TABLE:
+      for (let labels = body.unsigned(); labels >= 0; labels -= 1) body.skipNumber();
+      return;
+    case CALL_INDIRECT:
+      body.skipNumber();
+      body.skipNumber();
+      return;
+    case F32_CONST:
+      body.skip(4);
+      return;
+    case F64_CONST:
+      body.skip(8);
+      return;
+    case EXTENDED:
+      if (body.unsigned() < FIRST_BULK) return;
+      break;
+    default:
+      for (const [first, last, numbers] of NUMBERS) {
+        if (opcode < first || opcode > last) continue;
+        for (let number = 0; number < numbers; number += 1) body.skipNumber();
+        return;
+      }
+  }
+  throw new MeteringError(`the module has the instruction 0x${opcode.toString(16)}, which no compiled policy has`);
+}
+
+/** First and last opcode, and how many numbers follow each. WebAssembly 1.0 and the extension of signs. */
+const NUMBERS: readonly (readonly [first: number, last: number, numbers: number])[] = [
+  // Comparisons, arithmetic, conversions.
+  [0x45, 0xc4, 0],
+  // Locals.
+  [0x20, 0x22, 1],
+  // Constants of whole numbers.
+  [0x41, 0x42, 1],
+  // Loads and stores: alignment and offset.
+  [0x28, 0x3e, 2],
+  // br, br_if
+  [0x0c, 0x0d, 1],
+  // call
+  [0x10, 0x10, 1],
+  // drop, select
+  [0x1a, 0x1b, 0],
+  // return
+  [0x0f, 0x0f, 0],
+  // unreachable, nop
+  [0x00, 0x01, 0],
+  // else
+  [0x05, 0x05, 0],
+  // memory.size, memory.grow
+  [0x3f, 0x40, 1],
+];

@@ -1,0 +1,113 @@
+import { CAPABILITY_NAMES } from "../canon/capability.ts";
+import type { Identity } from "../canon/identity.ts";
+import { OPERATIONS } from "../canon/operation.ts";
+import type { PolicyInput, PolicySet } from "../canon/policy.ts";
+import type { RequestShape } from "../canon/request.ts";
+import type { RoutingTable } from "../canon/table.ts";
+import { decide } from "../decide/decide.ts";
+import type { PolicyModule } from "../policy/compiled.ts";
+import { EvaluationTimeoutError, serialise } from "../policy/evaluator.ts";
+import { LoadedModules } from "../policy/modules/loaded-modules.ts";
+import { policyData } from "../policy/policy-data.ts";
+
+/** The dearest evaluation of one policy. */
+export interface EvaluationCost {
+  readonly policy: string;
+  /** Units of work, see `EVALUATION_FUEL`; `null`: more than an evaluation may take. */
+  readonly units: number | null;
+  readonly workspace: string;
+  readonly route: string;
+}
+
+/** Inputs that are tried; what they show of a policy is a sample, not a proof. */
+const MOST_INPUTS = 1_000;
+
+/**
+ * What each policy costs at most over sample requests: for every workspace, route and operation a plain request and one that needs everything.
+ *
+ * @throws {PolicyModuleError} where a module cannot be loaded.
+ */
+export async function evaluationCosts(
+  table: RoutingTable,
+  modules: readonly PolicyModule[],
+): Promise<readonly EvaluationCost[]> {
+  const inputs = sampleInputs(table);
+  const loaded = await LoadedModules.load(modules, policyData(table));
+  const costs = new Map<string, EvaluationCost>();
+  for (const { evaluator, units } of loaded.modules) {
+    for (const { policy, entrypoint } of units) {
+      for (const input of inputs) {
+        const isBounded = evaluates(() => evaluator.evaluate(serialise(input), entrypoint));
+        const cost = isBounded ? evaluator.used : null;
+        const known = costs.get(policy.contract.id);
+        if (known !== undefined && (known.units ?? Infinity) >= (cost ?? Infinity)) continue;
+        const { workspace, request } = input;
+        costs.set(policy.contract.id, {
+          policy: policy.contract.id,
+          units: cost,
+          workspace: workspace.id,
+          route: request.route,
+        });
+      }
+    }
+  }
+  return [...costs.values()];
+}
+
+/** False where the evaluation was stopped at its bound. What else fails is not a matter of cost. */
+function evaluates(evaluate: () => unknown): boolean {
+  try {
+    evaluate();
+  } catch (error) {
+    return !(error instanceof EvaluationTimeoutError);
+  }
+  return true;
+}
+
+/** What the policies would be asked about the sample requests. */
+function sampleInputs(table: RoutingTable): readonly PolicyInput[] {
+  const inputs = new Map<string, PolicyInput>();
+  const recording: PolicySet = {
+    id: "",
+    policies: [],
+    readsTime: true,
+    evaluate: (input) => {
+      inputs.set(JSON.stringify(input), input);
+      return { verdicts: [], obligations: [] };
+    },
+  };
+  for (const workspace of Object.keys(table.workspaces)) {
+    for (const model of Object.keys(table.routes)) {
+      for (const operation of OPERATIONS) {
+        for (const needs of [[], CAPABILITY_NAMES.toSorted()]) {
+          if (inputs.size >= MOST_INPUTS) return [...inputs.values()];
+          const shape = { ...PLAIN, operation, needs };
+          decide(table, recording, callerOf(workspace), { model, shape, preferences: null }, 0);
+        }
+      }
+    }
+  }
+  return [...inputs.values()];
+}
+
+const PLAIN: Omit<RequestShape, "operation" | "needs"> = {
+  features: [],
+  stream: true,
+  context: "to_4k",
+  maxOutput: "to_4k",
+  reasoningEffort: "unspecified",
+  signatureFamilies: [],
+  dimensions: null,
+};
+
+function callerOf(workspace: string): Identity {
+  return {
+    workspace,
+    keyId: "sample",
+    scopes: new Set(["inference"]),
+    environment: "production",
+    workload: "other",
+    labels: [],
+    expiresAt: Number.MAX_SAFE_INTEGER,
+  };
+}

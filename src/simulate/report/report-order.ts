@@ -1,0 +1,165 @@
+import type { RequestPoint } from "../point.ts";
+import type {
+  AssertionsReport,
+  ChangeGroup,
+  ComparisonReport,
+  DataPath,
+  ResultReport,
+  SidePlace,
+  SideReport,
+  SimulationReport,
+  SourcePlace,
+} from "./report.ts";
+
+/** Names of members in the order in which they are written; a list has the order of its items. */
+export interface Order {
+  readonly [member: string]: Order | true;
+}
+
+/** The order of a type: every member must be in it, or it does not compile. */
+type OrderOf<Value> = [NonNullable<Value>] extends [readonly (infer Item)[]]
+  ? OrderOf<Item>
+  : [NonNullable<Value>] extends [object]
+    ? { readonly [Member in keyof NonNullable<Value>]-?: OrderOf<NonNullable<Value>[Member]> }
+    : true;
+
+const PERCENTILES = { p50: true, p75: true, p90: true, p99: true } as const;
+
+const POINT: OrderOf<RequestPoint> = {
+  workspace: true,
+  model: true,
+  operation: true,
+  key: { environment: true, workload: true, labels: true },
+  needs: true,
+  features: true,
+  signatureFamilies: true,
+  stream: true,
+  context: true,
+  maxOutput: true,
+  reasoningEffort: true,
+  dimensions: true,
+  preferences: {
+    order: true,
+    only: true,
+    ignore: true,
+    allow_fallbacks: true,
+    sort: { by: true, partition: true },
+    region: true,
+    max_price: { input: true, output: true, request: true },
+    data_collection: true,
+    zdr: true,
+    preferred_max_latency: PERCENTILES,
+    preferred_min_throughput: PERCENTILES,
+  },
+  time: { day: true, hour: true },
+};
+
+const PLACE: OrderOf<SourcePlace> = { file: true, line: true, column: true };
+
+const SIDE_PLACE: OrderOf<SidePlace> = { ...PLACE, side: true };
+
+const SIDE: OrderOf<SideReport> = {
+  name: true,
+  commit: true,
+  table_revision: true,
+  policies: { id: true, digest: true, slot: true, content: true, from: true },
+  warnings: { code: true, severity: true, file: true, line: true, column: true, message: true, hint: true },
+};
+
+const RESULT: OrderOf<ResultReport> = {
+  outcome: true,
+  plan: { endpoint: true, model: true, provider: true, region: true, tier: true, balance: true, weight: true },
+  denial: { policy: true, constraint: true, reason: true },
+  edits: { max_output_tokens: true, strip_fields: true },
+};
+
+const GROUP: OrderOf<ChangeGroup> = {
+  id: true,
+  words: true,
+  routes: true,
+  workspaces: true,
+  operations: true,
+  conditions: { dimension: true, values: true },
+  classes: true,
+  shapes: true,
+  base: RESULT,
+  head: RESULT,
+  witness: POINT,
+  explain: true,
+  place: SIDE_PLACE,
+  seen: true,
+};
+
+const PATH: OrderOf<DataPath> = {
+  workspace: true,
+  operation: true,
+  provider: true,
+  region: true,
+  routes: true,
+  witness: POINT,
+  explain: true,
+  seen: true,
+};
+
+const COMPARISON: OrderOf<ComparisonReport> = {
+  access: true,
+  changed_classes: true,
+  changed_shapes: true,
+  words: { word: true, classes: true, shapes: true },
+  groups: GROUP,
+  new_data_paths: PATH,
+  lost_data_paths: PATH,
+};
+
+const ASSERTIONS: OrderOf<AssertionsReport> = {
+  file: true,
+  results: {
+    id: true,
+    title: true,
+    kind: true,
+    status: true,
+    standpoint: true,
+    classes: true,
+    violations: true,
+    message: true,
+    witness: POINT,
+    explain: true,
+    waiver: { until: true, reason: true, owner: true, expired: true },
+    place: PLACE,
+  },
+  coverage: { what: true, covered: true, of: true, required: true, status: true, missing: true, place: PLACE },
+  passed: true,
+  failed: true,
+  waived: true,
+};
+
+/** The order of the report's members, as report.ts has them: an approver signs bytes. */
+export const REPORT_ORDER: OrderOf<SimulationReport> = {
+  format: true,
+  base: SIDE,
+  head: SIDE,
+  fresh: true,
+  complete: true,
+  cut: { dimension: true, values: true, kept: true },
+  space: {
+    classes: true,
+    shapes: true,
+    dimensions: { name: true, values: true, told_apart: true, read_by: true, reason: true },
+  },
+  declared: COMPARISON,
+  promoted: COMPARISON,
+  promoted_policies: true,
+  findings: { kind: true, subject: true, in_base: true, place: PLACE },
+  other_changes: true,
+  evidence: {
+    decisions: true,
+    not_reproduced: true,
+    unreadable: true,
+    from: true,
+    to: true,
+    unrepresentable: { why: true, decisions: true },
+    declared: { groups: true, decisions: true },
+    promoted: { groups: true, decisions: true },
+  },
+  assertions: ASSERTIONS,
+};

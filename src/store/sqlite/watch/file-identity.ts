@@ -1,0 +1,36 @@
+import { statSync, type BigIntStats } from "node:fs";
+
+import type { EvidenceFaultCause } from "../../../evidence/fault.ts";
+
+/**
+ * Whether a path still leads to the file that is open. SQLite goes on writing to a file that has lost its name, and what
+ * it writes there is gone with the process.
+ */
+export class FileIdentity {
+  readonly path: string;
+  readonly #opened: string | null;
+
+  /** Call it once the file is open. A file that is not there is not watched. */
+  constructor(path: string) {
+    const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+    this.path = path;
+    this.#opened = found === undefined ? null : identityOf(found);
+  }
+
+  /** What happened to the file, and its size in bytes where nothing did. `null` where nothing can be known of it. */
+  look(): { readonly cause: EvidenceFaultCause } | { readonly size: number } | null {
+    if (this.#opened === null) return null;
+    try {
+      const found = statSync(this.path, { bigint: true, throwIfNoEntry: false });
+      if (found === undefined) return { cause: "file_removed" };
+      return identityOf(found) === this.#opened ? { size: Number(found.size) } : { cause: "file_replaced" };
+    } catch {
+      // The folder cannot be looked into: the file that is open may well be there.
+      return null;
+    }
+  }
+}
+
+function identityOf({ dev, ino }: BigIntStats): string {
+  return `${dev}:${ino}`;
+}

@@ -1,0 +1,243 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Diagnostic, Source } from "../../src/canon/diagnostic.ts";
+import { check } from "../../src/cli/check.ts";
+import { ASSERTION_CODES } from "../../src/simulate/assertions/file/codes.ts";
+import { CLEAN } from "../compile/base.ts";
+import { userCacheFolder } from "../../src/cli/compile-cache.ts";
+
+/** The policy compiler has its own tests; here it only has to be asked and believed. */
+const policies = vi.hoisted(() => ({ asked: [] as unknown[], findings: [] as unknown[] }));
+
+vi.mock("../../src/policy/compile-policies.ts", () => ({
+  compilePolicies: async (sources: readonly Source[], options: unknown) => {
+    policies.asked.push({ paths: sources.map(({ path }) => path), options });
+    return { policies: [], modules: [], diagnostics: policies.findings };
+  },
+}));
+
+let folder = "";
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "signalbox-check-"));
+  mkdirSync(join(folder, "policies"));
+  writeFileSync(join(folder, "policies/eu-residency.rego"), "package x\n");
+  policies.asked = [];
+  policies.findings = [];
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function run(text: string, ...argv: readonly string[]) {
+  writeFileSync(join(folder, "routes.yaml"), text);
+  let stdout = "";
+  let stderr = "";
+  const code = await check(argv, {
+    stdout: (written) => void (stdout += written),
+    stderr: (written) => void (stderr += written),
+    environment: {},
+    cwd: folder,
+  });
+  return { code, stdout, stderr };
+}
+
+const BROKEN = CLEAN.replace("region: us-east", "region: us-est");
+const WORKSPACE = "acme";
+const DOUBTFUL = CLEAN.replace("      routes: [chat]", "      routes: []");
+
+describe("signalbox check", () => {
+  test("a clean file: exit 0 and the size of the table", async () => {
+    expect(await run(CLEAN)).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^routes\.yaml: 1 routes, 2 endpoints, 1 workspaces, table [0-9a-f]{12}\n$/,
+      ) as string,
+      stderr: "",
+    });
+  });
+
+  test("an error: exit 1, the line and a caret", async () => {
+    const { code, stdout } = await run(BROKEN);
+    expect(code).toBe(1);
+    expect(stdout).toContain("error UNKNOWN_REGION: there is no region `us-est`");
+    expect(stdout).toContain("did you mean `us-east`?");
+    expect(stdout).toMatch(/ {4}region: us-est\n +\| {13}\^/);
+    expect(stdout).not.toContain("table");
+  });
+
+  test("a warning: exit 0, but 1 under --strict", async () => {
+    expect((await run(DOUBTFUL)).code).toBe(0);
+    const strict = await run(DOUBTFUL, "--strict");
+    expect(strict.code).toBe(1);
+    expect(strict.stdout).toContain("warning APPROVAL_EMPTY");
+  });
+
+  test("policies are compiled with it, from the folder beside it", async () => {
+    const broken: Diagnostic = {
+      code: "POLICY_SYNTAX",
+      severity: "error",
+      file: "policies/eu-residency.rego",
+      line: 1,
+      column: 1,
+      message: "bad",
+      hint: "",
+    };
+    policies.findings = [broken];
+    const { code, stdout } = await run(CLEAN, "--cache", "kept");
+    expect(code).toBe(1);
+    expect(stdout).toContain("error POLICY_SYNTAX: bad");
+    expect(stdout).toContain("1 | package x");
+    expect(policies.asked).toEqual([
+      {
+        paths: ["policies/eu-residency.rego"],
+        options: { cache: { directory: join(folder, "kept"), secretDirectory: userCacheFolder({}) } },
+      },
+    ]);
+  });
+
+  test("initial modes are checked against the policies beside the file", async () => {
+    const { stdout } = await run(`${CLEAN}\npolicies: { initial_mode: { eu-residancy: enforce } }\n`);
+    expect(stdout).toContain("UNKNOWN_POLICY");
+    expect(stdout).toContain("did you mean `eu-residency`?");
+  });
+
+  test("tests and libraries are no policies", async () => {
+    mkdirSync(join(folder, "rules/lib/lib"), { recursive: true });
+    for (const name of ["own.rego", "own_test.rego", "lib/words.rego"])
+      writeFileSync(join(folder, "rules/lib", name), "x");
+    const { stdout } = await run(
+      `${CLEAN}\npolicies: { dir: rules/lib/, initial_mode: { own: enforce, words: enforce } }\n`,
+    );
+    expect(stdout).toContain("1 error,");
+    expect(stdout).toContain("there is no policy `words` in `rules/lib`");
+    expect(stdout).toContain("known here: `own`\n");
+  });
+
+  test("machine formats write their document alone, also for a clean file", async () => {
+    expect(JSON.parse((await run(CLEAN, "--format", "json")).stdout)).toMatchObject({
+      errors: 0,
+      revision: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    });
+    expect(JSON.parse((await run(BROKEN, "--format", "json")).stdout)).toMatchObject({ errors: 1, revision: null });
+    expect(JSON.parse((await run(BROKEN, "--format", "sarif")).stdout)).toMatchObject({ version: "2.1.0" });
+    expect((await run(BROKEN, "--format", "github")).stdout).toMatch(
+      /^::error file=routes\.yaml,line=14,col=13,title=UNKNOWN_REGION::/,
+    );
+    expect((await run(CLEAN, "--format", "github")).stdout).toBe("");
+  });
+
+  test("paths are those of the checkout", async () => {
+    mkdirSync(join(folder, "deploy"));
+    writeFileSync(join(folder, "deploy/eu.yaml"), BROKEN);
+    expect((await run(CLEAN, "--config", "deploy/eu.yaml", "--format", "github")).stdout).toContain(
+      "file=deploy/eu.yaml",
+    );
+  });
+
+  test("a file that is not there is an error, not a crash", async () => {
+    const { code, stdout } = await run(CLEAN, "--config", "elsewhere.yaml");
+    expect([code, stdout.split(":")[0]]).toEqual([1, "error SOURCE_UNREADABLE"]);
+  });
+
+  test.each([
+    [["--format", "xml"], "--format: must be one of terminal, json, github, sarif"],
+    [["--colour"], "--colour: there is no such flag"],
+    [["routes.yaml"], "takes a folder; name a file with --config"],
+    [["--config"], "--config: needs a value"],
+  ])("%j: exit 2", async (argv, message) => {
+    const { code, stdout, stderr } = await run(CLEAN, ...argv);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(message);
+  });
+
+  describe("assertions beside the policies", () => {
+    const row = (workspace: string) =>
+      `version: 1\nassertions:\n  - { kind: always_routable, id: a, title: T, for: { workspaces: [${workspace}] } }\n`;
+    const write = (text: string | Uint8Array) => writeFileSync(join(folder, "policies/assertions.yaml"), text);
+
+    test("are no finding where they are sound", async () => {
+      write(row(WORKSPACE));
+      expect((await run(CLEAN)).code).toBe(0);
+    });
+
+    test("are reported with their line", async () => {
+      write(row(`${WORKSPACE}x`));
+      const { code, stdout } = await run(CLEAN);
+      expect(code).toBe(1);
+      expect(stdout).toContain(`error ASSERTION_UNKNOWN_WORD: there is no workspace \`${WORKSPACE}x\``);
+      expect(stdout).toContain("--> policies/assertions.yaml:3:");
+      expect(stdout).toContain(`did you mean \`${WORKSPACE}\`?`);
+      expect(stdout).toMatch(/\n3 \| {3}- \{ kind: always_routable/);
+    });
+
+    test("name constraints that policies have", async () => {
+      const denied = "if: { outcome: deny }, then: { denied_by: { policy: nobody } }";
+      write(`version: 1\nassertions: [{ kind: implies, id: a, title: T, ${denied} }]\n`);
+      expect((await run(CLEAN)).stdout).toContain("there is no policy `nobody`");
+    });
+
+    test("stand in the folder that routes.yaml names", async () => {
+      mkdirSync(join(folder, "rules"));
+      writeFileSync(join(folder, "rules/assertions.yaml"), row("nobody"));
+      expect((await run(CLEAN)).code).toBe(0);
+      const { stdout } = await run(`${CLEAN}\npolicies: { dir: rules }\n`);
+      expect(stdout).toContain("--> rules/assertions.yaml:3:");
+    });
+
+    test("are not judged against a table with an error", async () => {
+      write(row("nobody"));
+      const { stdout } = await run(BROKEN);
+      expect(stdout).toContain("UNKNOWN_REGION");
+      expect(stdout).not.toContain("ASSERTION");
+    });
+
+    test("that cannot be read are reported", async () => {
+      write(Uint8Array.of(0xff, 0xfe, 0xff));
+      const { code, stdout } = await run(CLEAN);
+      expect(code).toBe(1);
+      expect(stdout).toContain("error SOURCE_UNREADABLE");
+      expect(stdout).toContain("--> policies/assertions.yaml:1:1");
+    });
+
+    test("have rules of their own in SARIF", async () => {
+      write(row("nobody"));
+      const { stdout } = await run(CLEAN, "--format", "sarif");
+      expect(JSON.parse(stdout).runs[0].tool.driver.rules[0]).toMatchObject({
+        id: "ASSERTION_UNKNOWN_WORD",
+        shortDescription: { text: ASSERTION_CODES.ASSERTION_UNKNOWN_WORD.meaning },
+        help: { text: ASSERTION_CODES.ASSERTION_UNKNOWN_WORD.fix },
+      });
+    });
+  });
+
+  test("--help explains the flags and the exit codes", async () => {
+    const { code, stdout } = await run(CLEAN, "--help");
+    expect(code).toBe(0);
+    for (const word of ["--config", "--format", "--strict", "Exit codes"]) expect(stdout).toContain(word);
+  });
+
+  test("colours need a terminal and no NO_COLOR", async () => {
+    writeFileSync(join(folder, "routes.yaml"), BROKEN);
+    const colour = async (terminal: boolean, environment: Record<string, string>) => {
+      let stdout = "";
+      await check([], {
+        stdout: (written) => void (stdout += written),
+        stderr: () => {},
+        environment,
+        cwd: folder,
+        terminal,
+      });
+      return stdout.includes("\u001b[");
+    };
+    expect([
+      await colour(true, {}),
+      await colour(false, {}),
+      await colour(true, { NO_COLOR: "1" }),
+      await colour(true, { NO_COLOR: "" }),
+    ]).toEqual([true, false, false, true]);
+  });
+});

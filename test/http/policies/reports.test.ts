@@ -1,0 +1,190 @@
+import { createHash } from "node:crypto";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { digestOf } from "../../lifecycle/scene.ts";
+import { startTestServer } from "../../support/server.ts";
+import { call } from "../keys/support.ts";
+import { Estate, expectDeclared } from "./estate.ts";
+
+const FORGED = {
+  sha256: "f".repeat(64),
+  table_revision: "e".repeat(64),
+  complete: true,
+  assertions: { passed: 99, failed: 0, waived: 0 },
+};
+
+/** A server whose policy `a` has a candidate; promotions require a report with assertions that passed. */
+async function serverWithCandidate() {
+  const running = await startTestServer((routes) =>
+    routes
+      .replace("policies:\n", "policies:\n  promotion: { '*': { approvals: 1, report: true, assertions: true } }\n")
+      .replace("managed_by: [demo]", "managed_by: [acme-prod]"),
+  );
+  const { server, folder } = running;
+  const [approver, promoter] = [
+    await running.key("acme-prod", ["operations:manage"]),
+    await running.key("acme-prod", ["operations:manage"]),
+  ];
+  const [{ id }] = (await call(server, promoter, "GET", "/v1/policies")).json.data;
+  const file = join(folder, "policies", `${id}.rego`);
+  writeFileSync(file, readFileSync(file, "utf8").replace(/"?title"?: .*/, "title: Another title"));
+  expect((await server.reload()).ok).toBe(true);
+  const path = `/v1/policies/${id}`;
+  const promote = async () => {
+    const { json } = await call(server, promoter, "GET", path);
+    const response = await fetch(`${server.url}${path}/promotions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${promoter}`, "content-type": "application/json", "if-match": json.etag },
+      body: JSON.stringify({
+        expected: { candidate_revision: json.candidate.revision, enforced_revision: json.enforced?.revision ?? null },
+      }),
+    });
+    return { status: response.status, json: JSON.parse(await response.text()) };
+  };
+  const { digest } = (await call(server, promoter, "GET", path)).json.candidate;
+  const approve = (report: object) => call(server, approver, "POST", `${path}/approvals`, { digest, report });
+  const simulation = async () => {
+    const response = await fetch(`${server.url}${path}/simulation`, {
+      headers: { authorization: `Bearer ${approver}` },
+    });
+    const text = await response.text();
+    expect(response.status, text).toBe(200);
+    const report = JSON.parse(text);
+    expectDeclared("GET", "/v1/policies/{id}/simulation", report);
+    return { text, report };
+  };
+  return { running, path, digest, approve, promote, simulation };
+}
+
+const { running, path, digest, approve, promote, simulation } = await serverWithCandidate();
+const { server, folder } = running;
+
+const ASSERTIONS = `version: 1
+assertions:
+  - kind: no_new_access
+    id: nothing-new
+    title: No workspace reaches a provider that it did not reach before
+`;
+
+function referenceOf(text: string) {
+  const { head, complete, assertions } = JSON.parse(text);
+  const { passed = 0, failed = 0, waived = 0 } = assertions ?? {};
+  const sha256 = createHash("sha256").update(text).digest("hex");
+  return { sha256, table_revision: head.table_revision, complete, assertions: { passed, failed, waived } };
+}
+
+describe("an approval with a simulation report", () => {
+  it("does not satisfy a promotion where the server does not make the same report", async () => {
+    const approved = await approve(FORGED);
+    expect(approved.status).toBe(200);
+    expectDeclared("POST", "/v1/policies/{id}/approvals", approved.json);
+    expect(approved.json.approvals).toMatchObject([
+      { report: { ...FORGED, status: "claimed", claimed_because: "differs" } },
+    ]);
+    const { status, json } = await promote();
+    expect(status).toBe(409);
+    expect(json.error).toMatchObject({
+      code: "report_required",
+      missing: [
+        { requirement: "report", claimed: 1, outdated: 0 },
+        { requirement: "assertions", have: 0 },
+      ],
+    });
+  });
+
+  it("does not satisfy a promotion with the right digest and false facts", async () => {
+    const own = referenceOf((await simulation()).text);
+    const approved = await approve({ ...own, assertions: FORGED.assertions });
+    expect(approved.json.approvals[0].report).toMatchObject({ status: "claimed", claimed_because: "differs" });
+    expect((await promote()).status).toBe(409);
+  });
+
+  it("satisfies `report` and not `assertions` where the server has no assertions", async () => {
+    rmSync(join(folder, "policies/assertions.yaml"));
+    expect((await server.reload()).ok).toBe(true);
+    const { text, report } = await simulation();
+    expect(report.assertions).toBeNull();
+    const approved = await approve(referenceOf(text));
+    expect(approved.json.approvals[0].report).toMatchObject({ status: "verified", claimed_because: null });
+    const { json } = await promote();
+    expect(json.error).toMatchObject({ code: "assertions_not_passed", missing: [{ requirement: "assertions" }] });
+  });
+
+  it("is not verified while the server's assertions have errors, and the simulation says why", async () => {
+    writeFileSync(join(folder, "policies/assertions.yaml"), "version: 2\n");
+    expect((await server.reload()).ok).toBe(true);
+    const manager = await running.key("acme-prod", ["operations:manage"]);
+    const refused = await call(server, manager, "GET", `${path}/simulation`);
+    expect(refused).toMatchObject({ status: 409, json: { error: { code: "assertions_invalid" } } });
+    const approved = await approve(FORGED);
+    expect(approved.json.approvals[0].report).toMatchObject({ status: "claimed", claimed_because: "not_computed" });
+  });
+
+  it("no longer satisfies after a change of the table, and does with a new report", async () => {
+    writeFileSync(join(folder, "policies/assertions.yaml"), ASSERTIONS);
+    expect((await server.reload()).ok).toBe(true);
+    const { text, report } = await simulation();
+    expect(report).toMatchObject({ complete: true, assertions: { passed: 1, failed: 0 }, base: { name: "enforced" } });
+    expect((await approve(referenceOf(text))).json.approvals[0].report).toMatchObject({ status: "verified" });
+
+    const routes = join(folder, "routes.yaml");
+    writeFileSync(routes, readFileSync(routes, "utf8").replace("approvals: 1,", "approvals: 1, self_approval: true,"));
+    expect((await server.reload()).ok).toBe(true);
+    const seen = (await call(server, await running.key("acme-prod", ["operations:manage"]), "GET", path)).json;
+    expect(seen.approvals).toMatchObject([{ report: { status: "outdated", claimed_because: null } }]);
+    const outdated = await promote();
+    expect(outdated.json.error).toMatchObject({
+      code: "report_required",
+      missing: [{ requirement: "report", claimed: 0, outdated: 1 }, {}],
+    });
+
+    expect((await approve(referenceOf((await simulation()).text))).status).toBe(200);
+    const promoted = await promote();
+    expect(promoted.status, JSON.stringify(promoted.json)).toBe(200);
+    expect(promoted.json.enforced.digest).toBe(digest);
+  });
+
+  it("is simulated for keys of the managing workspaces only", async () => {
+    const reader = await running.key("acme-prod", ["governance:read"]);
+    expect((await call(server, reader, "GET", `${path}/simulation`)).json.error.code).toBe("insufficient_scope");
+    const other = await running.key("demo", ["operations:manage"]);
+    expect((await call(server, other, "GET", `${path}/simulation`)).json.error.code).toBe("not_managed_here");
+  });
+});
+
+describe("a server that cannot simulate now", () => {
+  it.each([
+    ["busy", "simulation_busy"],
+    ["unavailable", "store_unavailable"],
+  ] as const)("takes no approval with a report while it is %s", async (fault, code) => {
+    const estate = await Estate.open();
+    estate.simulations.set(digestOf("first"), fault);
+    const manager = await estate.key();
+    await estate.observe({ a: "first" });
+    const body = { digest: digestOf("first"), report: FORGED };
+    expect(await estate.post(manager, "/v1/policies/a/approvals", { body })).toMatchObject({
+      status: 503,
+      json: { error: { code } },
+    });
+    expect((await estate.get(manager, "/v1/policies/a")).json.approvals).toEqual([]);
+    expect(await estate.get(manager, "/v1/policies/a/simulation")).toMatchObject({
+      status: 503,
+      json: { error: { code } },
+    });
+  });
+
+  it.each([
+    ["too_large", "simulation_too_large"],
+    ["no_change", "nothing_to_simulate"],
+  ] as const)("says why it has no simulation: %s", async (fault, code) => {
+    const estate = await Estate.open();
+    estate.simulations.set(digestOf("first"), fault);
+    const manager = await estate.key();
+    await estate.observe({ a: "first" });
+    expect(await estate.get(manager, "/v1/policies/a/simulation")).toMatchObject({
+      status: 409,
+      json: { error: { code } },
+    });
+  });
+});

@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { PromotionSimulator } from "../../../src/simulate/promotion/promotion-simulator.ts";
+import type { PromotionInput } from "../../../src/simulate/promotion/simulate-promotion.ts";
+import { table } from "../../support/table.ts";
+import { policySource } from "../../policy/samples.ts";
+import { compiledSources } from "../small-sides.ts";
+
+const closed = policySource(
+  "closed",
+  { open: "{effect: gate, reasons: [CLOSED]}" },
+  `pass.open if input.time.hour == "night"`,
+);
+
+async function input(): Promise<PromotionInput> {
+  const { policies, modules } = await compiledSources([closed]);
+  const candidate = policies[0] ?? null;
+  return {
+    table: table(),
+    enforced: [],
+    policy: "closed",
+    candidate,
+    modules,
+    assertions: null,
+    maxClasses: 1_000_000,
+    now: 0,
+  };
+}
+
+/** An input that arrives when the test says so. */
+function held() {
+  const { promise, reject } = Promise.withResolvers<PromotionInput>();
+  const stopped = new Error("stopped");
+  return { input: () => promise, stop: () => reject(stopped), stopped };
+}
+
+describe("a simulator of promotions", () => {
+  it("ends a simulation that takes longer than its time, and takes the next one", async () => {
+    // A thread needs more than a millisecond to load its modules.
+    const simulator = new PromotionSimulator({ time: 1 });
+    expect(await simulator.simulate("a", input)).toBe("too_large");
+    expect(await simulator.simulate("a", input)).toBe("too_large");
+  });
+
+  it("ends a simulation that needs more memory than its thread may have", async () => {
+    const simulator = new PromotionSimulator({ memory: 4 });
+    expect(await simulator.simulate("a", input)).toBe("too_large");
+  });
+
+  it("runs one simulation at a time, keeps as many waiting as it may, and refuses more", async () => {
+    const simulator = new PromotionSimulator({ waiting: 1 });
+    const [first, second] = [held(), held()];
+    let starts = 0;
+    const running = simulator.simulate("a", first.input);
+    const waiting = simulator.simulate("b", () => {
+      starts += 1;
+      return second.input();
+    });
+    expect(await simulator.simulate("c", input)).toBe("busy");
+    expect(starts).toBe(0);
+    first.stop();
+    await expect(running).rejects.toBe(first.stopped);
+    second.stop();
+    await expect(waiting).rejects.toBe(second.stopped);
+    expect(starts).toBe(1);
+    expect(await simulator.simulate("c", input)).toMatchObject({ complete: true });
+  });
+
+  it("makes equal inputs once, also while as many wait as may, and makes the same bytes again", async () => {
+    const simulator = new PromotionSimulator({ waiting: 0 });
+    let reads = 0;
+    const read = () => {
+      reads += 1;
+      return input();
+    };
+    const [one, same] = await Promise.all([simulator.simulate("a", read), simulator.simulate("a", read)]);
+    expect(same).toBe(one);
+    expect(await simulator.simulate("a", read)).toBe(one);
+    expect(reads).toBe(1);
+    expect(await new PromotionSimulator().simulate("a", input)).toEqual(one);
+  });
+});
