@@ -20,6 +20,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   "src/dispatch/credentials/google-headers.ts": "Google, by the operator's credentials file",
   "src/dispatch/transport-failure.ts": "nobody: knows the client's errors",
   "src/mock/server.ts": "listens",
+  "src/network/address.ts": "nobody: judges addresses",
   "src/store/postgres/pool.ts": "the database, by the environment or a flag",
   "src/store/postgres/settings.ts": "nobody: reads addresses",
   "src/telemetry/traces/open-otlp.ts": "the collector, by the environment",

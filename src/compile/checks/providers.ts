@@ -1,6 +1,6 @@
 import type { ProviderRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
-import { hostKind } from "../../canon/network/address.ts";
+import { hostKind } from "../../network/address.ts";
 import type { Scene } from "../scene.ts";
 
 /** Headers that HTTP or the router sets itself; a secret there would be overwritten, or break the request's framing. */

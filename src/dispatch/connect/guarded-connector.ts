@@ -1,7 +1,7 @@
 import { lookup as askDns, type LookupAddress } from "node:dns";
 import type { LookupFunction } from "node:net";
 import { buildConnector } from "undici";
-import { addressKind, hostKind } from "../../canon/network/address.ts";
+import { addressKind, hostKind } from "../../network/address.ts";
 
 /** How far connections may reach: `public`: into the internet alone; `private`: into networks of one's own too; `any`: where the router itself has chosen the address. */
 export type Reach = "public" | "private" | "any";
