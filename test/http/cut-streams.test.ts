@@ -190,6 +190,58 @@ describe("a request whose deadline passes while its body is read", () => {
   });
 });
 
+/** 60 kB that say nothing about tokens. */
+const BASE64 = "QUJD".repeat(15_000);
+
+describe("a stream with sound or pictures in base64", () => {
+  const completed = (output: object[]): string =>
+    event("response.completed", {
+      response: {
+        ...response,
+        status: "completed",
+        output,
+        usage: { input_tokens: 11, output_tokens: 50, total_tokens: 61 },
+      },
+    });
+  const usage = { prompt_tokens: 11, completion_tokens: 50, total_tokens: 61 };
+  const chatEnd = sse(delta("", "stop")) + sse({ choices: [], usage }) + sse("[DONE]");
+  test.each([
+    [
+      "openai-chat",
+      "/v1/chat/completions",
+      sse({ choices: [{ index: 0, delta: { audio: { data: BASE64 } } }] }) + chatEnd,
+    ],
+    [
+      "openai-chat",
+      "/v1/chat/completions",
+      sse({ choices: [{ index: 0, delta: { images: [{ type: "image_url", image_url: { url: BASE64 } }] } }] }) +
+        chatEnd,
+    ],
+    [
+      "openai-responses",
+      "/v1/responses",
+      event("response.created", { response }) +
+        event("response.output_audio.delta", { item_id: "it_1", output_index: 0, delta: BASE64 }) +
+        completed([{ ...item, status: "completed", content: [{ type: "output_text", text: "all", annotations: [] }] }]),
+    ],
+  ] as const)("is charged what the provider counts: %s", async (dialect, path, answer) => {
+    const upstream = await startUpstream((stream) => {
+      startSse(stream);
+      stream.end(answer);
+    });
+    const { router } = await limited(tableOf(upstream, dialect), { tokensPerMinute: 100_000 });
+    const got = await fetch(`${router.url}${path}`, {
+      method: "POST",
+      headers: { authorization: "Bearer good", "content-type": "application/json" },
+      body: JSON.stringify({ model: "r", stream: true, ...SURFACES[path] }),
+    });
+    expect(await got.text()).toContain(BASE64);
+    await router.settled(1);
+    expect(router.outcomes[0]).toMatchObject({ terminal: "completed", inputTokens: 11, outputTokens: 50 });
+    expect(router.outcomes[0]).not.toHaveProperty("estimated");
+  });
+});
+
 describe("a whole stream", () => {
   test.for(CASES)(
     "whose count is of its beginning, or of nothing, is charged by its characters: %s over %s",

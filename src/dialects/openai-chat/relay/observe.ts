@@ -18,16 +18,10 @@ import { readUsage } from "../usage.ts";
 const DONE = formatSseEvent("[DONE]");
 
 /** Members of a delta in which providers say something. Others tell of the model or the transport. */
-const SAID = [
-  "content",
-  "refusal",
-  "tool_calls",
-  "function_call",
-  "executed_tools",
-  "audio",
-  "images",
-  "annotations",
-] as const;
+const SAID = ["content", "refusal", "tool_calls", "function_call", "executed_tools", "annotations"] as const;
+
+/** Members with sound or pictures in base64. They are output, but their characters say nothing about tokens. */
+const MEDIA = ["audio", "images"] as const;
 
 /** Members of a delta with reasoning. Providers that send several of them repeat the same text. */
 const REASONING = [["reasoning_content"], ["reasoning"], ["reasoning_details"]] as const;
@@ -172,7 +166,7 @@ class RelayedChatStream implements AnswerStream {
       if (!isJsonObject(choice)) continue;
       this.outputCharacters += charactersOf(choice["delta"]) + outputCharacters(choice, COMPLETION);
       // Some providers send the message so far, beside the delta or in its place.
-      this.hasOutput ||= this.outputCharacters > 0 || charactersOf(choice["message"]) > 0;
+      this.hasOutput ||= this.outputCharacters > 0 || hasMedia(choice["delta"]) || hasOutput(choice["message"]);
     }
   }
 
@@ -228,6 +222,14 @@ function charactersOf(message: JsonValue | undefined): number {
   let reasoning = 0;
   for (const names of REASONING) reasoning = Math.max(reasoning, outputCharacters(message, names));
   return outputCharacters(message, SAID) + reasoning;
+}
+
+function hasOutput(message: JsonValue | undefined): boolean {
+  return charactersOf(message) > 0 || hasMedia(message);
+}
+
+function hasMedia(delta: JsonValue | undefined): boolean {
+  return isJsonObject(delta) && outputCharacters(delta, MEDIA) > 0;
 }
 
 /** @param expectedChoices how many answers the request asks for; each must end before the stream is whole. */

@@ -157,7 +157,7 @@ class ResponsesStreamObserver implements AnswerStream {
       const characters = charactersOf(type, value);
       this.hasOutput ||= characters > 0;
       // What follows the pieces of a part or of an item repeats them.
-      if (type.endsWith(DELTA)) this.outputCharacters += characters;
+      if (type.endsWith(DELTA) && !type.endsWith(SOUND)) this.outputCharacters += characters;
       this.#begun = true;
       events.push(tagged === value && isFullEvent(type, value) ? bytes : this.#printed(type, data));
       return;
@@ -225,6 +225,9 @@ function charactersOf(type: string, event: JsonObject): number {
 
 /** How the types of events end that hold a new piece of output. */
 const DELTA = ".delta";
+
+/** Pieces of sound in base64: output, but their characters say nothing about tokens. */
+const SOUND = "audio.delta";
 
 const NONE: readonly Uint8Array[] = Object.freeze([]);
 const MEMBERS_FILLED = editSet("answer_members_filled");

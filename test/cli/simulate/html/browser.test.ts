@@ -102,7 +102,7 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
     expect(await page.locator(".path:visible").count()).toBe(2);
     await page.getByRole("button", { name: "Clear" }).click();
     await page.getByRole("link", { name: "primary changed" }).click();
-    expect(await shownChanges(page)).toBe(1);
+    await expect.poll(() => shownChanges(page)).toBe(1);
     expect(await page.locator("#filter-word").inputValue()).toBe("primary_changed");
     await page.goto("about:blank");
     requests = [];
