@@ -9,7 +9,7 @@ import { ENDPOINTS } from "./contract/endpoints.ts";
 import { handleInference } from "./pipeline.ts";
 import { boundWriting } from "./node-answer.ts";
 import { Capacity } from "./listener/capacity.ts";
-import { isAnswered } from "./listener/request-bound.ts";
+import { countAnswer, isAnswered } from "./listener/request-bound.ts";
 import { refuseHead } from "./listener/request-head.ts";
 import type { Runtime } from "./runtime.ts";
 import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
@@ -95,6 +95,7 @@ async function run(runtime: Runtime, handler: NodeHandler, event: H3Event): Prom
     if (response.headersSent) response.destroy();
     else answerError(runtime, incoming, response, internalError());
   }
+  countAnswer(incoming, response.statusCode);
   if (response.writableEnded) boundWriting(response, runtime.limits.writeTime);
   else if (!response.destroyed) await closed(response);
   return HANDLED;

@@ -29,11 +29,26 @@ export function tagAnswer(answer: JsonObject, family: string | null): JsonObject
   const tag: Change = (signature) =>
     UNSIGNED.has(signature) ? signature : relayedSignature(signature, family, NATIVE_FAMILY);
   const { choices } = answer;
+  if (!Array.isArray(choices) || !choices.some(mayBeSigned)) return answer;
   const tagged = mapped(choices, (choice) => {
     const delta = withMember(choice, "delta", (message) => withSignatures(message, tag));
     return withMember(delta, "message", (message) => withSignatures(message, tag));
   });
   return tagged === choices ? answer : { ...answer, choices: tagged };
+}
+
+/** Whether a choice has a member in which providers sign. Most pieces of a stream have none, and need not be copied to see it. */
+function mayBeSigned(choice: JsonValue): boolean {
+  return isJsonObject(choice) && (hasSignedMember(choice["delta"]) || hasSignedMember(choice["message"]));
+}
+
+function hasSignedMember(message: JsonValue | undefined): boolean {
+  if (!isJsonObject(message)) return false;
+  return (
+    message["extra_content"] !== undefined ||
+    message["reasoning_details"] !== undefined ||
+    message["tool_calls"] !== undefined
+  );
 }
 
 /** A request's message as the provider that signed it knows it: signatures without our tag. */

@@ -22,7 +22,7 @@ export class Capacity {
 
   /** For one request. {@link RequestHold.end} gives back what it has taken. */
   hold({ workspace, keyId }: Identity, { workspaces }: Pick<RoutingTable, "workspaces">): RequestHold {
-    return new RequestHold(this, workspace, keyId, hasOneMember(workspaces));
+    return new RequestHold(this, workspace, keyId, hasOneWorkspace(workspaces));
   }
 }
 
@@ -94,9 +94,12 @@ function refusal(why: ShareRefusal, what: string): ServiceError {
       );
 }
 
-/** Without a list of its names: it is asked for every request. */
-function hasOneMember(members: Readonly<Record<string, unknown>>): boolean {
-  let count = 0;
-  for (const name in members) if (Object.hasOwn(members, name) && (count += 1) > 1) return false;
-  return true;
+/** By the workspaces of a table: every request needs the answer. */
+const known = new WeakMap<object, boolean>();
+
+/** Whether the table has a single workspace, which then shares with no other. */
+function hasOneWorkspace(workspaces: RoutingTable["workspaces"]): boolean {
+  let only = known.get(workspaces);
+  if (only === undefined) known.set(workspaces, (only = Object.keys(workspaces).length <= 1));
+  return only;
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
 /** How many requests of one connection may come without a credential or be refused. Each costs about as much as a good one, and nobody pays for it. */
@@ -23,12 +23,22 @@ export function isAnswered(incoming: IncomingMessage, response: ServerResponse):
   const count = counts.get(socket) ?? { idle: 0, isEnding: false };
   counts.set(socket, count);
   if (count.isEnding) return false;
-  if (headers.authorization === undefined && headers["x-api-key"] === undefined) count.idle += 1;
-  else response.once("finish", () => (count.idle += isRefusal(response.statusCode) ? 1 : 0));
+  if (!hasCredential(headers)) count.idle += 1;
   if (count.idle < BOUND) return true;
   count.isEnding = true;
   response.shouldKeepAlive = false;
   return true;
+}
+
+/** Counts a refusal against the connection. Call it once the request has been handled: a listener for each response costs a microsecond. */
+export function countAnswer({ socket, headers }: IncomingMessage, status: number): void {
+  if (!isRefusal(status) || !hasCredential(headers)) return;
+  const count = counts.get(socket);
+  if (count !== undefined) count.idle += 1;
+}
+
+function hasCredential(headers: IncomingHttpHeaders): boolean {
+  return headers.authorization !== undefined || headers["x-api-key"] !== undefined;
 }
 
 /** A caller that has used up a limit is a good one. */

@@ -10,26 +10,38 @@ export function notedHeadPath(databasePath: string): string {
   return `${databasePath}-head`;
 }
 
+const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW;
+
 /**
  * Notes the newest row that is durable, as `POSITION:HASH`. Without it, a database whose write-ahead log is gone would
  * pass for a whole one. The note is not synchronised: after a power failure it may be older than the log, never newer.
  */
-export function noteHead(databasePath: string, { position, hash }: ChainLink): void {
-  try {
-    // Opened each time: a file that was removed is made again.
-    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW;
-    const descriptor = openSync(notedHeadPath(databasePath), flags, 0o600);
+export class HeadNote {
+  readonly #path: string;
+  #descriptor: number | null = null;
+
+  constructor(databasePath: string) {
+    this.#path = notedHeadPath(databasePath);
+  }
+
+  write({ position, hash }: ChainLink): void {
     try {
-      writeSync(descriptor, `${String(position).padStart(DIGITS, "0")}:${hash}\n`, 0);
-    } finally {
-      closeSync(descriptor);
+      this.#descriptor ??= openSync(this.#path, FLAGS, 0o600);
+      writeSync(this.#descriptor, `${String(position).padStart(DIGITS, "0")}:${hash}\n`, 0);
+    } catch {
+      // The rows are durable without the note; an older note is still a true one.
     }
-  } catch {
-    // The rows are durable without the note; an older note is still a true one.
+  }
+
+  /** Opens the file anew with the next note: call it now and then, so that a note that was removed or replaced is made again. */
+  close(): void {
+    const descriptor = this.#descriptor;
+    this.#descriptor = null;
+    if (descriptor !== null) closeSync(descriptor);
   }
 }
 
-/** What {@link noteHead} wrote; `null` where there is no note, or none that can be read. */
+/** What {@link HeadNote} wrote; `null` where there is no note, or none that can be read. */
 export function readNotedHead(databasePath: string): ChainLink | null {
   let text: string;
   try {

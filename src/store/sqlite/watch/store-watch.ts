@@ -8,7 +8,7 @@ import type { NotedHead } from "../../evidence-log.ts";
 import { DiskHead } from "./disk-head.ts";
 import { FileIdentity } from "./file-identity.ts";
 import { MainFile } from "./main-file.ts";
-import { noteHead, notedHeadPath, readNotedHead } from "./noted-head.ts";
+import { HeadNote, notedHeadPath, readNotedHead } from "./noted-head.ts";
 import { WalFile } from "./wal-file.ts";
 
 /**
@@ -34,6 +34,7 @@ export class StoreWatch {
   readonly #mainFile: MainFile | null;
   readonly #walFile: WalFile | null;
   readonly #diskHead: DiskHead | null;
+  readonly #note: HeadNote | null;
   #truncated: EvidenceFault | null = null;
   #diverged: EvidenceFault | null = null;
   #comparedAt = Number.NEGATIVE_INFINITY;
@@ -51,6 +52,7 @@ export class StoreWatch {
     this.#index = new FileIdentity(`${path}-shm`);
     this.#mainFile = readOnly ? null : new MainFile(database);
     this.#diskHead = readOnly ? null : new DiskHead(path);
+    this.#note = readOnly ? null : new HeadNote(path);
     // A file system without shared memory gets no write-ahead log.
     this.#walFile =
       this.#mainFile === null || !existsSync(this.#wal.path)
@@ -77,6 +79,7 @@ export class StoreWatch {
     // A connection to another file would say nothing, and one without a log would make a new one.
     if (this.#checkFiles() !== null) return known;
     this.#comparedAt = now;
+    this.#note?.close();
     const head = this.#diskHead.compare(known);
     this.#diverged = typeof head === "string" ? faultOf(this.#main, head) : null;
     return typeof head === "string" ? known : head;
@@ -84,7 +87,7 @@ export class StoreWatch {
 
   /** Notes the newest durable row beside the file. */
   noteHead(head: ChainLink): void {
-    if (this.#mainFile !== null) noteHead(this.#main.path, head);
+    this.#note?.write(head);
   }
 
   /** What a server noted last. */
@@ -95,6 +98,7 @@ export class StoreWatch {
 
   close(): void {
     this.#walFile?.close();
+    this.#note?.close();
   }
 
   #checkFiles(): EvidenceFault | null {
