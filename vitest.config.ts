@@ -4,6 +4,12 @@ import { defineConfig } from "vitest/config";
 // For a hang, not for a slow machine: a whole server starts in a second here and in ten where others compile beside it.
 const limits = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 30_000 } } };
 
+/**
+ * CI repeats a failed test of real sockets, processes or browsers once: of 14,000 such tests one now and then meets a machine that is busy elsewhere, and
+ * would refuse the work of a day. `test/support/repeated.ts` prints its name. Tests in one process are never repeated, and nothing is outside of CI.
+ */
+const repeated = { ...limits, retry: process.env["CI"] === "true" ? 1 : 0 };
+
 /** Tests that leave nothing behind in their process: one of its own for each file would cost as much as they do. */
 const pure = [
   "canon",
@@ -63,10 +69,13 @@ export default defineConfig({
   test: {
     // Half of the time is spent waiting for sockets, clocks and processes: as many files at once as there are cores, two at least.
     maxWorkers: Math.max(2, availableParallelism() - 1),
+    reporters: ["default", "./test/support/repeated.ts"],
     projects: [
       { test: { ...limits, name: "pure", include: pure, exclude: [modules, ...onlyLong], isolate: false } },
-      { test: { ...limits, name: "whole", include: ["test/**/*.test.ts"], exclude: [modules, ...pure, ...onlyLong] } },
-      { test: { ...limits, name: "long", include: long, exclude: [modules], env: { SIGNALBOX_TEST_LONG: "1" } } },
+      {
+        test: { ...repeated, name: "whole", include: ["test/**/*.test.ts"], exclude: [modules, ...pure, ...onlyLong] },
+      },
+      { test: { ...repeated, name: "long", include: long, exclude: [modules], env: { SIGNALBOX_TEST_LONG: "1" } } },
     ],
   },
 });

@@ -85,7 +85,7 @@ function keyRevoked(): ServiceError {
     401,
     "authentication",
     "key_revoked",
-    "The service key was revoked while the request was under way; ask whoever made it for a new one.",
+    "The service key was revoked while the request was under way; ask the team that issued it for a new one.",
   );
 }
 

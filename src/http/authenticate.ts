@@ -51,7 +51,7 @@ function admitKey(runtime: Runtime, token: string, headers: IncomingHttpHeaders,
   if (!verified.ok) {
     const sentence =
       verified.code === "expired_api_key"
-        ? "The service key has expired; ask whoever made it for a new one."
+        ? "The service key has expired; ask the team that issued it for a new one."
         : "The service key is not valid: it is mistyped, unknown or revoked.";
     const error = serviceError(401, "authentication", verified.code, sentence);
     return { error, identity: runtime.recognise?.(token) ?? null };

@@ -92,6 +92,40 @@ describe("the end of a drain's time", () => {
   });
 });
 
+describe("a stop while a stream is read for its usage", () => {
+  it("charges the stream what its provider counts", async () => {
+    const left = Promise.withResolvers<void>();
+    const upstream = await startUpstream(async (response) => {
+      startSse(response);
+      response.write(sse(delta("word ")));
+      await left.promise;
+      const usage = { prompt_tokens: 7, completion_tokens: 500, total_tokens: 507 };
+      response.end(sse(delta("", "stop")) + sse({ choices: [], usage }) + sse("[DONE]"));
+    });
+    const estate = writeEstate(upstream.url);
+    const server = await startRunning(estate, { drain: 5_000 });
+    const { text: key } = await addKey(server.store, "metered");
+    const client = new AbortController();
+    const answer = await fetch(`${server.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "metered", stream: true, messages: hello }),
+      signal: client.signal,
+    });
+    await answer.body?.getReader().read();
+    client.abort();
+    await delay(100);
+    const closing = server.close();
+    left.resolve();
+    await closing;
+    const store = await openStore(estate.database);
+    onTestFinished(() => store.close());
+    const [entry] = await store.evidence.read({ after: 0, limit: 10 });
+    expect(entry?.outcome).toMatchObject({ terminal: "client_closed", inputTokens: 7, outputTokens: 500 });
+    expect(JSON.stringify(await store.limits.read(Date.now()))).toContain('"used":507');
+  });
+});
+
 describe("a server that is told to stop under load", () => {
   it(
     "drops nothing: not ready first, still serving, then connections closed politely",

@@ -41,7 +41,9 @@ async function runServe(asked: ServeOptions, reloads: ReloadRequests, io: Comman
   const options = { ...asked, cache: await usableCache(asked.cache, io) };
   checkBootstrapKey(io.environment[BOOTSTRAP_VARIABLE]);
   if (options.exposure === "insecure_http") {
-    io.stderr("--insecure-http: keys and prompts cross the network in clear; whoever sees the traffic can use them\n");
+    io.stderr(
+      "--insecure-http: keys and prompts cross the network in clear; anyone who sees the traffic can use them\n",
+    );
   }
   if (options.example === true) {
     io.stdout("there is no routes.yaml here: this serves the example that comes with Signalbox\n");

@@ -215,7 +215,7 @@ export const UPSTREAM_CODES: Readonly<Record<string, AnswerCode>> = {
   ),
   missing_finish_reason: answer(
     502,
-    "The provider closed its answer without a finish reason, so nobody knows whether it is whole.",
+    "The provider closed its answer without a finish reason, so it may be incomplete.",
     "A chat completions stream of `[DONE]` after chunks whose `finish_reason` is `null`.",
     `${RETRY} A provider that never gives a reason can be used by callers of its own protocol only.`,
   ),

@@ -131,10 +131,11 @@ export const ERROR_ROWS: readonly ErrorRow[] = [
   }),
   ...rows(401, "authentication", keyed, {
     invalid_api_key: "No service key, or one that is mistyped, unknown or revoked; or a token that is not valid.",
-    expired_api_key: "The service key has expired; ask whoever made it for a new one.",
+    expired_api_key: "The service key has expired; ask the team that issued it for a new one.",
   }),
   ...rows(401, "authentication", both(keyed, either(inference, withBody)), {
-    key_revoked: "The service key was revoked while the request was under way; ask whoever made it for a new one.",
+    key_revoked:
+      "The service key was revoked while the request was under way; ask the team that issued it for a new one.",
   }),
   ...rows(403, "insufficient_scope", keyed, {
     insufficient_scope: "The key or token does not have the scope, or the token was not made for this.",
