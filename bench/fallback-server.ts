@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startServer } from "../src/cli/serve/start.ts";
+import { startServer } from "../src/server/start.ts";
 import { createKey } from "../src/keys/key-record.ts";
 
 /** A server with a route without trouble, and two whose first place is in it. Health is off: every request meets the trouble anew. */

@@ -1,9 +1,10 @@
 import { MOCK_ENDPOINTS } from "../mock/endpoints.ts";
 import { startMock, type MockServer } from "../mock/server.ts";
 import { VOCABULARY } from "../mock/words.ts";
+import { listenFailure } from "../server/listen-failure.ts";
 import { readArguments, readPort } from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
-import { listenFailure, stopAsked } from "./terminal/listening.ts";
+import { stopAsked } from "./terminal/listening.ts";
 import { runCommand } from "./terminal/run.ts";
 
 const HELP = `Usage: signalbox mock [flags]

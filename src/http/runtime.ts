@@ -20,7 +20,7 @@ import type { Tokens } from "./credentials/token-port.ts";
 import type { Ledger } from "../limits/ledger.ts";
 import type { UnaryRequests } from "./unary/answer-unary.ts";
 
-/** Bounds of one server; all have defaults in `cli/serve/make-runtime.ts`. */
+/** Bounds of one server; all have defaults in `server/make-runtime.ts`. */
 export interface ServerLimits {
   /** Inference requests under way in this process, and beside them as many whose bodies are not whole. No bound where absent. */
   readonly inFlight?: number;

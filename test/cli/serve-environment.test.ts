@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { startServer } from "../../src/cli/serve/start.ts";
+import { startServer } from "../../src/server/start.ts";
 import { compileFiles, SPLIT, type Files } from "../compile/files/samples.ts";
 import { TEST_CACHE } from "../support/cache.ts";
 

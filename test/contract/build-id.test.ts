@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { buildId } from "../../src/cli/serve/build-id.ts";
+import { buildId } from "../../src/server/build-id.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "signalbox-build-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

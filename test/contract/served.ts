@@ -1,5 +1,5 @@
 import type { Scope } from "../../src/canon/scope.ts";
-import type { RunningServer } from "../../src/cli/serve/start.ts";
+import type { RunningServer } from "../../src/server/running-server.ts";
 import type { Endpoint } from "../../src/http/contract/endpoint.ts";
 import { startTestServer } from "../support/server.ts";
 import type { Answered } from "./contract.ts";

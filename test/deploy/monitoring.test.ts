@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { ServerMetrics } from "../../src/cli/serve/telemetry/server-metrics.ts";
-import type { StandingSources } from "../../src/cli/serve/telemetry/standing-metrics.ts";
-import { poolMetrics } from "../../src/cli/serve/workers/start-workers.ts";
+import { ServerMetrics } from "../../src/server/telemetry/server-metrics.ts";
+import type { StandingSources } from "../../src/server/telemetry/standing-metrics.ts";
+import { poolMetrics } from "../../src/server/workers/start-workers.ts";
 import { TERMINALS } from "../../src/evidence/record.ts";
 import { familyName } from "../../src/telemetry/metrics/exposition.ts";
 import { documents, text, type Document } from "./deployed.ts";

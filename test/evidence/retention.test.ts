@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
-import { parseServeOptions } from "../../src/cli/serve/options.ts";
-import { readRetention, startRetention } from "../../src/cli/serve/retention.ts";
+import { parseServeOptions, readRetention } from "../../src/cli/serve/options.ts";
+import { startRetention } from "../../src/server/retention.ts";
 import type { Pruned } from "../../src/store/evidence-log.ts";
 
 const DAY = 86_400_000;

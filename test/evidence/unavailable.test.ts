@@ -20,7 +20,7 @@ import {
   startUpstream,
   tableOver,
 } from "../support/router.ts";
-import type { RunningServer } from "../../src/cli/serve/start.ts";
+import type { RunningServer } from "../../src/server/running-server.ts";
 import { startTestServer } from "../support/server.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 

@@ -4,7 +4,7 @@ import { writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { Ledger } from "../../src/limits/ledger.ts";
-import { openStore } from "../../src/cli/terminal/open-store.ts";
+import { openStore } from "../../src/server/open-store.ts";
 import { LIMITED } from "./crash-limits.ts";
 
 const [, , database = "", overdraws = ""] = process.argv;

@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
-import { openStore } from "../../src/cli/terminal/open-store.ts";
+import { openStore } from "../../src/server/open-store.ts";
 import { entityTag } from "../../src/lifecycle/entity-tag.ts";
 import type { PolicyLine } from "../../src/lifecycle/ledger.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";

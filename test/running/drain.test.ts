@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import OpenAI from "openai";
 import { Agent, request } from "undici";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { openStore } from "../../src/cli/terminal/open-store.ts";
+import { openStore } from "../../src/server/open-store.ts";
 import type { EvidenceEntry } from "../../src/store/port.ts";
 import { Clients, type Seen } from "../replicas/clients.ts";
 import { ANSWER, answerJson, delta, sse, startSse, startUpstream, until, type Upstream } from "../support/router.ts";

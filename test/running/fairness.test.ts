@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import type { RunningServer } from "../../src/cli/serve/start.ts";
+import type { RunningServer } from "../../src/server/running-server.ts";
 import { answerJson, delta, sse, startSse, startUpstream } from "../support/router.ts";
 import { addKey, startRunning, writeEstate } from "./running-server.ts";
 

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { openStore } from "../../src/cli/terminal/open-store.ts";
+import { openStore } from "../../src/server/open-store.ts";
 import { createKey } from "../../src/keys/key-record.ts";
-import type { RunningServer } from "../../src/cli/serve/start.ts";
+import type { RunningServer } from "../../src/server/running-server.ts";
 import { delta, sse, startSse, startUpstream, until, type Upstream } from "../support/router.ts";
 import { addKey, startRunning, writeEstate } from "./running-server.ts";
 

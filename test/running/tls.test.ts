@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { connect, type ConnectionOptions } from "node:tls";
 import { Agent, request } from "undici";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { readTls } from "../../src/cli/serve/tls.ts";
+import { readTls } from "../../src/server/tls.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 import { delta, sse, startSse, startUpstream } from "../support/router.ts";
 import { makeCertificate, NO_OPENSSL } from "./certificate.ts";

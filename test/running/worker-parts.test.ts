@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Restarts } from "../../src/cli/serve/workers/restarts.ts";
-import { mergePages } from "../../src/cli/serve/workers/worker-metrics.ts";
+import { Restarts } from "../../src/server/workers/restarts.ts";
+import { mergePages } from "../../src/server/workers/worker-metrics.ts";
 import { parseServeOptions } from "../../src/cli/serve/options.ts";
 import { UsageError } from "../../src/cli/terminal/command-io.ts";
 

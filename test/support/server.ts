@@ -4,7 +4,8 @@ import { join, resolve } from "node:path";
 import { randomBytes } from "node:crypto";
 import { afterAll } from "vitest";
 import type { Scope } from "../../src/canon/scope.ts";
-import { startServer, type RunningServer } from "../../src/cli/serve/start.ts";
+import { startServer } from "../../src/server/start.ts";
+import type { RunningServer } from "../../src/server/running-server.ts";
 import { createKey } from "../../src/keys/key-record.ts";
 import { TEST_CACHE } from "./cache.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ContentUnusableError } from "../../src/cli/serve/policies/slots.ts";
-import { ServerLog } from "../../src/cli/serve/telemetry/server-log.ts";
+import { ContentUnusableError } from "../../src/server/policies/slots.ts";
+import { ServerLog } from "../../src/server/telemetry/server-log.ts";
 import { KeyRing } from "../../src/keys/key-ring.ts";
 import { createKey, revokedRecord } from "./made-key.ts";
 import type { EvidenceHealth } from "../../src/store/port.ts";

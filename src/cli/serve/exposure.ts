@@ -1,8 +1,6 @@
 import { isIP } from "node:net";
+import type { Exposure } from "../../server/serve-options.ts";
 import { UsageError } from "../terminal/command-io.ts";
-
-/** Why the public listener may speak plain http beyond this machine. */
-export type Exposure = "insecure_http" | "behind_proxy";
 
 /** What the two flags mean; for the refusal and for the log. */
 const WAYS =

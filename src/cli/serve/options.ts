@@ -5,59 +5,21 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readArguments, readPort } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
-import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { compileCacheAt, DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
 import { LOG_LEVELS } from "../../telemetry/logs/log-record.ts";
-import type { ServerLimits } from "../../http/runtime.ts";
-import type { TlsFiles } from "./tls.ts";
-import type { LogOptions } from "./telemetry/server-log.ts";
-import { checkExposure, type Exposure } from "./exposure.ts";
-import { readRetention } from "./retention.ts";
+import type { ServeOptions } from "../../server/serve-options.ts";
+import type { TlsFiles } from "../../server/tls.ts";
+import { checkExposure } from "./exposure.ts";
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { databasePath } from "../terminal/open-store.ts";
 
-/** How one server is to run; every member has been checked. */
-export interface ServeOptions {
-  readonly config: string;
-  /** `config` is the example that comes with Signalbox, because a demo was asked for where there is no routes.yaml. */
-  readonly example?: boolean;
-  /** Whose overlay is laid upon it; none unless set. */
-  readonly environment?: string | null;
-  /** Path of an SQLite file, or a URL of PostgreSQL; the URL holds a password and must not be printed. */
-  readonly database: string;
-  readonly host: string;
-  readonly port: number;
-  readonly adminHost: string;
-  readonly adminPort: number;
-  /** Makes a key of one day for the workspace `demo` and prints a request to paste. */
-  readonly demo: boolean;
-  /** Longest wait for requests in flight at the end, milliseconds. */
-  readonly drain: number;
-  /** How long the server goes on taking requests once it is told to stop and says so at /readyz, milliseconds; 0 where absent. */
-  readonly drainDelay?: number;
-  /** Processes that serve the public side; this one alone where absent or 1. */
-  readonly workers?: number;
-  /** The public listener speaks TLS. */
-  readonly tls?: TlsFiles | undefined;
-  /** Other machines reach the public listener without TLS, and why they may; absent or `null`: they do not. */
-  readonly exposure?: Exposure | null;
-  /** Where the first key goes when nobody reads a terminal; nowhere where absent. */
-  readonly firstKeyFile?: string;
-  /** Connections to the public listener at once, in each process. */
-  readonly maxConnections?: number;
-  readonly limits?: Pick<ServerLimits, "bodyBytes"> & { readonly inFlight: number; readonly bodyMemory: number };
-  /** Reload when a file of the configuration changes. */
-  readonly watch: boolean;
-  /** Compiled policies; `null` for none. */
-  readonly cache: CompileCache | null;
-  /** How long evidence is kept, milliseconds; `null` or absent: for ever. */
-  readonly evidenceRetention?: number | null;
-  /** Text where absent. */
-  readonly log?: LogOptions;
-}
-
 /** Three folders up from `src/cli/serve` and from `dist/cli/serve` alike. */
 const EXAMPLE = fileURLToPath(new URL("../../../routes.yaml", import.meta.url));
+
+const DAY = 86_400_000;
+
+/** Days that evidence can be kept for at most: about a hundred years. */
+const LONGEST = 36_500;
 
 const RETENTION_VARIABLE = "SIGNALBOX_EVIDENCE_RETENTION_DAYS";
 
@@ -174,6 +136,20 @@ function readBodyMemory(given: string | undefined, bodyBytes: number, workers: n
 /** In the folder that is the store's, which nobody else should be able to read. */
 function firstKeyFile(database: string, cwd: string): string {
   return join(isPostgresUrl(database) ? join(cwd, ".signalbox") : dirname(database), "first-key");
+}
+
+/**
+ * Milliseconds that evidence is kept for; `null` for ever.
+ *
+ * @param text days, from the flag or its environment variable. @throws {UsageError} naming `source`
+ */
+export function readRetention(text: string | undefined, source: string): number | null {
+  if (text === undefined || text === "") return null;
+  const days = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0;
+  if (days < 1 || days > LONGEST) {
+    throw new UsageError(`${source}: give whole days, from 1 to ${LONGEST}; leave it out to keep evidence for ever`);
+  }
+  return days * DAY;
 }
 
 /** Reads the arguments. @throws {UsageError} naming the flag. */

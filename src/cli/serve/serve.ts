@@ -1,20 +1,24 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import { StoreUnavailableError } from "../../store/errors.ts";
-import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
-import { listenFailure, stopAsked } from "../terminal/listening.ts";
+import { EXIT, type CommandIo } from "../terminal/command-io.ts";
+import { stopAsked } from "../terminal/listening.ts";
 import { usableCache } from "../compile-cache.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { wantsColour } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/run.ts";
 import { readVersion } from "../terminal/version.ts";
 import { BOOTSTRAP_VARIABLE, bootstrapKey, checkBootstrapKey, demoKey } from "./first-keys.ts";
-import { BUILD_VARIABLE, buildId } from "./build-id.ts";
-import { parseServeOptions, SERVE_HELP, type ServeOptions } from "./options.ts";
-import { ReloadRequests } from "./reload/reload-requests.ts";
-import { DRIFT_SENTENCES, type PolicyDrift } from "./policies/drift.ts";
-import { describeReference, type BuiltSnapshot } from "./snapshots.ts";
-import { startServer, type RunningServer, type Started } from "./start.ts";
-import { watchConfiguration } from "./reload/watch.ts";
+import { BUILD_VARIABLE, buildId } from "../../server/build-id.ts";
+import { parseServeOptions, SERVE_HELP } from "./options.ts";
+import { ReloadRequests } from "../../server/reload/reload-requests.ts";
+import { DRIFT_SENTENCES, type PolicyDrift } from "../../server/policies/drift.ts";
+import { describeReference, type BuiltSnapshot } from "../../server/snapshots.ts";
+import type { RunningServer, Started } from "../../server/running-server.ts";
+import type { ServeOptions } from "../../server/serve-options.ts";
+import { StartError } from "../../server/start-error.ts";
+import { listenFailure } from "../../server/listen-failure.ts";
+import { startServer } from "../../server/start.ts";
+import { watchConfiguration } from "../../server/reload/watch.ts";
 
 /** `signalbox serve`: runs until it is told to stop (SIGTERM, SIGINT), reloads on SIGHUP and on a change of its files. */
 export async function serve(argv: readonly string[], io: CommandIo): Promise<number> {
@@ -79,8 +83,8 @@ async function start(options: ServeOptions, io: CommandIo): Promise<RunningServe
   const version = readVersion();
   const environment = { ...io.environment, [BUILD_VARIABLE]: buildId(io.environment[BUILD_VARIABLE], version) };
   const started = await startAs(options, environment, version, io).catch((error: unknown) => {
-    if (error instanceof CommandError || error instanceof StoreUnavailableError) throw error;
-    throw new CommandError(listenFailure(error), { cause: error });
+    if (error instanceof StartError || error instanceof StoreUnavailableError) throw error;
+    throw new StartError(listenFailure(error), { cause: error });
   });
   if (started.ok) return started.server;
   io.stderr(formatDiagnostics("terminal", started.diagnostics, { colour: wantsColour(io) }));
@@ -95,7 +99,7 @@ async function startAs(
   io: CommandIo,
 ): Promise<Started> {
   if ((options.workers ?? 1) === 1) return await startServer(options, environment, version);
-  const { startWorkers } = await import("./workers/start-workers.ts");
+  const { startWorkers } = await import("../../server/workers/start-workers.ts");
   return await startWorkers(options, environment, version, (line) => io.stderr(`${line}\n`));
 }
 
@@ -192,7 +196,7 @@ async function untilStopped(server: RunningServer, reloads: ReloadRequests, io: 
         else io.stderr("reload failed; the last good configuration keeps serving\n");
       },
       (error: unknown) => {
-        const where = error instanceof CommandError ? `: ${error.message}` : " in the store or the policy engine";
+        const where = error instanceof StartError ? `: ${error.message}` : " in the store or the policy engine";
         io.stderr(`reload failed${where}; the last good configuration keeps serving\n`);
       },
     );

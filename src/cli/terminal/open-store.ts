@@ -54,17 +54,6 @@ function ownDatabase(path: string): string {
 }
 
 /**
- * Opens what {@link databasePath} gave, for a server.
- *
- * @throws {StoreUnavailableError}
- */
-export function openStore(database: string): Promise<Store> {
-  return isPostgresUrl(database)
-    ? openPostgresStore({ url: database })
-    : openSqliteStore({ path: database, refuseCutEnd: true });
-}
-
-/**
  * Runs `action` with the store open, and closes it.
  *
  * @param use whether a missing database is made (`true`), must be there (`false`), or is only read

@@ -1,4 +1,5 @@
 import { KeyOptionError } from "../../keys/key-option-error.ts";
+import { StartError } from "../../server/start-error.ts";
 import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError, StoreUnavailableError } from "../../store/errors.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./command-io.ts";
 
@@ -22,6 +23,7 @@ export async function runCommand(
     }
     if (
       error instanceof CommandError ||
+      error instanceof StartError ||
       error instanceof KeyOptionError ||
       error instanceof StoreUnavailableError ||
       error instanceof KeyNotActiveError ||

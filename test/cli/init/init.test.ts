@@ -7,7 +7,7 @@ import { type Ask, init } from "../../../src/cli/init/init.ts";
 import { INIT_POLICIES } from "../../../src/cli/init/routes-text.ts";
 import { policy } from "../../../src/cli/policy/policy.ts";
 import { serve } from "../../../src/cli/serve/serve.ts";
-import { startServer } from "../../../src/cli/serve/start.ts";
+import { startServer } from "../../../src/server/start.ts";
 import { compileTable } from "../../../src/compile/compile-table.ts";
 import { PRESET_NAMES } from "../../../src/compile/presets/presets.ts";
 import { TEST_CACHE } from "../../support/cache.ts";

@@ -1,5 +1,5 @@
 import { request, type IncomingHttpHeaders } from "node:http";
-import type { RunningServer } from "../../../src/cli/serve/start.ts";
+import type { RunningServer } from "../../../src/server/running-server.ts";
 
 export interface RawAnswer {
   readonly status: number;

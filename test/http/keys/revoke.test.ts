@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 
-import { startServer, type RunningServer } from "../../../src/cli/serve/start.ts";
+import { startServer } from "../../../src/server/start.ts";
+import type { RunningServer } from "../../../src/server/running-server.ts";
 import { parseKeyText } from "../../../src/keys/key-text.ts";
 import { startTestServer } from "../../support/server.ts";
 import { call } from "./support.ts";

@@ -1,4 +1,4 @@
-import type { RunningServer } from "../../../src/cli/serve/start.ts";
+import type { RunningServer } from "../../../src/server/running-server.ts";
 
 export interface Answered {
   readonly status: number;

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { startServer, type RunningServer } from "../../../src/cli/serve/start.ts";
+import { startServer } from "../../../src/server/start.ts";
+import type { RunningServer } from "../../../src/server/running-server.ts";
 import { startTestServer } from "../../support/server.ts";
 import { call } from "./support.ts";
 import { cacheIn } from "../../support/cache.ts";

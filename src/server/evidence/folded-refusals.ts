@@ -1,0 +1,157 @@
+import { asWord, type DecisionRecord, type OutcomeRecord } from "../../evidence/record.ts";
+import type { Runtime } from "../../http/runtime.ts";
+import { LIMIT_CODES } from "../../limits/refusal.ts";
+import { DuplicateDecisionError } from "../../store/errors.ts";
+
+/** Refusals that are written one by one at most, of each workspace and of anonymous callers: at once, and lasting a second. */
+const AT_ONCE = 100;
+const PER_SECOND = 10;
+
+/** How often those beyond it are written as one, milliseconds. */
+const INTERVAL = 10_000;
+
+/** Nothing of it was read or answered. */
+const NOTHING = { request: 0, answer: 0 };
+
+type Evidence = Runtime["evidence"];
+
+const LIMITS: ReadonlySet<string> = new Set(LIMIT_CODES);
+
+interface Share {
+  left: number;
+  at: number;
+}
+
+interface Sum {
+  readonly decision: DecisionRecord;
+  readonly outcome: OutcomeRecord;
+}
+
+export interface FoldedRefusals {
+  readonly evidence: Evidence;
+  /** Writes what has been added up; call it when no request runs any more. */
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Evidence in which refusals have a small share: what anybody can send, or a client does that ignores its limits, must not take the room of decisions and
+ * outcomes. Beyond the share of its workspace, and while the store is in trouble, refusals are added up by key, operation, route, code and status, and
+ * written as one record for each. A recognised key stays named, and its workspace's summary counts every one.
+ *
+ * @param isWritable whether the store takes records now
+ * @param clock milliseconds since the epoch
+ */
+export function foldedRefusals(
+  evidence: Evidence,
+  isWritable: () => boolean,
+  newRequestId: () => string,
+  clock: () => number,
+): FoldedRefusals {
+  const left = new Map<string, DecisionRecord>();
+  const sums = new Map<string, Sum>();
+  /** Handed over and not known to be written; handed over again with the same id. */
+  let unwritten: readonly Sum[] = [];
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  /** By workspace; `null` for anonymous callers. As many as there are workspaces. */
+  const shares = new Map<string | null, Share>();
+
+  const takeShare = (workspace: string | null): boolean => {
+    const now = clock();
+    const share = shares.get(workspace) ?? { left: AT_ONCE, at: now };
+    shares.set(workspace, share);
+    share.left = Math.min(AT_ONCE, share.left + (Math.max(0, now - share.at) / 1_000) * PER_SECOND);
+    share.at = now;
+    if (share.left < 1 || !isWritable()) return false;
+    share.left -= 1;
+    return true;
+  };
+
+  const add = (decision: DecisionRecord, outcome: OutcomeRecord): void => {
+    const { workspace, keyId, route, operation, reason } = decision;
+    const key = JSON.stringify([workspace, keyId, operation, route, reason, outcome.status, outcome.terminal]);
+    const requestId = sums.get(key)?.decision.requestId ?? asWord(newRequestId());
+    const repeated = (sums.get(key)?.decision.repeated ?? 0) + 1;
+    // Of the newest of them, but for what tells one request from another.
+    sums.set(key, {
+      decision: { ...alike(decision), requestId, repeated },
+      outcome: { ...outcome, requestId },
+    });
+    timer ??= setTimeout(() => void write(), INTERVAL);
+  };
+
+  const write = async (): Promise<void> => {
+    timer = null;
+    if (isWritable()) {
+      if (unwritten.length === 0) {
+        unwritten = [...sums.values()];
+        sums.clear();
+      }
+      const written = await Promise.all(unwritten.map((sum) => writeOne(evidence, sum)));
+      unwritten = unwritten.filter((_, index) => written[index] === false);
+    }
+    if (unwritten.length + sums.size > 0) timer ??= setTimeout(() => void write(), INTERVAL);
+  };
+
+  return {
+    evidence: {
+      decide(record) {
+        if (!isFolded(record) || takeShare(record.workspace)) return evidence.decide(record);
+        left.set(record.requestId, record);
+        return Promise.resolve();
+      },
+      settle(record, sizes) {
+        const decision = left.get(record.requestId);
+        if (decision === undefined) return evidence.settle(record, sizes);
+        left.delete(record.requestId);
+        return add(decision, record);
+      },
+    },
+    async close() {
+      if (unwritten.length > 0) await write();
+      if (sums.size > 0) await write();
+      if (timer !== null) clearTimeout(timer);
+    },
+  };
+}
+
+/**
+ * Refusals that cost nothing to bring about, and of which one is like the other: those before a decision (who may not come in, malformed bodies, no room), and
+ * those by a limit that is used up. A failure of ours has a record of its own: its request id identifies the incident.
+ */
+function isFolded({ outcome, route, reason }: DecisionRecord): boolean {
+  if (outcome !== "refuse" || reason === "internal_error") return false;
+  return route === null || LIMITS.has(reason ?? "");
+}
+
+/** What all refusals of a sum have: nothing of a single request's token, shape or plan, nor of what policies in shadow said of it. */
+function alike(decision: DecisionRecord): DecisionRecord {
+  const record: DecisionRecord = {
+    ...decision,
+    retryCount: 0,
+    clientRequestDigest: null,
+    plan: [],
+    wouldDeny: [],
+    shadows: [],
+    obligations: [],
+    needs: [],
+    features: [],
+    stream: false,
+    context: "unspecified",
+    maxOutput: "unspecified",
+    reasoningEffort: "unspecified",
+  };
+  Reflect.deleteProperty(record, "token");
+  return record;
+}
+
+/** Whether it is known to be on disk. */
+async function writeOne(evidence: Evidence, { decision, outcome }: Sum): Promise<boolean> {
+  try {
+    await evidence.decide(decision);
+  } catch (error) {
+    // It was late and has landed after all; only its outcome may be missing.
+    if (!(error instanceof DuplicateDecisionError)) return false;
+  }
+  evidence.settle(outcome, NOTHING);
+  return true;
+}

@@ -1,0 +1,34 @@
+import { randomUUID } from "node:crypto";
+import { Ledger } from "../limits/ledger.ts";
+import type { LimitStore } from "../store/limits.ts";
+
+/** How often what is not needed goes back, and what is held is renewed. Milliseconds. */
+const SWEEP = 1_000;
+
+/** How often what is old is forgotten, milliseconds, and how much of it at a time: a few milliseconds of the store. */
+const PRUNE = 600_000;
+const BATCH = 500;
+
+/** Forgets what is old, batch by batch. What cannot be forgotten now is forgotten the next time. Never rejects. */
+export async function forgetOld(store: Pick<LimitStore, "prune">, now: number): Promise<void> {
+  try {
+    while ((await store.prune(now, BATCH)) >= BATCH);
+  } catch {}
+}
+
+/** A ledger over the store's limits, swept until it is closed. */
+export function openLedger(store: LimitStore): { readonly ledger: Ledger; readonly close: () => Promise<void> } {
+  const ledger = new Ledger({ store, holder: randomUUID(), now: Date.now });
+  const sweep = setInterval(() => void ledger.sweep(), SWEEP);
+  const prune = setInterval(() => void forgetOld(store, Date.now()), PRUNE);
+  sweep.unref();
+  prune.unref();
+  return {
+    ledger,
+    close() {
+      clearInterval(sweep);
+      clearInterval(prune);
+      return ledger.close();
+    },
+  };
+}

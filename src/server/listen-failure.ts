@@ -1,0 +1,18 @@
+/** The flags that an address was given with. */
+export interface AddressFlags {
+  readonly host: string;
+  readonly port: string;
+}
+
+const PUBLIC_FLAGS: AddressFlags = { host: "--host", port: "--port" };
+
+/** Says why a server could not be started, in words that name the flag to change; for the `code` of Node's error. */
+export function listenFailure(error: unknown, flags: AddressFlags = PUBLIC_FLAGS): string {
+  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+  if (code === "EADDRINUSE") return `the port is in use; choose another with ${flags.port}, 0 for a free one`;
+  if (code === "EACCES") return `no permission to listen on the port; choose one above 1023 with ${flags.port}`;
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
+    return `this machine does not have the address given with ${flags.host}`;
+  }
+  return typeof code === "string" ? `the server could not be started (${code})` : "the server could not be started";
+}

@@ -1,0 +1,106 @@
+import { randomBytes } from "node:crypto";
+import { Places } from "../dispatch/places/places.ts";
+import type { StopOrder } from "../dispatch/gates/stop-order.ts";
+import { stickyKeys } from "../dispatch/places/sticky-key.ts";
+import { storedPolicies } from "../governance/policies/stored-policies.ts";
+import type { CountSource } from "../governance/shadow-figures.ts";
+import { contractSha256, openApiDocument } from "../http/contract/openapi.ts";
+import type { Revocations } from "../http/credentials/revocations.ts";
+import { newRequestId } from "../http/request-id.ts";
+import { SimulationRate } from "../http/control/simulation-rate.ts";
+import { SummaryTurns } from "../http/control/summary-turns.ts";
+import { healthSettingsOf, type Runtime, type ServerLimits, type SnapshotHolder } from "../http/runtime.ts";
+import { RunningRequests } from "../http/unary/joined.ts";
+import { manageKeys } from "../keys/key-management.ts";
+import type { OpenKeyRing } from "../keys/key-ring.ts";
+import type { TokenDoor } from "../keys/tokens/token-door.ts";
+import type { Ledger } from "../limits/ledger.ts";
+import type { Store } from "../store/port.ts";
+import type { ServedPolicies } from "./policies/served-policies.ts";
+import { BUILD_VARIABLE } from "./build-id.ts";
+import type { Retention } from "./retention.ts";
+import type { ServerTelemetry } from "./telemetry/server-telemetry.ts";
+
+const DEFAULT_LIMITS: ServerLimits = {
+  inFlight: 2_000,
+  bodyBytes: 32 * 1024 * 1024,
+  answerBytes: 32 * 1024 * 1024,
+  requestTime: 15 * 60_000,
+  bodyTime: 60_000,
+  writeTime: 60_000,
+};
+
+/** What a server has opened for its requests. */
+export interface RuntimeParts {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  readonly store: Store;
+  readonly policies: ServedPolicies;
+  readonly keys: OpenKeyRing;
+  readonly snapshots: SnapshotHolder;
+  readonly state: { readonly accepting: boolean; readonly reloadFailed: boolean };
+  readonly retention: Retention;
+  readonly limits: Partial<ServerLimits>;
+  readonly telemetry: ServerTelemetry;
+  readonly tokens: TokenDoor;
+  readonly evidence: Runtime["evidence"];
+  readonly ledger: Ledger;
+  readonly stopOrder: StopOrder;
+  readonly revocations: Revocations;
+}
+
+export function makeRuntime(parts: RuntimeParts): Runtime {
+  const { environment, version, store, policies, keys, snapshots, state, tokens, telemetry } = parts;
+  const document = openApiDocument();
+  const turns = new SummaryTurns();
+  const read: CountSource["read"] = (query) => store.summary.read(query);
+  return {
+    snapshots,
+    verify: (token, now) => keys.verify(token, now),
+    recognise: keys.recognise,
+    lookUp: keys.lookUp,
+    evidence: parts.evidence,
+    observer: telemetry.observer,
+    beginTrace: telemetry.beginTrace,
+    metrics: telemetry.metrics.page,
+    evidenceStanding: () => store.evidence.health(),
+    summary: {
+      read,
+      policies: async () => storedPolicies(await policies.administration.lifecycle.refresh()),
+      head: () => store.evidence.health().head,
+      turns,
+    },
+    policies: {
+      ...policies.administration,
+      rows: (query) => store.policyLog.read(query),
+      shadow: { read, workspaces: () => store.summary.workspaces(), evidence: store.evidence, turns },
+    },
+    running: new RunningRequests(),
+    ledger: parts.ledger,
+    simulationRate: new SimulationRate(),
+    places: new Places(healthSettingsOf(snapshots), telemetry.log.endpointChanged),
+    stickyKeyOf: stickyKeys(),
+    tokens,
+    keys: manageKeys(store.keys, Date.now, randomBytes),
+    newRequestId,
+    limits: { ...DEFAULT_LIMITS, ...parts.limits },
+    build: {
+      id: environment[BUILD_VARIABLE] ?? version,
+      contractSha256: contractSha256(document),
+      contract: JSON.stringify(document),
+      startedAt: performance.now(),
+    },
+    degraded: () => [
+      ...(state.reloadFailed ? ["reload_failed"] : []),
+      ...(store.evidence.health().state === "ok" ? [] : ["evidence"]),
+      ...(parts.retention.failed() ? ["evidence_retention"] : []),
+      ...(parts.ledger.state === "ok" ? [] : ["limits"]),
+      ...(policies.isBehind ? ["policies"] : []),
+      ...(policies.administration.differing().size > 0 ? ["policy_modules"] : []),
+      ...(policies.administration.suspended().length > 0 ? ["suspended_policies"] : []),
+    ],
+    accepting: () => state.accepting,
+    stopOrder: parts.stopOrder,
+    revocations: parts.revocations,
+  };
+}

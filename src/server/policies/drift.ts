@@ -1,0 +1,30 @@
+import type { PolicyLedger } from "../../lifecycle/ledger.ts";
+import { driftOf, type DriftWord } from "../../lifecycle/observe.ts";
+
+/** How the files of a server differ from the slots of the log, in one policy. */
+export interface PolicyDrift {
+  readonly policy: string;
+  readonly drift: DriftWord;
+}
+
+/** @param files digests by policy id. @param differing digests of contents whose kept module is not what its sources compile to. */
+export function driftsOf(
+  ledger: PolicyLedger,
+  files: ReadonlyMap<string, { readonly digest: string }>,
+  differing: ReadonlySet<string>,
+): readonly PolicyDrift[] {
+  return [...ledger.policies.values()].flatMap((line) =>
+    driftOf(line, files.get(line.id)?.digest ?? null, differing).map((drift) => ({ policy: line.id, drift })),
+  );
+}
+
+/** What an operator should know of it. */
+export const DRIFT_SENTENCES: Readonly<Record<DriftWord, string>> = {
+  files_differ: "what the files hold is known and stands in no slot; other content acts or is watched",
+  files_held: "what the files hold was rolled back and is held",
+  files_withdrawn: "what the files hold was withdrawn",
+  candidate_not_in_files: "the candidate is not what the files hold",
+  not_in_files: "the files do not have it; it acts or is watched nevertheless",
+  module_differs:
+    "the store keeps a module that its sources do not compile to; this server runs what it compiled from the sources",
+};

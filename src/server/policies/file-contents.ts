@@ -1,0 +1,74 @@
+import { createHash } from "node:crypto";
+import type { RoutingTable } from "../../canon/table.ts";
+import type { PolicyLedger } from "../../lifecycle/ledger.ts";
+import type { FileContent } from "../../lifecycle/lifecycle.ts";
+import { buildModules, type CompiledPolicies } from "../../policy/compile-policies.ts";
+import type { CompiledPolicy, PolicyModule } from "../../policy/compiled.ts";
+import { decideModule } from "../../policy/decide-module.ts";
+import { initialMode } from "../../policy/initial-mode.ts";
+import { storedContent } from "../../policy/kept-content.ts";
+import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
+import { buildDigest } from "../../policy/toolchain/toolchain.ts";
+import type { PolicyLogStore } from "../../store/policy-log.ts";
+import { contentsToolchain } from "./kept-modules.ts";
+
+/** From so many on contents are compiled side by side: a thread of the toolchain takes longer to begin than a policy to compile. */
+const MANY = 8;
+
+/**
+ * What the files hold, in the words of the log. A content that the store does not keep is compiled alone and kept first, so that it can go on acting when
+ * the files have moved on. Its module comes from this process or from the authenticated cache of its user.
+ *
+ * @param ledger what is known already; contents of it are neither compiled nor read.
+ * @throws {StoreUnavailableError} @throws {ToolchainError}
+ */
+export async function keepFileContents(
+  log: PolicyLogStore,
+  ledger: PolicyLedger,
+  table: RoutingTable,
+  compiled: CompiledPolicies,
+  cache: CompileCache | null,
+): Promise<readonly FileContent[]> {
+  const toolchain = contentsToolchain(cache);
+  const built = async (policy: CompiledPolicy): Promise<PolicyModule | undefined> =>
+    moduleOfOne(compiled, policy) ?? (await buildModules([policy], toolchain))[0];
+  const contentOf = async (policy: CompiledPolicy): Promise<FileContent> => {
+    const { id } = policy.contract;
+    const module = keptModule(ledger, policy) ?? (await keep(log, policy, () => built(policy)));
+    return { policy: id, digest: policy.digest, module, initialMode: initialMode(table, id) };
+  };
+  const { policies } = compiled;
+  if (policies.filter((policy) => keptModule(ledger, policy) === null).length >= MANY)
+    return await Promise.all(policies.map(contentOf));
+  const contents: FileContent[] = [];
+  for (const policy of policies) contents.push(await contentOf(policy));
+  return contents;
+}
+
+/** SHA-256 of the module that the log names and the store keeps. */
+function keptModule(ledger: PolicyLedger, { contract, digest }: CompiledPolicy): string | null {
+  const known = ledger.policies.get(contract.id)?.contents.get(digest);
+  return known?.isKept === true ? known.module : null;
+}
+
+/** The only policy of the files has been compiled alone already. */
+function moduleOfOne({ modules }: CompiledPolicies, { digest }: CompiledPolicy): PolicyModule | undefined {
+  return modules.find(({ units }) => units.length === 1 && units[0]?.policy.digest === digest);
+}
+
+/** Gives the SHA-256 of what is kept in the end: another process may have been quicker, with bytes of another version. */
+async function keep(
+  log: PolicyLogStore,
+  policy: CompiledPolicy,
+  build: () => Promise<PolicyModule | undefined>,
+): Promise<string> {
+  let kept = await log.content(policy.digest);
+  if (kept === null) {
+    const module = await build();
+    if (module === undefined) throw new Error("serve: a policy without a module");
+    await log.keep(storedContent(policy, module, await buildDigest(decideModule([policy]).request)));
+    kept = await log.content(policy.digest);
+  }
+  if (kept === null) throw new Error("serve: the store does not have what it has just kept");
+  return createHash("sha256").update(kept.module).digest("hex");
+}

@@ -1,0 +1,94 @@
+import { join } from "node:path";
+import type { PolicyLedger } from "../../lifecycle/ledger.ts";
+import { recompileContent, type RecompiledContent } from "../../policy/contents/recompile.ts";
+import { KeptContentError, readStoredContent, type KeptPolicy } from "../../policy/kept-content.ts";
+import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
+import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchain.ts";
+import type { PolicyLogStore } from "../../store/policy-log.ts";
+
+type Contents = Pick<PolicyLogStore, "content">;
+
+/** The toolchain for contents one by one. A folder of its own: many policies would push out of the other what every start needs. */
+export function contentsToolchain(cache: CompileCache | null): Toolchain {
+  return createToolchain({
+    cache: cache === null ? null : { ...cache, directory: join(cache.directory, "contents") },
+  });
+}
+
+/**
+ * Contents that the store keeps, compiled from their sources by this process. What the store has for a module is compared with that and never run; where
+ * it differs, that is remembered and told once.
+ */
+export class KeptModules {
+  readonly #log: Contents;
+  readonly #toolchain: Toolchain;
+  readonly #differing: (digest: string) => void;
+  /** Digest → SHA-256 of the kept module that was looked at, and whether it differs. */
+  readonly #judged = new Map<string, { readonly moduleSha256: string; readonly differs: boolean }>();
+  #turn: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  /** @param differing told of a content whose kept module is not what its sources compile to. */
+  constructor(log: Contents, cache: CompileCache | null, differing: (digest: string) => void) {
+    this.#log = log;
+    this.#toolchain = contentsToolchain(cache);
+    this.#differing = differing;
+  }
+
+  /** Digests of contents whose kept module is not what its sources compile to. */
+  get differing(): ReadonlySet<string> {
+    return new Set([...this.#judged].flatMap(([digest, { differs }]) => (differs ? [digest] : [])));
+  }
+
+  /**
+   * A content of the log as it may run.
+   *
+   * @throws {KeptContentError} @throws {StoreUnavailableError} @throws {ToolchainError}
+   */
+  async recompiled(ledger: PolicyLedger, policy: string, digest: string): Promise<RecompiledContent> {
+    const kept = await readKept(ledger, policy, digest, this.#log);
+    const made = await recompileContent(kept, this.#toolchain);
+    this.#judge(digest, kept.moduleSha256, made.agreement === "differs");
+    return made;
+  }
+
+  /** Compares what stands in slots and was not compared yet, one after the other and behind everything else. */
+  verify(ledger: PolicyLedger): void {
+    for (const line of ledger.policies.values()) {
+      for (const slot of [line.enforced, line.candidate]) {
+        const known = slot === null ? undefined : line.contents.get(slot.digest);
+        if (known?.isKept !== true || known.module === null) continue;
+        this.#turn = this.#turn.then(() => this.#verify(ledger, line.id, known.digest, known.module));
+      }
+    }
+  }
+
+  /** Waits for the comparison under way, and begins no other. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#turn;
+  }
+
+  async #verify(ledger: PolicyLedger, policy: string, digest: string, module: string | null): Promise<void> {
+    if (this.#isClosed || this.#judged.get(digest)?.moduleSha256 === module) return;
+    try {
+      await this.recompiled(ledger, policy, digest);
+    } catch (error) {
+      if (error instanceof KeptContentError) this.#judge(digest, module ?? "", true);
+      // Without a store or a compiler nothing can be said, and what serves must go on; the next occasion asks again.
+    }
+  }
+
+  #judge(digest: string, moduleSha256: string, differs: boolean): void {
+    const before = this.#judged.get(digest);
+    this.#judged.set(digest, { moduleSha256, differs });
+    if (differs && before?.differs !== true) this.#differing(digest);
+  }
+}
+
+/** @throws {KeptContentError} @throws {StoreUnavailableError} */
+async function readKept(ledger: PolicyLedger, policy: string, digest: string, log: Contents): Promise<KeptPolicy> {
+  const stored = await log.content(digest);
+  if (stored === null || stored.policy !== policy) throw new KeptContentError("nothing is kept under its digest");
+  return readStoredContent(stored, ledger.policies.get(policy)?.contents.get(digest)?.module ?? null);
+}

@@ -1,0 +1,83 @@
+import { createHash } from "node:crypto";
+import { canonicalJson } from "../../canon/json.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import type { PolicyAdministration } from "../../http/control/policies/administration.ts";
+import { contentOf, type PolicyLedger } from "../../lifecycle/ledger.ts";
+import type { RecompiledContent } from "../../policy/contents/recompile.ts";
+import { KeptContentError } from "../../policy/kept-content.ts";
+import type { PromotionSimulator } from "../../simulate/promotion/promotion-simulator.ts";
+import type { PromotionInput } from "../../simulate/promotion/simulate-promotion.ts";
+import { StoreUnavailableError } from "../../store/errors.ts";
+import type { Ground } from "../snapshots.ts";
+import type { KeptModules } from "./kept-modules.ts";
+
+/** As many as `signalbox simulate` decides unless told otherwise, so that both call the same reports complete. */
+const MAX_CLASSES = 1_000_000;
+
+/** Milliseconds. Waivers of assertions end with a day (UTC), so all simulations of one day are the same. */
+const DAY = 86_400_000;
+
+/** What serves, and what the log of policies says, at the moment of the question. */
+export interface SimulationContext {
+  readonly table: RoutingTable;
+  readonly assertions: Ground["assertions"];
+  readonly ledger: PolicyLedger;
+  readonly kept: Pick<KeptModules, "recompiled">;
+}
+
+/** `PolicyAdministration.simulate`. */
+export async function simulatePromotionOf(
+  simulator: PromotionSimulator,
+  policy: string,
+  digest: string,
+  { table, assertions, ledger, kept }: SimulationContext,
+): ReturnType<PolicyAdministration["simulate"]> {
+  const line = ledger.policies.get(policy);
+  const content = line?.contents.get(digest);
+  if (line === undefined || content?.isKept !== true) return "unknown_content";
+  if (line.enforced?.digest === digest || (line.enforced === null && content.content === "removal")) return "no_change";
+  if (assertions === "unreadable") return "assertions_invalid";
+  const enforced = enforcedContents(ledger);
+  const now = Math.floor(Date.now() / DAY) * DAY;
+  const input = async (): Promise<PromotionInput> => {
+    const acting: RecompiledContent[] = [];
+    for (const one of enforced) acting.push(await kept.recompiled(ledger, one.policy, one.digest));
+    const candidate = content.content === "removal" ? null : await kept.recompiled(ledger, policy, digest);
+    return {
+      table,
+      enforced: acting.map((one) => one.policy),
+      policy,
+      candidate: candidate?.policy ?? null,
+      modules: [...acting, ...(candidate === null ? [] : [candidate])].map((one) => one.module),
+      assertions,
+      maxClasses: MAX_CLASSES,
+      now,
+    };
+  };
+  const key = canonicalJson([
+    table.revision,
+    assertions === null ? null : { path: assertions.path, sha256: sha256(assertions.text) },
+    now,
+    policy,
+    digest,
+    enforced.map((one) => one.digest),
+  ]);
+  const made = await simulator.simulate(key, input).catch((error: unknown) => {
+    if (error instanceof StoreUnavailableError || error instanceof KeptContentError) return "unavailable" as const;
+    throw error;
+  });
+  if (typeof made === "string") return made;
+  return { ...made, tableRevision: table.revision, enforced: line.enforced?.digest ?? null };
+}
+
+/** Of everything with rules that is enforced, by policy. */
+function enforcedContents(ledger: PolicyLedger): readonly { readonly policy: string; readonly digest: string }[] {
+  return [...ledger.policies.values()].flatMap((line) => {
+    if (line.enforced === null || contentOf(line, line.enforced.digest).content === "removal") return [];
+    return [{ policy: line.id, digest: line.enforced.digest }];
+  });
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

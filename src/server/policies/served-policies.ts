@@ -1,0 +1,268 @@
+import type { PolicyIdentity, PolicySet } from "../../canon/policy.ts";
+import type { KeptContent, FilePolicy, PolicyAdministration } from "../../http/control/policies/administration.ts";
+import type { SnapshotHolder } from "../../http/runtime.ts";
+import type { FileContent, PolicyLifecycle } from "../../lifecycle/lifecycle.ts";
+import { compileConfiguration } from "../../compile/compile.ts";
+import { compileOnThread } from "../../compile/thread/compile-on-thread.ts";
+import { policySetId } from "../../policy/digest.ts";
+import { SuspendedCandidates } from "../../policy/modules/suspended-candidates.ts";
+import { PromotionSimulator } from "../../simulate/promotion/promotion-simulator.ts";
+import type { PolicyLogStore } from "../../store/policy-log.ts";
+import { readGround, snapshotOf, type BuiltSnapshot, type Ground, type SnapshotSupply } from "../snapshots.ts";
+import { driftsOf, type PolicyDrift } from "./drift.ts";
+import { keepFileContents } from "./file-contents.ts";
+import { KeptModules } from "./kept-modules.ts";
+import { simulatePromotionOf } from "./promotion-simulation.ts";
+import { assembleSlots, ContentUnusableError, keptContent, slotsOf } from "./slots.ts";
+
+/** How long after a failure it is tried again, milliseconds. */
+const RETRY = 1_000;
+
+/** Who is told what becomes of the set that decides. */
+export interface PolicyListener {
+  /** A set took another's place under the same table. */
+  readonly swapped: (set: PolicySet) => void;
+  /**
+   * What runs is not what the log says. Told once for each failure, however often it is tried again.
+   *
+   * @param contents that cannot be had; none where the log itself cannot be read.
+   */
+  readonly failed: (contents: readonly ContentUnusableError[]) => void;
+  readonly recovered: () => void;
+  /** A candidate is not evaluated any more: its evaluations took more than they may, again and again. */
+  readonly suspended: (candidate: PolicyIdentity) => void;
+  /** The store keeps a module that the content's sources do not compile to. It is not run. */
+  readonly differing: (drift: PolicyDrift) => void;
+}
+
+/** Files that were read and whose contents are kept, before the log is told of them. */
+interface Prepared {
+  readonly ok: true;
+  readonly ground: Ground;
+  readonly contents: readonly FileContent[];
+}
+
+/** What the current snapshot was made of. */
+interface Standing {
+  readonly ground: Ground;
+  readonly files: ReadonlyMap<string, FilePolicy>;
+  readonly left: readonly ContentUnusableError[];
+}
+
+/**
+ * Makes this process decide by the slots of the log: at a start and a reload with what the files hold, and whenever the log moves, by this process or
+ * another. One thing after the other, so that what was read first is not swapped in last.
+ */
+export class ServedPolicies {
+  readonly #supply: SnapshotSupply;
+  readonly #log: PolicyLogStore;
+  readonly #lifecycle: PolicyLifecycle;
+  readonly #simulator = new PromotionSimulator();
+  readonly #listeners: PolicyListener[] = [];
+  /** Outlives sets and reloads: a candidate is tried again when its content changes, or after a start. */
+  readonly #suspended = new SuspendedCandidates((candidate) => {
+    for (const { suspended } of this.#listeners) suspended(candidate);
+  });
+  readonly #kept: KeptModules;
+  #standing: Standing | null = null;
+  #snapshots: SnapshotHolder | null = null;
+  #reloads: Promise<unknown> = Promise.resolve();
+  #turn: Promise<unknown> = Promise.resolve();
+  #isWaiting = false;
+  #retry: NodeJS.Timeout | null = null;
+  #failure: string | null = null;
+  #isClosed = false;
+
+  constructor(supply: SnapshotSupply, log: PolicyLogStore, lifecycle: PolicyLifecycle) {
+    this.#supply = supply;
+    this.#log = log;
+    this.#lifecycle = lifecycle;
+    this.#kept = new KeptModules(log, supply.cache, (digest) => {
+      const line = [...this.#lifecycle.ledger.policies.values()].find(({ contents }) => contents.has(digest));
+      if (line === undefined) return;
+      for (const { differing } of this.#listeners) differing({ policy: line.id, drift: "module_differs" });
+    });
+  }
+
+  /** Whether what runs is not what the log says. */
+  get isBehind(): boolean {
+    return this.#failure !== null;
+  }
+
+  /** For those who change policies over HTTP. */
+  get administration(): Pick<
+    PolicyAdministration,
+    "lifecycle" | "apply" | "content" | "simulate" | "files" | "suspended" | "differing"
+  > {
+    return {
+      lifecycle: this.#lifecycle,
+      apply: () => this.apply(),
+      content: (digest) => this.#content(digest),
+      simulate: (policy, digest) => this.#simulate(policy, digest),
+      files: () => this.#standing?.files ?? new Map(),
+      differing: () => this.#kept.differing,
+      suspended: () => {
+        const policies = this.#snapshots?.current.decider.policies.policies ?? [];
+        return policies.flatMap(({ identity }) => {
+          return identity.slot === "candidate" && this.#suspended.has(identity.digest) ? [identity] : [];
+        });
+      },
+    };
+  }
+
+  listen(listener: PolicyListener): void {
+    this.#listeners.push(listener);
+    // A candidate that could not be loaded at the start.
+    if (this.#standing !== null && this.#standing.left.length > 0) listener.failed(this.#standing.left);
+  }
+
+  /**
+   * Makes the first snapshot.
+   *
+   * @throws {ContentUnusableError} for an enforced content whose bytes cannot be had. @throws {StoreUnavailableError} @throws {ToolchainError}
+   */
+  async start(): Promise<BuiltSnapshot> {
+    const prepared = await this.#prepare(compileConfiguration);
+    return prepared.ok ? await this.#install(prepared, "start") : prepared;
+  }
+
+  /**
+   * From now on the log is followed.
+   *
+   * @param snapshots holds what {@link start} gave.
+   * @returns its end, which waits for what is under way.
+   */
+  async follow(snapshots: SnapshotHolder): Promise<() => Promise<void>> {
+    this.#snapshots = snapshots;
+    const unwatch = await this.#log.watch(() => this.#applySoon());
+    // What was written between the start and the first look.
+    this.#applySoon();
+    this.#kept.verify(this.#lifecycle.ledger);
+    return async () => {
+      this.#isClosed = true;
+      unwatch();
+      if (this.#retry !== null) clearTimeout(this.#retry);
+      await Promise.all([this.#reloads, this.#turn, this.#kept.close()]);
+    };
+  }
+
+  /** Reads the files again; swaps on success, keeps what runs on failure. @throws as {@link start}. */
+  reload(): Promise<BuiltSnapshot> {
+    const reload = async (): Promise<BuiltSnapshot> => {
+      // Compiling takes seconds, and a promotion does not wait for it.
+      const prepared = await this.#prepare(compileOnThread);
+      return prepared.ok ? await this.#inTurn(() => this.#install(prepared, "reload")) : prepared;
+    };
+    const next = this.#reloads.then(reload);
+    this.#reloads = next.catch(() => undefined);
+    return next;
+  }
+
+  /** Decides by the newest rows of the log from now on. @throws {ContentUnusableError} @throws {StoreUnavailableError} and keeps what runs. */
+  apply(): Promise<void> {
+    return this.#inTurn(() => this.#apply());
+  }
+
+  async #prepare(compile: typeof compileConfiguration): Promise<Prepared | Extract<BuiltSnapshot, { ok: false }>> {
+    const read = await readGround(this.#supply, compile);
+    if (!read.ok) return read;
+    const { ground } = read;
+    const known = await this.#lifecycle.refresh();
+    const contents = await keepFileContents(this.#log, known, ground.table, ground.compiled, this.#supply.cache);
+    return { ok: true, ground, contents };
+  }
+
+  async #install({ ground, contents }: Prepared, occasion: "start" | "reload"): Promise<BuiltSnapshot> {
+    const { table, modules, diagnostics, simulated, disabled } = ground;
+    const ledger = await this.#lifecycle.observe(contents, occasion, table.revision);
+    const { set, left } = await assembleSlots(modules, ledger, this.#kept, this.#suspended);
+    const files = new Map(contents.map(({ policy, digest }) => [policy, { digest }]));
+    const snapshot = snapshotOf(ground, set, this.#supply.pools);
+    this.#standing = { ground, files, left };
+    this.#snapshots?.swap(snapshot);
+    this.#report(left);
+    if (this.#snapshots !== null) this.#kept.verify(ledger);
+    return {
+      ok: true,
+      snapshot,
+      drifts: driftsOf(ledger, files, this.#kept.differing),
+      diagnostics,
+      simulated,
+      disabled,
+    };
+  }
+
+  async #apply(): Promise<void> {
+    const ledger = await this.#lifecycle.refresh();
+    const [standing, snapshots] = [this.#standing, this.#snapshots];
+    if (standing === null || snapshots === null || this.#isClosed) return;
+    const { id } = snapshots.current.decider.policies;
+    if (policySetId(slotsOf(ledger)) === id) return this.#report([]);
+    const { set, left } = await assembleSlots(standing.ground.modules, ledger, this.#kept, this.#suspended);
+    this.#standing = { ...standing, left };
+    this.#kept.verify(ledger);
+    if (set.id !== id) {
+      snapshots.swap(snapshotOf(standing.ground, set, this.#supply.pools));
+      for (const { swapped } of this.#listeners) swapped(set);
+    }
+    this.#report(left);
+  }
+
+  /** One look for any number of rows that come at once. */
+  #applySoon(): void {
+    if (this.#isWaiting || this.#isClosed) return;
+    this.#isWaiting = true;
+    const apply = (): Promise<void> => {
+      // Rows that come from now on are looked at once more.
+      this.#isWaiting = false;
+      return this.#apply();
+    };
+    // Its failure has been reported, and is tried again.
+    this.#inTurn(apply).catch(() => undefined);
+  }
+
+  async #content(digest: string): Promise<KeptContent | null> {
+    const kept = await keptContent(this.#lifecycle.ledger, digest, this.#log);
+    if (kept === null) return null;
+    const { policy, moduleSha256 } = kept;
+    return { digest, moduleSha256, contract: policy.contract, sources: policy.sources };
+  }
+
+  #simulate(policy: string, digest: string): ReturnType<PolicyAdministration["simulate"]> {
+    if (this.#standing === null) throw new Error("policies: a simulation before the first snapshot");
+    const { table, assertions } = this.#standing.ground;
+    const context = { table, assertions, ledger: this.#lifecycle.ledger, kept: this.#kept };
+    return simulatePromotionOf(this.#simulator, policy, digest, context);
+  }
+
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const attempt = async (): Promise<Result> => {
+      try {
+        return await work();
+      } catch (error) {
+        this.#fail(error instanceof ContentUnusableError ? [error] : []);
+        throw error;
+      }
+    };
+    const next = this.#turn.then(attempt);
+    this.#turn = next.catch(() => undefined);
+    return next;
+  }
+
+  #report(left: readonly ContentUnusableError[]): void {
+    if (left.length > 0) return this.#fail(left);
+    if (this.#failure === null) return;
+    this.#failure = null;
+    for (const { recovered } of this.#listeners) recovered();
+  }
+
+  #fail(contents: readonly ContentUnusableError[]): void {
+    const failure = contents.map(({ message }) => message).join("\n");
+    if (failure !== this.#failure) for (const { failed } of this.#listeners) failed(contents);
+    this.#failure = failure;
+    if (this.#retry !== null) clearTimeout(this.#retry);
+    if (this.#isClosed) return;
+    this.#retry = setTimeout(() => this.#applySoon(), RETRY);
+    this.#retry.unref();
+  }
+}

@@ -1,0 +1,108 @@
+import type { PolicyIdentity, PolicySet, PolicySlot } from "../../canon/policy.ts";
+import { contentOf, type PolicyLedger, type PolicyLine } from "../../lifecycle/ledger.ts";
+import { PolicyModuleError } from "../../policy/evaluator.ts";
+import { KeptContentError, readStoredContent, type KeptPolicy } from "../../policy/kept-content.ts";
+import type { LoadedModules } from "../../policy/modules/loaded-modules.ts";
+import { rememberingSet } from "../../policy/modules/remembering-set.ts";
+import { readsPath } from "../../policy/modules/reads.ts";
+import type { SuspendedCandidates } from "../../policy/modules/suspended-candidates.ts";
+import { assembleSinglePolicies } from "../../policy/policy-set.ts";
+import type { PolicyLogStore } from "../../store/policy-log.ts";
+import type { KeptModules } from "./kept-modules.ts";
+
+/** Every content that acts or is watched, as the log has it. A removal is no content that could be asked. */
+export function slotsOf(ledger: PolicyLedger): readonly PolicyIdentity[] {
+  const slots: readonly PolicySlot[] = ["enforced", "candidate"];
+  return [...ledger.policies.values()].flatMap((line) => slots.flatMap((slot) => identityOf(line, slot) ?? []));
+}
+
+function identityOf(line: PolicyLine, slot: PolicySlot): PolicyIdentity | null {
+  const state = line[slot];
+  if (state === null) return null;
+  const { revision, digest, content } = contentOf(line, state.digest);
+  return content === "rules" ? { id: line.id, revision, digest, slot } : null;
+}
+
+/** A content whose bytes cannot be had. The message is for operators: it names policy, revision and fix, and nothing of what the policy says. */
+export class ContentUnusableError extends Error {
+  override readonly name = "ContentUnusableError";
+  readonly identity: PolicyIdentity;
+
+  constructor(identity: PolicyIdentity, why: string) {
+    const { id, revision, digest, slot } = identity;
+    super(
+      `policy ${id}: revision r${revision} is ${slot === "enforced" ? "enforced" : "the candidate"}, and ${why}; ` +
+        `restore the database from a backup, or give this server the files of that revision (digest ${digest.slice(0, 12)})`,
+    );
+    this.identity = identity;
+  }
+}
+
+/** Answers kept of each policy while a set decides: some hundred bytes each. */
+const MAXIMUM_ANSWERS = 5_000;
+
+export interface Assembled {
+  readonly set: PolicySet;
+  /** Candidates that cannot be watched. They change no answer, so the set does without them. */
+  readonly left: readonly ContentUnusableError[];
+}
+
+/**
+ * The set that decides, as the log has it: of modules that are loaded, and of what the store keeps where there is none, compiled from its sources.
+ *
+ * @param suspended candidates that are recorded as timed out, without being evaluated.
+ * @throws {ContentUnusableError} for an enforced content. @throws {StoreUnavailableError}
+ */
+export async function assembleSlots(
+  modules: LoadedModules,
+  ledger: PolicyLedger,
+  kept: Pick<KeptModules, "recompiled">,
+  suspended: SuspendedCandidates,
+): Promise<Assembled> {
+  const slots = slotsOf(ledger);
+  const left: ContentUnusableError[] = [];
+  for (const identity of slots) {
+    if (modules.has(identity.digest)) continue;
+    try {
+      await modules.add((await kept.recompiled(ledger, identity.id, identity.digest)).module);
+    } catch (error) {
+      const unusable = unusableContent(identity, error);
+      if (identity.slot === "enforced") throw unusable;
+      left.push(unusable);
+    }
+  }
+  const usable = slots.filter(({ digest }) => modules.has(digest));
+  const policies = assembleSinglePolicies(modules, usable, suspended);
+  const isTimeRead = policies.some((policy) => readsPath(policy, "input.time"));
+  const set = rememberingSet(policies, isTimeRead, MAXIMUM_ANSWERS);
+  // What a rollback goes to stays at hand.
+  const former = [...ledger.policies.values()].flatMap(({ former: earlier }) => earlier.at(-1) ?? []);
+  modules.retain(new Set([...usable.map(({ digest }) => digest), ...former]));
+  return { set, left };
+}
+
+/** @throws what is no fault of the bytes. */
+function unusableContent(identity: PolicyIdentity, error: unknown): ContentUnusableError {
+  if (error instanceof KeptContentError)
+    return new ContentUnusableError(identity, `what the store keeps of it is damaged: ${error.message}`);
+  if (error instanceof PolicyModuleError)
+    return new ContentUnusableError(identity, "what the store keeps of it cannot be loaded");
+  throw error;
+}
+
+/**
+ * A content that the log knows, from the store; `null` where none is kept.
+ *
+ * @throws {KeptContentError} @throws {StoreUnavailableError}
+ */
+export async function keptContent(
+  ledger: PolicyLedger,
+  digest: string,
+  log: Pick<PolicyLogStore, "content">,
+): Promise<KeptPolicy | null> {
+  const line = [...ledger.policies.values()].find(({ contents }) => contents.has(digest));
+  const known = line?.contents.get(digest);
+  if (known?.isKept !== true) return null;
+  const stored = await log.content(digest);
+  return stored === null ? null : readStoredContent(stored, known.module);
+}

@@ -1,0 +1,96 @@
+import { readdir, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { directoryTree } from "../../compile/file-tree.ts";
+import { expandInclude, includeEntries, overlayName } from "../../compile/files/includes.ts";
+import { policyDirectory } from "../../compile/policy-directory.ts";
+
+/** How often the files are looked at, milliseconds. */
+const INTERVAL = 500;
+
+/**
+ * Calls back after routes.yaml, a file that it includes, the overlay or a policy has changed. The files are looked at twice a second rather than watched: notifications end with a
+ * folder that is removed and made again, are silent when a symbolic link is pointed elsewhere (a mounted Kubernetes ConfigMap), and do not
+ * exist on network file systems. A change counts when the next look finds the same, because editors write in several steps.
+ *
+ * @param config path of routes.yaml; the policy folder and the included files are those that its newest text names.
+ * @param environment whose overlay is looked at; `null` for none.
+ * @param others files beside them.
+ * @returns a function that ends it.
+ */
+export function watchConfiguration(
+  config: string,
+  environment: string | null,
+  changed: () => void,
+  others: readonly string[] = [],
+): () => void {
+  const path = resolve(config);
+  let ended = false;
+  let timer: NodeJS.Timeout | null = null;
+  let seen: string | null = null;
+  let told: string | null = null;
+  const fingerprint = fingerprinter(path, environment, others);
+  const look = async (): Promise<void> => {
+    const now = await fingerprint();
+    if (ended) return;
+    told ??= now;
+    if (now === seen && now !== told) {
+      told = now;
+      changed();
+    }
+    seen = now;
+    timer = setTimeout(() => void look(), INTERVAL);
+    timer.unref();
+  };
+  void look();
+  return () => {
+    ended = true;
+    if (timer !== null) clearTimeout(timer);
+  };
+}
+
+/** Text that differs when a file was written, replaced, added or removed, wherever symbolic links lead. Never rejects. */
+function fingerprinter(config: string, environment: string | null, others: readonly string[]): () => Promise<string> {
+  const folder = dirname(config);
+  const overlay = environment === null ? [] : [join(folder, overlayName(basename(config), environment))];
+  const tree = directoryTree(folder);
+  let stamp = "";
+  let policies = "";
+  let patterns: readonly string[] = [];
+  return async () => {
+    const routes = await stampOf(config);
+    if (routes !== stamp) {
+      const read = await tree.readText(basename(config));
+      const text = typeof read === "string" ? read : "";
+      policies = join(folder, policyDirectory(text).directory);
+      patterns = includeEntries(text).map(({ pattern }) => pattern);
+      stamp = routes;
+    }
+    const parts = await Promise.all(patterns.map((pattern) => expandInclude(tree, ".", pattern)));
+    const included = parts.flat().map((name) => join(folder, name));
+    const files = [
+      ...included,
+      ...overlay,
+      ...others,
+      ...(await regoFiles(policies)),
+      ...(await regoFiles(join(policies, "lib"))),
+    ];
+    return [routes, ...(await Promise.all(files.map(stampOf)))].join("\n");
+  };
+}
+
+async function regoFiles(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder).catch(() => []);
+  return names
+    .filter((name) => name.endsWith(".rego"))
+    .toSorted()
+    .map((name) => join(folder, name));
+}
+
+async function stampOf(path: string): Promise<string> {
+  try {
+    const { mtimeNs, size, ino } = await stat(path, { bigint: true });
+    return `${path} ${mtimeNs} ${size} ${ino}`;
+  } catch {
+    return `${path} absent`;
+  }
+}

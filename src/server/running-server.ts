@@ -1,0 +1,30 @@
+import type { Diagnostic } from "../canon/diagnostic.ts";
+import type { MetricsPage } from "../http/runtime.ts";
+import type { OpenKeyRing } from "../keys/key-ring.ts";
+import type { Store } from "../store/port.ts";
+import type { PolicyListener, ServedPolicies } from "./policies/served-policies.ts";
+import type { BuiltSnapshot } from "./snapshots.ts";
+
+/** A running server: what `signalbox serve` starts, and what tests start in their own process. */
+export interface RunningServer {
+  readonly url: string;
+  readonly adminUrl: string;
+  readonly store: Store;
+  readonly keys: OpenKeyRing;
+  readonly built: Extract<BuiltSnapshot, { ok: true }>;
+  readonly policies: ServedPolicies["administration"];
+  /** Compiles the files again, and reads the certificate; swaps on success, keeps what runs on failure. @throws {CommandError} for the certificate. */
+  reload(): Promise<BuiltSnapshot>;
+  /** Tells of sets of policies that take another's place, without a reload. */
+  watchPolicies(listener: PolicyListener): void;
+  /** The page of `GET /metrics`. */
+  metrics(accept: string | undefined): MetricsPage | Promise<MetricsPage>;
+  /** Goes on serving, not ready any more; every answer ends its connection. */
+  retire(): void;
+  /** Lets requests in flight end, writes the last records, closes everything. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+export type Started =
+  | { readonly ok: true; readonly server: RunningServer }
+  | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] };

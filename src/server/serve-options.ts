@@ -1,0 +1,55 @@
+import type { ServerLimits } from "../http/runtime.ts";
+import type { CompileCache } from "../policy/toolchain/compile-cache.ts";
+import type { LogLevel } from "../telemetry/logs/log-record.ts";
+import type { TlsFiles } from "./tls.ts";
+
+export interface LogOptions {
+  /** `text`: words for people, as they come. `json`: one object a line on standard output; words for people go to standard error. */
+  readonly format: "text" | "json";
+  readonly level: LogLevel;
+  /** Several processes write to the same standard output. */
+  readonly shared?: boolean;
+}
+
+/** Why the public listener may speak plain http beyond this machine. */
+export type Exposure = "insecure_http" | "behind_proxy";
+
+/** How one server is to run; every member has been checked. */
+export interface ServeOptions {
+  readonly config: string;
+  /** `config` is the example that comes with Signalbox, because a demo was asked for where there is no routes.yaml. */
+  readonly example?: boolean;
+  /** Whose overlay is laid upon it; none unless set. */
+  readonly environment?: string | null;
+  /** Path of an SQLite file, or a URL of PostgreSQL; the URL holds a password and must not be printed. */
+  readonly database: string;
+  readonly host: string;
+  readonly port: number;
+  readonly adminHost: string;
+  readonly adminPort: number;
+  /** Makes a key of one day for the workspace `demo` and prints a request to paste. */
+  readonly demo: boolean;
+  /** Longest wait for requests in flight at the end, milliseconds. */
+  readonly drain: number;
+  /** How long the server goes on taking requests once it is told to stop and says so at /readyz, milliseconds; 0 where absent. */
+  readonly drainDelay?: number;
+  /** Processes that serve the public side; this one alone where absent or 1. */
+  readonly workers?: number;
+  /** The public listener speaks TLS. */
+  readonly tls?: TlsFiles | undefined;
+  /** Other machines reach the public listener without TLS, and why they may; absent or `null`: they do not. */
+  readonly exposure?: Exposure | null;
+  /** Where the first key goes when nobody reads a terminal; nowhere where absent. */
+  readonly firstKeyFile?: string;
+  /** Connections to the public listener at once, in each process. */
+  readonly maxConnections?: number;
+  readonly limits?: Pick<ServerLimits, "bodyBytes"> & { readonly inFlight: number; readonly bodyMemory: number };
+  /** Reload when a file of the configuration changes. */
+  readonly watch: boolean;
+  /** Compiled policies; `null` for none. */
+  readonly cache: CompileCache | null;
+  /** How long evidence is kept, milliseconds; `null` or absent: for ever. */
+  readonly evidenceRetention?: number | null;
+  /** Text where absent. */
+  readonly log?: LogOptions;
+}

@@ -1,0 +1,277 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import type { ConfigurationFiles } from "../compile/load.ts";
+import { ConnectionPools } from "../dispatch/connections.ts";
+import { SnapshotHolder, type Runtime, type ServerLimits } from "../http/runtime.ts";
+import { startProber } from "../dispatch/probes/prober.ts";
+import { StopOrder } from "../dispatch/gates/stop-order.ts";
+import { listen, type ListenOptions, type Listening, type TlsMaterial } from "../http/listener/listen.ts";
+import { Revocations } from "../http/credentials/revocations.ts";
+import { newRequestId } from "../http/request-id.ts";
+import { createApp } from "../http/server.ts";
+import { openKeyRing } from "../keys/key-ring.ts";
+import { openTokenDoor } from "../keys/tokens/token-door.ts";
+import { startMock, type MockServer } from "../mock/server.ts";
+import type { Store } from "../store/port.ts";
+import { openLedger } from "./limits.ts";
+import { listenFailure, type AddressFlags } from "./listen-failure.ts";
+import { makeRuntime, type RuntimeParts } from "./make-runtime.ts";
+import { openStore } from "./open-store.ts";
+import type { Started } from "./running-server.ts";
+import type { LogOptions, ServeOptions } from "./serve-options.ts";
+import { StartError } from "./start-error.ts";
+import { foldedRefusals } from "./evidence/folded-refusals.ts";
+import { meteredEvidence } from "./evidence/metered-evidence.ts";
+import { startRetention } from "./retention.ts";
+import { openServedPolicies, startPolicies } from "./policies/open-served-policies.ts";
+import type { PolicyListener } from "./policies/served-policies.ts";
+import type { BuiltSnapshot } from "./snapshots.ts";
+import { readTls } from "./tls.ts";
+import { ServerLog } from "./telemetry/server-log.ts";
+import { ServerTelemetry } from "./telemetry/server-telemetry.ts";
+import type { WorkersStanding } from "./workers/messages.ts";
+
+/** What a process does otherwise that serves together with others. */
+export interface ProcessRole {
+  readonly openStore?: () => Promise<Store>;
+  /** Reads the configuration's files. */
+  readonly load?: () => Promise<ConfigurationFiles>;
+  /** Has others serve the public side. */
+  readonly listenPublic?: () => Promise<Listening>;
+  readonly runtime?: (own: Runtime) => Runtime;
+  /** One of several that serve the public side: another process has the admin listener, and tells what all of them have heard. */
+  readonly worker?: {
+    readonly number: number;
+    readonly standing: () => WorkersStanding;
+    readonly reloadFailed: () => boolean;
+  };
+}
+
+const TEXT: LogOptions = { format: "text", level: "info" };
+
+/**
+ * Opens the store, compiles the configuration, listens.
+ *
+ * @param version the package's version. @param environment `SIGNALBOX_BUILD_ID` of it is what /status calls the build; the version where it has none.
+ * @throws {StoreUnavailableError}
+ * @throws {StartError} naming the flag of an address that cannot be listened on. Whatever was opened before is closed.
+ */
+export async function startServer(
+  options: ServeOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+  version: string,
+  limits: Partial<ServerLimits> = {},
+  role: ProcessRole = {},
+): Promise<Started> {
+  const opened = new Opened();
+  try {
+    return await open(opened, options, environment, version, limits, role);
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+async function open(
+  opened: Opened,
+  options: ServeOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+  version: string,
+  limits: Partial<ServerLimits>,
+  role: ProcessRole,
+): Promise<Started> {
+  const tlsNow = (): TlsMaterial | undefined =>
+    options.tls === undefined ? undefined : readTls(options.tls, Date.now());
+  const tls = tlsNow();
+  const telemetry = await ServerTelemetry.open(options.log ?? TEXT, environment, version);
+  opened.add(telemetry.close);
+  // What all processes hear of, one of them says.
+  const log = role.worker === undefined ? telemetry.log : new ServerLog(null);
+  const store = await (role.openStore ?? (() => openStore(options.database)))();
+  opened.add(() => store.close());
+  const retention = startRetention(store.evidence, options.evidenceRetention ?? null, Date.now);
+  opened.add(() => Promise.resolve(retention.stop()));
+  const pools = new ConnectionPools();
+  const mock = lazyMock();
+  opened.add(mock.close);
+  opened.add(() => pools.destroy());
+  const supply = {
+    config: options.config,
+    overlay: options.environment ?? null,
+    load: role.load,
+    cache: options.cache,
+    environment,
+    pools,
+    simulatedOrigin: mock.origin,
+  };
+  const policies = await openServedPolicies(supply, store.policyLog);
+  const built = await startPolicies(policies);
+  if (!built.ok) {
+    await opened.close();
+    return built;
+  }
+  let revocations: Revocations | null = null;
+  const keys = await openKeyRing(store.keys, (changed) => {
+    log.keyChanged(changed);
+    if (changed.change === "revoked") revocations?.revoked(changed.id, changed.workspace);
+  });
+  opened.add(keys.close);
+  const tokens = await openTokenDoor(keys, store.issuers, Date.now, randomBytes);
+  opened.add(() => Promise.resolve(tokens.close()));
+  const limited = openLedger(store.limits);
+  opened.add(limited.close);
+  const metered = meteredEvidence(store.evidence, tokens.spend);
+  const refusals = foldedRefusals(metered, () => store.evidence.health().state === "ok", newRequestId, Date.now);
+  opened.add(refusals.close);
+  const snapshots = new SnapshotHolder(built.snapshot);
+  const state = { accepting: true, reloadFailed: false };
+  const stopOrder = new StopOrder();
+  revocations = new Revocations(
+    keys.isRevoked,
+    (workspace) => snapshots.current.decider.table.workspaces[workspace]?.onRevoke ?? "end",
+  );
+  const runtime = runtimeOf(role, {
+    environment,
+    version,
+    store,
+    policies,
+    keys,
+    snapshots,
+    state,
+    retention,
+    limits: { ...options.limits, ...limits },
+    telemetry,
+    tokens,
+    evidence: refusals.evidence,
+    ledger: limited.ledger,
+    stopOrder,
+    revocations,
+  });
+  opened.add(telemetry.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version }));
+  if (role.listenPublic === undefined) {
+    const stopProbes = startProber(runtime.places, () => {
+      const { decider, connections } = snapshots.current;
+      return { table: decider.table, connections };
+    });
+    opened.add(() => Promise.resolve(stopProbes()));
+  }
+  policies.listen(log.policies);
+  opened.add(await policies.follow(snapshots));
+  // The admin listener is opened first, so that it is closed last: /readyz answers while the public one drains.
+  const admin =
+    role.worker === undefined ? await listenOn(runtime, "admin", options.adminHost, options.adminPort) : null;
+  opened.add(async () => admin?.close(0));
+  // Streams whose clients left are read on without a connection of ours, and are settled before the limits are closed.
+  opened.add(() => snapshots.idle());
+  const { host, port, maxConnections } = options;
+  const listenPublic = role.listenPublic ?? (() => listenOn(runtime, "public", host, port, { tls, maxConnections }));
+  const main = await listenPublic();
+  opened.add(() => main.close(options.drain, () => stopOrder.give()));
+  const reload = async (): Promise<BuiltSnapshot> => {
+    let isDone = false;
+    try {
+      const renewed = log.orReloadFailed(tlsNow);
+      const next = await policies.reload();
+      isDone = next.ok;
+      if (next.ok && renewed !== undefined) main.renewTls(renewed);
+      if (next.ok) runtime.places.retain(Object.keys(next.snapshot.decider.table.endpoints));
+      log.reloaded(next);
+      return next;
+    } finally {
+      state.reloadFailed = !isDone;
+    }
+  };
+  const retire = (): void => {
+    state.accepting = false;
+    main.retire();
+  };
+  const close = once(async () => {
+    retire();
+    log.draining(snapshots.users);
+    // Balancers have so long to see that this server is not ready, and go on being served meanwhile.
+    await delay(options.drainDelay ?? 0);
+    await opened.close();
+  });
+  const watchPolicies = (listener: PolicyListener): void => policies.listen(listener);
+  const own = { store, keys, built, policies: policies.administration };
+  const { metrics } = runtime;
+  const server = { url: main.url, adminUrl: admin?.url ?? "", ...own, reload, watchPolicies, metrics, retire, close };
+  log.started(server, version);
+  return { ok: true, server };
+}
+
+/** What one process among several knows and says otherwise. */
+function runtimeOf({ worker, runtime }: ProcessRole, parts: RuntimeParts): Runtime {
+  const own = makeRuntime(parts);
+  if (runtime !== undefined) return runtime(own);
+  if (worker === undefined) return own;
+  const { number, standing, reloadFailed } = worker;
+  const missesSome = (): boolean => standing().ready < standing().configured;
+  return {
+    ...own,
+    workers: () => ({ worker: number, ...standing() }),
+    degraded: () => [
+      ...new Set([
+        ...own.degraded(),
+        ...(reloadFailed() ? ["reload_failed"] : []),
+        ...(missesSome() ? ["workers"] : []),
+      ]),
+    ],
+  };
+}
+
+/** What has been opened so far; closed the other way round, every one, whatever the others say. */
+class Opened {
+  readonly #closers: (() => Promise<void>)[] = [];
+
+  add(close: () => Promise<void>): void {
+    this.#closers.push(close);
+  }
+
+  /** @throws what the first failing part threw, when all have been closed. */
+  async close(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const close of this.#closers.splice(0).toReversed()) {
+      await close().catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+}
+
+const FLAGS: Readonly<Record<"public" | "admin", AddressFlags>> = {
+  public: { host: "--host", port: "--port" },
+  admin: { host: "--admin-host", port: "--admin-port" },
+};
+
+async function listenOn(
+  runtime: Runtime,
+  name: "public" | "admin",
+  host: string,
+  port: number,
+  options?: ListenOptions,
+): Promise<Listening> {
+  try {
+    return await listen(createApp(runtime, name), host, port, runtime.newRequestId, options);
+  } catch (error) {
+    throw new StartError(listenFailure(error, FLAGS[name]), { cause: error });
+  }
+}
+
+/** The simulated upstream, started when it is first needed. */
+function lazyMock(): { readonly origin: () => Promise<string>; readonly close: () => Promise<void> } {
+  let started: Promise<MockServer> | null = null;
+  return {
+    origin: async () => {
+      started ??= startMock({ host: "127.0.0.1", port: 0 });
+      return (await started).url;
+    },
+    close: async () => {
+      if (started !== null) await (await started).close();
+    },
+  };
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | null = null;
+  return () => (running ??= work());
+}

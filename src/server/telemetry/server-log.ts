@@ -1,0 +1,139 @@
+import type { EvidenceFault, EvidenceFaultCause } from "../../evidence/fault.ts";
+import { asWord, type Word } from "../../evidence/record.ts";
+import type { RequestObserver } from "../../evidence/observer.ts";
+import type { KeyChange } from "../../keys/key-ring.ts";
+import type { EvidenceHealth } from "../../store/port.ts";
+import type { JsonLog } from "../../telemetry/logs/json-log.ts";
+import { requestLog } from "../../telemetry/logs/request-log.ts";
+import type { PolicyDrift } from "../policies/drift.ts";
+import type { PolicyListener } from "../policies/served-policies.ts";
+import type { RunningServer } from "../running-server.ts";
+import type { LogOptions } from "../serve-options.ts";
+
+/** How often the store's health is looked at, milliseconds. */
+const LOOK = 1_000;
+
+/** Longest wait for a slow reader at the end, milliseconds. */
+const PATIENCE = 1_000;
+
+/** What one server says about itself, line by line. Does nothing without a log. */
+export class ServerLog {
+  readonly #log: JsonLog | null;
+  #hasStarted = false;
+  readonly observer: RequestObserver | null;
+
+  constructor(log: JsonLog | null) {
+    this.#log = log;
+    this.observer = log === null ? null : requestLog(log);
+  }
+
+  static async open({ format, level, shared = false }: LogOptions): Promise<ServerLog> {
+    if (format === "text") return new ServerLog(null);
+    const { openJsonLog } = await import("../../telemetry/logs/json-log.ts");
+    return new ServerLog(await openJsonLog({ level, descriptor: 1, shared }));
+  }
+
+  /** Lines that no reader took in time. */
+  readonly dropped = (): number => this.#log?.dropped() ?? 0;
+
+  readonly keyChanged = ({ id, workspace, change }: KeyChange): void => {
+    this.#log?.write("info", { event: "key_changed", key_id: asWord(id), workspace: asWord(workspace), change });
+  };
+
+  readonly endpointChanged = (endpointId: string, change: "ejected" | "readmitted", ejections: number): void => {
+    const endpoint = asWord(endpointId);
+    if (change === "ejected") this.#log?.write("warn", { event: "endpoint_ejected", endpoint, ejections });
+    else this.#log?.write("info", { event: "endpoint_readmitted", endpoint, ejections });
+  };
+
+  readonly policies: PolicyListener = {
+    swapped: ({ id }) => this.#log?.write("info", { event: "policies_swapped", policy_set: asWord(id) }),
+    failed: (contents) => {
+      for (const { identity } of contents) {
+        const { id, revision, slot } = identity;
+        this.#log?.write("error", {
+          event: "policy_unusable",
+          policy: asWord(id),
+          revision: asWord(`r${revision}`),
+          slot,
+        });
+      }
+      this.#log?.write("error", { event: "policies_degraded" });
+    },
+    recovered: () => this.#log?.write("info", { event: "policies_recovered" }),
+    differing: (drift) => this.#drifts([drift]),
+    suspended: ({ id, revision }) =>
+      this.#log?.write("warn", { event: "policy_suspended", policy: asWord(id), revision: asWord(`r${revision}`) }),
+  };
+
+  #drifts(drifts: readonly PolicyDrift[]): void {
+    for (const { policy, drift } of drifts)
+      this.#log?.write("warn", { event: "policy_drift", policy: asWord(policy), drift: asWord(drift) });
+  }
+
+  started({ url, adminUrl, built, keys }: RunningServer, version: string): void {
+    this.#hasStarted = true;
+    this.#log?.write("info", {
+      event: "started",
+      version: asWord(version),
+      table: asWord(built.snapshot.decider.table.revision),
+      port: Number(new URL(url).port),
+      admin_port: Number(new URL(adminUrl).port),
+      keys: keys.size(),
+    });
+    this.#drifts(built.drifts);
+  }
+
+  reloaded(built: RunningServer["built"] | { readonly ok: false; readonly diagnostics: readonly unknown[] }): void {
+    if (built.ok) {
+      this.#log?.write("info", { event: "reloaded", table: asWord(built.snapshot.decider.table.revision) });
+      this.#drifts(built.drifts);
+    } else {
+      this.#reloadFailed(built.diagnostics.length);
+    }
+  }
+
+  /** What a step of a reload gives. @throws what it throws, which is a reload that has failed too. */
+  orReloadFailed<Value>(step: () => Value): Value {
+    try {
+      return step();
+    } catch (error) {
+      this.#reloadFailed(1);
+      throw error;
+    }
+  }
+
+  #reloadFailed(errors: number): void {
+    this.#log?.write("error", { event: "reload_failed", errors });
+  }
+
+  draining(inFlight: number): void {
+    this.#log?.write("info", { event: "draining", in_flight: inFlight });
+  }
+
+  /** Looks at the store from time to time, and says when it fails and when it is well again. Gives the end of it. */
+  watchStore(health: () => EvidenceHealth): () => void {
+    const log = this.#log;
+    if (log === null) return () => {};
+    let known: EvidenceHealth["state"] = "ok";
+    const timer = setInterval(() => {
+      const { state, waiting, refused, lost, fault } = health();
+      if (state === known) return;
+      known = state;
+      if (state === "ok") log.write("info", { event: "store_recovered", waiting, refused, lost });
+      else log.write("error", { event: "store_degraded", waiting, refused, lost, ...faultFields(fault) });
+    }, LOOK);
+    timer.unref();
+    return () => clearInterval(timer);
+  }
+
+  async close(): Promise<void> {
+    if (this.#hasStarted) this.#log?.write("info", { event: "stopped" });
+    await this.#log?.close(PATIENCE);
+  }
+}
+
+function faultFields(fault: EvidenceFault | undefined): { readonly cause?: EvidenceFaultCause; readonly file?: Word } {
+  if (fault === undefined) return {};
+  return { cause: fault.cause, ...(fault.file !== null && { file: asWord(fault.file) }) };
+}

@@ -1,0 +1,75 @@
+import { observers, type RequestObserver } from "../../evidence/observer.ts";
+import type { BeginTrace } from "../../evidence/request-trace.ts";
+import type { Otlp } from "../../telemetry/traces/open-otlp.ts";
+import { passTraceOn } from "../../telemetry/traces/pass-on.ts";
+import { OtlpSettingError, readOtlpSettings, type OtlpSettings } from "../../telemetry/traces/settings.ts";
+import { StartError } from "../start-error.ts";
+import type { LogOptions } from "../serve-options.ts";
+import { ServerLog } from "./server-log.ts";
+import { ServerMetrics } from "./server-metrics.ts";
+import type { StandingSources } from "./standing-metrics.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Longest wait for the collector at the end, milliseconds. */
+const PATIENCE = 2_000;
+
+/** Metrics, logs and traces of one server, made from what its evidence says. */
+export class ServerTelemetry {
+  readonly metrics = new ServerMetrics();
+  readonly log: ServerLog;
+  readonly observer: RequestObserver;
+  readonly beginTrace: BeginTrace;
+  readonly #otlp: Otlp | null;
+  #sources: Sources | null = null;
+
+  private constructor(log: ServerLog, openOtlp: ((modelOf: (endpointId: string) => string | null) => Otlp) | null) {
+    this.log = log;
+    this.#otlp = openOtlp?.((endpointId) => this.#modelOf(endpointId)) ?? null;
+    this.observer = observers([this.metrics.requests, log.observer, this.#otlp?.observer ?? null]);
+    this.beginTrace = this.#otlp?.beginTrace ?? passTraceOn;
+  }
+
+  /** @throws {StartError} for a variable that cannot be used. */
+  static async open(log: LogOptions, environment: Environment, version: string): Promise<ServerTelemetry> {
+    const settings = otlpSettings(environment);
+    // Most routers export nothing, and the SDK takes its time to load.
+    const library = settings === null ? null : await import("../../telemetry/traces/open-otlp.ts");
+    const opened = await ServerLog.open(log);
+    if (settings === null || library === null) return new ServerTelemetry(opened, null);
+    return new ServerTelemetry(opened, (modelOf) => library.openOtlp(settings, version, modelOf));
+  }
+
+  /** When what is told of can be asked. Gives the end of all watching. */
+  begin(sources: Sources): () => Promise<void> {
+    this.#sources = sources;
+    const lostSpans = (): number => this.#otlp?.lostSpans() ?? 0;
+    const stopMetrics = this.metrics.begin({ ...sources, droppedLines: this.log.dropped, lostSpans });
+    const stopLooking = this.log.watchStore(() => sources.evidence.health());
+    return () => {
+      stopMetrics();
+      stopLooking();
+      return Promise.resolve();
+    };
+  }
+
+  readonly close = async (): Promise<void> => {
+    await this.#otlp?.close(PATIENCE);
+    await this.log.close();
+  };
+
+  #modelOf(endpointId: string): string | null {
+    return this.#sources?.runtime.snapshots.current.decider.table.endpoints[endpointId]?.upstreamModel ?? null;
+  }
+}
+
+type Sources = Omit<StandingSources, "droppedLines" | "lostSpans">;
+
+function otlpSettings(environment: Environment): OtlpSettings | null {
+  try {
+    return readOtlpSettings(environment);
+  } catch (error) {
+    if (error instanceof OtlpSettingError) throw new StartError(error.message);
+    throw error;
+  }
+}

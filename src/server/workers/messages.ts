@@ -1,0 +1,52 @@
+import type { ConfigurationFiles } from "../../compile/load.ts";
+import type { MetricsPage } from "../../http/runtime.ts";
+import type { FromWorker, ToWorker } from "../../store/sqlite/protocol.ts";
+import type { ServeOptions } from "../serve-options.ts";
+
+/** How the workers of a server stand. */
+export interface WorkersStanding {
+  /** How many there are to be. */
+  readonly configured: number;
+  /** How many take requests. */
+  readonly ready: number;
+}
+
+/** What the first process tells a worker. */
+export type ToWorkerProcess =
+  | {
+      readonly type: "start";
+      /** Its number, from 1; a worker that takes a dead one's place has that one's. */
+      readonly worker: number;
+      readonly options: ServeOptions;
+      /** What /status calls the build. */
+      readonly build: string;
+      /** The package's version. */
+      readonly version: string;
+      readonly files: ConfigurationFiles;
+    }
+  | { readonly type: "reload"; readonly round: number; readonly files: ConfigurationFiles }
+  | {
+      readonly type: "standing";
+      readonly standing: WorkersStanding;
+      /** The newest files could not be taken. */
+      readonly reloadFailed: boolean;
+    }
+  | { readonly type: "metrics"; readonly round: number; readonly accept: string | null }
+  /** Whether it turns its event loop: `alive` is the answer. */
+  | { readonly type: "ask_alive" }
+  | { readonly type: "retire" }
+  | { readonly type: "stop" }
+  /** From the store's thread. */
+  | { readonly type: "store"; readonly message: FromWorker };
+
+/** What a worker tells the first process. */
+export type FromWorkerProcess =
+  /** It listens to messages. */
+  | { readonly type: "hello" }
+  | { readonly type: "ready"; readonly url: string }
+  /** It cannot start. `message` is for operators; `null` where nobody has written one. */
+  | { readonly type: "failed"; readonly message: string | null }
+  | { readonly type: "reloaded"; readonly round: number; readonly ok: boolean }
+  | { readonly type: "alive" }
+  | { readonly type: "metrics"; readonly round: number; readonly page: MetricsPage }
+  | { readonly type: "store"; readonly message: ToWorker };

@@ -1,0 +1,117 @@
+import { loadConfiguration, type ConfigurationFiles } from "../../compile/load.ts";
+import { isPostgresUrl } from "../../store/postgres/settings.ts";
+import { ThreadDesk } from "../../store/sqlite/shared/thread-desk.ts";
+import { openSqliteStore } from "../../store/sqlite/open.ts";
+import { formatExposition } from "../../telemetry/metrics/exposition.ts";
+import { Reading } from "../../telemetry/metrics/families.ts";
+import { openStore } from "../open-store.ts";
+import { BUILD_VARIABLE } from "../build-id.ts";
+import type { ServeOptions } from "../serve-options.ts";
+import type { Started } from "../running-server.ts";
+import { startServer } from "../start.ts";
+import { mergePages } from "./worker-metrics.ts";
+import { WorkerPool } from "./worker-pool.ts";
+
+/**
+ * A server of several processes: this one has the store's thread, the admin listener, the files and their reloading; workers serve the public
+ * side (docs/operations.md).
+ *
+ * @param say takes a line for operators. @throws as {@link startServer}.
+ */
+export async function startWorkers(
+  options: ServeOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+  version: string,
+  say: (line: string) => void,
+): Promise<Started> {
+  const { database, log } = options;
+  const sharing = { ...options, ...(log !== undefined && { log: { ...log, shared: true } }) };
+  // PostgreSQL lets its writers take turns by itself, as those of replicas.
+  const desk = isPostgresUrl(database) ? null : new ThreadDesk();
+  let read: ConfigurationFiles | null = null;
+  let good: ConfigurationFiles | null = null;
+  const pool = new WorkerPool({
+    // This process prunes, and waits before the drain, for all.
+    options: { ...sharing, evidenceRetention: null, drainDelay: 0, workers: 1 },
+    build: environment[BUILD_VARIABLE] ?? version,
+    version,
+    count: options.workers ?? 1,
+    desk,
+    say,
+    files: () => {
+      if (good === null) throw new Error("serve: workers before a configuration");
+      return good;
+    },
+  });
+  const started = await startServer(
+    sharing,
+    environment,
+    version,
+    {},
+    {
+      openStore: () =>
+        desk === null ? openStore(database) : openSqliteStore({ path: database, startThread: desk.startThread }),
+      load: async () => {
+        read = await loadConfiguration(options.config, options.config, options.environment ?? null);
+        return read;
+      },
+      listenPublic: () => {
+        good = read;
+        return pool.listen();
+      },
+      runtime: (own) => ({
+        ...own,
+        accepting: () => own.accepting() && pool.isReady,
+        degraded: () => [...own.degraded(), ...(pool.isDegraded ? ["workers"] : [])],
+        metrics: async (accept) => {
+          const page = await own.metrics(accept);
+          const { text } = formatExposition(poolMetrics(pool), accept);
+          const first = { contentType: page.contentType, text: `${text.replace("# EOF\n", "")}${page.text}` };
+          return mergePages({ worker: "0", page: first }, await pool.pages(accept));
+        },
+      }),
+    },
+  );
+  if (!started.ok) return started;
+  const { server } = started;
+  let turn: Promise<unknown> = Promise.resolve();
+  const reloadAll: typeof server.reload = async () => {
+    const built = await server.reload().catch((error: unknown) => {
+      pool.reloadEnded(true);
+      throw error;
+    });
+    pool.reloadEnded(!built.ok);
+    if (!built.ok || read === null) return built;
+    good = read;
+    if (!(await pool.reload(good))) say("some workers could not take the new configuration and serve the one before");
+    return built;
+  };
+  // One after the other, so that what was read is what was found good.
+  const reload: typeof server.reload = () => {
+    const next = turn.then(reloadAll);
+    turn = next.catch(() => undefined);
+    return next;
+  };
+  return { ok: true, server: { ...server, reload } };
+}
+
+/** What the first process says of its workers. */
+export function poolMetrics(pool: Pick<WorkerPool, "standing" | "restarts">): readonly Reading<readonly []>[] {
+  return [
+    new Reading(
+      "gauge",
+      { name: "signalbox_workers_configured", help: "Worker processes that there are to be.", labels: [] },
+      () => [[pool.standing.configured] as const],
+    ),
+    new Reading(
+      "gauge",
+      { name: "signalbox_workers_ready", help: "Worker processes that take requests.", labels: [] },
+      () => [[pool.standing.ready] as const],
+    ),
+    new Reading(
+      "counter",
+      { name: "signalbox_worker_restarts", help: "Workers started in the place of one that had died.", labels: [] },
+      () => [[pool.restarts] as const],
+    ),
+  ];
+}

@@ -1,0 +1,118 @@
+import type { ConfigurationFiles } from "../../compile/load.ts";
+import { BorrowedThread } from "../../store/sqlite/shared/borrowed-thread.ts";
+import { openSqliteStore } from "../../store/sqlite/open.ts";
+import { isPostgresUrl } from "../../store/postgres/settings.ts";
+import { StoreUnavailableError } from "../../store/errors.ts";
+import { StartError } from "../start-error.ts";
+import { openStore } from "../open-store.ts";
+import { BUILD_VARIABLE } from "../build-id.ts";
+import type { RunningServer } from "../running-server.ts";
+import { startServer } from "../start.ts";
+import type { FromWorkerProcess, ToWorkerProcess, WorkersStanding } from "./messages.ts";
+
+/** A process that serves the public side; the first process says what, and when to end (`worker-pool.ts`). */
+// A server goes on when the reader of its output has gone.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+// A terminal signals all processes of a group; this one ends when the first process says so.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+
+function tell(message: FromWorkerProcess): void {
+  process.send?.(message, undefined, {}, () => {});
+}
+
+const thread = new BorrowedThread((message) => tell({ type: "store", message }));
+let server: Promise<RunningServer | null> = Promise.resolve(null);
+let files: ConfigurationFiles | null = null;
+let standing: WorkersStanding = { configured: 0, ready: 0 };
+let reloadFailed = false;
+
+process.on("message", (message: ToWorkerProcess) => {
+  switch (message.type) {
+    case "start":
+      ({ files } = message);
+      server = start(message);
+      break;
+    case "reload":
+      void reload(message);
+      break;
+    case "standing":
+      ({ standing, reloadFailed } = message);
+      break;
+    case "metrics":
+      void metrics(message);
+      break;
+    case "ask_alive":
+      tell({ type: "alive" });
+      break;
+    case "retire":
+      void server.then((running) => running?.retire());
+      break;
+    case "stop":
+      void stop();
+      break;
+    case "store":
+      thread.hear(message.message);
+      break;
+  }
+});
+tell({ type: "hello" });
+
+async function start({
+  build,
+  version,
+  options,
+  worker,
+}: Extract<ToWorkerProcess, { type: "start" }>): Promise<RunningServer | null> {
+  try {
+    const { database } = options;
+    const started = await startServer(
+      options,
+      { ...process.env, [BUILD_VARIABLE]: build },
+      version,
+      {},
+      {
+        openStore: () =>
+          isPostgresUrl(database)
+            ? openStore(database)
+            : openSqliteStore({ path: database, startThread: () => thread }),
+        load: () => {
+          if (files === null) throw new Error("worker: no files");
+          return Promise.resolve(files);
+        },
+        worker: { number: worker, standing: () => standing, reloadFailed: () => reloadFailed },
+      },
+    );
+    if (started.ok) {
+      tell({ type: "ready", url: started.server.url });
+      return started.server;
+    }
+    tell({ type: "failed", message: "the configuration has errors that it had not before; see signalbox check" });
+  } catch (error) {
+    const isForOperators = error instanceof StartError || error instanceof StoreUnavailableError;
+    tell({ type: "failed", message: isForOperators ? error.message : null });
+  }
+  process.disconnect?.();
+  return null;
+}
+
+async function reload(message: Extract<ToWorkerProcess, { type: "reload" }>): Promise<void> {
+  ({ files } = message);
+  const running = await server;
+  const ok = await running?.reload().then(
+    (built) => built.ok,
+    () => false,
+  );
+  tell({ type: "reloaded", round: message.round, ok: ok === true });
+}
+
+async function metrics({ round, accept }: Extract<ToWorkerProcess, { type: "metrics" }>): Promise<void> {
+  const running = await server;
+  if (running !== null) tell({ type: "metrics", round, page: await running.metrics(accept ?? undefined) });
+}
+
+async function stop(): Promise<void> {
+  const running = await server;
+  // What fails at the end has been told: evidence that cannot be written is the store's to say.
+  await running?.close().catch(() => {});
+  process.disconnect?.();
+}

@@ -1,0 +1,208 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { ConfigurationFiles } from "../../compile/load.ts";
+import type { Listening } from "../../http/listener/listen.ts";
+import type { ThreadDesk } from "../../store/sqlite/shared/thread-desk.ts";
+import { StartError } from "../start-error.ts";
+import type { ServeOptions } from "../serve-options.ts";
+import type { WorkersStanding } from "./messages.ts";
+import { Restarts } from "./restarts.ts";
+import type { ProcessPage } from "./worker-metrics.ts";
+import { WorkerProcess } from "./worker-process.ts";
+
+/** How long a worker may take to tell its metrics, milliseconds. */
+const METRICS_PATIENCE = 2_000;
+
+/** How long after the end of a drain's time a worker may take to write its evidence and end, milliseconds. */
+const END_PATIENCE = 10_000;
+
+export interface WorkerPoolOptions {
+  /** Of each worker. */
+  readonly options: ServeOptions;
+  /** What /status calls the build. */
+  readonly build: string;
+  /** The package's version. */
+  readonly version: string;
+  readonly count: number;
+  readonly desk: ThreadDesk | null;
+  /** What a worker that starts now is to serve: the last configuration without errors. */
+  readonly files: () => ConfigurationFiles;
+  /** A line for operators. */
+  readonly say: (line: string) => void;
+}
+
+interface Place {
+  readonly number: number;
+  readonly restarts: Restarts;
+  process: WorkerProcess | null;
+  /** On the clock of `performance.now()`; `null` where it takes no requests. */
+  readySince: number | null;
+  timer: NodeJS.Timeout | null;
+}
+
+/** The processes that serve the public side, kept at their number: one that dies is started again, and the others go on. */
+export class WorkerPool {
+  readonly #options: WorkerPoolOptions;
+  readonly #places: readonly Place[];
+  readonly #started = Promise.withResolvers<string>();
+  #hasStarted = false;
+  #stopping = false;
+  /** Some worker could not take the newest files. */
+  #behind = false;
+  /** The newest files have errors: no worker got them. */
+  #reloadFailed = false;
+
+  constructor(options: WorkerPoolOptions) {
+    this.#options = options;
+    this.#places = Array.from({ length: options.count }, (_, index) => ({
+      number: index + 1,
+      restarts: new Restarts(),
+      process: null,
+      readySince: null,
+      timer: null,
+    }));
+  }
+
+  get standing(): WorkersStanding {
+    const ready = this.#places.filter(({ readySince }) => readySince !== null).length;
+    return { configured: this.#places.length, ready };
+  }
+
+  /** Once all have been: at least half of the workers take requests. */
+  get isReady(): boolean {
+    const { configured, ready } = this.standing;
+    return this.#hasStarted && ready * 2 >= configured;
+  }
+
+  /** Some worker is missing, or serves an older configuration. */
+  get isDegraded(): boolean {
+    const { configured, ready } = this.standing;
+    return this.#hasStarted && !this.#stopping && (ready < configured || this.#behind);
+  }
+
+  /** Starts of workers in a dead one's place, since the start. */
+  get restarts(): number {
+    return this.#places.reduce((sum, { restarts }) => sum + restarts.total, 0);
+  }
+
+  /** Starts all of them. Resolves when all take requests. @throws {StartError} saying why one could not start; none is left. */
+  async listen(): Promise<Listening> {
+    for (const place of this.#places) this.#start(place);
+    try {
+      const url = await this.#started.promise;
+      return {
+        url,
+        retire: () => this.#tell({ type: "retire" }),
+        close: (grace) => this.#stop(grace),
+        renewTls: () => {},
+      };
+    } catch (error) {
+      await this.#stop(0);
+      throw error;
+    }
+  }
+
+  /** Gives the same files to all; resolves with whether all could take them. */
+  async reload(files: ConfigurationFiles): Promise<boolean> {
+    const done = await Promise.all(this.#running().map((process) => process.reload(files)));
+    this.#behind = done.includes(false);
+    return !this.#behind;
+  }
+
+  /** The pages of those that answer in time. */
+  async pages(accept: string | undefined): Promise<readonly ProcessPage[]> {
+    const pages = await Promise.all(
+      this.#places.map(async ({ number, process, readySince }): Promise<readonly ProcessPage[]> => {
+        const page = readySince === null ? null : await process?.metrics(accept, METRICS_PATIENCE);
+        return page === null || page === undefined ? [] : [{ worker: String(number), page }];
+      }),
+    );
+    return pages.flat();
+  }
+
+  /** Tells all how the newest reload ended, so that each can say so. */
+  reloadEnded(failed: boolean): void {
+    this.#reloadFailed = failed;
+    this.#tellStanding();
+  }
+
+  #tellStanding(): void {
+    this.#tell({ type: "standing", standing: this.standing, reloadFailed: this.#reloadFailed });
+  }
+
+  #running(): readonly WorkerProcess[] {
+    return this.#places.flatMap(({ process }) => process ?? []);
+  }
+
+  #tell(message: Parameters<WorkerProcess["send"]>[0]): void {
+    for (const process of this.#running()) process.send(message);
+  }
+
+  #start(place: Place): void {
+    const { build, version, options, desk, files } = this.#options;
+    place.timer = null;
+    let isOver = false;
+    const process = new WorkerProcess(
+      { type: "start", worker: place.number, build, version, options, files: files() },
+      desk,
+      {
+        ready: (url) => {
+          place.readySince = performance.now();
+          this.#changed(url);
+        },
+        failed: (message) => {
+          if (!this.#hasStarted) this.#started.reject(new StartError(message ?? "a worker could not be started"));
+          else if (message !== null) this.#options.say(`worker ${place.number}: ${message}`);
+        },
+        hangs: (silence) => {
+          this.#options.say(`worker ${place.number} has not answered for ${silence / 1000} s; it is killed`);
+        },
+        ended: (how) => {
+          if (isOver) return;
+          isOver = true;
+          this.#ended(place, how);
+        },
+      },
+    );
+    place.process = process;
+  }
+
+  #changed(url: string): void {
+    const { standing } = this;
+    this.#tellStanding();
+    if (this.#hasStarted || standing.ready < standing.configured) return;
+    this.#hasStarted = true;
+    this.#started.resolve(url);
+  }
+
+  #ended(place: Place, how: string): void {
+    const served = place.readySince === null ? 0 : performance.now() - place.readySince;
+    place.process = null;
+    place.readySince = null;
+    if (this.#stopping) return;
+    if (!this.#hasStarted) {
+      this.#started.reject(new StartError(`worker ${place.number} ended while it was starting (${how})`));
+      return;
+    }
+    this.#tellStanding();
+    const wait = place.restarts.next(served);
+    this.#options.say(`worker ${place.number} ended (${how}); it is started again in ${wait / 1000} s`);
+    place.timer = setTimeout(() => this.#start(place), wait);
+  }
+
+  async #stop(grace: number): Promise<void> {
+    this.#stopping = true;
+    for (const { timer } of this.#places) if (timer !== null) clearTimeout(timer);
+    this.#tell({ type: "stop" });
+    const limit = new AbortController();
+    const processes = this.#running();
+    const late = async (): Promise<void> => {
+      await delay(grace + END_PATIENCE, null, { signal: limit.signal });
+      for (const process of processes) process.kill();
+    };
+    // Aborted when all have ended in time.
+    const killing = late().catch(() => {});
+    await Promise.all(processes.map(({ ended }) => ended));
+    limit.abort();
+    await killing;
+  }
+}

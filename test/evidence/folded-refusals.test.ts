@@ -1,0 +1,211 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { foldedRefusals } from "../../src/server/evidence/folded-refusals.ts";
+import { asWord, type DecisionRecord, type OutcomeRecord } from "../../src/evidence/record.ts";
+import { DuplicateDecisionError, EvidenceUnavailableError } from "../../src/store/errors.ts";
+import { EvidenceQueue } from "../../src/store/evidence-queue.ts";
+import { decisionRecord, outcomeRecord } from "../store/records.ts";
+import { startTestServer } from "../support/server.ts";
+
+const anonymous = (id: string, reason = "invalid_api_key"): DecisionRecord =>
+  decisionRecord(id, {
+    workspace: null,
+    keyId: null,
+    route: null,
+    outcome: "refuse",
+    reason: asWord(reason),
+    clientRequestDigest: asWord("0123456789abcdef"),
+    retryCount: 3,
+  });
+
+const refusal = (id: string): OutcomeRecord => ({ ...outcomeRecord(id, "refused"), status: 401, attempts: [] });
+
+const NOTHING = { request: 0, answer: 0 };
+
+/** Evidence that keeps what it is given. */
+function memory() {
+  const decisions: DecisionRecord[] = [];
+  const outcomes: OutcomeRecord[] = [];
+  const state = { writable: true, failure: null as Error | null };
+  let ids = 0;
+  const refusals = foldedRefusals(
+    {
+      decide: (record) => {
+        if (state.failure !== null) return Promise.reject(state.failure);
+        decisions.push(record);
+        return Promise.resolve();
+      },
+      settle: (record) => void outcomes.push(record),
+    },
+    () => state.writable,
+    () => `req_sum${(ids += 1)}`,
+    Date.now,
+  );
+  const refuse = async (count: number, reason?: string, members: Partial<DecisionRecord> = {}): Promise<void> => {
+    for (let number = 0; number < count; number++) {
+      const id = `req_${reason ?? ""}${(ids += 1)}`;
+      await refusals.evidence.decide({ ...anonymous(id, reason), ...members }).catch(() => undefined);
+      refusals.evidence.settle(refusal(id), NOTHING);
+    }
+  };
+  const counted = (reason = "invalid_api_key"): number =>
+    decisions.filter((one) => one.reason === reason).reduce((sum, { repeated = 1 }) => sum + repeated, 0);
+  return { refusals, decisions, outcomes, state, refuse, counted };
+}
+
+describe("refusals of anonymous callers and of exhausted limits", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it("are written one by one up to a share, and beyond it as one for each code, and every one is counted", async () => {
+    const { refuse, decisions, outcomes, counted } = memory();
+    await refuse(5_000);
+    await refuse(700, "expired_api_key");
+    expect(decisions).toHaveLength(100);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(decisions).toHaveLength(102);
+    expect(outcomes.map(({ requestId }) => requestId)).toEqual(decisions.map(({ requestId }) => requestId));
+    expect([counted(), counted("expired_api_key")]).toEqual([5_000, 700]);
+    const sum = decisions.at(-1);
+    expect(sum).toMatchObject({
+      repeated: 700,
+      workspace: null,
+      outcome: "refuse",
+      clientRequestDigest: null,
+      retryCount: 0,
+    });
+    expect(outcomes.at(-1)).toMatchObject({ status: 401, terminal: "refused" });
+    // In ten seconds the share is whole again, and nothing is written where nothing happens.
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(decisions).toHaveLength(102);
+    await refuse(3);
+    expect(decisions).toHaveLength(105);
+  });
+
+  it("are added up while the store is in trouble, and written once when it is not", async () => {
+    const { refuse, decisions, state, counted, refusals } = memory();
+    state.writable = false;
+    await refuse(400);
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(decisions).toEqual([]);
+    state.writable = true;
+    state.failure = new EvidenceUnavailableError("late");
+    await vi.advanceTimersByTimeAsync(10_000);
+    state.writable = false;
+    await refuse(50);
+    state.writable = true;
+    state.failure = null;
+    await refusals.close();
+    expect(counted()).toBe(450);
+    expect(new Set(decisions.map(({ requestId }) => requestId)).size).toBe(decisions.length);
+  });
+
+  it("are not written twice where the store was late and wrote after all", async () => {
+    const { refuse, outcomes, state, refusals } = memory();
+    state.writable = false;
+    await refuse(9);
+    state.writable = true;
+    state.failure = new DuplicateDecisionError();
+    await refusals.close();
+    expect(outcomes).toHaveLength(1);
+    await refusals.close();
+    expect(outcomes).toHaveLength(1);
+  });
+
+  it("of recognised keys are added up by key, which stays named, and each workspace has a share of its own", async () => {
+    const { refuse, decisions, refusals } = memory();
+    const of = (workspace: string, keyId: string) => ({ workspace: asWord(workspace), keyId: asWord(keyId) });
+    await refuse(400, "invalid_api_key", { ...of("a", "k1"), token: asWord("t1"), needs: ["tools"] });
+    await refuse(300, "insufficient_scope", of("a", "k2"));
+    await refuse(200, "requests_per_minute", { ...of("a", "k2"), route: asWord("chat-large"), plan: [asWord("e1")] });
+    await refuse(90, "service_key_in_browser", of("b", "k3"));
+    await refuse(90);
+    expect(decisions).toHaveLength(100 + 90 + 90);
+    await refusals.close();
+    const sums = decisions.slice(280);
+    expect(
+      sums.map(({ keyId, workspace, reason, route, repeated }) => [keyId, workspace, reason, route, repeated]),
+    ).toEqual([
+      ["k1", "a", "invalid_api_key", null, 300],
+      ["k2", "a", "insufficient_scope", null, 300],
+      ["k2", "a", "requests_per_minute", "chat-large", 200],
+    ]);
+    for (const sum of sums) {
+      expect(sum).toMatchObject({ needs: [], plan: [], shadows: [], wouldDeny: [] });
+      expect(sum).not.toHaveProperty("token");
+    }
+  });
+
+  it("of malformed bodies are added up too, and failures of ours are not", async () => {
+    const { refuse, decisions, refusals } = memory();
+    const who = { workspace: asWord("a"), keyId: asWord("k1") };
+    await refuse(400, "missing_field", who);
+    await refuse(150, "fair_share_exceeded", who);
+    await refuse(120, "internal_error", who);
+    expect(decisions).toHaveLength(100 + 120);
+    await refusals.close();
+    expect(decisions.slice(220).map(({ keyId, reason, repeated }) => [keyId, reason, repeated])).toEqual([
+      ["k1", "missing_field", 300],
+      ["k1", "fair_share_exceeded", 150],
+    ]);
+  });
+
+  it("leave the requests of those who have keys alone", async () => {
+    const { refusals, decisions, outcomes } = memory();
+    for (let number = 0; number < 500; number++) {
+      const refused = number % 2 === 0;
+      await refusals.evidence.decide(decisionRecord(`req_${number}`, refused ? { outcome: "refuse" } : {}));
+      refusals.evidence.settle(outcomeRecord(`req_${number}`), NOTHING);
+    }
+    expect([decisions.length, outcomes.length]).toEqual([500, 500]);
+  });
+
+  it("do not take the room of others in the queue", async () => {
+    const queue = new EvidenceQueue(() => new Promise(() => {}), {
+      spacing: 0,
+      outcomeDelay: 1,
+      maxWait: 60_000,
+      maxWaiting: 1_000,
+    });
+    const evidence = {
+      decide: (record: DecisionRecord) => queue.decide(record),
+      settle: (record: OutcomeRecord) => queue.settle(record),
+    };
+    const refusals = foldedRefusals(
+      evidence,
+      () => queue.health().state === "ok",
+      () => "req_sum",
+      Date.now,
+    );
+    for (let number = 0; number < 20_000; number++) {
+      void refusals.evidence.decide(anonymous(`req_${number}`)).catch(() => undefined);
+      refusals.evidence.settle(refusal(`req_${number}`), NOTHING);
+    }
+    void refusals.evidence.decide(decisionRecord("req_good"));
+    refusals.evidence.settle(outcomeRecord("req_good"), NOTHING);
+    expect(queue.health()).toMatchObject({ waiting: 101, refused: 0, lost: 0 });
+  });
+});
+
+it("a flood without a key costs a server a bounded number of rows, and its summary and metrics count every request", async () => {
+  const { server } = await startTestServer();
+  const refused = await Promise.all(
+    Array.from({ length: 400 }, () =>
+      fetch(`${server.url}/v1/chat/completions`, { method: "POST", headers: { authorization: "Bearer nobody" } }),
+    ),
+  );
+  expect(refused.every(({ status }) => status === 401)).toBe(true);
+  const page = await (await fetch(`${server.adminUrl}/metrics`)).text();
+  const counted = [...page.matchAll(/^signalbox_requests_total\{[^}]*\} (\d+)/gm)].reduce(
+    (sum, [, count]) => sum + Number(count),
+    0,
+  );
+  expect(counted).toBe(400);
+  await server.store.evidence.flush();
+  const entries = await server.store.evidence.read({ after: 0, limit: 1_000 });
+  expect(entries.length).toBeGreaterThanOrEqual(100);
+  expect(entries.length).toBeLessThan(200);
+});
