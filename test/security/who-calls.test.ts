@@ -12,7 +12,7 @@ const CALLS =
 const KNOWN: Readonly<Record<string, string>> = {
   "src/cli/server/call-server.ts": "a command: the server that its user names",
   "src/cli/serve/exposure.ts": "nobody: reads the address to listen at",
-  "src/cli/serve/tls.ts": "nobody: reads the certificate",
+  "src/server/tls.ts": "nobody: reads the certificate",
   "src/dispatch/connect/guarded-connector.ts": "providers, by routes.yaml, each address judged",
   "src/dispatch/connect/provider-client.ts": "providers, by routes.yaml, through the former",
   "src/dispatch/connections.ts": "providers, by routes.yaml, through the former",
@@ -20,7 +20,6 @@ const KNOWN: Readonly<Record<string, string>> = {
   "src/dispatch/credentials/google-headers.ts": "Google, by the operator's credentials file",
   "src/dispatch/probes/prober.ts": "providers, by routes.yaml, through the connections of calls",
   "src/dispatch/transport-failure.ts": "nobody: knows the client's errors",
-  "src/mock/server.ts": "listens",
   "src/network/address.ts": "nobody: judges addresses",
   "src/store/postgres/pool.ts": "the database, by the environment or a flag",
   "src/store/postgres/settings.ts": "nobody: reads addresses",
