@@ -1,6 +1,5 @@
 /**
- * What a request may need beyond plain text in and text out. One union, used by the table, the request,
- * the dialects and the policies (architecture.md, "The types that carry everything").
+ * What a request may require beyond text in and text out. One union for the table, the request, the dialects and the policies.
  *
  * `declared`: a model row must list it, otherwise the route does not have it (400 `capability_not_supported`).
  * `approved`: a workspace must approve it as well, otherwise the request is denied (403).

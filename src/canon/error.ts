@@ -1,7 +1,7 @@
 import type { Denial } from "./decision.ts";
 import type { JsonObject } from "./json.ts";
 
-/** What sort of refusal an error is; each surface has its own word for each (decisions.md, "Status codes and error bodies"). */
+/** The kind of an error; each family of protocols has its own `type` for each (docs/protocols.md#error-bodies). */
 export const ERROR_KINDS = [
   "invalid_request",
   "authentication",

@@ -1,4 +1,4 @@
-/** How an upstream call can go wrong. A value: `throw` means a bug of ours (architecture.md). */
+/** The ways in which a call of a provider can fail. Failures are values; an exception means a bug of ours. */
 export const FAILURE_KINDS = [
   "connect",
   "tls",

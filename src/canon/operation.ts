@@ -1,4 +1,4 @@
-/** What a caller can ask for. One word per public endpoint family (specification, "Endpoints"; decisions.md, "Words"). */
+/** The operations that a caller can request: one for each family of public endpoints (docs/concepts.md). */
 export const OPERATIONS = [
   "chat.completions",
   "completions",

@@ -5,7 +5,7 @@ import type { Retention } from "./table.ts";
 
 /**
  * `gate`: must pass. `require_all`: every eligible candidate must pass, otherwise the request is denied.
- * `filter`: candidates that do not pass are left out; none left means denied (policy.md §2).
+ * `filter`: candidates that do not pass are left out; none left denies (docs/policies.md#a-policy).
  */
 export const CONSTRAINT_EFFECTS = ["gate", "require_all", "filter"] as const;
 export type ConstraintEffect = (typeof CONSTRAINT_EFFECTS)[number];
@@ -106,7 +106,7 @@ export interface PolicyTime {
   readonly hour: (typeof HOUR_BUCKETS)[number];
 }
 
-/** What a policy may know. Content-free and finite: see policy.md §2. Member names are the ones Rego sees. */
+/** What a policy can read (docs/policies.md#what-a-policy-may-read): no content, and finite. The member names are those in Rego. */
 export interface PolicyInput {
   readonly operation: Operation;
   readonly workspace: { readonly id: string; readonly tier: string; readonly labels: readonly string[] };

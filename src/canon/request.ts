@@ -5,8 +5,8 @@ import type { Operation } from "./operation.ts";
 import type { ProviderPreferences } from "./preferences.ts";
 
 /**
- * Sizes that policies and evidence may see. A bucket's name says its upper bound in tokens, so that neither can be
- * turned back into a request (policy.md §2, "content-free and finite").
+ * Sizes that policies and evidence see. A bucket's name is its upper bound in tokens. Exact sizes would help to recognise a request, and they would make the
+ * input of policies infinite (docs/policies.md#what-a-policy-may-read).
  */
 export const TOKEN_BUCKETS = [
   "unspecified",

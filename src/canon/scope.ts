@@ -1,4 +1,4 @@
-/** The separate authorities of a service key (specification, Authentication 2; decisions.md, "Endpoints"). Denied unless listed. */
+/** The separate authorities of a service key (docs/keys.md#scopes). A key has none that it does not list. */
 export const SCOPES = [
   "inference",
   "catalogue:read",

@@ -179,7 +179,7 @@ export interface ModelRow {
 export interface ModelReasoning {
   /** Efforts that the model takes as words; `null`: all that the dialect has. */
   readonly efforts: readonly ReasoningEffort[] | null;
-  /** Effort → tokens. Where there is no table, neither is ever made of the other (protocols.md §5: nobody agrees on one). */
+  /** Effort → tokens. Without this table neither is mapped to the other, because there is no agreed mapping (docs/protocols.md#efforts-and-budgets). */
   readonly budgets: Readonly<Partial<Record<ReasoningEffort, number>>> | null;
 }
 

@@ -75,7 +75,7 @@ function unknownRegions(
   });
 }
 
-/** A policy's file bears its id (policy.md §2), so that a policy with an error in it still has a name. */
+/** The ids of policies, from the names of their files (docs/policies.md#files): a policy with an error in it has a name too. */
 function policyIds({ routes, policies }: ConfigurationFiles): readonly string[] {
   const folder = join(dirname(routes.path), policyDirectory(routes.text).directory, ".");
   return policies

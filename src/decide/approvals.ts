@@ -20,7 +20,7 @@ export interface Approval {
 }
 
 /**
- * What the table approves, on the primary and on every eligible fallback (specification, rule 6; decisions.md, rule 1).
+ * The table's approvals, on the primary and on every eligible fallback (docs/concepts.md#how-a-decision-is-made).
  * A fallback that lacks something denies the request, or is left out where the route says `on_gap: narrow`.
  *
  * @returns the candidates that passed everything; on a denial, those that were looked at.
@@ -154,8 +154,8 @@ export function capabilityApprovals(
 }
 
 /**
- * What the request's protocol lets it say must be sayable in the endpoint's (decisions.md, rule 2): a candidate that cannot be told everything
- * is no candidate. Requests in the endpoint's own protocol may also use what only some of its models take.
+ * A candidate's protocol must carry everything that the request uses of its own protocol, so that nothing is dropped without a record
+ * (docs/translation.md#nothing-disappears). Requests in the endpoint's own protocol may also use features that only some of its models take.
  */
 export function featureApproval(operation: Operation, feature: Feature): Approval {
   const own = SURFACE_DIALECT_OF[operation];
@@ -169,7 +169,7 @@ export function featureApproval(operation: Operation, feature: Feature): Approva
   };
 }
 
-/** What vectors are made with: their length and the model's window must both be approved (specification, "Limits", 2). */
+/** A workspace approves the length of vectors and the context window of the model that makes them (docs/unary.md#embeddings). */
 function embeddingApprovals(
   table: RoutingTable,
   { dimensions, contextWindow: largest }: Approvals,
@@ -204,8 +204,8 @@ function embeddingApprovals(
 }
 
 /**
- * Signed reasoning in the history can be read by its own family only (decisions.md, rule 6; protocols.md §0.9). A fallback that answered the last
- * turn is then the only one that can take the next, so this constraint chooses among candidates in place of refusing.
+ * Only its own family can read signed reasoning in the history (docs/protocols.md#signed-reasoning-of-other-families). A fallback that answered the last
+ * turn is then the only one that can take the next, so this constraint chooses among candidates and does not refuse.
  */
 function signatureApprovals(
   table: RoutingTable,

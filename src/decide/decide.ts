@@ -25,12 +25,12 @@ export interface Question {
 }
 
 /**
- * Where a request may go, or why it may not. Pure and synchronous: the same arguments give the same decision, whether a
- * request waits for it or a reviewer simulates it (decisions.md, rule 11).
+ * Where a request may go, or why it may not (docs/concepts.md#how-a-decision-is-made). Pure and synchronous: the same arguments give the same decision,
+ * for a call and for a simulation.
  *
- * Order: the route must be approved for the workspace; the caller's preferences narrow; the table's approvals must hold on every
- * candidate left; then the policies. Every constraint is asked, so that the trace is whole; the first failure is the denial.
- * Obligations act last, on what is left.
+ * Order: the route must be approved for the workspace; the caller's preferences narrow; the table's approvals must hold on every remaining candidate; then
+ * the policies. Every constraint is evaluated, so that the trace is complete; the first failure is the denial. Obligations apply last, to the remaining
+ * candidates.
  *
  * @param at milliseconds since the epoch; without effect where no policy reads the time.
  */

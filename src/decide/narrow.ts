@@ -7,8 +7,8 @@ import type { Trace } from "./trace.ts";
 type Filter = (candidate: Candidate) => boolean;
 
 /**
- * Leaves out what the caller does not want, before anything is approved: an endpoint that the caller excludes is not eligible
- * and need not be approved. Preferences never add a candidate (decisions.md, "Provider preferences").
+ * Leaves out the candidates that the caller excludes, before the approvals: an excluded endpoint is not eligible and needs no approval. Preferences never
+ * add a candidate (docs/dispatch.md#preferences-of-the-caller).
  */
 export function applyPreferences(
   table: RoutingTable,

@@ -5,7 +5,7 @@ import type { ProviderPreferences } from "../canon/preferences.ts";
 import type { RequestShape } from "../canon/request.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
 
-/** Everything a policy may know of a request: words of the table, enums, booleans and buckets (policy.md §2). */
+/** Everything that a policy can read of a request: names of the table, enums, booleans and buckets (docs/policies.md#what-a-policy-may-read). */
 export function policyInput(
   table: RoutingTable,
   workspace: WorkspaceRow,

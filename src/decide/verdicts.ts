@@ -8,8 +8,8 @@ export interface Applied {
 }
 
 /**
- * Filters first, all together; then gates and `require_all` over what is left. Which policy is asked first can therefore change
- * the denial that is named, never whether there is one. Anything but `pass` closes (policy.md §2).
+ * Filters first, all together; then gates and `require_all` over the remaining candidates. The order of policies can therefore change which denial is named,
+ * and never whether there is one. Every verdict but `pass` denies (docs/policies.md#a-policy).
  */
 export function applyVerdicts(candidates: readonly Candidate[], verdicts: readonly PolicyVerdict[]): Applied {
   let remaining = candidates;

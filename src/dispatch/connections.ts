@@ -47,8 +47,9 @@ export interface Access {
 }
 
 /**
- * Connection pools by provider, shared by all tables of a process. Providers at one origin have a pool each: none can take another's connections. A table takes what it needs and gives it back when its last request has
- * ended: a pool is closed only when nobody uses it (lessons.md, F32), so a reload keeps connections warm.
+ * Connection pools by provider, shared by all tables of a process. Providers at one origin have a pool each, so none can take another's connections. A
+ * table releases its pools when its last request has ended, and a pool is closed when no table uses it. So a reload keeps connections warm and closes
+ * none that is in use, which stopped LiteLLM in production (BerriAI/litellm#22247).
  */
 export class ConnectionPools {
   readonly #resolve: LookupFunction | undefined;

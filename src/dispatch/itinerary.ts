@@ -8,8 +8,8 @@ import { wasAsked } from "./failure-error.ts";
 export type Remedy = "again" | "elsewhere" | "stop";
 
 /**
- * Whose fault a failure is decides what helps. The caller's own mistake is the same mistake at every provider: a fallback would hide it and
- * bill it twice (lessons.md, C16). What an operator must mend does not mend itself in a second. A call that was too slow once would take as long again.
+ * The cause of a failure decides what can help (docs/dispatch.md#what-a-failure-leads-to). The caller's mistake is the same at every provider: a fallback
+ * would hide it and charge it twice. A fault that an operator has to fix lasts longer than a second. A call that was too slow would take as long again.
  */
 const REMEDIES: Readonly<Record<FailureKind, Remedy>> = {
   connect: "again",

@@ -98,8 +98,8 @@ export interface RelayOutcome {
 }
 
 /**
- * Tries the places of the plan until one commits (architecture.md, "Dispatch"). Before the first byte to the client a failure may
- * be tried elsewhere or again; after it there is only an honest end.
+ * Tries the candidates of the plan until one commits (docs/dispatch.md#the-commit-point). Before the first byte to the client a failed call may be tried at
+ * another candidate or again; after it the stream ends with the protocol's failure.
  */
 export async function relayPlan(job: RelayJob, client: ClientAnswer): Promise<RelayOutcome> {
   return new PlanRun(job, client).run();

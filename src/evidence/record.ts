@@ -32,7 +32,7 @@ export const TERMINALS = [
 ] as const;
 export type Terminal = (typeof TERMINALS)[number];
 
-/** Written before the first byte of an answer leaves; see architecture.md, "Durability stance". */
+/** Written before the first byte of an answer leaves (docs/evidence.md#when-it-is-written-and-what-a-crash-can-lose). */
 export interface DecisionRecord {
   readonly requestId: Word;
   /** Milliseconds since the epoch. */

@@ -18,12 +18,12 @@ export type Admitted =
   | { readonly error: ServiceError; readonly identity: Identity | null };
 
 /**
- * Who calls, and whether they may (decisions.md, "Credentials"). `x-api-key` counts under `/api/v1/` alone, where clients send it by
- * default; two different keys in one request are nobody's. No answer tells a wrong key from an unknown one. Pages of the origin that a token is bound to
- * may read the answer.
+ * Authenticates the caller and checks the scope (docs/api.md#credentials). `x-api-key` counts under `/api/v1/` only, where clients send it by default;
+ * two different keys in one request are refused. A wrong key and an unknown one get the same answer. Pages of the origin that a token is bound to may
+ * read the answer.
  *
- * A key that was made a moment ago elsewhere is looked for in the store, once. Known keys never wait; how often anonymous callers may make us look is
- * bounded by the key ring.
+ * A key that another process made a moment ago is looked up in the store, once. Known keys never wait; the key ring bounds the look-ups for anonymous
+ * callers.
  */
 export async function admit(
   runtime: Runtime,

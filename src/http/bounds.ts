@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 
-/** What the caller bounds (decisions.md, rule 9). */
+/** The bounds that a caller sets (docs/dispatch.md#deadlines). */
 export interface Bounds {
   /** When the request must have ended, on the clock of `performance.now()`. */
   readonly deadline: number;

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { ClientAnswer } from "../dispatch/client/client-answer.ts";
 import type { RelayOutcome } from "../dispatch/relay-plan.ts";
 
-/** The client's side over a node response. Nothing is re-wrapped: bytes go to the socket as they are (architecture.md, "Performance stance"). */
+/** The client's side over a node response. Bytes go to the socket without a web stream between (docs/architecture.md#performance). */
 export class NodeAnswer implements ClientAnswer {
   readonly #response: ServerResponse;
   /** Headers that every answer carries; names and values by turns. */

@@ -233,5 +233,5 @@ const OUT_OF_TIME = codedError(
   "The request's deadline passed before its body was read; no provider was called.",
 );
 
-/** The decision could not be put on disk, so nothing may be answered (architecture.md, "Durability stance"). */
+/** The decision is not on disk, so no answer may be sent (docs/evidence.md#when-the-store-is-slow-or-full). */
 class NotRecorded extends Error {}

@@ -6,7 +6,7 @@ const MAXIMUM_BETAS = 64;
 
 const NONE: ProtocolHeaders = { version: null, betas: [] };
 
-/** The only headers of a client that a provider may ever see, each through its dialect's own allow-list (decisions.md, rule 7). */
+/** The only headers of a client that a provider may receive, each through its dialect's own allow-list (docs/protocols.md#headers-of-the-client). */
 export function protocolHeaders(headers: IncomingHttpHeaders): ProtocolHeaders {
   const version = headers["anthropic-version"];
   const betas = headers["anthropic-beta"];

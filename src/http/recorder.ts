@@ -230,7 +230,7 @@ export class Recorder {
     this.#outcome = { ...EMPTY_OUTCOME, attempts: this.#attempts, status: error.status, terminal: "failed" };
   }
 
-  /** Headers of an answer that was not relayed (decisions.md, "Every response"). */
+  /** Headers of an answer that was not relayed (docs/api.md#headers-of-answers). */
   headers(snapshot: Snapshot): readonly string[] {
     return [
       ...(this.#route === "" ? [] : routeHeader(this.#route, this.#attempts.slice(-1))),

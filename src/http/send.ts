@@ -6,7 +6,7 @@ import { renderOpenAiError } from "../dialects/openai-errors.ts";
 import { errorShapeOf } from "./contract/endpoint.ts";
 import { NOT_STORED, renderOAuthError } from "./credentials/oauth-error.ts";
 
-/** Headers of every answer (decisions.md, "Every response"); names and values by turns. */
+/** Headers of every answer (docs/api.md#headers-of-answers); names and values alternate. */
 export function commonHeaders(requestId: string, clientRequestId: string | null): readonly string[] {
   const headers = ["x-request-id", requestId, "request-id", requestId];
   if (clientRequestId !== null) headers.push("x-client-request-id", clientRequestId);
@@ -25,8 +25,8 @@ const SMALL_BODY = 64 * 1024;
 const LINGER = 1_000;
 
 /**
- * What an error says of another try, in headers that official clients obey (protocols.md §0.2): `retry-after` in seconds, or `x-should-retry: false`.
- * Names and values by turns.
+ * Whether and when to retry an error, in headers that official clients obey (docs/protocols.md#retries-by-clients): `retry-after` in seconds, or
+ * `x-should-retry: false`. Names and values alternate.
  */
 export function errorHeaders({ status, mayPass, retryAfter }: ServiceError): readonly string[] {
   const headers: string[] = [];

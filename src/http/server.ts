@@ -23,8 +23,8 @@ const HANDLED = Symbol.for("h3.handled");
 
 /** The h3 application of one listener: a route per row of the endpoint table, and a 404 for everything else. */
 export function createApp(runtime: Runtime, listener: Endpoint["listener"]): H3 {
-  // Silent: h3 would print unhandled errors with their stack, and a stack can quote a body (style.md §5.2).
-  // What h3 refuses by itself (a path with a broken escape) would be answered in words and a shape of its own.
+  // Silent, because h3 prints unhandled errors with their stack otherwise, and a stack can quote a body. h3 also refuses some requests by itself (a path
+  // with a broken escape), in a shape of its own; `onError` answers them in ours.
   const app = new H3({
     silent: true,
     onError: (error, event) => run(runtime, refusedByFramework(runtime, error), event),

@@ -16,9 +16,9 @@ export interface TranslatableDecision {
 }
 
 /**
- * Brings the request into the words of every candidate that speaks another dialect, before anything is recorded or sent: whether a request
- * can be served must not depend on which provider happens to be up. What cannot be said denies the request, or leaves such fallbacks out where the
- * route says `on_gap: narrow`, as for any other gap (decisions.md, rule 1). Simulation asks the same function.
+ * Translates the request for every candidate of another dialect before anything is recorded or sent: whether a request can be served must not depend on
+ * which provider is up. A member that a candidate cannot take denies the request, or leaves such fallbacks out where the route has `on_gap: narrow`, as
+ * any other gap does (docs/concepts.md#how-a-decision-is-made). Simulation calls the same function.
  */
 export function prepareTranslations(
   table: RoutingTable,

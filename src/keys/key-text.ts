@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 
 /**
- * The text of a service key: `sbx_<environment>_<public id>_<secret><checksum>` (decisions.md, "Credentials").
+ * The text of a service key (docs/keys.md#the-text-of-a-key): `sbx_<environment>_<public id>_<secret><checksum>`.
  * Public id, secret and checksum are base62 and of fixed length, so the parts are found from the end without searching.
  */
 const PREFIX = "sbx_";

@@ -3,8 +3,8 @@ import type { PromotionRequirements } from "../canon/policy.ts";
 export type { PromotionRequirements };
 
 /**
- * What happened to policies, in the words of the log (policy.md §3–4). Records hold identifiers, numbers and closed lists; no text of anybody's making.
- * They are never changed, so members are only ever added, and a reader must take older records without them.
+ * The records of the log of policies (docs/evidence.md#the-log-of-policies). They hold identifiers, numbers and closed lists, and no free text. Records are
+ * never changed, so members are only added, and a reader must accept older records without them.
  */
 export type PolicyRecord =
   | ImportedRecord

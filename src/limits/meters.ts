@@ -28,7 +28,7 @@ export interface CounterLimit {
   readonly measure: LimitMeasure;
   readonly window: LimitWindow;
   readonly ceiling: number;
-  /** Error code of a refusal by it (decisions.md, "Status codes and error bodies"). */
+  /** Error code of a refusal because of this limit (docs/limits.md#what-a-client-sees). */
   readonly code: "requests_per_minute" | "tokens_per_minute" | "budget_exhausted";
 }
 

@@ -4,9 +4,8 @@ import type { PolicyContract, PolicyIdentity } from "../canon/policy.ts";
 import type { PolicySource } from "./compiled.ts";
 
 /**
- * What makes a policy this policy (policy.md §3): SHA-256 over the RFC 8785 form of its contract, its modules with the
- * libraries that they need, and its own data, which policies do not have yet. Neither path, nor line endings, nor tests,
- * nor the compiler take part.
+ * The identity of a policy (docs/policies.md#identity): SHA-256 over the RFC 8785 form of its contract, its modules with the libraries that they
+ * import, and its own data, which policies do not have yet. Path, line endings, tests and compiler have no influence.
  *
  * @param sources sorted by package.
  */

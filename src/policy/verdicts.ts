@@ -24,8 +24,8 @@ interface UnitDocument {
 }
 
 /**
- * Derives a verdict for every declared constraint from what a policy said passes (policy.md §2). Nothing that a policy
- * says can add a constraint, a reason or a candidate: what is not understood is indeterminate, and that closes.
+ * Derives a verdict for every declared constraint from the `pass` rules of a policy (docs/policies.md#a-policy). No output of a policy can add a
+ * constraint, a reason or a candidate: an output of another form is indeterminate, which denies.
  *
  * @param value a unit's document, or anything else where the evaluation failed.
  * @param candidates ids of the candidates, in plan order.

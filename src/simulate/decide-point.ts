@@ -47,7 +47,7 @@ export function instantOf({ day, hour }: PolicyTime): number {
   return FIRST_DAY[day] + HOUR_BUCKETS.indexOf(hour) * (24 / HOUR_BUCKETS.length) * HOUR;
 }
 
-/** The decision that a call of this shape would get: the same function, asked the same question (decisions.md, rule 11). */
+/** The decision that a call of this shape gets: it is the same function (docs/concepts.md#how-a-decision-is-made). */
 export function decidePoint(table: RoutingTable, policies: PolicySet, point: RequestPoint): Decision {
   return decide(table, policies, identityOf(point), questionOf(point), instantOf(point.time));
 }

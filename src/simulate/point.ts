@@ -91,9 +91,9 @@ export const CHANGE_WORDS = [
   "indeterminate_new",
 ] as const;
 /**
- * What a change does to a request (policy.md §5). `destination_changed`: an endpoint of the same id now stands for something else (another
- * provider, region, address, model or contract); `sharing_changed`: equals are shared in another way, or are
- * equals no more; `edits_changed`: obligations take out or limit something else.
+ * What a change does to a request (docs/simulate.md#what-the-report-says). `destination_changed`: an endpoint of the same id now has another provider,
+ * region, address, model or contract; `sharing_changed`: a load-balanced group distributes its requests differently or has other members;
+ * `edits_changed`: obligations remove or limit something else.
  */
 export type ChangeWord = (typeof CHANGE_WORDS)[number];
 

@@ -29,7 +29,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** A service key as kept: the secret only as a digest (decisions.md, "Credentials"). */
+/** A service key as the store keeps it: of the secret only a digest (docs/keys.md#the-text-of-a-key). */
 export interface KeyRecord extends ServiceKey {
   /** SHA-256 of the whole key text, lower-case hexadecimal. */
   readonly digest: string;

@@ -68,7 +68,7 @@ describe("compilePolicies", () => {
     expect(compiled).toEqual({ policies: [], modules: [], diagnostics: [] });
   });
 
-  test("the digest is what policy.md says it is", async () => {
+  test("the digest is the SHA-256 of contract, modules and libraries in canonical form", async () => {
     const { policies } = await compile(everything);
     const modules = [
       { package: "signalbox.lib.first", source: first.text },

@@ -22,7 +22,10 @@ import {
 } from "../support/dialects.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
 
-/** Every recorded exchange of a protocol of ours, crossed to every other (protocols.md §7, tests 4 and 5). */
+/**
+ * Every recorded exchange of a surface, translated to every other protocol: no leaf of a request disappears without a record (docs/translation.md#nothing-disappears),
+ * and a stream that is cut ends as a failure (docs/protocols.md#how-a-stream-ends).
+ */
 const present = readRecordings("openai-chat") !== null;
 const encoder = new TextEncoder();
 

@@ -4,8 +4,8 @@ import type { Loss } from "./loss.ts";
 import type { TokenUsage } from "./usage.ts";
 
 /**
- * Why an answer ended properly. Everything else that a provider may say is a failure, on every surface (protocols.md §5, "Finish/stop mapping").
- * `pause` (the provider wants the same request again) and `other` exist on native relays only.
+ * Why an answer ended properly (docs/protocols.md#finish-reasons). Every other reason of a provider is a failure, on every surface. `pause` (the client is to
+ * send the same request again) and `other` exist on native relays only.
  */
 export const FINISH_REASONS = [
   "stop",

@@ -1,7 +1,7 @@
 /**
- * What a request asks of a wire protocol, beyond what it asks of a model (`capability.ts`). An endpoint's features are its dialect's, less
- * what its provider's flags and its model take away; a request that uses another is refused before anything is sent, with the member's
- * name (decisions.md, rules 1 and 2). The sentence stands after "the request uses".
+ * What a request requires of a wire protocol, beyond what it requires of a model (`capability.ts`). An endpoint has the features of its dialect without those
+ * that its provider's flags and its model take away. A request that uses another one is refused before anything is sent, with the member's name
+ * (docs/translation.md#nothing-disappears). Messages write the text after "the request uses".
  */
 export const FEATURES = {
   native_chat: "a member or value that cannot be translated to another protocol",

@@ -1,6 +1,6 @@
 /**
- * What a translation could not carry and left out or changed on purpose, because the answer does not depend on it (protocols.md §5, the
- * cells marked `~`). The words stand in the evidence and in `docs/translation-matrix.md`; nothing else is ever left out.
+ * What a translation leaves out or changes because the answer does not depend on it (docs/protocols.md#what-a-protocol-carries). The evidence and
+ * `docs/translation-matrix.md` have these values; nothing else is left out.
  */
 export const LOSSES = {
   turns_merged: "Consecutive turns of one role were sent as one",

@@ -2,8 +2,8 @@ import type { RequestShape } from "../request.ts";
 import type { EndpointRow, RouteRow } from "../table.ts";
 
 /**
- * Whether a response schema is asked for as a forced tool at this endpoint: only where the route declares it, the endpoint has tools and no schemas of its
- * own, and the request leaves the tool choice and the reasoning free (protocols.md §5: a forced tool excludes both).
+ * Whether this endpoint gets a response schema as a forced tool: only where the route declares it, the endpoint has tools and no schemas of its own, and the
+ * request leaves tool choice and reasoning free, which providers refuse together with a forced tool (docs/protocols.md#schemas-as-tools).
  */
 export function emulatesSchema(
   route: Pick<RouteRow, "emulateSchema">,

@@ -1,6 +1,6 @@
 /**
- * Token counts as the upstream gave them; `null` where it did not say, never a zero of ours (protocols.md §5, "Usage").
- * `input` is everything that was read, cached tokens included; `output` is everything that was made, reasoning included.
+ * Token counts of the provider (docs/protocols.md#usage); `null`, and never 0, where it gave none. `input` includes cached tokens and `output` includes
+ * reasoning.
  */
 export interface TokenUsage {
   readonly input: number | null;

@@ -20,7 +20,7 @@ export type Reviver = (name: string, value: JsonValue, context: { readonly sourc
  * a member named `\` (nodejs/node#63785). One caller's request could so change how another one's is read. A name that
  * was read wrongly always contains a backslash: only then the text is read again, without escapes in names.
  *
- * @throws {SyntaxError} as JSON.parse does; its message quotes the text (style.md §5.3).
+ * @throws {SyntaxError} as JSON.parse does. Its message quotes the text, so it must not be logged or sent.
  */
 export function parseJson(text: string, reviver?: Reviver): JsonValue {
   const value = read(text, reviver);

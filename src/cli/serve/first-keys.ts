@@ -25,10 +25,10 @@ export function checkBootstrapKey(given: string | undefined): void {
 }
 
 /**
- * A store without keys gets one `operations:manage` key: the one in `SIGNALBOX_BOOTSTRAP_KEY`, or a new one whose text is given back to be
- * told once (decisions.md, "Credentials"). `null` where nothing has to be told.
+ * Gives a store without keys one `operations:manage` key (docs/deployment.md#one-machine): the one in `SIGNALBOX_BOOTSTRAP_KEY`, or a new one whose text is
+ * returned to be shown once. `null` where there is no text to show.
  *
- * @param file where its text is put before the key exists, so that there is no key that nobody has; `null` where a terminal shows it.
+ * @param file where its text is written before the key exists, so that the text of no key is missing; `null` where a terminal shows it.
  * @throws {CommandError} where the file cannot be written, or exists already: then no key is made.
  */
 export async function bootstrapKey(

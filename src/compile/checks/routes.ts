@@ -7,7 +7,7 @@ import type { ResolvedPlace } from "../resolve/tiers.ts";
 import type { Scene } from "../scene.ts";
 import { checkDuration } from "./times.ts";
 
-/** Routes against their own endpoints: what the primary can do, every peer and fallback has to be able to do (decisions.md, rule 1). */
+/** Checks routes against their endpoints: every peer and fallback must have what the primary has (docs/concepts.md#how-a-decision-is-made). */
 export function checkRoutes(scene: Scene, routes: ReadonlyMap<string, ResolvedRoute>): void {
   for (const route of routes.values()) {
     for (const fallback of route.fallbacks) {

@@ -10,8 +10,8 @@ const MAXIMUM_HELD_BYTES = 64 * 1024;
 const LONGEST_HOLD = 10_000;
 
 /**
- * What goes to the client of one streamed attempt. The commit point is here: nothing is sent before the decision is on disk and the stream has said
- * something, so that a stream which dies at once can still be replaced (lessons.md, B15).
+ * The bytes of one streamed attempt on their way to the client. The commit point (docs/dispatch.md#the-commit-point) is here: nothing is sent before the
+ * decision is on disk and the stream has output, so that a stream which fails at once can still be replaced (compare BerriAI/litellm#38610).
  */
 export class Outbox {
   readonly #client: ClientAnswer;

@@ -21,7 +21,7 @@ const MANAGED = {
   isNeverStored: true,
 } as const;
 
-/** Service keys of the caller's own workspace (decisions.md, "Credentials"). */
+/** Service keys of the caller's own workspace (docs/keys.md#over-http). */
 export const KEY_ENDPOINTS: readonly ControlEndpoint[] = [
   {
     ...MANAGED,

@@ -9,7 +9,7 @@ import { commonHeaders } from "../send.ts";
 const REQUEST_HEADERS =
   /^(accept|authorization|content-type|x-api-key|anthropic-(version|beta|dangerous-direct-browser-access)|x-client-request-id|x-request-timeout-ms|x-max-attempts|x-max-batch-size|idempotency-key|x-stainless-[a-z-]{1,40})$/;
 
-/** Headers of answers that a page may read (decisions.md, "Every response"). */
+/** Headers of answers that a page may read (docs/api.md#headers-of-answers). */
 const ANSWER_HEADERS = [
   "x-request-id",
   "request-id",

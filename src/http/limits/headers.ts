@@ -4,8 +4,8 @@ import { familyOf } from "../contract/endpoint.ts";
 import { timestamp } from "./limit-error.ts";
 
 /**
- * What is left of the limits that a request counts against, in the words of its protocol's family (protocols.md, "Rate-limit headers"). Of several limits the one
- * of which least is left. Nothing where there are none. Names and values by turns.
+ * The rest of the limits that a request counts against, in the headers of its protocol's family (docs/protocols.md#rate-limit-headers). Of several limits it is
+ * the one with the smallest rest; the list is empty without limits. Names and values alternate.
  *
  * @param path of the endpoint. @param now milliseconds since the epoch.
  */

@@ -21,8 +21,8 @@ const SENTENCES: Readonly<Record<Exclude<LimitCode, "exceeds_limit">, (renewal: 
 };
 
 /**
- * The error of a limit of ours: 402 for a spent budget and for what never fits, 429 for what passes within a minute, 503 for limits that cannot be counted
- * (decisions.md, "Status codes and error bodies").
+ * The error of a limit of ours (docs/limits.md#what-a-client-sees): 402 for a spent budget and for a request that exceeds a whole limit, 429 for a limit that
+ * passes within a minute, 503 for limits that cannot be counted.
  *
  * @param now milliseconds since the epoch, on the clock of the limits.
  */

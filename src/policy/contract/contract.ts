@@ -30,7 +30,7 @@ const isContract = new Ajv2020({ allErrors: true, verbose: true, strictTypes: fa
   CONTRACT_SCHEMA,
 );
 
-/** Reads the METADATA block of a policy's package and holds it to the schema and to the file's name (policy.md §2). */
+/** Reads the METADATA block of a policy's package and checks it against the schema and the file's name (docs/policies.md#a-policy). */
 export function readContract(file: PolicyFile, facts: ModuleFacts): ContractReading {
   const block = facts.annotations.find(
     ({ scope, custom }) => scope === "package" && custom !== null && Object.hasOwn(custom, "signalbox"),

@@ -3,7 +3,7 @@ import { finding, type PolicyCode, type PolicyDiagnostic } from "../codes.ts";
 
 export type SourceKind = "policy" | "test" | "library";
 
-/** A source with what its path says of it (policy.md §2). */
+/** A source with the facts that follow from its path (docs/policies.md#files). */
 export interface PolicyFile {
   readonly kind: SourceKind;
   /** A policy's id (a test's: the id of its policy), or a library's name. */

@@ -1,7 +1,7 @@
 import type { Member, Outcome, RequestPoint } from "../point.ts";
 import type { Order } from "./group-tally.ts";
 
-/** A way that data can take (policy.md §5): whose requests of which operation reach which provider in which region. */
+/** A data path (docs/simulate.md#what-the-report-says): the requests of a workspace and an operation that reach a provider in a region. */
 export interface PathTally {
   readonly workspace: string;
   readonly operation: string;

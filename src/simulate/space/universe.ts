@@ -30,7 +30,7 @@ export interface OperationUniverse {
   readonly signatureFamilies: readonly (readonly string[])[];
 }
 
-/** Every request that two tables could be asked. Finite, because a decision looks at nothing that is not (policy.md §2). */
+/** Every request that two tables can decide. It is finite because a decision reads finite values only (docs/policies.md#what-a-policy-may-read). */
 export interface Universe {
   readonly workspaces: readonly string[];
   /** Route names; the empty one for moderations that leave it to the workspace. */

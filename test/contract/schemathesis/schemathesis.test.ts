@@ -24,7 +24,7 @@ const TIMEOUT = SECONDS * 1_000 + 120_000;
 const LEFT_OUT: readonly string[] = [
   // What matches a schema can still name a route, a key or a digest that is not there, or ask for what a route does not have: a 400 that says so.
   "positive_data_acceptance",
-  // It wants 405; other methods are not found here (decisions.md: "Anything else: 404").
+  // It expects 405; here another method is a 404, as an unknown path is (docs/api.md#errors-by-code).
   "unsupported_method",
 ];
 

@@ -9,8 +9,7 @@ import { makeKeyText, parseKeyText } from "../../../src/keys/key-text.ts";
 import { startTestServer } from "../../support/server.ts";
 
 /**
- * Every endpoint × every scope × every state that a key can be in (decisions.md, "Status codes and error bodies"). The rows come from the endpoint
- * table: a new endpoint is held to them by being in it.
+ * Every endpoint × every scope × every state of a key (docs/keys.md#scopes). The rows come from the table of endpoints, so a new endpoint is tested too.
  */
 const { server } = await startTestServer();
 const GUARDED = ENDPOINTS.filter(({ listener, scope }) => listener === "public" && scope !== null);

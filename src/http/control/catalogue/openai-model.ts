@@ -15,7 +15,7 @@ export function openAiModel(usable: ListedRoute): JsonObject {
   };
 }
 
-/** What both shapes of the catalogue say besides their own members (decisions.md, "Endpoints"). */
+/** The members that both shapes of the catalogue share (docs/api.md#models). */
 export function routeFacts({
   operations,
   places,
