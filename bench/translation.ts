@@ -5,11 +5,11 @@ import type { InferenceRequest } from "../src/canon/request.ts";
 import type { EndpointRow, RouteRow } from "../src/canon/table.ts";
 import { messagesSurface } from "../src/dialects/anthropic-messages/dialect.ts";
 import type { AnswerContext, Surface, Target } from "../src/dialects/dialect.ts";
-import { GENERATE_DIALECTS, isGenerateDialect, type GenerateDialect } from "../src/dialects/names.ts";
+import { GENERATE_DIALECTS, isGenerateDialect, type GenerateDialect } from "../src/dialects/table.ts";
 import { chatSurface } from "../src/dialects/openai-chat/dialect.ts";
 import { completionsSurface } from "../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface } from "../src/dialects/openai-responses/dialect.ts";
-import { UPSTREAMS } from "../src/dialects/table.ts";
+import { upstreamFor } from "../src/dialects/upstreams.ts";
 import { openPassage, type Passage } from "../src/dialects/translation/passage.ts";
 import { prepareTranslation } from "../src/dialects/translation/prepare.ts";
 import { filler } from "./cases.ts";
@@ -175,10 +175,12 @@ function passage(surface: Surface, body: JsonObject, dialect: GenerateDialect): 
   const place = target(dialect);
   const answering = context(surface, body);
   const prepared =
-    canonical === null ? null : prepareTranslation(canonical, ROUTE, request.shape, place, UPSTREAMS[dialect]);
+    canonical === null
+      ? null
+      : prepareTranslation(canonical, ROUTE, request.shape, place, upstreamFor("generate", dialect));
   if (prepared !== null && "code" in prepared) throw new Error(prepared.message);
   const options = { surface, request, prepared, route: ROUTE, edits: NO_EDITS, context: answering };
-  return openPassage(options, place, UPSTREAMS[dialect]);
+  return openPassage(options, place, upstreamFor("generate", dialect));
 }
 
 function pairs(): readonly Pair[] {

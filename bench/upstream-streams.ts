@@ -1,5 +1,5 @@
 import { EventStreamCodec } from "@smithy/eventstream-codec";
-import type { DialectName } from "../src/dialects/names.ts";
+import type { DialectName } from "../src/dialects/table.ts";
 
 const encoder = new TextEncoder();
 const TEXT = "signal block ";

@@ -123,7 +123,7 @@ describe("the shape of the house", () => {
       "src/mock/cohere-chat/error.ts",
       "src/policy/toolchain/toolchain.ts",
       "src/dialects/unary/one-meaning.ts",
-      "src/dialects/unary/embed/vectors/encode.ts",
+      "src/dialects/unary/vectors/encode.ts",
     ];
     const readers = sources.filter((path) => textOf(path).includes("JSON.parse(")).map(shown);
     expect(readers.toSorted()).toEqual(ownTexts.toSorted());

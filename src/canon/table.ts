@@ -125,7 +125,7 @@ export type Retention = (typeof RETENTIONS)[number];
 
 export interface ProviderRow {
   readonly id: string;
-  /** Name of a wire protocol in `dialects/names.ts`. */
+  /** Name of a wire protocol in `dialects/table.ts`. */
   readonly dialect: string;
   /** Scheme, host and path prefix, without a slash at the end. */
   readonly baseUrl: string;

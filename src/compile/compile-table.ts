@@ -1,7 +1,7 @@
 import type { Diagnostic, Source } from "../canon/diagnostic.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import { DIALECTS } from "../dialects/names.ts";
-import type { DialectFacts } from "../dialects/facts/dialect-facts.ts";
+import { DIALECTS } from "../dialects/table.ts";
+import type { DialectFacts } from "../dialects/dialect-facts.ts";
 import { declaredNames } from "./authored/declared.ts";
 import { type FurtherSources, readTree } from "./files/read-tree.ts";
 import { readShape } from "./authored/shape.ts";

@@ -1,4 +1,4 @@
-import type { DialectFacts } from "../dialects/facts/dialect-facts.ts";
+import type { DialectFacts } from "../dialects/dialect-facts.ts";
 import type { Declared } from "./authored/declared.ts";
 import type { RoutesFile } from "./authored/routes-file.ts";
 import type { Report } from "./findings/findings.ts";

@@ -10,12 +10,11 @@ import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { JsonObject } from "../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../canon/request.ts";
 import type { EndpointRow, ModelRow, ProviderRow, UnknownFields } from "../canon/table.ts";
-import type { DialectName } from "./names.ts";
 
 /** What every surface does with a body before anything is decided. */
 export interface RequestReader {
   /** The wire protocol that the surface speaks; an endpoint of the same one is relayed to, every other is translated for. */
-  readonly dialect: DialectName;
+  readonly dialect: string;
   /**
    * Reads a body that the surface's schema has accepted.
    *

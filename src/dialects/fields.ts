@@ -1,7 +1,9 @@
 import type { Capability } from "../canon/capability.ts";
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { editDistance } from "../canon/diagnostic.ts";
 import type { Feature } from "../canon/generate/feature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import type { UnknownFields } from "../canon/table.ts";
 import type { Asked } from "./asked.ts";
 
 /**
@@ -89,4 +91,26 @@ function unknownMemberOf(object: JsonObject, known: ReadonlySet<string>): string
 /** A member's name as an error may write it: the caller's text is not repeated where it does not look like one. */
 export function shownName(name: string): string {
   return /^[A-Za-z_$][\w$-]{0,63}$/.test(name) ? name : "*";
+}
+
+/**
+ * The 400 for members that nobody knows, where the route does not say `strip` or `forward`. Names are quoted only when they look like one.
+ *
+ * @param protocol what the surface is called in a sentence, such as `responses`.
+ */
+export function refuseUnknownFields(
+  registry: FieldRegistry,
+  body: JsonObject,
+  mode: UnknownFields,
+  protocol: string,
+): ServiceError | null {
+  if (mode !== "reject") return null;
+  const name = unknownFields(registry, body).find((unknown) => !saysNothing(body[unknown]));
+  if (name === undefined) return null;
+  if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) {
+    return invalidRequest("unknown_field", `The request has a member that ${protocol} requests do not have`);
+  }
+  const near = nearestField(registry, name);
+  const hint = near === null ? "" : `; did you mean ${near}?`;
+  return invalidRequest("unknown_field", `Unknown field ${name}${hint}`, name);
 }

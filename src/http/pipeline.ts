@@ -7,6 +7,7 @@ import { codedError } from "../canon/errors/coded-error.ts";
 import type { RouteRow } from "../canon/table.ts";
 import type { Surface } from "../dialects/dialect.ts";
 import { openPassage } from "../dialects/translation/passage.ts";
+import { upstreamFor } from "../dialects/upstreams.ts";
 import type { StopSource } from "../dispatch/gates/stop-order.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
 import { arrangedPlan } from "./arranged-plan.ts";
@@ -24,7 +25,7 @@ import type { Runtime, Snapshot } from "./runtime.ts";
 import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
 import type { BodyValidator } from "./contract/validate.ts";
 import { protocolHeaders } from "./protocol-headers.ts";
-import { answerContext, prepareTranslations, targetOf, upstreamOf, type TranslatableDecision } from "./translation.ts";
+import { answerContext, prepareTranslations, targetOf, type TranslatableDecision } from "./translation.ts";
 import { answerUnary } from "./unary/answer-unary.ts";
 
 /**
@@ -203,7 +204,7 @@ async function relay(
           edits: decision.edits,
           context,
         };
-        return openPassage(options, target, upstreamOf(candidate.endpoint));
+        return openPassage(options, target, upstreamFor("generate", candidate.endpoint.dialect));
       },
       connections: snapshot.connections,
       deadline: bounds.deadline,

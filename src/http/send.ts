@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServiceError } from "../canon/error.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
-import { renderAnthropicError } from "../dialects/anthropic-errors.ts";
-import { renderOpenAiError } from "../dialects/openai-errors.ts";
+import { renderAnthropicError } from "../dialects/anthropic-messages/errors.ts";
+import { renderOpenAiError } from "../dialects/openai-family/errors.ts";
 import { errorShapeOf } from "./contract/endpoint.ts";
 import { NOT_STORED, renderOAuthError } from "./credentials/oauth-error.ts";
 

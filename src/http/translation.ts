@@ -3,9 +3,8 @@ import type { ServiceError } from "../canon/error.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { EndpointRow, RouteRow, RoutingTable } from "../canon/table.ts";
 import { planOf, tiersOf } from "../decide/candidates.ts";
-import type { AnswerContext, Surface, Target, Upstream } from "../dialects/dialect.ts";
-import { isGenerateDialect } from "../dialects/names.ts";
-import { UPSTREAMS } from "../dialects/table.ts";
+import type { AnswerContext, Surface, Target } from "../dialects/dialect.ts";
+import { upstreamFor } from "../dialects/upstreams.ts";
 import { prepareTranslation, type PreparedTranslation } from "../dialects/translation/prepare.ts";
 
 /** A decision whose every candidate can be told the request. */
@@ -37,7 +36,13 @@ export function prepareTranslations(
       "code" in canonical
         ? canonical
         : withParam(
-            prepareTranslation(canonical, route, request.shape, targetOf(table, endpoint), upstreamOf(endpoint)),
+            prepareTranslation(
+              canonical,
+              route,
+              request.shape,
+              targetOf(table, endpoint),
+              upstreamFor("generate", endpoint.dialect),
+            ),
             request,
           );
     if ("code" in made) refusals.set(endpoint.id, made);
@@ -92,12 +97,6 @@ export function targetOf(table: RoutingTable, endpoint: EndpointRow): Target {
   const provider = table.providers[endpoint.provider];
   if (model === undefined || provider === undefined) throw new Error("translation: an endpoint without its rows");
   return { endpoint, model, provider };
-}
-
-export function upstreamOf({ dialect }: EndpointRow): Upstream {
-  if (!isGenerateDialect(dialect))
-    throw new Error("translation: an endpoint that generates in a dialect that does not");
-  return UPSTREAMS[dialect];
 }
 
 /**

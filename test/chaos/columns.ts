@@ -1,4 +1,4 @@
-import type { DialectName } from "../../src/dialects/names.ts";
+import type { DialectName } from "../../src/dialects/table.ts";
 import { readMessage, readMessageStream } from "./readers/messages.ts";
 import { readChat, readChatStream, readCompletion, readCompletionStream } from "./readers/openai.ts";
 import { readResponse, readResponseStream } from "./readers/responses.ts";

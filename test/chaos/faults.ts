@@ -1,4 +1,4 @@
-import type { DialectName } from "../../src/dialects/names.ts";
+import type { DialectName } from "../../src/dialects/table.ts";
 import type { Column } from "./columns.ts";
 
 /**

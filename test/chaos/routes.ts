@@ -1,4 +1,4 @@
-import { DIALECTS, type DialectName } from "../../src/dialects/names.ts";
+import { DIALECTS, type DialectName } from "../../src/dialects/table.ts";
 import { COLUMNS, type Column } from "./columns.ts";
 import { faultsOf, type Fault } from "./faults.ts";
 

@@ -1,4 +1,4 @@
-import { DIALECTS, type DialectName } from "../../src/dialects/names.ts";
+import { DIALECTS, type DialectName } from "../../src/dialects/table.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
 /** One route for each wire protocol of the upstream, named after it. */

@@ -1,5 +1,5 @@
-import { DIALECTS } from "../../src/dialects/names.ts";
-import type { DialectFacts } from "../../src/dialects/facts/dialect-facts.ts";
+import { DIALECTS } from "../../src/dialects/table.ts";
+import type { DialectFacts } from "../../src/dialects/dialect-facts.ts";
 
 /** The dialects of this release and two more, so that the checks of every kind of work can be tested before all protocols exist. */
 export const TEST_DIALECTS: Readonly<Record<string, DialectFacts>> = {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { routesSchema } from "../../src/compile/routes-schema.ts";
 import { overlaySchema, partSchema } from "../../src/compile/schemas/further-schemas.ts";
-import { DIALECTS } from "../../src/dialects/names.ts";
+import { DIALECTS } from "../../src/dialects/table.ts";
 import { CLEAN, DEFAULT } from "./base.ts";
 import { SPLIT } from "./files/samples.ts";
 

@@ -6,7 +6,7 @@ import { presetsPage } from "../../src/compile/generate/presets-page.ts";
 import { configurationReference, diagnosticsReference } from "../../src/compile/generate/reference.ts";
 import { overlaySchema, partSchema } from "../../src/compile/schemas/further-schemas.ts";
 import { routesSchema } from "../../src/compile/routes-schema.ts";
-import { DIALECTS } from "../../src/dialects/names.ts";
+import { DIALECTS } from "../../src/dialects/table.ts";
 
 const schema = routesSchema(Object.keys(DIALECTS).toSorted());
 

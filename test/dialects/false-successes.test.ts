@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/canon/json.ts";
 import { messagesSurface, messagesUpstream } from "../../src/dialects/anthropic-messages/dialect.ts";
 import type { AnswerStream, Surface, Upstream } from "../../src/dialects/dialect.ts";
 import { geminiUpstream } from "../../src/dialects/gemini/dialect.ts";
-import type { GenerateDialect } from "../../src/dialects/names.ts";
+import type { GenerateDialect } from "../../src/dialects/table.ts";
 import { chatSurface, chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
 import { completionsSurface, completionsUpstream } from "../../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface, responsesUpstream } from "../../src/dialects/openai-responses/dialect.ts";

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/canon/json.ts";
 import type { AnswerStream } from "../../src/dialects/dialect.ts";
 import { formatSseEvent, SseFramer } from "../../src/dialects/sse.ts";
 import { TranslatedStream } from "../../src/dialects/translation/translated-stream.ts";
-import { UPSTREAMS } from "../../src/dialects/table.ts";
+import { upstreamFor } from "../../src/dialects/upstreams.ts";
 import {
   contextOf,
   NO_EDITS,
@@ -360,7 +360,7 @@ describe.skipIf(!present)("recorded streams (skipped where ../shared/recordings 
       const framer = new SseFramer();
       const events = [...framer.push(encoder.encode(streamText(recording))), framer.end()];
       const relayed = SURFACES[dialect].relay.observe(contextOf(request));
-      const parser = UPSTREAMS[dialect].parseStream(canonical.request, targetOf(dialect));
+      const parser = upstreamFor("generate", dialect).parseStream(canonical.request, targetOf(dialect));
       const translated = new TranslatedStream(parser, SURFACES[dialect].translation.renderStream(contextOf(request)));
       for (const [index, event] of events.entries()) {
         relayed.push(event);

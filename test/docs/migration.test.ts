@@ -3,7 +3,7 @@ import { parse } from "yaml";
 import { isJsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { compileTable } from "../../src/compile/compile-table.ts";
 import { routesSchema } from "../../src/compile/routes-schema.ts";
-import { DIALECTS } from "../../src/dialects/names.ts";
+import { DIALECTS } from "../../src/dialects/table.ts";
 import { readSections } from "../policy/documents/document.ts";
 
 const sections = readSections("docs/migration.md");

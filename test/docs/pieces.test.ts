@@ -3,7 +3,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { parse } from "yaml";
 import { isJsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { routesSchema } from "../../src/compile/routes-schema.ts";
-import { DIALECTS } from "../../src/dialects/names.ts";
+import { DIALECTS } from "../../src/dialects/table.ts";
 import { fencesOf, pages, placeOf } from "./commands/blocks.ts";
 
 const schema = routesSchema(Object.keys(DIALECTS).toSorted());

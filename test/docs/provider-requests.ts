@@ -4,35 +4,21 @@ import type { EmbedRequest } from "../../src/canon/unary/embed.ts";
 import type { ModerateRequest } from "../../src/canon/unary/moderate.ts";
 import type { RerankRequest } from "../../src/canon/unary/rerank.ts";
 import type { FormattedRequest, Target } from "../../src/dialects/dialect.ts";
-import { type DialectName, isDialectName, isGenerateDialect } from "../../src/dialects/names.ts";
-import { UPSTREAMS } from "../../src/dialects/table.ts";
-import { EMBEDDERS } from "../../src/dialects/unary/embed/embedders.ts";
-import { MODERATORS } from "../../src/dialects/unary/moderate/surface.ts";
-import { RERANKERS } from "../../src/dialects/unary/rerank/rerankers.ts";
+import { upstreamFor } from "../../src/dialects/upstreams.ts";
 
 /** A request for each kind of work, in the words of an endpoint. */
 export const PRINTERS: Readonly<Record<ModelOperation, (target: Target) => FormattedRequest>> = {
   generate: (target) => {
-    const { dialect } = target.endpoint;
-    if (!isGenerateDialect(dialect)) throw new Error(dialect);
-    const upstream = UPSTREAMS[dialect];
+    const upstream = upstreamFor("generate", target.endpoint.dialect);
     const formatted = printed(target, upstream.format(GENERATE_REQUEST, target));
     return { ...formatted, path: (upstream.host?.(formatted, target) ?? formatted).path };
   },
-  embed: (target) => printed(target, upstreamIn(EMBEDDERS, target).format(fullEmbedRequest(target), target)),
-  rerank: (target) => printed(target, upstreamIn(RERANKERS, target).format(RERANK_REQUEST, target)),
-  moderate: (target) => printed(target, upstreamIn(MODERATORS, target).format(MODERATE_REQUEST, target)),
+  embed: (target) =>
+    printed(target, upstreamFor("embed", target.endpoint.dialect).format(fullEmbedRequest(target), target)),
+  rerank: (target) => printed(target, upstreamFor("rerank", target.endpoint.dialect).format(RERANK_REQUEST, target)),
+  moderate: (target) =>
+    printed(target, upstreamFor("moderate", target.endpoint.dialect).format(MODERATE_REQUEST, target)),
 };
-
-/** How the provider of an endpoint is spoken to. */
-export function upstreamIn<Upstream>(
-  upstreams: Readonly<Partial<Record<DialectName, Upstream>>>,
-  { endpoint: { id, dialect } }: Target,
-): Upstream {
-  const upstream = isDialectName(dialect) ? upstreams[dialect] : undefined;
-  if (upstream === undefined) throw new Error(`${id}: no translator for ${dialect}`);
-  return upstream;
-}
 
 function printed({ endpoint: { id } }: Target, formatted: FormattedRequest | ServiceError): FormattedRequest {
   if ("code" in formatted) throw new Error(`${id}: ${formatted.message}`);

@@ -4,10 +4,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/j
 import type { RoutingTable } from "../../src/canon/table.ts";
 import { compileTable } from "../../src/compile/compile-table.ts";
 import type { Target } from "../../src/dialects/dialect.ts";
-import { DIALECTS, isDialectName } from "../../src/dialects/names.ts";
-import { MODERATORS } from "../../src/dialects/unary/moderate/surface.ts";
+import { DIALECTS, isDialectName } from "../../src/dialects/table.ts";
+import { upstreamFor } from "../../src/dialects/upstreams.ts";
 import { readSections, readText, type Section } from "../policy/documents/document.ts";
-import { MODERATE_REQUEST, PRINTERS, upstreamIn } from "./provider-requests.ts";
+import { MODERATE_REQUEST, PRINTERS } from "./provider-requests.ts";
 
 const PAGE = "docs/providers.md";
 
@@ -225,7 +225,7 @@ describe("docs/providers.md", () => {
     const category_scores = Object.fromEntries(Object.keys(mapping).map((name) => [name, 0.25]));
     const result = { categories, category_scores };
     const answer = { id: "1", model: "m", results: [result, result] };
-    const verdict = upstreamIn(MODERATORS, target).parseAnswer(
+    const verdict = upstreamFor("moderate", target.endpoint.dialect).parseAnswer(
       new TextEncoder().encode(JSON.stringify(answer)),
       MODERATE_REQUEST,
       target,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { GenerateDialect } from "../../src/dialects/names.ts";
-import { UPSTREAMS } from "../../src/dialects/table.ts";
+import type { GenerateDialect } from "../../src/dialects/table.ts";
+import { upstreamFor } from "../../src/dialects/upstreams.ts";
 import { refusedRequest } from "../../src/dispatch/places/told-failure.ts";
 import { answerJson, errorOf, startRouter, startUpstream, type Router, type Upstream } from "../support/router.ts";
 import { endpoint, provider, route, table } from "../support/table.ts";
@@ -192,9 +192,8 @@ const CASES: Readonly<Record<GenerateDialect, readonly Case[]>> = {
 describe("whose fault an error status is", () => {
   const rows = Object.entries(CASES).flatMap(([dialect, cases]) => cases.map((one) => [dialect, ...one] as const));
   it.each(rows)("%s %i %j: %s", (dialect, status, body, kind, param) => {
-    const upstream = Object.entries(UPSTREAMS).find(([name]) => name === dialect)?.[1];
-    const failure = upstream?.readError(status, new TextEncoder().encode(JSON.stringify(body)));
-    if (failure === undefined) throw new Error("no such dialect");
+    const upstream = upstreamFor("generate", dialect);
+    const failure = upstream.readError(status, new TextEncoder().encode(JSON.stringify(body)));
     const sent = { body: '{"model":"m","input":"hello"}', callers: { model: "r", input: "hello" } };
     expect(refusedRequest(failure, sent)).toMatchObject({ kind, ...(param !== undefined && { param }) });
     expect(refusedRequest(failure, sent).param).toBe(param);

@@ -11,7 +11,7 @@ import {
 } from "../../src/dialects/anthropic-messages/dialect.ts";
 import { COUNT_TOKENS_SCHEMA, MESSAGES_SCHEMA } from "../../src/dialects/anthropic-messages/schema.ts";
 import type { AnswerContext, Surface, Target } from "../../src/dialects/dialect.ts";
-import { DIALECTS } from "../../src/dialects/names.ts";
+import { DIALECTS } from "../../src/dialects/table.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
 import { bodyValidator } from "../../src/http/contract/validate.ts";
 import { nativeFamilyOf } from "../support/dialects.ts";

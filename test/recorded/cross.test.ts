@@ -4,9 +4,9 @@ import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import type { InferenceRequest } from "../../src/canon/request.ts";
 import type { AnswerContext, Surface } from "../../src/dialects/dialect.ts";
-import { GENERATE_DIALECTS, type GenerateDialect } from "../../src/dialects/names.ts";
+import { GENERATE_DIALECTS, type GenerateDialect } from "../../src/dialects/table.ts";
 import { SseFramer } from "../../src/dialects/sse.ts";
-import { UPSTREAMS } from "../../src/dialects/table.ts";
+import { upstreamFor } from "../../src/dialects/upstreams.ts";
 import { refusingEnds } from "../../src/dialects/translation/impossible-ends.ts";
 import { forOneTool } from "../../src/dialects/translation/one-tool.ts";
 import { TranslatedStream } from "../../src/dialects/translation/translated-stream.ts";
@@ -48,7 +48,7 @@ function fateOf(surface: SurfaceDialect, dialect: GenerateDialect, body: JsonObj
   const canonical = SURFACES[surface].translation.toCanon(request, "reject", NO_EDITS);
   if ("code" in canonical) return { kind: "refused", line: `${canonical.code} ${canonical.param ?? ""}` };
   const { request: sent, keepsFirstCall } = forOneTool(canonical.request, facts);
-  const formatted = UPSTREAMS[dialect].format(sent, targetOf(dialect));
+  const formatted = upstreamFor("generate", dialect).format(sent, targetOf(dialect));
   if ("code" in formatted) return { kind: "refused", line: `format ${formatted.code} ${formatted.param ?? ""}` };
   const losses = [...canonical.losses, ...formatted.losses, ...canonical.stripped].toSorted();
   return {
@@ -157,7 +157,7 @@ function withoutAll(body: JsonObject, patterns: ReadonlySet<string>): JsonObject
 
 /** Events of a whole stream, or of its first part. */
 function terminalOf(bytes: readonly Uint8Array[], dialect: SurfaceDialect): InferenceEvent["type"] {
-  const parser = UPSTREAMS[dialect].parseStream(ASKED, targetOf(dialect));
+  const parser = upstreamFor("generate", dialect).parseStream(ASKED, targetOf(dialect));
   const events = [...bytes.flatMap((one) => parser.push(one)), ...parser.end()];
   const answer = collectAnswer(events);
   return answer.finish === null ? "failure" : "finish";
@@ -192,7 +192,7 @@ function translate(
 } {
   const context: AnswerContext = contextOf(plainRequest(surface));
   const { translation }: Surface = SURFACES[surface];
-  const parser = UPSTREAMS[recorded].parseStream(ASKED, targetOf(recorded));
+  const parser = upstreamFor("generate", recorded).parseStream(ASKED, targetOf(recorded));
   const stream = new TranslatedStream(refusingEnds(parser, translation), translation.renderStream(context));
   const printed = bytes.flatMap((one) => stream.push(one));
   const { ending, events } = stream.end();

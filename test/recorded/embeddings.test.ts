@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonValue } from "../../src/canon/json.ts";
 import type { EmbedPurpose, EmbedRequest } from "../../src/canon/unary/embed.ts";
 import type { Vector } from "../../src/canon/unary/vector.ts";
-import type { DialectName } from "../../src/dialects/names.ts";
-import { asBase64Text, asFloatText } from "../../src/dialects/unary/embed/vectors/encode.ts";
+import type { DialectName } from "../../src/dialects/table.ts";
+import { asBase64Text, asFloatText } from "../../src/dialects/unary/vectors/encode.ts";
 import { asking, embedderOf, targetFor, wire, type Place } from "../dialects/unary/embed/place.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
 

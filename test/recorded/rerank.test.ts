@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
-import { RERANK_SCHEMA } from "../../src/dialects/unary/rerank/schema.ts";
-import { rerankSurface } from "../../src/dialects/unary/rerank/surface.ts";
+import { RERANK_SCHEMA } from "../../src/dialects/cohere-chat/rerank/schema.ts";
+import { rerankSurface } from "../../src/dialects/cohere-chat/rerank/surface.ts";
 import { bodyValidator } from "../../src/http/contract/validate.ts";
 import { bytesOf, placeOf, type PlaceName } from "../dialects/unary/rerank/place.ts";
 import { contextOf, NO_EDITS, NO_HEADERS } from "../support/dialects.ts";

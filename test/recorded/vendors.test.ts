@@ -3,7 +3,7 @@ import { collectAnswer } from "../../src/canon/generate/answer.ts";
 import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import { isJsonObject } from "../../src/canon/json.ts";
 import type { Ending } from "../../src/dialects/dialect.ts";
-import type { DIALECTS } from "../../src/dialects/names.ts";
+import type { DIALECTS } from "../../src/dialects/table.ts";
 import { chatSurface, chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
 import { brokenLaws } from "../dialects/openai-chat/event-laws.ts";
 import { canon } from "../dialects/openai-chat/canon.ts";

@@ -2,7 +2,7 @@ import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.t
 import type { AnswerContext, Surface, Target } from "../../src/dialects/dialect.ts";
 import { SURFACE_DIALECT_OF } from "../../src/canon/operation.ts";
 import type { InferenceRequest } from "../../src/canon/request.ts";
-import { GENERATE_DIALECTS, isGenerateDialect, type GenerateDialect } from "../../src/dialects/names.ts";
+import { GENERATE_DIALECTS, isGenerateDialect, type GenerateDialect } from "../../src/dialects/table.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";

@@ -12,8 +12,8 @@ import type {
   WorkspaceRow,
 } from "../../src/canon/table.ts";
 
-import { DIALECTS, isDialectName } from "../../src/dialects/names.ts";
-import type { DialectFacts } from "../../src/dialects/facts/dialect-facts.ts";
+import { DIALECTS, isDialectName } from "../../src/dialects/table.ts";
+import type { DialectFacts } from "../../src/dialects/dialect-facts.ts";
 
 /** Small tables for tests of the core: every row has a sensible default and a test says only what it is about. */
 export function provider(id: string, more: Partial<ProviderRow> = {}): ProviderRow {

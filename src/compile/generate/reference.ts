@@ -1,5 +1,5 @@
 import { FEATURES } from "../../canon/generate/feature.ts";
-import type { DialectFacts } from "../../dialects/facts/dialect-facts.ts";
+import type { DialectFacts } from "../../dialects/dialect-facts.ts";
 import { FILES } from "./several-files.ts";
 import { ROUTE_CODES } from "../findings/codes.ts";
 

@@ -1,5 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { DIALECTS } from "../../dialects/names.ts";
+import { DIALECTS } from "../../dialects/table.ts";
 import { withNavigationOf } from "./navigation.ts";
 import { configurationReference, diagnosticsReference } from "./reference.ts";
 import { presetsPage } from "./presets-page.ts";

@@ -1,6 +1,6 @@
 import type { ModelOperation } from "../../canon/operation.ts";
 import type { EndpointRow, ModelRow, ProviderRow } from "../../canon/table.ts";
-import type { DialectFacts } from "../../dialects/facts/dialect-facts.ts";
+import type { DialectFacts } from "../../dialects/dialect-facts.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import { suggest } from "../findings/suggest.ts";
 import { endpointFeatures } from "./features.ts";

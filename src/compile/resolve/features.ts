@@ -1,6 +1,6 @@
 import { isFeature, type Feature } from "../../canon/generate/feature.ts";
 import type { ModelRow, ProviderRow } from "../../canon/table.ts";
-import type { DialectFacts } from "../../dialects/facts/dialect-facts.ts";
+import type { DialectFacts } from "../../dialects/dialect-facts.ts";
 
 /**
  * What requests may ask of the wire protocol at an endpoint: what the dialect has, less what the provider's flags and the model take

@@ -1,6 +1,7 @@
-import { renderAnthropicError } from "../anthropic-errors.ts";
+import type { Dialect } from "../dialect-row.ts";
+import { renderAnthropicError } from "./errors.ts";
 import type { Surface, Upstream } from "../dialect.ts";
-import { refuseUnknownFields } from "../unknown-fields.ts";
+import { refuseUnknownFields } from "../fields.ts";
 import { COUNT_TOKENS_FIELDS, MESSAGES_FIELDS } from "./fields.ts";
 import { hostMessages } from "./hosting/host.ts";
 import { COUNT_PATH, MESSAGES_PATH } from "./paths.ts";
@@ -64,3 +65,6 @@ export const messagesUpstream: Upstream = {
   readError: readMessagesError,
   host: hostMessages,
 };
+
+/** The row of `dialects/table.ts`. */
+export const dialect: Dialect = { generate: messagesUpstream };

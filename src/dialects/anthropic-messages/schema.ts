@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../canon/json.ts";
-import { NO_UNKNOWN, ONLY_NULL } from "../facts/parser-rules.ts";
+import { NO_UNKNOWN, ONLY_NULL } from "../parser-rules.ts";
 
 /**
  * JSON Schemas (2020-12) of what POST /api/v1/messages and …/count_tokens take (protocols.md §3.4). They validate requests and stand in

@@ -1,3 +1,4 @@
+import type { Dialect } from "../dialect-row.ts";
 import type { Upstream } from "../dialect.ts";
 import { readConverseError } from "./read-error.ts";
 import { formatConverse } from "./upstream/format.ts";
@@ -12,3 +13,6 @@ export const converseUpstream: Upstream & { readonly streamType: string } = {
   parseAnswer: parseConverseAnswer,
   readError: readConverseError,
 };
+
+/** The row of `dialects/table.ts`. */
+export const dialect: Dialect = { generate: converseUpstream };

@@ -1,4 +1,7 @@
+import type { Dialect } from "../dialect-row.ts";
 import type { Upstream } from "../dialect.ts";
+import { cohereEmbedder } from "./embed.ts";
+import { cohereReranker } from "./rerank/upstream.ts";
 import { readCohereError } from "./read-error.ts";
 import { formatCohere } from "./upstream/format.ts";
 import { parseCohereAnswer, parseCohereStream } from "./upstream/parse.ts";
@@ -10,3 +13,6 @@ export const cohereChatUpstream: Upstream = {
   parseAnswer: parseCohereAnswer,
   readError: readCohereError,
 };
+
+/** The row of `dialects/table.ts`. */
+export const dialect: Dialect = { generate: cohereChatUpstream, embed: cohereEmbedder, rerank: cohereReranker };

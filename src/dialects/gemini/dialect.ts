@@ -1,4 +1,6 @@
+import type { Dialect } from "../dialect-row.ts";
 import type { Upstream } from "../dialect.ts";
+import { geminiEmbedder } from "./embed.ts";
 import { readGeminiError } from "./read-error.ts";
 import { formatGemini } from "./format/format.ts";
 import { parseGeminiAnswer } from "./parse/parse-answer.ts";
@@ -14,3 +16,6 @@ export const geminiUpstream: Upstream = {
   parseAnswer: parseGeminiAnswer,
   readError: readGeminiError,
 };
+
+/** The row of `dialects/table.ts`. */
+export const dialect: Dialect = { generate: geminiUpstream, embed: geminiEmbedder };

@@ -1,9 +1,13 @@
-import { refuseUnknownFields } from "../unknown-fields.ts";
+import type { Dialect } from "../dialect-row.ts";
+import { openAiEmbedder } from "./embeddings/upstream.ts";
+import { moderationsUpstream } from "./moderations/upstream.ts";
+import { jinaReranker } from "./rerank.ts";
+import { refuseUnknownFields } from "../fields.ts";
 import { CHAT_FIELDS } from "./fields.ts";
 import { editChatRequest } from "./relay/edit-request.ts";
 import { deploymentHost } from "./deployment-paths.ts";
 import type { Surface, Upstream } from "../dialect.ts";
-import { renderOpenAiError } from "../openai-errors.ts";
+import { renderOpenAiError } from "../openai-family/errors.ts";
 import { observeChatStream, readChatAnswer } from "./relay/observe.ts";
 import { readChatError } from "./read-error.ts";
 import { parseChatRequest } from "./surface/parse-request.ts";
@@ -43,4 +47,12 @@ export const chatUpstream: Upstream = {
   parseAnswer: parseChatAnswer,
   readError: readChatError,
   host: deploymentHost(readChatError),
+};
+
+/** The row of `dialects/table.ts`. */
+export const dialect: Dialect = {
+  generate: chatUpstream,
+  embed: openAiEmbedder,
+  rerank: jinaReranker,
+  moderate: moderationsUpstream,
 };

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../canon/json.ts";
-import { NEVER_SET, ONLY_NULL, STREAMING_RULES } from "../facts/parser-rules.ts";
+import { NEVER_SET, ONLY_NULL, STREAMING_RULES } from "../parser-rules.ts";
 
 /**
  * JSON Schema (2020-12) of what POST /v1/chat/completions takes (protocols.md §3.1). It validates requests and stands in /openapi.json.

@@ -1,9 +1,10 @@
+import type { Dialect } from "../dialect-row.ts";
 import { deploymentHost } from "../openai-chat/deployment-paths.ts";
 import type { Surface, Upstream } from "../dialect.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
 import { observeChatStream, readChatAnswer } from "../openai-chat/relay/observe.ts";
-import { renderOpenAiError } from "../openai-errors.ts";
-import { refuseUnknownFields } from "../unknown-fields.ts";
+import { renderOpenAiError } from "../openai-family/errors.ts";
+import { refuseUnknownFields } from "../fields.ts";
 import { editCompletionsRequest } from "./edit-request.ts";
 import { COMPLETIONS_FIELDS } from "./fields.ts";
 import { COMPLETIONS_PATH, formatCompletionsRequest } from "./format.ts";
@@ -44,3 +45,6 @@ export const completionsUpstream: Upstream = {
   readError: readChatError,
   host: deploymentHost(readChatError),
 };
+
+/** The row of `dialects/table.ts`. */
+export const dialect: Dialect = { generate: completionsUpstream };

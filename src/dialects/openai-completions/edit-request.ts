@@ -4,7 +4,7 @@ import { isJsonObject } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { EndpointRow, ProviderRow, UnknownFields } from "../../canon/table.ts";
 import type { EditedRequest } from "../dialect.ts";
-import { editedBody } from "../edited-body.ts";
+import { editedBody } from "../relay/edited-body.ts";
 import { leaveOut } from "../openai-chat/deviations/body-members.ts";
 import type { Changes } from "../openai-chat/deviations/changes.ts";
 import { COMPLETIONS_FIELDS } from "./fields.ts";

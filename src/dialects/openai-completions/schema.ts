@@ -1,4 +1,4 @@
-import { STREAMING_RULES } from "../facts/parser-rules.ts";
+import { STREAMING_RULES } from "../parser-rules.ts";
 
 /**
  * JSON Schema (2020-12) of what POST /v1/completions takes (protocols.md §3.2). It validates requests and stands in /openapi.json.

@@ -1,7 +1,8 @@
+import type { Dialect } from "../dialect-row.ts";
 import { deploymentHost } from "../openai-chat/deployment-paths.ts";
 import type { Surface, Upstream } from "../dialect.ts";
-import { refuseUnknownFields } from "../unknown-fields.ts";
-import { renderOpenAiError } from "../openai-errors.ts";
+import { refuseUnknownFields } from "../fields.ts";
+import { renderOpenAiError } from "../openai-family/errors.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
 import { RESPONSES_FIELDS } from "./fields.ts";
 import { editResponsesRequest } from "./relay/edit-request.ts";
@@ -44,3 +45,6 @@ export const responsesUpstream: Upstream = {
   readError: readChatError,
   host: deploymentHost(readChatError),
 };
+
+/** The row of `dialects/table.ts`. */
+export const dialect: Dialect = { generate: responsesUpstream };

@@ -1,4 +1,4 @@
-import { NEVER_SET, NO_UNKNOWN, ONLY_NULL } from "../facts/parser-rules.ts";
+import { NEVER_SET, NO_UNKNOWN, ONLY_NULL } from "../parser-rules.ts";
 
 /**
  * JSON Schema (2020-12) of what POST /v1/responses takes (protocols.md §3.3). It validates requests and stands in /openapi.json. Members

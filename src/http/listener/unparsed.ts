@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { serviceError, type ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
-import { renderOpenAiError } from "../../dialects/openai-errors.ts";
+import { renderOpenAiError } from "../../dialects/openai-family/errors.ts";
 import { commonHeaders, errorHeaders, readClientRequestId, sendError } from "../send.ts";
 
 const REASONS: Readonly<Record<number, string>> = {

@@ -4,7 +4,7 @@ import { codedError } from "../../../src/canon/errors/coded-error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { parseJsonBytes } from "../../../src/dialects/json-bytes.ts";
-import { DIALECTS } from "../../../src/dialects/names.ts";
+import { DIALECTS } from "../../../src/dialects/table.ts";
 import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import type { Passage } from "../../../src/dialects/translation/passage.ts";
 import { encodeFrame } from "../bedrock-converse/wire.ts";

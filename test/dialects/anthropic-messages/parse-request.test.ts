@@ -4,7 +4,7 @@ import type { ProtocolHeaders } from "../../../src/canon/request.ts";
 import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { COUNT_TOKENS_SCHEMA, MESSAGES_SCHEMA } from "../../../src/dialects/anthropic-messages/schema.ts";
 import { parseJsonBytes } from "../../../src/dialects/json-bytes.ts";
-import { DIALECTS } from "../../../src/dialects/names.ts";
+import { DIALECTS } from "../../../src/dialects/table.ts";
 import { bodyValidator } from "../../../src/http/contract/validate.ts";
 import { answered, body, encoder, hello, NEWEST, NO_HEADERS, read, saying } from "./place.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
-import { DIALECTS } from "../../../src/dialects/names.ts";
+import { DIALECTS } from "../../../src/dialects/table.ts";
 import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import { joined } from "../laws/arbitrary/wire.ts";
 import { passageTo, sentBy, type Journey } from "./hosted.ts";

@@ -1,4 +1,4 @@
-import { BEDROCK_CONVERSE } from "../../../src/dialects/facts/bedrock-converse.ts";
+import { BEDROCK_CONVERSE } from "../../../src/dialects/bedrock-converse/facts.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
@@ -6,7 +6,7 @@ import type { ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
 import { converseUpstream } from "../../../src/dialects/bedrock-converse/dialect.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
-import type { DialectFacts } from "../../../src/dialects/facts/dialect-facts.ts";
+import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 import { encodeFrame } from "./wire.ts";
 

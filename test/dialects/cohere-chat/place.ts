@@ -1,12 +1,12 @@
-import { COHERE_CHAT } from "../../../src/dialects/facts/cohere-chat.ts";
+import { COHERE_CHAT } from "../../../src/dialects/cohere-chat/facts.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { ModelRow } from "../../../src/canon/table.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
-import type { DialectFacts } from "../../../src/dialects/facts/dialect-facts.ts";
+import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 
-/** What the protocol's row of `dialects/names.ts` says (protocols.md §5, column "cohere v2"). */
+/** What the protocol's row of `dialects/table.ts` says (protocols.md §5, column "cohere v2"). */
 export const FACTS: DialectFacts = COHERE_CHAT;
 
 /** A place that speaks the protocol; its model has every capability that the protocol carries. */

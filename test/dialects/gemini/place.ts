@@ -1,4 +1,4 @@
-import { GEMINI as FACTS_OF_GEMINI } from "../../../src/dialects/facts/gemini.ts";
+import { GEMINI as FACTS_OF_GEMINI } from "../../../src/dialects/gemini/facts.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { AssistantPart, ToolTurn, Turn, UserTurn } from "../../../src/canon/generate/message.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
@@ -6,7 +6,7 @@ import type { EndpointRow, ModelRow, ProviderRow } from "../../../src/canon/tabl
 import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
 import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
-import type { DialectFacts } from "../../../src/dialects/facts/dialect-facts.ts";
+import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 
 /** What the dialect's row says. */

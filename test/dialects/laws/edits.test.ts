@@ -4,8 +4,8 @@ import { LOSSES } from "../../../src/canon/generate/loss.ts";
 import { canonicalJson, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
 import { EXAMPLES } from "../../../src/http/contract/examples/examples.ts";
-import { GENERATE_DIALECTS, isGenerateDialect } from "../../../src/dialects/names.ts";
-import type { DialectFacts } from "../../../src/dialects/facts/dialect-facts.ts";
+import { GENERATE_DIALECTS, isGenerateDialect } from "../../../src/dialects/table.ts";
+import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { endpoint, provider } from "../../support/table.ts";
 import { NO_EDITS, NO_HEADERS } from "./place.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/canon/json.ts";
 import type { Ending, Surface } from "../../../src/dialects/dialect.ts";
-import type { GenerateDialect } from "../../../src/dialects/names.ts";
+import type { GenerateDialect } from "../../../src/dialects/table.ts";
 import { formatSseEvent } from "../../../src/dialects/sse.ts";
-import { UPSTREAMS } from "../../../src/dialects/table.ts";
+import { upstreamFor } from "../../../src/dialects/upstreams.ts";
 import { openPassage, type Passage } from "../../../src/dialects/translation/passage.ts";
 import { prepareTranslation } from "../../../src/dialects/translation/prepare.ts";
 import { encodeFrame } from "../bedrock-converse/wire.ts";
@@ -172,10 +172,14 @@ function passageFrom(from: GenerateDialect, surface: Surface, stream: boolean, a
   if ("code" in canonical) throw new Error(canonical.message);
   const row = route("r", "e", []);
   const target = targetOf(from);
-  const prepared = prepareTranslation(canonical, row, request.shape, target, UPSTREAMS[from]);
+  const prepared = prepareTranslation(canonical, row, request.shape, target, upstreamFor("generate", from));
   if ("code" in prepared) throw new Error(prepared.message);
   const context = { ...contextOf(request), answerId };
-  return openPassage({ surface, request, prepared, route: row, edits: NO_EDITS, context }, target, UPSTREAMS[from]);
+  return openPassage(
+    { surface, request, prepared, route: row, edits: NO_EDITS, context },
+    target,
+    upstreamFor("generate", from),
+  );
 }
 
 /** How the answer ends on the surface, whole and streamed, and what the client gets of it. */

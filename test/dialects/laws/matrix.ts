@@ -5,8 +5,8 @@ import type { ServiceError } from "../../../src/canon/error.ts";
 import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { ModelRow } from "../../../src/canon/table.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
-import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/names.ts";
-import { UPSTREAMS } from "../../../src/dialects/table.ts";
+import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/table.ts";
+import { upstreamFor } from "../../../src/dialects/upstreams.ts";
 import { DIALECT_NAMES, lacking, MODEL, NO_EDITS, targetOf } from "./place.ts";
 import { ASPECTS, GLANCE } from "./glance.ts";
 import { CHAT_PROBES } from "./probes/chat.ts";
@@ -80,7 +80,7 @@ function translated({ surface }: Spoken, request: InferenceRequest, target: Targ
 function upstreamOf({ endpoint }: Target) {
   const name = DIALECT_NAMES.find((dialect) => dialect === endpoint.dialect);
   if (name === undefined) throw new Error(`no dialect ${endpoint.dialect}`);
-  return UPSTREAMS[name];
+  return upstreamFor("generate", name);
 }
 
 function refused(by: "surface" | "translation", { code, param }: ServiceError): Outcome {

@@ -4,8 +4,8 @@ import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/reque
 import type { EndpointRow, ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
 import type { AnswerContext, Target } from "../../../src/dialects/dialect.ts";
-import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/names.ts";
-import type { DialectFacts } from "../../../src/dialects/facts/dialect-facts.ts";
+import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/table.ts";
+import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { nativeFamilyOf } from "../../support/dialects.ts";
 
 export const NO_HEADERS: ProtocolHeaders = { version: null, betas: [] };

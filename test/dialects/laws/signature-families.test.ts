@@ -5,10 +5,10 @@ import type { ModelRow } from "../../../src/canon/table.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
 import { decide } from "../../../src/decide/decide.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
-import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/names.ts";
+import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/table.ts";
 import { openPassage } from "../../../src/dialects/translation/passage.ts";
 import { formatSseEvent } from "../../../src/dialects/sse.ts";
-import { UPSTREAMS } from "../../../src/dialects/table.ts";
+import { upstreamFor } from "../../../src/dialects/upstreams.ts";
 import { contextOf } from "../../support/dialects.ts";
 import { endpoint, fakePolicies, identity, model, provider, route, table, workspace } from "../../support/table.ts";
 import { NO_EDITS, NO_HEADERS } from "./place.ts";
@@ -76,7 +76,7 @@ function relayed(carrier: Carrier, family: Family, signature: string, streamed: 
 
 function upstreamOf(dialect: string) {
   if (!isKnown(dialect)) throw new Error("no dialect");
-  return UPSTREAMS[dialect];
+  return upstreamFor("generate", dialect);
 }
 
 function dataOf(events: readonly Uint8Array[]): readonly JsonObject[] {

@@ -5,11 +5,11 @@ import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/reque
 import { COUNT_TOKENS_FIELDS, MESSAGES_FIELDS } from "../../../src/dialects/anthropic-messages/fields.ts";
 import type { Surface, Target, Upstream } from "../../../src/dialects/dialect.ts";
 import type { FieldRegistry } from "../../../src/dialects/fields.ts";
-import type { GenerateDialect } from "../../../src/dialects/names.ts";
+import type { GenerateDialect } from "../../../src/dialects/table.ts";
 import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/fields.ts";
 import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/fields.ts";
 import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/fields.ts";
-import { UPSTREAMS } from "../../../src/dialects/table.ts";
+import { upstreamFor } from "../../../src/dialects/upstreams.ts";
 import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
 import { bodyValidator } from "../../../src/http/contract/validate.ts";
 import type { Telling } from "./normal/answer.ts";
@@ -112,5 +112,5 @@ export const PROTOCOLS: readonly Protocol[] = DIALECT_NAMES.flatMap((name) => {
     throw new Error(`test/dialects/laws/table.ts does not say what ${name} tells of an answer`);
   const signatureFamily = NATIVE_FAMILIES[name] ?? null;
   const target = targetOf(name, { ...MODEL, signatureFamily });
-  return [{ name, spoken, upstream: UPSTREAMS[name], target, signing: targetOf(name), telling }];
+  return [{ name, spoken, upstream: upstreamFor("generate", name), target, signing: targetOf(name), telling }];
 });

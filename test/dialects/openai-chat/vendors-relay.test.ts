@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
-import { DIALECTS } from "../../../src/dialects/names.ts";
+import { DIALECTS } from "../../../src/dialects/table.ts";
 import { MODEL, NO_EDITS } from "../laws/place.ts";
 import { user } from "./bodies.ts";
 import { assistant, called, choice, formatted, place, relayed, result, texts, tool } from "./vendors.ts";

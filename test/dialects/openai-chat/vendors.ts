@@ -3,8 +3,8 @@ import type { GenerateRequest } from "../../../src/canon/generate/generate-reque
 import type { JsonObject, JsonValue } from "../../../src/canon/json.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
-import type { DialectFacts } from "../../../src/dialects/facts/dialect-facts.ts";
-import { DIALECTS } from "../../../src/dialects/names.ts";
+import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
+import { DIALECTS } from "../../../src/dialects/table.ts";
 import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
 import { NO_EDITS, targetOf } from "../laws/place.ts";
 import { parse, toCanon } from "./bodies.ts";

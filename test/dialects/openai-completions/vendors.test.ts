@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { editSet } from "../../../src/canon/generate/edit.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
-import { DIALECTS } from "../../../src/dialects/names.ts";
+import { DIALECTS } from "../../../src/dialects/table.ts";
 import { completionsSurface, completionsUpstream } from "../../../src/dialects/openai-completions/dialect.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/place.ts";
 import { canon } from "../openai-chat/canon.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readEmbeddingsRequest } from "../../../src/dialects/unary/embed/read-request.ts";
+import { readEmbeddingsRequest } from "../../../src/dialects/openai-chat/embeddings/read-request.ts";
 
 const BODY = { model: "r", input: "a", user: "somebody", metadata: { ticket: 7 }, novelty: null, extra: [1] };
 

@@ -4,8 +4,8 @@ import { FAILURE_KINDS } from "../../../src/canon/failure.ts";
 import { collectAnswer } from "../../../src/canon/generate/answer.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { AnswerStream } from "../../../src/dialects/dialect.ts";
-import type { GenerateDialect } from "../../../src/dialects/names.ts";
-import { UPSTREAMS } from "../../../src/dialects/table.ts";
+import type { GenerateDialect } from "../../../src/dialects/table.ts";
+import { upstreamFor } from "../../../src/dialects/upstreams.ts";
 import { openPassage, type Passage } from "../../../src/dialects/translation/passage.ts";
 import { prepareTranslation } from "../../../src/dialects/translation/prepare.ts";
 import { encodeFrame } from "../../dialects/bedrock-converse/wire.ts";
@@ -107,7 +107,7 @@ function passageOf(spoken: Spoken, dialect: GenerateDialect, stream: boolean): P
   const request = spoken.read({ ...spoken.body, ...(stream ? { stream: true } : {}) });
   if ("code" in request) throw new Error(request.message);
   const { surface } = spoken;
-  const [row, target, upstream] = [route("r", "e", []), targetOf(dialect), UPSTREAMS[dialect]];
+  const [row, target, upstream] = [route("r", "e", []), targetOf(dialect), upstreamFor("generate", dialect)];
   const canonical = surface.translation.toCanon(request, "reject", NO_EDITS);
   if ("code" in canonical) throw new Error(canonical.message);
   const made = prepareTranslation(canonical, row, request.shape, target, upstream);
@@ -170,7 +170,7 @@ export const ANSWERS: readonly FuzzTarget[] = DIALECT_NAMES.flatMap((dialect) =>
         ]),
         fc.integer({ min: 201, max: 599 }),
         (bytes, status) => {
-          const failure = UPSTREAMS[dialect].readError(status, bytes);
+          const failure = upstreamFor("generate", dialect).readError(status, bytes);
           ok(KINDS.has(failure.kind));
           ok(failure.code === null || /^[a-z0-9_.-]{1,80}$/i.test(failure.code), "a code that is no word of ours");
         },

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
 import type { EndpointRow, ProviderRow, UnknownFields } from "../../../canon/table.ts";
 import type { EditedRequest } from "../../dialect.ts";
-import { editedBody } from "../../edited-body.ts";
+import { editedBody } from "../../relay/edited-body.ts";
 import { fieldsOf } from "../fields.ts";
 import { VERSIONS } from "../surface/version.ts";
 import { budgetUnder } from "../thinking-budget.ts";

@@ -4,7 +4,7 @@ import { NO_EDITS, SIGNATURES_MARKED } from "../../../canon/generate/edit.ts";
 import type { FinishReason } from "../../../canon/generate/event.ts";
 import type { TokenUsage } from "../../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { renderAnthropicError } from "../../anthropic-errors.ts";
+import { renderAnthropicError } from "../errors.ts";
 import type { AnswerContext, AnswerStream, Ending } from "../../dialect.ts";
 import { parseJsonText } from "../../json-bytes.ts";
 import { outputCharacters } from "../../relay/output-characters.ts";

@@ -4,7 +4,7 @@ import type { Loss } from "../../../canon/generate/loss.ts";
 import { tagSignature } from "../../../canon/generate/signature.ts";
 import { mergeUsage, type TokenUsage } from "../../../canon/generate/usage.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { renderAnthropicError } from "../../anthropic-errors.ts";
+import { renderAnthropicError } from "../errors.ts";
 import type { AnswerContext, EventRenderer } from "../../dialect.ts";
 import { formatSseEvent } from "../../sse.ts";
 import { redactedData, tagThinking, UNSIGNED, UNSIGNED_SUMMARY } from "../signed-reasoning.ts";

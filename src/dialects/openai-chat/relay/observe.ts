@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
 import type { AnswerContext, AnswerStream, Ending, WholeAnswer } from "../../dialect.ts";
 import { parseAnswerBytes, parseExactJsonText, parseJsonBytes, parseJsonText } from "../../json-bytes.ts";
 import { outputCharacters } from "../../relay/output-characters.ts";
-import { renderOpenAiStreamFailure } from "../../openai-errors.ts";
+import { renderOpenAiStreamFailure } from "../../openai-family/errors.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
 import { finishReason, holdsAnswer, MISSING_FINISH_REASON } from "../finish.ts";
 import { choiceFailure, errorIn, readErrorFrame } from "../read-error.ts";

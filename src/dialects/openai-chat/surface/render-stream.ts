@@ -5,7 +5,7 @@ import { tagSignature } from "../../../canon/generate/signature.ts";
 import { mergeUsage, type TokenUsage } from "../../../canon/generate/usage.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext, EventRenderer } from "../../dialect.ts";
-import { renderOpenAiStreamFailure } from "../../openai-errors.ts";
+import { renderOpenAiStreamFailure } from "../../openai-family/errors.ts";
 import { formatSseEvent } from "../../sse.ts";
 import { finishWord } from "../finish.ts";
 import { pieceName, reasoningDetails } from "../reasoning-details.ts";

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
 import type { InferenceRequest } from "../../../canon/request.ts";
 import type { EndpointRow, ProviderRow, UnknownFields } from "../../../canon/table.ts";
 import type { EditedRequest } from "../../dialect.ts";
-import { editedBody } from "../../edited-body.ts";
+import { editedBody } from "../../relay/edited-body.ts";
 import { ENCRYPTED_REASONING, MINIMUM_OUTPUT_TOKENS, RESPONSES_FIELDS } from "../fields.ts";
 import { reasoningPart } from "../render/items.ts";
 import { askedFormat } from "../response-format.ts";

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import { ANTHROPIC_TYPES } from "../../../dialects/anthropic-errors.ts";
-import { OPENAI_TYPES } from "../../../dialects/openai-errors.ts";
+import { ANTHROPIC_TYPES } from "../../../dialects/anthropic-messages/errors.ts";
+import { OPENAI_TYPES } from "../../../dialects/openai-family/errors.ts";
 import { oauthCode, oauthDescription, oauthStatus } from "../../credentials/oauth-error.ts";
 import { errorShapeOf, type Endpoint } from "../endpoint.ts";
 import { ERROR_ROWS, type ErrorRow } from "./error-rows.ts";

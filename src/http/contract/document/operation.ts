@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import { publishedSchema } from "../../../dialects/facts/parser-rules.ts";
+import { publishedSchema } from "../../../dialects/parser-rules.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { EndpointExample } from "../examples/example.ts";
 import { eventExamples, serverSentEvent } from "../events/server-sent-event.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EmbedRequest } from "../../../../src/canon/unary/embed.ts";
-import type { DialectName } from "../../../../src/dialects/names.ts";
+import type { DialectName } from "../../../../src/dialects/table.ts";
 import { asking, base64Of, embedderOf, read, wire, type Place } from "./place.ts";
 
 const ONE = asking({ inputs: ["one"] });

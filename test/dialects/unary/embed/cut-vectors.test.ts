@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonValue } from "../../../../src/canon/json.ts";
 import { parseJson } from "../../../../src/canon/json/parse-json.ts";
 import { parseAnswerBytes } from "../../../../src/dialects/json-bytes.ts";
-import { cutVectors, type CutAnswer } from "../../../../src/dialects/unary/embed/vectors/cut-vectors.ts";
+import { cutVectors, type CutAnswer } from "../../../../src/dialects/unary/vectors/cut-vectors.ts";
 import { wire } from "./place.ts";
 
 /** What the answer was before its vectors were cut out. */

@@ -2,8 +2,8 @@ import type { UpstreamFailure } from "../../../../src/canon/failure.ts";
 import type { ModelRow, ProviderRow } from "../../../../src/canon/table.ts";
 import type { EmbedRequest, EmbedResult } from "../../../../src/canon/unary/embed.ts";
 import type { Target } from "../../../../src/dialects/dialect.ts";
-import type { DialectName } from "../../../../src/dialects/names.ts";
-import { EMBEDDERS } from "../../../../src/dialects/unary/embed/embedders.ts";
+import type { DialectName } from "../../../../src/dialects/table.ts";
+import { upstreamFor } from "../../../../src/dialects/upstreams.ts";
 import type { UnaryUpstream } from "../../../../src/dialects/unary/upstream.ts";
 import { endpoint, model, provider } from "../../../support/table.ts";
 
@@ -23,9 +23,7 @@ export function targetFor(dialect: DialectName, more: Place = {}): Target {
 }
 
 export function embedderOf(dialect: DialectName): UnaryUpstream<EmbedRequest, EmbedResult> {
-  const upstream = EMBEDDERS[dialect];
-  if (upstream === undefined) throw new Error(`${dialect} does not embed`);
-  return upstream;
+  return upstreamFor("embed", dialect);
 }
 
 /** Two texts, and nothing said about them. */

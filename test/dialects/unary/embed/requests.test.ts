@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../../src/canon/json.ts";
 import type { EmbedRequest } from "../../../../src/canon/unary/embed.ts";
-import { DIALECTS, isDialectName, type DialectName } from "../../../../src/dialects/names.ts";
-import { EMBEDDERS } from "../../../../src/dialects/unary/embed/embedders.ts";
-import { readEmbeddingsRequest } from "../../../../src/dialects/unary/embed/read-request.ts";
+import type { DialectName } from "../../../../src/dialects/table.ts";
+import { readEmbeddingsRequest } from "../../../../src/dialects/openai-chat/embeddings/read-request.ts";
 import { NO_EDITS } from "../../../support/dialects.ts";
 import { asking, embedderOf, targetFor, type Place } from "./place.ts";
 
@@ -347,12 +346,5 @@ describe("requests for embeddings", () => {
       false,
       true,
     ]);
-  });
-
-  it("have a speaker for every protocol that says it embeds, and no other", () => {
-    const embeds = Object.keys(DIALECTS)
-      .filter(isDialectName)
-      .filter((name) => DIALECTS[name].operations.some((operation) => operation === "embed"));
-    expect(Object.keys(EMBEDDERS).toSorted()).toEqual(embeds.toSorted());
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject, JsonValue } from "../../../../src/canon/json.ts";
-import { EMBEDDINGS_SCHEMA, MAXIMUM_INPUTS } from "../../../../src/dialects/unary/embed/schema.ts";
+import { EMBEDDINGS_SCHEMA, MAXIMUM_INPUTS } from "../../../../src/dialects/openai-chat/embeddings/schema.ts";
 import { bodyValidator } from "../../../../src/http/contract/validate.ts";
 
 const validate = bodyValidator(EMBEDDINGS_SCHEMA);

@@ -4,7 +4,7 @@ import type { UnknownFields } from "../../../../src/canon/table.ts";
 import type { ServiceError } from "../../../../src/canon/error.ts";
 import type { InferenceRequest } from "../../../../src/canon/request.ts";
 import type { Target } from "../../../../src/dialects/dialect.ts";
-import { moderationsSurface } from "../../../../src/dialects/unary/moderate/surface.ts";
+import { moderationsSurface } from "../../../../src/dialects/openai-chat/moderations/surface.ts";
 import type { UnaryAnswer, UnaryTask } from "../../../../src/dialects/unary/surface.ts";
 import type { UnaryResult } from "../../../../src/dialects/unary/upstream.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../../../support/dialects.ts";

@@ -1,10 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../../../src/canon/json.ts";
-import { DIALECTS } from "../../../../src/dialects/names.ts";
 import { parseJsonBytes } from "../../../../src/dialects/json-bytes.ts";
-import type { DialectFacts } from "../../../../src/dialects/facts/dialect-facts.ts";
-import { MODERATORS, moderationsSurface } from "../../../../src/dialects/unary/moderate/surface.ts";
-import { MODERATIONS_SCHEMA } from "../../../../src/dialects/unary/moderate/schema.ts";
+import { moderationsSurface } from "../../../../src/dialects/openai-chat/moderations/surface.ts";
+import { MODERATIONS_SCHEMA } from "../../../../src/dialects/openai-chat/moderations/schema.ts";
 import { bodyValidator } from "../../../../src/http/contract/validate.ts";
 import { NO_EDITS, NO_HEADERS } from "../../../support/dialects.ts";
 import { endpoint, provider } from "../../../support/table.ts";
@@ -152,13 +150,6 @@ describe("what goes upstream", () => {
     expect(sent(opened({ input: "a" }, target), target).path).toBe(
       "/deployments/dep%2F1/moderations?api-version=2024-10-21",
     );
-  });
-
-  it("every dialect that `names.ts` says moderates has an upstream, and no other", () => {
-    const moderating = Object.entries<DialectFacts>(DIALECTS)
-      .filter(([, { operations }]) => operations.includes("moderate"))
-      .map(([name]) => name);
-    expect(Object.keys(MODERATORS)).toEqual(moderating);
   });
 });
 

@@ -6,9 +6,9 @@ import type { InferenceRequest } from "../../../../src/canon/request.ts";
 import type { UnknownFields } from "../../../../src/canon/table.ts";
 import type { RerankRequest, RerankResult } from "../../../../src/canon/unary/rerank.ts";
 import type { Target } from "../../../../src/dialects/dialect.ts";
-import type { DialectName } from "../../../../src/dialects/names.ts";
-import { RERANKERS } from "../../../../src/dialects/unary/rerank/rerankers.ts";
-import { rerankSurface } from "../../../../src/dialects/unary/rerank/surface.ts";
+import type { DialectName } from "../../../../src/dialects/table.ts";
+import { upstreamFor } from "../../../../src/dialects/upstreams.ts";
+import { rerankSurface } from "../../../../src/dialects/cohere-chat/rerank/surface.ts";
 import type { UnaryAnswer, UnaryTask } from "../../../../src/dialects/unary/surface.ts";
 import type { UnaryUpstream } from "../../../../src/dialects/unary/upstream.ts";
 import { contextOf, NO_EDITS, NO_HEADERS } from "../../../support/dialects.ts";
@@ -38,9 +38,7 @@ export function placeOf(name: PlaceName, apiVersion: string | null = null, moreF
 }
 
 export function rerankerOf(name: PlaceName): UnaryUpstream<RerankRequest, RerankResult> {
-  const upstream = RERANKERS[PLACES[name].dialect];
-  if (upstream === undefined) throw new Error(`${name} does not rerank`);
-  return upstream;
+  return upstreamFor("rerank", PLACES[name].dialect);
 }
 
 export function canon(more: Partial<RerankRequest> = {}): RerankRequest {

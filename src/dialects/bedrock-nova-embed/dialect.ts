@@ -1,0 +1,52 @@
+import type { Dialect } from "../dialect-row.ts";
+import type { ServiceError } from "../../canon/error.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import type { EmbedPurpose, EmbedRequest } from "../../canon/unary/embed.ts";
+import { readConverseError } from "../bedrock-converse/read-error.ts";
+import type { FormattedRequest, Target } from "../dialect.ts";
+import type { AnswerFault } from "../unary/answer-codes.ts";
+import { listIn, memberIn } from "../unary/answer-members.ts";
+import { bedrockErrorIn, invokePath } from "../bedrock-converse/invoke-model.ts";
+import { readInOrder, type FoundVectors } from "../unary/embed/checks.ts";
+import { onlyText } from "../unary/embed/inputs.ts";
+
+/** Amazon's Nova embeddings over Bedrock's InvokeModel: one text a call. Tokens are counted in a header, which answers do not show us. */
+export const dialect: Dialect = {
+  embed: {
+    format,
+    parseAnswer: (bytes, request, target) => readInOrder(bytes, request, target, find),
+    readError: readConverseError,
+  },
+};
+
+/** A query may be for anything that was embedded for search: of the words for queries this one holds whatever else is stored beside the texts. */
+const PURPOSES: Readonly<Record<EmbedPurpose, string>> = {
+  document: "GENERIC_INDEX",
+  query: "GENERIC_RETRIEVAL",
+  classification: "CLASSIFICATION",
+  clustering: "CLUSTERING",
+};
+
+function format(request: EmbedRequest, target: Target): FormattedRequest | ServiceError {
+  const text = onlyText(request);
+  if (typeof text !== "string") return text;
+  const { purpose, dimensions, mayTruncate } = request;
+  const singleEmbeddingParams = {
+    embeddingPurpose: PURPOSES[purpose ?? "document"],
+    ...(dimensions === null ? {} : { embeddingDimension: dimensions }),
+    text: { value: text, truncationMode: mayTruncate === true ? "END" : "NONE" },
+  };
+  return {
+    path: invokePath(target),
+    body: { taskType: "SINGLE_EMBEDDING", singleEmbeddingParams },
+    headers: [],
+    losses: purpose === null ? ["input_purpose_defaulted"] : [],
+  };
+}
+
+function find(body: JsonObject): FoundVectors | AnswerFault | UpstreamFailure {
+  const embeddings = listIn(body, "embeddings");
+  if (embeddings === null) return bedrockErrorIn(body) ?? "missing_results";
+  return { places: embeddings.map((item) => memberIn(item, "embedding")), inputTokens: null, model: null };
+}

@@ -1,0 +1,57 @@
+import type { Dialect } from "../dialect-row.ts";
+import type { ServiceError } from "../../canon/error.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import { isJsonObject } from "../../canon/json.ts";
+import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
+import { readConverseError } from "../bedrock-converse/read-error.ts";
+import type { FormattedRequest, Target } from "../dialect.ts";
+import { parseAnswerBytes } from "../json-bytes.ts";
+import { faultyAnswer } from "../unary/answer-codes.ts";
+import { bedrockErrorIn } from "../bedrock-converse/invoke-model.ts";
+import { truncationLosses } from "../unary/truncation.ts";
+import { readRanking, wantedResults } from "../unary/rerank/ranking.ts";
+import { foreignRefusal, priorityLosses } from "../unary/rerank/refusals.ts";
+
+/** Where the agent runtime answers, after its base URL. */
+const PATH = "/rerank";
+
+/** Rerank as the agent runtime of Amazon Bedrock speaks it, whoever made the model. */
+export const dialect: Dialect = {
+  rerank: {
+    format: formatBedrock,
+    parseAnswer,
+    readError: readConverseError,
+  },
+};
+
+function formatBedrock(request: RerankRequest, { endpoint }: Target): FormattedRequest | ServiceError {
+  const refusal = foreignRefusal(request);
+  if (refusal !== null) return refusal;
+  const body = {
+    queries: [{ type: "TEXT", textQuery: { text: request.query } }],
+    sources: request.documents.map((text) => ({
+      type: "INLINE",
+      inlineDocumentSource: { type: "TEXT", textDocument: { text } },
+    })),
+    rerankingConfiguration: {
+      type: "BEDROCK_RERANKING_MODEL",
+      bedrockRerankingConfiguration: {
+        modelConfiguration: { modelArn: endpoint.upstreamModel },
+        // Always said: the protocol does not tell what it gives otherwise.
+        numberOfResults: wantedResults(request),
+      },
+    },
+  };
+  return { path: PATH, body, headers: [], losses: [...priorityLosses(request), ...truncationLosses(request)] };
+}
+
+function parseAnswer(bytes: Uint8Array, request: RerankRequest): RerankResult | UpstreamFailure {
+  const answer = parseAnswerBytes(bytes);
+  if (!isJsonObject(answer)) return faultyAnswer("not_json");
+  const { results, nextToken } = answer;
+  const error = results === undefined ? bedrockErrorIn(answer) : null;
+  if (error !== null) return error;
+  // There is a next page, and better results may stand on it.
+  if (nextToken !== undefined && nextToken !== null) return faultyAnswer("result_count");
+  return readRanking(results, "relevanceScore", request, { inputTokens: null, searchUnits: null, model: null });
+}

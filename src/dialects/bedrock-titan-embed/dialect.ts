@@ -1,0 +1,35 @@
+import type { Dialect } from "../dialect-row.ts";
+import type { ServiceError } from "../../canon/error.ts";
+import type { EmbedRequest } from "../../canon/unary/embed.ts";
+import { readConverseError } from "../bedrock-converse/read-error.ts";
+import type { FormattedRequest, Target } from "../dialect.ts";
+import { countIn } from "../unary/answer-members.ts";
+import { bedrockErrorIn, invokePath } from "../bedrock-converse/invoke-model.ts";
+import { truncationLosses } from "../unary/truncation.ts";
+import { readInOrder } from "../unary/embed/checks.ts";
+import { onlyText, purposeWord } from "../unary/embed/inputs.ts";
+
+/** Amazon's Titan text embeddings over Bedrock's InvokeModel: one text a call, never cut. */
+export const dialect: Dialect = {
+  embed: {
+    format,
+    parseAnswer: (bytes, request, target) =>
+      readInOrder(bytes, request, target, (body) =>
+        body["embedding"] === undefined
+          ? (bedrockErrorIn(body) ?? "missing_results")
+          : { places: [body["embedding"]], inputTokens: countIn(body, "inputTextTokenCount"), model: null },
+      ),
+    readError: readConverseError,
+  },
+};
+
+/** `normalize` is left out: the second version has it and does so by default, the first refuses every member but the text. */
+function format(request: EmbedRequest, target: Target): FormattedRequest | ServiceError {
+  const text = onlyText(request);
+  if (typeof text !== "string") return text;
+  const { purpose, dimensions } = request;
+  const word = purpose === null ? null : purposeWord(purpose, {});
+  if (word !== null && typeof word !== "string") return word;
+  const body = { inputText: text, ...(dimensions === null ? {} : { dimensions }) };
+  return { path: invokePath(target), body, headers: [], losses: truncationLosses(request) };
+}

@@ -1,0 +1,58 @@
+import type { ServiceError } from "../../canon/error.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import type { EmbedPurpose, EmbedRequest, EmbedResult } from "../../canon/unary/embed.ts";
+import type { FormattedRequest, Target } from "../dialect.ts";
+import type { AnswerFault } from "../unary/answer-codes.ts";
+import { countIn, listIn, memberIn } from "../unary/answer-members.ts";
+import { invokePath } from "../bedrock-converse/invoke-model.ts";
+import { cohereErrorIn, readCohereModelError } from "./model-errors.ts";
+import type { UnaryUpstream } from "../unary/upstream.ts";
+import { readInOrder, type FoundVectors } from "../unary/embed/checks.ts";
+import { textsOf } from "../unary/embed/inputs.ts";
+
+/** Where Cohere itself answers, after its base URL. */
+const PATH = "/v2/embed";
+
+/** Cohere's embeddings as Cohere speaks them, and as its models on Bedrock do (protocols.md §3.5). */
+export const cohereEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
+  format,
+  parseAnswer: (bytes, request, target) => readInOrder(bytes, request, target, find),
+  readError: readCohereModelError,
+};
+
+const INPUT_TYPES: Readonly<Record<EmbedPurpose, string>> = {
+  document: "search_document",
+  query: "search_query",
+  classification: "classification",
+  clustering: "clustering",
+};
+
+function format(request: EmbedRequest, target: Target): FormattedRequest | ServiceError {
+  const texts = textsOf(request);
+  if ("code" in texts) return texts;
+  const { purpose, dimensions, mayTruncate } = request;
+  const isInvoked = target.provider.flags.includes("bedrock_invoke");
+  const body = {
+    ...(isInvoked ? {} : { model: target.endpoint.upstreamModel }),
+    texts,
+    input_type: INPUT_TYPES[purpose ?? "document"],
+    embedding_types: ["float"],
+    // Cohere itself cuts what is too long unless told not to.
+    truncate: mayTruncate === true ? "END" : "NONE",
+    ...(dimensions === null ? {} : { output_dimension: dimensions }),
+  };
+  return {
+    path: isInvoked ? invokePath(target) : PATH,
+    body,
+    headers: [],
+    losses: purpose === null ? ["input_purpose_defaulted"] : [],
+  };
+}
+
+/** Vectors stand below the kind of their numbers, or, where older models of Bedrock do not know kinds, at once in the list. */
+function find(body: JsonObject): FoundVectors | AnswerFault | UpstreamFailure {
+  const places = listIn(body, "embeddings") ?? listIn(body["embeddings"], "float");
+  if (places === null) return cohereErrorIn(body) ?? "missing_results";
+  return { places, inputTokens: countIn(memberIn(body["meta"], "billed_units"), "input_tokens"), model: null };
+}

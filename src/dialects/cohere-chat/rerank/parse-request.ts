@@ -1,0 +1,26 @@
+import type { RequestEdits } from "../../../canon/decision.ts";
+import type { ServiceError } from "../../../canon/error.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
+import { Asked } from "../../asked.ts";
+import { readRerankRequest } from "./read-request.ts";
+import { unaryRequest } from "../../unary/unary-request.ts";
+
+/** Neither a route's mode nor a policy's edits are known before the decision; both only take members away. */
+const NO_EDITS: RequestEdits = Object.freeze({ maxOutputTokens: null, stripFields: [] });
+
+/**
+ * Reads a validated rerank body: what it asks, how large it is, what it prefers. What could be sent nowhere is refused here, so that a simulated
+ * decision says the same as a call.
+ */
+export function parseRerankRequest(
+  body: JsonObject,
+  bytes: number,
+  headers: ProtocolHeaders,
+): InferenceRequest | ServiceError {
+  const read = readRerankRequest(body, "strip", NO_EDITS);
+  if ("code" in read) return read;
+  const asked = new Asked();
+  if (read.request.maxTokensPerDocument !== null) asked.use("document_limit", "max_tokens_per_doc");
+  return unaryRequest("rerank", body, bytes, headers, asked, null);
+}

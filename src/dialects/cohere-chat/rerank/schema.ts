@@ -1,0 +1,76 @@
+import { NO_UNKNOWN, ONLY_NULL } from "../../parser-rules.ts";
+
+/**
+ * The most documents of one request: what Cohere's protocol takes, and more than any other does. Providers that take fewer say so themselves, so
+ * a number of theirs that changes needs no release of ours.
+ */
+export const MAXIMUM_DOCUMENTS = 10_000;
+
+const limit = { type: ["integer", "null"], minimum: 1 } as const;
+
+/**
+ * JSON Schema (2020-12) of what POST /v1/rerank takes: Cohere's request in both its versions, and the members of Jina's and Voyage's that say
+ * something else (protocols.md §3.5). It validates requests and stands in /openapi.json.
+ */
+export const RERANK_SCHEMA = {
+  title: "CreateRerankRequest",
+  type: "object",
+  required: ["model", "query", "documents"],
+  parserRules: NO_UNKNOWN,
+  properties: {
+    model: { type: "string", minLength: 1, maxLength: 256 },
+    query: {
+      type: "string",
+      parserRules: { minLength: 1 },
+      description: "What the documents are ranked for; at least one character.",
+    },
+    documents: {
+      type: "array",
+      minItems: 1,
+      maxItems: MAXIMUM_DOCUMENTS,
+      items: {
+        description:
+          "A text, or an object whose `text` is ranked; other members of it go nowhere, and come back with `return_documents`. Images are refused.",
+        anyOf: [{ type: "string" }, { type: "object", properties: { text: { type: "string" } } }],
+      },
+    },
+    top_n: { ...limit, description: "Most results; all unless said." },
+    top_k: { ...limit, description: "The same, as Voyage's clients write it." },
+    return_documents: {
+      type: ["boolean", "null"],
+      description:
+        "Whether results have the caller's documents in them; `false` unless said. They never come from a provider.",
+    },
+    max_tokens_per_doc: {
+      ...limit,
+      description: "Longer documents are cut to this; refused where a protocol does not have it.",
+    },
+    truncation: {
+      type: ["boolean", "null"],
+      description:
+        "Whether a query or documents that are too long for the model may be cut; `false` unless said. Few protocols have a word for it; where one has none, the evidence says so.",
+    },
+    rank_fields: {
+      anyOf: [{ type: "array", items: { type: "string" } }, { type: "null" }],
+      parserRules: { enum: [["text"], null] },
+      description: 'Only `["text"]`, which is the default.',
+    },
+    max_chunks_per_doc: {
+      type: ["integer", "null"],
+      ...ONLY_NULL,
+      description: "Refused: `max_tokens_per_doc` has taken its place.",
+    },
+    relevant_spans: {
+      type: ["object", "null"],
+      parserRules: { required: ["mode"], properties: { mode: { const: "disabled" } } },
+      description: "Refused unless its `mode` is `disabled`: one protocol only tells which passages counted.",
+    },
+    priority: {
+      type: ["integer", "null"],
+      minimum: 0,
+      description: "How early a provider handles the request; left out where a protocol does not have it.",
+    },
+    user: { type: ["string", "null"] },
+    provider: { $ref: "#/components/schemas/ProviderPreferences" },
+  },
+} as const;

@@ -1,0 +1,71 @@
+import type { ServiceError } from "../../../canon/error.ts";
+import type { UpstreamFailure } from "../../../canon/failure.ts";
+import { isJsonObject } from "../../../canon/json.ts";
+import type { RerankRequest, RerankResult } from "../../../canon/unary/rerank.ts";
+import type { FormattedRequest, Target } from "../../dialect.ts";
+import { parseAnswerBytes } from "../../json-bytes.ts";
+import { faultyAnswer } from "../../unary/answer-codes.ts";
+import { countIn, textIn } from "../../unary/answer-members.ts";
+import { invokePath } from "../../bedrock-converse/invoke-model.ts";
+import { cohereErrorIn, readCohereModelError } from "../model-errors.ts";
+import { truncationLosses } from "../../unary/truncation.ts";
+import type { UnaryUpstream } from "../../unary/upstream.ts";
+import { readRanking, wantedResults } from "../../unary/rerank/ranking.ts";
+import { documentLimitRefusal, priorityLosses } from "../../unary/rerank/refusals.ts";
+
+/** Where providers answer, after their base URL. */
+const PATH = "/v2/rerank";
+
+/** What Bedrock wants to be told of the protocol's version: the second of today. */
+const INVOKE_VERSION = 2;
+
+/** Rerank as Cohere speaks it, at Cohere or through Bedrock's InvokeModel. */
+export const cohereReranker: UnaryUpstream<RerankRequest, RerankResult> = {
+  format: (request, target) =>
+    target.provider.flags.includes("bedrock_invoke") ? formatInvoke(request, target) : formatOwn(request, target),
+  parseAnswer,
+  readError: readCohereModelError,
+};
+
+function formatOwn(request: RerankRequest, { endpoint }: Target): FormattedRequest {
+  const { query, documents, topN, maxTokensPerDocument, priority, extras } = request;
+  const body = {
+    ...extras,
+    model: endpoint.upstreamModel,
+    query,
+    documents,
+    ...(topN === null ? {} : { top_n: wantedResults(request) }),
+    ...(maxTokensPerDocument === null ? {} : { max_tokens_per_doc: maxTokensPerDocument }),
+    ...(priority === null ? {} : { priority }),
+  };
+  return { path: PATH, body, headers: [], losses: truncationLosses(request) };
+}
+
+function formatInvoke(request: RerankRequest, target: Target): FormattedRequest | ServiceError {
+  const refusal = documentLimitRefusal(request);
+  if (refusal !== null) return refusal;
+  const { query, documents, topN, extras } = request;
+  const body = {
+    ...extras,
+    query,
+    documents,
+    ...(topN === null ? {} : { top_n: wantedResults(request) }),
+    api_version: INVOKE_VERSION,
+  };
+  const losses = [...priorityLosses(request), ...truncationLosses(request)];
+  return { path: invokePath(target), body, headers: [], losses };
+}
+
+function parseAnswer(bytes: Uint8Array, request: RerankRequest): RerankResult | UpstreamFailure {
+  const answer = parseAnswerBytes(bytes);
+  if (!isJsonObject(answer)) return faultyAnswer("not_json");
+  const { results, meta } = answer;
+  const error = results === undefined ? cohereErrorIn(answer) : null;
+  if (error !== null) return error;
+  const counts = isJsonObject(meta) ? meta : {};
+  return readRanking(results, "relevance_score", request, {
+    inputTokens: countIn(counts["tokens"], "input_tokens"),
+    searchUnits: countIn(counts["billed_units"], "search_units"),
+    model: textIn(answer, "model"),
+  });
+}

@@ -1,0 +1,56 @@
+import type { Capability } from "../canon/capability.ts";
+import type { Feature } from "../canon/generate/feature.ts";
+import type { ModelOperation } from "../canon/operation.ts";
+
+/** What the compiler needs to know of a wire protocol without loading its translator. */
+export interface DialectFacts {
+  readonly operations: readonly ModelOperation[];
+  /** Capabilities that the protocol can carry; a model's others do not exist on its endpoints. */
+  readonly expresses: readonly Capability[];
+  /** What its requests can say (protocols.md §5). */
+  readonly features: readonly Feature[];
+  /** What only some of its models take; a model row names them under `accepts`. */
+  readonly optional: readonly Feature[];
+  /** Whether an effort may be sent as a budget of tokens where the model row has a table. */
+  readonly takesBudgets: boolean;
+  /** Whether the protocol has beta flags. */
+  readonly takesBetas: boolean;
+  /** Whether its models may sign reasoning, which then only their own family can read. */
+  readonly signs: boolean;
+  /** Named deviations that a provider row may declare. */
+  readonly flags: Readonly<Record<string, FlagFacts>>;
+  /** Whether providers may want `api_version` in the query of every call; not where absent. */
+  readonly takesApiVersion?: boolean;
+  /** Most inputs in one call that embeds; any number where absent. An endpoint's row may say less or more. */
+  readonly maxBatch?: number;
+  /** Whether a request without an output limit is refused by everybody who speaks the protocol. */
+  readonly demandsOutputLimit: boolean;
+}
+
+export interface FlagFacts {
+  /** One line for docs/configuration.md. */
+  readonly meaning: string;
+  /** What requests to such a provider cannot say. */
+  readonly withdraws: readonly Feature[];
+  /** What translated requests to such a provider can say besides what the dialect can. */
+  readonly grants?: readonly Feature[];
+  /** What of the dialect's operations such a provider serves; all where absent. */
+  readonly leaves?: readonly ModelOperation[];
+  /** As `DialectFacts.maxBatch`, where the deviation allows fewer. */
+  readonly maxBatch?: number;
+  /** The provider's row must have `api_version`. */
+  readonly demandsApiVersion?: boolean;
+  /** Flags of the same dialect that contradict this one; no provider can have both. Said once for a pair. */
+  readonly excludes?: readonly string[];
+}
+
+/** Of a protocol that generates nothing: its row adds operations and features. */
+export const UNARY_FACTS = {
+  expresses: [],
+  optional: [],
+  takesBudgets: false,
+  takesBetas: false,
+  signs: false,
+  flags: {},
+  demandsOutputLimit: false,
+} as const satisfies Partial<DialectFacts>;

@@ -1,0 +1,155 @@
+import type { ServiceError } from "../../canon/error.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import type { EmbedPurpose, EmbedRequest, EmbedResult } from "../../canon/unary/embed.ts";
+import type { FormattedRequest, Target } from "../dialect.ts";
+import { resourceName } from "./paths.ts";
+import { errorOf, readErrorFrame, readGeminiError } from "./read-error.ts";
+import type { AnswerFault } from "../unary/answer-codes.ts";
+import { countIn, listIn, memberIn } from "../unary/answer-members.ts";
+import { truncationLosses } from "../unary/truncation.ts";
+import type { UnaryUpstream } from "../unary/upstream.ts";
+import { readInOrder, type FoundVectors } from "../unary/embed/checks.ts";
+import { textsOf } from "../unary/embed/inputs.ts";
+
+/**
+ * Google's embeddings in their three spellings: `batchEmbedContents` of the Gemini API, `predict` of Vertex AI (flag `predict_embeddings`), and its
+ * `embedContent` (flag `embed_content`). None answers with an index; vectors stand in the order of the inputs.
+ */
+export const geminiEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
+  format,
+  parseAnswer: (bytes, request, target) => readInOrder(bytes, request, target, spellingOf(target).find),
+  readError: readGeminiError,
+};
+
+const TASKS: Readonly<Record<EmbedPurpose, string>> = {
+  document: "RETRIEVAL_DOCUMENT",
+  query: "RETRIEVAL_QUERY",
+  classification: "CLASSIFICATION",
+  clustering: "CLUSTERING",
+};
+
+/** One of the ways in which Google's models are asked for vectors. */
+interface Spelling {
+  readonly verb: string;
+  /** It has a word for whether texts may be cut. */
+  readonly saysTruncation: boolean;
+  readonly body: (texts: readonly string[], model: string, task: string | null, request: EmbedRequest) => JsonObject;
+  readonly find: (body: JsonObject) => FoundVectors | AnswerFault | UpstreamFailure;
+}
+
+function spellingOf({ provider: { flags } }: Target): Spelling {
+  if (flags.includes("predict_embeddings")) return PREDICT;
+  return flags.includes("embed_content") ? EMBED_CONTENT : BATCH;
+}
+
+function format(request: EmbedRequest, target: Target): FormattedRequest | ServiceError {
+  const texts = textsOf(request);
+  if ("code" in texts) return texts;
+  const name = resourceName(target.endpoint.upstreamModel);
+  const task = request.purpose === null ? null : TASKS[request.purpose];
+  const path = `/${name.split("/").map(encodeURIComponent).join("/")}`;
+  const { verb, saysTruncation, body } = spellingOf(target);
+  const losses = saysTruncation ? [] : truncationLosses(request);
+  return { path: `${path}:${verb}`, body: body(texts, name, task, request), headers: [], losses };
+}
+
+function batchBody(
+  texts: readonly string[],
+  model: string,
+  taskType: string | null,
+  { dimensions }: EmbedRequest,
+): JsonObject {
+  return {
+    requests: texts.map((text) => ({
+      model,
+      content: { parts: [{ text }] },
+      ...(taskType === null ? {} : { taskType }),
+      ...(dimensions === null ? {} : { outputDimensionality: dimensions }),
+    })),
+  };
+}
+
+function predictBody(
+  texts: readonly string[],
+  _model: string,
+  task: string | null,
+  { dimensions, mayTruncate }: EmbedRequest,
+): JsonObject {
+  return {
+    instances: texts.map((content) => ({ content, ...(task === null ? {} : { task_type: task }) })),
+    parameters: {
+      // The provider cuts what is too long unless told not to.
+      autoTruncate: mayTruncate ?? false,
+      ...(dimensions === null ? {} : { outputDimensionality: dimensions }),
+    },
+  };
+}
+
+/** The endpoint's row has batches of one: there is no place for a second text. */
+function contentBody(
+  texts: readonly string[],
+  _model: string,
+  taskType: string | null,
+  { dimensions, mayTruncate }: EmbedRequest,
+): JsonObject {
+  return {
+    content: { parts: texts.map((text) => ({ text })) },
+    embedContentConfig: {
+      autoTruncate: mayTruncate ?? false,
+      ...(taskType === null ? {} : { taskType }),
+      ...(dimensions === null ? {} : { outputDimensionality: dimensions }),
+    },
+  };
+}
+
+function findContent(body: JsonObject): FoundVectors | AnswerFault | UpstreamFailure {
+  const embedding = memberIn(body, "embedding");
+  if (embedding === undefined) return withoutVectors(body);
+  return {
+    places: [memberIn(embedding, "values")],
+    inputTokens: countIn(body["usageMetadata"], "promptTokenCount"),
+    model: null,
+  };
+}
+
+function find(body: JsonObject): FoundVectors | AnswerFault | UpstreamFailure {
+  const embeddings = listIn(body, "embeddings");
+  if (embeddings === null) return withoutVectors(body);
+  return {
+    places: embeddings.map((item) => memberIn(item, "values")),
+    inputTokens: countIn(body["usageMetadata"], "promptTokenCount"),
+    model: null,
+  };
+}
+
+function findPredicted(body: JsonObject): FoundVectors | AnswerFault | UpstreamFailure {
+  const predictions = listIn(body, "predictions");
+  if (predictions === null) return withoutVectors(body);
+  const embeddings = predictions.map((item) => memberIn(item, "embeddings"));
+  return {
+    places: embeddings.map((item) => memberIn(item, "values")),
+    inputTokens: sumOfTokens(embeddings),
+    model: null,
+  };
+}
+
+const BATCH: Spelling = { verb: "batchEmbedContents", saysTruncation: false, body: batchBody, find };
+const PREDICT: Spelling = { verb: "predict", saysTruncation: true, body: predictBody, find: findPredicted };
+const EMBED_CONTENT: Spelling = { verb: "embedContent", saysTruncation: true, body: contentBody, find: findContent };
+
+/** `null` where one of the inputs was not counted: a sum of the others would be wrong. */
+function sumOfTokens(embeddings: readonly (JsonValue | undefined)[]): number | null {
+  let sum = 0;
+  for (const embedding of embeddings) {
+    const count = countIn(memberIn(embedding, "statistics"), "token_count");
+    if (count === null) return null;
+    sum += count;
+  }
+  return sum;
+}
+
+function withoutVectors(body: JsonObject): UpstreamFailure | AnswerFault {
+  const error = errorOf(body);
+  return error === null ? "missing_results" : readErrorFrame(error);
+}

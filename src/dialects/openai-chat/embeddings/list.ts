@@ -1,0 +1,42 @@
+import type { UpstreamFailure } from "../../../canon/failure.ts";
+import type { JsonObject, JsonValue } from "../../../canon/json.ts";
+import type { EmbedRequest } from "../../../canon/unary/embed.ts";
+import type { Vector } from "../../../canon/unary/vector.ts";
+import type { Target } from "../../dialect.ts";
+import { errorIn, readErrorFrame } from "../read-error.ts";
+import { faultyAnswer, type AnswerFault } from "../../unary/answer-codes.ts";
+import { listIn } from "../../unary/answer-members.ts";
+import type { CutAnswer } from "../../unary/vectors/cut-vectors.ts";
+import { checkedVectors, orderedByIndex, readObject, type OrderedItems } from "../../unary/embed/checks.ts";
+
+/** OpenAI's list of embeddings, checked against the request. */
+export interface OpenAiList extends OrderedItems {
+  readonly body: JsonObject;
+  readonly skeleton: CutAnswer["skeleton"];
+  readonly vectors: readonly Vector[];
+}
+
+/**
+ * Reads an answer `{data: [{index, embedding}]}`.
+ *
+ * @param read makes a vector of an `embedding`.
+ */
+export function readOpenAiList(
+  bytes: Uint8Array,
+  request: EmbedRequest,
+  target: Target,
+  read: (value: JsonValue | undefined, vectorAt: CutAnswer["vectorAt"]) => Vector | AnswerFault,
+): OpenAiList | UpstreamFailure {
+  const answer = readObject(bytes);
+  if (answer === null) return faultyAnswer("not_json");
+  const { body, skeleton, vectorAt } = answer;
+  const error = errorIn(body, null);
+  if (error !== null) return readErrorFrame(error);
+  const data = listIn(body, "data");
+  if (data === null) return faultyAnswer("missing_results");
+  const ordered = orderedByIndex(data, request.inputs.length);
+  if (typeof ordered === "string") return faultyAnswer(ordered);
+  const places = ordered.items.map((item) => item["embedding"]);
+  const vectors = checkedVectors(places, (value) => read(value, vectorAt), request, target);
+  return typeof vectors === "string" ? faultyAnswer(vectors) : { ...ordered, body, skeleton, vectors };
+}

@@ -1,0 +1,37 @@
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import type { JsonObject, JsonValue } from "../../../canon/json.ts";
+import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
+import { Asked } from "../../asked.ts";
+import { unaryRequest } from "../../unary/unary-request.ts";
+
+/** Reads a validated embeddings body as far as the decision needs it: what is asked, for whom, how much. */
+export function parseEmbeddingsRequest(
+  body: JsonObject,
+  bytes: number,
+  headers: ProtocolHeaders,
+): InferenceRequest | ServiceError {
+  const asked = new Asked();
+  const problem = emptyInput(body["input"]) ?? contradictedLength(body);
+  if (problem !== null) return problem;
+  const { input, dimensions, output_dimension: outputDimension } = body;
+  if (Array.isArray(input) && typeof input[0] !== "string") {
+    asked.use("token_inputs", typeof input[0] === "number" ? "input" : "input[0]");
+  }
+  if (typeof body["input_type"] === "string") asked.use("input_purpose", "input_type");
+  const length = dimensions ?? outputDimension;
+  return unaryRequest("embeddings", body, bytes, headers, asked, typeof length === "number" ? length : null);
+}
+
+/** Providers refuse an empty text among a thousand without saying which; some answer it with a vector of nothing. */
+function emptyInput(input: JsonValue | undefined): ServiceError | null {
+  if (input === "") return invalidRequest("empty_input", "input must not be an empty text", "input");
+  const index = Array.isArray(input) ? input.indexOf("") : -1;
+  if (index === -1) return null;
+  return invalidRequest("empty_input", `input[${index}] must not be an empty text`, `input[${index}]`);
+}
+
+function contradictedLength({ dimensions, output_dimension: other }: JsonObject): ServiceError | null {
+  if (typeof dimensions !== "number" || typeof other !== "number" || dimensions === other) return null;
+  const message = "dimensions and output_dimension say different lengths; send one of them";
+  return invalidRequest("invalid_value", message, "output_dimension");
+}

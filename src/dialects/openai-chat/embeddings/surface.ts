@@ -1,0 +1,123 @@
+import type { ServiceError } from "../../../canon/error.ts";
+import type { UpstreamFailure } from "../../../canon/failure.ts";
+import type { InferenceRequest } from "../../../canon/request.ts";
+import type { EmbedRequest } from "../../../canon/unary/embed.ts";
+import type { Vector, VectorEncoding } from "../../../canon/unary/vector.ts";
+import type { Target } from "../../dialect.ts";
+import { upstreamFor } from "../../upstreams.ts";
+import { renderOpenAiError } from "../../openai-family/errors.ts";
+import { refuseUnknownFields } from "../../fields.ts";
+import { faultyAnswer } from "../../unary/answer-codes.ts";
+import { refuseExtras } from "../../unary/extras.ts";
+import { callTo } from "../../unary/single-part.ts";
+import type { UnaryCall, UnaryOptions, UnaryPart, UnarySurface, UnaryTask } from "../../unary/surface.ts";
+import { renderEmbeddings } from "./answer.ts";
+import { EMBEDDINGS_FIELDS } from "./fields.ts";
+import { parseEmbeddingsRequest } from "./parse-request.ts";
+import { readEmbeddingsRequest } from "./read-request.ts";
+import { splitBatch, type BatchBounds } from "./split.ts";
+import { asBase64Text, asFloatText } from "../../unary/vectors/encode.ts";
+
+/** Where members that nobody knows are forwarded to. */
+const OWN_DIALECT = "openai-chat";
+
+/** Embeddings as products ask for them: OpenAI's request and answer (protocols.md §3.5). */
+export const embeddingsSurface: UnarySurface = {
+  kind: "unary",
+  dialect: OWN_DIALECT,
+  parse: parseEmbeddingsRequest,
+  refuseUnknown: (body, mode) => refuseUnknownFields(EMBEDDINGS_FIELDS, body, mode, "embeddings"),
+  open: openEmbeddings,
+  renderError: renderOpenAiError,
+};
+
+function openEmbeddings({ body }: InferenceRequest, options: UnaryOptions): UnaryTask | ServiceError {
+  const read = readEmbeddingsRequest(body, options.unknownFields, options.edits);
+  if ("code" in read) return read;
+  const { request, stripped, losses } = read;
+  const takesGaps = body["on_partial"] === "report";
+  const runs = splitBatch(request.inputs, boundsOf(options));
+  const parts = runs.map(({ first, count }): UnaryPart => {
+    const isWhole = count === request.inputs.length;
+    const asked = isWhole ? request : { ...request, inputs: request.inputs.slice(first, first + count) };
+    return { first, count, callTo: (target) => settled(embedCall(asked, target)) };
+  });
+  const refusals = refusalsOf(request, runs[0]?.count ?? 1, options.targets);
+  const answer: UnaryTask["answer"] = (ends, context) => renderEmbeddings(request, parts, ends, takesGaps, context);
+  return { parts, stripped, losses, refusals, takesGaps, answer };
+}
+
+/** The smallest of what the places of the plan take: a part that falls back must fit there too. */
+function boundsOf({ targets, maxBatchSize }: UnaryOptions): BatchBounds {
+  const limits = targets.map(({ endpoint }) => endpoint.batch);
+  return {
+    inputs: smallest([maxBatchSize, ...limits.map(({ inputs }) => inputs)]),
+    tokens: smallest(limits.map(({ tokens }) => tokens)),
+  };
+}
+
+function smallest(limits: readonly (number | null)[]): number | null {
+  const known = limits.filter((limit) => limit !== null);
+  return known.length === 0 ? null : Math.min(...known);
+}
+
+/**
+ * One call is printed for each place before anything is sent anywhere. Of a batch two inputs are enough: what cannot be said of two cannot be said of
+ * more.
+ */
+function refusalsOf(
+  request: EmbedRequest,
+  size: number,
+  targets: readonly Target[],
+): ReadonlyMap<string, ServiceError> {
+  const refusals = new Map<string, ServiceError>();
+  const inputs = request.inputs.slice(0, Math.min(size, 2));
+  for (const target of targets) {
+    const call = embedCall({ ...request, inputs }, target);
+    if ("code" in call) refusals.set(target.endpoint.id, call);
+  }
+  return refusals;
+}
+
+function embedCall(request: EmbedRequest, target: Target): UnaryCall | ServiceError {
+  const refusal = target.endpoint.dialect === OWN_DIALECT ? null : refuseExtras(request.extras);
+  if (refusal !== null) return refusal;
+  const call = callTo(upstreamFor("embed", target.endpoint.dialect), forModel(request, target), target);
+  if ("code" in call) return call;
+  const wanted = request.encoding ?? "float";
+  return { ...call, simulated: simulatedLength(target), read: (bytes) => inEncoding(call.read(bytes), wanted) };
+}
+
+/** Tells a stand-in how long the model's vectors are (docs/mock.md). */
+function simulatedLength({ model }: Target): readonly string[] {
+  return model.defaultDimensions === null ? [] : ["x-mock", `dimensions=${model.defaultDimensions}`];
+}
+
+function settled(call: UnaryCall | ServiceError): UnaryCall {
+  if ("code" in call) throw new Error("embeddings: a call to an endpoint that cannot be told the request");
+  return call;
+}
+
+/** A model of one length is not asked for it: many of them refuse the member. */
+function forModel(request: EmbedRequest, { model }: Target): EmbedRequest {
+  const isOnly = model.dimensions.length === 1 && model.dimensions[0] === request.dimensions;
+  return isOnly ? { ...request, dimensions: null } : request;
+}
+
+function inEncoding(answer: ReturnType<UnaryCall["read"]>, wanted: VectorEncoding): ReturnType<UnaryCall["read"]> {
+  if ("kind" in answer || answer.operation !== "embed") return answer;
+  if (answer.vectors.every(({ encoding }) => encoding === wanted)) return answer;
+  const vectors: Vector[] = [];
+  for (const vector of answer.vectors) {
+    const written = inOtherEncoding(vector, wanted);
+    if ("kind" in written) return written;
+    vectors.push(written);
+  }
+  return { ...answer, vectors, isVerbatim: false };
+}
+
+function inOtherEncoding(vector: Vector, wanted: VectorEncoding): Vector | UpstreamFailure {
+  if (vector.encoding === wanted) return vector;
+  const written = wanted === "float" ? asFloatText(vector) : asBase64Text(vector);
+  return typeof written === "string" ? faultyAnswer(written) : written;
+}

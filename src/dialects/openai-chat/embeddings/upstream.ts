@@ -1,0 +1,112 @@
+import type { ServiceError } from "../../../canon/error.ts";
+import type { UpstreamFailure } from "../../../canon/failure.ts";
+import type { JsonValue } from "../../../canon/json.ts";
+import type { EmbedRequest, EmbedResult } from "../../../canon/unary/embed.ts";
+import type { Vector, VectorEncoding } from "../../../canon/unary/vector.ts";
+import type { FormattedRequest, Target } from "../../dialect.ts";
+import { deploymentHost } from "../deployment-paths.ts";
+import { readChatError } from "../read-error.ts";
+import type { AnswerFault } from "../../unary/answer-codes.ts";
+import { countIn, textIn } from "../../unary/answer-members.ts";
+import { hasOneMeaning } from "../../unary/one-meaning.ts";
+import { truncationLosses } from "../../unary/truncation.ts";
+import type { UnaryUpstream } from "../../unary/upstream.ts";
+import { vectorFromBase64 } from "../../unary/vectors/encode.ts";
+import { purposeWord, textsOf } from "../../unary/embed/inputs.ts";
+import { INPUT_TYPES } from "../../voyage/embed.ts";
+import { readOpenAiList, type OpenAiList } from "./list.ts";
+
+/** Where providers answer, after their base URL. */
+const PATH = "/embeddings";
+
+/** OpenAI's embeddings as providers speak them (protocols.md §3.5). */
+export const openAiEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
+  format,
+  parseAnswer,
+  readError: readChatError,
+};
+
+const hosted = deploymentHost(readChatError);
+
+function format(request: EmbedRequest, target: Target): FormattedRequest | ServiceError {
+  const { endpoint, provider } = target;
+  const has = (flag: string): boolean => provider.flags.includes(flag);
+  if (has("no_token_inputs")) {
+    const texts = textsOf(request);
+    if ("code" in texts) return texts;
+  }
+  const { inputs, isScalar, dimensions, purpose } = request;
+  const words = has("input_type_field") ? INPUT_TYPES : has("task_field") ? TASKS : {};
+  const inputType = purpose === null ? null : purposeWord(purpose, words);
+  if (inputType !== null && typeof inputType !== "string") return inputType;
+  const encoding = encodingToSend(request, target);
+  const [first] = inputs;
+  const body = {
+    ...request.extras,
+    model: endpoint.upstreamModel,
+    input: isScalar && first !== undefined ? first : inputs,
+    ...(dimensions === null ? {} : { [has("output_dimension_field") ? "output_dimension" : "dimensions"]: dimensions }),
+    ...(encoding === null ? {} : { encoding_format: encoding }),
+    ...(inputType === null ? {} : { [has("task_field") ? "task" : "input_type"]: inputType }),
+  };
+  const plain = { path: PATH, body, headers: [] };
+  return { ...plain, path: hosted(plain, target)?.path ?? PATH, losses: truncationLosses(request) };
+}
+
+/** As Jina's models want it. */
+const TASKS = {
+  document: "retrieval.passage",
+  query: "retrieval.query",
+  classification: "classification",
+  clustering: "separation",
+} as const;
+
+/** Nothing where the caller named none: providers that do not know the member refuse it. */
+function encodingToSend({ encoding }: EmbedRequest, { provider: { flags } }: Target): VectorEncoding | null {
+  if (flags.includes("no_encoding_format") || flags.includes("int8_vectors")) return null;
+  return flags.includes("float_vectors") ? "float" : encoding;
+}
+
+function parseAnswer(bytes: Uint8Array, request: EmbedRequest, target: Target): EmbedResult | UpstreamFailure {
+  const list = readOpenAiList(bytes, request, target, (value, vectorAt) =>
+    typeof value === "string" ? fromBase64(value, target) : vectorAt(value),
+  );
+  if ("kind" in list) return list;
+  const { body, vectors } = list;
+  return {
+    operation: "embed",
+    vectors,
+    inputTokens: countIn(body["usage"], "prompt_tokens"),
+    model: textIn(body, "model"),
+    isVerbatim: isVerbatim(list, request.encoding ?? "float"),
+  };
+}
+
+/** Providers answer in base64 where it was asked for, some always, and some answer in numbers although it was. */
+function fromBase64(text: string, { provider: { flags } }: Target): Vector | AnswerFault {
+  // Numbers of double precision in base64 could be read as twice as many others.
+  if (flags.includes("float_vectors")) return "vector_malformed";
+  return vectorFromBase64(text, flags.includes("int8_vectors") ? "int8" : "float32");
+}
+
+/**
+ * Whether official clients can read the answer as it is: every member that they read, where they look for it. Signed bytes in base64 are in
+ * neither encoding.
+ */
+function isVerbatim({ body, skeleton, items, vectors, cameInOrder }: OpenAiList, wanted: VectorEncoding): boolean {
+  const { object, usage } = body;
+  return (
+    cameInOrder &&
+    object === "list" &&
+    items.every((item) => item["object"] === "embedding" && encodingOf(item["embedding"]) === wanted) &&
+    vectors.every(({ encoding }) => encoding === wanted) &&
+    textIn(body, "model") !== null &&
+    countIn(usage, "prompt_tokens") !== null &&
+    countIn(usage, "total_tokens") !== null &&
+    hasOneMeaning(skeleton)
+  );
+}
+
+function encodingOf(embedding: JsonValue | undefined): VectorEncoding {
+  return typeof embedding === "string" ? "base64" : "float";
+}

@@ -1,0 +1,180 @@
+import type { DialectFacts, FlagFacts } from "../dialect-facts.ts";
+import { EFFORTS, SAMPLING, TOOL_CHOICES } from "../feature-sets.ts";
+import { DEPLOYMENT_PATHS, NO_LOGIT_BIAS, NO_SEED, NO_STREAM_OPTIONS } from "../openai-family/flags.ts";
+
+/** Of embeddings, which the providers of chat completions serve beside them. */
+export const EMBEDDINGS_FLAGS = {
+  output_dimension_field: {
+    meaning: "Sends the length of vectors as `output_dimension`, for providers that do not know `dimensions`.",
+    withdraws: [],
+  },
+  no_encoding_format: {
+    meaning:
+      "Leaves `encoding_format` out of requests that embed, for providers that refuse it; vectors are written in the encoding asked for by the router.",
+    withdraws: [],
+    excludes: ["float_vectors"],
+  },
+  float_vectors: {
+    meaning:
+      "Asks for vectors as numbers whatever the caller wants, for providers whose base64 is not of single-precision numbers; the router writes the base64.",
+    withdraws: [],
+  },
+  int8_vectors: {
+    meaning: "Vectors come as base64 of signed bytes; the router writes them as numbers, or as base64 of those.",
+    withdraws: [],
+  },
+  input_type_field: {
+    meaning: "Takes `input_type` with embeddings: `query` and `document`.",
+    withdraws: [],
+    grants: ["input_purpose"],
+  },
+  task_field: {
+    meaning:
+      "Takes what vectors are for as `task`: `retrieval.query`, `retrieval.passage`, `classification`, `separation`.",
+    withdraws: [],
+    grants: ["input_purpose"],
+    excludes: ["input_type_field"],
+  },
+  no_return_documents: {
+    meaning: "Leaves `return_documents: false` out of rerank requests, for providers that do not know the member.",
+    withdraws: [],
+  },
+  no_token_inputs: {
+    meaning: "Takes text only to embed: requests with tokens are refused.",
+    withdraws: ["token_inputs"],
+  },
+} as const satisfies Record<string, FlagFacts>;
+
+const CHAT_FLAGS = {
+  no_store_field: {
+    meaning: "Leaves `store: false` out, for providers that refuse the member and store nothing.",
+    withdraws: [],
+  },
+  no_stream_options: NO_STREAM_OPTIONS,
+  max_tokens_field: {
+    meaning: "Sends the output limit as `max_tokens`, for providers that do not know `max_completion_tokens`.",
+    withdraws: [],
+    excludes: ["max_completion_tokens_field"],
+  },
+  max_completion_tokens_field: {
+    meaning: "Sends the output limit as `max_completion_tokens`, for models that refuse `max_tokens`.",
+    withdraws: [],
+  },
+  random_seed_field: { meaning: "Sends a seed as `random_seed`.", withdraws: [], excludes: ["no_seed"] },
+  reasoning_object: {
+    meaning:
+      "Sends the reasoning effort as `reasoning: {effort: …}`. The member takes budgets as well, so translated requests may set one.",
+    withdraws: [],
+    grants: ["reasoning_budget"],
+  },
+  no_developer_role: {
+    meaning: "Sends developer messages as system messages, for providers that do not know the role.",
+    withdraws: [],
+  },
+  no_participant_names: { meaning: "Leaves the `name` of messages out.", withdraws: [] },
+  joined_text_content: {
+    meaning:
+      "Sends a message whose content is a list of text parts as one text, a line break between the parts, for providers that take text only.",
+    withdraws: [],
+  },
+  replays_reasoning: {
+    meaning:
+      "Sends unsigned reasoning of the history back as `reasoning_content`, and a space where a message has none, for providers that refuse histories without it.",
+    withdraws: [],
+    excludes: ["no_reasoning_history"],
+  },
+  no_reasoning_history: {
+    meaning: "Leaves unsigned reasoning of the history out, for providers that refuse it in messages.",
+    withdraws: [],
+  },
+  short_call_ids: {
+    meaning:
+      "Rewrites ids of tool calls in the history that are not nine letters and digits, the same wherever an id stands.",
+    withdraws: [],
+  },
+  no_tool_choice: {
+    meaning:
+      "Has no `tool_choice`: forced choices are refused, `none` is kept by sending no tools, and `auto` is left out.",
+    withdraws: ["tool_choice_required", "tool_choice_named", "tool_choice_allowed"],
+  },
+  no_allowed_tools: {
+    meaning:
+      "Where a choice allows some of the tools only, sends only those, for providers that do not know the choice.",
+    withdraws: [],
+  },
+  no_tool_strict: {
+    meaning: "Leaves `strict: false` of functions out; requests with strict functions are refused.",
+    withdraws: ["tool_strict"],
+  },
+  no_parallel_tool_calls_field: {
+    meaning: "Leaves `parallel_tool_calls: true` out; requests that switch them off are refused.",
+    withdraws: ["parallel_tool_calls_off", "one_tool_called_once"],
+  },
+  no_seed: NO_SEED,
+  no_logit_bias: NO_LOGIT_BIAS,
+  no_logprobs: {
+    meaning: "Has no log probabilities: requests that ask for them are refused.",
+    withdraws: ["token_logprobs"],
+  },
+  no_penalties: {
+    meaning: "Has no frequency or presence penalty: requests with one other than 0 are refused.",
+    withdraws: ["penalties", "penalties_outside_0_1"],
+  },
+  no_verbosity: { meaning: "Has no `verbosity`: requests that set it are refused.", withdraws: ["verbosity"] },
+  no_service_tier: { meaning: "Leaves `service_tier` out.", withdraws: [] },
+  no_prompt_cache_fields: { meaning: "Leaves the members `prompt_cache_…` out.", withdraws: [] },
+  ...EMBEDDINGS_FLAGS,
+  deployment_paths: DEPLOYMENT_PATHS,
+} as const satisfies Record<string, FlagFacts>;
+
+/** Chat completions, and what the same providers serve beside them at the same base URL. */
+export const OPENAI_CHAT = {
+  operations: ["generate", "embed", "rerank", "moderate"],
+  maxBatch: 2048,
+  expresses: [
+    "tools",
+    "custom_tools",
+    "json_schema",
+    "json_object",
+    "image_input",
+    "audio_input",
+    "video_input",
+    "file_input",
+    "audio_output",
+    "image_output",
+    "reasoning",
+    "web_search",
+    "file_search",
+    "code_execution",
+    "mcp",
+    "logprobs",
+    "multiple_choices",
+    "predicted_output",
+  ],
+  features: [
+    "native_chat",
+    "conversation",
+    ...SAMPLING,
+    ...EFFORTS,
+    ...TOOL_CHOICES,
+    "forced_tool_with_reasoning",
+    "schema_with_tools",
+    "constrained_schema",
+    "stop_sequences",
+    "stop_sequences_blank",
+    "token_logprobs",
+    "verbosity",
+    "mid_conversation_system",
+    "image_url",
+    "image_detail",
+    "file_of_other_type",
+    "token_inputs",
+  ],
+  optional: ["signed_reasoning"],
+  takesBudgets: false,
+  takesBetas: false,
+  signs: false,
+  flags: CHAT_FLAGS,
+  takesApiVersion: true,
+  demandsOutputLimit: false,
+} as const satisfies DialectFacts;

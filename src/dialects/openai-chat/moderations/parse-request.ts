@@ -1,0 +1,40 @@
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
+import { Asked } from "../../asked.ts";
+import { isWebUrl } from "../../translation/data-url.ts";
+import { unaryRequest } from "../../unary/unary-request.ts";
+
+/** Reads a validated moderations body as far as the decision needs it. Without a model, the workspace's default route is meant. */
+export function parseModerationsRequest(
+  body: JsonObject,
+  bytes: number,
+  headers: ProtocolHeaders,
+): InferenceRequest | ServiceError {
+  const asked = new Asked();
+  const problem = askImages(body["input"], asked);
+  if (problem !== null) return problem;
+  return unaryRequest("moderations", body, bytes, headers, asked, null);
+}
+
+function askImages(input: JsonValue | undefined, asked: Asked): ServiceError | null {
+  if (!Array.isArray(input)) return null;
+  const items: readonly JsonValue[] = input;
+  for (const [index, item] of items.entries()) {
+    const image = isJsonObject(item) && item["type"] === "image_url" ? item["image_url"] : undefined;
+    if (!isJsonObject(image)) continue;
+    asked.need("image_input", `input[${index}]`);
+    const path = `input[${index}].image_url.url`;
+    const { url } = image;
+    if (typeof url === "string" && isDataUrl(url)) continue;
+    if (typeof url !== "string" || !isWebUrl(url)) {
+      return invalidRequest("invalid_value", `${path} must be a data URL or begin with http:// or https://`, path);
+    }
+    asked.use("image_url", path);
+  }
+  return null;
+}
+
+function isDataUrl(url: string): boolean {
+  return /^data:/i.test(url);
+}

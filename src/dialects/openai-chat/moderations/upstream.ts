@@ -1,0 +1,143 @@
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import type { UpstreamFailure } from "../../../canon/failure.ts";
+import type { Loss } from "../../../canon/generate/loss.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import type {
+  ModerateRequest,
+  ModerateResult,
+  ModerationInput,
+  ModerationPart,
+} from "../../../canon/unary/moderate.ts";
+import type { FormattedRequest, Target } from "../../dialect.ts";
+import { parseAnswerBytes } from "../../json-bytes.ts";
+import { deploymentHost } from "../deployment-paths.ts";
+import { errorIn, readChatError, readErrorFrame } from "../read-error.ts";
+import { readUsage } from "../usage.ts";
+import { faultyAnswer, type AnswerFault } from "../../unary/answer-codes.ts";
+import { textIn } from "../../unary/answer-members.ts";
+import { hasOneMeaning } from "../../unary/one-meaning.ts";
+import type { UnaryUpstream } from "../../unary/upstream.ts";
+import { readMappedVerdict } from "./mapped-verdict.ts";
+import { readOwnVerdict, type ReadVerdict } from "./own-verdict.ts";
+
+const PATH = "/moderations";
+
+const host = deploymentHost(readChatError);
+
+const decoder = new TextDecoder();
+
+/** Moderations as providers serve them beside chat completions: OpenAI's request; OpenAI's answer, or one with categories of the model's own. */
+export const moderationsUpstream: UnaryUpstream<ModerateRequest, ModerateResult> = {
+  format: formatModerations,
+  parseAnswer: parseModerations,
+  readError: readChatError,
+};
+
+function formatModerations({ input, extras }: ModerateRequest, target: Target): FormattedRequest | ServiceError {
+  const losses: Loss[] = [];
+  const mapped = target.model.moderationCategories !== null;
+  const refusal = mapped ? (refuseImages(input) ?? refuseForwarded(input)) : null;
+  if (refusal !== null) return refusal;
+  const printed = mapped ? printTexts(input, losses) : printInput(input);
+  const body: JsonObject = { ...extras, model: target.endpoint.upstreamModel, input: printed };
+  const hosted = host({ path: PATH, body, headers: [] }, target);
+  return { path: hosted?.path ?? PATH, body, headers: [], losses };
+}
+
+type Printed = string | readonly JsonValue[];
+
+/** As the caller wrote it. */
+function printInput(input: ModerationInput): Printed {
+  switch (input.kind) {
+    case "text":
+      return input.text;
+    case "texts":
+      return input.texts;
+    case "parts":
+      return input.parts.map(printPart);
+  }
+}
+
+function printPart(part: ModerationPart): JsonObject {
+  if (part.forwarded !== null) return part.forwarded;
+  return part.type === "text" ? { type: "text", text: part.text } : { type: "image_url", image_url: { url: part.url } };
+}
+
+/** Models with categories of their own take texts only. */
+function refuseImages(input: ModerationInput): ServiceError | null {
+  const image = input.kind === "parts" ? input.parts.findIndex(({ type }) => type === "image") : -1;
+  if (image === -1) return null;
+  const path = `input[${image}]`;
+  const message = `${path} is an image, and an endpoint that may get the request judges text only`;
+  return invalidRequest("capability_not_supported", message, path);
+}
+
+/** Of parts that become one text nothing but their texts is left. */
+function refuseForwarded(input: ModerationInput): ServiceError | null {
+  const part = input.kind === "parts" ? input.parts.findIndex(({ forwarded }) => forwarded !== null) : -1;
+  if (part === -1) return null;
+  const path = `input[${part}]`;
+  const message = `${path} has members that cannot be forwarded: an endpoint that may get the request is sent its text only`;
+  return invalidRequest("unknown_field", message, path);
+}
+
+/** Parts are judged together, so they go as one text: a list would be judged one by one. */
+function printTexts(input: ModerationInput, losses: Loss[]): Printed {
+  if (input.kind !== "parts") return printInput(input);
+  if (input.parts.length > 1) losses.push("text_parts_joined");
+  return input.parts.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+}
+
+function parseModerations(
+  bytes: Uint8Array,
+  { input }: ModerateRequest,
+  { model }: Target,
+): ModerateResult | UpstreamFailure {
+  const answer = parseAnswerBytes(bytes);
+  if (!isJsonObject(answer)) return faultyAnswer("not_json");
+  const error = errorIn(answer, null);
+  if (error !== null) return readErrorFrame(error);
+  const verdicts = readVerdicts(answer["results"], input, model.moderationCategories);
+  if (typeof verdicts === "string") return faultyAnswer(verdicts);
+  const id = textIn(answer, "id");
+  const name = textIn(answer, "model");
+  const isWhole = id !== null && name !== null && verdicts.every((verdict) => verdict.isWhole);
+  const isVerbatim = isWhole && hasOneMeaning(decoder.decode(bytes));
+  // Printed anew, an answer has the categories of canon only; another one must not get lost on the way.
+  if (!isVerbatim && verdicts.some(({ hasMore }) => hasMore)) return faultyAnswer("category_unknown");
+  return {
+    operation: "moderate",
+    verdicts: verdicts.map(({ verdict }) => verdict),
+    id,
+    model: name,
+    inputTokens: readUsage(answer)?.input ?? null,
+    hasUnjudged: verdicts.some(({ hasUnjudged }) => hasUnjudged),
+    isVerbatim,
+  };
+}
+
+function readVerdicts(
+  results: JsonValue | undefined,
+  input: ModerationInput,
+  mapping: Target["model"]["moderationCategories"],
+): readonly ReadVerdict[] | AnswerFault {
+  if (!Array.isArray(results)) return "missing_results";
+  const items: readonly JsonValue[] = results;
+  if (items.length !== verdictsOf(input)) return "result_count";
+  const withImages = input.kind === "parts" && input.parts.some(({ type }) => type === "image");
+  const verdicts: ReadVerdict[] = [];
+  for (const item of items) {
+    const result = isJsonObject(item) ? item : NOTHING;
+    const read = mapping === null ? readOwnVerdict(result, withImages) : readMappedVerdict(result, mapping);
+    if (typeof read === "string") return read;
+    verdicts.push(read);
+  }
+  return verdicts;
+}
+
+const NOTHING: JsonObject = Object.freeze({});
+
+/** One for each text, one for all parts together. */
+export function verdictsOf(input: ModerationInput): number {
+  return input.kind === "texts" ? input.texts.length : 1;
+}

@@ -1,0 +1,60 @@
+import type { ServiceError } from "../../canon/error.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import { isJsonObject } from "../../canon/json.ts";
+import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
+import type { FormattedRequest, Target } from "../dialect.ts";
+import { parseAnswerBytes } from "../json-bytes.ts";
+import { deploymentHost } from "./deployment-paths.ts";
+import { errorIn, readChatError, readErrorFrame } from "./read-error.ts";
+import { faultyAnswer } from "../unary/answer-codes.ts";
+import { countIn, textIn } from "../unary/answer-members.ts";
+import { truncationLosses } from "../unary/truncation.ts";
+import type { UnaryUpstream } from "../unary/upstream.ts";
+import { readRanking, wantedResults } from "../unary/rerank/ranking.ts";
+import { foreignRefusal, priorityLosses } from "../unary/rerank/refusals.ts";
+
+/** Where providers answer, after their base URL. */
+const PATH = "/rerank";
+
+const hosted = deploymentHost(readChatError);
+
+/** Rerank as Jina speaks it, and with it most who serve OpenAI's protocols beside. */
+export const jinaReranker: UnaryUpstream<RerankRequest, RerankResult> = {
+  format: formatJina,
+  parseAnswer,
+  readError: readChatError,
+};
+
+function formatJina(request: RerankRequest, target: Target): FormattedRequest | ServiceError {
+  const refusal = foreignRefusal(request);
+  if (refusal !== null) return refusal;
+  const { query, documents, topN } = request;
+  const body = {
+    model: target.endpoint.upstreamModel,
+    query,
+    documents,
+    ...(topN === null ? {} : { top_n: wantedResults(request) }),
+    // Documents come back unless told otherwise.
+    ...(target.provider.flags.includes("no_return_documents") ? {} : { return_documents: false }),
+  };
+  const plain = { path: PATH, body, headers: [] };
+  return {
+    ...plain,
+    path: (hosted(plain, target) ?? plain).path,
+    losses: [...priorityLosses(request), ...truncationLosses(request)],
+  };
+}
+
+function parseAnswer(bytes: Uint8Array, request: RerankRequest): RerankResult | UpstreamFailure {
+  const answer = parseAnswerBytes(bytes);
+  if (!isJsonObject(answer)) return faultyAnswer("not_json");
+  const error = errorIn(answer, null);
+  if (error !== null) return readErrorFrame(error);
+  const { usage } = answer;
+  return readRanking(answer["results"] ?? answer["data"], "relevance_score", request, {
+    // The model makes no text, so the total is what it read.
+    inputTokens: countIn(usage, "prompt_tokens") ?? countIn(usage, "total_tokens"),
+    searchUnits: countIn(usage, "search_units"),
+    model: textIn(answer, "model"),
+  });
+}

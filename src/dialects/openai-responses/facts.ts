@@ -1,0 +1,57 @@
+import type { DialectFacts } from "../dialect-facts.ts";
+import { EFFORTS, TOOL_CHOICES } from "../feature-sets.ts";
+
+/** Responses, of which nothing is stored. */
+export const OPENAI_RESPONSES = {
+  operations: ["generate"],
+  expresses: [
+    "tools",
+    "custom_tools",
+    "json_schema",
+    "json_object",
+    "image_input",
+    "audio_input",
+    "file_input",
+    "image_output",
+    "reasoning",
+    "web_search",
+    "file_search",
+    "code_execution",
+    "computer_use",
+    "mcp",
+    "logprobs",
+  ],
+  features: [
+    "native_responses",
+    "conversation",
+    "count_tokens",
+    "sampling",
+    "temperature_above_1",
+    ...EFFORTS,
+    ...TOOL_CHOICES,
+    "forced_tool_with_reasoning",
+    "signed_reasoning",
+    "schema_with_tools",
+    "constrained_schema",
+    "token_logprobs",
+    "verbosity",
+    "mid_conversation_system",
+    "image_url",
+    "image_detail",
+    "file_url",
+    "file_of_other_type",
+    "tool_result_files",
+  ],
+  optional: ["penalties", "penalties_outside_0_1"],
+  takesBudgets: false,
+  takesBetas: false,
+  signs: true,
+  flags: {
+    no_include: {
+      meaning: "Does not ask for encrypted reasoning, for providers that refuse it in `include`.",
+      withdraws: [],
+    },
+  },
+  takesApiVersion: true,
+  demandsOutputLimit: false,
+} as const satisfies DialectFacts;

@@ -1,0 +1,59 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+
+/**
+ * Keyword of our request schemas for rules that the surface's parser enforces, with codes and sentences that a schema validator does not have.
+ * The validator passes over it; the contract shows what stands in it as ordinary keywords, so that a client's own validation refuses the same bodies.
+ * `test/contract/always-refused.test.ts` compares the two.
+ */
+export const PARSER_RULES = "parserRules";
+
+/** A member that may only be absent, null or false: everything else asks a provider to keep something. */
+export const NEVER_SET = { parserRules: { enum: [null, false] } } as const;
+
+/** A member that may only be absent or null. */
+export const ONLY_NULL = { parserRules: { type: "null" } } as const;
+
+/** A value that means no more than its absence (`saysNothing` of `dialects/fields.ts`). */
+const EMPTY_MEMBER = {
+  title: "EmptyMember",
+  description:
+    "Null, or an object that holds nothing else. An unknown member with such a value is left out of the request.",
+  type: ["null", "object"],
+  minProperties: 1,
+  additionalProperties: { $ref: "#/components/schemas/EmptyMember" },
+} as const;
+
+/**
+ * Members that the schema does not list are refused where they hold something, unless the operator's route says `unknown_fields: strip` or
+ * `forward`.
+ */
+export const NO_UNKNOWN = { additionalProperties: EMPTY_MEMBER } as const;
+
+/** The same, and stream options stand only beside `stream: true`. */
+export const STREAMING_RULES = {
+  ...NO_UNKNOWN,
+  if: { required: ["stream"], properties: { stream: { const: true } } },
+  else: { properties: { stream_options: { type: "null" } } },
+} as const;
+
+/** The schema as the contract shows it: with the parser's rules as keywords. */
+export function publishedSchema(schema: JsonObject): JsonObject {
+  const known = published.get(schema);
+  if (known !== undefined) return known;
+  const shown = publishedObject(schema);
+  published.set(schema, shown);
+  return shown;
+}
+
+const published = new WeakMap<JsonObject, JsonObject>();
+
+function publishedObject(schema: JsonObject): JsonObject {
+  const { [PARSER_RULES]: rules, ...rest } = schema;
+  const own = isJsonObject(rules) ? { ...rest, ...rules } : rest;
+  return Object.fromEntries(Object.entries(own).map(([name, value]) => [name, publishedValue(value)]));
+}
+
+function publishedValue(value: JsonValue | undefined): JsonValue | undefined {
+  if (Array.isArray(value)) return value.map((item: JsonValue) => publishedValue(item) ?? null);
+  return isJsonObject(value) ? publishedSchema(value) : value;
+}

@@ -1,0 +1,99 @@
+import type { UpstreamFailure } from "../../../canon/failure.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import type { EmbedRequest, EmbedResult } from "../../../canon/unary/embed.ts";
+import type { Vector } from "../../../canon/unary/vector.ts";
+import type { Target } from "../../dialect.ts";
+import { faultyAnswer, type AnswerFault } from "../answer-codes.ts";
+import { cutVectors, type CutAnswer } from "../vectors/cut-vectors.ts";
+
+/** An answer that is a JSON object, its vectors cut out. */
+export interface ObjectAnswer {
+  readonly body: JsonObject;
+  readonly skeleton: CutAnswer["skeleton"];
+  readonly vectorAt: CutAnswer["vectorAt"];
+}
+
+/** What a protocol finds in its answers, not yet checked against the request. */
+export interface FoundVectors {
+  /** Where the vectors should be, in the order of the inputs. */
+  readonly places: readonly (JsonValue | undefined)[];
+  readonly inputTokens: number | null;
+  readonly model: string | null;
+}
+
+/** `null` where the bytes are no JSON object. */
+export function readObject(bytes: Uint8Array): ObjectAnswer | null {
+  const answer = cutVectors(bytes);
+  if (answer === null || !isJsonObject(answer.body)) return null;
+  return { ...answer, body: answer.body };
+}
+
+/**
+ * The answer of a protocol whose vectors are arrays of numbers in the order of the inputs.
+ *
+ * @param find what the protocol's members mean; a failure where the object is an error.
+ */
+export function readInOrder(
+  bytes: Uint8Array,
+  request: EmbedRequest,
+  target: Target,
+  find: (body: JsonObject) => FoundVectors | AnswerFault | UpstreamFailure,
+): EmbedResult | UpstreamFailure {
+  const answer = readObject(bytes);
+  if (answer === null) return faultyAnswer("not_json");
+  const found = find(answer.body);
+  if (typeof found === "string") return faultyAnswer(found);
+  if ("kind" in found) return found;
+  const vectors = checkedVectors(found.places, answer.vectorAt, request, target);
+  if (typeof vectors === "string") return faultyAnswer(vectors);
+  const { inputTokens, model } = found;
+  return { operation: "embed", vectors, inputTokens, model, isVerbatim: false };
+}
+
+/**
+ * Exactly one vector for each input, all of one length, which is the one asked for or the model's own.
+ *
+ * @param read makes a vector of what stands in its place.
+ */
+export function checkedVectors(
+  places: readonly (JsonValue | undefined)[],
+  read: (value: JsonValue | undefined) => Vector | AnswerFault,
+  { inputs, dimensions }: EmbedRequest,
+  { model }: Target,
+): readonly Vector[] | AnswerFault {
+  if (places.length !== inputs.length) return "result_count";
+  const vectors: Vector[] = [];
+  for (const place of places) {
+    const vector = read(place);
+    if (typeof vector === "string") return vector;
+    vectors.push(vector);
+  }
+  const length = vectors[0]?.dimension;
+  if (vectors.some(({ dimension }) => dimension !== length)) return "dimension_mixed";
+  const wanted = dimensions ?? model.defaultDimensions;
+  return wanted === null || length === wanted ? vectors : "dimension_wrong";
+}
+
+/** The items of an answer in the order of the inputs. */
+export interface OrderedItems {
+  readonly items: readonly JsonObject[];
+  /** They came in that order. */
+  readonly cameInOrder: boolean;
+}
+
+/** Puts items where their `index` says that they belong. Every input has exactly one, or there is a fault. */
+export function orderedByIndex(list: readonly JsonValue[], count: number): OrderedItems | AnswerFault {
+  if (list.length !== count) return "result_count";
+  const items: (JsonObject | undefined)[] = Array.from({ length: count });
+  let cameInOrder = true;
+  for (const [place, item] of list.entries()) {
+    const index = isJsonObject(item) ? item["index"] : undefined;
+    if (!isJsonObject(item) || typeof index !== "number" || !(Number.isInteger(index) && index >= 0 && index < count)) {
+      return "index_invalid";
+    }
+    if (items[index] !== undefined) return "index_repeated";
+    items[index] = item;
+    cameInOrder &&= index === place;
+  }
+  return { items: items.filter((item) => item !== undefined), cameInOrder };
+}

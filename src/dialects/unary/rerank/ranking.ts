@@ -1,0 +1,54 @@
+import type { UpstreamFailure } from "../../../canon/failure.ts";
+import { isJsonObject, type JsonValue } from "../../../canon/json.ts";
+import type { RankedDocument, RerankRequest, RerankResult } from "../../../canon/unary/rerank.ts";
+import { faultyAnswer } from "../answer-codes.ts";
+
+/** What an answer says besides its results. */
+export type RankingFacts = Pick<RerankResult, "inputTokens" | "searchUnits" | "model">;
+
+/** How many results a request wants. Some providers refuse to be asked for more than there are documents. */
+export function wantedResults({ topN, documents }: RerankRequest): number {
+  return Math.min(topN ?? documents.length, documents.length);
+}
+
+/**
+ * An answer's results, checked and put in the order that callers are promised, whatever order they came in.
+ *
+ * @param list the answer's list of results.
+ * @param scoreName the member of a result that has its score.
+ */
+export function readRanking(
+  list: JsonValue | undefined,
+  scoreName: string,
+  request: RerankRequest,
+  facts: RankingFacts,
+): RerankResult | UpstreamFailure {
+  if (!Array.isArray(list)) return faultyAnswer("missing_results");
+  const items: readonly JsonValue[] = list;
+  const ranked: RankedDocument[] = [];
+  const seen = new Set<number>();
+  for (const item of items) {
+    const index = isJsonObject(item) ? item["index"] : null;
+    const score = isJsonObject(item) ? item[scoreName] : null;
+    if (!isPlace(index, request.documents.length)) return faultyAnswer("index_invalid");
+    if (seen.has(index)) return faultyAnswer("index_repeated");
+    if (typeof score !== "number" || !Number.isFinite(score)) return faultyAnswer("score_invalid");
+    seen.add(index);
+    ranked.push({ index, score });
+  }
+  const wanted = wantedResults(request);
+  // With fewer, a document would be lost and nobody told.
+  if (ranked.length < wanted) return faultyAnswer("result_count");
+  // What is cut off must be the worst, so the order comes first.
+  const results = ranked.toSorted(byScore).slice(0, wanted);
+  return { operation: "rerank", results, ...facts };
+}
+
+function isPlace(index: JsonValue | undefined, documents: number): index is number {
+  return typeof index === "number" && Number.isInteger(index) && index >= 0 && index < documents;
+}
+
+/** Best first; equals as they stood in the request, so that the same scores give the same order. */
+function byScore(left: RankedDocument, right: RankedDocument): number {
+  return right.score - left.score || left.index - right.index;
+}

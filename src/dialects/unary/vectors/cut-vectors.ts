@@ -1,0 +1,108 @@
+import type { JsonValue } from "../../../canon/json.ts";
+import type { Vector } from "../../../canon/unary/vector.ts";
+import { parseJsonText } from "../../json-bytes.ts";
+import type { AnswerFault } from "../answer-codes.ts";
+import { scanNumberArray } from "./scan-numbers.ts";
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN = 0x5b;
+
+/** A JSON answer whose arrays of numbers have been cut out as text. Where one stood, `body` has a mark that only `vectorAt` can read. */
+export interface CutAnswer {
+  readonly body: JsonValue;
+  /** The text that `body` was made of: the answer's own, but for its arrays of numbers. */
+  readonly skeleton: string;
+  /** The vector at a place of `body` that should hold an array of numbers. */
+  readonly vectorAt: (value: JsonValue | undefined) => Vector | AnswerFault;
+}
+
+/**
+ * Reads an answer without making numbers of its vectors: a megabyte of them would be a hundred thousand numbers that nobody wants but the
+ * caller, who wants them as they were printed.
+ *
+ * The mark of the n-th array is the array `[n]`. No provider can write one: every array of finite numbers is cut out, those with one number
+ * too, so that whatever else stands in `body` is no such array.
+ *
+ * @returns `null` where the bytes are not UTF-8, not JSON, or nested more deeply than any answer.
+ */
+export function cutVectors(bytes: Uint8Array): CutAnswer | null {
+  const vectors: Vector[] = [];
+  const skeleton = skeletonIn(bytes, vectors);
+  const body = skeleton === null ? undefined : parseJsonText(skeleton);
+  if (skeleton === null || body === undefined) return null;
+  return { body, skeleton, vectorAt: (value) => markedVector(vectors, value) ?? faultOf(value) };
+}
+
+/** Unlike most decoders it keeps a byte order mark, so that one between two pieces of an answer makes it no JSON. */
+const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** `null` where the bytes are not UTF-8. */
+function skeletonIn(bytes: Uint8Array, vectors: Vector[]): string | null {
+  try {
+    return skeletonOf(bytes, vectors);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The answer's text with a mark for every vector. What is no JSON stays none: only whole arrays, found outside strings, are exchanged for
+ * other arrays.
+ *
+ * @throws where the bytes are not UTF-8.
+ */
+function skeletonOf(bytes: Uint8Array, vectors: Vector[]): string {
+  const pieces: string[] = [];
+  let kept = 0;
+  let place = 0;
+  while (place < bytes.length) {
+    const byte = bytes[place];
+    if (byte === QUOTE) {
+      place = afterString(bytes, place);
+      continue;
+    }
+    const numbers = byte === OPEN ? scanNumberArray(bytes, place) : null;
+    if (numbers === null) {
+      place += 1;
+      continue;
+    }
+    const { count, end } = numbers;
+    pieces.push(strict.decode(bytes.subarray(kept, place)), `[${vectors.length}]`);
+    vectors.push({ dimension: count, encoding: "float", text: strict.decode(bytes.subarray(place, end)) });
+    kept = end;
+    place = end;
+  }
+  pieces.push(strict.decode(bytes.subarray(kept)));
+  return pieces.join("");
+}
+
+/** Place after the string that begins at `open`, or the end where it does not end. */
+function afterString(bytes: Uint8Array, open: number): number {
+  let quote = open;
+  do {
+    quote = bytes.indexOf(QUOTE, quote + 1);
+    if (quote === -1) return bytes.length;
+  } while (isEscaped(bytes, quote));
+  return quote + 1;
+}
+
+/** Whether an odd number of backslashes stands before a quote inside a string. The string's own quote ends the count. */
+function isEscaped(bytes: Uint8Array, quote: number): boolean {
+  let place = quote - 1;
+  while (bytes[place] === BACKSLASH) place -= 1;
+  return (quote - place) % 2 === 0;
+}
+
+function markedVector(vectors: readonly Vector[], value: JsonValue | undefined): Vector | undefined {
+  if (!Array.isArray(value) || value.length !== 1) return undefined;
+  const [ordinal]: readonly unknown[] = value;
+  return typeof ordinal === "number" ? vectors[ordinal] : undefined;
+}
+
+/** What is wrong with something that was not cut out although a vector should be there. */
+function faultOf(value: JsonValue | undefined): AnswerFault {
+  const numbers: readonly unknown[] = Array.isArray(value) ? value : [];
+  const isOverflow = numbers.length > 0 && numbers.every((number) => typeof number === "number");
+  return isOverflow ? "vector_not_finite" : "vector_malformed";
+}

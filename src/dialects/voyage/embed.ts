@@ -1,0 +1,53 @@
+import type { ServiceError } from "../../canon/error.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type { EmbedRequest, EmbedResult } from "../../canon/unary/embed.ts";
+import type { FormattedRequest, Target } from "../dialect.ts";
+import { readChatError } from "../openai-chat/read-error.ts";
+import { countIn, textIn } from "../unary/answer-members.ts";
+import type { UnaryUpstream } from "../unary/upstream.ts";
+import { vectorFromBase64 } from "../unary/vectors/encode.ts";
+import { purposeWord, textsOf } from "../unary/embed/inputs.ts";
+import { readOpenAiList } from "../openai-chat/embeddings/list.ts";
+
+/** Where Voyage answers, after its base URL. */
+const PATH = "/embeddings";
+
+/** Voyage's embeddings: OpenAI's answer with another count of tokens, to a request with members of its own (protocols.md §3.5). */
+export const voyageEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
+  format,
+  parseAnswer,
+  readError: readChatError,
+};
+
+/** The purposes that the protocol has, and those who took its member over. */
+export const INPUT_TYPES = { document: "document", query: "query" } as const;
+
+function format(request: EmbedRequest, target: Target): FormattedRequest | ServiceError {
+  const texts = textsOf(request);
+  if ("code" in texts) return texts;
+  const { isScalar, purpose, mayTruncate, dimensions, encoding } = request;
+  const inputType = purpose === null ? null : purposeWord(purpose, INPUT_TYPES);
+  if (inputType !== null && typeof inputType !== "string") return inputType;
+  const [first] = texts;
+  const body = {
+    model: target.endpoint.upstreamModel,
+    input: isScalar && first !== undefined ? first : texts,
+    ...(inputType === null ? {} : { input_type: inputType }),
+    // The provider cuts what is too long unless told not to.
+    truncation: mayTruncate ?? false,
+    ...(dimensions === null ? {} : { output_dimension: dimensions }),
+    // The word for numbers is to say nothing.
+    ...(encoding === "base64" ? { encoding_format: "base64" } : {}),
+  };
+  return { path: PATH, body, headers: [], losses: [] };
+}
+
+function parseAnswer(bytes: Uint8Array, request: EmbedRequest, target: Target): EmbedResult | UpstreamFailure {
+  const list = readOpenAiList(bytes, request, target, (value, vectorAt) =>
+    typeof value === "string" ? vectorFromBase64(value, "float32") : vectorAt(value),
+  );
+  if ("kind" in list) return list;
+  const { body, vectors } = list;
+  const inputTokens = countIn(body["usage"], "total_tokens");
+  return { operation: "embed", vectors, inputTokens, model: textIn(body, "model"), isVerbatim: false };
+}

@@ -1,0 +1,51 @@
+import type { ServiceError } from "../../canon/error.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import { isJsonObject } from "../../canon/json.ts";
+import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
+import type { FormattedRequest, Target } from "../dialect.ts";
+import { parseAnswerBytes } from "../json-bytes.ts";
+import { errorIn, readChatError, readErrorFrame } from "../openai-chat/read-error.ts";
+import { faultyAnswer } from "../unary/answer-codes.ts";
+import { countIn, textIn } from "../unary/answer-members.ts";
+import type { UnaryUpstream } from "../unary/upstream.ts";
+import { readRanking, wantedResults } from "../unary/rerank/ranking.ts";
+import { foreignRefusal, priorityLosses } from "../unary/rerank/refusals.ts";
+
+/** Where providers answer, after their base URL. */
+const PATH = "/rerank";
+
+/** Rerank as Voyage AI speaks it. */
+export const voyageReranker: UnaryUpstream<RerankRequest, RerankResult> = {
+  format: formatVoyage,
+  parseAnswer,
+  // Its errors are a text under `detail` and no code; where the protocol is served by others, theirs are OpenAI's.
+  readError: readChatError,
+};
+
+function formatVoyage(request: RerankRequest, { endpoint }: Target): FormattedRequest | ServiceError {
+  const refusal = foreignRefusal(request);
+  if (refusal !== null) return refusal;
+  const { query, documents, topN, mayTruncate } = request;
+  const body = {
+    model: endpoint.upstreamModel,
+    query,
+    documents,
+    ...(topN === null ? {} : { top_k: wantedResults(request) }),
+    // Texts that are too long are cut in silence unless told otherwise.
+    truncation: mayTruncate ?? false,
+    return_documents: false,
+  };
+  return { path: PATH, body, headers: [], losses: priorityLosses(request) };
+}
+
+function parseAnswer(bytes: Uint8Array, request: RerankRequest): RerankResult | UpstreamFailure {
+  const answer = parseAnswerBytes(bytes);
+  if (!isJsonObject(answer)) return faultyAnswer("not_json");
+  const error = errorIn(answer, null);
+  if (error !== null) return readErrorFrame(error);
+  return readRanking(answer["data"], "relevance_score", request, {
+    inputTokens: countIn(answer["usage"], "total_tokens"),
+    searchUnits: null,
+    model: textIn(answer, "model"),
+  });
+}
