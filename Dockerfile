@@ -5,6 +5,7 @@ ARG NODE=node:26.10.0-trixie-slim
 FROM ${NODE} AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
+COPY mock/package.json mock/
 COPY tools/node/package.json tools/node/
 COPY tools/postgres/package.json tools/postgres/
 RUN npm ci --ignore-scripts --no-audit
@@ -15,9 +16,10 @@ RUN npm run -s build
 FROM ${NODE} AS dependencies
 WORKDIR /opt/signalbox
 COPY package.json package-lock.json .npmrc ./
+COPY mock/package.json mock/
 COPY tools/node/package.json tools/node/
 COPY tools/postgres/package.json tools/postgres/
-RUN npm ci --omit=dev --workspaces=false --ignore-scripts --no-audit && rm -r tools
+RUN npm ci --omit=dev --workspaces=false --ignore-scripts --no-audit && rm -r mock tools
 
 FROM ${NODE}
 LABEL org.opencontainers.image.title="signalbox" org.opencontainers.image.licenses="Apache-2.0"

@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { startMock, type MockServer } from "../src/mock/server.ts";
+import { startMock, type MockServer } from "../mock/server.ts";
 import { ask } from "../test/chaos/ask.ts";
 import { COLUMNS, type Column } from "../test/chaos/columns.ts";
 import { fateOf, isWrongSuccess, type Undamaged } from "../test/chaos/judge.ts";

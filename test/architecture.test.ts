@@ -15,6 +15,7 @@ function filesBelow(folder: string): readonly string[] {
 }
 
 const sources = filesBelow(SOURCE).filter((path) => path.endsWith(".ts"));
+const simulated = filesBelow(join(ROOT, "mock")).filter((path) => path.endsWith(".ts"));
 const textOf = (path: string): string => readFileSync(path, "utf8");
 const shown = (path: string): string => relative(ROOT, path);
 
@@ -48,13 +49,13 @@ describe("the shape of the house", () => {
   });
 
   it("no source file has more than 300 lines", () => {
-    const long = sources.filter((path) => textOf(path).split("\n").length > 301).map(shown);
+    const long = [...sources, ...simulated].filter((path) => textOf(path).split("\n").length > 301).map(shown);
     expect(long).toEqual([]);
   });
 
   it("no folder has more than 14 files", () => {
     const folders = new Map<string, number>();
-    for (const path of sources) folders.set(dirname(path), (folders.get(dirname(path)) ?? 0) + 1);
+    for (const path of [...sources, ...simulated]) folders.set(dirname(path), (folders.get(dirname(path)) ?? 0) + 1);
     const crowded = [...folders]
       .filter(([, count]) => count > 14)
       .map(([folder, count]) => `${shown(folder)}: ${count}`);
@@ -91,9 +92,9 @@ describe("the shape of the house", () => {
     // What the words of limits are, and errors that every command prints: they open nothing.
     const harmless = ["src/store/limits.ts", "src/store/errors.ts"];
     expect(reached).toEqual(expect.arrayContaining(harmless));
-    expect(
-      reached.filter((path) => /^src\/(http|store|mock|telemetry)\//.test(path) && !harmless.includes(path)),
-    ).toEqual([]);
+    expect(reached.filter((path) => /^src\/(http|store|telemetry)\//.test(path) && !harmless.includes(path))).toEqual(
+      [],
+    );
     // Lists of addresses open nothing.
     const lists = /^import \{ BlockList, isIPv4, isIPv6, SocketAddress \} from "node:net";$/m;
     const openers = reached.filter((path) =>
@@ -102,6 +103,20 @@ describe("the shape of the house", () => {
       ),
     );
     expect(openers).toEqual([]);
+  });
+
+  it("the simulated provider imports types of canon and nothing else of src", () => {
+    const outside = simulated.flatMap((path) => importsOf(path).map(shown)).filter((path) => !path.startsWith("mock/"));
+    expect(new Set(outside)).toEqual(new Set(["src/canon/json.ts"]));
+    const notTypes = simulated.filter((path) => /^(?!import type )[^\n]*src\//m.test(textOf(path)));
+    expect(notTypes.map(shown)).toEqual([]);
+  });
+
+  it("one file of src imports the simulated provider, and a server that simulates nothing does not load it", () => {
+    const importers = sources.filter((path) => importsOf(path).some((target) => shown(target).startsWith("mock/")));
+    expect(importers.map(shown)).toEqual(["src/server/simulated-provider.ts"]);
+    const loaded = /^(?:import|export) (?!type )[^\n]*mock\//m;
+    expect(importers.filter((path) => loaded.test(textOf(path))).map(shown)).toEqual([]);
   });
 
   it("only http knows h3, only dispatch knows undici, only policy knows OPA, only keys know JWTs", () => {
@@ -120,7 +135,6 @@ describe("the shape of the house", () => {
       "src/cli/explain/point-json.ts",
       "src/cli/policy/testing/watched-sources.ts",
       "src/dispatch/credentials/google-headers.ts",
-      "src/mock/cohere-chat/error.ts",
       "src/policy/toolchain/toolchain.ts",
       "src/dialects/unary/one-meaning.ts",
       "src/dialects/unary/vectors/encode.ts",

@@ -1,13 +1,12 @@
-import { MOCK_ENDPOINTS } from "../mock/endpoints.ts";
-import { startMock, type MockServer } from "../mock/server.ts";
-import { VOCABULARY } from "../mock/words.ts";
 import { listenFailure } from "../server/listen-failure.ts";
+import { loadSimulatedProvider, type MockServer, type SimulatedProvider } from "../server/simulated-provider.ts";
 import { readArguments, readPort } from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import { stopAsked } from "./terminal/listening.ts";
 import { runCommand } from "./terminal/run.ts";
 
-const HELP = `Usage: signalbox mock [flags]
+function help({ vocabulary }: SimulatedProvider): string {
+  return `Usage: signalbox mock [flags]
 
 Serves a simulated provider: deterministic answers, and every fault that a provider can have.
 
@@ -17,10 +16,11 @@ Flags
   --quiet       No line for each answer.
 
 Words, in the header "x-mock: word; word" or after the model's name, "model+word+word":
-${VOCABULARY.map(({ form, meaning }) => `  ${form}\n      ${meaning}`).join("\n")}
+${vocabulary.map(({ form, meaning }) => `  ${form}\n      ${meaning}`).join("\n")}
 
 Exit codes: 0 stopped as asked, 1 cannot listen, 2 the command line cannot be used.
 `;
+}
 
 /** `signalbox mock`: serves until it is told to stop (SIGINT, SIGTERM, `io.signal`). */
 export function mock(argv: readonly string[], io: CommandIo): Promise<number> {
@@ -34,28 +34,34 @@ async function runMock(argv: readonly string[], io: CommandIo): Promise<number> 
     host: { type: "string", default: "127.0.0.1" },
     port: { type: "string", default: "8089" },
   });
+  const provider = await loadSimulatedProvider();
   if (values.help === true) {
-    io.stdout(HELP);
+    io.stdout(help(provider));
     return EXIT.ok;
   }
   if (positionals.length > 0) throw new UsageError("mock takes flags only; there is an argument too many");
-  const server = await start(values.host, readPort(values.port, "--port"), values.quiet === true, io);
-  announce(server, io);
+  const address = { host: values.host, port: readPort(values.port, "--port") };
+  const log = values.quiet === true ? {} : { log: (line: string) => io.stdout(`${line}\n`) };
+  const server = await start(provider, { ...address, ...log });
+  announce(provider, server, io);
   await stopAsked(io.signal);
   await server.close();
   return EXIT.ok;
 }
 
-async function start(host: string, port: number, quiet: boolean, io: CommandIo): Promise<MockServer> {
+async function start(
+  { startMock }: SimulatedProvider,
+  options: Parameters<SimulatedProvider["startMock"]>[0],
+): Promise<MockServer> {
   try {
-    return await startMock(quiet ? { host, port } : { host, port, log: (line) => io.stdout(`${line}\n`) });
+    return await startMock(options);
   } catch (error) {
     throw new CommandError(listenFailure(error), { cause: error });
   }
 }
 
-function announce(server: MockServer, io: CommandIo): void {
-  const served = MOCK_ENDPOINTS.map((endpoint) => `  ${endpoint.method.padEnd(6)} ${server.url}/v1${endpoint.path}`);
+function announce({ endpoints }: SimulatedProvider, server: MockServer, io: CommandIo): void {
+  const served = endpoints.map((endpoint) => `  ${endpoint.method.padEnd(6)} ${server.url}/v1${endpoint.path}`);
   io.stdout(`simulated provider listening on ${server.url}
 ${served.join("\n")}
   GET    ${server.url}/mock/requests   what was asked; DELETE forgets it

@@ -11,7 +11,6 @@ import { newRequestId } from "../http/request-id.ts";
 import { createApp } from "../http/server.ts";
 import { openKeyRing } from "../keys/key-ring.ts";
 import { openTokenDoor } from "../keys/tokens/token-door.ts";
-import { startMock, type MockServer } from "../mock/server.ts";
 import type { Store } from "../store/port.ts";
 import { openLedger } from "./limits.ts";
 import { listenFailure, type AddressFlags } from "./listen-failure.ts";
@@ -26,6 +25,7 @@ import { startRetention } from "./retention.ts";
 import { openServedPolicies, startPolicies } from "./policies/open-served-policies.ts";
 import type { PolicyListener } from "./policies/served-policies.ts";
 import type { BuiltSnapshot } from "./snapshots.ts";
+import { loadSimulatedProvider, type MockServer } from "./simulated-provider.ts";
 import { readTls } from "./tls.ts";
 import { ServerLog } from "./telemetry/server-log.ts";
 import { ServerTelemetry } from "./telemetry/server-telemetry.ts";
@@ -262,7 +262,7 @@ function lazyMock(): { readonly origin: () => Promise<string>; readonly close: (
   let started: Promise<MockServer> | null = null;
   return {
     origin: async () => {
-      started ??= startMock({ host: "127.0.0.1", port: 0 });
+      started ??= loadSimulatedProvider().then(({ startMock }) => startMock({ host: "127.0.0.1", port: 0 }));
       return (await started).url;
     },
     close: async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EvidenceEntry } from "../../src/store/port.ts";
-import { startMock, type MockServer } from "../../src/mock/server.ts";
+import { startMock, type MockServer } from "../../mock/server.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { ask } from "./ask.ts";
 import { COLUMNS, type Column } from "./columns.ts";

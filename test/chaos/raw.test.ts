@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startMock, type MockServer } from "../../src/mock/server.ts";
+import { startMock, type MockServer } from "../../mock/server.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { ask } from "./ask.ts";
 import { COLUMNS } from "./columns.ts";

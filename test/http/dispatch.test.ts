@@ -359,7 +359,10 @@ describe("health", () => {
     try {
       const probes = () => upstream.calls.filter(({ path }) => path === "/v1/models");
       await until(() => probes().length >= 1);
-      expect(probes()[0]?.headers["authorization"]).toBe("Bearer secret-of-p-a");
+      const { authorization, ...others } = probes()[0]?.headers ?? {};
+      expect(authorization).toBe("Bearer secret-of-p-a");
+      // None of those that a browser's fetch adds.
+      expect(Object.keys(others).toSorted()).toEqual(["connection", "host", "user-agent"]);
       expect(places.standing("a", performance.now()).state).not.toBe("healthy");
       isIll = false;
       await until(() => places.standing("a", performance.now()).state === "healthy");

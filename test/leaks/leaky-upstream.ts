@@ -1,5 +1,5 @@
 import { createServer, request as call, type IncomingMessage, type ServerResponse } from "node:http";
-import { startMock } from "../../src/mock/server.ts";
+import { startMock } from "../../mock/server.ts";
 
 /** How a provider goes wrong; `ok` is the simulated upstream's own answer. */
 export const FAULTS = ["ok", "e400", "e401", "e404", "e429", "e500", "cut", "malformed", "frame", "slow"] as const;

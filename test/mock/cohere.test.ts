@@ -3,7 +3,7 @@ import { collectAnswer, type Answer } from "../../src/canon/generate/answer.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import type { AssistantPart, Tool, Turn } from "../../src/canon/generate/message.ts";
 import { cohereChatUpstream } from "../../src/dialects/cohere-chat/dialect.ts";
-import type { MockServer } from "../../src/mock/server.ts";
+import type { MockServer } from "../../mock/server.ts";
 import { asking, target } from "../dialects/cohere-chat/place.ts";
 import { readRecordings } from "../support/recordings.ts";
 import { HELLO, mockForTest, namedEvents, postTo } from "./start.ts";

@@ -3,7 +3,7 @@ import { collectAnswer, type Answer } from "../../src/canon/generate/answer.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import type { AssistantPart, Turn } from "../../src/canon/generate/message.ts";
 import { converseUpstream } from "../../src/dialects/bedrock-converse/dialect.ts";
-import type { MockServer } from "../../src/mock/server.ts";
+import type { MockServer } from "../../mock/server.ts";
 import { hello, targetWith, text } from "../dialects/bedrock-converse/place.ts";
 import { codec } from "../dialects/bedrock-converse/wire.ts";
 import { readRecordings } from "../support/recordings.ts";

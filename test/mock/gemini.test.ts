@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { MockServer } from "../../src/mock/server.ts";
+import type { MockServer } from "../../mock/server.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
 import { events, mockForTest, parts, postTo, rawTo } from "./start.ts";
 

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../src/canon/json.ts";
 import { countTokensSurface, messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import type { Passage } from "../../src/dialects/translation/passage.ts";
-import type { MockServer } from "../../src/mock/server.ts";
+import type { MockServer } from "../../mock/server.ts";
 import { passageTo } from "../dialects/anthropic-messages/hosted.ts";
 import { codec } from "../dialects/bedrock-converse/wire.ts";
 import { mockForTest, postTo } from "./start.ts";

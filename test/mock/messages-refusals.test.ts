@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { seal, sign } from "../../src/mock/model/signature.ts";
+import { seal, sign } from "../../mock/model/signature.ts";
 import { HELLO, mockForTest, postTo } from "./start.ts";
 
 const PATH = "/v1/messages";

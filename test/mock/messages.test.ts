@@ -1,6 +1,6 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { describe, expect, test } from "vitest";
-import type { MockServer } from "../../src/mock/server.ts";
+import type { MockServer } from "../../mock/server.ts";
 import { HELLO, mockForTest, namedEvents, postTo } from "./start.ts";
 
 const PATH = "/v1/messages";

@@ -1,6 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import type { MockServer } from "../../src/mock/server.ts";
+import type { MockServer } from "../../mock/server.ts";
 import { HELLO, mockForTest, namedEvents, parts, rawTo, type RawAnswer } from "./start.ts";
 
 interface Dialect {

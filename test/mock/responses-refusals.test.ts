@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { seal } from "../../src/mock/model/signature.ts";
+import { seal } from "../../mock/model/signature.ts";
 import { mockForTest, postTo } from "./start.ts";
 
 const PATH = "/v1/responses";

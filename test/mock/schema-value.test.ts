@@ -1,7 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { valueFor } from "../../src/mock/model/schema-value.ts";
+import { valueFor } from "../../mock/model/schema-value.ts";
 
 const object = (properties: Record<string, unknown>, more: object = {}): object => ({
   type: "object",

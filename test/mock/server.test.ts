@@ -1,6 +1,6 @@
 import { request } from "node:http";
 import { expect, test } from "vitest";
-import { startMock } from "../../src/mock/server.ts";
+import { startMock } from "../../mock/server.ts";
 import { HELLO, mockForTest, post, raw } from "./start.ts";
 
 const hello = { model: "m", messages: HELLO };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { awkwardCuts, evenCuts } from "../../src/mock/split.ts";
+import { awkwardCuts, evenCuts } from "../../mock/split.ts";
 
 test("nothing is lost or reordered, wherever it is cut", () => {
   fc.assert(

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { onTestFinished } from "vitest";
-import { startMock, type MockServer } from "../../src/mock/server.ts";
+import { startMock, type MockServer } from "../../mock/server.ts";
 
 /** A simulated provider that stops with the test. */
 export async function mockForTest(log?: (line: string) => void): Promise<MockServer> {

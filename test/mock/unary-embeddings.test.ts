@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
-import { base64Of, vectorOf } from "../../src/mock/unary/embed/vector.ts";
+import { base64Of, vectorOf } from "../../mock/unary/embed/vector.ts";
 import { mockForTest, postTo } from "./start.ts";
 import { ask, at, EMBED_WAYS, valuesIn } from "./unary-ways.ts";
 

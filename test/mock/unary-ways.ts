@@ -1,5 +1,5 @@
 import { postTo } from "./start.ts";
-import type { MockServer } from "../../src/mock/server.ts";
+import type { MockServer } from "../../mock/server.ts";
 
 /** One way to ask for a list of results, and the way to them in its answer. */
 export interface Way {

@@ -1,8 +1,8 @@
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { PLAIN, type Behaviour } from "../../src/mock/behaviour.ts";
-import { vectorOf } from "../../src/mock/unary/embed/vector.ts";
-import { headerWords, parseBehaviour } from "../../src/mock/words.ts";
+import { PLAIN, type Behaviour } from "../../mock/behaviour.ts";
+import { vectorOf } from "../../mock/unary/embed/vector.ts";
+import { headerWords, parseBehaviour } from "../../mock/words.ts";
 import { HELLO, mockForTest, parts, postTo, rawTo } from "./start.ts";
 import { ask, at, EMBED_WAYS, MODERATION_WAY, RANK_WAYS, resultsIn, valuesIn, WAYS, type Way } from "./unary-ways.ts";
 

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { PLAIN, type Behaviour } from "../../src/mock/behaviour.ts";
-import { headerWords, modelWords, parseBehaviour, VOCABULARY } from "../../src/mock/words.ts";
+import { PLAIN, type Behaviour } from "../../mock/behaviour.ts";
+import { headerWords, modelWords, parseBehaviour, VOCABULARY } from "../../mock/words.ts";
 
 const understood: [string, Partial<Behaviour>][] = [
   ["delay=50ms", { delay: 50 }],

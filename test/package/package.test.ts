@@ -50,8 +50,14 @@ describe("the tarball", () => {
     expect([...packed.files].toSorted()).toEqual([...below(unpacked)].toSorted());
   });
 
-  it("is complete: all of src compiled, every policy, the library, the Rego toolchain, the schemas", () => {
-    const compiled = below(join(ROOT, "src"))
+  it("is complete: all of src and of the simulated provider compiled, every policy, the library, the Rego toolchain, the schemas", () => {
+    const sources = [
+      ...below(join(ROOT, "src")),
+      ...below(join(ROOT, "mock"))
+        .filter((path) => path.endsWith(".ts"))
+        .map((path) => `mock/${path}`),
+    ];
+    const compiled = sources
       .filter(
         (path) => /\.(ts|json)$/.test(path) && !path.endsWith(".d.ts") && !/write-(input-)?schema\.ts$/.test(path),
       )

@@ -74,16 +74,19 @@ export async function callServer(call: ServerCall): Promise<ServerAnswer> {
 }
 
 async function send({ url, method, key, body, ifMatch, inDoubt, wait = LONGEST_WAIT }: ServerCall): Promise<Response> {
+  // Loaded when a call is made: most commands make none.
+  const { ofetch } = await import("ofetch");
   try {
-    return await fetch(url, {
+    return await ofetch.raw(url.href, {
       method,
-      headers: {
-        authorization: `Bearer ${key}`,
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...(ifMatch === undefined ? {} : { "if-match": ifMatch }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      headers: { authorization: `Bearer ${key}`, ...(ifMatch !== undefined && { "if-match": ifMatch }) },
+      ...(body !== undefined && { body }),
       redirect: "manual",
+      retry: 0,
+      ignoreResponseError: true,
+      // The body is read below, up to a bound.
+      responseType: "stream",
+      // Not ofetch's own timeout, which ends with the headers.
       signal: AbortSignal.timeout(wait),
     });
   } catch (error) {
@@ -106,12 +109,17 @@ const NEVER_SENT: ReadonlySet<string> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** The system's word for what went wrong; the rest of the message may quote the address. */
+/** The system's code for the failure. The message is dropped: ofetch's quotes the address. */
 function codeOf(error: unknown): string | null {
-  if (error instanceof DOMException && error.name === "TimeoutError") return "TIMEOUT";
-  const cause: unknown = error instanceof Error ? error.cause : undefined;
+  const reason = causeOf(error);
+  if (reason instanceof DOMException && reason.name === "TimeoutError") return "TIMEOUT";
+  const cause = causeOf(reason);
   const code: unknown = cause instanceof Error ? Reflect.get(cause, "code") : undefined;
   return typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) ? code : null;
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined;
 }
 
 async function readAnswer(response: Response): Promise<JsonObject | null> {

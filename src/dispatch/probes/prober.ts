@@ -39,28 +39,40 @@ async function probe({ table, connections }: ProbeGround, endpointId: string): P
   const connection = provider === undefined ? undefined : connections.get(provider.id);
   if (provider === undefined || path === undefined || connection === undefined) return false;
   try {
-    // Through the provider's own connections, so that a probe reaches no further than a call, and follows no redirect.
-    const { statusCode, body } = await connection.dispatcher.request({
-      path: `${connection.pathPrefix}${path}`,
-      method: "GET",
-      headers: await credentials(connection, path),
-      signal: AbortSignal.timeout(PROBE_TIME),
-    });
-    // Neither read nor parsed: it may be anything, and of any size.
-    body.on("error", () => {}).destroy();
-    return statusCode < 500;
+    // Loaded with the first probe: most configurations have none.
+    const { createFetch } = await import("ofetch");
+    const call = createFetch({ fetch: fetchOver(connection, path) });
+    const headers = await credentials(connection, path);
+    const { status } = await call.raw(connection.origin, { headers, retry: 0, ignoreResponseError: true });
+    return status < 500;
   } catch {
     return false;
   }
 }
 
-async function credentials(connection: Connection, path: string): Promise<string[]> {
-  const own = pairs(connection.headers)
-    .filter(([name]) => !UNSENT.has(name))
-    .flat();
+/**
+ * `fetch` of one path through the provider's own connections, so that a probe reaches no further than a call, and follows no redirect. undici's own `fetch`
+ * would add the headers of a browser, and refuse ports that calls may use.
+ */
+function fetchOver({ dispatcher, pathPrefix }: Connection, path: string): typeof fetch {
+  return async (_origin, { headers } = {}) => {
+    const { statusCode, body } = await dispatcher.request({
+      path: `${pathPrefix}${path}`,
+      method: "GET",
+      headers: new Headers(headers),
+      signal: AbortSignal.timeout(PROBE_TIME),
+    });
+    // Neither read nor parsed: it may be anything, and of any size.
+    body.on("error", () => {}).destroy();
+    return new Response(null, { status: statusCode });
+  };
+}
+
+async function credentials(connection: Connection, path: string): Promise<[string, string][]> {
+  const own = pairs(connection.headers).filter(([name]) => !UNSENT.has(name));
   if (connection.authorize === undefined) return own;
   const request = { method: "GET", path: `${connection.pathPrefix}${path}`, headers: [], body: "" } as const;
-  return [...own, ...(await connection.authorize(request))];
+  return [...own, ...pairs(await connection.authorize(request))];
 }
 
 /** What belongs to a request with a body. */

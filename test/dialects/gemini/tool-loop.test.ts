@@ -7,7 +7,7 @@ import type { AnswerContext, Surface } from "../../../src/dialects/dialect.ts";
 import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
 import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
-import type { MockServer } from "../../../src/mock/server.ts";
+import type { MockServer } from "../../../mock/server.ts";
 import { mockForTest } from "../../mock/start.ts";
 import { NO_EDITS, NO_HEADERS } from "../laws/place.ts";
 import { targetWith } from "./place.ts";

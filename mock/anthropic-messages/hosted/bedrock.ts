@@ -1,0 +1,114 @@
+import { type JsonObject, isJsonObject, parseJson } from "../../json.ts";
+import type { Answer, Framing, StreamEvent } from "../../answer.ts";
+import { CONVERSE_FAILURE, refuseConverse, requestIdentity, unauthorised } from "../../bedrock-converse/error.ts";
+import { EVENT_STREAM } from "../../bedrock-converse/framing.ts";
+import { bedrockCountTokens, modelIn } from "../../bedrock-converse/protocol.ts";
+import { invalid, type Problem } from "../../problem.ts";
+import type { Protocol } from "../../protocol.ts";
+import { protocolOf, type Call, type Simulation } from "../../simulate.ts";
+import { MESSAGES_FAILURE } from "../error.ts";
+import { completeMessage } from "../protocol.ts";
+import { STOP_REASONS } from "../render.ts";
+import { readMessagesRequest } from "../request.ts";
+import { readEdition } from "../version.ts";
+import { betasInBody, unwrapped, type Wrapping } from "./wrapping.ts";
+
+const SHARED: Omit<Simulation, "complete"> = {
+  finishes: STOP_REASONS,
+  // Frames have no lines.
+  lacks: ["crlf", "noSpace", "keepalive"],
+  codes: new Map(),
+  modelIn,
+  unauthorised,
+  refuse: refuseConverse,
+  failure: { ...CONVERSE_FAILURE, malformed: MESSAGES_FAILURE.malformed },
+};
+
+/** Bedrock's InvokeModel, for Anthropic's models. */
+export const bedrockInvoke: Protocol = protocolOf({ ...SHARED, complete: (call) => invoke(call, false) });
+
+/** Bedrock's InvokeModelWithResponseStream, for Anthropic's models. */
+export const bedrockInvokeStream: Protocol = protocolOf({ ...SHARED, complete: (call) => invoke(call, true) });
+
+const invokeCount: Protocol = protocolOf({ ...SHARED, complete: countInvoked });
+
+/** Bedrock's CountTokens, for conversations and for bodies of InvokeModel. */
+export const bedrockCount: Protocol = {
+  ...bedrockCountTokens,
+  answer: (exchange) => (invokedBody(exchange.body) === undefined ? bedrockCountTokens : invokeCount).answer(exchange),
+};
+
+function wrappingOf(body: JsonObject): Wrapping {
+  return { version: "bedrock-2023-05-31", foreign: ["model", "stream"], betas: () => betasInBody(body) };
+}
+
+function invoke(call: Call, stream: boolean): Answer | Problem {
+  const plain = unwrapped(call, call.body, wrappingOf(call.body), { model: call.model, stream });
+  if ("status" in plain) return plain;
+  const answer = completeMessage(plain);
+  if (!("kind" in answer)) return answer;
+  const headers = requestIdentity(call.sequence);
+  if (answer.kind === "json") return { ...answer, headers };
+  return { ...answer, headers, events: answer.events.map(measured), framing: CHUNKS };
+}
+
+/** Members that Bedrock adds to the last event. */
+const MEASUREMENTS = {
+  "amazon-bedrock-invocationMetrics": {
+    inputTokenCount: 1,
+    outputTokenCount: 1,
+    invocationLatency: 20,
+    firstByteLatency: 10,
+  },
+};
+
+function measured(event: StreamEvent): StreamEvent {
+  return event.purpose === "done" ? { ...event, data: JSON.stringify({ type: event.name, ...MEASUREMENTS }) } : event;
+}
+
+/** Each event of the protocol goes inside a frame of its own; what fails is a frame itself. */
+const CHUNKS: Framing = {
+  contentType: EVENT_STREAM.contentType,
+  encode: (event) => EVENT_STREAM.encode(event.purpose === "error" ? event : chunkOf(event)),
+};
+
+/** The letters hide the length of what was said. */
+function chunkOf(event: StreamEvent): StreamEvent {
+  const data = JSON.stringify({ bytes: Buffer.from(event.data).toString("base64"), p: "abcdefgh" });
+  return { ...event, name: "chunk", data };
+}
+
+/** The member of a count that holds the body to be counted; `undefined` where it is a conversation that is counted. */
+function invokedBody(body: unknown): unknown {
+  const input = isJsonObject(body) ? body["input"] : undefined;
+  const invoked = isJsonObject(input) ? input["invokeModel"] : undefined;
+  return isJsonObject(invoked) ? invoked["body"] : undefined;
+}
+
+function countInvoked(call: Call): Answer | Problem {
+  const body = parseBase64(invokedBody(call.body));
+  if (body === null) return invalid("input.invokeModel.body", "Member must be a JSON object in base64");
+  const plain = unwrapped(call, body, wrappingOf(body), { model: call.model });
+  if ("status" in plain) return plain;
+  const edition = readEdition((name) => plain.header(name));
+  if ("status" in edition) return edition;
+  // What is counted is a whole request, with everything that says how to answer it.
+  const request = readMessagesRequest(plain.body, edition, call.behaviour.lenient);
+  if ("status" in request) return request;
+  return {
+    kind: "json",
+    status: 200,
+    headers: requestIdentity(call.sequence),
+    body: JSON.stringify({ inputTokens: request.tokens }),
+  };
+}
+
+function parseBase64(value: unknown): JsonObject | null {
+  try {
+    const body: unknown = parseJson(Buffer.from(typeof value === "string" ? value : "", "base64").toString());
+    return isJsonObject(body) ? body : null;
+  } catch {
+    // The error would quote the body.
+    return null;
+  }
+}

@@ -1,0 +1,28 @@
+import type * as Endpoints from "../../mock/endpoints.ts";
+import type * as Server from "../../mock/server.ts";
+import type * as Words from "../../mock/words.ts";
+
+export type { MockServer } from "../../mock/server.ts";
+
+/** What the program uses of the package `mock/`. */
+export interface SimulatedProvider {
+  readonly startMock: typeof Server.startMock;
+  readonly endpoints: typeof Endpoints.MOCK_ENDPOINTS;
+  readonly vocabulary: typeof Words.VOCABULARY;
+}
+
+/**
+ * Loads the simulated provider. No other file of `src` imports it, and a server that simulates no provider does not load it. The address is
+ * computed because the folder is beside `src` in a checkout and inside `dist` in the published package.
+ */
+export async function loadSimulatedProvider(): Promise<SimulatedProvider> {
+  const server: typeof Server = await import(addressOf("server"));
+  const endpoints: typeof Endpoints = await import(addressOf("endpoints"));
+  const words: typeof Words = await import(addressOf("words"));
+  return { startMock: server.startMock, endpoints: endpoints.MOCK_ENDPOINTS, vocabulary: words.VOCABULARY };
+}
+
+function addressOf(module: string): string {
+  const path = import.meta.url.endsWith(".ts") ? `../../mock/${module}.ts` : `../mock/${module}.js`;
+  return new URL(path, import.meta.url).href;
+}
