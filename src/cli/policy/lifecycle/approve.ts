@@ -1,60 +1,49 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { line, span, type Line } from "../../simulate/formats/terminal/layout.ts";
-import { readArguments } from "../../terminal/arguments.ts";
-import { UsageError, type CommandIo } from "../../terminal/command-io.ts";
-import {
-  CHANGING_CODES,
-  CHANGING_KEY,
-  COMMON_FLAGS,
-  COMMON_HELP,
-  policyId,
-  printJson,
-  printLines,
-  runLifecycle,
-} from "./command.ts";
-import { reportDifferences } from "./reports/report-differences.ts";
-import { readReportReference, type Approved } from "./reports/report-reference.ts";
-import type { ServerReport } from "./reports/server-report.ts";
-import { findContent } from "./server/find-content.ts";
+import type { CommandIo } from "../../terminal/command-io.ts";
+import { lifecycleCommand, printJson, printLines } from "./command.ts";
+import { readReportReference, reportDifferences, type Approved, type ServerReport } from "./promotion-report.ts";
 import type { PolicyServer } from "./server/client.ts";
+import { requestedContent } from "./server/find-content.ts";
 import { NotNowError } from "./server/refusal.ts";
 import type { Content, PolicyView } from "./server/view.ts";
 import { commandText, contentText } from "./words/contents.ts";
 import { missingForOthers, missingTexts } from "./words/missing.ts";
 
-const HELP = `Usage: signalbox policy approve ID [options]
-
-Approves one content of a policy, with the key in SIGNALBOX_KEY as the approver, and says what its promotion still lacks. An
-approval is of a digest and of nothing else: other content needs other approvals. Approving again takes the place of the first.
-
-  --digest D            Six or more digits of the digest that you have read. Default: whatever is the candidate now.
-  --report FILE         The report of signalbox policy simulate --format json that you have seen. The server makes the report
-                        itself; only where it is the same does it satisfy a promotion that requires one. A report of
-                        signalbox simulate that says the same stands for the server's.
-${COMMON_HELP}
-${CHANGING_KEY}
-${CHANGING_CODES}`;
-
-const FLAGS = { ...COMMON_FLAGS, digest: { type: "string" }, report: { type: "string" } } as const;
-
-/** `signalbox policy approve`; gives the exit code. */
-export function approvePolicy(argv: readonly string[], io: CommandIo): Promise<number> {
-  const read = () => readArguments(argv, FLAGS);
-  return runLifecycle("approve", HELP, read, io, async ({ values, positionals, server }) => {
-    const id = policyId(positionals);
+/** `signalbox policy approve` */
+export const approvePolicy = lifecycleCommand({
+  name: "approve",
+  access: "changes",
+  about: `Approves one content of a policy, with the key in SIGNALBOX_KEY as the approver, and says what its promotion still lacks. An
+approval is of a digest and of nothing else: other content needs other approvals. Approving again takes the place of the first.`,
+  flags: {
+    digest: {
+      type: "string",
+      value: "D",
+      help: "Six or more digits of the digest that you have read. Default: whatever is the candidate now.",
+    },
+    report: {
+      type: "string",
+      value: "FILE",
+      help: `The report of signalbox policy simulate --format json that you have seen. The server makes the report
+itself; only where it is the same does it satisfy a promotion that requires one. A report of
+signalbox simulate that says the same stands for the server's.`,
+    },
+  },
+  work: async ({ id, values, json, server, io }) => {
     const { view } = await server.policy(id);
-    const content = await approvedContent(server, view, values.digest);
+    const content = await requestedContent(server, view, values.digest);
     const isRemoval = content.digest === view.candidate?.digest && view.candidate.content === "removal";
     const approved = { policy: id, content, isRemoval };
     const report = values.report === undefined ? null : await seenReport(values.report, approved, view, server, io);
     const body = { digest: content.digest, ...(report === null ? {} : { report }) };
     const changed = await server.change(id, "approvals", body, null);
-    if (values.json === true) return printJson(changed.json, io);
-    // What is missing depends on who will promote, and a server may say it only where it is asked.
+    if (json) return printJson(changed.json, io);
+    // What is missing depends on who will promote, and a server may answer it only to a reading call.
     const after = changed.view.missing === null ? (await server.policy(id)).view : changed.view;
     printLines(approvedLines(after, content, server), io);
-  });
-}
+  },
+});
 
 /**
  * How the approval names the report: as the server's own where the file says the same, so that it is verified. What differs is sent as the approver's
@@ -96,24 +85,6 @@ async function orNotMade(made: Promise<ServerReport>): Promise<ServerReport | st
     if (error instanceof NotNowError) return error.message;
     throw error;
   }
-}
-
-/** The content that `--digest` names, or the candidate. @throws {NotNowError} where there is none. */
-export async function approvedContent(
-  server: PolicyServer,
-  view: PolicyView,
-  digest: string | undefined,
-): Promise<Content> {
-  const content =
-    digest === undefined ? view.candidate : await findContent(server, view, "--digest", digestWord(digest));
-  if (content === null) throw new NotNowError("there is no candidate; name another content with --digest");
-  return content;
-}
-
-/** @throws {UsageError} for anything but digits of a digest: a slot's content may be another one by now. */
-export function digestWord(digest: string): string {
-  if (!/^[0-9a-f]{6,64}$/.test(digest)) throw new UsageError("--digest: must be 6 to 64 digits of a digest (0-9, a-f)");
-  return digest;
 }
 
 function approvedLines(view: PolicyView, content: Content, server: PolicyServer): readonly Line[] {

@@ -1,4 +1,4 @@
-import { onlyArgument } from "../../terminal/arguments.ts";
+import { onlyArgument, readArguments } from "../../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../../terminal/command-io.ts";
 import { wantsColour } from "../../terminal/printing.ts";
 import { runCommand } from "../../terminal/run.ts";
@@ -6,85 +6,136 @@ import { renderLines, type Line } from "../../simulate/formats/terminal/layout.t
 import { DEFAULT_SERVER, PolicyServer } from "./server/client.ts";
 import { NotNowError } from "./server/refusal.ts";
 
-/** Exit code of what cannot be done now: something is missing, or somebody was quicker. A pipeline can wait for it. */
+/** Exit code where something is missing, or somebody else was quicker. A pipeline can wait for it. */
 const NOT_NOW = 3;
 
 /** Columns where stdout is no terminal. */
 const USUAL_WIDTH = 120;
 
-/** Flags of all commands that ask a server about policies. */
-export const COMMON_FLAGS = {
-  help: { type: "boolean", short: "h" },
-  json: { type: "boolean" },
-  server: { type: "string" },
+/** One flag and its help. */
+export interface Flag {
+  readonly type: "boolean" | "string";
+  readonly multiple?: boolean;
+  /** What stands for the value in the help. */
+  readonly value?: string;
+  readonly help: string;
+}
+
+export type Flags = Readonly<Record<string, Flag>>;
+
+/** The values of flags on one command line. */
+export type Values<Given extends Flags> = {
+  readonly [Name in keyof Given]?: Given[Name] extends { readonly type: "boolean" }
+    ? boolean
+    : Given[Name] extends { readonly multiple: true }
+      ? readonly string[]
+      : string;
+};
+
+/** Flags of all commands that call a server about policies; `-h, --help` besides. */
+const COMMON_FLAGS = {
+  server: { type: "string", value: "URL", help: `The server. Default: SIGNALBOX_SERVER, else ${DEFAULT_SERVER}.` },
+  json: { type: "boolean", help: "Prints JSON." },
+} as const satisfies Flags;
+
+/** What the help of a command says of the key and of the exit codes, by what the command may do. */
+const ACCESS = {
+  reads: {
+    key: "The key, with the scope governance:read or operations:manage, is read from SIGNALBOX_KEY.\n",
+    codes: "Exit codes: 0 shown; 1 not shown; 2 the command line cannot be used.\n",
+  },
+  changes: {
+    key: `The key, with the scope operations:manage, is read from SIGNALBOX_KEY. Where policies.managed_by of routes.yaml names
+workspaces, it must be a key of one of them.
+`,
+    codes: `Exit codes: 0 done; 1 not done; 2 the command line cannot be used; 3 not done because something is missing, or because
+somebody has changed the policy meanwhile.
+`,
+  },
 } as const;
 
-export const COMMON_HELP = `  --server URL          The server. Default: SIGNALBOX_SERVER, else ${DEFAULT_SERVER}.
-  --json                Prints JSON.
-  -h, --help            This text.
-`;
+/** A row of the table of commands. */
+export interface Command<Given extends Flags> {
+  readonly name: string;
+  readonly access: keyof typeof ACCESS;
+  /** The paragraphs below the usage line. */
+  readonly about: string;
+  readonly flags: Given;
+  /** What `--json` prints, where it is not the answer of the server alone. */
+  readonly json?: string;
+  /** Whether the command is about all policies and takes no ID. */
+  readonly ofAll?: true;
+  readonly work: (call: Call<Given>) => Promise<void>;
+}
 
-export const READING_KEY =
-  "The key, with the scope governance:read or operations:manage, is read from SIGNALBOX_KEY.\n";
-export const CHANGING_KEY = `The key, with the scope operations:manage, is read from SIGNALBOX_KEY. Where policies.managed_by of routes.yaml names
-workspaces, it must be a key of one of them.
-`;
-
-export const READING_CODES = "Exit codes: 0 shown; 1 not shown; 2 the command line cannot be used.\n";
-export const CHANGING_CODES = `Exit codes: 0 done; 1 not done; 2 the command line cannot be used; 3 not done because something is missing, or because
-somebody has changed the policy meanwhile.
-`;
-
-/** What a command has when its line has been read. */
-export interface Context<Values> {
-  readonly values: Values;
-  readonly positionals: readonly string[];
+/** What a command has to work with when its line has been read. */
+export interface Call<Given extends Flags> {
+  /** Empty for a command that takes none. */
+  readonly id: string;
+  readonly values: Values<Given>;
+  readonly json: boolean;
   readonly server: PolicyServer;
   readonly io: CommandIo;
 }
 
-interface Read<Values> {
-  readonly values: Values;
-  readonly positionals: readonly string[];
-}
-
-/**
- * Runs a command that asks a server about policies.
- *
- * @param read gives the line's flags, `COMMON_FLAGS` among them.
- */
-export function runLifecycle<Values extends { readonly help?: boolean; readonly server?: string }>(
-  name: string,
-  help: string,
-  read: () => Read<Values>,
-  io: CommandIo,
-  work: (context: Context<Values>) => Promise<void>,
-): Promise<number> {
-  const command = `policy ${name}`;
-  return runCommand(command, io, async () => {
-    const { values, positionals } = read();
-    if (values.help === true) {
-      io.stdout(help);
+/** The function that runs a row: it gives the exit code. */
+export function lifecycleCommand<const Given extends Flags>(row: Command<Given>) {
+  const command = `policy ${row.name}`;
+  return (argv: readonly string[], io: CommandIo): Promise<number> =>
+    runCommand(command, io, async () => {
+      const flags: Flags = { ...row.flags, ...COMMON_FLAGS };
+      const read = readArguments(argv, { ...flags, help: { type: "boolean", short: "h" } });
+      const given: Readonly<Record<string, unknown>> = read.values;
+      if (given["help"] === true) {
+        io.stdout(helpOf(row));
+        return EXIT.ok;
+      }
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the arguments were read by these flags
+      const values = given as Values<Given>;
+      const id = row.ofAll === true ? noPolicy(read.positionals) : policyId(read.positionals);
+      try {
+        const server = new PolicyServer(typeof given["server"] === "string" ? given["server"] : undefined, io);
+        await row.work({ id, values, json: given["json"] === true, server, io });
+      } catch (error) {
+        if (!(error instanceof NotNowError)) throw error;
+        io.stderr(`signalbox ${command}: ${error.message}\n`);
+        return NOT_NOW;
+      }
       return EXIT.ok;
-    }
-    try {
-      await work({ values, positionals, server: new PolicyServer(values.server, io), io });
-    } catch (error) {
-      if (!(error instanceof NotNowError)) throw error;
-      io.stderr(`signalbox ${command}: ${error.message}\n`);
-      return NOT_NOW;
-    }
-    return EXIT.ok;
-  });
+    });
 }
 
-/** The one policy that a command is about. @throws {UsageError} for what no policy is called: it would be another path. */
-export function policyId(positionals: readonly string[]): string {
+function helpOf({ name, access, about, flags, json, ofAll }: Omit<Command<Flags>, "work">): string {
+  const { key, codes } = ACCESS[access];
+  const lines = Object.entries({ ...flags, ...COMMON_FLAGS }).map(flagHelp);
+  return `Usage: signalbox policy ${name}${ofAll === true ? "" : " ID"} [options]
+
+${about}
+
+${lines.join("")}  -h, --help            This text.
+
+${key}
+${json === undefined ? "" : `With --json: ${json}\n`}${codes}`;
+}
+
+/** The name in the first 24 columns, and the help beside it. */
+function flagHelp([name, { value, help }]: readonly [string, Flag]): string {
+  const shown = `--${name}${value === undefined ? "" : ` ${value}`}`;
+  return `  ${shown.padEnd(22)}${help.replaceAll("\n", `\n${" ".repeat(24)}`)}\n`;
+}
+
+/** The policy that a command is about. @throws {UsageError} for what cannot be an id: it would be another path. */
+function policyId(positionals: readonly string[]): string {
   const id = onlyArgument(positionals, "ID");
   if (id.length > 200 || !/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(id)) {
     throw new UsageError("ID: is no policy's; it is the name of its file without .rego, such as eu-residency");
   }
   return id;
+}
+
+function noPolicy(positionals: readonly string[]): string {
+  if (positionals.length > 0) throw new UsageError("takes flags only; one policy is shown by: signalbox policy show");
+  return "";
 }
 
 export function printLines(lines: readonly Line[], io: CommandIo): void {

@@ -1,18 +1,8 @@
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import { objectOf, objectsOf } from "../../explain/members.ts";
 import { line, span, type Line, type Style } from "../../simulate/formats/terminal/layout.ts";
-import { readArguments } from "../../terminal/arguments.ts";
-import { CommandError, type CommandIo } from "../../terminal/command-io.ts";
-import {
-  COMMON_FLAGS,
-  COMMON_HELP,
-  policyId,
-  printJson,
-  printLines,
-  READING_CODES,
-  READING_KEY,
-  runLifecycle,
-} from "./command.ts";
+import { CommandError } from "../../terminal/command-io.ts";
+import { lifecycleCommand, printJson, printLines } from "./command.ts";
 import type { PolicyServer } from "./server/client.ts";
 import { findContent } from "./server/find-content.ts";
 import { notPolicies, type Content, type PolicyView } from "./server/view.ts";
@@ -21,20 +11,6 @@ import { contractChanges, type ContractChange } from "./words/contract-changes.t
 import { section } from "./words/sections.ts";
 import { diffLines, patchText, sourceDiff, type SourceModule, type SourceSide } from "./words/source-diff.ts";
 
-const HELP = `Usage: signalbox policy diff ID [options]
-
-Shows what the candidate of a policy changes: what it promises, in words, and its rules line by line. The contents are those of
-the server's store, whatever anybody's files hold.
-
-  --from CONTENT        enforced (the default), candidate, a revision such as r4, or six or more digits of a digest.
-  --to CONTENT          The same; default: candidate.
-${COMMON_HELP}
-${READING_KEY}
-With --json: {"from": …, "to": …, "contract": [{"mark", "text"}], "patch": "a unified diff"}.
-${READING_CODES}`;
-
-const FLAGS = { ...COMMON_FLAGS, from: { type: "string" }, to: { type: "string" } } as const;
-
 /** A content as it is compared. */
 interface Side extends SourceSide {
   readonly json: JsonObject | null;
@@ -42,30 +18,34 @@ interface Side extends SourceSide {
   readonly contract: JsonObject | null;
 }
 
-/** `signalbox policy diff`; gives the exit code. */
-export function diffPolicy(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runLifecycle(
-    "diff",
-    HELP,
-    () => readArguments(argv, FLAGS),
-    io,
-    async ({ values, positionals, server }) => {
-      const { view } = await server.policy(policyId(positionals));
-      const [fromWord, toWord] = [values.from ?? "enforced", values.to ?? "candidate"];
-      const to = await findContent(server, view, "--to", toWord);
-      if (to === null) throw new CommandError(emptySlot("--to", toWord, view));
-      const from = await findContent(server, view, "--from", fromWord);
-      const sides = { from: await readSide(server, view, from), to: await readSide(server, view, to) };
-      const changes = contractChanges(sides.from.contract, sides.to.contract);
-      const sources = sourceDiff(sides.from, sides.to);
-      if (values.json === true) {
-        const patch = patchText(sources);
-        printJson({ from: sides.from.json, to: sides.to.json, contract: changes, patch }, io);
-      } else
-        printLines([...headLines(view, sides), ...changeLines(changes), ...section("Rules", diffLines(sources))], io);
+/** `signalbox policy diff` */
+export const diffPolicy = lifecycleCommand({
+  name: "diff",
+  access: "reads",
+  about: `Shows what the candidate of a policy changes: what it promises, in words, and its rules line by line. The contents are those of
+the server's store, whatever anybody's files hold.`,
+  flags: {
+    from: {
+      type: "string",
+      value: "CONTENT",
+      help: "enforced (the default), candidate, a revision such as r4, or six or more digits of a digest.",
     },
-  );
-}
+    to: { type: "string", value: "CONTENT", help: "The same; default: candidate." },
+  },
+  json: '{"from": …, "to": …, "contract": [{"mark", "text"}], "patch": "a unified diff"}.',
+  work: async ({ id, values, json, server, io }) => {
+    const { view } = await server.policy(id);
+    const [fromWord, toWord] = [values.from ?? "enforced", values.to ?? "candidate"];
+    const to = await findContent(server, view, "--to", toWord);
+    if (to === null) throw new CommandError(emptySlot("--to", toWord, view));
+    const from = await findContent(server, view, "--from", fromWord);
+    const sides = { from: await readSide(server, view, from), to: await readSide(server, view, to) };
+    const contract = contractChanges(sides.from.contract, sides.to.contract);
+    const sources = sourceDiff(sides.from, sides.to);
+    if (json) printJson({ from: sides.from.json, to: sides.to.json, contract, patch: patchText(sources) }, io);
+    else printLines([...headLines(view, sides), ...changeLines(contract), ...section("Rules", diffLines(sources))], io);
+  },
+});
 
 function emptySlot(flag: string, slot: string, { id }: PolicyView): string {
   return `${flag}: the policy has no ${slot} content; name another one of: signalbox policy history ${id}`;

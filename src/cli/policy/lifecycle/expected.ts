@@ -1,4 +1,5 @@
 import { UsageError } from "../../terminal/command-io.ts";
+import type { Flags, Values } from "./command.ts";
 import { NotNowError } from "./server/refusal.ts";
 import type { PolicyView } from "./server/view.ts";
 
@@ -17,16 +18,20 @@ export interface Expected {
 }
 
 export const EXPECT_FLAGS = {
-  "expect-candidate": { type: "string" },
-  "expect-enforced": { type: "string" },
-} as const;
-
-export const EXPECT_HELP = `  --expect-candidate R  Only if the candidate is this revision, such as r4; none: if there is no candidate.
-  --expect-enforced R   Only if this revision is enforced; none: if nothing is enforced yet.
-`;
+  "expect-candidate": {
+    type: "string",
+    value: "R",
+    help: "Only if the candidate is this revision, such as r4; none: if there is no candidate.",
+  },
+  "expect-enforced": {
+    type: "string",
+    value: "R",
+    help: "Only if this revision is enforced; none: if nothing is enforced yet.",
+  },
+} as const satisfies Flags;
 
 /** @throws {UsageError} */
-export function readExpected(values: { readonly [Flag in keyof typeof EXPECT_FLAGS]?: string | undefined }): Expected {
+export function readExpected(values: Values<typeof EXPECT_FLAGS>): Expected {
   return {
     candidate: readRevision("--expect-candidate", values["expect-candidate"]),
     enforced: readRevision("--expect-enforced", values["expect-enforced"]),

@@ -1,15 +1,19 @@
 import type { JsonObject } from "../../../../canon/json.ts";
+import { objectOf, objectsOf } from "../../../explain/members.ts";
 import { callServer, serverKey, serverUrl } from "../../../server/call-server.ts";
 import { CommandError, type CommandIo } from "../../../terminal/command-io.ts";
-import { serverReport, type ServerReport } from "../reports/server-report.ts";
+import { serverReport, type ServerReport } from "../promotion-report.ts";
 import { refusal } from "./refusal.ts";
-import { notPolicies, parseView, type PolicyView } from "./view.ts";
+import { notPolicies, numberOf, parseView, type PolicyView } from "./view.ts";
 
 /** Where a server listens unless told otherwise. */
 export const DEFAULT_SERVER = "http://127.0.0.1:8080";
 
 /** Longest wait for a simulation, milliseconds: a server takes a minute at most, for itself and for each one before it. */
 const SIMULATION_WAIT = 150_000;
+
+/** Rows of the log in one answer. */
+const PAGE = 500;
 
 /** What can be done to a policy: a path below it. */
 export type Change = "approvals" | "promotions" | "rollbacks" | "withdrawals" | "releases";
@@ -44,9 +48,25 @@ export class PolicyServer {
     return { view: parseView(json), json };
   }
 
-  /** Something below a policy: `content`, `shadow`, `transitions`. */
+  /** Something below a policy: `content`, `shadow`. */
   below(id: string, name: string, query: Readonly<Record<string, string>>): Promise<JsonObject> {
     return this.#get(id, `/${id}/${name}`, query);
+  }
+
+  /** All rows about a policy, oldest first, as the log has them. */
+  async *transitions(id: string): AsyncGenerator<JsonObject> {
+    for (let after = 0; ;) {
+      const answer = await this.below(id, "transitions", { after: String(after), limit: String(PAGE) });
+      if (answer["object"] !== "list" || !Array.isArray(answer["data"])) throw notPolicies();
+      for (const row of objectsOf(answer, "data")) {
+        const position = numberOf(row, "position") ?? 0;
+        // Without the check, a server that repeats one page is read for ever.
+        if (position <= after || objectOf(row, "record") === null) throw notPolicies();
+        after = position;
+        yield row;
+      }
+      if (answer["has_more"] !== true || answer["data"].length === 0) return;
+    }
   }
 
   /** The server's own report on the promotion of a content. */

@@ -1,7 +1,7 @@
 import { objectOf } from "../../../explain/members.ts";
 import { CommandError, UsageError } from "../../../terminal/command-io.ts";
 import type { PolicyServer } from "./client.ts";
-import { readTransitions } from "./transitions.ts";
+import { NotNowError } from "./refusal.ts";
 import { parseContent, type Content, type PolicyView } from "./view.ts";
 
 /**
@@ -30,7 +30,7 @@ export async function findContent(
   // What stands nowhere any more is known to the log alone. A few digits must not be enough because only some contents were looked at.
   const isSure = word.length === 64 || isRevision;
   if (!isSure || ![...known.values()].some(names)) {
-    for await (const row of readTransitions(server, view.id)) {
+    for await (const row of server.transitions(view.id)) {
       const record = objectOf(row, "record");
       const content = record?.["revision"] === undefined ? null : parseContent(record);
       if (content !== null) known.set(content.digest, content);
@@ -46,4 +46,22 @@ export async function findContent(
 
 function shownContents({ enforced, candidate, rollbackTo, files, held, withdrawn }: PolicyView): readonly Content[] {
   return [enforced, candidate, rollbackTo, files, ...held, ...withdrawn].filter((content) => content !== null);
+}
+
+/**
+ * The content that `--digest` names, or the candidate.
+ *
+ * @throws {UsageError} for anything but digits of a digest: a slot may hold another content by now. @throws {NotNowError} where there is no candidate.
+ */
+export async function requestedContent(
+  server: PolicyServer,
+  view: PolicyView,
+  digest: string | undefined,
+): Promise<Content> {
+  if (digest !== undefined && !/^[0-9a-f]{6,64}$/.test(digest)) {
+    throw new UsageError("--digest: must be 6 to 64 digits of a digest (0-9, a-f)");
+  }
+  const content = digest === undefined ? view.candidate : await findContent(server, view, "--digest", digest);
+  if (content === null) throw new NotNowError("there is no candidate; name another content with --digest");
+  return content;
 }

@@ -4,13 +4,22 @@ import { amountText, numberText } from "../../../simulate/formats/wording/amount
 import { numberOf } from "../server/view.ts";
 import { timeText } from "./contents.ts";
 
-/** What a row of the log says, as cells: when, what, from → to, by whom, and what had been seen. Members are those of `PolicyRecord`; what a newer server adds is left out. */
-export function historyCells(record: JsonObject): readonly string[] {
+export const HISTORY_HEAD: readonly string[] = ["POSITION", "WHEN", "WHAT", "FROM → TO", "BY", "WITH"];
+
+/** A row of the log as cells. Members of its record are those of `PolicyRecord`; what a newer server adds is left out. */
+export function historyRow(row: JsonObject): readonly string[] {
+  const record = objectOf(row, "record") ?? {};
+  const position = row["position"];
   const kind = textOf(record, "kind");
-  const said = [timeOf(record), KINDS.get(kind) ?? kind.replaceAll("_", " "), movementText(record)];
   const by = objectOf(record, "by");
-  const who = by === null ? (kind === "imported" ? "an older version" : "a server's files") : actorText(by);
-  return [...said, who, detailText(record) || "-"];
+  return [
+    typeof position === "number" ? String(position) : "?",
+    timeOf(record),
+    KINDS.get(kind) ?? kind.replaceAll("_", " "),
+    movementText(record),
+    by === null ? (kind === "imported" ? "an older version" : "a server's files") : actorText(by),
+    detailText(record) || "-",
+  ];
 }
 
 const KINDS: ReadonlyMap<string, string> = new Map([

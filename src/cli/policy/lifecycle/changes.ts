@@ -1,0 +1,239 @@
+import type { JsonObject } from "../../../canon/json.ts";
+import { formatRevision } from "../../../canon/policy.ts";
+import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
+import { readWord } from "../../explain/words.ts";
+import { line, span, type Line } from "../../simulate/formats/terminal/layout.ts";
+import { UsageError } from "../../terminal/command-io.ts";
+import { lifecycleCommand, printJson, printLines, type Flags, type Values } from "./command.ts";
+import { EXPECT_FLAGS, readExpected, readRevision, refuseUnexpected } from "./expected.ts";
+import type { Change, PolicyServer } from "./server/client.ts";
+import { requestedContent } from "./server/find-content.ts";
+import { NotNowError } from "./server/refusal.ts";
+import type { Content, PolicyView, SlotView } from "./server/view.ts";
+import { actingText, commandText, contentText } from "./words/contents.ts";
+import { missingTexts } from "./words/missing.ts";
+
+/** A change of a policy whose state is read first, so that the change is of what was shown. */
+interface ChangeRow<Given extends Flags> {
+  readonly name: string;
+  /** The endpoint below the policy. */
+  readonly path: Change;
+  readonly about: string;
+  readonly flags: Given;
+  /** Reads the flags before the server is called; the function that it gives makes the plan from the policy's state. */
+  readonly plan: (values: Values<Given>) => (view: PolicyView, server: PolicyServer) => Promise<Plan> | Plan;
+}
+
+interface Plan {
+  /** What will happen, printed before it does. */
+  readonly doing: string;
+  readonly body: JsonObject;
+  /** Whether the change fails where somebody else has changed the policy since it was read. */
+  readonly guarded: boolean;
+  readonly done: string;
+  /** A command line to paste that undoes the change; `null` where none does. */
+  readonly undo: (after: PolicyView) => string | null;
+}
+
+function change<const Given extends Flags>({ name, path, about, flags, plan }: ChangeRow<Given>) {
+  return lifecycleCommand({
+    name,
+    access: "changes",
+    about,
+    flags: { ...flags, ...EXPECT_FLAGS },
+    work: async ({ id, values, json, server, io }) => {
+      const expected = readExpected(values);
+      const planned = plan(values);
+      const { view } = await server.policy(id);
+      refuseUnexpected(view, expected);
+      const { doing, body, guarded, done, undo } = await planned(view, server);
+      if (!json) printLines([line(0, span(`${id}: ${doing}`))], io);
+      const changed = await server.change(id, path, body, guarded ? view.etag : null);
+      if (json) printJson(changed.json, io);
+      else printLines(outcomeLines(done, changed.view, undo(changed.view)), io);
+    },
+  });
+}
+
+/** What acts after a change, what is watched, and how the change is undone. */
+function outcomeLines(done: string, { enforced, candidate }: PolicyView, undo: string | null): readonly Line[] {
+  const watched =
+    candidate === null
+      ? ""
+      : `; ${contentText(candidate)} is watched${candidate.held ? " and held, so that it cannot be promoted" : ""}`;
+  return [
+    line(0, span(done, "green")),
+    line(0, span(`now: ${actingText(enforced)}${watched}`)),
+    ...(undo === null ? [] : [{ ...line(0, span("undo: "), span(undo, "cyan")), whole: true }]),
+  ];
+}
+
+/** `signalbox policy promote` */
+export const promotePolicy = change({
+  name: "promote",
+  path: "promotions",
+  about: `Makes the candidate of a policy act instead of what acts now, for all servers of the store at once. The candidate may be the
+policy's end, when its file is gone. Promotes what it has just read and nothing else: when somebody is quicker, nothing is done.`,
+  flags: {},
+  plan:
+    () =>
+    ({ id, candidate, enforced, missing }, server) => {
+      if (candidate === null) {
+        throw new NotNowError("there is no candidate; new content becomes one when a server reads its files");
+      }
+      const from = enforced === null ? "nothing" : contentText(enforced);
+      const to = candidate.content === "removal" ? `its end, ${contentText(candidate)}` : contentText(candidate);
+      const lacking = missing === null || missing.length === 0 ? "" : `; missing: ${missingTexts(missing)}`;
+      return {
+        doing: `promoting ${from} → ${to}${lacking}`,
+        body: { expected: revisionsOf(candidate, enforced) },
+        guarded: true,
+        done: `promoted ${contentText(candidate)}`,
+        undo: () => commandText(["policy", "rollback", id], server.flag),
+      };
+    },
+});
+
+function revisionsOf(candidate: SlotView | null, enforced: SlotView | null): JsonObject {
+  return {
+    candidate_revision: formatRevision(candidate?.revision ?? 0),
+    enforced_revision: formatRevision(enforced?.revision ?? 0),
+  };
+}
+
+/** `signalbox policy rollback` */
+export const rollBackPolicy = change({
+  name: "rollback",
+  path: "rollbacks",
+  about: `Makes act again what was enforced before, for all servers of the store at once, without compiling anything and without any
+approval. What is rolled back is held: it cannot be promoted again before somebody releases it.`,
+  flags: {
+    to: {
+      type: "string",
+      value: "R",
+      help: `A revision that was enforced before, such as r3; none: nothing, as before the first promotion
+of a policy that began in shadow. Default: what was enforced last.`,
+    },
+    reason: {
+      type: "string",
+      value: "R",
+      help: `${ROLLBACK_REASONS.join(", ")}.
+Default: other. It stands in the history.`,
+    },
+  },
+  plan: (values) => {
+    const to = readRevision("--to", values.to);
+    const reason = values.reason === undefined ? null : readWord("--reason", values.reason, ROLLBACK_REASONS);
+    return (view, server) => {
+      const { id, enforced, candidate, rollbackTo } = view;
+      if (enforced === null || (to === undefined && !view.canRollBack)) {
+        throw new NotNowError(`there is nothing to roll back to: ${whyNowhere(id, enforced)}`);
+      }
+      const last = rollbackTo === null ? "nothing" : contentText(rollbackTo);
+      const target = to === undefined ? last : to === null ? "nothing" : `r${to}`;
+      return {
+        doing: `rolling back ${contentText(enforced)} → ${target}`,
+        body: {
+          expected: revisionsOf(candidate, enforced),
+          ...(to === undefined ? {} : { to_revision: formatRevision(to ?? 0) }),
+          ...(reason === null ? {} : { reason }),
+        },
+        guarded: true,
+        done: `rolled back ${contentText(enforced)}`,
+        undo: (after) => {
+          // What was rolled back can be promoted again only while it is in the candidate's slot.
+          if (after.candidate?.digest !== enforced.digest) return null;
+          const release = commandText(["policy", "release", id, "--digest", shortDigest(enforced)], server.flag);
+          return `${release} && ${commandText(["policy", "promote", id], server.flag)}`;
+        },
+      };
+    };
+  },
+});
+
+function whyNowhere(id: string, enforced: SlotView | null): string {
+  if (enforced === null) return `nothing is enforced; what was stands in: signalbox policy history ${id}`;
+  return `nothing was enforced before ${contentText(enforced)}; change the policy's file, or delete it, and promote the candidate that follows`;
+}
+
+/** `signalbox policy withdraw` */
+export const withdrawPolicy = change({
+  name: "withdraw",
+  path: "withdrawals",
+  about: `Takes back the approval that the key in SIGNALBOX_KEY, or one it comes from, has given. With --candidate, takes the candidate out
+of its slot: it is not watched any more, and a restart with it in the files does not bring it back.`,
+  flags: {
+    candidate: { type: "boolean", help: "The candidate instead of an approval." },
+    digest: {
+      type: "string",
+      value: "D",
+      help: "The approved content, by six or more digits of its digest. Default: the candidate.",
+    },
+  },
+  plan: (values) => {
+    const isCandidate = values.candidate === true;
+    if (isCandidate && values.digest !== undefined) {
+      throw new UsageError("--candidate, --digest: give one of them; the candidate is whatever stands in the slot");
+    }
+    return async (view, server) => {
+      if (isCandidate && view.candidate === null) throw new NotNowError("there is no candidate to withdraw");
+      const content = await requestedContent(server, view, values.digest);
+      const inverse = [isCandidate ? "release" : "approve", view.id, "--digest", shortDigest(content)];
+      return {
+        doing: `withdrawing ${isCandidate ? "the candidate" : "an approval of"} ${contentText(content)}`,
+        body: isCandidate
+          ? { what: "candidate", expected: { candidate_revision: formatRevision(content.revision) } }
+          : { what: "approval", digest: content.digest },
+        guarded: isCandidate,
+        done: `withdrew ${isCandidate ? "the candidate" : "the approval of"} ${contentText(content)}`,
+        undo: () => commandText(["policy", ...inverse], server.flag),
+      };
+    };
+  },
+});
+
+/** `signalbox policy release` */
+export const releasePolicy = change({
+  name: "release",
+  path: "releases",
+  about: `Lets content be promoted again that was rolled back or withdrawn. Where there is no candidate, it becomes the candidate. Nothing
+acts that did not act before: it still has to be promoted.`,
+  flags: {
+    digest: {
+      type: "string",
+      value: "D",
+      help: "Six or more digits of its digest. Default: the one content that is held, or else withdrawn.",
+    },
+  },
+  plan: (values) => async (view, server) => {
+    const content =
+      values.digest === undefined ? onlyReleasable(view) : await requestedContent(server, view, values.digest);
+    return {
+      doing: `releasing ${contentText(content)}`,
+      body: { digest: content.digest },
+      guarded: true,
+      done: `released ${contentText(content)}`,
+      undo: (after) => {
+        // A hold cannot be put back; a candidate that came with the release can be taken out.
+        const isNew = after.candidate?.digest === content.digest && view.candidate?.digest !== content.digest;
+        return isNew ? commandText(["policy", "withdraw", view.id, "--candidate"], server.flag) : null;
+      },
+    };
+  },
+});
+
+function onlyReleasable({ held, withdrawn }: PolicyView): Content {
+  const contents = held.length > 0 ? held : withdrawn;
+  const [only, ...others] = contents;
+  if (only === undefined)
+    throw new NotNowError("nothing is held and nothing is withdrawn, so there is nothing to release");
+  if (others.length > 0) {
+    const names = contents.map(contentText).join(", ");
+    throw new UsageError(`--digest: there is more than one content to release; give it for one of ${names}`);
+  }
+  return only;
+}
+
+function shortDigest({ digest }: Content): string {
+  return digest.slice(0, 12);
+}

@@ -1,0 +1,147 @@
+import type { JsonObject } from "../../../canon/json.ts";
+import { objectsOf, textOf } from "../../explain/members.ts";
+import { readOutputs } from "../../simulate/options.ts";
+import { checkOutputs, writeOutputs } from "../../simulate/outputs.ts";
+import { formatTable } from "../../terminal/table.ts";
+import { lifecycleCommand, printJson, printLines } from "./command.ts";
+import { notReadable, readableReport } from "./promotion-report.ts";
+import type { PolicyServer } from "./server/client.ts";
+import { requestedContent } from "./server/find-content.ts";
+import { notPolicies, parseView, type PolicyView, type SlotView } from "./server/view.ts";
+import { contentText, timeText } from "./words/contents.ts";
+import { driftText } from "./words/drift.ts";
+import { historyRow, HISTORY_HEAD } from "./words/history.ts";
+import { missingTexts } from "./words/missing.ts";
+import { policyLines } from "./words/policy-lines.ts";
+
+/** `signalbox policy list` */
+export const listPolicies = lifecycleCommand({
+  name: "list",
+  access: "reads",
+  about: "Lists the policies of a running server: what acts, what is watched, and what is missing for it to act.",
+  flags: { ended: { type: "boolean", help: "Policies that have ended, too." } },
+  ofAll: true,
+  work: async ({ values, json, server, io }) => {
+    const answer = await server.list(values.ended === true ? { ended: "true" } : {});
+    if (answer["object"] !== "list" || !Array.isArray(answer["data"])) throw notPolicies();
+    if (json) printJson(answer, io);
+    else io.stdout(await formatList(answer, server));
+  },
+});
+
+async function formatList(answer: JsonObject, server: PolicyServer): Promise<string> {
+  const views = await withMissing(objectsOf(answer, "data").map(parseView), server);
+  const set = `policy set ${textOf(answer, "policy_set")}, table ${textOf(answer, "table_revision").slice(0, 12)}`;
+  if (views.length === 0) return `No policies (${set}).\n`;
+  const rows = views.map((view) => [
+    view.id,
+    view.state,
+    ...slotCells(view.enforced),
+    ...slotCells(view.candidate),
+    approvalsCell(view),
+    driftText(view) === "" ? "-" : driftText(view),
+    missingCell(view),
+  ]);
+  const head = ["ID", "STATE", "ENFORCED", "SINCE", "CANDIDATE", "SINCE", "APPROVALS", "DRIFT", "MISSING"];
+  return `${set}\n\n${formatTable([head, ...rows])}`;
+}
+
+/** A list leaves out what is missing, which depends on the caller: policies with a candidate are read one by one. */
+async function withMissing(views: readonly PolicyView[], server: PolicyServer): Promise<readonly PolicyView[]> {
+  const known: PolicyView[] = [];
+  for (const view of views) {
+    known.push(view.candidate === null || view.missing !== null ? view : (await server.policy(view.id)).view);
+  }
+  return known;
+}
+
+function slotCells(slot: SlotView | null): readonly string[] {
+  if (slot === null) return ["-", "-"];
+  return [slot.content === "removal" ? `${contentText(slot)} end` : contentText(slot), timeText(slot.since)];
+}
+
+function approvalsCell({ candidate, approvals, requirements }: PolicyView): string {
+  return candidate === null ? "-" : `${approvals.length} of ${requirements.approvals}`;
+}
+
+/** What keeps the candidate from acting. */
+function missingCell({ candidate, missing }: PolicyView): string {
+  if (candidate === null) return "-";
+  if (candidate.held) return "held";
+  if (missing === null) return "?";
+  return missing.length === 0 ? "nothing: promote it" : missingTexts(missing);
+}
+
+/** Requests that are shown of those that a candidate concerns. */
+const WITNESSES = 20;
+
+/** `signalbox policy show` */
+export const showPolicy = lifecycleCommand({
+  name: "show",
+  access: "reads",
+  about: `Shows a policy of a running server: what acts and what is watched, who has approved it and what is missing, what it would have
+done to requests, with commands that explain them, and what to type next.`,
+  flags: {},
+  json: '{"policy": …, "shadow": … or null}, as GET /v1/policies/ID and GET /v1/policies/ID/shadow answer.',
+  work: async ({ id, json, server, io }) => {
+    const { view, json: policy } = await server.policy(id);
+    // A removal has no rules that could be in shadow.
+    const isWatched = view.candidate !== null && view.candidate.content !== "removal";
+    const shadow = isWatched ? await server.below(view.id, "shadow", { witnesses: String(WITNESSES) }) : null;
+    if (json) printJson({ policy, shadow }, io);
+    else printLines(policyLines(view, shadow, server.flag), io);
+  },
+});
+
+/** `signalbox policy simulate` */
+export const simulatePromotion = lifecycleCommand({
+  name: "simulate",
+  access: "changes",
+  about: `Shows the server's own simulation of one promotion: what would change for every class of requests, under the table that serves,
+if the content took the place of what is enforced, and the results of the server's assertions. An approval that names this
+report (signalbox policy approve --report) satisfies a promotion that requires one.`,
+  flags: {
+    digest: {
+      type: "string",
+      value: "D",
+      help: "Six or more digits of the digest of a content. Default: whatever is the candidate now.",
+    },
+    format: {
+      type: "string",
+      multiple: true,
+      value: "FORMAT",
+      help: `As for signalbox simulate; repeat it for several, each also as FORMAT=FILE. json=FILE gives the file
+for --report.`,
+    },
+  },
+  work: async ({ id, values, json, server, io }) => {
+    const outputs = readOutputs(values.format ?? [], io.cwd);
+    await checkOutputs(outputs, io);
+    const { view } = await server.policy(id);
+    const content = await requestedContent(server, view, values.digest);
+    const made = await server.simulation(id, content.digest);
+    if (json) return printJson(made.json, io);
+    const report = readableReport(made);
+    try {
+      await writeOutputs(report, outputs, io);
+    } catch (error) {
+      // The formats look at members that a report of another version may lack.
+      throw error instanceof TypeError ? notReadable() : error;
+    }
+  },
+});
+
+/** `signalbox policy history` */
+export const policyHistory = lifecycleCommand({
+  name: "history",
+  access: "reads",
+  about: `Lists what happened to a policy, oldest first: what files brought, who approved, promoted, rolled back, withdrew and released, and
+what had been seen by then.`,
+  flags: {},
+  json: "the rows of the log as they are, each with its position and hash; signalbox evidence verify checks the whole chain.",
+  work: async ({ id, json, server, io }) => {
+    const rows = await Array.fromAsync(server.transitions(id));
+    if (json) return printJson(rows, io);
+    io.stdout(rows.length === 0 ? "Nothing happened.\n" : formatTable([HISTORY_HEAD, ...rows.map(historyRow)]));
+  },
+});
