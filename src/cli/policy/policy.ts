@@ -1,122 +1,79 @@
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { runCommand } from "../terminal/run.ts";
 
-type Command = (argv: readonly string[], io: CommandIo) => Promise<number>;
-
 interface Row {
-  /** ID, for a command that is about one policy. */
-  readonly argument?: "ID";
+  readonly name: string;
+  readonly argument?: string;
   readonly summary: string;
-  /** Commands are loaded one by one: `new` need not wait for the compiler. */
-  readonly load: () => Promise<Command>;
+  readonly run: (argv: readonly string[], io: CommandIo) => Promise<number>;
 }
 
-/** All commands, by what they are about, in the order of the help. */
-const GROUPS: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
-  "Of the files": {
-    new: {
-      argument: "ID",
-      summary: "Writes a policy and its tests to begin with.",
-      load: async () => (await import("./new.ts")).newPolicy,
-    },
-    check: {
-      summary: "Compiles the policies and reports every problem.",
-      load: async () => (await import("./check.ts")).checkPolicies,
-    },
-    test: {
-      summary: "Runs the tests of the policies, and tells what they leave out.",
-      load: async () => (await import("./testing/test.ts")).testPolicies,
-    },
-    fmt: {
-      summary: "Formats policies, tests and libraries.",
-      load: async () => (await import("./format.ts")).formatPolicies,
-    },
+/** Each loads its own modules: `new` need not wait for the compiler. */
+const OF_FILES: readonly Row[] = [
+  {
+    name: "new",
+    argument: "ID",
+    summary: "Writes a policy and its tests to begin with.",
+    run: async (argv, io) => (await import("./new.ts")).newPolicy(argv, io),
   },
-  "Of a store": {
-    verify: {
-      summary: "Compiles all stored policies again and compares them with what the store keeps.",
-      load: async () => (await import("./verify.ts")).verifyPolicies,
-    },
+  {
+    name: "check",
+    summary: "Compiles the policies and reports every problem.",
+    run: async (argv, io) => (await import("./check.ts")).checkPolicies(argv, io),
   },
-  "Of a running server (docs/policy-lifecycle.md)": {
-    list: {
-      summary: "What acts, what is watched, and what is missing for it to act.",
-      load: async () => (await import("./lifecycle/readings.ts")).listPolicies,
-    },
-    show: {
-      argument: "ID",
-      summary: "Everything about one policy, and what to type next.",
-      load: async () => (await import("./lifecycle/readings.ts")).showPolicy,
-    },
-    diff: {
-      argument: "ID",
-      summary: "What the candidate changes, in words and line by line.",
-      load: async () => (await import("./lifecycle/diff.ts")).diffPolicy,
-    },
-    simulate: {
-      argument: "ID",
-      summary: "What the promotion of the candidate would change, as the server computes it.",
-      load: async () => (await import("./lifecycle/readings.ts")).simulatePromotion,
-    },
-    approve: {
-      argument: "ID",
-      summary: "Approves the candidate's content.",
-      load: async () => (await import("./lifecycle/approve.ts")).approvePolicy,
-    },
-    promote: {
-      argument: "ID",
-      summary: "Makes the candidate act.",
-      load: async () => (await import("./lifecycle/changes.ts")).promotePolicy,
-    },
-    rollback: {
-      argument: "ID",
-      summary: "Makes act again what acted before.",
-      load: async () => (await import("./lifecycle/changes.ts")).rollBackPolicy,
-    },
-    withdraw: {
-      argument: "ID",
-      summary: "Takes an approval back; with --candidate, the candidate.",
-      load: async () => (await import("./lifecycle/changes.ts")).withdrawPolicy,
-    },
-    release: {
-      argument: "ID",
-      summary: "Lets content be promoted again that was rolled back.",
-      load: async () => (await import("./lifecycle/changes.ts")).releasePolicy,
-    },
-    history: {
-      argument: "ID",
-      summary: "What happened, when, and by whom.",
-      load: async () => (await import("./lifecycle/readings.ts")).policyHistory,
-    },
+  {
+    name: "test",
+    summary: "Runs the tests of the policies, and tells what they leave out.",
+    run: async (argv, io) => (await import("./testing/test.ts")).testPolicies(argv, io),
   },
-};
+  {
+    name: "fmt",
+    summary: "Formats policies, tests and libraries.",
+    run: async (argv, io) => (await import("./format.ts")).formatPolicies(argv, io),
+  },
+];
 
-const COMMANDS: ReadonlyMap<string, Row> = new Map(Object.values(GROUPS).flatMap((group) => Object.entries(group)));
+const OF_A_STORE: readonly Row[] = [
+  {
+    name: "verify",
+    summary: "Compiles all stored policies again and compares them with what the store keeps.",
+    run: async (argv, io) => (await import("./verify.ts")).verifyPolicies(argv, io),
+  },
+];
 
-function help(): string {
-  const groups = Object.entries(GROUPS).map(([title, commands]) => {
-    const lines = Object.entries(commands).map(
-      ([name, { argument, summary }]) => `  ${`${name} ${argument ?? ""}`.padEnd(15)}${summary}\n`,
-    );
-    return `${title}\n${lines.join("")}`;
-  });
-  return `Usage: signalbox policy <command> [options]
-
-${groups.join("\n")}
-signalbox policy COMMAND --help tells more.
-`;
+async function ofAServer(): Promise<readonly Row[]> {
+  return (await import("./lifecycle/commands.ts")).LIFECYCLE_COMMANDS;
 }
 
 /** `signalbox policy`; gives the exit code. */
 export async function policy(argv: readonly string[], io: CommandIo): Promise<number> {
   const [name, ...rest] = argv;
   if (name === "--help" || name === "-h") {
-    io.stdout(help());
+    io.stdout(await help());
     return EXIT.ok;
   }
-  const command = COMMANDS.get(name ?? "");
-  if (command !== undefined) return (await command.load())(rest, io);
+  const local = [...OF_FILES, ...OF_A_STORE];
+  const rows = local.some((row) => row.name === name) ? local : [...local, ...(await ofAServer())];
+  const row = rows.find((one) => one.name === name);
+  if (row !== undefined) return row.run(rest, io);
   return runCommand("policy", io, () => {
-    throw new UsageError(`command: give one of ${[...COMMANDS.keys()].join(", ")}`);
+    throw new UsageError(`command: give one of ${rows.map((one) => one.name).join(", ")}`);
   });
+}
+
+async function help(): Promise<string> {
+  return `Usage: signalbox policy <command> [options]
+
+Of the files
+${linesOf(OF_FILES)}
+Of a store
+${linesOf(OF_A_STORE)}
+Of a running server (docs/policy-lifecycle.md)
+${linesOf(await ofAServer())}
+signalbox policy COMMAND --help tells more.
+`;
+}
+
+function linesOf(rows: readonly Row[]): string {
+  return rows.map(({ name, argument = "", summary }) => `  ${`${name} ${argument}`.padEnd(15)}${summary}\n`).join("");
 }

@@ -13,6 +13,7 @@ import { missingForOthers, missingTexts } from "./words/missing.ts";
 /** `signalbox policy approve` */
 export const approvePolicy = lifecycleCommand({
   name: "approve",
+  summary: "Approves the candidate's content.",
   access: "changes",
   about: `Approves one content of a policy, with the key in SIGNALBOX_KEY as the approver, and says what its promotion still lacks. An
 approval is of a digest and of nothing else: other content needs other approvals. Approving again takes the place of the first.`,

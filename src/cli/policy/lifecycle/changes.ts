@@ -16,6 +16,7 @@ import { missingTexts } from "./words/missing.ts";
 /** A change of a policy whose state is read first, so that the change is of what was shown. */
 interface ChangeRow<Given extends Flags> {
   readonly name: string;
+  readonly summary: string;
   /** The endpoint below the policy. */
   readonly path: Change;
   readonly about: string;
@@ -35,11 +36,10 @@ interface Plan {
   readonly undo: (after: PolicyView) => string | null;
 }
 
-function change<const Given extends Flags>({ name, path, about, flags, plan }: ChangeRow<Given>) {
+function change<const Given extends Flags>({ path, flags, plan, ...row }: ChangeRow<Given>) {
   return lifecycleCommand({
-    name,
+    ...row,
     access: "changes",
-    about,
     flags: { ...flags, ...EXPECT_FLAGS },
     work: async ({ id, values, json, server, io }) => {
       const expected = readExpected(values);
@@ -71,6 +71,7 @@ function outcomeLines(done: string, { enforced, candidate }: PolicyView, undo: s
 /** `signalbox policy promote` */
 export const promotePolicy = change({
   name: "promote",
+  summary: "Makes the candidate act.",
   path: "promotions",
   about: `Makes the candidate of a policy act instead of what acts now, for all servers of the store at once. The candidate may be the
 policy's end, when its file is gone. Promotes what it has just read and nothing else: when somebody is quicker, nothing is done.`,
@@ -104,6 +105,7 @@ function revisionsOf(candidate: SlotView | null, enforced: SlotView | null): Jso
 /** `signalbox policy rollback` */
 export const rollBackPolicy = change({
   name: "rollback",
+  summary: "Makes act again what acted before.",
   path: "rollbacks",
   about: `Makes act again what was enforced before, for all servers of the store at once, without compiling anything and without any
 approval. What is rolled back is held: it cannot be promoted again before somebody releases it.`,
@@ -159,6 +161,7 @@ function whyNowhere(id: string, enforced: SlotView | null): string {
 /** `signalbox policy withdraw` */
 export const withdrawPolicy = change({
   name: "withdraw",
+  summary: "Takes an approval back; with --candidate, the candidate.",
   path: "withdrawals",
   about: `Takes back the approval that the key in SIGNALBOX_KEY, or one it comes from, has given. With --candidate, takes the candidate out
 of its slot: it is not watched any more, and a restart with it in the files does not bring it back.`,
@@ -195,6 +198,7 @@ of its slot: it is not watched any more, and a restart with it in the files does
 /** `signalbox policy release` */
 export const releasePolicy = change({
   name: "release",
+  summary: "Lets content be promoted again that was rolled back.",
   path: "releases",
   about: `Lets content be promoted again that was rolled back or withdrawn. Where there is no candidate, it becomes the candidate. Nothing
 acts that did not act before: it still has to be promoted.`,

@@ -55,8 +55,10 @@ somebody has changed the policy meanwhile.
 } as const;
 
 /** A row of the table of commands. */
-export interface Command<Given extends Flags> {
+export interface CommandRow<Given extends Flags> {
   readonly name: string;
+  /** For the help of `signalbox policy`. */
+  readonly summary: string;
   readonly access: keyof typeof ACCESS;
   /** The paragraphs below the usage line. */
   readonly about: string;
@@ -78,34 +80,52 @@ export interface Call<Given extends Flags> {
   readonly io: CommandIo;
 }
 
-/** The function that runs a row: it gives the exit code. */
-export function lifecycleCommand<const Given extends Flags>(row: Command<Given>) {
-  const command = `policy ${row.name}`;
-  return (argv: readonly string[], io: CommandIo): Promise<number> =>
-    runCommand(command, io, async () => {
-      const flags: Flags = { ...row.flags, ...COMMON_FLAGS };
-      const read = readArguments(argv, { ...flags, help: { type: "boolean", short: "h" } });
-      const given: Readonly<Record<string, unknown>> = read.values;
-      if (given["help"] === true) {
-        io.stdout(helpOf(row));
-        return EXIT.ok;
-      }
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the arguments were read by these flags
-      const values = given as Values<Given>;
-      const id = row.ofAll === true ? noPolicy(read.positionals) : policyId(read.positionals);
-      try {
-        const server = new PolicyServer(typeof given["server"] === "string" ? given["server"] : undefined, io);
-        await row.work({ id, values, json: given["json"] === true, server, io });
-      } catch (error) {
-        if (!(error instanceof NotNowError)) throw error;
-        io.stderr(`signalbox ${command}: ${error.message}\n`);
-        return NOT_NOW;
-      }
-      return EXIT.ok;
-    });
+/** A command of the table, ready to run. */
+export interface LifecycleCommand {
+  readonly name: string;
+  /** ID, for a command that is about one policy. */
+  readonly argument: "ID" | "";
+  readonly summary: string;
+  /** Gives the exit code. */
+  readonly run: (argv: readonly string[], io: CommandIo) => Promise<number>;
 }
 
-function helpOf({ name, access, about, flags, json, ofAll }: Omit<Command<Flags>, "work">): string {
+/** Makes the command that a row describes. */
+export function lifecycleCommand<const Given extends Flags>(row: CommandRow<Given>): LifecycleCommand {
+  const { name, summary, ofAll } = row;
+  return { name, summary, argument: ofAll === true ? "" : "ID", run: (argv, io) => runRow(row, argv, io) };
+}
+
+function runRow<const Given extends Flags>(
+  row: CommandRow<Given>,
+  argv: readonly string[],
+  io: CommandIo,
+): Promise<number> {
+  const command = `policy ${row.name}`;
+  return runCommand(command, io, async () => {
+    const flags: Flags = { ...row.flags, ...COMMON_FLAGS };
+    const read = readArguments(argv, { ...flags, help: { type: "boolean", short: "h" } });
+    const given: Readonly<Record<string, unknown>> = read.values;
+    if (given["help"] === true) {
+      io.stdout(helpOf(row));
+      return EXIT.ok;
+    }
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the arguments were read by these flags
+    const values = given as Values<Given>;
+    const id = row.ofAll === true ? noPolicy(read.positionals) : policyId(read.positionals);
+    try {
+      const server = new PolicyServer(typeof given["server"] === "string" ? given["server"] : undefined, io);
+      await row.work({ id, values, json: given["json"] === true, server, io });
+    } catch (error) {
+      if (!(error instanceof NotNowError)) throw error;
+      io.stderr(`signalbox ${command}: ${error.message}\n`);
+      return NOT_NOW;
+    }
+    return EXIT.ok;
+  });
+}
+
+function helpOf({ name, access, about, flags, json, ofAll }: Omit<CommandRow<Flags>, "work">): string {
   const { key, codes } = ACCESS[access];
   const lines = Object.entries({ ...flags, ...COMMON_FLAGS }).map(flagHelp);
   return `Usage: signalbox policy ${name}${ofAll === true ? "" : " ID"} [options]

@@ -21,6 +21,7 @@ interface Side extends SourceSide {
 /** `signalbox policy diff` */
 export const diffPolicy = lifecycleCommand({
   name: "diff",
+  summary: "What the candidate changes, in words and line by line.",
   access: "reads",
   about: `Shows what the candidate of a policy changes: what it promises, in words, and its rules line by line. The contents are those of
 the server's store, whatever anybody's files hold.`,

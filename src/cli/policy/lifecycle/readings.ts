@@ -1,7 +1,5 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { objectsOf, textOf } from "../../explain/members.ts";
-import { readOutputs } from "../../simulate/options.ts";
-import { checkOutputs, writeOutputs } from "../../simulate/outputs.ts";
 import { formatTable } from "../../terminal/table.ts";
 import { lifecycleCommand, printJson, printLines } from "./command.ts";
 import { notReadable, readableReport } from "./promotion-report.ts";
@@ -17,6 +15,7 @@ import { policyLines } from "./words/policy-lines.ts";
 /** `signalbox policy list` */
 export const listPolicies = lifecycleCommand({
   name: "list",
+  summary: "What acts, what is watched, and what is missing for it to act.",
   access: "reads",
   about: "Lists the policies of a running server: what acts, what is watched, and what is missing for it to act.",
   flags: { ended: { type: "boolean", help: "Policies that have ended, too." } },
@@ -78,6 +77,7 @@ const WITNESSES = 20;
 /** `signalbox policy show` */
 export const showPolicy = lifecycleCommand({
   name: "show",
+  summary: "Everything about one policy, and what to type next.",
   access: "reads",
   about: `Shows a policy of a running server: what acts and what is watched, who has approved it and what is missing, what it would have
 done to requests, with commands that explain them, and what to type next.`,
@@ -96,6 +96,7 @@ done to requests, with commands that explain them, and what to type next.`,
 /** `signalbox policy simulate` */
 export const simulatePromotion = lifecycleCommand({
   name: "simulate",
+  summary: "What the promotion of the candidate would change, as the server computes it.",
   access: "changes",
   about: `Shows the server's own simulation of one promotion: what would change for every class of requests, under the table that serves,
 if the content took the place of what is enforced, and the results of the server's assertions. An approval that names this
@@ -115,6 +116,9 @@ for --report.`,
     },
   },
   work: async ({ id, values, json, server, io }) => {
+    // Loaded here: the other commands need none of the formats.
+    const { readOutputs } = await import("../../simulate/options.ts");
+    const { checkOutputs, writeOutputs } = await import("../../simulate/outputs.ts");
     const outputs = readOutputs(values.format ?? [], io.cwd);
     await checkOutputs(outputs, io);
     const { view } = await server.policy(id);
@@ -134,6 +138,7 @@ for --report.`,
 /** `signalbox policy history` */
 export const policyHistory = lifecycleCommand({
   name: "history",
+  summary: "What happened, when, and by whom.",
   access: "reads",
   about: `Lists what happened to a policy, oldest first: what files brought, who approved, promoted, rolled back, withdrew and released, and
 what had been seen by then.`,
