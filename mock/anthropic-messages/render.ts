@@ -115,7 +115,7 @@ function placement({ request }: MessagesAnswer, { cacheWrite }: Behaviour): obje
   };
 }
 
-/** Events as protocols.md §3.4 describes them: blocks one after the other, a ping after the first thing that begins. */
+/** Events (docs/protocols.md#messages): blocks one after the other, a ping after the first beginning of a block. */
 function streamOf(
   answer: MessagesAnswer,
   blocks: readonly ContentBlock[],

@@ -53,7 +53,7 @@ export function renderConverse(answer: ConverseAnswer, behaviour: Behaviour): An
 
 const METRICS = { latencyMs: 1 };
 
-/** Events as protocols.md §4 describes them: only calls have a beginning, and the counts come last. */
+/** Events in the order of docs/protocols.md#bedrock-converse: only calls have a beginning, and the counts come last. */
 function eventsOf(answer: ConverseAnswer, blocks: readonly Block[], behaviour: Behaviour): readonly StreamEvent[] {
   const events = [event("messageStart", { role: "assistant" })];
   for (const [contentBlockIndex, { start, deltas }] of blocks.entries()) {

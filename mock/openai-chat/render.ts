@@ -94,7 +94,7 @@ function payloadOf(tool: Tool): string {
   return tool.type === "custom" ? "input" : "arguments";
 }
 
-/** Chunks as protocols.md §3.1 describes them: role first, one finish chunk for each choice, usage in a chunk without choices, `[DONE]`. */
+/** Chunks (docs/protocols.md#chat-completions): role first, one finish chunk for each choice, usage in a chunk without choices, `[DONE]`. */
 function renderStream(answer: ChatAnswer, behaviour: Behaviour): Answer {
   const { request } = answer;
   const start = JSON.stringify(head(answer, "chat.completion.chunk")).slice(0, -1);

@@ -37,7 +37,7 @@ class NumberedEvents {
   }
 }
 
-/** Events as protocols.md §3.3 describes them. OpenAI ends without `[DONE]`. */
+/** Events in the order of docs/protocols.md#order-of-responses-events, without `[DONE]`, which OpenAI does not send. */
 function streamOf(answer: ResponsesAnswer, items: readonly OutputItem[], behaviour: Behaviour): readonly StreamEvent[] {
   const stream = new NumberedEvents();
   const started = startedResource(answer);

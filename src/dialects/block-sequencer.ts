@@ -17,9 +17,9 @@ interface WaitingBlock {
 }
 
 /**
- * Puts the pieces of an answer into blocks that do not overlap, as the laws of `InferenceEvent` ask, whatever order a provider sends
- * them in. A tool call is closed only when its arguments are whole JSON or the answer ends; what comes for other blocks until then waits, so that
- * interleaved calls are not torn apart (protocols.md §5, "Stream delta mapping").
+ * Puts the pieces of an answer into blocks that do not overlap, as the laws of `InferenceEvent` require, in any order that a provider sends them. A tool call
+ * is closed only when its arguments are whole JSON or the answer ends; pieces of other blocks wait until then, so that interleaved calls stay whole
+ * (docs/protocols.md#blocks-of-a-stream).
  */
 export class BlockSequencer {
   #events: InferenceEvent[] = [];

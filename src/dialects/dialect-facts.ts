@@ -7,7 +7,7 @@ export interface DialectFacts {
   readonly operations: readonly ModelOperation[];
   /** Capabilities that the protocol can carry; a model's others do not exist on its endpoints. */
   readonly expresses: readonly Capability[];
-  /** What its requests can say (protocols.md §5). */
+  /** The features that its requests can use (docs/protocols.md#what-a-protocol-carries). */
   readonly features: readonly Feature[];
   /** What only some of its models take; a model row names them under `accepts`. */
   readonly optional: readonly Feature[];

@@ -60,7 +60,7 @@ export interface Ending {
 }
 
 /**
- * Makes the client's stream of the upstream's. A machine: synchronous, pure, exactly one ending (architecture.md, "Streams in the core").
+ * Makes the client's stream from the provider's. A state machine: synchronous, without I/O, with exactly one ending (docs/architecture.md#streams).
  */
 export interface AnswerStream {
   /** Takes bytes as they arrive; gives the whole events to send. An empty list: wait for more. */
@@ -87,8 +87,8 @@ export interface AnswerStream {
   /** What was changed in the answer so far; nothing where absent. */
   readonly edits?: EditSet;
   /**
-   * What ends a stream that has begun and cannot be finished: never a normal end (protocols.md §2.4, §3). It goes on from the events given so far,
-   * so it is for a client that has got them. Last call.
+   * The end of a stream that has begun and cannot be finished: the failure of its protocol, and never a normal end (docs/protocols.md#how-a-stream-ends). It
+   * continues the events given so far, so it is for a client that has received them. Last call.
    */
   fail(error: ServiceError): Uint8Array;
 }

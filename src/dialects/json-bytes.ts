@@ -13,9 +13,9 @@ export function parseJsonBytes(bytes: Uint8Array): JsonValue | undefined {
 }
 
 /**
- * Parses text as JSON; `undefined` where it is not. The engine's error is thrown away on purpose: it quotes the text
- * (style.md §5.3). A number that a double cannot hold (2⁵³ + 1, 1e999) is kept as its text in a raw JSON object: it is printed again
- * as it came, and is of no type that a schema asks for.
+ * Parses text as JSON; `undefined` where it is not. The engine's error is discarded because it quotes the text, which must
+ * not reach a log. A number that a double cannot hold (2⁵³ + 1, 1e999) is kept as its text in a raw JSON object: it is printed again as it came, and has no
+ * type that a schema accepts.
  */
 export function parseExactJsonText(text: string): JsonValue | undefined {
   try {

@@ -5,8 +5,8 @@ import type { UnknownFields } from "../canon/table.ts";
 import { saysNothing, shownName } from "./fields.ts";
 
 /**
- * Book-keeping of one translation: every leaf of a body is taken by somebody, or stands here. What nobody takes cannot get lost in
- * silence (decisions.md, rule 2).
+ * The record of one translation: every leaf of a body is read by a mapping or is listed here, so that none is dropped without a record
+ * (docs/translation.md#nothing-disappears).
  */
 export class Ledger {
   readonly losses = new Set<Loss>();

@@ -17,7 +17,7 @@ const percentiles = {
 } as const;
 const price = { type: "number", minimum: 0 } as const;
 
-/** JSON Schema of the `provider` member (decisions.md, "Provider preferences"). An unknown member is an error: a typo must not widen. */
+/** JSON Schema of the `provider` member (docs/dispatch.md#preferences-of-the-caller). An unknown member is an error: a typo must not widen. */
 export const PROVIDER_PREFERENCES_SCHEMA = {
   description: "Narrows or reorders what the routing table and the policies allow; never widens it.",
   type: ["object", "null"],

@@ -119,7 +119,7 @@ function parseNamedEvent(text: string): SseEvent | null {
   return text.endsWith("\n\n") ? { event: text.slice(7, end), data: text.slice(end + 7, -2) } : null;
 }
 
-/** One event as it goes to a client: LF only, one data line (protocols.md §2.4). `data` must not hold a line break. */
+/** One event for a client: LF only, one data line (docs/protocols.md#server-sent-events). `data` must not hold a line break. */
 export function formatSseEvent(data: string, event: string | null = null): Uint8Array {
   return encoder.encode(event === null ? `data: ${data}\n\n` : `event: ${event}\ndata: ${data}\n\n`);
 }

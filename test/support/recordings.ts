@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { sharedAtHand } from "./at-hand.ts";
 
-/** One recorded exchange between a real client and a real provider (../shared/recordings/README.md). */
+/** One recorded exchange between a real client and a real provider (of a folder beside the checkout that is not published). */
 export interface Recording {
   readonly id: string;
   readonly host: string;

@@ -1,7 +1,7 @@
 import type { ErrorKind, ServiceError } from "../../canon/error.ts";
 import { decisionId } from "../openai-family/errors.ts";
 
-/** The word of the messages family for each kind of error (decisions.md, "Status codes and error bodies"). */
+/** The `type` of the messages family for each kind of error (docs/protocols.md#error-bodies). */
 export const ANTHROPIC_TYPES: Readonly<Record<ErrorKind, string>> = {
   invalid_request: "invalid_request_error",
   authentication: "authentication_error",

@@ -22,7 +22,7 @@ const SHARED_FIELDS: FieldRegistry = {
   provider: { class: "ours" },
 };
 
-/** Every top-level member of a messages request that we know (protocols.md §3.4). */
+/** Every known top-level member of a messages request (docs/protocols.md#classes-of-request-members). */
 export const MESSAGES_FIELDS: FieldRegistry = {
   ...SHARED_FIELDS,
   max_tokens: { class: "core" },

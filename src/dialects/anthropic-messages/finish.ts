@@ -2,7 +2,7 @@ import type { FinishReason } from "../../canon/generate/event.ts";
 import type { JsonValue } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 
-/** The protocol's words for why an answer ended properly (protocols.md §5, "Finish/stop mapping"). */
+/** The protocol's reasons for a proper end (docs/protocols.md#finish-reasons). */
 const REASONS: Readonly<Record<string, FinishReason>> = {
   end_turn: "stop",
   stop_sequence: "stop_sequence",

@@ -35,7 +35,7 @@ const TELLING_MESSAGES: readonly (readonly [RegExp, string])[] = [
   [/^input length and `?max_tokens`? exceed context limit/i, "context_length_exceeded"],
 ];
 
-/** Makes a failure of an answer with an error status (protocols.md §2.3). */
+/** Reads an answer with an error status as a failure (docs/protocols.md#errors-of-providers). */
 export function readMessagesError(status: number, bytes: Uint8Array): UpstreamFailure {
   const body = parseAnswerBytes(bytes);
   const error = isJsonObject(body) ? body["error"] : undefined;

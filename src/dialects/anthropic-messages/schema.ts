@@ -2,9 +2,9 @@ import type { JsonObject } from "../../canon/json.ts";
 import { NO_UNKNOWN, ONLY_NULL } from "../parser-rules.ts";
 
 /**
- * JSON Schemas (2020-12) of what POST /api/v1/messages and …/count_tokens take (protocols.md §3.4). They validate requests and stand in
- * /openapi.json. Members that they do not list are judged by the field registry (`fields.ts`), which knows the route; nested unknown members
- * travel to providers of the same protocol untouched.
+ * JSON Schemas (2020-12) of the bodies of POST /api/v1/messages and …/count_tokens (docs/protocols.md#messages). They validate requests and are part of
+ * /openapi.json. The field registry (`fields.ts`) decides about members that they do not list, by the setting of the route; unknown nested members go to
+ * providers of the same protocol unchanged.
  */
 const text = { type: "string" } as const;
 const nullableText = { type: ["string", "null"] } as const;

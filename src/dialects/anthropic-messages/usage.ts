@@ -8,7 +8,7 @@ type Count = (typeof COUNTS)[number];
 /** Rounds of one answer that the totals leave out: the provider summed the conversation up before it answered. */
 const UNCOUNTED_ROUND = "compaction";
 
-/** Gathers the usage of one answer. The protocol's input leaves cached tokens out; canon's has them in (protocols.md §5, "Usage"). */
+/** Adds up the usage of one answer. The protocol's input excludes cached tokens, canon's includes them (docs/protocols.md#usage). */
 export class UsageTally {
   readonly #counts: Record<Count, number | null> = {
     input_tokens: null,

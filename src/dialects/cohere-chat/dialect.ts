@@ -6,7 +6,7 @@ import { readCohereError } from "./read-error.ts";
 import { formatCohere } from "./upstream/format.ts";
 import { parseCohereAnswer, parseCohereStream } from "./upstream/parse.ts";
 
-/** Cohere's second chat protocol as providers speak it (protocols.md §4); no product speaks it to us. */
+/** Cohere's second chat protocol (docs/protocols.md#cohere-chat), for providers only: no surface speaks it. */
 export const cohereChatUpstream: Upstream = {
   format: formatCohere,
   parseStream: parseCohereStream,

@@ -14,7 +14,7 @@ import { textsOf } from "../unary/embed/inputs.ts";
 /** Where Cohere itself answers, after its base URL. */
 const PATH = "/v2/embed";
 
-/** Cohere's embeddings as Cohere speaks them, and as its models on Bedrock do (protocols.md §3.5). */
+/** Cohere's embeddings, at Cohere and at its models on Bedrock (docs/protocols.md#embeddings). */
 export const cohereEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
   format,
   parseAnswer: (bytes, request, target) => readInOrder(bytes, request, target, find),

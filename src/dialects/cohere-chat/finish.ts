@@ -3,7 +3,7 @@ import type { FinishReason } from "../../canon/generate/event.ts";
 import type { JsonValue } from "../../canon/json.ts";
 import { answerFailure } from "../translation/answer-failure.ts";
 
-/** The protocol's words for why an answer ended properly (protocols.md §5, "Finish/stop mapping"). */
+/** The protocol's reasons for a proper end (docs/protocols.md#finish-reasons). */
 const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
   ["COMPLETE", "stop"],
   ["STOP_SEQUENCE", "stop_sequence"],

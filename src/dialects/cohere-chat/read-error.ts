@@ -12,7 +12,7 @@ const TELLING_MESSAGES: readonly (readonly [RegExp, string])[] = [
   [/^too many tokens/i, "context_length_exceeded"],
 ];
 
-/** Makes a failure of an answer with an error status (protocols.md §2.3). */
+/** Reads an answer with an error status as a failure (docs/protocols.md#errors-of-providers). */
 export function readCohereError(status: number, bytes: Uint8Array): UpstreamFailure {
   return { kind: kindOfStatus(status), status, retryAfter: null, code: safeCode(parseAnswerBytes(bytes)) };
 }

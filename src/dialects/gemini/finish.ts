@@ -2,7 +2,7 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason } from "../../canon/generate/event.ts";
 import { answerFailure } from "../translation/answer-failure.ts";
 
-/** How the protocol's words end an answer; what is in neither table is a failure that nobody knows (protocols.md §5, "Finish/stop mapping"). */
+/** The protocol's reasons for a proper end (docs/protocols.md#finish-reasons); a reason in neither table is the failure `unknown_finish_reason`. */
 const ENDINGS: Readonly<Record<string, FinishReason>> = {
   STOP: "stop",
   MAX_TOKENS: "length",

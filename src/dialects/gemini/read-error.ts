@@ -32,7 +32,7 @@ const KEY_REASONS: ReadonlySet<string> = new Set(["API_KEY_INVALID", "API_KEY_EX
  */
 const TOO_LONG = /^(the|request) input token count/i;
 
-/** Makes a failure of an answer with an error status (protocols.md §2.3). The upstream's text is not kept. */
+/** Reads an answer with an error status as a failure (docs/protocols.md#errors-of-providers). The provider's text is not kept. */
 export function readGeminiError(status: number, bytes: Uint8Array): UpstreamFailure {
   const error = errorOf(parseAnswerBytes(bytes));
   const details = error === null ? [] : detailsOf(error);

@@ -2,8 +2,9 @@ import { wholeInput, type TokenUsage } from "../../canon/generate/usage.ts";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 
 /**
- * Reads `usageMetadata`; `null` where it counts nothing. The prompt has cached tokens in it and what the provider's own tools read beside it; thoughts stand beside the
- * answer (protocols.md §4). Counts of zero are left out on the wire, so that output which is not told follows from the total where there is one.
+ * Reads `usageMetadata` (docs/protocols.md#gemini); `null` where it counts nothing. The prompt's count includes cached tokens; tokens of the provider's own
+ * tools are counted beside it, and thoughts beside the answer. Counts of zero are left out on the wire, so a missing output follows from the total where
+ * there is one.
  */
 export function readUsage(metadata: JsonValue | undefined): TokenUsage | null {
   if (!isJsonObject(metadata)) return null;

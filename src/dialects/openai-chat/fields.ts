@@ -1,6 +1,6 @@
 import type { FieldRegistry } from "../fields.ts";
 
-/** Every top-level member of a chat completions request that we know (protocols.md §3.1). */
+/** Every known top-level member of a chat completions request (docs/protocols.md#classes-of-request-members). */
 export const CHAT_FIELDS: FieldRegistry = {
   model: { class: "core" },
   messages: { class: "core" },

@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import { outputCharacters } from "../relay/output-characters.ts";
 import { answerFailure } from "../translation/answer-failure.ts";
 
-/** Finish reasons of this protocol and its speakers (protocols.md §3.1, §4). */
+/** Finish reasons of this protocol and of providers that speak it (docs/protocols.md#finish-reasons). */
 const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
   ["stop", "stop"],
   ["length", "length"],

@@ -39,7 +39,7 @@ const TELLING_MESSAGES: readonly (readonly [RegExp, string])[] = [
   [/^Missing required parameter:? '?([\w.[\]]+)?/i, "missing_required_parameter"],
 ];
 
-/** Makes a failure of an answer with an error status (protocols.md §2.3). Of the upstream's message only the beginning is looked at. */
+/** Reads an answer with an error status as a failure (docs/protocols.md#errors-of-providers), of the message no more than its beginning. */
 export function readChatError(status: number, bytes: Uint8Array): UpstreamFailure {
   const body = parseAnswerBytes(bytes);
   const error = isJsonObject(body) ? (body["error"] ?? body) : null;

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../canon/json.ts";
 import { NEVER_SET, ONLY_NULL, STREAMING_RULES } from "../parser-rules.ts";
 
 /**
- * JSON Schema (2020-12) of what POST /v1/chat/completions takes (protocols.md §3.1). It validates requests and stands in /openapi.json.
+ * JSON Schema (2020-12) of the body of POST /v1/chat/completions (docs/protocols.md#chat-completions). It validates requests and is part of /openapi.json.
  * Members that it does not list are judged by the field registry (`fields.ts`), which knows the route; nested unknown members travel
  * to providers of the same protocol untouched.
  */

@@ -13,7 +13,7 @@ import { choicesAsked, parseCompletionsRequest } from "./parse-request.ts";
 import { renderCompletionsAnswer, renderCompletionsStream } from "./render.ts";
 import { completionsToCanon } from "./to-canon.ts";
 
-/** Legacy completions as products speak them to us (protocols.md §3.2). */
+/** Legacy completions for clients (docs/protocols.md#completions). */
 export const completionsSurface: Surface = {
   kind: "generate",
   dialect: "openai-completions",

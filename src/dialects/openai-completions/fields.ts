@@ -1,6 +1,6 @@
 import type { FieldRegistry } from "../fields.ts";
 
-/** Every top-level member of a legacy completions request that we know (protocols.md §3.2). */
+/** Every known top-level member of a legacy completions request (docs/protocols.md#classes-of-request-members). */
 export const COMPLETIONS_FIELDS: FieldRegistry = {
   model: { class: "core" },
   prompt: { class: "core" },

@@ -10,8 +10,8 @@ import type { EditableBody } from "../openai-chat/deviations/changes.ts";
 export const COMPLETIONS_PATH = "/completions";
 
 /**
- * Prints a request whose whole conversation is one user turn of text as a prompt (protocols.md §3.2). Everything else was refused by the
- * feature `conversation` and its like before an endpoint of this dialect was chosen.
+ * Prints a request whose whole conversation is one user turn of text as a prompt (docs/protocols.md#completions). Everything else was refused by `conversation`
+ * and other features before an endpoint of this dialect was chosen.
  *
  * @returns a 400 where a request gets here that no prompt can carry: refused once more rather than cut down to what fits.
  */

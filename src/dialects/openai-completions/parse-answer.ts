@@ -129,7 +129,7 @@ class CompletionsStreamParser implements EventParser {
   }
 }
 
-/** A stream of text chunks as events: whole when the provider gave a reason (protocols.md §3.1, "Terminal rule"). */
+/** A stream of text chunks as events: complete when the provider gave a reason (docs/protocols.md#chat-streams-of-providers). */
 export function parseCompletionsStream(): EventParser {
   return new CompletionsStreamParser();
 }

@@ -109,7 +109,7 @@ class CompletionsRenderer implements EventRenderer {
   }
 }
 
-/** Prints an answer as legacy completions chunks (protocols.md §3.2): one finish chunk, usage where it was asked for, `[DONE]`. */
+/** Prints an answer as legacy completions chunks (docs/protocols.md#completions): one finish chunk, usage where it was requested, `[DONE]`. */
 export function renderCompletionsStream(context: AnswerContext): EventRenderer {
   return new CompletionsRenderer(context);
 }

@@ -1,8 +1,8 @@
 import { STREAMING_RULES } from "../parser-rules.ts";
 
 /**
- * JSON Schema (2020-12) of what POST /v1/completions takes (protocols.md §3.2). It validates requests and stands in /openapi.json.
- * Members that it does not list are judged by the field registry (`fields.ts`), which knows the route.
+ * JSON Schema (2020-12) of the body of POST /v1/completions (docs/protocols.md#completions). It validates requests and is part of /openapi.json. The field
+ * registry (`fields.ts`) decides about members that it does not list, by the setting of the route.
  */
 const text = { type: "string" } as const;
 const token = { type: "integer", minimum: 0 } as const;

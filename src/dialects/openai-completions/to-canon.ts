@@ -8,8 +8,8 @@ import { COMPLETIONS_FIELDS } from "./fields.ts";
 import { onlyPrompt } from "./parse-request.ts";
 
 /**
- * A request for one completion of one text, as a conversation of one user turn (protocols.md §3.2). What only the legacy protocol can say
- * was refused by the features that `parse` found; here it is refused again by name, so that no gap between the two can drop a member.
+ * A request for one completion of one text, as a conversation of one user turn (docs/protocols.md#completions). Members that only the legacy protocol has were
+ * refused by the features that `parse` found; they are refused again here by name, so that no gap between the two can drop a member.
  */
 export function completionsToCanon(
   { body, shape }: InferenceRequest,

@@ -1,7 +1,7 @@
 import type { ErrorKind, ServiceError } from "../../canon/error.ts";
 import { formatSseEvent } from "../sse.ts";
 
-/** The word of the OpenAI family for each kind of error (decisions.md, "Status codes and error bodies"). */
+/** The `type` of the OpenAI family for each kind of error (docs/protocols.md#error-bodies). */
 export const OPENAI_TYPES: Readonly<Record<ErrorKind, string>> = {
   invalid_request: "invalid_request_error",
   authentication: "authentication_error",
@@ -23,7 +23,7 @@ export function renderOpenAiError(error: ServiceError, requestId: string): strin
   return JSON.stringify({ error: errorObject(error, requestId) });
 }
 
-/** The error object, then `[DONE]`: official clients throw on the first and stop waiting at the second (protocols.md §3.1). */
+/** The error object, then `[DONE]`: official clients throw at the first and stop reading at the second (docs/protocols.md#how-a-stream-ends). */
 export function renderOpenAiStreamFailure(error: ServiceError, requestId: string): Uint8Array {
   const frame = formatSseEvent(renderOpenAiError(error, requestId));
   const done = formatSseEvent("[DONE]");

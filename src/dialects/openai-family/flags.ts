@@ -1,5 +1,5 @@
 /**
- * Named deviations that several of OpenAI's protocols have (protocols.md §4). A flag stands here because a
+ * Named deviations that several of OpenAI's protocols have (docs/protocols.md#openai-compatible-providers). A flag stands here because a
  * provider needs it, never for a vendor as a whole: which vendor needs which is said in docs/providers.md and in routes.yaml.
  */
 export const NO_STREAM_OPTIONS = {

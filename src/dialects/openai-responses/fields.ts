@@ -1,6 +1,6 @@
 import type { FieldRegistry } from "../fields.ts";
 
-/** Every top-level member of a responses request that we know (protocols.md §3.3); today's coding agents' members are among them. */
+/** Every known top-level member of a responses request (docs/protocols.md#classes-of-request-members), those of coding agents included. */
 export const RESPONSES_FIELDS: FieldRegistry = {
   model: { class: "core" },
   input: { class: "core" },

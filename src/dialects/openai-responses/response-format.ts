@@ -10,7 +10,7 @@ export interface AskedFormat {
 
 /**
  * `text.format`, or the alias `response_format` in its chat spelling (`json_schema` nested) or flat; `null` where neither stands: a bare
- * `text: {}` asks for nothing (protocols.md §2.1). Two that do not say the same are a 400 that names the alias.
+ * `text: {}` requests nothing (docs/protocols.md#responses). Two that differ are a 400 that names the alias.
  */
 export function askedFormat(body: JsonObject): AskedFormat | ServiceError | null {
   const { text, response_format: alias } = body;

@@ -1,9 +1,9 @@
 import { NEVER_SET, NO_UNKNOWN, ONLY_NULL } from "../parser-rules.ts";
 
 /**
- * JSON Schema (2020-12) of what POST /v1/responses takes (protocols.md §3.3). It validates requests and stands in /openapi.json. Members
- * that it does not list are judged by the field registry (`fields.ts`), which knows the route; nested unknown members travel to providers of the same
- * protocol untouched.
+ * JSON Schema (2020-12) of the body of POST /v1/responses (docs/protocols.md#responses). It validates requests and is part of /openapi.json. The field
+ * registry (`fields.ts`) decides about members that it does not list, by the setting of the route; unknown nested members go to providers of the same
+ * protocol unchanged.
  */
 const text = { type: "string" } as const;
 const nullableText = { type: ["string", "null"] } as const;

@@ -1,7 +1,7 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 
-/** What each member that needs a provider's memory asks for (protocols.md §3.3). They are refused on every route, natively too. */
+/** What each member that needs a provider's memory requests (docs/protocols.md#stateful-members-of-responses). All are refused on every route, also on relayed ones. */
 const STATEFUL_FIELDS: Readonly<Record<string, string>> = {
   store: "asks the provider to keep the answer; this router never does. Send false or leave it out",
   background:

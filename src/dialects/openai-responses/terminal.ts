@@ -15,7 +15,7 @@ export interface Said {
   readonly refusal: boolean;
 }
 
-/** Why an answer is incomplete (protocols.md §3.3); another word is `other`, which ends native relays only. */
+/** Why an answer is incomplete (docs/protocols.md#responses); another value is `other`, which ends native relays only. */
 const INCOMPLETE_REASONS: ReadonlyMap<JsonValue | undefined, FinishReason> = new Map<JsonValue, FinishReason>([
   ["max_output_tokens", "length"],
   ["content_filter", "content_filter"],

@@ -14,8 +14,8 @@ export interface SchemaEmulation {
 const NAME = "json_response";
 
 /**
- * Asks for a response schema as a tool whose arguments are the answer (protocols.md §5). Where the request has tools of its own, the model
- * must call one of them or answer; otherwise it must answer.
+ * Sends a response schema as a tool whose arguments are the answer (docs/protocols.md#schemas-as-tools). Where the request has tools of its own, the model
+ * must call one of them or this one; otherwise it must call this one.
  */
 export function emulateSchema(request: GenerateRequest, endpoint: Pick<EndpointRow, "features">): SchemaEmulation {
   const { format, tools } = request;

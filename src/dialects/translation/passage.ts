@@ -54,8 +54,8 @@ export interface PassageOptions {
 }
 
 /**
- * Opens the way to an endpoint: relays where surface and endpoint speak the same dialect, translates where they do not (architecture.md,
- * "Native relay").
+ * Prepares the exchange with an endpoint: relays where surface and endpoint speak the same dialect, and translates otherwise
+ * (docs/architecture.md#translation).
  *
  * @param upstream the endpoint's dialect.
  */

@@ -1,2 +1,2 @@
-/** Service tiers of OpenAI's protocols (protocols.md §3.1), which canon has the words of. */
+/** Service tiers of OpenAI's protocols (docs/protocols.md#chat-completions); canon uses the same values. */
 export const SERVICE_TIERS: ReadonlySet<string> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);

@@ -12,7 +12,7 @@ import { readOpenAiList } from "../openai-chat/embeddings/list.ts";
 /** Where Voyage answers, after its base URL. */
 const PATH = "/embeddings";
 
-/** Voyage's embeddings: OpenAI's answer with another count of tokens, to a request with members of its own (protocols.md §3.5). */
+/** Voyage's embeddings: OpenAI's answer with another count of tokens, to a request with members of its own (docs/protocols.md#embeddings). */
 export const voyageEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
   format,
   parseAnswer,

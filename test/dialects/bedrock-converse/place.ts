@@ -10,7 +10,7 @@ import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 import { encodeFrame } from "./wire.ts";
 
-/** What the protocol has (protocols.md §5, the column "bedrock converse"). */
+/** The protocol's facts. */
 export const CONVERSE: DialectFacts = BEDROCK_CONVERSE;
 
 /** A place that speaks the protocol; its model has everything that any model has. */

@@ -6,7 +6,7 @@ import type { Target } from "../../../src/dialects/dialect.ts";
 import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 
-/** What the protocol's row of `dialects/table.ts` says (protocols.md §5, column "cohere v2"). */
+/** The protocol's facts. */
 export const FACTS: DialectFacts = COHERE_CHAT;
 
 /** A place that speaks the protocol; its model has every capability that the protocol carries. */

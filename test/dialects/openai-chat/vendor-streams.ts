@@ -3,8 +3,8 @@ import type { FinishReason } from "../../../src/canon/generate/event.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 
 /**
- * What providers' streams and errors look like besides the protocol's own examples (protocols.md §3.1 and §4); written for these tests after recorded
- * exchanges, which test/recorded/vendors.test.ts goes through where they are at hand.
+ * Streams and errors of providers that differ from the protocol's own examples (docs/protocols.md#chat-streams-of-providers), written after recorded
+ * exchanges, which test/recorded/vendors.test.ts reads where they are available.
  */
 interface Oddity {
   readonly name: string;

@@ -23,8 +23,8 @@ const DONES: Readonly<Record<string, string>> = {
 const TERMINALS = new Set(["response.completed", "response.incomplete", "response.failed"]);
 
 /**
- * Checks the order that the protocol's clients demand (protocols.md §3.3) and gives the first breach in words, or `null`. A state machine of our own:
- * what the renderer believes of itself is no witness.
+ * Checks the order that the protocol's clients require (docs/protocols.md#order-of-responses-events) and returns the first violation, or `null`. It shares no
+ * code with the renderer that it checks.
  */
 export function breachOfOrder(events: readonly JsonObject[]): string | null {
   const open = new Map<unknown, OpenItem>();

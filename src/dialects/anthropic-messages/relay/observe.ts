@@ -50,9 +50,8 @@ const SAID_IN_BLOCK = [
 const ONCE: ReadonlySet<unknown> = new Set(["content_block_start", "content_block_stop", "message_delta"]);
 
 /**
- * Watches a relayed messages stream (protocols.md §3.4). Whole events go through as they are, unknown ones too; only signatures get the tag
- * of their family. `message_stop` alone says that
- * the answer is whole; an error event, text that is not JSON, or an end without it is a failure.
+ * Observes a relayed messages stream (docs/protocols.md#messages). Whole events go through unchanged, unknown ones too; only signatures get the tag of their
+ * family. `message_stop` alone completes the answer; an error event, text that is not JSON, or an end without it is a failure.
  */
 class MessagesObserver implements AnswerStream {
   readonly #requestId: string;

@@ -17,7 +17,7 @@ const NOTHING: ReadonlySet<string> = new Set();
 /** A block that only the protocol itself has: what it lets the model do, or `null` where it only carries text. */
 const native = (needs: Capability | null): BlockFacts => ({ places: NOWHERE, members: NOTHING, needs });
 
-/** Every kind of block that we know (protocols.md §3.4). */
+/** Every known kind of block (docs/protocols.md#messages). */
 const BLOCKS: Readonly<Record<string, BlockFacts>> = {
   text: {
     places: ["user", "assistant", "system", "tool_result"],

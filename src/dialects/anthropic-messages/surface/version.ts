@@ -19,7 +19,7 @@ export function readVersion({ version }: ProtocolHeaders): Version | ServiceErro
 
 const REMOVED = ["temperature", "top_p", "top_k"] as const;
 
-/** The 400 for a member that the version has not got, default values included (protocols.md §0.1). */
+/** The 400 for a member that the version does not have, default values included (docs/protocols.md#versions-of-messages). */
 export function removedMember(body: JsonObject, version: Version): ServiceError | null {
   if (version === "2023-06-01") return null;
   const name = REMOVED.find((member) => isGiven(body[member]));

@@ -12,8 +12,8 @@ import { formatUsage, hasUnknownCounts } from "../usage.ts";
 import { emptyMessage, stopOf } from "./message.ts";
 
 /**
- * Prints events as a messages stream (protocols.md §3.4): `message_start`, blocks one after the other, `message_delta`, `message_stop`. The
- * beginning waits for whatever follows it, because usage may, and clients demand counts in it.
+ * Prints events as a messages stream (docs/protocols.md#messages): `message_start`, blocks one after the other, `message_delta`, `message_stop`. The
+ * beginning waits for the next event, because that may be usage, and clients require counts in the beginning.
  */
 class MessagesRenderer implements EventRenderer {
   readonly #context: AnswerContext;

@@ -15,7 +15,7 @@ export interface Draft {
   readonly losses: Set<Loss>;
 }
 
-/** Prints a request as messages (protocols.md §3.4, §5). */
+/** Prints a request as messages (docs/protocols.md#messages). */
 export function formatMessages(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
   const draft: Draft = { body: { model: target.endpoint.upstreamModel }, losses: new Set() };
   const { body, losses } = draft;

@@ -7,7 +7,7 @@ import { SseEventParser } from "../../translation/sse-event-parser.ts";
 import { eventFailure, readErrorFrame } from "../read-error.ts";
 import { MessageReader } from "./message-reader.ts";
 
-/** Reads a messages stream (protocols.md §3.4). Only `message_stop` says that the answer is whole. */
+/** Reads a messages stream (docs/protocols.md#messages). Only `message_stop` completes the answer. */
 class MessagesParser extends SseEventParser<MessageReader> {
   #begun = false;
   /** Something has followed the beginning. */

@@ -7,7 +7,7 @@ import { formatReasoning } from "./format-reasoning.ts";
 import { formatTools } from "./format-tools.ts";
 import { formatTurns } from "./format-turns.ts";
 
-/** Prints a request as Bedrock's Converse, ConverseStream or CountTokens take it (protocols.md §4, §5). */
+/** Prints a request for Bedrock's Converse, ConverseStream or CountTokens (docs/protocols.md#bedrock-converse). */
 export function formatConverse(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
   const draft = new Draft();
   const { body, additional, losses } = draft;

@@ -10,8 +10,8 @@ import { readException } from "../read-error.ts";
 import { MessageReader } from "./message-reader.ts";
 
 /**
- * Reads a stream of ConverseStream (protocols.md §4). `messageStop` says that the answer is whole; the counts of `metadata` follow it. A
- * stream that ends between the two is a whole answer without counts: nothing of what was said is missing.
+ * Reads a stream of ConverseStream (docs/protocols.md#bedrock-converse). `messageStop` completes the answer; the counts of `metadata` follow it. A stream
+ * that ends between the two is a complete answer without counts: no part of its content is missing.
  */
 class ConverseParser implements EventParser {
   readonly #frames = new FrameReader(MAXIMUM_EVENT_BYTES);

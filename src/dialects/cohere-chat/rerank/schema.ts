@@ -9,8 +9,8 @@ export const MAXIMUM_DOCUMENTS = 10_000;
 const limit = { type: ["integer", "null"], minimum: 1 } as const;
 
 /**
- * JSON Schema (2020-12) of what POST /v1/rerank takes: Cohere's request in both its versions, and the members of Jina's and Voyage's that say
- * something else (protocols.md §3.5). It validates requests and stands in /openapi.json.
+ * JSON Schema (2020-12) of the body of POST /v1/rerank: Cohere's request in both its versions, and the members of Jina's and Voyage's that differ
+ * (docs/protocols.md#rerank). It validates requests and is part of /openapi.json.
  */
 export const RERANK_SCHEMA = {
   title: "CreateRerankRequest",

@@ -11,7 +11,7 @@ import { parseRerankRequest } from "./parse-request.ts";
 import { readRerankRequest } from "./read-request.ts";
 import { renderRerank } from "./render-answer.ts";
 
-/** Rerank as products ask for it: Cohere's request and answer, and the spellings of Jina and Voyage (protocols.md §3.5). */
+/** Rerank for clients: Cohere's request and answer, and the spellings of Jina and Voyage (docs/protocols.md#rerank). */
 export const rerankSurface: UnarySurface = {
   kind: "unary",
   dialect: "cohere-chat",

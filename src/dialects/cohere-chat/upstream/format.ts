@@ -10,7 +10,7 @@ import { formatTurns } from "./format-turns.ts";
 /** Where providers answer, after their base URL. */
 const PATH = "/v2/chat";
 
-/** Prints a request as Cohere's second chat protocol (protocols.md §4, §5). */
+/** Prints a request in Cohere's second chat protocol (docs/protocols.md#cohere-chat). */
 export function formatCohere(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
   const draft: Draft = { body: { model: target.endpoint.upstreamModel }, losses: new Set() };
   const problem =

@@ -8,7 +8,7 @@ import { SseEventParser } from "../../translation/sse-event-parser.ts";
 import { readErrorObject } from "../read-error.ts";
 import { MessageReader } from "./message-reader.ts";
 
-/** Reads a stream (protocols.md §4). Only `message-end` says that the answer is whole; the `[DONE]` after it adds nothing. */
+/** Reads a stream (docs/protocols.md#cohere-chat). Only `message-end` completes the answer; the `[DONE]` after it adds nothing. */
 class CohereParser extends SseEventParser<MessageReader> {
   protected override take(data: string, event: string | null): void {
     // The end of a stream whose answer never ended.

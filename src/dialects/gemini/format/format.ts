@@ -9,7 +9,7 @@ import { formatSampling } from "./format-sampling.ts";
 import { formatTools } from "./format-tools.ts";
 import { formatTurns } from "./format-turns.ts";
 
-/** Prints a request as generateContent, its stream, or countTokens (protocols.md §4, §5). */
+/** Prints a request for generateContent, its stream, or countTokens (docs/protocols.md#gemini). */
 export function formatGemini(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
   const draft: Draft = { body: {}, config: {}, losses: new Set(), details: new Set() };
   const { model, provider, endpoint } = target;

@@ -58,7 +58,7 @@ export class AnswerReader {
     const candidates: readonly JsonValue[] = Array.isArray(piece["candidates"]) ? piece["candidates"] : [];
     const [candidate] = candidates;
     if (candidate === undefined) {
-      // The prompt was refused before any answer, with status 200 (protocols.md §4).
+      // The prompt was refused before any answer, with status 200 (docs/protocols.md#gemini).
       const feedback = piece["promptFeedback"];
       if (isJsonObject(feedback) && typeof feedback["blockReason"] === "string") this.#finish("content_filter");
       return;

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Changes, EditableBody } from "./changes.ts";
 
-/** The only ids of calls that Mistral's servers take (protocols.md §4). */
+/** The only ids of calls that Mistral's servers accept (docs/protocols.md#openai-compatible-providers). */
 const SHORT = /^[a-zA-Z0-9]{9}$/;
 
 /** Characters after the prefix `call`. */

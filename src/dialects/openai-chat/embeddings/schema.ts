@@ -13,8 +13,8 @@ const length = { type: ["integer", "null"], minimum: 1, maximum: 65_536 } as con
 export const PURPOSE_ALIASES = { search_document: "document", search_query: "query" } as const;
 
 /**
- * JSON Schema (2020-12) of what POST /v1/embeddings takes: OpenAI's request, and the members of Voyage's that other protocols have too (protocols.md §3.5).
- * It validates requests and stands in /openapi.json.
+ * JSON Schema (2020-12) of the body of POST /v1/embeddings: OpenAI's request, and the members of Voyage's that other protocols have too
+ * (docs/protocols.md#embeddings). It validates requests and is part of /openapi.json.
  */
 export const EMBEDDINGS_SCHEMA = {
   title: "CreateEmbeddingsRequest",

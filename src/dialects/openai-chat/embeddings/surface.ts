@@ -21,7 +21,7 @@ import { asBase64Text, asFloatText } from "../../unary/vectors/encode.ts";
 /** Where members that nobody knows are forwarded to. */
 const OWN_DIALECT = "openai-chat";
 
-/** Embeddings as products ask for them: OpenAI's request and answer (protocols.md §3.5). */
+/** Embeddings for clients: OpenAI's request and answer (docs/protocols.md#embeddings). */
 export const embeddingsSurface: UnarySurface = {
   kind: "unary",
   dialect: OWN_DIALECT,

@@ -19,7 +19,7 @@ import { readOpenAiList, type OpenAiList } from "./list.ts";
 /** Where providers answer, after their base URL. */
 const PATH = "/embeddings";
 
-/** OpenAI's embeddings as providers speak them (protocols.md §3.5). */
+/** OpenAI's embeddings at providers (docs/protocols.md#embeddings). */
 export const openAiEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
   format,
   parseAnswer,

@@ -20,7 +20,7 @@ export interface ReadVerdict {
   readonly hasUnjudged: boolean;
 }
 
-/** Older models do not judge these: `null`, or no member at all (protocols.md §3.5). */
+/** Older models do not judge these: `null`, or no member at all (docs/protocols.md#moderations). */
 const NULLABLE: ReadonlySet<string> = new Set<ModerationCategory>(["illicit", "illicit/violent"]);
 
 const KNOWN: ReadonlySet<string> = new Set(MODERATION_CATEGORIES);

@@ -25,7 +25,7 @@ function ofType(type: string): JsonObject {
   return { required: ["type"], properties: { type: { const: type } } };
 }
 
-/** JSON Schema (2020-12) of what POST /v1/moderations takes (protocols.md §3.5). It validates requests and stands in /openapi.json. */
+/** JSON Schema (2020-12) of the body of POST /v1/moderations (docs/protocols.md#moderations). It validates requests and is part of /openapi.json. */
 export const MODERATIONS_SCHEMA = {
   title: "CreateModerationRequest",
   type: "object",

@@ -15,7 +15,7 @@ import { readModerationsRequest } from "./read-request.ts";
 import { renderModerations } from "./render.ts";
 import { verdictsOf } from "./upstream.ts";
 
-/** Moderations as products ask for them: OpenAI's request and answer (protocols.md §3.5). */
+/** Moderations for clients: OpenAI's request and answer (docs/protocols.md#moderations). */
 export const moderationsSurface: UnarySurface = {
   kind: "unary",
   dialect: "openai-chat",

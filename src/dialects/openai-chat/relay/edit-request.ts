@@ -33,7 +33,7 @@ export function editChatRequest(
     made |= SIGNATURES_RESTORED;
   }
   if (edits.maxOutputTokens !== null && capOutput(body, edits.maxOutputTokens)) made |= OUTPUT_LIMIT_SET;
-  // Providers that keep conversations do so by default (protocols.md §0.7).
+  // Providers that keep conversations do so by default (docs/protocols.md#stored-state).
   if (provider.flags.includes("no_store_field")) takeOut(body, "store", stripped);
   else {
     if (body["store"] !== false) made |= STORE_FALSE_SENT;

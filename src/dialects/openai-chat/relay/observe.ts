@@ -57,9 +57,9 @@ function closingReason(finish: FinishReason | null, ends: readonly ChoiceEnd[]):
 }
 
 /**
- * Watches a relayed chat completions stream (protocols.md §3.1). Whole events go through as they are. The stream has succeeded when every
- * choice had its finish reason, or the provider that gives none said `[DONE]`; an error object, text that is not JSON, or an end without either is
- * a failure.
+ * Observes a relayed chat completions stream (docs/protocols.md#chat-completions). Whole events go through unchanged. The stream has succeeded when every
+ * choice had its finish reason, or a provider that never gives one sent `[DONE]`; an error object, text that is not JSON, or an end without either is a
+ * failure.
  */
 class RelayedChatStream implements AnswerStream {
   readonly #framer = new SseFramer();

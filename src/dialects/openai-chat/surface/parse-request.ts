@@ -121,7 +121,7 @@ function askLimits(body: JsonObject, asked: Asked): void {
     ["max_completion_tokens", max_completion_tokens],
     ["max_tokens", max_tokens],
   ] as const) {
-    // Nothing at all is not what other protocols mean by a limit of 0 (protocols.md §0.11).
+    // In messages a limit of 0 fills the cache and answers nothing, so it is not translated (docs/protocols.md#chat-completions).
     if (limit === 0) asked.use("native_chat", name);
   }
   if (typeof max_tokens === "number" && typeof max_completion_tokens === "number")

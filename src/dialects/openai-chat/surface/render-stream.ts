@@ -16,7 +16,7 @@ import { printCitation, printLogprobs } from "./print-parts.ts";
 const NONE: readonly Uint8Array[] = Object.freeze([]);
 
 /**
- * Prints events as chunks (protocols.md §3.1): the role first, calls with their id and name on the first fragment only, one chunk with the
+ * Prints events as chunks (docs/protocols.md#chat-completions): the role first, calls with their id and name on the first fragment only, one chunk with the
  * finish reason, the counts where the caller asked for them, `[DONE]`.
  */
 class ChatStreamRenderer implements EventRenderer {

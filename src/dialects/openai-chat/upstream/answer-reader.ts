@@ -111,7 +111,7 @@ export class ChatAnswerReader {
     this.#events.push({ type: "finish", reason: this.#reason(this.#finish), stopSequence: null });
   }
 
-  /** A named tool choice ends with `stop` here (protocols.md §0.8), and so does an explicit refusal. */
+  /** A named tool choice ends with `stop` in this protocol (docs/protocols.md#chat-completions), and so does an explicit refusal. */
   #reason(reason: FinishReason): FinishReason {
     if (this.#refused && (reason === "stop" || reason === "content_filter")) return "refusal";
     return reason === "stop" && !this.#tools.isEmpty ? "tool_calls" : reason;

@@ -7,7 +7,7 @@ import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { ChatAnswerReader } from "./answer-reader.ts";
 
-/** Makes events of a provider's stream (protocols.md §3.1, "What real upstream chat streams do"). */
+/** Reads a provider's stream as events (docs/protocols.md#chat-streams-of-providers). */
 class ChatEventParser implements EventParser {
   readonly #framer = new SseFramer();
   readonly #reader: ChatAnswerReader;

@@ -11,8 +11,8 @@ interface Call {
 }
 
 /**
- * Puts the fragments of tool calls together, whatever numbers them: an index, as the protocol says; an id, where a provider leaves the index
- * out or gives every call the same; or nothing but their order (protocols.md §3.1, "What real upstream chat streams do").
+ * Puts the fragments of tool calls together by index, as the protocol defines; by id, where a provider leaves the index out or gives every call the same; or
+ * by their order alone (docs/protocols.md#chat-streams-of-providers).
  */
 export class ToolFragments {
   readonly #sequencer: BlockSequencer;

@@ -17,9 +17,9 @@ const ENCRYPTED_REASONING_REQUESTED = editSet("encrypted_reasoning_requested");
 const SIGNATURES_RESTORED = editSet("signatures_restored");
 
 /**
- * The caller's body as the provider gets it: another model name, `store: false` (the provider's own default is to keep answers, protocols.md
- * §0.7), our own and the identity members taken out, the alias of `text.format` in its place, bare signatures, and what policies oblige us to.
- * Everything else travels as it came, members of nested objects included.
+ * The caller's body as the provider gets it: another model name, `store: false` (the provider keeps answers by default, docs/protocols.md#stored-state),
+ * without our own and the identity members, `text.format` in place of its alias, bare signatures, and the edits of obligations. Everything else is
+ * unchanged, members of nested objects included.
  */
 export function editResponsesRequest(
   request: InferenceRequest,

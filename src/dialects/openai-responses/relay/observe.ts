@@ -66,10 +66,9 @@ const SAID_AT_FIRST = [
 const SAID_AT_LAST = [...SAID_AT_FIRST, "encrypted_content"] as const;
 
 /**
- * Watches a relayed responses stream (protocols.md §3.3). Events go through byte for byte, but for resources, items and texts that lack
- * members which the surface promises, and for encrypted reasoning, which gets the tag of its family. The stream has succeeded when its terminal
- * event has come; `[DONE]` follows in any case, because
- * clients of Open Responses wait for it and the protocol's own provider does not send it.
+ * Observes a relayed responses stream (docs/protocols.md#responses). Events go through byte for byte, except resources, items and texts that lack members
+ * which the surface promises, and encrypted reasoning, which gets the tag of its family. The stream has succeeded when its terminal event has come;
+ * `[DONE]` follows in any case, because clients of Open Responses wait for it and OpenAI does not send it.
  */
 class ResponsesStreamObserver implements AnswerStream {
   readonly #context: AnswerContext;

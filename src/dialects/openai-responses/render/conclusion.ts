@@ -9,8 +9,8 @@ export interface Conclusion {
 const COMPLETED: Conclusion = { status: "completed", incomplete_details: null };
 
 /**
- * Status and details for a finish reason (protocols.md §5). A refusal is a completed answer where it was said in words of its own, a filtered one where
- * it was not.
+ * Status and details for a finish reason (docs/protocols.md#finish-reasons). A refusal with a text of its own is a completed answer, one without it is a
+ * filtered answer.
  *
  * @param refused whether the answer holds a refusal.
  */

@@ -51,8 +51,8 @@ export function printFailed(response: JsonObject, sequence: number): Uint8Array 
 }
 
 /**
- * The `error` event and `[DONE]`, for a stream that has said nothing yet. Official clients throw at it, which after `response.created` would hide
- * the partial answer (protocols.md §3.3). It is written flat and nested at once: the protocol's two descriptions differ.
+ * The `error` event and `[DONE]`, for a stream without any event so far. Official clients throw at it, which after `response.created` would hide the partial
+ * answer (docs/protocols.md#responses). It is written flat and nested at once, because the protocol's two descriptions differ.
  */
 export function printErrorEvent(error: ServiceError, requestId: string): Uint8Array {
   const { code, message } = failureObject(error, requestId);

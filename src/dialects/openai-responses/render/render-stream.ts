@@ -13,9 +13,9 @@ import { OpenItem, openPart, printOpenPart, type OpenPart } from "./open-item.ts
 import { requestEcho } from "./resource.ts";
 
 /**
- * Prints an answer as a responses stream (protocols.md §3.3, "Ordering"): `response.created` first, items and parts opened before their
- * deltas and done in reverse, sequence numbers from 0 without gaps, the whole resource in every lifecycle event, `[DONE]` last. An item is done only
- * when the next one begins or the answer ends, because only then is it known whether it was cut off.
+ * Prints an answer as a responses stream (docs/protocols.md#order-of-responses-events): `response.created` first, items and parts opened before their deltas
+ * and done in reverse, sequence numbers from 0 without gaps, the whole resource in every lifecycle event, `[DONE]` last. An item is done only when the
+ * next one begins or the answer ends, because only then is it known whether it was cut off.
  */
 class ResponsesRenderer implements EventRenderer {
   readonly #context: AnswerContext;

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { askedFormat } from "../response-format.ts";
 
-/** Every member that Open Responses demands of a response resource (protocols.md §0.5); providers leave some of them out. */
+/** Every member that Open Responses requires of a response resource (docs/protocols.md#responses); providers leave some of them out. */
 export const RESOURCE_MEMBERS = [
   "id",
   "object",

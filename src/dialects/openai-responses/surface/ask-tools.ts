@@ -5,7 +5,7 @@ import type { Asked } from "../../asked.ts";
 import { askUnknownMember, hasUnknownMember } from "../../fields.ts";
 import { namedToolFeature, singleCallFeature } from "../../translation/one-tool.ts";
 
-/** Kinds of tools, and what each one lets the model do (protocols.md §3.3). */
+/** Kinds of tools with the capability that each needs (docs/protocols.md#tools-of-responses). */
 const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
   function: "tools",
   namespace: "tools",

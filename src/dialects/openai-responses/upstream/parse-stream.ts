@@ -11,7 +11,7 @@ import { terminalOf, terminalStatus } from "../terminal.ts";
 import { readUsage } from "../usage.ts";
 import { ItemTeller, readLogprobs } from "./item-teller.ts";
 
-/** Makes events of a responses stream (protocols.md §3.3). Events of kinds that say nothing to other protocols are passed over. */
+/** Reads a responses stream as events (docs/protocols.md#responses). It ignores kinds of events that have no meaning in other protocols. */
 class ResponsesStreamParser implements EventParser {
   readonly #framer = new SseFramer();
   readonly #sequencer = new BlockSequencer();

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 
-/** Ways to send the same stream that a reader must not notice (protocols.md §2.4; WHATWG HTML §9.2.6). */
+/** Encodings of the same stream that a reader treats alike (docs/protocols.md#server-sent-events). */
 export const DISGUISES: Readonly<Record<string, (text: string) => string>> = {
   plainly: (text) => text,
   "with CRLF": (text) => text.replaceAll("\n", "\r\n"),

@@ -20,7 +20,7 @@ export interface Telling {
   readonly unknownCounts: boolean;
 }
 
-/** How an answer ended, as far as all protocols tell it apart (protocols.md §5, "Finish/stop mapping"). */
+/** How an answer ended, as far as all protocols distinguish it (docs/protocols.md#finish-reasons). */
 const ENDS: Readonly<Record<FinishReason, "whole" | "cut" | "withheld" | "open">> = {
   stop: "whole",
   stop_sequence: "whole",

@@ -1,6 +1,6 @@
 import { member, PREFERENCES, type Probe } from "./probe.ts";
 
-/** What a legacy completions body may say (protocols.md §3.2). */
+/** Members of a legacy completions body (docs/protocols.md#completions). */
 export const COMPLETIONS_PROBES: readonly Probe[] = [
   member("prompt", "one text", "Once upon a time"),
   member("prompt", "a list of one text", ["Once upon a time"]),
