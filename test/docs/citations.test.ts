@@ -65,6 +65,17 @@ describe("documents that comments cite", () => {
     expect(broken, "cite a document of the repository by its path and #anchor, or a public source").toEqual([]);
   });
 
+  it("are in the repository also where a message or a help text names them", () => {
+    const broken = files
+      .filter((path) => /^(?:src|mock|bench|tools)\//.test(path))
+      .flatMap((path) =>
+        [...readFileSync(join(ROOT, path), "utf8").matchAll(/(?<![\w./])docs\/[\w./-]+\.md(?:#[\w-]+)?/g)].flatMap(
+          ([cited]) => brokenCitations("a.ts", `// ${cited}`, readDocument).map(() => `${path}: ${cited}`),
+        ),
+      );
+    expect(broken).toEqual([]);
+  });
+
   it.each([
     ["a.ts", '/** Why (notes.md, "B c"). */'],
     ["a.ts", '/**\n * Why (docs/page.md,\n * "No such heading").\n */'],
