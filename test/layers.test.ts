@@ -1,0 +1,144 @@
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { circlesOf, filesBelow, importsOf, ROOT, shown, SOURCE } from "./support/imports.ts";
+
+/**
+ * Which folder of `src` (and `mock/` beside it) may import which, at run time and in types. The table has only what is used, so an entry that is no longer needed goes.
+ * A folder comes after those that it imports.
+ */
+const LAYERS: Readonly<Record<string, readonly string[]>> = {
+  canon: [],
+  network: [],
+  decide: ["canon"],
+  dialects: ["canon"],
+  evidence: ["canon"],
+  mock: ["canon"],
+  telemetry: ["canon", "evidence"],
+  limits: ["canon", "store"],
+  lifecycle: ["canon", "evidence", "store"],
+  governance: ["canon", "evidence", "lifecycle"],
+  store: ["canon", "evidence", "governance", "limits"],
+  keys: ["canon", "store"],
+  policy: ["canon", "store"],
+  compile: ["canon", "dialects", "limits", "network", "policy"],
+  simulate: ["canon", "compile", "decide", "evidence", "lifecycle", "policy"],
+  dispatch: ["canon", "dialects", "network"],
+  http: ["canon", "decide", "dialects", "dispatch", "evidence", "governance", "lifecycle", "limits", "simulate"],
+  server: [
+    "canon",
+    "compile",
+    "decide",
+    "dispatch",
+    "evidence",
+    "governance",
+    "http",
+    "keys",
+    "lifecycle",
+    "limits",
+    "mock",
+    "policy",
+    "simulate",
+    "store",
+    "telemetry",
+  ],
+  cli: [
+    "canon",
+    "compile",
+    "decide",
+    "dialects",
+    "evidence",
+    "governance",
+    "http",
+    "keys",
+    "lifecycle",
+    "limits",
+    "policy",
+    "server",
+    "simulate",
+    "store",
+    "telemetry",
+  ],
+  "main.ts": ["cli"],
+};
+
+/** Folders that compute only: no package, no module of Node. Globals such as `Date` and `process` are the linter's. */
+const PURE = new Set(["canon", "decide", "dialects"]);
+
+/** The only folder that may import a package. */
+const OWNERS: Readonly<Record<string, string>> = {
+  h3: "http",
+  undici: "dispatch",
+  "@open-policy-agent/opa-wasm": "policy",
+  jose: "keys",
+  "node:sqlite": "store",
+  postgres: "store",
+};
+
+const files = [...filesBelow(SOURCE), ...filesBelow(join(ROOT, "mock"))];
+const sources = files.filter((path) => path.endsWith(".ts"));
+const known = new Set(files);
+const edges = sources.flatMap((file) => importsOf(file).map((one) => ({ file, ...one })));
+/** The part of `src` that a file is in, or the workspace beside it. */
+const layerOf = (path: string): string => {
+  const [workspace = "", folder = ""] = shown(path).split("/");
+  return workspace === "src" ? folder : workspace;
+};
+
+function graphOf(pairs: Iterable<readonly [string, string]>): ReadonlyMap<string, ReadonlySet<string>> {
+  const graph = new Map<string, Set<string>>();
+  for (const [from, to] of pairs) graph.set(from, (graph.get(from) ?? new Set()).add(to));
+  return graph;
+}
+
+const fileEdges = edges.flatMap(({ file, target }) =>
+  target !== null && known.has(target) ? [[file, target] as const] : [],
+);
+const layerEdges = fileEdges
+  .map(([from, to]) => [layerOf(from), layerOf(to)] as const)
+  .filter(([from, to]) => from !== to);
+
+describe("layers", () => {
+  it("every relative import leads to a file", () => {
+    const lost = edges.filter(({ target }) => target !== null && !known.has(target));
+    expect(lost.map(({ file, specifier }) => `${shown(file)}: ${specifier}`)).toEqual([]);
+  });
+
+  it("a folder imports only what the table allows", () => {
+    const forbidden = fileEdges.filter(([from, to]) => {
+      const [own, other] = [layerOf(from), layerOf(to)];
+      return own !== other && LAYERS[own]?.includes(other) !== true;
+    });
+    expect(forbidden.map(([from, to]) => `${shown(from)} imports ${shown(to)}`)).toEqual([]);
+  });
+
+  it("the table allows nothing that is not used", () => {
+    const used = graphOf(layerEdges);
+    const unused = Object.entries(LAYERS).flatMap(([own, others]) =>
+      others.filter((other) => used.get(own)?.has(other) !== true).map((other) => `${own} → ${other}`),
+    );
+    expect(unused).toEqual([]);
+  });
+
+  it("no folder reaches itself through another", () => {
+    expect(circlesOf(graphOf(layerEdges))).toEqual([["governance", "lifecycle", "limits", "store"]]);
+  });
+
+  it("no file reaches itself through another, in types neither", () => {
+    const circles = circlesOf(graphOf(fileEdges)).map((circle) => circle.map(shown));
+    // Those of today; the number only falls.
+    expect(circles.length, JSON.stringify(circles, null, 2)).toBeLessThanOrEqual(11);
+  });
+
+  it("canon, decide and dialects import no package and no module of Node", () => {
+    const outside = edges.filter(({ file, target }) => target === null && PURE.has(layerOf(file)));
+    expect(outside.map(({ file, specifier }) => `${shown(file)}: ${specifier}`)).toEqual([]);
+  });
+
+  it("a package with an owner is imported by its owner alone", () => {
+    const elsewhere = edges.filter(({ file, specifier }) => {
+      const owner = Object.entries(OWNERS).find(([name]) => specifier === name || specifier.startsWith(`${name}/`));
+      return owner !== undefined && owner[1] !== layerOf(file);
+    });
+    expect(elsewhere.map(({ file, specifier }) => `${shown(file)}: ${specifier}`)).toEqual([]);
+  });
+});
