@@ -1,5 +1,5 @@
 import { Ledger, type LimitedSubject } from "../src/limits/ledger.ts";
-import type { LimitStore } from "../src/store/limits.ts";
+import type { LimitStore } from "../src/limits/limit-store.ts";
 
 /**
  * What counting costs a request: reserving and settling against four limits of a workspace and two of a key, as a ratio to the same request without

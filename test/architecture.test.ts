@@ -51,12 +51,8 @@ describe("the shape of the house", () => {
 
   it("simulating a change serves nobody and opens no store", () => {
     const reached = [...reachableFrom(join(SOURCE, "cli/simulate/simulate.ts"))].map(shown);
-    // What the words of limits are, and errors that every command prints: they open nothing.
-    const harmless = ["src/store/limits.ts", "src/store/errors.ts"];
-    expect(reached).toEqual(expect.arrayContaining(harmless));
-    expect(reached.filter((path) => /^src\/(http|store|telemetry)\//.test(path) && !harmless.includes(path))).toEqual(
-      [],
-    );
+    expect(reached.length).toBeGreaterThan(1);
+    expect(reached.filter((path) => /^src\/(http|store|telemetry)\//.test(path))).toEqual([]);
     // Lists of addresses open nothing.
     const lists = /^import \{ BlockList, isIPv4, isIPv6, SocketAddress \} from "node:net";$/m;
     const openers = reached.filter((path) =>

@@ -220,3 +220,13 @@ export const REVISION_PATTERN = "^r[1-9][0-9]{0,8}$";
 export function parseRevision(text: string): number | null {
   return new RegExp(REVISION_PATTERN).test(text) ? Number(text.slice(1)) : null;
 }
+
+/** A content of a policy with all that it takes to run it without compiling. */
+export interface StoredContent {
+  readonly policy: string;
+  readonly digest: string;
+  /** JSON that `policy/kept-content.ts` writes and reads. */
+  readonly description: string;
+  /** WebAssembly. */
+  readonly module: Uint8Array;
+}

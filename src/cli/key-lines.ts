@@ -1,7 +1,7 @@
 import { statusOf } from "../http/control/service-keys/key-json.ts";
 import { formatTime } from "../canon/time/rfc3339.ts";
 import { formatTable } from "./terminal/table.ts";
-import type { KeyRecord } from "../store/port.ts";
+import type { KeyRecord } from "../keys/key-store.ts";
 
 export function formatKeys(records: readonly KeyRecord[], now: number): string {
   if (records.length === 0) return "No keys.\n";

@@ -1,6 +1,7 @@
 import type { ServiceKey } from "../canon/credentials/service-key.ts";
-import { KeyNotActiveError, KeyRotatedError, StoreUnavailableError } from "../store/errors.ts";
-import type { KeyRecord, KeyStore } from "../store/port.ts";
+import { KeyNotActiveError, KeyRotatedError } from "./key-errors.ts";
+import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
+import type { KeyRecord, KeyStore } from "./key-store.ts";
 import { KeyOptionError } from "./key-option-error.ts";
 import { createKey, prepareRotation, type Clock, type KeyOptions, type RotateOptions } from "./key-record.ts";
 import type { RandomBytes } from "./key-text.ts";

@@ -2,8 +2,8 @@ import { hash } from "node:crypto";
 
 import { SCOPES, isScope, type Scope } from "../canon/scope.ts";
 import type { KeyLimits } from "../canon/workspace/limits.ts";
-import { KeyNotActiveError, KeyRotatedError } from "../store/errors.ts";
-import type { KeyRecord, KeyStore } from "../store/port.ts";
+import { KeyNotActiveError, KeyRotatedError } from "./key-errors.ts";
+import type { KeyRecord, KeyStore } from "./key-store.ts";
 import { checkExchange, checkLimits, type ExchangeOptions } from "./key-grants.ts";
 import { KeyOptionError, NO_SECRETS } from "./key-option-error.ts";
 import {

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from "node:crypto";
 
 import type { ExchangeGrant } from "../canon/credentials/service-key.ts";
 import type { Identity } from "../canon/identity.ts";
-import type { KeyRecord, KeyStore, KeyUse } from "../store/port.ts";
+import type { KeyRecord, KeyStore, KeyUse } from "./key-store.ts";
 import { publicIdOf } from "./key-text.ts";
 
 export type Verification =

@@ -1,5 +1,5 @@
 import { chainHash } from "../evidence/chain.ts";
-import type { PolicyLogRow } from "../store/policy-log.ts";
+import type { PolicyLogRow } from "./policy-log-store.ts";
 import { contentOf, type KnownContent, type PolicyLedger, type PolicyLine, type SlotState } from "./ledger.ts";
 import { readPolicyRecord } from "./read-record.ts";
 import type { Approval, ObservedRecord, PolicyRecord, RolledBackRecord } from "./records.ts";

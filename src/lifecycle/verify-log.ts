@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 
 import { canonicalJson } from "../canon/json.ts";
 import { chainHash, GENESIS, type ChainLink } from "../evidence/chain.ts";
-import type { PolicyLogRow } from "../store/policy-log.ts";
+import type { PolicyLogRow } from "./policy-log-store.ts";
 import type { PolicyRecord } from "./records.ts";
 import type { PolicyLogCause, PolicyLogFault } from "./verification/causes.ts";
 import type { SpokenContent } from "./verification/contents.ts";

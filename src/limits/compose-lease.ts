@@ -1,5 +1,5 @@
-import { StoreUnavailableError } from "../store/errors.ts";
-import type { CounterLease, LimitLease, LimitLeased, SlotLease } from "../store/limits.ts";
+import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
+import type { CounterLease, LimitLease, LimitLeased, SlotLease } from "./limit-store.ts";
 import type { Accounts, Overdraft } from "./accounts.ts";
 import type { CounterAccount } from "./counter-account.ts";
 import { amountOf, type Amounts, type Meters } from "./meters.ts";

@@ -1,4 +1,4 @@
-import type { CounterLease, CounterLeased } from "../store/limits.ts";
+import type { CounterLease, CounterLeased } from "./limit-store.ts";
 import { windowEnd, windowStart, type LimitMeasure, type LimitWindow } from "./windows.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { LimitLeased, LimitStore } from "../store/limits.ts";
+import type { LimitLeased, LimitStore } from "./limit-store.ts";
 import type { EffectiveLimits } from "./effective.ts";
 import { Accounts } from "./accounts.ts";
 import { composeLease, isRefused, type ComposedLease } from "./compose-lease.ts";

@@ -1,4 +1,4 @@
-import type { SlotsLeased } from "../store/limits.ts";
+import type { SlotsLeased } from "./limit-store.ts";
 import { TOLD_FOR } from "./counter-account.ts";
 
 /** How long places are held without renewal, milliseconds: those of a process that died come free then. */

@@ -1,5 +1,5 @@
 import type { KeyLimits, WorkspaceLimits } from "../canon/workspace/limits.ts";
-import type { LimitStanding } from "../store/limits.ts";
+import type { LimitStanding } from "./limit-store.ts";
 import { effectiveLimits, type EffectiveLimits } from "./effective.ts";
 import { counterLimits } from "./meters.ts";
 import { windowEnd, windowStart, type LimitMeasure, type LimitWindow } from "./windows.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { Ledger } from "../limits/ledger.ts";
-import type { LimitStore } from "../store/limits.ts";
+import type { LimitStore } from "../limits/limit-store.ts";
 
 /** How often what is not needed goes back, and what is held is renewed. Milliseconds. */
 const SWEEP = 1_000;

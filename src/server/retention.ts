@@ -1,4 +1,4 @@
-import type { EvidenceStore } from "../store/port.ts";
+import type { EvidenceStore } from "../evidence/evidence-store.ts";
 
 /** Between sweeps, milliseconds. */
 const INTERVAL = 3_600_000;

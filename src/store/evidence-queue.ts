@@ -1,7 +1,11 @@
 import { asWord, type DecisionRecord, type OutcomeRecord } from "../evidence/record.ts";
-import type { EvidenceHead } from "./evidence-log.ts";
-import type { EvidenceHealth } from "./port.ts";
-import { DuplicateDecisionError, EvidenceUnavailableError, type EvidenceUnavailableReason } from "./errors.ts";
+import type { EvidenceHead } from "../evidence/evidence-log.ts";
+import type { EvidenceHealth } from "../evidence/evidence-store.ts";
+import {
+  DuplicateDecisionError,
+  EvidenceUnavailableError,
+  type EvidenceUnavailableReason,
+} from "../evidence/errors.ts";
 import { OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "./evidence-batch.ts";
 import { unknownOutcome } from "./stored-evidence.ts";
 

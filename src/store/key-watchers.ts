@@ -1,4 +1,4 @@
-import type { KeyRecord } from "./port.ts";
+import type { KeyRecord } from "../keys/key-store.ts";
 
 export type KeyListener = (records: readonly KeyRecord[]) => void;
 

@@ -19,8 +19,8 @@ import {
   type ShadowRevision,
   type Word,
 } from "../evidence/record.ts";
-import { StoreUnavailableError } from "./errors.ts";
-import type { EvidenceEntry } from "./port.ts";
+import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
+import type { EvidenceEntry } from "../evidence/evidence-store.ts";
 
 type Check = (value: unknown) => boolean;
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { EvidenceEntry } from "../../src/store/port.ts";
+import type { EvidenceEntry } from "../../src/evidence/evidence-store.ts";
 import { startMock, type MockServer } from "../../mock/server.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { ask } from "./ask.ts";

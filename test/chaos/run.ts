@@ -1,4 +1,4 @@
-import type { EvidenceEntry } from "../../src/store/port.ts";
+import type { EvidenceEntry } from "../../src/evidence/evidence-store.ts";
 import { ask, type Answer } from "./ask.ts";
 import type { Column } from "./columns.ts";
 import { fateOf, type Undamaged } from "./judge.ts";

@@ -3,7 +3,8 @@ import { beforeEach, describe, expect, it } from "vitest";
 
 import { evidence } from "../../src/cli/evidence/evidence.ts";
 import { asWord } from "../../src/evidence/record.ts";
-import type { EvidenceEntry, Store } from "../../src/store/port.ts";
+import type { EvidenceEntry } from "../../src/evidence/evidence-store.ts";
+import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { runCommand } from "../keys/command.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { foldedRefusals } from "../../src/server/evidence/folded-refusals.ts";
 import { asWord, type DecisionRecord, type OutcomeRecord } from "../../src/evidence/record.ts";
-import { DuplicateDecisionError, EvidenceUnavailableError } from "../../src/store/errors.ts";
+import { DuplicateDecisionError, EvidenceUnavailableError } from "../../src/evidence/errors.ts";
 import { EvidenceQueue } from "../../src/store/evidence-queue.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { startTestServer } from "../support/server.ts";

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 
 import { MAXIMUM_ACTIVE_KEYS, manageKeys } from "../../src/keys/key-management.ts";
 import { createKey } from "../../src/keys/key-record.ts";
-import type { KeyRecord, KeyStore } from "../../src/store/port.ts";
+import type { KeyRecord, KeyStore } from "../../src/keys/key-store.ts";
 
 const options = { workspace: "w", scopes: ["inference"], owner: "o", expiresAt: Date.now() + 600_000, createdBy: "k" };
 

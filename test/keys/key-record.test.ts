@@ -12,7 +12,7 @@ import {
 } from "../../src/keys/key-record.ts";
 import { KeyOptionError } from "../../src/keys/key-option-error.ts";
 import { parseKeyText } from "../../src/keys/key-text.ts";
-import { KeyNotActiveError, KeyRotatedError } from "../../src/store/errors.ts";
+import { KeyNotActiveError, KeyRotatedError } from "../../src/keys/key-errors.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 
 import { createKey, type KeyOptions } from "../../src/keys/key-record.ts";
 import { KeyRing, openKeyRing } from "../../src/keys/key-ring.ts";
-import type { KeyRecord, KeyStore } from "../../src/store/port.ts";
+import type { KeyRecord, KeyStore } from "../../src/keys/key-store.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 
 const NOW = 1_795_000_000_000;

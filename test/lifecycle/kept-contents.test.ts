@@ -8,7 +8,7 @@ import {
   keptContentCause,
   type KeptContentCause,
 } from "../../src/lifecycle/verification/contents.ts";
-import type { StoredContent } from "../../src/store/policy-log.ts";
+import type { StoredContent } from "../../src/canon/policy.ts";
 import { sha256 } from "./policy-rows.ts";
 
 const description = '{"of":"eu-residency"}';

@@ -4,7 +4,7 @@ import type { PolicyContract } from "../../src/canon/policy.ts";
 import type { ContentReference } from "../../src/lifecycle/records.ts";
 import { policyDigest } from "../../src/policy/digest.ts";
 import { storedContent } from "../../src/policy/kept-content.ts";
-import type { StoredContent } from "../../src/store/policy-log.ts";
+import type { StoredContent } from "../../src/canon/policy.ts";
 import { POLICY } from "./policy-rows.ts";
 
 /** A content of a policy as servers keep it; its module is one that nobody can run. */

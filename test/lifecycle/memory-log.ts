@@ -1,5 +1,6 @@
 import { GENESIS, type ChainLink } from "../../src/evidence/chain.ts";
-import type { PolicyLogRow, PolicyLogStore, StoredContent } from "../../src/store/policy-log.ts";
+import type { PolicyLogRow, PolicyLogStore } from "../../src/lifecycle/policy-log-store.ts";
+import type { StoredContent } from "../../src/canon/policy.ts";
 
 /** The log of policies in memory: what the engines do, without disks, so that the lifecycle is tested in milliseconds. */
 export class MemoryPolicyLog implements PolicyLogStore {

@@ -4,8 +4,8 @@ import { chainHash } from "../../src/evidence/chain.ts";
 import { foldRow, PolicyLogError } from "../../src/lifecycle/fold.ts";
 import { EMPTY_LEDGER, type PolicyLedger } from "../../src/lifecycle/ledger.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
-import { StoreUnavailableError } from "../../src/store/errors.ts";
-import type { PolicyLogRow } from "../../src/store/policy-log.ts";
+import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
+import type { PolicyLogRow } from "../../src/lifecycle/policy-log-store.ts";
 import { MemoryPolicyLog } from "./memory-log.ts";
 import { actor, digestOf, file, Scene } from "./scene.ts";
 

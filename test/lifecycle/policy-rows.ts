@@ -4,7 +4,7 @@ import { canonicalJson } from "../../src/canon/json.ts";
 import { chainHash, GENESIS, type ChainLink } from "../../src/evidence/chain.ts";
 import { PolicyLogVerifier } from "../../src/lifecycle/verify-log.ts";
 import type { Actor, ContentReference, PromotionRequirements } from "../../src/lifecycle/records.ts";
-import type { PolicyLogRow } from "../../src/store/policy-log.ts";
+import type { PolicyLogRow } from "../../src/lifecycle/policy-log-store.ts";
 
 export const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 

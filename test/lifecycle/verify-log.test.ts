@@ -9,7 +9,7 @@ import {
   POLICY_LOG_CAUSES,
   type PolicyLogCause,
 } from "../../src/lifecycle/verification/causes.ts";
-import type { PolicyLogRow } from "../../src/store/policy-log.ts";
+import type { PolicyLogRow } from "../../src/lifecycle/policy-log-store.ts";
 import {
   chainRecords,
   chainTexts,

@@ -4,7 +4,7 @@ import type { KeyLimits } from "../../src/canon/workspace/limits.ts";
 import { Ledger, type LimitedSubject, type Reservation } from "../../src/limits/ledger.ts";
 import type { Amounts } from "../../src/limits/meters.ts";
 import type { LimitRefusal } from "../../src/limits/refusal.ts";
-import { StoreUnavailableError } from "../../src/store/errors.ts";
+import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
 import { SLOT_LEASE } from "../../src/limits/slot-account.ts";
 import { MemoryLimitStore } from "./memory-store.ts";
 

@@ -1,5 +1,5 @@
-import { StoreUnavailableError } from "../../src/store/errors.ts";
-import type { CounterLease, CounterLeased, LimitStore, SlotLease, SlotsLeased } from "../../src/store/limits.ts";
+import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
+import type { CounterLease, CounterLeased, LimitStore, SlotLease, SlotsLeased } from "../../src/limits/limit-store.ts";
 
 /** The store's port in memory, one call after the other, to be made slow or broken. */
 export class MemoryLimitStore implements LimitStore {

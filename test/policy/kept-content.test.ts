@@ -5,7 +5,7 @@ import type { CompiledPolicy, PolicyModule } from "../../src/policy/compiled.ts"
 import { recompileContent } from "../../src/policy/contents/recompile.ts";
 import { KeptContentError, readStoredContent, storedContent } from "../../src/policy/kept-content.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
-import type { StoredContent } from "../../src/store/policy-log.ts";
+import type { StoredContent } from "../../src/canon/policy.ts";
 import { ordinaryInput, policySource, sampleData, toolchain } from "./samples.ts";
 
 const sha256 = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");

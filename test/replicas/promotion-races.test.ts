@@ -14,7 +14,7 @@ import type { PolicyLifecycle } from "../../src/lifecycle/lifecycle.ts";
 import type { PolicyRecord } from "../../src/lifecycle/records.ts";
 import type { PolicyLogFault } from "../../src/lifecycle/verification/causes.ts";
 import { PolicyLogVerifier } from "../../src/lifecycle/verify-log.ts";
-import type { PolicyLogStore } from "../../src/store/policy-log.ts";
+import type { PolicyLogStore } from "../../src/lifecycle/policy-log-store.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "../store/postgres/server.ts";
 import { until } from "../support/router.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";

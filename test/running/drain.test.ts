@@ -3,7 +3,7 @@ import OpenAI from "openai";
 import { Agent, request } from "undici";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openStore } from "../../src/server/open-store.ts";
-import type { EvidenceEntry } from "../../src/store/port.ts";
+import type { EvidenceEntry } from "../../src/evidence/evidence-store.ts";
 import { Clients, type Seen } from "../replicas/clients.ts";
 import { ANSWER, answerJson, delta, sse, startSse, startUpstream, until, type Upstream } from "../support/router.ts";
 import { addKey, startRunning, writeEstate } from "./running-server.ts";

@@ -10,7 +10,7 @@ import type { CompiledPolicy, PolicyModule } from "../../src/policy/compiled.ts"
 import { decideModule } from "../../src/policy/decide-module.ts";
 import { storedContent } from "../../src/policy/kept-content.ts";
 import { buildDigest } from "../../src/policy/toolchain/toolchain.ts";
-import type { StoredContent } from "../../src/store/policy-log.ts";
+import type { StoredContent } from "../../src/canon/policy.ts";
 import { temporaryFolder } from "../cli/simulate/repository.ts";
 import { Replica, RULES, type Rules } from "../cli/policies-served/estate.ts";
 import { runCommand } from "../keys/command.ts";

@@ -2,13 +2,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import type { DecisionRecord } from "../../src/evidence/record.ts";
 import { asWord } from "../../src/evidence/record.ts";
-import {
-  DuplicateDecisionError,
-  DuplicateKeyError,
-  KeyNotActiveError,
-  KeyRotatedError,
-} from "../../src/store/errors.ts";
-import type { KeyRecord, Store } from "../../src/store/port.ts";
+import { DuplicateDecisionError } from "../../src/evidence/errors.ts";
+import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../src/keys/key-errors.ts";
+import type { KeyRecord } from "../../src/keys/key-store.ts";
+import type { Store } from "../../src/store/port.ts";
 import { evidenceLogLaws } from "./conformance-log.ts";
 import { issuerLaws } from "./issuer-laws.ts";
 import { limitLaws } from "./limit-laws.ts";

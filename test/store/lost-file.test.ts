@@ -14,7 +14,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import type { EvidenceFault } from "../../src/evidence/fault.ts";
-import { EvidenceUnavailableError } from "../../src/store/errors.ts";
+import { EvidenceUnavailableError } from "../../src/evidence/errors.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { judge } from "../../src/store/sqlite/watch/disk-head.ts";

@@ -6,8 +6,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 
 import { GENESIS } from "../../src/evidence/chain.ts";
 import { summarise } from "../../src/governance/summarise.ts";
-import { StoreUnavailableError } from "../../src/store/errors.ts";
-import type { KeyRecord } from "../../src/store/port.ts";
+import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
+import type { KeyRecord } from "../../src/keys/key-store.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { groupingOf } from "../governance/agreement.ts";

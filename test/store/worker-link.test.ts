@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { Worker } from "node:worker_threads";
 import { describe, expect, it } from "vitest";
 
-import type { KeyRecord } from "../../src/store/port.ts";
+import type { KeyRecord } from "../../src/keys/key-store.ts";
 import { WorkerLink, type WorkerLinkOptions } from "../../src/store/sqlite/worker-link.ts";
 import { keyRecord } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";

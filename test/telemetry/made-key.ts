@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { createKey as create } from "../../src/keys/key-record.ts";
-import type { KeyRecord } from "../../src/store/port.ts";
+import type { KeyRecord } from "../../src/keys/key-store.ts";
 
 export function createKey(): KeyRecord {
   const expiresAt = Date.now() + 60_000;

@@ -3,7 +3,7 @@ import { ContentUnusableError } from "../../src/server/policies/slots.ts";
 import { ServerLog } from "../../src/server/telemetry/server-log.ts";
 import { KeyRing } from "../../src/keys/key-ring.ts";
 import { createKey, revokedRecord } from "./made-key.ts";
-import type { EvidenceHealth } from "../../src/store/port.ts";
+import type { EvidenceHealth } from "../../src/evidence/evidence-store.ts";
 import type { JsonLog } from "../../src/telemetry/logs/json-log.ts";
 
 afterEach(() => {

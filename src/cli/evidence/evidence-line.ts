@@ -1,5 +1,5 @@
 import { endedAt } from "../../evidence/answered-by.ts";
-import type { EvidenceEntry } from "../../store/port.ts";
+import type { EvidenceEntry } from "../../evidence/evidence-store.ts";
 
 /** One request on one line; `-` where there is nothing to say. */
 export function formatEntry({ decision, outcome }: EvidenceEntry): string {

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 
-import type { EvidenceStore } from "../../store/port.ts";
+import type { EvidenceStore } from "../../evidence/evidence-store.ts";
 import { onlyArgument, readArguments, readTime, required } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";

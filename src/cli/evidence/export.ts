@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseJson } from "../../canon/json/parse-json.ts";
 import { GENESIS, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
-import type { EvidenceLog } from "../../store/evidence-log.ts";
+import type { EvidenceLog } from "../../evidence/evidence-log.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { writeExport } from "./export-file.ts";
 import { formatHeader, formatRow, type ExportHeader } from "../../evidence/export-line.ts";

@@ -9,7 +9,8 @@ import { describeContentFault, keptContentCause, type SpokenContent } from "../.
 import { describePolicyLogFault, type PolicyLogFault } from "../../lifecycle/verification/causes.ts";
 import { PolicyLogVerifier } from "../../lifecycle/verify-log.ts";
 import { KeptContentError, readStoredContent } from "../../policy/kept-content.ts";
-import type { PolicyLogRow, PolicyLogStore, StoredContent } from "../../store/policy-log.ts";
+import type { PolicyLogRow, PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
+import type { StoredContent } from "../../canon/policy.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { formatLink } from "./links.ts";

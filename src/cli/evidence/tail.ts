@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-import type { EvidenceEntry, EvidenceStore } from "../../store/port.ts";
+import type { EvidenceEntry, EvidenceStore } from "../../evidence/evidence-store.ts";
 import type { CommandIo } from "../terminal/command-io.ts";
 import { formatEntry } from "./evidence-line.ts";
 

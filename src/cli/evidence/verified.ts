@@ -1,6 +1,6 @@
 import type { ChainLink } from "../../evidence/chain.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import type { NotedHead } from "../../store/evidence-log.ts";
+import type { NotedHead } from "../../evidence/evidence-log.ts";
 import { EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { formatLink } from "./links.ts";
 

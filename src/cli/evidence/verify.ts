@@ -1,5 +1,5 @@
 import { ChainVerifier, type ChainCause, type ChainFault, type ChainLink } from "../../evidence/chain.ts";
-import type { EvidenceAnchor, EvidenceLog } from "../../store/evidence-log.ts";
+import type { EvidenceAnchor, EvidenceLog } from "../../evidence/evidence-log.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { formatLink } from "./links.ts";
 import { describeEnd, endJson, notVerified, type LogEnd, type Verified } from "./verified.ts";

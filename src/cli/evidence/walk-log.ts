@@ -1,5 +1,5 @@
 import { GENESIS, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
-import type { EvidenceAnchor, EvidenceLog } from "../../store/evidence-log.ts";
+import type { EvidenceAnchor, EvidenceLog } from "../../evidence/evidence-log.ts";
 
 const PAGE = 2_000;
 

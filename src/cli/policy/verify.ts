@@ -3,7 +3,7 @@ import type { SpokenContent } from "../../lifecycle/verification/contents.ts";
 import { recompileContent, type ModuleAgreement } from "../../policy/contents/recompile.ts";
 import { KeptContentError, readStoredContent } from "../../policy/kept-content.ts";
 import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchain.ts";
-import type { PolicyLogStore } from "../../store/policy-log.ts";
+import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import { verifiedContents } from "../evidence/policies.ts";
 import { readArguments } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";

@@ -1,5 +1,5 @@
 import type { RoutingTable } from "../../canon/table.ts";
-import { StoreUnavailableError } from "../../store/errors.ts";
+import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import { EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { stopAsked } from "../terminal/listening.ts";
 import { usableCache } from "../compile-cache.ts";

@@ -1,6 +1,7 @@
 import { KeyOptionError } from "../../keys/key-option-error.ts";
 import { StartError } from "../../server/start-error.ts";
-import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError, StoreUnavailableError } from "../../store/errors.ts";
+import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-errors.ts";
+import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./command-io.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { importJWK, type CryptoKey } from "jose";
 
-import type { IssuerRecord, IssuerStore } from "../../store/issuers.ts";
+import type { IssuerRecord, IssuerStore } from "./issuer-store.ts";
 import type { Clock } from "../key-record.ts";
 
 /** How often strangers can make us read the store with names of issuers that nobody has, milliseconds between two readings. */

@@ -1,7 +1,7 @@
 import { exportJWK, generateKeyPair, type CryptoKey } from "jose";
 
 import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
-import type { IssuerRecord, IssuerStore } from "../../store/issuers.ts";
+import type { IssuerRecord, IssuerStore } from "./issuer-store.ts";
 import type { Clock } from "../key-record.ts";
 import type { RandomBytes } from "../key-text.ts";
 

@@ -2,8 +2,8 @@ import { SignJWT, errors, jwtVerify, type JWTPayload } from "jose";
 
 import { narrow, type TokenRefusal, type TokenRequest } from "../../canon/credentials/narrowing.ts";
 import type { Identity } from "../../canon/identity.ts";
-import { StoreUnavailableError } from "../../store/errors.ts";
-import type { IssuerStore } from "../../store/issuers.ts";
+import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
+import type { IssuerStore } from "./issuer-store.ts";
 import type { Clock } from "../key-record.ts";
 import type { OpenKeyRing } from "../key-ring.ts";
 import type { RandomBytes } from "../key-text.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-import type { StoredContent } from "../../store/policy-log.ts";
+import type { StoredContent } from "../../canon/policy.ts";
 
 /** A content that the log speaks of, and so must be kept. */
 export interface SpokenContent {

@@ -1,7 +1,7 @@
 import { asWord, type DecisionRecord, type OutcomeRecord } from "../../evidence/record.ts";
 import type { Runtime } from "../../http/runtime.ts";
 import { LIMIT_CODES } from "../../limits/refusal.ts";
-import { DuplicateDecisionError } from "../../store/errors.ts";
+import { DuplicateDecisionError } from "../../evidence/errors.ts";
 
 /** Refusals that are written one by one at most, of each workspace and of anonymous callers: at once, and lasting a second. */
 const AT_ONCE = 100;

@@ -9,7 +9,7 @@ import { initialMode } from "../../policy/initial-mode.ts";
 import { storedContent } from "../../policy/kept-content.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { buildDigest } from "../../policy/toolchain/toolchain.ts";
-import type { PolicyLogStore } from "../../store/policy-log.ts";
+import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import { contentsToolchain } from "./kept-modules.ts";
 
 /** From so many on contents are compiled side by side: a thread of the toolchain takes longer to begin than a policy to compile. */

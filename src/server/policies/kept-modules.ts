@@ -4,7 +4,7 @@ import { recompileContent, type RecompiledContent } from "../../policy/contents/
 import { KeptContentError, readStoredContent, type KeptPolicy } from "../../policy/kept-content.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchain.ts";
-import type { PolicyLogStore } from "../../store/policy-log.ts";
+import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 
 type Contents = Pick<PolicyLogStore, "content">;
 

@@ -1,7 +1,7 @@
 import { PolicyLogError } from "../../lifecycle/fold.ts";
 import { openLifecycle } from "../../lifecycle/open-lifecycle.ts";
 import { ToolchainError } from "../../policy/toolchain/error.ts";
-import type { PolicyLogStore } from "../../store/policy-log.ts";
+import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import { StartError } from "../start-error.ts";
 import type { BuiltSnapshot, SnapshotSupply } from "../snapshots.ts";
 import { ServedPolicies } from "./served-policies.ts";

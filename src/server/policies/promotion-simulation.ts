@@ -7,7 +7,7 @@ import type { RecompiledContent } from "../../policy/contents/recompile.ts";
 import { KeptContentError } from "../../policy/kept-content.ts";
 import type { PromotionSimulator } from "../../simulate/promotion/promotion-simulator.ts";
 import type { PromotionInput } from "../../simulate/promotion/simulate-promotion.ts";
-import { StoreUnavailableError } from "../../store/errors.ts";
+import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import type { Ground } from "../snapshots.ts";
 import type { KeptModules } from "./kept-modules.ts";
 

@@ -7,7 +7,7 @@ import { compileOnThread } from "../../compile/thread/compile-on-thread.ts";
 import { policySetId } from "../../policy/digest.ts";
 import { SuspendedCandidates } from "../../policy/modules/suspended-candidates.ts";
 import { PromotionSimulator } from "../../simulate/promotion/promotion-simulator.ts";
-import type { PolicyLogStore } from "../../store/policy-log.ts";
+import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import { readGround, snapshotOf, type BuiltSnapshot, type Ground, type SnapshotSupply } from "../snapshots.ts";
 import { driftsOf, type PolicyDrift } from "./drift.ts";
 import { keepFileContents } from "./file-contents.ts";

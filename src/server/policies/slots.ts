@@ -7,7 +7,7 @@ import { rememberingSet } from "../../policy/modules/remembering-set.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
 import type { SuspendedCandidates } from "../../policy/modules/suspended-candidates.ts";
 import { assembleSinglePolicies } from "../../policy/policy-set.ts";
-import type { PolicyLogStore } from "../../store/policy-log.ts";
+import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import type { KeptModules } from "./kept-modules.ts";
 
 /** Every content that acts or is watched, as the log has it. A removal is no content that could be asked. */

@@ -2,7 +2,7 @@ import type { EvidenceFault, EvidenceFaultCause } from "../../evidence/fault.ts"
 import { asWord, type Word } from "../../evidence/record.ts";
 import type { RequestObserver } from "../../evidence/observer.ts";
 import type { KeyChange } from "../../keys/key-ring.ts";
-import type { EvidenceHealth } from "../../store/port.ts";
+import type { EvidenceHealth } from "../../evidence/evidence-store.ts";
 import type { JsonLog } from "../../telemetry/logs/json-log.ts";
 import { requestLog } from "../../telemetry/logs/request-log.ts";
 import type { PolicyDrift } from "../policies/drift.ts";

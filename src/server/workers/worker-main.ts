@@ -2,7 +2,7 @@ import type { ConfigurationFiles } from "../../compile/load.ts";
 import { BorrowedThread } from "../../store/sqlite/shared/borrowed-thread.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
-import { StoreUnavailableError } from "../../store/errors.ts";
+import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import { StartError } from "../start-error.ts";
 import { openStore } from "../open-store.ts";
 import { BUILD_VARIABLE } from "../build-id.ts";

@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from "../errors.ts";
+import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 
 /**
  * A statement that did not succeed. The message is in words of ours and SQLSTATE only: PostgreSQL's own can quote values

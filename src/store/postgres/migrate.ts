@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from "../errors.ts";
+import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import { UNIQUE_VIOLATION, StatementFailure } from "./failure.ts";
 import type { Pool, Row } from "./pool.ts";
 import { EVIDENCE } from "./schema/evidence.ts";

@@ -1,11 +1,6 @@
 import { GENESIS } from "../../evidence/chain.ts";
-import {
-  PolicyLogWatchers,
-  refuseLogRange,
-  refuseUnchained,
-  type PolicyLogRow,
-  type PolicyLogStore,
-} from "../policy-log.ts";
+import { PolicyLogWatchers, refuseLogRange, refuseUnchained } from "../policy-log.ts";
+import type { PolicyLogRow, PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import { readBytes, readNumber, readText } from "../rows/row.ts";
 import { StatementFailure, UNIQUE_VIOLATION } from "./failure.ts";
 import type { PostgresLink } from "./link.ts";

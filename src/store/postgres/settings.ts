@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { readFileSync } from "node:fs";
 
-import { StoreUnavailableError } from "../errors.ts";
+import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 
 /** How to reach the server; parsed from the URL once, so that the URL with its password travels no further. */
 export interface PostgresSettings {

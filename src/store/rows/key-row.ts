@@ -1,5 +1,5 @@
 import { isScope } from "../../canon/scope.ts";
-import type { KeyRecord } from "../port.ts";
+import type { KeyRecord } from "../../keys/key-store.ts";
 import { parseExchange, parseLimits } from "../stored-grants.ts";
 import { readNumber, readNumberOrNull, readText, readTextOrNull, readTexts, type Row } from "./row.ts";
 

@@ -1,4 +1,4 @@
-import { LARGEST_LOG_PAGE, type EvidenceLog, type LogRow, type Pruned } from "../evidence-log.ts";
+import { LARGEST_LOG_PAGE, type EvidenceLog, type LogRow, type Pruned } from "../../evidence/evidence-log.ts";
 import { PruneScan } from "../prune-scan.ts";
 import type { WorkerLink } from "./worker-link.ts";
 

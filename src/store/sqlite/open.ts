@@ -1,6 +1,9 @@
-import type { LimitStore } from "../limits.ts";
-import type { EvidenceEntry, EvidenceQuery, EvidenceStore, KeyRecord, KeyStore, Store } from "../port.ts";
-import { watchIssuers, type IssuerStore } from "../issuers.ts";
+import type { LimitStore } from "../../limits/limit-store.ts";
+import type { EvidenceEntry, EvidenceQuery, EvidenceStore } from "../../evidence/evidence-store.ts";
+import type { KeyRecord, KeyStore } from "../../keys/key-store.ts";
+import type { Store } from "../port.ts";
+import { watchIssuers } from "../issuers.ts";
+import type { IssuerStore } from "../../keys/tokens/issuer-store.ts";
 import { readEntry } from "../stored-evidence.ts";
 import { IN_MEMORY } from "./database.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "../evidence-queue.ts";

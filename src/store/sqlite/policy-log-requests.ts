@@ -1,10 +1,5 @@
-import {
-  PolicyLogWatchers,
-  refuseLogRange,
-  refuseUnchained,
-  type PolicyLogRow,
-  type PolicyLogStore,
-} from "../policy-log.ts";
+import { PolicyLogWatchers, refuseLogRange, refuseUnchained } from "../policy-log.ts";
+import type { PolicyLogRow, PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
 /** Rows read at a time, so that evidence waits for a few milliseconds at most. */

@@ -1,14 +1,16 @@
 import type { DecisionFields, OutcomeFields } from "../evidence-batch.ts";
-import type { LimitLease, LimitLeased, LimitStanding } from "../limits.ts";
-import type { IssuerRecord } from "../issuers.ts";
-import type { PolicyLogRow, StoredContent } from "../policy-log.ts";
+import type { LimitLease, LimitLeased, LimitStanding } from "../../limits/limit-store.ts";
+import type { IssuerRecord } from "../../keys/tokens/issuer-store.ts";
+import type { PolicyLogRow } from "../../lifecycle/policy-log-store.ts";
+import type { StoredContent } from "../../canon/policy.ts";
 import type { PackedRows } from "./roll-up-pages.ts";
 import type { RollUpQuery } from "../../governance/increments.ts";
-import type { EvidenceAnchor, EvidenceHead, LogRow, NotedHead } from "../evidence-log.ts";
+import type { EvidenceAnchor, EvidenceHead, LogRow, NotedHead } from "../../evidence/evidence-log.ts";
 import type { ScannedRow } from "../prune-scan.ts";
 import type { EvidenceFault } from "../../evidence/fault.ts";
 import type { ChainLink } from "../../evidence/chain.ts";
-import type { EvidenceQuery, KeyPageQuery, KeyRecord, KeyUse } from "../port.ts";
+import type { EvidenceQuery } from "../../evidence/evidence-store.ts";
+import type { KeyPageQuery, KeyRecord, KeyUse } from "../../keys/key-store.ts";
 
 /** Given to the worker thread when it starts. */
 export interface WorkerStart {

@@ -1,6 +1,6 @@
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
 import { unpackRows } from "./roll-up-pages.ts";
-import type { SummaryStore } from "../summary.ts";
+import type { SummaryStore } from "../../governance/summary-store.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
 /** Cells read at a time: one page keeps the worker from writing evidence for a few milliseconds at most. */

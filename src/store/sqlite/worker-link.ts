@@ -2,14 +2,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 
 import type { EvidenceFault } from "../../evidence/fault.ts";
-import type { KeyRecord } from "../port.ts";
-import {
-  DuplicateKeyError,
-  KeyNotActiveError,
-  KeyRotatedError,
-  StoreUnavailableError,
-  type StoreFailure,
-} from "../errors.ts";
+import type { KeyRecord } from "../../keys/key-store.ts";
+import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-errors.ts";
+import { StoreUnavailableError, type StoreFailure } from "../../canon/errors/store-unavailable.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker, WorkerStart } from "./protocol.ts";
 
 /** How long after its unexpected end the thread is started again, milliseconds. */

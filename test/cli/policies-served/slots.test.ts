@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { PolicySet } from "../../../src/canon/policy.ts";
-import type { EvidenceEntry } from "../../../src/store/port.ts";
+import type { EvidenceEntry } from "../../../src/evidence/evidence-store.ts";
 import { Replica } from "./estate.ts";
 
 const LONG = { timeout: 180_000 };

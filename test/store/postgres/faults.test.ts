@@ -3,7 +3,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 
 import { GENESIS } from "../../../src/evidence/chain.ts";
-import type { KeyRecord } from "../../../src/store/port.ts";
+import type { KeyRecord } from "../../../src/keys/key-store.ts";
 import { openPostgresStore, type PostgresStore, type PostgresStoreOptions } from "../../../src/store/postgres/open.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "../records.ts";
 import { appendOne, readVerifiedPolicyLog, recordText, rowsAfter } from "../policy-log-rows.ts";

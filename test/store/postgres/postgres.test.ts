@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "v
 
 import { bootstrapKey } from "../../../src/cli/serve/first-keys.ts";
 import { GENESIS } from "../../../src/evidence/chain.ts";
-import { KeyRotatedError, StoreUnavailableError } from "../../../src/store/errors.ts";
-import type { KeyRecord } from "../../../src/store/port.ts";
+import { KeyRotatedError } from "../../../src/keys/key-errors.ts";
+import { StoreUnavailableError } from "../../../src/canon/errors/store-unavailable.ts";
+import type { KeyRecord } from "../../../src/keys/key-store.ts";
 import { MIGRATIONS } from "../../../src/store/postgres/migrate.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/store/postgres/open.ts";
 import { Pool } from "../../../src/store/postgres/pool.ts";

@@ -1,6 +1,6 @@
-import type { EvidenceHead } from "../../evidence-log.ts";
+import type { EvidenceHead } from "../../../evidence/evidence-log.ts";
 import { EvidenceQueue, type EvidenceLimits } from "../../evidence-queue.ts";
-import type { EvidenceHealth, EvidenceStore } from "../../port.ts";
+import type { EvidenceHealth, EvidenceStore } from "../../../evidence/evidence-store.ts";
 import type { PostgresLink } from "../link.ts";
 import { postgresLog } from "./log.ts";
 import type { RollUpFolder } from "../summary/fold.ts";

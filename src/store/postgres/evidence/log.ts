@@ -1,4 +1,4 @@
-import type { EvidenceAnchor, EvidenceHead, EvidenceLog, LogRow } from "../../evidence-log.ts";
+import type { EvidenceAnchor, EvidenceHead, EvidenceLog, LogRow } from "../../../evidence/evidence-log.ts";
 import { refuseRange } from "../../evidence-range.ts";
 import { PruneScan, type ScannedRow } from "../../prune-scan.ts";
 import type { PostgresLink } from "../link.ts";

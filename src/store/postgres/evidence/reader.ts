@@ -1,5 +1,5 @@
 import { refuseRange } from "../../evidence-range.ts";
-import type { EvidenceEntry, EvidenceQuery } from "../../port.ts";
+import type { EvidenceEntry, EvidenceQuery } from "../../../evidence/evidence-store.ts";
 import { readEntry } from "../../stored-evidence.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";

@@ -1,9 +1,9 @@
 import { GENESIS } from "../../../evidence/chain.ts";
 import type { EvidenceFault } from "../../../evidence/fault.ts";
 import type { DecisionFields, OutcomeFields } from "../../evidence-batch.ts";
-import type { EvidenceHead } from "../../evidence-log.ts";
+import type { EvidenceHead } from "../../../evidence/evidence-log.ts";
 import type { Appended } from "../../evidence-queue.ts";
-import { StoreUnavailableError } from "../../errors.ts";
+import { StoreUnavailableError } from "../../../canon/errors/store-unavailable.ts";
 import { StatementFailure, TRY_AGAIN } from "../failure.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";

@@ -1,4 +1,4 @@
-import type { KeyRecord } from "../../port.ts";
+import type { KeyRecord } from "../../../keys/key-store.ts";
 import { readKeyRecord } from "../../rows/key-row.ts";
 import { readNumber, type Row } from "../../rows/row.ts";
 

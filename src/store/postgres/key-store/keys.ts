@@ -1,5 +1,5 @@
-import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../errors.ts";
-import type { KeyRecord, KeyStore } from "../../port.ts";
+import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../../keys/key-errors.ts";
+import type { KeyRecord, KeyStore } from "../../../keys/key-store.ts";
 import { StatementFailure, UNIQUE_VIOLATION } from "../failure.ts";
 import type { KeyFeed } from "./key-feed.ts";
 import { KEY_COLUMNS, readKey } from "./key-row.ts";

@@ -1,5 +1,5 @@
 import type { RollUpQuery, RollUpRow } from "../../../governance/increments.ts";
-import type { SummaryStore } from "../../summary.ts";
+import type { SummaryStore } from "../../../governance/summary-store.ts";
 import { readLogHead } from "../evidence/log.ts";
 import type { PostgresLink } from "../link.ts";
 import { readBytes, readNumber, readText } from "../../rows/row.ts";

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import type { IssuerRecord } from "../../issuers.ts";
+import type { IssuerRecord } from "../../../keys/tokens/issuer-store.ts";
 import { readNumber, readText } from "../../rows/row.ts";
 
 /** The statements over `issuers`; runs in the worker. Each is one row's, so each is a transaction of its own. */

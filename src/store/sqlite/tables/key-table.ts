@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import type { KeyPageQuery, KeyRecord, KeyUse } from "../../port.ts";
+import type { KeyPageQuery, KeyRecord, KeyUse } from "../../../keys/key-store.ts";
 import { readKeyRecord } from "../../rows/key-row.ts";
 import { readNumber } from "../../rows/row.ts";
 import { isUniqueViolation } from "../sqlite-failure.ts";

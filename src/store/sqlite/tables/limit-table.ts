@@ -11,7 +11,7 @@ import {
   type LimitUse,
   type SlotLease,
   type SlotsLeased,
-} from "../../limits.ts";
+} from "../../../limits/limit-store.ts";
 import { readNumber, readText, type Row } from "../../rows/row.ts";
 import type { Transaction } from "./transaction.ts";
 

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import type { ChainLink } from "../../../evidence/chain.ts";
 import { asWord } from "../../../evidence/record.ts";
-import type { EvidenceAnchor, LogRow } from "../../evidence-log.ts";
+import type { EvidenceAnchor, LogRow } from "../../../evidence/evidence-log.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
 import type { ScannedRow } from "../../prune-scan.ts";
 import type { LogWriter } from "./log-writer.ts";

@@ -1,7 +1,9 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { GENESIS, type ChainLink } from "../../../evidence/chain.ts";
-import { refuseUnchained, type PolicyLogRow, type StoredContent } from "../../policy-log.ts";
+import { refuseUnchained } from "../../policy-log.ts";
+import type { PolicyLogRow } from "../../../lifecycle/policy-log-store.ts";
+import type { StoredContent } from "../../../canon/policy.ts";
 import { readBytes, readNumber, readText, type Row } from "../../rows/row.ts";
 import type { Transaction } from "./transaction.ts";
 

@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 
 import type { ChainLink } from "../../../evidence/chain.ts";
 import type { EvidenceFault, EvidenceFaultCause } from "../../../evidence/fault.ts";
-import type { NotedHead } from "../../evidence-log.ts";
+import type { NotedHead } from "../../../evidence/evidence-log.ts";
 import { DiskHead } from "./disk-head.ts";
 import { FileIdentity } from "./file-identity.ts";
 import { MainFile } from "./main-file.ts";

@@ -1,4 +1,4 @@
-import type { RollUpQuery, RollUpRow } from "../governance/increments.ts";
+import type { RollUpQuery, RollUpRow } from "./increments.ts";
 
 /**
  * Hourly counts, kept when the evidence they were made of is pruned. In every engine what a record counts for

@@ -1,4 +1,4 @@
-import type { LimitMeasure, LimitWindow } from "../limits/windows.ts";
+import type { LimitMeasure, LimitWindow } from "./windows.ts";
 
 /** Above this, numbers are not exact here: no figure of the store rises past it. */
 export const LARGEST_FIGURE = Number.MAX_SAFE_INTEGER;

@@ -1,0 +1,63 @@
+import type { EvidenceHead, EvidenceLog } from "./evidence-log.ts";
+import type { EvidenceFault } from "./fault.ts";
+import type { DecisionRecord, OutcomeRecord } from "./record.ts";
+
+export interface EvidenceStore extends EvidenceLog {
+  /**
+   * Resolves when the record is on disk. Records that arrive together share one commit.
+   *
+   * @throws {EvidenceUnavailableError} when the record could not be made durable within the bounded wait, or too many
+   * records wait already. The caller must not let the answer leave; the next call may succeed. The record may still be
+   * written, later: its outcome must be handed over in any case.
+   * @throws {DuplicateDecisionError} when there is a decision with this request id.
+   */
+  decide(record: DecisionRecord): Promise<void>;
+  /**
+   * Written in the next batch; lost by a crash at most for the newest batch, whose outcomes then read `unknown`. An
+   * outcome whose decision is not on disk, or that has an outcome already, is counted in `health().lost` and not kept;
+   * that of a decision that was refused at once is not kept and not counted.
+   */
+  settle(record: OutcomeRecord): void;
+  /** Resolves when everything handed over so far is on disk. @throws {EvidenceUnavailableError} */
+  flush(): Promise<void>;
+  /**
+   * Newest last. An entry without an outcome is still running; where its process has died, or closed without settling
+   * it, the outcome says `unknown` with status 0.
+   *
+   * @throws {RangeError} for a limit or a sequence number out of range.
+   */
+  read(query: EvidenceQuery): Promise<readonly EvidenceEntry[]>;
+  /** For `/status` and metrics. */
+  health(): EvidenceHealth;
+}
+
+export interface EvidenceHealth {
+  /** `unavailable`: the newest batch failed or is late; decisions may be refused. */
+  readonly state: "ok" | "unavailable";
+  /** Decisions handed over and not yet on disk. */
+  readonly waiting: number;
+  /** Decisions that this process could not confirm in time, since its start. */
+  readonly refused: number;
+  /** Outcomes that could not be kept, since the start; those decisions read `unknown`. */
+  readonly lost: number;
+  /** The newest row as last known to this process, without asking; `null` until it is. */
+  readonly head: EvidenceHead | null;
+  /** Why everything is refused, where the database itself is no longer what this process wrote. */
+  readonly fault?: EvidenceFault;
+}
+
+export interface EvidenceQuery {
+  /** Entries after this sequence number; 0 for all. */
+  readonly after: number;
+  /** 1 to 10,000; the newest ones when there are more. */
+  readonly limit: number;
+  readonly workspace?: string;
+  readonly requestId?: string;
+}
+
+export interface EvidenceEntry {
+  /** The decision's position in the log: rises with every decision, never reused. */
+  readonly sequence: number;
+  readonly decision: DecisionRecord;
+  readonly outcome: OutcomeRecord | null;
+}

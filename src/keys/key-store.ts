@@ -1,0 +1,59 @@
+import type { ServiceKey } from "../canon/credentials/service-key.ts";
+
+/** A service key as the store keeps it: of the secret only a digest (docs/keys.md#the-text-of-a-key). */
+export interface KeyRecord extends ServiceKey {
+  /** SHA-256 of the whole key text, lower-case hexadecimal. */
+  readonly digest: string;
+}
+
+/** Keys are never deleted, never come back from `revoked`, and their expiry only ever moves nearer. */
+export interface KeyStore {
+  /** Durable when it resolves. @throws {DuplicateKeyError} when the id exists. */
+  create(record: KeyRecord): Promise<void>;
+  get(id: string): Promise<KeyRecord | null>;
+  /** Newest first; `workspace` narrows. All of them: for the terminal. */
+  list(filter?: { readonly workspace?: string }): Promise<readonly KeyRecord[]>;
+  /** The same, some keys of one workspace at a time, without reading the others. */
+  page(query: KeyPageQuery): Promise<readonly KeyRecord[]>;
+  /**
+   * How many keys of a workspace are good at a moment; `most` where there are as many or more.
+   *
+   * @param now milliseconds since the epoch
+   */
+  countActive(workspace: string, now: number, most: number): Promise<number>;
+  /** Durable when it resolves; revoking twice keeps the first time. `null` where there is no such key. */
+  revoke(id: string, at: number): Promise<KeyRecord | null>;
+  /**
+   * Adds `replacement` and brings the expiry of the key `id` forward to `expiresAt` (never later than it was), both or
+   * neither; durable when it resolves. Gives the replaced key back as it now is; `null` where there is no such key.
+   *
+   * A key is rotated once, whichever process asks first.
+   *
+   * @throws {KeyRotatedError} when the key has been replaced already and is not revoked.
+   * @throws {KeyNotActiveError} when the key is revoked, or had expired at `replacement.createdAt`.
+   * @throws {DuplicateKeyError} when the replacement's id exists.
+   */
+  rotate(id: string, replacement: KeyRecord, expiresAt: number): Promise<KeyRecord | null>;
+  /** Remembers when keys were last used; an earlier time than the stored one, or an unknown key, changes nothing. */
+  touch(uses: readonly KeyUse[]): Promise<void>;
+  /**
+   * Calls back with every key, once, before it resolves; afterwards with the keys that were added or changed (not those
+   * only used), for this process before the change resolves, for changes by another process within one second. Gives
+   * back a function that ends it.
+   */
+  watch(listener: (records: readonly KeyRecord[]) => void): Promise<() => void>;
+}
+
+export interface KeyPageQuery {
+  readonly workspace: string;
+  /** The key that the page comes after; `null` for the first page. */
+  readonly after: Pick<KeyRecord, "id" | "createdAt"> | null;
+  /** At least 1. */
+  readonly limit: number;
+}
+
+export interface KeyUse {
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
