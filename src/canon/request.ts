@@ -71,6 +71,9 @@ export interface ProtocolHeaders {
   readonly betas: readonly string[];
 }
 
+/** Of a request without such headers, or a protocol that has none. */
+export const NO_HEADERS: ProtocolHeaders = Object.freeze({ version: null, betas: [] });
+
 /** What a surface's parser makes of a request body. The body is the caller's; nothing of it may be logged. */
 export interface InferenceRequest {
   /** The public name of a route, as the caller wrote it. */

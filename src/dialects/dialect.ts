@@ -9,7 +9,21 @@ import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { JsonObject } from "../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../canon/request.ts";
+import type { EventStream } from "./contract/event-stream.ts";
+import type { ProtocolFamily } from "./contract/protocol-family.ts";
 import type { EndpointRow, ModelRow, ProviderRow, UnknownFields } from "../canon/table.ts";
+
+/** Headers of a request: names in lower case. */
+export type IncomingHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** JSON Schemas of a surface's requests and answers. */
+export interface SurfaceContract {
+  /** Validates requests too. */
+  readonly body: JsonObject;
+  readonly answer: JsonObject;
+  /** Absent where nothing streams. */
+  readonly stream?: EventStream;
+}
 
 /** What every surface does with a body before anything is decided. */
 export interface RequestReader {
@@ -23,8 +37,12 @@ export interface RequestReader {
   readonly parse: (body: JsonObject, bytes: number, headers: ProtocolHeaders) => InferenceRequest | ServiceError;
   /** The 400 for members that the route does not take; `null` where it takes all. */
   readonly refuseUnknown: (body: JsonObject, unknownFields: UnknownFields) => ServiceError | null;
-  /** The body of an error answer. */
-  readonly renderError: (error: ServiceError, requestId: string) => string;
+  /** Reads the headers that belong to the protocol; absent where it has none. */
+  readonly readHeaders?: (headers: IncomingHeaders) => ProtocolHeaders;
+  /** Prints errors and limit headers. */
+  readonly family: ProtocolFamily;
+  /** How the contract describes its endpoints. */
+  readonly contract: SurfaceContract;
 }
 
 /** How a product speaks to us where text is generated. */

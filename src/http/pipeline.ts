@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import { denialError } from "../canon/reasons.ts";
-import type { InferenceRequest } from "../canon/request.ts";
+import { NO_HEADERS, type InferenceRequest } from "../canon/request.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 import type { RouteRow } from "../canon/table.ts";
 import type { Surface } from "../dialects/dialect.ts";
@@ -24,7 +24,6 @@ import { Recorder, refusedByStore } from "./recorder.ts";
 import type { Runtime, Snapshot } from "./runtime.ts";
 import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
 import type { BodyValidator } from "./contract/validate.ts";
-import { protocolHeaders } from "./protocol-headers.ts";
 import { answerContext, prepareTranslations, targetOf, type TranslatableDecision } from "./translation.ts";
 import { answerUnary } from "./unary/answer-unary.ts";
 
@@ -59,14 +58,14 @@ export async function handleInference(
       recorder,
     });
     if (refusal === null) return;
-    sendError(response, endpoint.path, refusal, requestId, [...common, ...recorder.headers(snapshot)]);
+    sendError(response, endpoint.surface.family, refusal, requestId, [...common, ...recorder.headers(snapshot)]);
     recorder.refused(refusal);
   } catch {
     // A bug of ours. What it says may quote a body, so it ends here; the id finds the record.
     const error = internalError();
     recorder.crashed(snapshot, error);
     if (response.headersSent) response.destroy();
-    else sendError(response, endpoint.path, error, requestId, [...common, ...recorder.headers(snapshot)]);
+    else sendError(response, endpoint.surface.family, error, requestId, [...common, ...recorder.headers(snapshot)]);
   } finally {
     recorder.close();
     done();
@@ -124,7 +123,11 @@ async function readAndAnswer(
   if (busy !== null) return recorder.refuse(snapshot, identity, busy);
   const invalid = call.validate(body.value);
   if (invalid !== null) return recorder.refuse(snapshot, identity, invalid);
-  const request = endpoint.surface.parse(body.value, body.bytes, protocolHeaders(incoming.headers));
+  const request = endpoint.surface.parse(
+    body.value,
+    body.bytes,
+    endpoint.surface.readHeaders?.(incoming.headers) ?? NO_HEADERS,
+  );
   if ("code" in request) return recorder.refuse(snapshot, identity, request);
   const exhausted = takeFromToken(runtime.tokens, identity);
   if (exhausted !== null) return recorder.refuse(snapshot, identity, exhausted);

@@ -1,9 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServiceError } from "../canon/error.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
-import { renderAnthropicError } from "../dialects/anthropic-messages/errors.ts";
-import { renderOpenAiError } from "../dialects/openai-family/errors.ts";
-import { errorShapeOf } from "./contract/endpoint.ts";
+import { familyOf, isTokenEndpoint } from "./contract/endpoint.ts";
 import { NOT_STORED, renderOAuthError } from "./credentials/oauth-error.ts";
 
 /** Headers of every answer (docs/api.md#headers-of-answers); names and values alternate. */
@@ -36,24 +34,29 @@ export function errorHeaders({ status, mayPass, retryAfter }: ServiceError): rea
   return headers;
 }
 
-/** Sends an error in the shape of the path: see {@link errorShapeOf}. */
+/** What prints errors: a protocol's family, or OAuth's token endpoint. */
+export interface ErrorPrinter {
+  readonly renderError: (error: ServiceError, requestId: string) => string;
+  /** Headers of every error. None where absent; names and values by turns. */
+  readonly headers?: readonly string[];
+}
+
+const OAUTH: ErrorPrinter = { renderError: renderOAuthError, headers: NOT_STORED };
+
+/** Who prints the errors of a path that no surface has. */
+export function printerAt(path: string): ErrorPrinter {
+  return isTokenEndpoint(path) ? OAUTH : familyOf(path);
+}
+
 export function sendError(
   response: ServerResponse,
-  path: string,
+  { renderError, headers = [] }: ErrorPrinter,
   error: ServiceError,
   requestId: string,
   common: readonly string[],
 ): void {
-  const shape = errorShapeOf(path);
-  const more = shape === "oauth" ? NOT_STORED : [];
-  sendText(response, error.status, RENDERERS[shape](error, requestId), [...common, ...errorHeaders(error), ...more]);
+  sendText(response, error.status, renderError(error, requestId), [...common, ...errorHeaders(error), ...headers]);
 }
-
-const RENDERERS = {
-  openai: renderOpenAiError,
-  messages: renderAnthropicError,
-  oauth: renderOAuthError,
-} as const satisfies Readonly<Record<ReturnType<typeof errorShapeOf>, typeof renderOpenAiError>>;
 
 export function sendJson(response: ServerResponse, status: number, value: unknown, headers: readonly string[]): void {
   sendText(response, status, JSON.stringify(value), headers);

@@ -12,7 +12,7 @@ import { Capacity } from "./listener/capacity.ts";
 import { countAnswer, isAnswered } from "./listener/request-bound.ts";
 import { refuseHead } from "./listener/request-head.ts";
 import type { Runtime } from "./runtime.ts";
-import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
+import { commonHeaders, internalError, readClientRequestId, printerAt, sendError } from "./send.ts";
 import type { SimulatedOperation } from "./control/simulate.ts";
 import { bodyValidator, type BodyValidator } from "./contract/validate.ts";
 
@@ -122,7 +122,7 @@ function answerError(runtime: Runtime, incoming: IncomingMessage, response: Serv
   if (isWithToken(runtime, incoming.headers)) allowReading(runtime, incoming, response, null);
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
-  sendError(response, incoming.url ?? "/", error, requestId, commonHeaders(requestId, clientRequestId));
+  sendError(response, printerAt(incoming.url ?? "/"), error, requestId, commonHeaders(requestId, clientRequestId));
 }
 
 function refusedByFramework(runtime: Runtime, { status }: HTTPError): NodeHandler {

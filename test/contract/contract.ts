@@ -1,6 +1,8 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
-import { errorShapeOf, type Endpoint } from "../../src/http/contract/endpoint.ts";
+import { familyOf, isTokenEndpoint, type Endpoint } from "../../src/http/contract/endpoint.ts";
+import { errorSchemaOf } from "../../src/http/contract/document/error-schemas.ts";
+import { titleOf } from "../../src/dialects/contract/event-union.ts";
 import { openApiDocument } from "../../src/http/contract/openapi.ts";
 
 export const DOCUMENT = openApiDocument();
@@ -169,7 +171,7 @@ export function unroutedDeviations(
   }
   if (method === "HEAD") return text === "" ? problems : [...problems, "an answer to HEAD has a body"];
   if (headers.get("content-type") !== "application/json") problems.push(`type ${headers.get("content-type") ?? ""}`);
-  const schema = { openai: "Error", messages: "AnthropicError", oauth: "OAuthError" }[errorShapeOf(path)];
+  const schema = isTokenEndpoint(path) ? "OAuthError" : titleOf(errorSchemaOf(familyOf(path)));
   return [...problems, ...faults(["components", "schemas", schema], JSON.parse(text))];
 }
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serviceError, type ServiceError } from "../../src/canon/error.ts";
 import { codedError, ERROR_ANSWERS, LONGEST_WAIT } from "../../src/canon/errors/coded-error.ts";
 import { ERROR_ROWS } from "../../src/http/contract/document/error-rows.ts";
-import { sendError } from "../../src/http/send.ts";
+import { printerAt, sendError } from "../../src/http/send.ts";
 
 /** Answers every request with one error, as the server would, and counts. */
 const door: { error: ServiceError; calls: number } = {
@@ -19,7 +19,7 @@ let url: string;
 beforeAll(async () => {
   server = createServer((incoming, response) => {
     door.calls += 1;
-    sendError(response, incoming.url ?? "/", door.error, "req_1", []);
+    sendError(response, printerAt(incoming.url ?? "/"), door.error, "req_1", []);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a listening TCP server has such an address

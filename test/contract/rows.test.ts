@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { ControlEndpoint, Endpoint, InferenceEndpoint } from "../../src/http/contract/endpoint.ts";
 import { TAGS } from "../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { CHAT_STREAM, MESSAGE_STREAM } from "../../src/http/contract/events/event-streams.ts";
+import { MESSAGE_STREAM } from "../../src/dialects/anthropic-messages/events.ts";
+import { CHAT_STREAM } from "../../src/dialects/openai-chat/events.ts";
 import { contractSha256, openApiDocument } from "../../src/http/contract/openapi.ts";
 
 type Field = keyof InferenceEndpoint | keyof ControlEndpoint;

@@ -3,9 +3,17 @@ import { errorsOf } from "../../src/http/contract/document/error-answers.ts";
 import { ERROR_ROWS, type ErrorRow } from "../../src/http/contract/document/error-rows.ts";
 import { parametersOf } from "../../src/http/contract/document/parameters.ts";
 import { EDIT_VALUES, RESPONSE_HEADERS } from "../../src/http/contract/document/response-headers.ts";
-import { errorShapeOf, scopesOf, TAGS, takesTokens, type Endpoint } from "../../src/http/contract/endpoint.ts";
+import {
+  familyOf,
+  isTokenEndpoint,
+  scopesOf,
+  TAGS,
+  takesTokens,
+  type Endpoint,
+} from "../../src/http/contract/endpoint.ts";
+import { errorSchemaOf } from "../../src/http/contract/document/error-schemas.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { eventTypes, titleOf } from "../../src/http/contract/events/event-union.ts";
+import { eventTypes, titleOf } from "../../src/dialects/contract/event-union.ts";
 import { EXAMPLES } from "../../src/http/contract/examples/examples.ts";
 import { pathOf } from "../contract/served.ts";
 
@@ -197,7 +205,7 @@ function errorWords(endpoint: Endpoint): string {
     const shown = words.slice(0, MOST_WORDS).join(", ");
     return `${status}: ${shown}${words.length > MOST_WORDS ? ", …" : ""}`;
   });
-  const schema = { openai: "Error", messages: "AnthropicError", oauth: "OAuthError" }[errorShapeOf(endpoint.path)];
+  const schema = isTokenEndpoint(endpoint.path) ? "OAuthError" : titleOf(errorSchemaOf(familyOf(endpoint.path)));
   return `(\`${schema}\`) ${statuses.join(" · ")}`;
 }
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FailureKind } from "../../src/canon/failure.ts";
 import type { JsonObject } from "../../src/canon/json.ts";
-import { formatDuration } from "../../src/http/limits/headers.ts";
+import { formatDuration } from "../../src/dialects/openai-family/family.ts";
 import { costOf, estimateRequest, type Estimate, type EstimatedRequest } from "../../src/limits/estimate.ts";
 import { usedBy, usedByParts, type EndedAttempt } from "../../src/limits/settlement.ts";
 import { LIMIT_WINDOWS, windowEnd, windowStart } from "../../src/limits/windows.ts";

@@ -1,5 +1,5 @@
 import type { Dialect } from "../dialect-row.ts";
-import { renderAnthropicError } from "./errors.ts";
+import { ANTHROPIC_FAMILY } from "./family.ts";
 import type { Surface, Upstream } from "../dialect.ts";
 import { refuseUnknownFields } from "../fields.ts";
 import { COUNT_TOKENS_FIELDS, MESSAGES_FIELDS } from "./fields.ts";
@@ -16,6 +16,10 @@ import { messagesToCanon } from "./translation/to-canon.ts";
 import { formatMessages } from "./upstream/format.ts";
 import { parseMessagesAnswer } from "./upstream/parse-answer.ts";
 import { parseMessagesStream } from "./upstream/parse-stream.ts";
+import { MESSAGE, TOKEN_COUNT } from "./answer-schema.ts";
+import { MESSAGE_STREAM } from "./events.ts";
+import { protocolHeaders } from "./protocol-headers.ts";
+import { COUNT_TOKENS_SCHEMA, MESSAGES_SCHEMA } from "./schema.ts";
 
 /** Messages as products speak them to us. */
 export const messagesSurface: Surface = {
@@ -34,7 +38,9 @@ export const messagesSurface: Surface = {
     renderStream: renderMessagesStream,
     renderAnswer: renderMessagesAnswer,
   },
-  renderError: renderAnthropicError,
+  readHeaders: protocolHeaders,
+  family: ANTHROPIC_FAMILY,
+  contract: { body: MESSAGES_SCHEMA, answer: MESSAGE, stream: MESSAGE_STREAM },
 };
 
 /** Counting a request's tokens. Nothing is generated and nothing streams, but the prompt goes to a provider like any other. */
@@ -54,7 +60,9 @@ export const countTokensSurface: Surface = {
     renderStream: renderMessagesStream,
     renderAnswer: renderCount,
   },
-  renderError: renderAnthropicError,
+  readHeaders: protocolHeaders,
+  family: ANTHROPIC_FAMILY,
+  contract: { body: COUNT_TOKENS_SCHEMA, answer: TOKEN_COUNT },
 };
 
 /** Messages as a provider speaks them, for requests that came in another protocol. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../canon/json.ts";
-import { NO_UNKNOWN, ONLY_NULL } from "../parser-rules.ts";
+import { NO_UNKNOWN, ONLY_NULL } from "../contract/parser-rules.ts";
 
 /**
  * JSON Schemas (2020-12) of the bodies of POST /api/v1/messages and …/count_tokens (docs/protocols.md#messages). They validate requests and are part of

@@ -7,7 +7,7 @@ import { CHAT_FIELDS } from "./fields.ts";
 import { editChatRequest } from "./relay/edit-request.ts";
 import { deploymentHost } from "./deployment-paths.ts";
 import type { Surface, Upstream } from "../dialect.ts";
-import { renderOpenAiError } from "../openai-family/errors.ts";
+import { OPENAI_FAMILY } from "../openai-family/family.ts";
 import { observeChatStream, readChatAnswer } from "./relay/observe.ts";
 import { readChatError } from "./read-error.ts";
 import { parseChatRequest } from "./surface/parse-request.ts";
@@ -16,6 +16,9 @@ import { renderChatStream } from "./surface/render-stream.ts";
 import { chatToCanon } from "./surface/to-canon.ts";
 import { formatChat } from "./upstream/format.ts";
 import { parseChatAnswer, parseChatStream } from "./upstream/parse.ts";
+import { CHAT_COMPLETION } from "./answer-schema.ts";
+import { CHAT_STREAM } from "./events.ts";
+import { CHAT_COMPLETIONS_SCHEMA } from "./schema.ts";
 
 /** Where providers answer, after their base URL. */
 const PATH = "/chat/completions";
@@ -37,7 +40,8 @@ export const chatSurface: Surface = {
     renderStream: renderChatStream,
     renderAnswer: renderChatAnswer,
   },
-  renderError: renderOpenAiError,
+  family: OPENAI_FAMILY,
+  contract: { body: CHAT_COMPLETIONS_SCHEMA, answer: CHAT_COMPLETION, stream: CHAT_STREAM },
 };
 
 /** Chat completions as providers speak them. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../canon/json.ts";
-import { NEVER_SET, ONLY_NULL, STREAMING_RULES } from "../parser-rules.ts";
+import { NEVER_SET, ONLY_NULL, STREAMING_RULES } from "../contract/parser-rules.ts";
 
 /**
  * JSON Schema (2020-12) of the body of POST /v1/chat/completions (docs/protocols.md#chat-completions). It validates requests and is part of /openapi.json.

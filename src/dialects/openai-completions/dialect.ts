@@ -3,7 +3,7 @@ import { deploymentHost } from "../openai-chat/deployment-paths.ts";
 import type { Surface, Upstream } from "../dialect.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
 import { observeChatStream, readChatAnswer } from "../openai-chat/relay/observe.ts";
-import { renderOpenAiError } from "../openai-family/errors.ts";
+import { OPENAI_FAMILY } from "../openai-family/family.ts";
 import { refuseUnknownFields } from "../fields.ts";
 import { editCompletionsRequest } from "./edit-request.ts";
 import { COMPLETIONS_FIELDS } from "./fields.ts";
@@ -12,6 +12,9 @@ import { parseCompletionsAnswer, parseCompletionsStream } from "./parse-answer.t
 import { choicesAsked, parseCompletionsRequest } from "./parse-request.ts";
 import { renderCompletionsAnswer, renderCompletionsStream } from "./render.ts";
 import { completionsToCanon } from "./to-canon.ts";
+import { COMPLETION } from "./answer-schema.ts";
+import { COMPLETION_STREAM } from "./events.ts";
+import { COMPLETIONS_SCHEMA } from "./schema.ts";
 
 /** Legacy completions for clients (docs/protocols.md#completions). */
 export const completionsSurface: Surface = {
@@ -34,7 +37,8 @@ export const completionsSurface: Surface = {
     renderStream: renderCompletionsStream,
     renderAnswer: renderCompletionsAnswer,
   },
-  renderError: renderOpenAiError,
+  family: OPENAI_FAMILY,
+  contract: { body: COMPLETIONS_SCHEMA, answer: COMPLETION, stream: COMPLETION_STREAM },
 };
 
 /** Legacy completions as providers speak them, for the requests of other protocols that are one text. */

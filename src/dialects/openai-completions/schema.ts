@@ -1,4 +1,4 @@
-import { STREAMING_RULES } from "../parser-rules.ts";
+import { STREAMING_RULES } from "../contract/parser-rules.ts";
 
 /**
  * JSON Schema (2020-12) of the body of POST /v1/completions (docs/protocols.md#completions). It validates requests and is part of /openapi.json. The field

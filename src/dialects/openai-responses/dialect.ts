@@ -2,7 +2,7 @@ import type { Dialect } from "../dialect-row.ts";
 import { deploymentHost } from "../openai-chat/deployment-paths.ts";
 import type { Surface, Upstream } from "../dialect.ts";
 import { refuseUnknownFields } from "../fields.ts";
-import { renderOpenAiError } from "../openai-family/errors.ts";
+import { OPENAI_FAMILY } from "../openai-family/family.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
 import { RESPONSES_FIELDS } from "./fields.ts";
 import { editResponsesRequest } from "./relay/edit-request.ts";
@@ -15,6 +15,9 @@ import { responsesToCanon } from "./to-canon/to-canon.ts";
 import { formatResponsesRequest } from "./upstream/format.ts";
 import { parseResponsesAnswer, parseTokenCount } from "./upstream/parse-answer.ts";
 import { parseResponsesStream } from "./upstream/parse-stream.ts";
+import { RESPONSE } from "./answer-schema.ts";
+import { RESPONSE_STREAM } from "./events.ts";
+import { RESPONSES_SCHEMA } from "./schema.ts";
 
 /** Responses as products speak them to us, and their relay to providers that speak them too. */
 export const responsesSurface: Surface = {
@@ -33,7 +36,8 @@ export const responsesSurface: Surface = {
     renderStream: renderResponsesStream,
     renderAnswer: renderResponsesAnswer,
   },
-  renderError: renderOpenAiError,
+  family: OPENAI_FAMILY,
+  contract: { body: RESPONSES_SCHEMA, answer: RESPONSE, stream: RESPONSE_STREAM },
 };
 
 /** Responses as providers speak them, for requests that came in another protocol. */

@@ -1,4 +1,4 @@
-import { NEVER_SET, NO_UNKNOWN, ONLY_NULL } from "../parser-rules.ts";
+import { NEVER_SET, NO_UNKNOWN, ONLY_NULL } from "../contract/parser-rules.ts";
 
 /**
  * JSON Schema (2020-12) of the body of POST /v1/responses (docs/protocols.md#responses). It validates requests and is part of /openapi.json. The field

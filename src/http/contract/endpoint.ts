@@ -1,7 +1,11 @@
 import type { Scope } from "../../canon/scope.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
+import { ANTHROPIC_FAMILY } from "../../dialects/anthropic-messages/family.ts";
+import type { EventStream } from "../../dialects/contract/event-stream.ts";
+import type { ProtocolFamily } from "../../dialects/contract/protocol-family.ts";
 import type { Surface } from "../../dialects/dialect.ts";
+import { OPENAI_FAMILY } from "../../dialects/openai-family/family.ts";
 import type { UnarySurface } from "../../dialects/unary/surface.ts";
 
 /** What an endpoint belongs to, as readers of the contract look for it. */
@@ -15,18 +19,6 @@ export const TAGS = {
   Governance: "Operational evidence, without content.",
   Service: "What is deployed, and how it is.",
 } as const;
-
-/** An answer as a stream of server-sent events. */
-export interface EventStream {
-  /** JSON Schema of the data of each event, the last one's and our error's included; `[DONE]` is no JSON and has none. */
-  readonly events: JsonObject;
-  /** Whether events have names (`event:`); each is the `type` of its data. */
-  readonly isNamed: boolean;
-  /** Whether the last event is `[DONE]`. */
-  readonly hasDone: boolean;
-  /** What says that the answer is whole, for readers. */
-  readonly ends: string;
-}
 
 export interface EndpointFacts {
   readonly method: "GET" | "POST";
@@ -117,14 +109,14 @@ export function scopesOf({ scope, otherScope }: Pick<EndpointFacts, "scope" | "o
   return [scope, otherScope ?? null].filter((one) => one !== null);
 }
 
-/** The protocol family whose errors and rate-limit headers a path has. */
-export function familyOf(path: string): "openai" | "messages" {
-  return path.startsWith("/api/") ? "messages" : "openai";
+/** The protocol family whose errors and limit headers a path has. */
+export function familyOf(path: string): ProtocolFamily {
+  return path.startsWith("/api/") ? ANTHROPIC_FAMILY : OPENAI_FAMILY;
 }
 
-/** The shape of a path's errors: its family's, or that of OAuth's token endpoint. @param path with or without a query; also a whole URL (RFC 9112 §3.2.2). */
-export function errorShapeOf(path: string): ReturnType<typeof familyOf> | "oauth" {
-  return TOKEN_ENDPOINT.test(path) ? "oauth" : familyOf(path);
+/** Whether errors have the shape of OAuth's token endpoint there. @param path with or without a query; also a whole URL (RFC 9112 §3.2.2). */
+export function isTokenEndpoint(path: string): boolean {
+  return TOKEN_ENDPOINT.test(path);
 }
 
 const TOKEN_ENDPOINT = /^(?:https?:\/\/[^/?#]*)?\/v1\/credentials\/exchange(?:[?#]|$)/;

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../canon/json.ts";
-import { familyOf, takesTokens, type Endpoint } from "./endpoint.ts";
+import { takesTokens, type Endpoint } from "./endpoint.ts";
 
 /** A header of requests that the router itself reads. */
 export interface RequestHeader {
@@ -13,7 +13,8 @@ export interface RequestHeader {
 
 const isInference = (endpoint: Endpoint): boolean => endpoint.kind === "inference";
 
-const isMessages = (endpoint: Endpoint): boolean => isInference(endpoint) && familyOf(endpoint.path) === "messages";
+const isMessages = (endpoint: Endpoint): boolean =>
+  endpoint.kind === "inference" && endpoint.surface.readHeaders !== undefined;
 
 const isUnary = (endpoint: Endpoint): boolean => endpoint.kind === "inference" && endpoint.surface.kind === "unary";
 

@@ -2,7 +2,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import { isDeeperThan } from "../../dialects/json-bytes.ts";
-import { PARSER_RULES } from "../../dialects/parser-rules.ts";
+import { PARSER_RULES } from "../../dialects/contract/parser-rules.ts";
 import { PROVIDER_PREFERENCES_SCHEMA } from "../../dialects/preferences.ts";
 
 /** Schemas that bodies refer to; they stand in /openapi.json under the same path. */

@@ -3,7 +3,7 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { DecisionRecord } from "../../evidence/record.ts";
 import { admit } from "../authenticate.ts";
-import { errorShapeOf, type ControlEndpoint } from "../contract/endpoint.ts";
+import { isTokenEndpoint, type ControlEndpoint } from "../contract/endpoint.ts";
 import type { Capacity, RequestHold } from "../listener/capacity.ts";
 import type { BodyValidator } from "../contract/validate.ts";
 import { oauthError } from "../credentials/oauth-error.ts";
@@ -11,7 +11,15 @@ import { stopsOf } from "../credentials/revocations.ts";
 import { readBody, type Body, type BodyReading } from "../read-body.ts";
 import { Recorder } from "../recorder.ts";
 import type { Runtime, ServerLimits, Snapshot } from "../runtime.ts";
-import { commonHeaders, internalError, readClientRequestId, sendError, sendJson, sendText } from "../send.ts";
+import {
+  commonHeaders,
+  internalError,
+  readClientRequestId,
+  printerAt,
+  sendError,
+  sendJson,
+  sendText,
+} from "../send.ts";
 import type { ControlAnswer, ControlCall } from "./control-call.ts";
 import { HANDLERS } from "./handlers.ts";
 import type { SimulatedOperation } from "./simulate.ts";
@@ -82,14 +90,14 @@ export async function handleControl(
     const answer =
       endpoint.scope === null ? await answerVisit(visit, null, NO_CHANGE) : await answerKey(visit, response, recorder);
     if (answer === "aborted") return;
-    if ("code" in answer) sendError(response, endpoint.path, answer, requestId, headers());
+    if ("code" in answer) sendError(response, printerAt(endpoint.path), answer, requestId, headers());
     else if ("page" in answer) sendText(response, 200, answer.page.text, headers(), answer.page.contentType);
     else if ("text" in answer) sendText(response, 200, answer.text, [...headers(), ...(answer.headers ?? [])]);
     else sendJson(response, 200, answer.json, [...headers(), ...(answer.headers ?? [])]);
   } catch {
     const error = internalError();
     if (endpoint.scope !== null) recorder.crashed(snapshot, error);
-    sendError(response, endpoint.path, error, requestId, headers());
+    sendError(response, printerAt(endpoint.path), error, requestId, headers());
   } finally {
     recorder.close();
     done();
@@ -106,7 +114,7 @@ async function answerKey(
   if (endpoint.scope === null) throw new Error("control: an endpoint without a scope was asked for a key");
   const { error, identity } = await admit(runtime, incoming, response, endpoint);
   const refuse = (refusal: ServiceError): ServiceError =>
-    recorder.refuse(snapshot, identity, errorShapeOf(endpoint.path) === "oauth" ? oauthError(refusal) : refusal);
+    recorder.refuse(snapshot, identity, isTokenEndpoint(endpoint.path) ? oauthError(refusal) : refusal);
   if (error !== null) return refuse(error);
   recorder.caller = identity;
   const recordChange: ControlCall["recordChange"] = (change) => recorder.answered(snapshot, identity, change);

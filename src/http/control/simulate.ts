@@ -6,7 +6,13 @@ import type { Identity } from "../../canon/identity.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicySet, type PolicyTime } from "../../canon/policy.ts";
-import { ALWAYS_USED, REASONING_EFFORTS, TOKEN_BUCKETS, type InferenceRequest } from "../../canon/request.ts";
+import {
+  ALWAYS_USED,
+  NO_HEADERS,
+  REASONING_EFFORTS,
+  TOKEN_BUCKETS,
+  type InferenceRequest,
+} from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { parsePreferences } from "../../dialects/preferences.ts";
 import { decide, type Question } from "../../decide/decide.ts";
@@ -49,13 +55,11 @@ export function simulationQuestion(body: JsonObject, operation: SimulatedOperati
   };
   const invalid = nested(operation.validate(whole));
   if (invalid !== null) return invalid;
+  // A simulated request has a body only, and speaks the protocol's oldest version.
   // The size that the call's body would have, not that of the simulation around it.
   const parsed = operation.surface.parse(whole, Buffer.byteLength(JSON.stringify(request)), NO_HEADERS);
   return "code" in parsed ? (nested(parsed) ?? parsed) : { question: parsed, request: parsed };
 }
-
-/** A simulated request has a body only; it speaks the protocol's oldest version. */
-const NO_HEADERS = { version: null, betas: [] } as const;
 
 /**
  * What a real call does between decision and dispatch: the 400 for members which the route does not take or another protocol cannot be told, or the

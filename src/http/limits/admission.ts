@@ -63,7 +63,7 @@ export function admitToLimits(
   const admitted = (result: Reservation | LimitRefusal | null): Admission | ServiceError => {
     if (result === null) return UNLIMITED;
     const now = ledger.now();
-    call.recorder.limited(limitHeaders(call.endpoint.path, result.meters, now));
+    call.recorder.limited(limitHeaders(call.endpoint.surface.family, result.meters, now));
     return "refused" in result ? limitError(result, now) : new Reserved(ledger, result, estimate, stream);
   };
   return decided instanceof Promise ? decided.then(admitted) : admitted(decided);

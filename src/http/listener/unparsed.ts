@@ -2,8 +2,8 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { serviceError, type ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
-import { renderOpenAiError } from "../../dialects/openai-family/errors.ts";
-import { commonHeaders, errorHeaders, readClientRequestId, sendError } from "../send.ts";
+import { OPENAI_FAMILY } from "../../dialects/openai-family/family.ts";
+import { commonHeaders, errorHeaders, printerAt, readClientRequestId, sendError } from "../send.ts";
 
 const REASONS: Readonly<Record<number, string>> = {
   400: "Bad Request",
@@ -38,7 +38,7 @@ export function answerUnparsed(server: Server, newRequestId: () => string): void
     );
     sendError(
       response,
-      incoming.url ?? "/",
+      printerAt(incoming.url ?? "/"),
       error,
       requestId,
       commonHeaders(requestId, readClientRequestId(incoming.headers["x-client-request-id"])),
@@ -67,7 +67,7 @@ function describe(error: Error): ServiceError {
 
 /** A whole HTTP/1.1 answer; Node gives no response object for a request that it could not read. */
 function rawAnswer(error: ServiceError, requestId: string): string {
-  const json = renderOpenAiError(error, requestId);
+  const json = OPENAI_FAMILY.renderError(error, requestId);
   return [
     `HTTP/1.1 ${error.status} ${REASONS[error.status] ?? "Error"}`,
     `x-request-id: ${requestId}`,

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 
 import { SCOPES, type Scope } from "../../../src/canon/scope.ts";
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
-import { errorShapeOf, scopesOf, type Endpoint } from "../../../src/http/contract/endpoint.ts";
+import { isTokenEndpoint, scopesOf, type Endpoint } from "../../../src/http/contract/endpoint.ts";
 import { createKey, rotateKey } from "../../../src/keys/key-record.ts";
 import { makeKeyText, parseKeyText } from "../../../src/keys/key-text.ts";
 import { startTestServer } from "../../support/server.ts";
@@ -140,7 +140,7 @@ const STATES: readonly State[] = [
 ];
 
 /** Its errors have the words of RFC 6749. */
-const isOAuth = ({ path }: Endpoint): boolean => errorShapeOf(path) === "oauth";
+const isOAuth = ({ path }: Endpoint): boolean => isTokenEndpoint(path);
 
 interface Answer {
   readonly status: number;

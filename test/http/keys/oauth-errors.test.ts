@@ -5,7 +5,7 @@ import { ERROR_ANSWERS } from "../../../src/canon/errors/coded-error.ts";
 import type { Scope } from "../../../src/canon/scope.ts";
 import { errorsOf } from "../../../src/http/contract/document/error-answers.ts";
 import type { ErrorRow } from "../../../src/http/contract/document/error-rows.ts";
-import { errorShapeOf, type Endpoint } from "../../../src/http/contract/endpoint.ts";
+import { isTokenEndpoint, type Endpoint } from "../../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
 import { oauthCode, oauthText, renderOAuthError } from "../../../src/http/credentials/oauth-error.ts";
 import { createKey, DAY } from "../../../src/keys/key-record.ts";
@@ -255,7 +255,7 @@ it("a description has only characters that RFC 6749 allows", () => {
 
 it("only the path of the token endpoint has these errors, with a query and as a whole URL too", () => {
   for (const path of [EXCHANGE, `${EXCHANGE}?a=b`, `${EXCHANGE}#a`, `http://example.com:1${EXCHANGE}`])
-    expect(errorShapeOf(path)).toBe("oauth");
+    expect(isTokenEndpoint(path)).toBe(true);
   for (const path of [`${EXCHANGE}/`, `/api${EXCHANGE}`, `/v1/keys?x=${EXCHANGE}`, "/v1/keys", "/"])
-    expect(errorShapeOf(path)).not.toBe("oauth");
+    expect(isTokenEndpoint(path)).toBe(false);
 });

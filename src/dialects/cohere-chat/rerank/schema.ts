@@ -1,4 +1,4 @@
-import { NO_UNKNOWN, ONLY_NULL } from "../../parser-rules.ts";
+import { NO_UNKNOWN, ONLY_NULL } from "../../contract/parser-rules.ts";
 
 /**
  * The most documents of one request: what Cohere's protocol takes, and more than any other does. Providers that take fewer say so themselves, so

@@ -2,7 +2,7 @@ import type { ServiceError } from "../../../canon/error.ts";
 import type { InferenceRequest } from "../../../canon/request.ts";
 import type { RerankResult } from "../../../canon/unary/rerank.ts";
 import { upstreamFor } from "../../upstreams.ts";
-import { renderOpenAiError } from "../../openai-family/errors.ts";
+import { OPENAI_FAMILY } from "../../openai-family/family.ts";
 import { refuseUnknownFields } from "../../fields.ts";
 import { singlePartTask } from "../../unary/single-part.ts";
 import type { PartEnd, UnaryOptions, UnarySurface, UnaryTask } from "../../unary/surface.ts";
@@ -10,6 +10,8 @@ import { RERANK_FIELDS } from "./fields.ts";
 import { parseRerankRequest } from "./parse-request.ts";
 import { readRerankRequest } from "./read-request.ts";
 import { renderRerank } from "./render-answer.ts";
+import { RERANKING } from "./answer-schema.ts";
+import { RERANK_SCHEMA } from "./schema.ts";
 
 /** Rerank for clients: Cohere's request and answer, and the spellings of Jina and Voyage (docs/protocols.md#rerank). */
 export const rerankSurface: UnarySurface = {
@@ -18,7 +20,8 @@ export const rerankSurface: UnarySurface = {
   parse: parseRerankRequest,
   refuseUnknown: (body, mode) => refuseUnknownFields(RERANK_FIELDS, body, mode, "rerank"),
   open: openRerank,
-  renderError: renderOpenAiError,
+  family: OPENAI_FAMILY,
+  contract: { body: RERANK_SCHEMA, answer: RERANKING },
 };
 
 /** One part whatever its size: only documents that were ranked together can be put in one order. */

@@ -1,7 +1,7 @@
 import { EMBED_PURPOSES } from "../../../canon/unary/embed.ts";
 import { VECTOR_ENCODINGS } from "../../../canon/unary/vector.ts";
 import { itemsByFirst } from "../../unary/items-by-first.ts";
-import { NO_UNKNOWN } from "../../parser-rules.ts";
+import { NO_UNKNOWN } from "../../contract/parser-rules.ts";
 
 const token = { type: "integer", minimum: 0, maximum: 4_294_967_295 } as const;
 

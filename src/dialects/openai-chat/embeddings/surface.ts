@@ -5,7 +5,7 @@ import type { EmbedRequest } from "../../../canon/unary/embed.ts";
 import type { Vector, VectorEncoding } from "../../../canon/unary/vector.ts";
 import type { Target } from "../../dialect.ts";
 import { upstreamFor } from "../../upstreams.ts";
-import { renderOpenAiError } from "../../openai-family/errors.ts";
+import { OPENAI_FAMILY } from "../../openai-family/family.ts";
 import { refuseUnknownFields } from "../../fields.ts";
 import { faultyAnswer } from "../../unary/answer-codes.ts";
 import { refuseExtras } from "../../unary/extras.ts";
@@ -17,6 +17,8 @@ import { parseEmbeddingsRequest } from "./parse-request.ts";
 import { readEmbeddingsRequest } from "./read-request.ts";
 import { splitBatch, type BatchBounds } from "./split.ts";
 import { asBase64Text, asFloatText } from "../../unary/vectors/encode.ts";
+import { EMBEDDING_LIST } from "./answer-schema.ts";
+import { EMBEDDINGS_SCHEMA } from "./schema.ts";
 
 /** Where members that nobody knows are forwarded to. */
 const OWN_DIALECT = "openai-chat";
@@ -28,7 +30,8 @@ export const embeddingsSurface: UnarySurface = {
   parse: parseEmbeddingsRequest,
   refuseUnknown: (body, mode) => refuseUnknownFields(EMBEDDINGS_FIELDS, body, mode, "embeddings"),
   open: openEmbeddings,
-  renderError: renderOpenAiError,
+  family: OPENAI_FAMILY,
+  contract: { body: EMBEDDINGS_SCHEMA, answer: EMBEDDING_LIST },
 };
 
 function openEmbeddings({ body }: InferenceRequest, options: UnaryOptions): UnaryTask | ServiceError {

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { itemsByFirst } from "../../unary/items-by-first.ts";
-import { NO_UNKNOWN } from "../../parser-rules.ts";
+import { NO_UNKNOWN } from "../../contract/parser-rules.ts";
 
 const text = { type: "string" } as const;
 

@@ -4,7 +4,7 @@ import type { InferenceRequest } from "../../../canon/request.ts";
 import type { UnknownFields } from "../../../canon/table.ts";
 
 import { upstreamFor } from "../../upstreams.ts";
-import { renderOpenAiError } from "../../openai-family/errors.ts";
+import { OPENAI_FAMILY } from "../../openai-family/family.ts";
 import { refuseUnknownFields } from "../../fields.ts";
 import { singlePartTask } from "../../unary/single-part.ts";
 import type { UnaryOptions, UnarySurface, UnaryTask } from "../../unary/surface.ts";
@@ -14,6 +14,8 @@ import { strangePartError, strangePartMember } from "./parts.ts";
 import { readModerationsRequest } from "./read-request.ts";
 import { renderModerations } from "./render.ts";
 import { verdictsOf } from "./upstream.ts";
+import { MODERATION } from "./answer-schema.ts";
+import { MODERATIONS_SCHEMA } from "./schema.ts";
 
 /** Moderations for clients: OpenAI's request and answer (docs/protocols.md#moderations). */
 export const moderationsSurface: UnarySurface = {
@@ -22,7 +24,8 @@ export const moderationsSurface: UnarySurface = {
   parse: parseModerationsRequest,
   refuseUnknown,
   open: openModerations,
-  renderError: renderOpenAiError,
+  family: OPENAI_FAMILY,
+  contract: { body: MODERATIONS_SCHEMA, answer: MODERATION },
 };
 
 function refuseUnknown(body: JsonObject, mode: UnknownFields): ServiceError | null {

@@ -1,10 +1,8 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import { ANTHROPIC_TYPES } from "../../../dialects/anthropic-messages/errors.ts";
-import { OPENAI_TYPES } from "../../../dialects/openai-family/errors.ts";
 import { oauthCode, oauthDescription, oauthStatus } from "../../credentials/oauth-error.ts";
-import { errorShapeOf, type Endpoint } from "../endpoint.ts";
+import { familyOf, isTokenEndpoint, type Endpoint } from "../endpoint.ts";
 import { ERROR_ROWS, type ErrorRow } from "./error-rows.ts";
-import { ANTHROPIC_ERROR, ERROR, OAUTH_ERROR } from "./error-schemas.ts";
+import { errorSchemaOf, OAUTH_ERROR } from "./error-schemas.ts";
 import { BODY_CODES } from "./refusal-codes.ts";
 import { headersOf } from "./response-headers.ts";
 
@@ -41,7 +39,7 @@ export class ErrorAnswers {
 
   #refer(endpoint: Endpoint, status: number, rows: readonly ErrorRow[]): JsonObject {
     const headers = headersOf(endpoint, status);
-    const key = JSON.stringify([errorShapeOf(endpoint.path), rows.map((row) => [row.code, row.when]), headers]);
+    const key = JSON.stringify([schemaOf(endpoint, []), rows.map((row) => [row.code, row.when]), headers]);
     const known = this.#answers.get(`${status} ${key}`);
     if (known !== undefined) return { $ref: `#/components/responses/${known.name}` };
     const count = (this.#counts.get(status) ?? 0) + 1;
@@ -73,7 +71,7 @@ function describe(endpoint: Endpoint, rows: readonly ErrorRow[]): string {
 }
 
 function isOAuth({ path }: Endpoint): boolean {
-  return errorShapeOf(path) === "oauth";
+  return isTokenEndpoint(path);
 }
 
 /** Members of the body by which an error of one code is answered with one or the other word of OAuth; `null`: all others. */
@@ -91,18 +89,9 @@ function schemaOf(endpoint: Endpoint, rows: readonly ErrorRow[]): JsonObject {
     const error = { enum: [...new Set(rows.flatMap(oauthCodesOf))] };
     return { allOf: [OAUTH_ERROR, { properties: { error } }] };
   }
-  const isMessages = errorShapeOf(endpoint.path) === "messages";
-  const words = isMessages ? ANTHROPIC_TYPES : OPENAI_TYPES;
-  const type = { enum: [...new Set(rows.map(({ kind }) => words[kind]))] };
-  const code = codesOf(rows);
-  return isMessages
-    ? {
-        allOf: [
-          ANTHROPIC_ERROR,
-          { properties: { error: { properties: { type, details: { properties: { error_code: code } } } } } },
-        ],
-      }
-    : { allOf: [ERROR, { properties: { error: { properties: { type, code } } } }] };
+  const family = familyOf(endpoint.path);
+  const type = { enum: [...new Set(rows.map(({ kind }) => family.errorTypes[kind]))] };
+  return { allOf: [errorSchemaOf(family), family.narrowedError(type, codesOf(rows))] };
 }
 
 function codesOf(rows: readonly ErrorRow[]): JsonObject {
@@ -122,12 +111,7 @@ function exampleOf(endpoint: Endpoint, [row]: readonly ErrorRow[]): JsonObject {
     const error_description = oauthDescription({ message: when, code }, EXAMPLE_ID);
     return { error: oauthCodesOf(row)[0], error_description };
   }
-  if (errorShapeOf(endpoint.path) === "messages") {
-    const error = { type: ANTHROPIC_TYPES[kind], message: when, details: { error_code: code } };
-    return { type: "error", error, request_id: EXAMPLE_ID };
-  }
-  const message = `${when} (request id ${EXAMPLE_ID})`;
-  return { error: { message, type: OPENAI_TYPES[kind], param: null, code } };
+  return familyOf(endpoint.path).errorExample({ kind, code, message: when }, EXAMPLE_ID);
 }
 
 const EXAMPLE_ID = "req_0199d2a4f1c04b6a8f0e2d7c915b3a64";

@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import { publishedSchema } from "../../../dialects/parser-rules.ts";
+import { publishedSchema } from "../../../dialects/contract/parser-rules.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { EndpointExample } from "../examples/example.ts";
-import { eventExamples, serverSentEvent } from "../events/server-sent-event.ts";
+import { eventExamples, serverSentEvent } from "./server-sent-event.ts";
 import { EXAMPLES } from "../examples/examples.ts";
 import type { ErrorAnswers } from "./error-answers.ts";
 import { parametersOf } from "./parameters.ts";

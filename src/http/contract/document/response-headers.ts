@@ -2,7 +2,9 @@ import { EDITS } from "../../../canon/generate/edit.ts";
 import { LOSSES } from "../../../canon/generate/loss.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { ERROR_ANSWERS, type ErrorAnswer } from "../../../canon/errors/coded-error.ts";
-import { errorShapeOf, familyOf, takesTokens, type Endpoint } from "../endpoint.ts";
+import { ANTHROPIC_FAMILY } from "../../../dialects/anthropic-messages/family.ts";
+import { OPENAI_FAMILY } from "../../../dialects/openai-family/family.ts";
+import { isTokenEndpoint, takesTokens, type Endpoint } from "../endpoint.ts";
 import { ERROR_ROWS } from "./error-rows.ts";
 
 /** A header of answers. */
@@ -51,24 +53,13 @@ function mayBringWait(status: number): boolean {
   return status === 502 || status === 504;
 }
 
-/** What is left of a limit, in the words of each family. */
-const LIMITS: readonly ResponseHeader[] = (["requests", "tokens"] as const).flatMap((measure) => {
-  const named = (name: string, family: string, description: string, schema: JsonObject): ResponseHeader => ({
-    name,
-    description,
-    schema,
-    isSent: where((endpoint) => isInference(endpoint) && familyOf(endpoint.path) === family),
-  });
-  const whose = `Of the limit of ${measure} of which least is left`;
-  return [
-    named(`x-ratelimit-limit-${measure}`, "openai", `${whose}: the most in its period.`, count),
-    named(`x-ratelimit-remaining-${measure}`, "openai", `${whose}: what is left.`, count),
-    named(`x-ratelimit-reset-${measure}`, "openai", `${whose}: the time until it is whole, such as 1m30s.`, text),
-    named(`anthropic-ratelimit-${measure}-limit`, "messages", `${whose}: the most in its period.`, count),
-    named(`anthropic-ratelimit-${measure}-remaining`, "messages", `${whose}: what is left.`, count),
-    named(`anthropic-ratelimit-${measure}-reset`, "messages", `${whose}: when it is whole, RFC 3339.`, text),
-  ];
-});
+/** What is left of a limit, as each family shows it. */
+const LIMITS: readonly ResponseHeader[] = (["requests", "tokens"] as const).flatMap((measure) =>
+  [OPENAI_FAMILY, ANTHROPIC_FAMILY].flatMap((family) => {
+    const isSent = where((endpoint) => endpoint.kind === "inference" && endpoint.surface.family === family);
+    return family.limitHeaderFacts(measure).map((facts) => ({ ...facts, isSent }));
+  }),
+);
 
 /** Every header that the router itself puts on answers, but those that describe the body. */
 export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
@@ -169,7 +160,7 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
     description: "`no-store`: nobody on the way may keep the answer. `no-cache`: it is a stream.",
     schema: { enum: ["no-store", "no-cache"] },
     isSent: ({ path, isNeverStored, stream }, status) => {
-      if (status !== 200) return errorShapeOf(path) === "oauth" ? "always" : "never";
+      if (status !== 200) return isTokenEndpoint(path) ? "always" : "never";
       if (isNeverStored === true) return "always";
       return stream === undefined ? "never" : "sometimes";
     },
@@ -178,7 +169,7 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
     name: "pragma",
     description: "The same for caches of old.",
     schema: { const: "no-cache" },
-    isSent: where(({ path }) => errorShapeOf(path) === "oauth", "always"),
+    isSent: where(({ path }) => isTokenEndpoint(path), "always"),
   },
   {
     name: "vary",

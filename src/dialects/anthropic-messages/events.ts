@@ -1,6 +1,7 @@
-import type { JsonObject } from "../../../canon/json.ts";
-import { ANTHROPIC_ERROR } from "../document/error-schemas.ts";
-import { eventSchema, eventUnion, type EventFacts } from "./event-union.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import type { EventStream } from "../contract/event-stream.ts";
+import { ANTHROPIC_ERROR } from "./family.ts";
+import { eventSchema, eventUnion, type EventFacts } from "../contract/event-union.ts";
 
 /** JSON Schema of the events of POST /api/v1/messages; tests validate real streams against it. */
 const text = { type: "string" } as const;
@@ -44,4 +45,12 @@ const BY_TYPE: Readonly<Record<string, JsonObject>> = {
   error: ANTHROPIC_ERROR,
 };
 
-export const MESSAGE_EVENT = eventUnion("MessageEvent", BY_TYPE);
+const MESSAGE_EVENT = eventUnion("MessageEvent", BY_TYPE);
+
+/** How an answer streams. */
+export const MESSAGE_STREAM: EventStream = {
+  events: MESSAGE_EVENT,
+  isNamed: true,
+  hasDone: false,
+  ends: "`message_stop`. A stream that ends with `error`, or with nothing, is not whole.",
+};

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import type { EventStream } from "../endpoint.ts";
-import { titleOf } from "./event-union.ts";
+import type { EventStream } from "../../../dialects/contract/event-stream.ts";
+import { titleOf } from "../../../dialects/contract/event-union.ts";
 
 /**
  * The schema of one server-sent event of a stream, with the fields that the WHATWG's HTML standard gives it.

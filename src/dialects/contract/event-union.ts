@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
+import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 
 /** What an event of one type has; `type` is added. */
 export interface EventFacts {

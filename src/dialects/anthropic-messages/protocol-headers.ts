@@ -1,16 +1,14 @@
-import type { IncomingHttpHeaders } from "node:http";
-import type { ProtocolHeaders } from "../canon/request.ts";
+import { NO_HEADERS, type ProtocolHeaders } from "../../canon/request.ts";
+import type { IncomingHeaders } from "../dialect.ts";
 
 /** Most beta flags that are looked at; coding agents send about ten. */
 const MAXIMUM_BETAS = 64;
 
-const NONE: ProtocolHeaders = { version: null, betas: [] };
-
 /** The only headers of a client that a provider may receive, each through its dialect's own allow-list (docs/protocols.md#headers-of-the-client). */
-export function protocolHeaders(headers: IncomingHttpHeaders): ProtocolHeaders {
+export function protocolHeaders(headers: IncomingHeaders): ProtocolHeaders {
   const version = headers["anthropic-version"];
   const betas = headers["anthropic-beta"];
-  if (version === undefined && betas === undefined) return NONE;
+  if (version === undefined && betas === undefined) return NO_HEADERS;
   return {
     version: typeof version === "string" ? version : null,
     betas:

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 
 /**
  * Keyword of our request schemas for rules that the surface's parser enforces, with codes and sentences that a schema validator does not have.

@@ -1,6 +1,7 @@
-import type { JsonObject } from "../../../canon/json.ts";
-import { RESPONSE } from "../answer-schemas.ts";
-import { eventSchema, eventUnion, type EventFacts } from "./event-union.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import type { EventStream } from "../contract/event-stream.ts";
+import { RESPONSE } from "./answer-schema.ts";
+import { eventSchema, eventUnion, type EventFacts } from "../contract/event-union.ts";
 
 /** JSON Schema of the events of POST /v1/responses; tests validate real streams against it. */
 const text = { type: "string" } as const;
@@ -134,7 +135,15 @@ const EVENTS: Readonly<Record<string, EventFacts>> = {
   },
 };
 
-export const RESPONSE_EVENT = eventUnion(
+const RESPONSE_EVENT = eventUnion(
   "ResponseEvent",
   Object.fromEntries(Object.entries(EVENTS).map(([type, facts]) => [type, eventSchema(type, facts)])),
 );
+
+/** How an answer streams. */
+export const RESPONSE_STREAM: EventStream = {
+  events: RESPONSE_EVENT,
+  isNamed: true,
+  hasDone: true,
+  ends: "`response.completed`, `response.incomplete` or `response.failed`, and then `data: [DONE]`. Where nothing had been sent before a failure: `error`, and then `data: [DONE]`.",
+};

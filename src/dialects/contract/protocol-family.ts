@@ -1,0 +1,52 @@
+import type { ErrorKind, ServiceError } from "../../canon/error.ts";
+import type { JsonObject } from "../../canon/json.ts";
+
+/** What an error of the contract's document consists of. */
+export type DocumentedError = Pick<ServiceError, "kind" | "code" | "message">;
+
+/** What of requests is counted in headers. */
+export type LimitMeasure = "requests" | "tokens";
+
+/** The limit of which least is left. */
+export interface RemainingLimit {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Milliseconds until it is whole again. */
+  readonly untilReset: number;
+  /** When that is, RFC 3339. */
+  readonly resetAt: () => string;
+}
+
+/** A header as the contract describes it. */
+export interface HeaderFacts {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: JsonObject;
+}
+
+/** How the clients of some protocols read errors and limits. */
+export interface ProtocolFamily {
+  /** The word for each kind of error. */
+  readonly errorTypes: Readonly<Record<ErrorKind, string>>;
+  /** The body of an error answer. */
+  readonly renderError: (error: ServiceError, requestId: string) => string;
+  /**
+   * JSON Schema of that body, with a title.
+   *
+   * @param facts members that errors of our own endpoints add (`ServiceError.facts`).
+   */
+  readonly errorSchema: (facts: Readonly<Record<string, JsonObject>>) => JsonObject;
+  /** What an error of one endpoint and status has besides. */
+  readonly narrowedError: (type: JsonObject, code: JsonObject) => JsonObject;
+  /** An error of the contract's document. */
+  readonly errorExample: (error: DocumentedError, requestId: string) => JsonObject;
+  /** Headers that show what is left of a limit, names and values by turns. */
+  readonly limitHeaders: (measure: LimitMeasure, limit: RemainingLimit) => readonly string[];
+  /** Those headers as the contract describes them. */
+  readonly limitHeaderFacts: (measure: LimitMeasure) => readonly HeaderFacts[];
+}
+
+/** How every description of a limit's header begins. */
+export function limitSubject(measure: LimitMeasure): string {
+  return `Of the limit of ${measure} of which least is left`;
+}

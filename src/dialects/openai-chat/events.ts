@@ -1,0 +1,45 @@
+import type { EventStream } from "../contract/event-stream.ts";
+import { OPENAI_ERROR } from "../openai-family/family.ts";
+
+const text = { type: "string" } as const;
+const usage = { type: ["object", "null"] } as const;
+
+/** Members of every chunk. Providers leave out what they have nothing to say in, and a provider of the same protocol is relayed as it speaks. */
+export const CHUNK_MEMBERS = { id: text, object: text, created: { type: "integer" }, model: text, usage } as const;
+
+const CHAT_COMPLETION_CHUNK = {
+  title: "ChatCompletionChunk",
+  type: "object",
+  required: ["choices"],
+  properties: {
+    ...CHUNK_MEMBERS,
+    choices: {
+      type: "array",
+      description: "Empty in a chunk that has the usage alone.",
+      items: {
+        type: "object",
+        required: ["index"],
+        properties: {
+          index: { type: "integer", minimum: 0 },
+          delta: { type: ["object", "null"] },
+          finish_reason: { type: ["string", "null"] },
+        },
+      },
+    },
+  },
+} as const;
+
+/** JSON Schema of the events; tests validate real streams against it. */
+const CHAT_COMPLETION_EVENT = {
+  title: "ChatCompletionEvent",
+  description: "A chunk of the answer, or what has gone wrong.",
+  anyOf: [CHAT_COMPLETION_CHUNK, OPENAI_ERROR],
+} as const;
+
+/** How an answer streams. */
+export const CHAT_STREAM: EventStream = {
+  events: CHAT_COMPLETION_EVENT,
+  isNamed: false,
+  hasDone: true,
+  ends: "Every choice has had its `finish_reason`, and `data: [DONE]` is the last event. An event with `error` says that the answer is not whole; `[DONE]` follows it too.",
+};
