@@ -25,7 +25,8 @@ FROM ${NODE}
 LABEL org.opencontainers.image.title="signalbox" org.opencontainers.image.licenses="Apache-2.0"
 WORKDIR /opt/signalbox
 COPY --from=dependencies /opt/signalbox ./
-COPY LICENSE THIRD-PARTY-NOTICES sbom.cdx.json routes.yaml routes.schema.json routes-part.schema.json routes-overlay.schema.json ./
+COPY LICENSE THIRD-PARTY-NOTICES sbom.cdx.json routes.yaml ./
+COPY schemas schemas
 COPY policies policies
 COPY policy-library policy-library
 COPY tools/rego/dist tools/rego/dist

@@ -9,7 +9,7 @@ import { endpoint, model, provider } from "./authored/schema-supply.ts";
 import { policies } from "./authored/schema-policies.ts";
 import { route, vocabulary, workspace } from "./authored/schema-use.ts";
 import { PRESET_NAMES } from "./presets/presets.ts";
-import { withExamples } from "./schemas/examples.ts";
+import { withExamples } from "./schema-examples.ts";
 import { list, object, rows, type Schema } from "./authored/schema.ts";
 
 /** `$id` of the schema; a name, not an address that anybody has to reach. */

@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { withNavigationOf } from "../../src/compile/generate/navigation.ts";
+import { withNavigationOf } from "../../tools/generate/navigation.ts";
 import { chaosDocument } from "./document.ts";
 
 const FILE = new URL("../../docs/chaos.md", import.meta.url);
 
-// When this fails: `UPDATE_DOCS=1 npm exec -- vitest run test/chaos/document.test.ts`, and read what has changed.
+// When this fails: `npm run generate`, and read what has changed.
 test("docs/chaos.md says what the matrix expects", () => {
   const made = withNavigationOf(readFileSync(FILE, "utf8"), chaosDocument());
   if (process.env["UPDATE_DOCS"] === "1") writeFileSync(FILE, made);

@@ -6,7 +6,7 @@ const BEGINNING = `# Under every fault
 
 What a client gets when a provider misbehaves. \`test/chaos/\` plays every line of these tables over real sockets: through a whole server with a real store, against
 the [simulated provider](mock.md), over every surface, in the surface's own protocol and in foreign ones, alone and with a healthy fallback.
-This file is generated from what those tests expect (\`UPDATE_DOCS=1 npm exec -- vitest run test/chaos/document.test.ts\`).
+This file is generated from what those tests expect (\`npm run generate\`).
 
 Of every request the tests demand besides:
 

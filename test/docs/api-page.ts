@@ -19,7 +19,7 @@ import { pathOf } from "../contract/served.ts";
 
 const HEAD = `# API reference
 
-Made from the contract, which every server answers at \`/openapi.json\` (OpenAPI 3.1); a test holds this page against it, and \`UPDATE_DOCS=1 npm exec -- vitest run test/docs/api.test.ts\` writes it anew.
+Made from the contract, which every server answers at \`/openapi.json\` (OpenAPI 3.1); a test holds this page against it, and \`npm run generate\` writes it anew.
 The contract has more: every nested schema, every stream event, an example answer of each endpoint. Each request shown here is sent to a server with simulated providers by \`test/contract/examples.test.ts\`, and its answer is checked.
 
 \`GET /status\` names the contract that a server speaks (\`contract_sha256\`: the SHA-256 of the canonical form, RFC 8785, of \`/openapi.json\`) and the build that runs (\`build_id\`: \`SIGNALBOX_BUILD_ID\`, or the version and a digest of the program's files).

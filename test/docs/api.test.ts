@@ -1,13 +1,13 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, it } from "vitest";
-import { withNavigationOf } from "../../src/compile/generate/navigation.ts";
+import { withNavigationOf } from "../../tools/generate/navigation.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { apiPage } from "./api-page.ts";
 
 const PATH = resolve(import.meta.dirname, "../../docs/api.md");
 
-it("docs/api.md says what the contract says (UPDATE_DOCS=1 writes it anew)", () => {
+it("docs/api.md says what the contract says (npm run generate writes it)", () => {
   const page = withNavigationOf(readFileSync(PATH, "utf8"), apiPage());
   if (process.env["UPDATE_DOCS"] === "1") writeFileSync(PATH, page);
   expect(readFileSync(PATH, "utf8")).toBe(page);

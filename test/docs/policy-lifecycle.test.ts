@@ -192,7 +192,7 @@ function withDigest(made: Estate, command: string): string {
 }
 
 it.skipIf(MISSING !== null)(
-  `every example in docs/policy-lifecycle.md prints what the page says (UPDATE_DOCS=1 writes it anew) ${MISSING ?? ""}`,
+  `every example in docs/policy-lifecycle.md prints what the page says (npm run generate writes it) ${MISSING ?? ""}`,
   { timeout: 300_000 },
   async () => {
     const page = readFileSync(PATH, "utf8");

@@ -1,14 +1,14 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { withNavigationOf } from "../../src/compile/generate/navigation.ts";
+import { withNavigationOf } from "../../tools/generate/navigation.ts";
 import { brokenLinks, headingsOf, imagesOf } from "./markdown.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const INDEX = "docs/README.md";
 const HOW =
   `add a row "- [Title](page.md): what it is for, in one line" where it belongs in ${INDEX}, ` +
-  "then run UPDATE_DOCS=1 npm exec -- vitest run test/docs/reading-order.test.ts";
+  "then run npm run generate";
 
 const textOf = (page: string): string => readFileSync(join(ROOT, page), "utf8");
 const isDecision = (page: string): boolean => page.startsWith("docs/decisions/");
@@ -41,7 +41,7 @@ describe("the order of the pages", () => {
     expect(rows.filter(({ rest }) => !/^: [^ ].{10,}$/.test(rest)).map(({ line }) => line)).toEqual([]);
   });
 
-  it("is what each page ends with: the next page (UPDATE_DOCS=1 writes it)", () => {
+  it("is what each page ends with: the next page (npm run generate writes it)", () => {
     const wrong: string[] = [];
     for (const [index, { page }] of order.entries()) {
       if (!existsSync(join(ROOT, page))) continue;

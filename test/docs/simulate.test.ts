@@ -96,7 +96,7 @@ function firstOnly(text: string, block: RegExp, mark: string): string {
 }
 
 it.skipIf(MISSING !== null)(
-  `every example in docs/simulate.md prints what the page says (UPDATE_DOCS=1 writes it anew) ${MISSING ?? ""}`,
+  `every example in docs/simulate.md prints what the page says (npm run generate writes it) ${MISSING ?? ""}`,
   { timeout: 300_000 },
   () => {
     const folder = exampleRepository();

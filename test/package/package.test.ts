@@ -16,7 +16,7 @@ const ALLOWED = [
   /^policies\/([\w-]+\.rego|lib\/[\w-]+\.rego|assertions\.yaml|(input|assertions)\.schema\.json)$/,
   /^policy-library\/[\w-]+\.rego$/,
   /^tools\/rego\/dist\/(NOTICES|manifest\.json|rego\.wasm\.br)$/,
-  /^(README\.md|CHANGELOG\.md|LICENSE|THIRD-PARTY-NOTICES|sbom\.cdx\.json|package\.json|routes\.yaml|routes(-part|-overlay)?\.schema\.json)$/,
+  /^(README\.md|CHANGELOG\.md|LICENSE|THIRD-PARTY-NOTICES|sbom\.cdx\.json|package\.json|routes\.yaml)$/,
 ];
 
 /** What stands after `from` and `import`, and what a function made by `createRequire` is called with; not `node:…`. */
@@ -58,9 +58,7 @@ describe("the tarball", () => {
         .map((path) => `mock/${path}`),
     ];
     const compiled = sources
-      .filter(
-        (path) => /\.(ts|json)$/.test(path) && !path.endsWith(".d.ts") && !/write-(input-)?schema\.ts$/.test(path),
-      )
+      .filter((path) => /\.(ts|json)$/.test(path) && !path.endsWith(".d.ts"))
       .map((path) => `dist/${path.replace(/\.ts$/, ".js")}`);
     const kept = ["policies", "policy-library"].flatMap((name) =>
       below(join(ROOT, name)).map((path) => `${name}/${path}`),
@@ -71,9 +69,9 @@ describe("the tarball", () => {
       ...kept,
       ...rego,
       "routes.yaml",
-      "routes.schema.json",
-      "routes-part.schema.json",
-      "routes-overlay.schema.json",
+      "schemas/routes.schema.json",
+      "schemas/routes-part.schema.json",
+      "schemas/routes-overlay.schema.json",
       "LICENSE",
       "THIRD-PARTY-NOTICES",
       "sbom.cdx.json",

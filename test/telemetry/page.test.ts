@@ -90,7 +90,7 @@ describe("GET /metrics", () => {
     expect(openPage.size).toBe(page.size);
   });
 
-  it("is documented, metric by metric (UPDATE_DOCS=1 writes the table)", async () => {
+  it("is documented, metric by metric (npm run generate writes the table)", async () => {
     const marks = /(<!-- metrics -->\n\n)[\s\S]*?(\n\n<!-- end of metrics -->)/;
     const document = readFileSync(DOCUMENT, "utf8");
     expect(document).toMatch(marks);

@@ -113,9 +113,12 @@ function readAnswers(given: {
 /** What stands beside the code in every installation. */
 const PACKAGE = new URL("../../../", import.meta.url);
 
+function packaged(path: string): Promise<string> {
+  return readFile(new URL(path, PACKAGE), "utf8");
+}
+
 async function write(folder: string, shown: string, routes: string, io: CommandIo): Promise<void> {
   const copies = [
-    "routes.schema.json",
     "policies/input.schema.json",
     "policies/lib/workspace.rego",
     ...INIT_POLICIES.flatMap((id) => [`policies/${id}.rego`, `policies/${id}_test.rego`]),
@@ -128,7 +131,8 @@ async function write(folder: string, shown: string, routes: string, io: CommandI
   const hasIgnore = existsSync(join(folder, ".gitignore"));
   const files = [
     place("routes.yaml", routes),
-    ...(await Promise.all(copies.map(async (name) => place(name, await readFile(new URL(name, PACKAGE), "utf8"))))),
+    place("routes.schema.json", await packaged("schemas/routes.schema.json")),
+    ...(await Promise.all(copies.map(async (name) => place(name, await packaged(name))))),
     ...(hasIgnore ? [] : [place(".gitignore", IGNORED)]),
   ];
   await createFiles(files);

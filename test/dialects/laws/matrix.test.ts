@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { withNavigationOf } from "../../../src/compile/generate/navigation.ts";
+import { withNavigationOf } from "../../../tools/generate/navigation.ts";
 import { LOSSES } from "../../../src/canon/generate/loss.ts";
 import { outcomeOf, probesOf, translationMatrix } from "./matrix.ts";
 import { DIALECT_NAMES, targetOf } from "./place.ts";
@@ -8,7 +8,7 @@ import { SURFACES } from "./table.ts";
 
 const FILE = new URL("../../../docs/translation-matrix.md", import.meta.url);
 
-// When this fails: `UPDATE_DOCS=1 npm exec -- vitest run test/dialects/laws/matrix.test.ts`, and read what has changed.
+// When this fails: `npm run generate`, and read what has changed.
 test("docs/translation-matrix.md says what the code does", () => {
   const matrix = withNavigationOf(readFileSync(FILE, "utf8"), translationMatrix());
   if (process.env["UPDATE_DOCS"] === "1") writeFileSync(FILE, matrix);

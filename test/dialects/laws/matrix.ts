@@ -158,7 +158,7 @@ export function translationMatrix(): string {
   const losses = Object.entries(LOSSES).map(([loss, meaning]) => [`\`${loss}\``, meaning]);
   return `# Translation matrix
 
-Written by \`UPDATE_DOCS=1 npm exec -- vitest run test/dialects/laws/matrix.test.ts\`; do not edit. Each cell was found by running one request
+Written by \`npm run generate\`; do not edit. Each cell was found by running one request
 through the surface's parser, the decision's comparison and the printer of the dialect; the test fails when this file says anything else.
 
 - \`=\`: the endpoint gets it, in its own words. Where surface and dialect are the same, as it came.

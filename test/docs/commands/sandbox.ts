@@ -7,7 +7,7 @@ import { freePort } from "../../support/ports.ts";
 import { COMPILED } from "../../support/node-cache.ts";
 
 /** What stands in a checkout and pages may change. */
-const COPIED = ["routes.yaml", "routes.schema.json", "policies", "policy-library", "docs/examples", "package.json"];
+const COPIED = ["routes.yaml", "schemas", "policies", "policy-library", "docs/examples", "package.json"];
 
 /** Folders of a reader's own: a checkout after `npm ci`, with stand-ins for programs that a page calls. */
 export interface Sandbox {

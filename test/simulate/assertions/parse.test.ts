@@ -514,7 +514,7 @@ describe("words of one side", () => {
 });
 
 describe("the schema", () => {
-  // When this fails: `npm run schema`.
+  // When this fails: `npm run generate`.
   test("policies/assertions.schema.json is what is checked", () => {
     const file = readFileSync(new URL("../../../policies/assertions.schema.json", import.meta.url), "utf8");
     expect(JSON.parse(file)).toEqual(JSON.parse(JSON.stringify(ASSERTIONS_SCHEMA)));

@@ -5,7 +5,7 @@ import RECORDED from "./recorded-answers.json" with { type: "json" };
 
 const REQUESTS: Readonly<Record<string, EndpointExample>> = { ...INFERENCE_EXAMPLES, ...CONTROL_EXAMPLES };
 
-/** What a server answered, with ids and times of no request and long lists cut; `UPDATE_DOCS=1` on test/contract/examples.test.ts writes it anew. */
+/** What a server answered, with ids and times of no request and long lists cut; `npm run generate` writes it. */
 const ANSWERS: Readonly<Record<string, Pick<EndpointExample, "answer" | "stream">>> = RECORDED;
 
 /** By the id of the endpoint. */

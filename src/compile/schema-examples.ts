@@ -1,5 +1,5 @@
-import type { JsonValue } from "../../canon/json.ts";
-import type { Schema } from "../authored/schema.ts";
+import type { JsonValue } from "../canon/json.ts";
+import type { Schema } from "./authored/schema.ts";
 
 /** A value for each key whose type does not say what is meant; editors offer them. A key means the same wherever it stands. */
 const EXAMPLES: Readonly<Record<string, JsonValue>> = {

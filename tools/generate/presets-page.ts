@@ -1,4 +1,4 @@
-import { PRESETS } from "../presets/presets.ts";
+import { PRESETS } from "../../src/compile/presets/presets.ts";
 
 /** `docs/presets.md`: every preset, from `presets.json`. */
 export function presetsPage(): string {
@@ -19,7 +19,7 @@ export function presetsPage(): string {
   );
   return `# Presets
 
-Written by \`npm run schema\` from \`src/compile/presets/presets.json\`; do not edit.
+Written by \`npm run generate\` from \`src/compile/presets/presets.json\`; do not edit.
 
 A row of \`providers\` may say \`preset: openai\`. It gets \`dialect\`, \`base_url\`, \`auth\` and \`flags\` from here. A key that the row has itself takes the
 place of the preset's, as a whole: \`flags: []\` means none. \`region\` is always the row's own, and chooses the address; where your file has another word for the place, \`preset_region\` says

@@ -1,24 +1,27 @@
-import type { Schema } from "../authored/schema.ts";
+import type { Schema } from "../../src/compile/authored/schema.ts";
 
 type Part = Schema[string];
+type Definitions = Readonly<Record<string, Schema>>;
 
-const PART_ID = "urn:signalbox:routes-part:1";
-const OVERLAY_ID = "urn:signalbox:routes-overlay:1";
+/** The file that the two others refer to, beside them. They have no `$id`, so that an editor resolves the name against their own address. */
+export const ROUTES_FILE = "routes.schema.json";
 
-/** The shape of an included file, for editors: the same sections, none of them required. What the compiler checks is the merged whole. */
+/** The schema of an included file, for editors: the same sections, none of them required. The compiler checks the merged whole. */
 export function partSchema(schema: Schema): Schema {
-  const { include: _include, ...properties } = membersOf(schema["properties"]);
+  const { include: _include, ...sections } = membersOf(schema["properties"]);
   return {
-    ...schema,
-    $id: PART_ID,
+    $schema: schema["$schema"] ?? "",
     title: "A file that routes.yaml includes",
-    description: "Sections of routes.yaml that stand in a file of their own.",
-    properties,
-    required: [],
+    type: "object",
+    description: "Sections of routes.yaml in a file of their own.",
+    properties: Object.fromEntries(
+      Object.keys(sections).map((name) => [name, { $ref: `${ROUTES_FILE}#/properties/${name}` }]),
+    ),
+    additionalProperties: false,
   };
 }
 
-/** The shape of an overlay, for editors: nothing is required, `null` removes a key, and `endpoints` is a mapping by id. */
+/** The schema of an overlay, for editors: nothing is required, `null` removes a key, and `endpoints` is a mapping by id. */
 export function overlaySchema(schema: Schema): Schema {
   const { include: _include, endpoints, ...sections } = membersOf(schema["properties"]);
   const rows: Schema = {
@@ -27,19 +30,47 @@ export function overlaySchema(schema: Schema): Schema {
     propertyNames: { $ref: "#/$defs/name" },
     additionalProperties: membersOf(endpoints)["items"] ?? {},
   };
+  const definitions = membersOf(schema["$defs"]);
   const { properties = {}, $defs = {} } = membersOf(
-    relax({ properties: { ...sections, endpoints: rows }, $defs: schema["$defs"] ?? {} }),
+    relax({ properties: { ...sections, endpoints: rows }, $defs: definitions }),
   );
-  return {
+  const own = changedDefinitions(definitions, membersOf($defs));
+  const shape = {
     $schema: schema["$schema"] ?? "",
-    $id: OVERLAY_ID,
     title: "routes.NAME.yaml",
     type: "object",
     description: "What is different in one environment. Mappings merge, other values replace, null removes.",
     properties,
     additionalProperties: false,
-    $defs,
-  };
+    $defs: Object.fromEntries(Object.entries(membersOf($defs)).filter(([name]) => own.has(name))),
+  } satisfies Schema;
+  return membersOf(referring(shape, own));
+}
+
+/** Names of definitions that differ from those of routes.yaml, or refer to one that does. */
+function changedDefinitions(whole: Definitions, relaxed: Definitions): ReadonlySet<string> {
+  const changed = new Set<string>();
+  for (let before = -1; before < changed.size;) {
+    before = changed.size;
+    for (const [name, definition] of Object.entries(relaxed)) {
+      const text = JSON.stringify(definition);
+      const refers = [...changed].some((other) => text.includes(`"#/$defs/${other}"`));
+      if (refers || text !== JSON.stringify(whole[name])) changed.add(name);
+    }
+  }
+  return changed;
+}
+
+/** A copy in which references to definitions that are not its own lead into the schema of routes.yaml. */
+function referring(schema: Part, own: ReadonlySet<string>): Part {
+  if (Array.isArray(schema)) return schema.map((one) => referring(one, own));
+  if (!isMapping(schema)) return schema;
+  return Object.fromEntries(
+    Object.entries(schema).map(([keyword, value]) => {
+      const name = keyword === "$ref" && typeof value === "string" ? /^#\/\$defs\/(.+)$/.exec(value)?.[1] : undefined;
+      return [keyword, name === undefined || own.has(name) ? referring(value, own) : `${ROUTES_FILE}#/$defs/${name}`];
+    }),
+  );
 }
 
 /** Keywords that say what a whole row has. */

@@ -1,7 +1,7 @@
-import { FEATURES } from "../../canon/generate/feature.ts";
-import type { DialectFacts } from "../../dialects/dialect-facts.ts";
+import { FEATURES } from "../../src/canon/generate/feature.ts";
+import type { DialectFacts } from "../../src/dialects/dialect-facts.ts";
 import { FILES } from "./several-files.ts";
-import { ROUTE_CODES } from "../findings/codes.ts";
+import { ROUTE_CODES } from "../../src/compile/findings/codes.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -15,7 +15,7 @@ export function diagnosticsReference(): string {
   ]);
   return `# Diagnostics of routes.yaml
 
-Written by \`npm run schema\` from \`src/compile/findings/codes.ts\`; do not edit. Codes of policies are in \`policies.md\`.
+Written by \`npm run generate\` from \`src/compile/findings/codes.ts\`; do not edit. Codes of policies are in \`policies.md\`.
 
 \`signalbox check\` and every start report all findings of a file at once, sorted by place. An error keeps the table from
 being used: at start the process ends, at a reload the old table stays. A warning does not; \`--strict\` makes it fail a check.
@@ -37,7 +37,7 @@ export function configurationReference(schema: Json, dialects: Readonly<Record<s
   describe(schema, "routes.yaml", schema, sections);
   return `# routes.yaml
 
-Written by \`npm run schema\` from \`src/compile/routes-schema.ts\`; do not edit. Editors read the same from
+Written by \`npm run generate\` from \`src/compile/routes-schema.ts\`; do not edit. Editors read the same from
 \`routes.schema.json\`: begin the file with \`# yaml-language-server: $schema=./routes.schema.json\`.
 
 The file is YAML 1.2. Anchors and aliases are read; merge keys (\`<<\`), tags and a second document are refused. Unknown keys

@@ -1,4 +1,4 @@
-import { ANSWER_GROUPS } from "./explained-codes.ts";
+import { ANSWER_GROUPS } from "../../src/cli/codes/explained-codes.ts";
 
 /** `docs/troubleshooting.md`: every code of an answer of the API, from the tables that `check --explain` reads. */
 export function troubleshootingPage(): string {
@@ -12,7 +12,7 @@ export function troubleshootingPage(): string {
   });
   return `# Troubleshooting by error code
 
-Written from \`src/cli/codes/\` (\`UPDATE_DOCS=1 npm exec -- vitest run test/cli/codes\`); do not edit.
+Written from \`src/cli/codes/\` (\`npm run generate\`); do not edit.
 \`signalbox check --explain CODE\` says the same in a terminal, and explains the findings of configuration, policies and assertions too.
 
 Every error of the HTTP API has the members \`message\`, \`type\`, \`param\` and \`code\` in the form of the surface that was asked. \`code\` is stable; the sentence is not.
