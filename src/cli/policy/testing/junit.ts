@@ -1,13 +1,6 @@
 import type { Diagnostic } from "../../../canon/diagnostic.ts";
-import { escapeXml, escapeXmlLines, formatElement } from "../../terminal/xml.ts";
-import { totalsOf, type PolicyTest, type TestedPolicy, type TestRun, type Totals } from "./test-run.ts";
-
-/** A test case of the report. */
-interface Case {
-  readonly attributes: Readonly<Record<string, string>>;
-  /** Elements, already escaped. */
-  readonly content: readonly string[];
-}
+import { formatJunitXml, type JunitCase, type JunitSuite } from "../../terminal/junit.ts";
+import { totalsOf, type PolicyTest, type TestedPolicy, type TestRun } from "./test-run.ts";
 
 /**
  * JUnit XML as CI servers read it: a suite for each policy. Findings that fail the run are cases too, in a suite of
@@ -17,67 +10,50 @@ interface Case {
  * @param findings those that fail the run.
  */
 export function formatJunit(run: TestRun | null, findings: readonly Diagnostic[]): string {
-  const policies = run?.policies ?? [];
-  const suites = policies.filter(({ tests }) => tests.length > 0).map(suiteOf);
-  if (findings.length > 0) suites.push(findingSuite(findings));
-  const totals = totalsOf(policies.flatMap(({ tests }) => tests));
-  const attributes = amounts({
-    ...totals,
-    tests: totals.tests + findings.length,
-    failed: totals.failed + findings.length,
-    milliseconds: run?.milliseconds ?? 0,
-  });
-  return `<?xml version="1.0" encoding="UTF-8"?>\n${formatElement("testsuites", { name: "signalbox policy test", ...attributes }, suites)}\n`;
-}
-
-function suiteOf({ id, file, tests }: TestedPolicy): string {
-  const cases = tests.map((test) => caseOf(id, test)).map(caseElement);
-  return formatElement("testsuite", { name: id, ...amounts(totalsOf(tests)), file }, cases);
-}
-
-function caseOf(policy: string, test: PolicyTest): Case {
-  const { name, file, line, column, outcome, cases, printed, error, milliseconds } = test;
-  const attributes = { name, classname: policy, file, line: String(line), time: seconds(milliseconds) };
-  const place = `${file}:${line}:${column}`;
-  const content: string[] = [];
-  if (outcome === "skip") content.push(formatElement("skipped", {}, []));
-  if (outcome === "error") content.push(problem("error", error[0] ?? "error", [place, ...error]));
-  if (outcome === "fail") {
-    const failing = cases.map((one) => `failing case: ${one}`);
-    content.push(problem("failure", failing[0] ?? "the test does not hold", [place, ...failing]));
+  const suites = (run?.policies ?? []).filter(({ tests }) => tests.length > 0).map(suiteOf);
+  if (findings.length > 0) {
+    suites.push({ name: "findings", file: null, cases: findings.map(findingCase), seconds: seconds(0) });
   }
-  if (printed.length > 0) content.push(`<system-out>${escapeXmlLines(printed)}</system-out>`);
-  return { attributes, content };
+  return formatJunitXml("signalbox policy test", suites, seconds(run?.milliseconds ?? 0));
 }
 
-function findingSuite(findings: readonly Diagnostic[]): string {
-  const cases = findings.map(({ code, file, line, column, message, hint }): Case => {
-    const place = `${file}:${line}:${column}`;
-    return {
-      attributes: { name: `${code} ${place}`, classname: "findings", file, line: String(line), time: seconds(0) },
-      content: [problem("failure", message, hint === "" ? [place, message] : [place, message, hint])],
-    };
-  });
-  const totals = { tests: findings.length, failed: findings.length, errors: 0, skipped: 0, milliseconds: 0 };
-  return formatElement("testsuite", { name: "findings", ...amounts(totals) }, cases.map(caseElement));
+function suiteOf({ id, file, tests }: TestedPolicy): JunitSuite {
+  const cases = tests.map((test) => caseOf(id, test));
+  return { name: id, file, cases, seconds: seconds(totalsOf(tests).milliseconds) };
 }
 
-function amounts({ tests, failed, errors, skipped, milliseconds }: Omit<Totals, "passed">): Record<string, string> {
+function caseOf(className: string, test: PolicyTest): JunitCase {
+  const { name, file, line, column, printed, milliseconds } = test;
+  const position = { file, line };
+  const one = { name, className, position, output: printed, seconds: seconds(milliseconds) };
+  const location = `${file}:${line}:${column}`;
+  switch (test.outcome) {
+    case "pass":
+      return { ...one, outcome: "passed", message: null, lines: [] };
+    case "skip":
+      return { ...one, outcome: "skipped", message: null, lines: [] };
+    case "error":
+      return { ...one, outcome: "error", message: test.error[0] ?? "error", lines: [location, ...test.error] };
+    case "fail": {
+      const failing = test.cases.map((text) => `failing case: ${text}`);
+      const message = failing[0] ?? "the test does not hold";
+      return { ...one, outcome: "failure", message, lines: [location, ...failing] };
+    }
+  }
+}
+
+function findingCase({ code, file, line, column, message, hint }: Diagnostic): JunitCase {
+  const location = `${file}:${line}:${column}`;
   return {
-    tests: String(tests),
-    failures: String(failed),
-    errors: String(errors),
-    skipped: String(skipped),
-    time: seconds(milliseconds),
+    name: `${code} ${location}`,
+    className: "findings",
+    position: { file, line },
+    outcome: "failure",
+    message,
+    lines: hint === "" ? [location, message] : [location, message, hint],
+    output: [],
+    seconds: seconds(0),
   };
-}
-
-function caseElement({ attributes, content }: Case): string {
-  return formatElement("testcase", attributes, content);
-}
-
-function problem(name: "error" | "failure", message: string, lines: readonly string[]): string {
-  return `<${name} message="${escapeXml(message)}">${escapeXmlLines(lines)}</${name}>`;
 }
 
 function seconds(milliseconds: number): string {

@@ -1,6 +1,6 @@
 import type { AssertionResult, CoverageResult, SimulationReport } from "../../../simulate/report/report.ts";
+import { formatJunitXml, type JunitCase } from "../../terminal/junit.ts";
 import { printable } from "../../terminal/printing.ts";
-import { escapeXml, escapeXmlLines, formatElement } from "../../terminal/xml.ts";
 import type { FormatContext } from "./context.ts";
 import { COVERAGE_WORDING } from "./wording/change-words.ts";
 import { spaceText } from "./wording/comparison.ts";
@@ -16,91 +16,63 @@ import {
   waiverText,
 } from "./wording/messages.ts";
 
-interface Case {
-  readonly attributes: Readonly<Record<string, string>>;
-  readonly outcome: "passed" | "failed" | "skipped";
-  readonly message: string;
-  readonly lines: readonly string[];
-}
+/** What every case has: nothing is measured. */
+const CASE = { position: null, outcome: "passed", message: null, lines: [], output: [], seconds: "0" } as const;
 
 /** JUnit XML: a test case for each assertion and each gate of coverage, and one that fails where not everything was decided. */
 export function formatJunit(report: SimulationReport, _context: FormatContext): string {
-  const { complete } = report;
-  const { results, coverage } = report.assertions ?? { results: [], coverage: [] };
+  const { complete, assertions } = report;
+  const { results, coverage } = assertions ?? { results: [], coverage: [] };
   const cases = [
     ...results.map((result) => assertionCase(result, complete)),
     ...coverage.map((result) => coverageCase(result, complete)),
     completeCase(report),
   ].map(seen);
-  const count = (outcome: Case["outcome"]): string => String(cases.filter((one) => one.outcome === outcome).length);
-  const amounts = {
-    tests: String(cases.length),
-    failures: count("failed"),
-    errors: "0",
-    skipped: count("skipped"),
-    time: "0",
-  };
-  const file: Readonly<Record<string, string>> =
-    report.assertions === null ? {} : { file: printable(report.assertions.file) };
-  const suite = formatElement("testsuite", { name: "assertions", ...amounts, ...file }, cases.map(caseElement));
-  const name = "signalbox simulate";
-  return `<?xml version="1.0" encoding="UTF-8"?>\n${formatElement("testsuites", { name, ...amounts }, [suite])}\n`;
+  const file = assertions === null ? null : printable(assertions.file);
+  return formatJunitXml("signalbox simulate", [{ name: "assertions", file, cases, seconds: "0" }], "0");
 }
 
 /** Controls of bidirectional text and the like would let a name say something else in a page of test results. */
-function seen({ attributes, outcome, message, lines }: Case): Case {
-  const shown = Object.entries(attributes).map(([name, value]) => [name, printable(value)] as const);
-  return { attributes: Object.fromEntries(shown), outcome, message: printable(message), lines: lines.map(printable) };
+function seen({ name, className, position, message, lines, output, ...one }: JunitCase): JunitCase {
+  return {
+    ...one,
+    name: printable(name),
+    className: printable(className),
+    position: position === null ? null : { ...position, file: printable(position.file) },
+    message: message === null ? null : printable(message),
+    lines: lines.map(printable),
+    output: output.map(printable),
+  };
 }
 
-function assertionCase(result: AssertionResult, complete: boolean): Case {
+function assertionCase(result: AssertionResult, complete: boolean): JunitCase {
   const { id, kind, status, title, message, waiver, place } = result;
-  const attributes = { name: id, classname: kind, file: place.file, line: String(place.line), time: "0" };
+  const one = { ...CASE, name: id, className: kind, position: place };
   if (status === "PASS") {
     const needless = needlessWaiver(result, complete);
-    const lines = [...(complete ? [] : [`PASS so far: ${SO_FAR}`]), ...(needless === null ? [] : [needless])];
-    return { attributes, outcome: "passed", message: "", lines };
+    const output = [...(complete ? [] : [`PASS so far: ${SO_FAR}`]), ...(needless === null ? [] : [needless])];
+    return { ...one, output };
   }
-  const position = `${place.file}:${place.line}:${place.column}`;
-  const lines = [position, title, ...assertionLinesOf(result)];
-  if (status === "FAIL") return { attributes, outcome: "failed", message: message ?? title, lines };
-  return {
-    attributes,
-    outcome: "skipped",
-    message: waiver === null ? "waived" : `waived ${waiverText(waiver)}`,
-    lines,
-  };
+  const lines = [`${place.file}:${place.line}:${place.column}`, title, ...assertionLinesOf(result)];
+  if (status === "FAIL") return { ...one, outcome: "failure", message: message ?? title, lines };
+  const waived = waiver === null ? "waived" : `waived ${waiverText(waiver)}`;
+  return { ...one, outcome: "skipped", message: waived, lines };
 }
 
-/** Skipped where nothing was asked for, or nothing can be said. */
-function coverageCase(result: CoverageResult, complete: boolean): Case {
+/** Skipped where no gate is set, or nothing can be said. */
+function coverageCase(result: CoverageResult, complete: boolean): JunitCase {
   const { what, place, missing } = result;
-  const where: Readonly<Record<string, string>> = place === null ? {} : { file: place.file, line: String(place.line) };
-  const attributes = { name: COVERAGE_WORDING[what], classname: "coverage", ...where, time: "0" };
+  const one = { ...CASE, name: COVERAGE_WORDING[what], className: "coverage", position: place };
   const judgement = coverageJudgement(result, complete);
-  if (judgement === "PASS") return { attributes, outcome: "passed", message: "", lines: [] };
+  if (judgement === "PASS") return one;
   const text = coverageMessage(result);
   const message = judgement === "not judged" ? NOT_JUDGED : judgement === "FAIL" ? text : `not gated; ${text}`;
-  return { attributes, outcome: judgement === "FAIL" ? "failed" : "skipped", message, lines: [text, ...missing] };
+  return { ...one, outcome: judgement === "FAIL" ? "failure" : "skipped", message, lines: [text, ...missing] };
 }
 
-function completeCase(report: SimulationReport): Case {
-  const message = "not every class of requests was decided";
-  return {
-    attributes: { name: "simulation is complete", classname: "simulation", time: "0" },
-    outcome: report.complete ? "passed" : "failed",
-    message,
-    lines: report.complete ? [] : [INCOMPLETE, ...report.cut.map(cutText), spaceText(report)],
-  };
-}
-
-function caseElement({ attributes, outcome, message, lines }: Case): string {
-  if (outcome === "passed") {
-    const output = lines.length === 0 ? [] : [`<system-out>${escapeXmlLines(lines)}</system-out>`];
-    return formatElement("testcase", attributes, output);
-  }
-  const name = outcome === "failed" ? "failure" : "skipped";
-  return formatElement("testcase", attributes, [
-    `<${name} message="${escapeXml(message)}">${escapeXmlLines(lines)}</${name}>`,
-  ]);
+function completeCase(report: SimulationReport): JunitCase {
+  const one = { ...CASE, name: "simulation is complete", className: "simulation" };
+  if (report.complete) return one;
+  const lines = [INCOMPLETE, ...report.cut.map(cutText), spaceText(report)];
+  return { ...one, outcome: "failure", message: "not every class of requests was decided", lines };
 }
