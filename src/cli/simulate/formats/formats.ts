@@ -5,6 +5,7 @@ import { formatHtml } from "./html/format-html.ts";
 import { formatJson } from "../../../simulate/report/format-json.ts";
 import { formatJunit } from "./junit.ts";
 import { formatMarkdown } from "./markdown.ts";
+import { modelOf, type ReportModel } from "./model.ts";
 import { formatSarif } from "./sarif.ts";
 import { formatTerminal } from "./terminal.ts";
 
@@ -13,14 +14,19 @@ export type FormatReport = (report: SimulationReport, context: FormatContext) =>
 
 /** How a report can be printed; help and messages list them in this order. */
 export const FORMATS = {
-  terminal: formatTerminal,
+  terminal: ofModel(formatTerminal),
   json: formatJson,
-  markdown: formatMarkdown,
-  sarif: formatSarif,
-  junit: formatJunit,
-  html: formatHtml,
-  github: formatGithub,
+  markdown: ofModel(formatMarkdown),
+  sarif: ofModel(formatSarif),
+  junit: ofModel(formatJunit),
+  html: ofModel(formatHtml),
+  github: ofModel(formatGithub),
 } as const satisfies Readonly<Record<string, FormatReport>>;
+
+/** JSON is the report itself; what people read is printed from the model. */
+function ofModel(format: (model: ReportModel, context: FormatContext) => string): FormatReport {
+  return (report, context) => format(modelOf(report), context);
+}
 
 export type Format = keyof typeof FORMATS;
 

@@ -1,16 +1,11 @@
-import type { AssertionResult, CoverageResult, SimulationReport } from "../../../simulate/report/report.ts";
 import { formatJunitXml, type JunitCase } from "../../terminal/junit.ts";
 import { printable } from "../../terminal/printing.ts";
-import type { FormatContext } from "./context.ts";
-import { COVERAGE_WORDING } from "./wording/change-words.ts";
-import { spaceText } from "./wording/comparison.ts";
+import type { AssertionModel, CoverageModel, ReportModel } from "./model.ts";
 import {
   assertionLinesOf,
-  coverageJudgement,
   coverageMessage,
   cutText,
   INCOMPLETE,
-  needlessWaiver,
   NOT_JUDGED,
   SO_FAR,
   waiverText,
@@ -20,13 +15,13 @@ import {
 const CASE = { position: null, outcome: "passed", message: null, lines: [], output: [], seconds: "0" } as const;
 
 /** JUnit XML: a test case for each assertion and each gate of coverage, and one that fails where not everything was decided. */
-export function formatJunit(report: SimulationReport, _context: FormatContext): string {
-  const { complete, assertions } = report;
+export function formatJunit(model: ReportModel): string {
+  const { complete, assertions } = model;
   const { results, coverage } = assertions ?? { results: [], coverage: [] };
   const cases = [
     ...results.map((result) => assertionCase(result, complete)),
-    ...coverage.map((result) => coverageCase(result, complete)),
-    completeCase(report),
+    ...coverage.map(coverageCase),
+    completeCase(model),
   ].map(seen);
   const file = assertions === null ? null : printable(assertions.file);
   return formatJunitXml("signalbox simulate", [{ name: "assertions", file, cases, seconds: "0" }], "0");
@@ -45,11 +40,10 @@ function seen({ name, className, position, message, lines, output, ...one }: Jun
   };
 }
 
-function assertionCase(result: AssertionResult, complete: boolean): JunitCase {
-  const { id, kind, status, title, message, waiver, place } = result;
+function assertionCase(result: AssertionModel, complete: boolean): JunitCase {
+  const { id, kind, status, title, message, waiver, needless, place } = result;
   const one = { ...CASE, name: id, className: kind, position: place };
   if (status === "PASS") {
-    const needless = needlessWaiver(result, complete);
     const output = [...(complete ? [] : [`PASS so far: ${SO_FAR}`]), ...(needless === null ? [] : [needless])];
     return { ...one, output };
   }
@@ -60,19 +54,18 @@ function assertionCase(result: AssertionResult, complete: boolean): JunitCase {
 }
 
 /** Skipped where no gate is set, or nothing can be said. */
-function coverageCase(result: CoverageResult, complete: boolean): JunitCase {
-  const { what, place, missing } = result;
-  const one = { ...CASE, name: COVERAGE_WORDING[what], className: "coverage", position: place };
-  const judgement = coverageJudgement(result, complete);
+function coverageCase(result: CoverageModel): JunitCase {
+  const { title, judgement, place, missing } = result;
+  const one = { ...CASE, name: title, className: "coverage", position: place };
   if (judgement === "PASS") return one;
   const text = coverageMessage(result);
   const message = judgement === "not judged" ? NOT_JUDGED : judgement === "FAIL" ? text : `not gated; ${text}`;
   return { ...one, outcome: judgement === "FAIL" ? "failure" : "skipped", message, lines: [text, ...missing] };
 }
 
-function completeCase(report: SimulationReport): JunitCase {
+function completeCase({ complete, cut, spaceText }: ReportModel): JunitCase {
   const one = { ...CASE, name: "simulation is complete", className: "simulation" };
-  if (report.complete) return one;
-  const lines = [INCOMPLETE, ...report.cut.map(cutText), spaceText(report)];
+  if (complete) return one;
+  const lines = [INCOMPLETE, ...cut.map(cutText), spaceText];
   return { ...one, outcome: "failure", message: "not every class of requests was decided", lines };
 }

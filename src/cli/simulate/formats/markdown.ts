@@ -1,40 +1,12 @@
-import type { AssertionResult, ChangeGroup, DataPath, SimulationReport } from "../../../simulate/report/report.ts";
+import type { ChangeGroup, DataPath } from "../../../simulate/report/report.ts";
 import type { FormatContext } from "./context.ts";
 import { Comment } from "./markdown/budget.ts";
 import { code, codeBlock, codes, htmlCode } from "./markdown/escape.ts";
+import type { AssertionModel, ReportModel } from "./model.ts";
 import { amountText, extentText, numberText, percentageText, seenText } from "./wording/amounts.ts";
-import {
-  ACCESS_WORDING,
-  CHANGE_WORDING,
-  COVERAGE_WORDING,
-  FINDING_WORDING,
-  titleOf,
-  worstWord,
-} from "./wording/change-words.ts";
-import {
-  FRESH,
-  newFindings,
-  policyDifferences,
-  promotedDifference,
-  promotedTitle,
-  spaceText,
-  unchangedText,
-  verdictText,
-  wordCounts,
-} from "./wording/comparison.ts";
-import {
-  assertionCounts,
-  COVERAGE_TITLE,
-  coverageJudgement,
-  coverageText,
-  evidenceCautions,
-  keptText,
-  needlessWaiver,
-  NOT_JUDGED,
-  SO_FAR,
-  standpointText,
-  statusText,
-} from "./wording/messages.ts";
+import { ACCESS_WORDING, CHANGE_WORDING, FINDING_WORDING, titleOf, worstWord } from "./wording/change-words.ts";
+import { FRESH, wordCounts } from "./wording/comparison.ts";
+import { COVERAGE_TITLE, evidenceCautions, keptText, NOT_JUDGED, SO_FAR } from "./wording/messages.ts";
 import { commonOf, shortResults } from "./wording/results.ts";
 import { explainCommand } from "../../../simulate/explain/explain-command.ts";
 
@@ -52,11 +24,9 @@ const LONGEST_COMMAND = 2_000;
 const LONGEST_LINE = 400;
 
 /** One comment for a pull request: whole markdown, never longer than 60,000 characters. */
-export function formatMarkdown(report: SimulationReport, context: FormatContext): string {
+export function formatMarkdown(report: ReportModel, context: FormatContext): string {
   const comment = new Comment();
-  const difference = promotedDifference(report);
-  const { declared } = report;
-  const standpoint = promotedTitle(report);
+  const { declared, difference, promotedTitle: standpoint } = report;
   writeHead(comment, report);
   writePaths(comment, "New data paths", declared.new_data_paths);
   writePaths(comment, `New data paths ${standpoint}`, difference.newDataPaths);
@@ -76,10 +46,9 @@ export function formatMarkdown(report: SimulationReport, context: FormatContext)
   return comment.toString();
 }
 
-function writeHead(comment: Comment, report: SimulationReport): void {
-  const { base, head, declared, promoted, complete, cut, assertions } = report;
+function writeHead(comment: Comment, report: ReportModel): void {
+  const { base, head, declared, complete, cut, assertions, unchanged, verdicts } = report;
   const { title, sentence } = ACCESS_WORDING[declared.access];
-  const unchanged = unchangedText(report);
   comment.write(
     MARKER,
     `## Signalbox simulation: ${unchanged?.title ?? `${title}${complete ? "" : " among the classes that were decided"}`}`,
@@ -101,14 +70,15 @@ function writeHead(comment: Comment, report: SimulationReport): void {
     `${code(base.name)} → ${code(head.name)}. ${unchanged?.sentence ?? (complete ? sentence : "What follows holds for the classes that were decided.")}`,
     "",
     ...(report.fresh ? [FRESH, ""] : []),
-    `- as declared: ${verdictText(declared, report)}${counts === "" ? "" : `: ${counts}`}`,
-    ...(report.promoted_policies.length === 0 ? [] : [`- ${promotedTitle(report)}: ${verdictText(promoted, report)}`]),
-    ...(assertions === null ? [] : [`- assertions: ${assertionCounts(assertions, complete)}`]),
+    `- as declared: ${verdicts.declared}${counts === "" ? "" : `: ${counts}`}`,
+    ...(report.promoted_policies.length === 0 ? [] : [`- ${report.promotedTitle}: ${verdicts.promoted}`]),
+    ...(assertions === null ? [] : [`- assertions: ${assertions.counts}`]),
   );
   // A policy that acts no more is a change, also where today no request notices.
-  const policies = policyDifferences(base, head);
   const marks = { "+": "new, ", "-": "gone, it was ", "~": "" } as const;
-  const ordered = (["+", "-", "~"] as const).flatMap((mark) => policies.filter((policy) => policy.mark === mark));
+  const ordered = (["+", "-", "~"] as const).flatMap((mark) =>
+    report.policyDifferences.filter((policy) => policy.mark === mark),
+  );
   comment.list(
     ordered.map(({ mark, id, what, digests }) => () => [
       `- policy ${code(id)}: ${marks[mark]}${what}${digests === "" ? "" : ` ${code(digests)}`}`,
@@ -194,22 +164,20 @@ function groupBlock(group: ChangeGroup): readonly string[] {
 
 const SIGNS = { FAIL: "❌ ", WAIVED: "⚠️ ", PASS: "✅ ", "not gated": "", "not judged": "⚠️ " } as const;
 
-function writeAssertions(comment: Comment, { assertions, complete }: SimulationReport): void {
+function writeAssertions(comment: Comment, { assertions, complete }: ReportModel): void {
   if (assertions === null) return;
-  const { results, coverage } = assertions;
-  const statuses = ["FAIL", "WAIVED", "PASS"] as const;
-  const sorted = statuses.flatMap((status) => results.filter((result) => result.status === status));
+  const { worstFirst: sorted, coverage } = assertions;
   if (sorted.length > 0) {
     comment.write(
       "",
-      `### Assertions: ${assertionCounts(assertions, complete)}`,
+      `### Assertions: ${assertions.counts}`,
       "",
       ...(complete || assertions.passed === 0 ? [] : [`PASS so far: ${SO_FAR}.`, ""]),
       "| | Assertion | Classes | What |",
       "|---|---|---|---|",
     );
     comment.list(
-      sorted.map((result) => () => [assertionRow(result, complete)]),
+      sorted.map((result) => () => [assertionRow(result)]),
       "assertion",
       100,
       FOOTER + 5_000,
@@ -223,36 +191,28 @@ function writeAssertions(comment: Comment, { assertions, complete }: SimulationR
     "| | What | | Missing |",
     "|---|---|---|---|",
   );
-  const rows = coverage.map((result) => () => {
-    const judgement = coverageJudgement(result, complete);
-    const cells = [
-      `${SIGNS[judgement]}${judgement}`,
-      COVERAGE_WORDING[result.what],
-      coverageText(result),
-      codes(result.missing),
-    ];
-    return [`| ${cells.join(" | ")} |`];
-  });
+  const rows = coverage.map(({ title, judgement, text, missing }) => () => [
+    `| ${[`${SIGNS[judgement]}${judgement}`, title, text, codes(missing)].join(" | ")} |`,
+  ]);
   comment.list(rows, "gate", 10, FOOTER + 2_000);
 }
 
-function assertionRow(result: AssertionResult, complete: boolean): string {
+function assertionRow(result: AssertionModel): string {
   const { id, title, kind, status, classes, violations, message, waiver, place } = result;
   const what: string[] = title === "" ? [] : [code(title)];
   if (status !== "PASS" && message !== null) what.push(code(message));
-  if (violations > 0) what.push(`violated by ${numberText(violations)}`, `looked at ${standpointText(result)}`);
-  if (needlessWaiver(result, complete) !== null) what.push("the waiver can go");
+  if (violations > 0) what.push(`violated by ${numberText(violations)}`, `looked at ${result.lookedAt}`);
+  if (result.needless !== null) what.push("the waiver can go");
   if (waiver !== null && status !== "PASS") {
     const word = waiver.expired ? "waiver expired" : "waived until";
     what.push(`${word} ${code(waiver.until)} by ${code(waiver.owner)}: ${code(waiver.reason)}`);
   }
   if (status !== "PASS") what.push(code(`${place.file}:${place.line}`));
-  return `| ${[`${SIGNS[status]}${statusText(result, complete)}`, `${code(id)} ${code(kind)}`, numberText(classes), what.join("<br>")].join(" | ")} |`;
+  return `| ${[`${SIGNS[status]}${result.label}`, `${code(id)} ${code(kind)}`, numberText(classes), what.join("<br>")].join(" | ")} |`;
 }
 
-function writeRest(comment: Comment, report: SimulationReport): void {
-  const { findings, other_changes: others, evidence, declared, complete } = report;
-  const found = newFindings(report);
+function writeRest(comment: Comment, report: ReportModel): void {
+  const { findings, newFindings: found, other_changes: others, evidence, declared, complete } = report;
   if (found.length > 0) {
     const known = findings.length - found.length;
     const already = known === 0 ? "" : `; ${numberText(known)} more in base already`;
@@ -280,11 +240,11 @@ function writeRest(comment: Comment, report: SimulationReport): void {
   for (const caution of evidenceCautions(evidence)) comment.write("", `${caution}.`);
 }
 
-function writeFooter(comment: Comment, report: SimulationReport, { reportDigest }: FormatContext): void {
+function writeFooter(comment: Comment, report: ReportModel, { reportDigest }: FormatContext): void {
   const { base, head } = report;
   comment.write(
     "",
     "---",
-    `${spaceText(report)}. Table ${code(base.table_revision)} → ${code(head.table_revision)}.${reportDigest === null ? "" : ` Report ${code(`sha256:${reportDigest}`)}.`}`,
+    `${report.spaceText}. Table ${code(base.table_revision)} → ${code(head.table_revision)}.${reportDigest === null ? "" : ` Report ${code(`sha256:${reportDigest}`)}.`}`,
   );
 }

@@ -1,23 +1,9 @@
-import { createHash } from "node:crypto";
 import { CHANGE_WORDS } from "../../../simulate/point.ts";
-import type { AssertionResult, ChangeGroup, DataPath, SimulationReport } from "../../../simulate/report/report.ts";
-import { printable } from "../../terminal/printing.ts";
 import { formatSarifLog, type SarifLevel, type SarifResult, type SarifRule } from "../../terminal/sarif.ts";
 import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
-import type { FormatContext } from "./context.ts";
-import { CHANGE_WORDING, FINDING_WORDING, NEW_DATA_PATH, worstWord } from "./wording/change-words.ts";
-import { newFindings, promotedDifference, promotedTitle } from "./wording/comparison.ts";
-import {
-  assertionLinesOf,
-  coverageMessage,
-  failedGates,
-  INCOMPLETE,
-  printableLines,
-  cutText,
-  groupMessage,
-  pathMessage,
-  waiverText,
-} from "./wording/messages.ts";
+import type { ReportModel } from "./model.ts";
+import { noticesOf, type Notice, type NoticeRule } from "./notices.ts";
+import { CHANGE_WORDING, NEW_DATA_PATH } from "./wording/change-words.ts";
 
 const LEVELS: Readonly<Record<AnnotationLevel, SarifLevel>> = { error: "error", warning: "warning", notice: "note" };
 
@@ -54,13 +40,13 @@ const RULES: readonly SarifRule[] = [
   ),
 ];
 
-function rule(id: string, meaning: string, level: SarifLevel, fix: string): SarifRule {
+function rule(id: NoticeRule, meaning: string, level: SarifLevel, fix: string): SarifRule {
   return { id, meaning, level, fix };
 }
 
 /** SARIF 2.1.0 with the rules that results name. */
-export function formatSarif(report: SimulationReport, _context: FormatContext): string {
-  const results = resultsOf(report).map(seen);
+export function formatSarif(model: ReportModel): string {
+  const results = noticesOf(model).flatMap(resultOf);
   const used = new Set(results.map(({ ruleId }) => ruleId));
   return formatSarifLog(
     RULES.filter(({ id }) => used.has(id)),
@@ -68,94 +54,17 @@ export function formatSarif(report: SimulationReport, _context: FormatContext): 
   );
 }
 
-/** Controls of bidirectional text and the like would let a name say something else beside the code. */
-function seen(result: SarifResult): SarifResult {
-  const { message, suppression } = result;
-  return {
-    ...result,
-    message: printableLines(message),
-    ...(suppression === undefined ? {} : { suppression: printable(suppression) }),
-  };
-}
-
-function resultsOf(report: SimulationReport): readonly SarifResult[] {
-  const { declared, assertions, complete, cut } = report;
-  const difference = promotedDifference(report);
-  const asIf = `${promotedTitle(report)}: `;
-  const incomplete = [INCOMPLETE, ...cut.map(cutText)].join("\n");
+/** Code scanning shows only what has a position. */
+function resultOf({ rule: ruleId, level, alone, near, fingerprints, suppression }: Notice): readonly SarifResult[] {
+  if (ruleId === null) return [];
   return [
-    ...(complete ? [] : [{ ruleId: "incomplete", level: "error", message: incomplete, place: null } as const]),
-    ...(assertions?.results ?? []).flatMap(assertionResult),
-    ...failedGates(report).map((gate): SarifResult => {
-      const fingerprints = fingerprint("coverage", [gate.what]);
-      return {
-        ruleId: "coverage_failed",
-        level: "error",
-        message: coverageMessage(gate),
-        place: gate.place,
-        fingerprints,
-      };
-    }),
-    ...declared.new_data_paths.map((path) => pathResult(path, "", placeOf(path, declared.groups))),
-    ...difference.newDataPaths.map((path) => pathResult(path, asIf, placeOf(path, difference.onlyPromoted))),
-    ...declared.groups.map((group) => groupResult(group, "")),
-    ...difference.onlyPromoted.map((group) => groupResult(group, asIf)),
-    ...(complete ? newFindings(report) : []).map(({ kind, subject, place }): SarifResult => ({
-      ruleId: "dead_configuration",
-      level: "note",
-      message: `${FINDING_WORDING[kind]}: ${subject}`,
-      place,
-      fingerprints: fingerprint("finding", [kind, subject]),
-    })),
+    {
+      ruleId,
+      level: LEVELS[level],
+      message: alone,
+      place: near,
+      ...(fingerprints === null ? {} : { fingerprints }),
+      ...(suppression === null ? {} : { suppression }),
+    },
   ];
-}
-
-function assertionResult(result: AssertionResult): readonly SarifResult[] {
-  const { id, status, title, waiver, place } = result;
-  if (status === "PASS") return [];
-  const message = [`${id}: ${title}`, ...assertionLinesOf(result)].join("\n");
-  const fingerprints = fingerprint("assertion", [id]);
-  if (status === "FAIL") return [{ ruleId: "assertion_failed", level: "error", message, place, fingerprints }];
-  const suppression = waiver === null ? "waived" : waiverText(waiver);
-  return [{ ruleId: "assertion_waived", level: "note", message, place, fingerprints, suppression }];
-}
-
-function groupResult(group: ChangeGroup, standpoint: string): SarifResult {
-  const word = worstWord(group.words);
-  return {
-    ruleId: word,
-    level: LEVELS[CHANGE_WORDING[word].level],
-    message: `${standpoint}${groupMessage(group)}`,
-    place: group.place,
-    fingerprints: { "signalboxGroup/v1": group.id },
-  };
-}
-
-function pathResult(path: DataPath, standpoint: string, place: SarifResult["place"]): SarifResult {
-  const { workspace, operation, provider, region } = path;
-  return {
-    ruleId: "new_data_path",
-    level: "warning",
-    message: `${standpoint}${pathMessage(path)}`,
-    place,
-    fingerprints: fingerprint("path", [workspace, operation, provider, region]),
-  };
-}
-
-/** Code scanning shows only what has a place: that of the first group that sends requests of these routes there. */
-function placeOf({ routes, provider, region }: DataPath, groups: readonly ChangeGroup[]): SarifResult["place"] {
-  const group = groups.find(
-    ({ routes: changed, head, place }) =>
-      place !== null &&
-      changed.some((route) => routes.includes(route)) &&
-      head.plan.some((there) => there.provider === provider && there.region === region),
-  );
-  return group?.place ?? null;
-}
-
-function fingerprint(kind: string, parts: readonly string[]): Readonly<Record<string, string>> {
-  const digest = createHash("sha256")
-    .update(JSON.stringify([kind, ...parts]))
-    .digest("hex");
-  return { "signalboxResult/v1": digest.slice(0, 12) };
 }

@@ -1,40 +1,28 @@
-import type { ChangeGroup, SimulationReport } from "../../../simulate/report/report.ts";
+import type { ChangeGroup } from "../../../simulate/report/report.ts";
 import type { FormatContext } from "./context.ts";
+import type { ReportModel } from "./model.ts";
 import { assertionLines, evidenceLines, findingLines, otherChangeLines, warningLines } from "./terminal/checks.ts";
 import { groupHead, groupLines, pathLines } from "./terminal/changes.ts";
 import { BLANK, line, nameLine, renderLines, span, type Line } from "./terminal/layout.ts";
-import { assertionCounts, cutText, failedGates } from "./wording/messages.ts";
+import { cutText } from "./wording/messages.ts";
 import { amountText, capitalised, classesText, listText, numberText } from "./wording/amounts.ts";
 import { ACCESS_WORDING } from "./wording/change-words.ts";
-import {
-  changesText,
-  FRESH,
-  newFindings,
-  policyDifferences,
-  promotedDifference,
-  promotedTitle,
-  sideText,
-  spaceText,
-  unchangedText,
-  verdictText,
-  type PromotedDifference,
-} from "./wording/comparison.ts";
+import { changesText, FRESH, sideText } from "./wording/comparison.ts";
 
 /** The report for a person at a terminal: what is compared and how bad it is first, the sum of it last. */
-export function formatTerminal(report: SimulationReport, context: FormatContext): string {
-  const difference = promotedDifference(report);
+export function formatTerminal(report: ReportModel, context: FormatContext): string {
   const lines = [
     ...headLines(report),
     ...pathLines("New data paths", "+", report.declared.new_data_paths),
     ...pathLines("Lost data paths", "-", report.declared.lost_data_paths),
     ...declaredLines(report),
-    ...promotedLines(report, difference),
+    ...promotedLines(report),
     ...findingLines(report),
     ...otherChangeLines(report),
     ...warningLines(report),
     ...evidenceLines(report),
     ...assertionLines(report),
-    ...summaryLines(report, difference),
+    ...summaryLines(report),
   ];
   return renderLines(lines, context);
 }
@@ -42,27 +30,20 @@ export function formatTerminal(report: SimulationReport, context: FormatContext)
 /** Columns of the names in the head of the report. */
 const NAMES = 10;
 
-function headLines(report: SimulationReport): readonly Line[] {
-  const { base, head, declared, promoted, assertions, complete } = report;
+function headLines(report: ReportModel): readonly Line[] {
+  const { base, head, declared, promoted, assertions, verdicts } = report;
   const access = ACCESS_WORDING[declared.access];
   const asIf = ACCESS_WORDING[promoted.access];
-  const policies = policyDifferences(base, head);
   return [
     line(0, span("Simulation of ", "bold"), span(`${sideText(base)} → ${sideText(head)}`, "bold")),
     ...(report.fresh ? [line(0, span(FRESH))] : []),
     ...incompleteLines(report),
     ...indeterminateLines(report),
     ...(report.promoted_policies.length === 0
-      ? [nameLine(0, "Access:", NAMES, span(verdictText(declared, report), access.colour, "bold"))]
+      ? [nameLine(0, "Access:", NAMES, span(verdicts.declared, access.colour, "bold"))]
       : [
-          nameLine(
-            0,
-            "Access:",
-            NAMES,
-            span("as declared     "),
-            span(verdictText(declared, report), access.colour, "bold"),
-          ),
-          nameLine(0, "", NAMES, span("as if promoted  "), span(verdictText(promoted, report), asIf.colour, "bold")),
+          nameLine(0, "Access:", NAMES, span("as declared     "), span(verdicts.declared, access.colour, "bold")),
+          nameLine(0, "", NAMES, span("as if promoted  "), span(verdicts.promoted, asIf.colour, "bold")),
         ]),
     ...(assertions === null
       ? []
@@ -71,12 +52,12 @@ function headLines(report: SimulationReport): readonly Line[] {
             0,
             "Checks:",
             NAMES,
-            span(`assertions ${assertionCounts(assertions, complete)}`, assertions.failed > 0 ? "red" : "green"),
+            span(`assertions ${assertions.counts}`, assertions.failed > 0 ? "red" : "green"),
             ...gateSpans(report),
           ),
         ]),
     nameLine(0, "Table:", NAMES, span(revisionText(report))),
-    ...policies.map(({ mark, id, what, digests }, index) =>
+    ...report.policyDifferences.map(({ mark, id, what, digests }, index) =>
       nameLine(
         0,
         index === 0 ? "Policies:" : "",
@@ -91,18 +72,18 @@ function headLines(report: SimulationReport): readonly Line[] {
 
 const MARKS = { "+": "green", "-": "red", "~": "yellow" } as const;
 
-function gateSpans(report: SimulationReport) {
-  const failed = failedGates(report).length;
+function gateSpans({ assertions }: ReportModel) {
+  const failed = assertions?.failedGates.length ?? 0;
   return failed === 0 ? [] : [span(`, ${amountText(failed, "coverage gate")} failed`, "red")];
 }
 
-function revisionText({ base, head }: SimulationReport): string {
+function revisionText({ base, head }: ReportModel): string {
   const [before, after] = [base.table_revision.slice(0, 12), head.table_revision.slice(0, 12)];
   return base.table_revision === head.table_revision ? `${after}, the same on both sides` : `${before} → ${after}`;
 }
 
 /** Loud and early: a report that has not seen everything must not be taken for one that has. */
-function incompleteLines({ complete, cut }: SimulationReport): readonly Line[] {
+function incompleteLines({ complete, cut }: ReportModel): readonly Line[] {
   if (complete) return [];
   const text = "INCOMPLETE: not every class of requests was decided. What follows holds for those that were.";
   return [
@@ -113,7 +94,7 @@ function incompleteLines({ complete, cut }: SimulationReport): readonly Line[] {
 }
 
 /** Counted over the standpoint with more of them: either ends the command with exit code 4. */
-function indeterminateLines({ declared, promoted }: SimulationReport): readonly Line[] {
+function indeterminateLines({ declared, promoted }: ReportModel): readonly Line[] {
   const most = Math.max(
     0,
     ...[declared, promoted].flatMap(({ words }) =>
@@ -125,9 +106,8 @@ function indeterminateLines({ declared, promoted }: SimulationReport): readonly 
   return [line(0, span(text, "magenta", "bold")), BLANK];
 }
 
-function declaredLines(report: SimulationReport): readonly Line[] {
-  const { declared, complete } = report;
-  const unchanged = unchangedText(report);
+function declaredLines(report: ReportModel): readonly Line[] {
+  const { declared, complete, unchanged } = report;
   if (unchanged !== null) return [BLANK, line(0, span(unchanged.sentence, complete ? "green" : "yellow", "bold"))];
   if (declared.groups.length === 0)
     return [BLANK, line(0, span("As declared, no request is treated differently.", "bold"))];
@@ -140,10 +120,10 @@ function declaredLines(report: SimulationReport): readonly Line[] {
 }
 
 /** Only what the standpoint adds: nobody should read a group twice. */
-function promotedLines(report: SimulationReport, difference: PromotedDifference): readonly Line[] {
-  const { promoted_policies: policies } = report;
+function promotedLines(report: ReportModel): readonly Line[] {
+  const { promoted_policies: policies, difference } = report;
   if (policies.length === 0 && !difference.any) return [];
-  const title = span(capitalised(promotedTitle(report)), "bold");
+  const title = span(capitalised(report.promotedTitle), "bold");
   const which = policies.length === 0 ? "" : ` (${listText(policies)})`;
   if (!difference.any) return [BLANK, line(0, title, span(`${which}: the same changes.`))];
   const { shared, onlyPromoted, shrunk, onlyDeclared, newDataPaths, lostDataPaths } = difference;
@@ -170,12 +150,11 @@ function groupHeads(what: string, groups: readonly ChangeGroup[]): readonly Line
   ];
 }
 
-function summaryLines(report: SimulationReport, difference: PromotedDifference): readonly Line[] {
-  const { declared, assertions, complete } = report;
+function summaryLines(report: ReportModel): readonly Line[] {
+  const { declared, assertions, complete, difference, unchanged } = report;
   const paths = declared.new_data_paths.length;
-  const findings = newFindings(report).length;
+  const findings = report.newFindings.length;
   const only = difference.onlyPromoted.length;
-  const unchanged = unchangedText(report);
   const parts = [
     unchanged === null ? changesText(declared) : unchanged.title,
     paths === 0 ? "" : amountText(paths, "new data path"),
@@ -188,6 +167,6 @@ function summaryLines(report: SimulationReport, difference: PromotedDifference):
   return [
     BLANK,
     line(0, span("Simulation: ", "bold"), span(`${text}.`, "bold")),
-    line(0, span(`${spaceText(report)}.`)),
+    line(0, span(`${report.spaceText}.`)),
   ];
 }

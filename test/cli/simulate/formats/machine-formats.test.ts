@@ -1,9 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { FormatContext } from "../../../../src/cli/simulate/formats/context.ts";
-import { formatGithub } from "../../../../src/cli/simulate/formats/github.ts";
-import { formatJunit } from "../../../../src/cli/simulate/formats/junit.ts";
-import { formatSarif } from "../../../../src/cli/simulate/formats/sarif.ts";
+import { FORMATS } from "../../../../src/cli/simulate/formats/formats.ts";
 import { printable } from "../../../../src/cli/terminal/printing.ts";
 import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
 import { readXml } from "../../read-xml.ts";
@@ -57,7 +55,7 @@ describe("GitHub's annotations", () => {
   }
 
   test("levels, places and texts", () => {
-    const commands = readCommands(formatGithub(everything(), CONTEXT));
+    const commands = readCommands(FORMATS.github(everything(), CONTEXT));
     expect(commands.map(({ level, properties }) => `${level} ${properties["title"]}`)).toEqual([
       "error incomplete",
       "error FAIL no-us-for-eu",
@@ -68,7 +66,7 @@ describe("GitHub's annotations", () => {
       "notice WAIVED prod-always-routable",
       "notice fallbacks widened",
     ]);
-    const whole = readCommands(formatGithub({ ...everything(), complete: true }, CONTEXT));
+    const whole = readCommands(FORMATS.github({ ...everything(), complete: true }, CONTEXT));
     expect(whole.map(({ level, properties }) => `${level} ${properties["title"]}`)).toEqual([
       "error FAIL no-us-for-eu",
       "error coverage",
@@ -83,7 +81,7 @@ describe("GitHub's annotations", () => {
   });
 
   test("at most ten of each level, of which one says how many more", () => {
-    const commands = readCommands(formatGithub(huge(), CONTEXT));
+    const commands = readCommands(FORMATS.github(huge(), CONTEXT));
     for (const level of ["error", "warning", "notice"]) {
       const those = commands.filter((one) => one.level === level);
       expect(those).toHaveLength(10);
@@ -95,7 +93,7 @@ describe("GitHub's annotations", () => {
   test("ten are ten, without a line about more", () => {
     const groups = Array.from({ length: 10 }, (_, index) => group({ id: `${index}`, words: ["newly_denied"] }));
     const compared = comparison("less_permissive", groups);
-    const commands = readCommands(formatGithub(report({ declared: compared, promoted: compared }), CONTEXT));
+    const commands = readCommands(FORMATS.github(report({ declared: compared, promoted: compared }), CONTEXT));
     expect(commands.filter(({ level }) => level === "warning").map(({ properties }) => properties["title"])).toEqual(
       Array.from({ length: 10 }, () => "newly denied"),
     );
@@ -104,8 +102,8 @@ describe("GitHub's annotations", () => {
   test("no name begins another command or property", () => {
     fc.assert(
       fc.property(hostile, (name) => {
-        const commands = readCommands(formatGithub(named(name), CONTEXT));
-        expect(commands).toHaveLength(readCommands(formatGithub(named("name"), CONTEXT)).length);
+        const commands = readCommands(FORMATS.github(named(name), CONTEXT));
+        expect(commands).toHaveLength(readCommands(FORMATS.github(named("name"), CONTEXT)).length);
         for (const { properties } of commands) {
           expect(["file,line,col,title", "title"]).toContain(Object.keys(properties).join(","));
           if (properties["file"] !== undefined) expect(properties["file"]).toBe(`${printable(name)}/a.yaml`);
@@ -117,7 +115,7 @@ describe("GitHub's annotations", () => {
 
 describe("JUnit XML", () => {
   test("a case for each assertion and gate, and the last says whether all was decided", () => {
-    const root = readXml(formatJunit(everything(), CONTEXT));
+    const root = readXml(FORMATS.junit(everything(), CONTEXT));
     expect(root.attributes).toMatchObject({ tests: "6", failures: "2", skipped: "3" });
     const cases = root.children[0]?.children ?? [];
     expect(
@@ -139,14 +137,14 @@ describe("JUnit XML", () => {
   });
 
   test("without assertions there is one case, which passes for a complete report only", () => {
-    expect(readXml(formatJunit(report(), CONTEXT)).attributes).toMatchObject({ tests: "1", failures: "0" });
-    expect(readXml(formatJunit(report({ complete: false }), CONTEXT)).attributes).toMatchObject({ failures: "1" });
+    expect(readXml(FORMATS.junit(report(), CONTEXT)).attributes).toMatchObject({ tests: "1", failures: "0" });
+    expect(readXml(FORMATS.junit(report({ complete: false }), CONTEXT)).attributes).toMatchObject({ failures: "1" });
   });
 
   test("whatever is in a name, it stays XML with the same cases", () => {
     fc.assert(
       fc.property(hostile, (name) => {
-        const root = readXml(formatJunit(named(name), CONTEXT));
+        const root = readXml(FORMATS.junit(named(name), CONTEXT));
         expect(root.children[0]?.children.map(({ children }) => children[0]?.name)).toEqual([
           "failure",
           "skipped",
@@ -225,7 +223,7 @@ describe("SARIF", () => {
   }
 
   test("a result for whatever a reviewer should see, with its rule, level, place and fingerprint", () => {
-    const { results } = readLog(formatSarif(everything(), CONTEXT));
+    const { results } = readLog(FORMATS.sarif(everything(), CONTEXT));
     expect(results.map(({ ruleId, level }) => `${level} ${ruleId}`)).toEqual([
       "error incomplete",
       "error assertion_failed",
@@ -234,7 +232,7 @@ describe("SARIF", () => {
       "note fallbacks_widened",
       "warning newly_denied",
     ]);
-    const whole = readLog(formatSarif({ ...everything(), complete: true }, CONTEXT)).results;
+    const whole = readLog(FORMATS.sarif({ ...everything(), complete: true }, CONTEXT)).results;
     expect(whole.map(({ ruleId }) => ruleId)).toEqual([
       "assertion_failed",
       "assertion_waived",
@@ -253,21 +251,21 @@ describe("SARIF", () => {
 
   test("brackets of names make no links", () => {
     const link = "[Fixed in release 2](https://elsewhere.example)";
-    const { results } = readLog(formatSarif(named(link), CONTEXT));
+    const { results } = readLog(FORMATS.sarif(named(link), CONTEXT));
     const texts = results.map(({ message }) => message.text);
     expect(texts.some((text) => text.includes(String.raw`\[Fixed in release 2\](`))).toBe(true);
     for (const text of texts) expect(text).not.toMatch(/(?<!\\)\[[^\]]*\]\(/);
   });
 
   test("only what is not suppressed has no suppressions, and nothing gives no results", () => {
-    expect(readLog(formatSarif(report(), CONTEXT)).results).toEqual([]);
-    for (const { suppressions } of readLog(formatSarif(usFallback(), CONTEXT)).results)
+    expect(readLog(FORMATS.sarif(report(), CONTEXT)).results).toEqual([]);
+    for (const { suppressions } of readLog(FORMATS.sarif(usFallback(), CONTEXT)).results)
       expect(suppressions).toBeUndefined();
   });
 
   test("fingerprints tell results apart and stay the same for the same change", () => {
     const prints = (one: SimulationReport): readonly string[] =>
-      readLog(formatSarif(one, CONTEXT)).results.map(({ ruleId, partialFingerprints }) =>
+      readLog(FORMATS.sarif(one, CONTEXT)).results.map(({ ruleId, partialFingerprints }) =>
         JSON.stringify([ruleId, partialFingerprints]),
       );
     const paths = [path(), path({ region: "eu" }), path({ workspace: "a" }), path({ operation: "rerank" })];
@@ -281,8 +279,8 @@ describe("SARIF", () => {
   test("no name breaks the log, nor the address of a file", () => {
     fc.assert(
       fc.property(hostile, (name) => {
-        expect(readLog(formatSarif(named(`a${name}`), CONTEXT)).results).toHaveLength(
-          readLog(formatSarif(named("name"), CONTEXT)).results.length,
+        expect(readLog(FORMATS.sarif(named(`a${name}`), CONTEXT)).results).toHaveLength(
+          readLog(FORMATS.sarif(named("name"), CONTEXT)).results.length,
         );
       }),
     );

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { code } from "../../../../src/cli/simulate/formats/markdown/escape.ts";
-import { formatMarkdown, MARKER } from "../../../../src/cli/simulate/formats/markdown.ts";
+import { FORMATS } from "../../../../src/cli/simulate/formats/formats.ts";
+import { MARKER } from "../../../../src/cli/simulate/formats/markdown.ts";
 import type { SideReport, SimulationReport } from "../../../../src/simulate/report/report.ts";
 import {
   comparison,
@@ -19,7 +20,7 @@ import {
 const DIGEST = "ab".repeat(32);
 
 function shown(one: SimulationReport, reportDigest: string | null = DIGEST): string {
-  return formatMarkdown(one, { colour: false, width: 80, reportDigest });
+  return FORMATS.markdown(one, { colour: false, width: 80, reportDigest });
 }
 
 interface Read {

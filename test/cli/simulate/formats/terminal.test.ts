@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { FormatContext } from "../../../../src/cli/simulate/formats/context.ts";
-import { formatTerminal } from "../../../../src/cli/simulate/formats/terminal.ts";
+import { FORMATS } from "../../../../src/cli/simulate/formats/formats.ts";
 import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
 import {
   assertion,
@@ -29,7 +29,7 @@ import {
 const PLAIN: FormatContext = { colour: false, width: 100, reportDigest: null };
 
 function shown(one: SimulationReport, changes: Partial<FormatContext> = {}): string {
-  return formatTerminal(one, { ...PLAIN, ...changes });
+  return FORMATS.terminal(one, { ...PLAIN, ...changes });
 }
 
 describe("the whole", () => {

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { inflateSync } from "node:zlib";
 import { chromium, type BrowserContext, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { formatHtml } from "../../../../src/cli/simulate/formats/html/format-html.ts";
+import { FORMATS } from "../../../../src/cli/simulate/formats/formats.ts";
 import { DARK, LIGHT } from "../../../../src/cli/simulate/formats/html/page/palette.ts";
 import { explainCommand } from "../../../../src/simulate/explain/explain-command.ts";
 import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
@@ -67,7 +67,7 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
   /** Opens a report as a file from a folder, as a reader of an artefact does. */
   async function open(value: SimulationReport, fragment = ""): Promise<Page> {
     const path = join(folder, "report.html");
-    writeFileSync(path, formatHtml(value, { colour: false, width: 80, reportDigest: "ab".repeat(32) }));
+    writeFileSync(path, FORMATS.html(value, { colour: false, width: 80, reportDigest: "ab".repeat(32) }));
     await pageOf().goto(pathToFileURL(path).href + fragment);
     return pageOf();
   }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { formatHtml } from "../../../../src/cli/simulate/formats/html/format-html.ts";
+import { FORMATS } from "../../../../src/cli/simulate/formats/formats.ts";
 import { escapeText, html, rawElement } from "../../../../src/cli/simulate/formats/html/markup.ts";
 import { printable } from "../../../../src/cli/terminal/printing.ts";
 import { HOSTILE, tainted } from "./hostile-report.ts";
@@ -18,10 +18,10 @@ const hostile = fc
   .filter((text) => text !== "");
 
 describe("names of the report", () => {
-  const skeleton = skeletonOf(formatHtml(report(), CONTEXT));
+  const skeleton = skeletonOf(FORMATS.html(report(), CONTEXT));
 
   test.each(HOSTILE)("stay in their place: %j", (taint) => {
-    const page = formatHtml(tainted(report(), taint), CONTEXT);
+    const page = FORMATS.html(tainted(report(), taint), CONTEXT);
     expect(skeletonOf(page)).toBe(skeleton);
     expect(textOf(page)).toContain(`${printable(taint).toWellFormed()}acme`.replaceAll(/\s+/g, " "));
   });
@@ -29,7 +29,7 @@ describe("names of the report", () => {
   test("stay in their place, whatever they are", () => {
     fc.assert(
       fc.property(hostile, (taint) => {
-        expect(skeletonOf(formatHtml(tainted(report(), taint), CONTEXT))).toBe(skeleton);
+        expect(skeletonOf(FORMATS.html(tainted(report(), taint), CONTEXT))).toBe(skeleton);
       }),
       { numRuns: 60 },
     );
@@ -37,7 +37,7 @@ describe("names of the report", () => {
 
   test("reach the filter as a reader sees them", () => {
     for (const taint of HOSTILE) {
-      const page = formatHtml(tainted(report(), taint), CONTEXT);
+      const page = FORMATS.html(tainted(report(), taint), CONTEXT);
       const facets = tokenize(page).flatMap(({ attributes }) => attributes.get("data-facets") ?? []);
       const first: unknown = JSON.parse(facets.at(-1) ?? "");
       expect(first).toMatchObject({ route: [printable(`${taint}chat-large`).toWellFormed()] });
@@ -45,7 +45,7 @@ describe("names of the report", () => {
   });
 
   test("hold no character that is not seen", () => {
-    const page = formatHtml(tainted(report(), HOSTILE.join("")), CONTEXT);
+    const page = FORMATS.html(tainted(report(), HOSTILE.join("")), CONTEXT);
     expect(page.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
   });
 });

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { formatHtml } from "../../../../src/cli/simulate/formats/html/format-html.ts";
+import { FORMATS } from "../../../../src/cli/simulate/formats/formats.ts";
 import { textOf, tokenize } from "./page-tokens.ts";
 import { comparison, dataPath, denied, group, report } from "./report-fixture.ts";
 
 const CONTEXT = { colour: false, width: 80, reportDigest: "ab".repeat(32) };
-const page = formatHtml(report(), CONTEXT);
+const page = FORMATS.html(report(), CONTEXT);
 const opened = (text: string) => tokenize(text).filter(({ kind }) => kind === "open");
 const valuesOf = (text: string, name: string) => opened(text).flatMap(({ attributes }) => attributes.get(name) ?? []);
 
@@ -24,7 +24,7 @@ const REPORTS = {
 };
 
 describe.each(Object.entries(REPORTS))("the page of a report, %s", (_name, value) => {
-  const text = formatHtml(value, CONTEXT);
+  const text = FORMATS.html(value, CONTEXT);
 
   test("asks nobody for anything", () => {
     expect(text).not.toMatch(/https?:|url\(|@import|\/\/[a-z]|<link|<img|<iframe|fetch\(|XMLHttpRequest|sendBeacon/i);
@@ -82,7 +82,7 @@ describe.each(Object.entries(REPORTS))("the page of a report, %s", (_name, value
   });
 
   test("is the same for the same report", () => {
-    expect(formatHtml(value, CONTEXT)).toBe(text);
+    expect(FORMATS.html(value, CONTEXT)).toBe(text);
   });
 });
 
@@ -147,7 +147,7 @@ describe("what the page says", () => {
   });
 
   test("an incomplete report says so before anything else, and what was cut", () => {
-    const text = textOf(formatHtml(REPORTS.incomplete, CONTEXT));
+    const text = textOf(FORMATS.html(REPORTS.incomplete, CONTEXT));
     expect(text).toContain("Incomplete: not every class was decided");
     expect(text).toMatch(/Dimensions that were cut.*needs 4 of 20 values/);
     expect(text.indexOf("Not every class was decided")).toBeLessThan(text.indexOf("New data paths"));
@@ -156,7 +156,7 @@ describe("what the page says", () => {
 
   test("what both standpoints see alike is there once, for both", () => {
     const { declared } = report();
-    const text = formatHtml(report({ promoted: declared }), CONTEXT);
+    const text = FORMATS.html(report({ promoted: declared }), CONTEXT);
     expect(valuesOf(text, "class").filter((each) => each.startsWith("panel"))).toEqual(["panel declared promoted"]);
     expect(textOf(text)).toContain(
       "As declared, and as if promoted Promotion of these candidates would change nothing here: web-search",
@@ -164,7 +164,7 @@ describe("what the page says", () => {
   });
 
   test("an empty report says that nothing changes", () => {
-    const text = textOf(formatHtml(REPORTS.empty, { ...CONTEXT, reportDigest: null }));
+    const text = textOf(FORMATS.html(REPORTS.empty, { ...CONTEXT, reportDigest: null }));
     expect(text).toContain("Equivalent");
     expect(text).toContain("No class changes. No new data path.");
     expect(text).toContain("No request is decided in another way.");
@@ -180,7 +180,7 @@ describe("what the page says", () => {
       words: [{ word: "indeterminate_new", classes: 1, shapes: "1" }],
       groups: [group("4a1b2c3d4e5f", ["indeterminate_new"], { classes: 1, shapes: "1", head: denied() })],
     });
-    const text = textOf(formatHtml(report({ declared }), CONTEXT));
+    const text = textOf(FORMATS.html(report({ declared }), CONTEXT));
     expect(text).toContain("Newly indeterminate:");
     expect(text).toContain("1 class changes, 1 request shape.");
   });
@@ -188,14 +188,14 @@ describe("what the page says", () => {
   test("long lists are folded, not cut", () => {
     const workspaces = Array.from({ length: 40 }, (_, index) => `workspace-${index}`);
     const declared = comparison({ groups: [group("5a1b2c3d4e5f", ["newly_denied"], { workspaces })] });
-    const text = textOf(formatHtml(report({ declared, promoted: comparison() }), CONTEXT));
+    const text = textOf(FORMATS.html(report({ declared, promoted: comparison() }), CONTEXT));
     expect(text).toContain("and 28 more");
     for (const workspace of workspaces) expect(text).toContain(workspace);
   });
 
   test("a path of moderations that leave the route to the workspace has words for it", () => {
     const declared = comparison({ new_data_paths: [dataPath({ routes: [""] })] });
-    const text = formatHtml(report({ declared }), CONTEXT);
+    const text = FORMATS.html(report({ declared }), CONTEXT);
     expect(textOf(text)).toContain("by (left to the workspace)");
   });
 });

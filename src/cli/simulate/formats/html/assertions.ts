@@ -1,16 +1,7 @@
-import type { AssertionResult, AssertionsReport, CoverageResult } from "../../../../simulate/report/report.ts";
+import type { AssertionResult } from "../../../../simulate/report/report.ts";
+import type { AssertionModel, AssertionsModel, CoverageModel } from "../model.ts";
 import { amountText, capitalised, classesText, numberText } from "../wording/amounts.ts";
-import { COVERAGE_WORDING } from "../wording/change-words.ts";
-import {
-  COVERAGE_TITLE,
-  coverageJudgement,
-  needlessWaiver,
-  NOT_JUDGED,
-  SO_FAR,
-  standpointText,
-  statusText,
-  type CoverageJudgement,
-} from "../wording/messages.ts";
+import { COVERAGE_TITLE, NOT_JUDGED, SO_FAR, type CoverageJudgement } from "../wording/messages.ts";
 import { type Look } from "./look.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
@@ -23,17 +14,14 @@ const LOOK_OF_STATUS: Readonly<Record<AssertionResult["status"], Look>> = {
 };
 
 /** Failures first: they are why the command fails. */
-export function assertionsMarkup(assertions: AssertionsReport | null, complete: boolean): Markup {
+export function assertionsMarkup(assertions: AssertionsModel | null, complete: boolean): Markup {
   if (assertions === null) {
     return html`<section aria-labelledby="assertions">
       <h2 id="assertions">Assertions</h2>
       <p class="none">There is no assertions file.</p>
     </section>`;
   }
-  const { file, results, coverage, passed, failed, waived } = assertions;
-  const ordered = (["FAIL", "WAIVED", "PASS"] as const).flatMap((status) =>
-    results.filter((result) => result.status === status),
-  );
+  const { file, worstFirst, coverage, passed, failed, waived } = assertions;
   return html` <section aria-labelledby="assertions">
       <h2 id="assertions">Assertions</h2>
       <p class="lead">
@@ -41,10 +29,10 @@ export function assertionsMarkup(assertions: AssertionsReport | null, complete: 
         ${complete ? "passed" : `passed so far: ${SO_FAR}`}.
       </p>
       ${
-        ordered.length === 0
+        worstFirst.length === 0
           ? html`<p class="none">The file asserts nothing.</p>`
           : html`<ul class="assertions">
-              ${ordered.map((result) => assertionMarkup(result, complete))}
+              ${worstFirst.map(assertionMarkup)}
             </ul>`
       }
     </section>
@@ -55,32 +43,30 @@ export function assertionsMarkup(assertions: AssertionsReport | null, complete: 
             <h2 id="coverage">${COVERAGE_TITLE}</h2>
             ${complete ? NOTHING : html`<p class="lead">${capitalised(NOT_JUDGED)}.</p>`}
             <ul class="coverage">
-              ${coverage.map((result) => coverageMarkup(result, complete))}
+              ${coverage.map(coverageMarkup)}
             </ul>
           </section>`
     }`;
 }
 
-function assertionMarkup(result: AssertionResult, complete: boolean): Markup {
+function assertionMarkup(result: AssertionModel): Markup {
   const { id, title, kind, status, classes, violations, message, witness, explain, waiver, place } = result;
-  const against = html`· ${kind}, looked at ${standpointText(result)}, held against
+  const against = html`· ${kind}, looked at ${result.lookedAt}, held against
   ${classesText(classes)}${violations === 0 ? NOTHING : html`, <strong>${amountText(violations, "violation")}</strong>`}`;
   // A waiver that a part of the classes does not need may be needed by the others.
   const text = status === "PASS" && waiver !== null ? null : message;
   const shown = witness === null ? NOTHING : witnessMarkup(witness, explain ?? [], "");
   return html`<li class="assertion">
-    ${statusBadge(status, statusText(result, complete))}
+    ${statusBadge(status, result.label)}
     <div>
       <h3>${title === "" ? id : title}</h3>
       <p class="note">${code(id)} ${against} ${placeMarkup(place)}</p>
-      ${text === null ? NOTHING : html`<p>${text}</p>`}${waiverOf(result, complete)}${shown}
+      ${text === null ? NOTHING : html`<p>${text}</p>`}${waiverOf(result)}${shown}
     </div>
   </li>`;
 }
 
-function waiverOf(result: AssertionResult, complete: boolean): Markup {
-  const { status, waiver } = result;
-  const needless = needlessWaiver(result, complete);
+function waiverOf({ status, waiver, needless }: AssertionModel): Markup {
   if (needless !== null) return html`<p class="waiver">${capitalised(needless)}</p>`;
   return waiver === null || status === "PASS" ? NOTHING : waiverMarkup(waiver);
 }
@@ -96,13 +82,12 @@ function statusBadge(status: AssertionResult["status"], text: string): Markup {
   return html`<span class="badge ${tone}">${sign} ${text}</span>`;
 }
 
-function coverageMarkup(result: CoverageResult, complete: boolean): Markup {
-  const { what, covered, of, required, missing, place } = result;
-  const judgement = coverageJudgement(result, complete);
+function coverageMarkup(result: CoverageModel): Markup {
+  const { title, judgement, covered, of, required, missing, place } = result;
   const percent = of === 0 ? 100 : (covered / of) * 100;
   const gate = required === null ? html`not gated` : html`gate ${required} %`;
   return html`<li>
-    <h3>${capitalised(COVERAGE_WORDING[what])} ${judgementBadge(judgement)}</h3>
+    <h3>${capitalised(title)} ${judgementBadge(judgement)}</h3>
     ${barMarkup(percent, required, judgement)}
     <p class="note">
       ${numberText(covered)} of ${numberText(of)}${of === 0 ? "" : ` (${Math.floor(percent)} %)`}, ${gate}

@@ -1,5 +1,6 @@
 import { STANDPOINTS, type ChangeWord, type Standpoint } from "../../../../simulate/point.ts";
-import type { ChangeGroup, ComparisonReport, DataPath, SimulationReport } from "../../../../simulate/report/report.ts";
+import type { ChangeGroup, ComparisonReport, DataPath } from "../../../../simulate/report/report.ts";
+import type { ReportModel } from "../model.ts";
 import { amountText, extentText, numberText, seenText, shapesText } from "../wording/amounts.ts";
 import { CHANGE_WORDING, worstFirst } from "../wording/change-words.ts";
 import { LOOK_OF_WORD } from "./look.ts";
@@ -14,18 +15,18 @@ export const LABEL_OF_STANDPOINT: Readonly<Record<Standpoint, string>> = {
 };
 
 /** What both standpoints see, one of them at a time; once where they see the same, which spares half of a large page. */
-export function comparisonsMarkup(report: SimulationReport): Markup {
+export function comparisonsMarkup(report: ReportModel): Markup {
   if (seeTheSame(report))
     return panelMarkup(report, "declared", "declared promoted", "As declared, and as if promoted");
   return html`${STANDPOINTS.map((standpoint) => panelMarkup(report, standpoint, standpoint, LABEL_OF_STANDPOINT[standpoint]))}`;
 }
 
 /** Whether promotion changes nothing that is shown. */
-export function seeTheSame({ declared, promoted }: SimulationReport): boolean {
+export function seeTheSame({ declared, promoted }: ReportModel): boolean {
   return JSON.stringify(declared) === JSON.stringify(promoted);
 }
 
-function panelMarkup(report: SimulationReport, standpoint: Standpoint, shownFor: string, title: string): Markup {
+function panelMarkup(report: ReportModel, standpoint: Standpoint, shownFor: string, title: string): Markup {
   const comparison = report[standpoint];
   const paths = (direction: "new" | "lost"): Markup => pathsMarkup(report, standpoint, direction);
   const { groups } = comparison;
@@ -45,7 +46,7 @@ function panelMarkup(report: SimulationReport, standpoint: Standpoint, shownFor:
   `;
 }
 
-function leadOf(report: SimulationReport, standpoint: Standpoint): Markup {
+function leadOf(report: ReportModel, standpoint: Standpoint): Markup {
   const { promoted_policies: promoted } = report;
   if (standpoint === "promoted")
     return html`What the change does with these candidates enforced: ${nameList(promoted)}`;
@@ -85,7 +86,7 @@ function wordsMarkup({ words }: ComparisonReport, standpoint: Standpoint): Marku
   </div>`;
 }
 
-function pathsMarkup(report: SimulationReport, standpoint: Standpoint, direction: "new" | "lost"): Markup {
+function pathsMarkup(report: ReportModel, standpoint: Standpoint, direction: "new" | "lost"): Markup {
   const { new_data_paths: gained, lost_data_paths: lost } = report[standpoint];
   const paths = direction === "new" ? gained : lost;
   const id = `${standpoint}-${direction}-paths`;

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { STANDPOINTS } from "../../../../simulate/point.ts";
-import type { SideReport, SimulationReport } from "../../../../simulate/report/report.ts";
+import type { SideReport } from "../../../../simulate/report/report.ts";
 import type { FormatContext } from "../context.ts";
+import type { ReportModel } from "../model.ts";
 import { assertionsMarkup } from "./assertions.ts";
 import { comparisonsMarkup, seeTheSame } from "./comparison.ts";
 import { filterMarkup } from "./filter.ts";
@@ -16,7 +17,7 @@ import { verdictMarkup } from "./verdict.ts";
  * The report as one page that asks nobody for anything: its policy allows its own style and script, by their hashes, and nothing else. Says
  * everything without script; the same bytes for the same report.
  */
-export function formatHtml(report: SimulationReport, context: FormatContext): string {
+export function formatHtml(report: ReportModel, context: FormatContext): string {
   const { base, head } = report;
   const page = html`<!doctype html>
     <html lang="en">
@@ -38,7 +39,7 @@ export function formatHtml(report: SimulationReport, context: FormatContext): st
         <main>
           ${verdictMarkup(report)} ${contentsMarkup(report)}
           <div id="results">${filterMarkup()} ${comparisonsMarkup(report)}</div>
-          ${assertionsMarkup(report.assertions, report.complete)} ${findingsMarkup(report.findings, report.complete)}
+          ${assertionsMarkup(report.assertions, report.complete)} ${findingsMarkup(report)}
           ${otherChangesMarkup(report.other_changes)} ${evidenceMarkup(report.evidence)} ${dimensionsMarkup(report)}
           ${sidesMarkup(report, context.reportDigest)}
         </main>
@@ -59,7 +60,7 @@ function sideTitle({ name, commit }: SideReport): Markup {
   >`;
 }
 
-function contentsMarkup(report: SimulationReport): Markup {
+function contentsMarkup(report: ReportModel): Markup {
   const panels = seeTheSame(report)
     ? [["declared", "declared promoted"] as const]
     : STANDPOINTS.map((each) => [each, each] as const);

@@ -4,19 +4,18 @@ import type {
   LivenessFinding,
   PolicyReport,
   SideReport,
-  SimulationReport,
 } from "../../../../simulate/report/report.ts";
+import type { ReportModel } from "../model.ts";
 import { amountText, capitalised, numberText } from "../wording/amounts.ts";
 import { FINDING_WORDING } from "../wording/change-words.ts";
-import { FRESH, spaceText } from "../wording/comparison.ts";
+import { FRESH } from "../wording/comparison.ts";
 import { evidenceCautions, NOT_JUDGED } from "../wording/messages.ts";
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
 import { placeMarkup } from "./witness.ts";
 
 /** What no request meets; new in head first, because that is what the change brings. */
-export function findingsMarkup(findings: readonly LivenessFinding[], complete: boolean): Markup {
-  const fresh = findings.filter(({ in_base: inBase }) => !inBase);
+export function findingsMarkup({ findings, newFindings, complete }: ReportModel): Markup {
   const known = findings.filter(({ in_base: inBase }) => inBase);
   const row = ({ kind, subject, in_base: inBase, place }: LivenessFinding): Content =>
     html`<tr>
@@ -31,7 +30,7 @@ export function findingsMarkup(findings: readonly LivenessFinding[], complete: b
     findings.length === 0
       ? none("Every policy, constraint, reason, route and endpoint of head is met by some request.")
       : html`${complete ? NOTHING : html`<p class="lead">${capitalised(NOT_JUDGED)}.</p>`}
-        ${table("Parts of head without effect", ["Part", "Finding", "Since", "Place"], [...fresh, ...known].map(row))}`,
+        ${table("Parts of head without effect", ["Part", "Finding", "Since", "Place"], [...newFindings, ...known].map(row))}`,
   );
 }
 
@@ -46,7 +45,7 @@ export function otherChangesMarkup(changes: readonly string[]): Markup {
   return section("other-changes", "Other changes", body);
 }
 
-export function dimensionsMarkup(report: SimulationReport): Markup {
+export function dimensionsMarkup(report: ReportModel): Markup {
   const row = ({ name, values, told_apart: apart, read_by: readBy, reason }: DimensionReport): Content =>
     html`<tr>
       <th scope="row">${code(name)}</th>
@@ -58,7 +57,7 @@ export function dimensionsMarkup(report: SimulationReport): Markup {
   return section(
     "dimensions",
     "Dimensions",
-    html`<p class="lead">${spaceText(report)}. A dimension that nobody reads is not told apart.</p>
+    html`<p class="lead">${report.spaceText}. A dimension that nobody reads is not told apart.</p>
       ${table("What requests can differ in", ["Dimension", "Values#", "Told apart#", "Read by", "Why"], report.space.dimensions.map(row))}`,
   );
 }
@@ -80,7 +79,7 @@ export function evidenceMarkup(evidence: EvidenceReport | null): Markup {
   );
 }
 
-export function sidesMarkup({ base, head, fresh }: SimulationReport, digest: string | null): Markup {
+export function sidesMarkup({ base, head, fresh }: ReportModel, digest: string | null): Markup {
   return section(
     "sides",
     "Both sides",

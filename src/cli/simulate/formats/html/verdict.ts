@@ -1,16 +1,17 @@
 import type { Standpoint } from "../../../../simulate/point.ts";
-import type { DimensionCut, EvidenceReport, SimulationReport } from "../../../../simulate/report/report.ts";
+import type { DimensionCut, EvidenceReport } from "../../../../simulate/report/report.ts";
+import type { ReportModel } from "../model.ts";
 import { LABEL_OF_STANDPOINT } from "./comparison.ts";
 import { amountText, capitalised, numberText, percentageText, requestShapesText } from "../wording/amounts.ts";
 import { ACCESS_WORDING } from "../wording/change-words.ts";
-import { newFindings, policyDifferences, policyLine, spaceText, unchangedText } from "../wording/comparison.ts";
-import { failedGates, keptText } from "../wording/messages.ts";
+import { policyLine } from "../wording/comparison.ts";
+import { keptText } from "../wording/messages.ts";
 import { LOOK_OF_ACCESS, type Look } from "./look.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code } from "./names.ts";
 
 /** What a reader takes away who reads nothing else; its two cards are the tabs between the standpoints. */
-export function verdictMarkup(report: SimulationReport): Markup {
+export function verdictMarkup(report: ReportModel): Markup {
   return html` <section class="choice" aria-labelledby="verdict">
     <h2 id="verdict" class="unseen">Verdict</h2>
     <fieldset class="standpoints">
@@ -24,7 +25,7 @@ export function verdictMarkup(report: SimulationReport): Markup {
   </section>`;
 }
 
-function cardMarkup(report: SimulationReport, standpoint: Standpoint): Markup {
+function cardMarkup(report: ReportModel, standpoint: Standpoint): Markup {
   const comparison = report[standpoint];
   const { title, sentence } = ACCESS_WORDING[comparison.access];
   const among = report.complete ? "" : " among the classes that were decided";
@@ -52,26 +53,24 @@ interface Fact extends Look {
   readonly text: Markup;
 }
 
-function factsOf(report: SimulationReport): readonly Fact[] {
-  const { complete, assertions, evidence, declared, promoted } = report;
-  const decided = spaceText(report);
+function factsOf(report: ReportModel): readonly Fact[] {
+  const { complete, assertions, evidence, declared, promoted, unchanged, policyDifferences } = report;
+  const decided = report.spaceText;
   const facts: Fact[] = [
     complete
       ? { tone: "good", sign: "✓", text: html`<strong>Complete:</strong> ${decided}, every one decided on both sides.` }
       : { tone: "stop", sign: "!", text: html`<strong>Incomplete:</strong> not every class was decided. ${decided}.` },
   ];
-  const unchanged = unchangedText(report);
   if (unchanged !== null) {
     facts.push({ tone: complete ? "good" : "narrow", sign: "=", text: html`<strong>${unchanged.sentence}</strong>` });
   }
-  const policies = policyDifferences(report.base, report.head);
-  if (policies.length > 0) {
-    const lines = policies.map(policyLine).join("; ");
+  if (policyDifferences.length > 0) {
+    const lines = policyDifferences.map(policyLine).join("; ");
     facts.push({ tone: "quiet", sign: "≠", text: html`<a href="#sides"><strong>Policies:</strong></a> ${lines}.` });
   }
   if (assertions !== null) {
     const { passed, failed, waived } = assertions;
-    const gates = failedGates(report).length;
+    const gates = assertions.failedGates.length;
     const bad = failed > 0 || gates > 0;
     const short = gates === 0 ? NOTHING : html`; ${amountText(gates, "coverage gate fails", "coverage gates fail")}`;
     facts.push({
@@ -92,7 +91,7 @@ function factsOf(report: SimulationReport): readonly Fact[] {
       text: html`<strong>Newly indeterminate:</strong> a constraint could not be evaluated for some requests.`,
     });
   }
-  const fresh = newFindings(report).length;
+  const fresh = report.newFindings.length;
   if (fresh > 0 && complete) {
     facts.push({
       tone: "narrow",

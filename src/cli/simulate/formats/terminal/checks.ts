@@ -1,23 +1,12 @@
-import type {
-  AssertionResult,
-  CoverageResult,
-  EvidenceReport,
-  SimulationReport,
-} from "../../../../simulate/report/report.ts";
+import type { EvidenceReport } from "../../../../simulate/report/report.ts";
+import type { AssertionModel, CoverageModel, ReportModel } from "../model.ts";
 import { amountText, classesText, listText, numberText, percentageText } from "../wording/amounts.ts";
-import { COVERAGE_WORDING, FINDING_WORDING } from "../wording/change-words.ts";
-import { newFindings } from "../wording/comparison.ts";
+import { FINDING_WORDING } from "../wording/change-words.ts";
 import {
-  assertionCounts,
   COVERAGE_TITLE,
-  coverageJudgement,
-  coverageText,
   evidenceCautions,
-  needlessWaiver,
   NOT_JUDGED,
   SO_FAR,
-  standpointText,
-  statusText,
   waiverText,
   type CoverageJudgement,
 } from "../wording/messages.ts";
@@ -29,8 +18,8 @@ import { BLANK, commandLine, line, nameLine, padded, span, type Line, type Style
 const MOST = 20;
 
 /** What no request meets any more; what was so in base already is only counted. */
-export function findingLines(report: SimulationReport): readonly Line[] {
-  const found = newFindings(report);
+export function findingLines(report: ReportModel): readonly Line[] {
+  const found = report.newFindings;
   const known = report.findings.length - found.length;
   if (report.findings.length === 0) return [];
   const inBase = known === 0 ? "" : `; ${numberText(known)} more ${known === 1 ? "is" : "are"} so in base already`;
@@ -57,7 +46,7 @@ export function findingLines(report: SimulationReport): readonly Line[] {
   ];
 }
 
-export function otherChangeLines({ other_changes: changes }: SimulationReport): readonly Line[] {
+export function otherChangeLines({ other_changes: changes }: ReportModel): readonly Line[] {
   if (changes.length === 0) return [];
   const shown = changes.slice(0, MOST);
   return [
@@ -69,7 +58,7 @@ export function otherChangeLines({ other_changes: changes }: SimulationReport): 
   ];
 }
 
-export function warningLines({ base, head }: SimulationReport): readonly Line[] {
+export function warningLines({ base, head }: ReportModel): readonly Line[] {
   const known = new Set(base.warnings.map(({ code, file, message }) => JSON.stringify([code, file, message])));
   const added = head.warnings.filter(({ code, file, message }) => !known.has(JSON.stringify([code, file, message])));
   if (added.length === 0) return [];
@@ -84,7 +73,7 @@ export function warningLines({ base, head }: SimulationReport): readonly Line[] 
   ];
 }
 
-export function evidenceLines({ evidence, declared, promoted }: SimulationReport): readonly Line[] {
+export function evidenceLines({ evidence, declared, promoted }: ReportModel): readonly Line[] {
   if (evidence === null) return [];
   const { decisions, from, to, unrepresentable } = evidence;
   const between = from === null || to === null ? "" : ` from ${from} to ${to}`;
@@ -114,18 +103,16 @@ function seenLine(
 }
 
 const STATUS_STYLES = { FAIL: "red", WAIVED: "yellow", PASS: "green" } as const satisfies Record<string, Style>;
-const STATUS_ORDER = ["FAIL", "WAIVED", "PASS"] as const;
 
-export function assertionLines({ assertions, complete }: SimulationReport): readonly Line[] {
+export function assertionLines({ assertions, complete }: ReportModel): readonly Line[] {
   if (assertions === null) return [];
-  const { results, coverage, file } = assertions;
-  const sorted = STATUS_ORDER.flatMap((status) => results.filter((result) => result.status === status));
+  const { worstFirst: sorted, coverage, file } = assertions;
   // What failed is never left out: somebody has to mend it.
   const shown = sorted.slice(0, Math.max(MOST, assertions.failed));
   const width = columnWidth(shown.map(({ id }) => id));
   return [
     BLANK,
-    line(0, span("Assertions", "bold"), span(` (${file}): ${assertionCounts(assertions, complete)}`)),
+    line(0, span("Assertions", "bold"), span(` (${file}): ${assertions.counts}`)),
     ...(complete || assertions.passed === 0 ? [] : [line(2, span("! ", "yellow"), span(`PASS so far: ${SO_FAR}`))]),
     ...shown.flatMap((result) => assertionLine(result, width, complete)),
     ...moreLine(sorted.length - shown.length, "assertion"),
@@ -133,30 +120,24 @@ export function assertionLines({ assertions, complete }: SimulationReport): read
   ];
 }
 
-function assertionLine(result: AssertionResult, width: number, complete: boolean): readonly Line[] {
-  const { id, kind, status, title, classes, violations, waiver } = result;
+function assertionLine(result: AssertionModel, width: number, complete: boolean): readonly Line[] {
+  const { id, kind, status, title, classes, violations, waiver, needless } = result;
   const columns = complete ? 8 : 13;
   const row = line(
     2,
-    span(padded(statusText(result, complete), columns), STATUS_STYLES[status], "bold"),
+    span(padded(result.label, columns), STATUS_STYLES[status], "bold"),
     span(`${padded(id, width)}  `, "bold"),
     span(title === "" ? "" : `${title}  `),
     span(`${kind}, ${classesText(classes)}`, "dim"),
   );
   const head = { ...row, hang: columns + 4 + width };
   const detail = (name: string, text: string): Line => nameLine(10, name, 8, span(text));
-  const needless = needlessWaiver(result, complete);
   if (status === "PASS") return needless === null ? [head] : [head, detail("waiver", needless)];
   const until = waiver === null ? [] : [detail(waiver.expired ? "expired" : "waived", waiverText(waiver))];
   const broken =
     violations === 0
       ? []
-      : [
-          detail(
-            "violated",
-            `by ${numberText(violations)} of ${classesText(classes)}; looked at ${standpointText(result)}`,
-          ),
-        ];
+      : [detail("violated", `by ${numberText(violations)} of ${classesText(classes)}; looked at ${result.lookedAt}`)];
   if (status === "WAIVED") return [head, ...broken, ...until];
   return [
     head,
@@ -176,16 +157,15 @@ const JUDGEMENT_STYLES = {
   "not judged": "yellow",
 } as const satisfies Record<CoverageJudgement, Style>;
 
-function coverageLines(coverage: readonly CoverageResult[], complete: boolean): readonly Line[] {
+function coverageLines(coverage: readonly CoverageModel[], complete: boolean): readonly Line[] {
   if (coverage.length === 0) return [];
   const rows = coverage.flatMap((result) => {
-    const { what, missing, place } = result;
-    const judgement = coverageJudgement(result, complete);
+    const { title, judgement, text, missing, place } = result;
     const head = line(
       2,
       span(padded(judgement, 12), JUDGEMENT_STYLES[judgement], "bold"),
-      span(padded(COVERAGE_WORDING[what], 14)),
-      span(`  ${coverageText(result)}`),
+      span(padded(title, 14)),
+      span(`  ${text}`),
       span(place === null ? "" : `  ${placed(place)}`, "dim"),
     );
     return missing.length === 0 ? [head] : [head, nameLine(14, "missing", 8, span(listText(missing)))];

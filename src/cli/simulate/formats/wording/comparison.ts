@@ -2,7 +2,6 @@ import type {
   ChangeGroup,
   ComparisonReport,
   DataPath,
-  LivenessFinding,
   SideReport,
   SimulationReport,
 } from "../../../../simulate/report/report.ts";
@@ -156,10 +155,6 @@ export const FRESH = "Both sides are taken as servers would start them that have
 /** "main (1a2b3c4d5e6f)". */
 export function sideText({ name, commit }: SideReport): string {
   return commit === null ? name : `${name} (${commit.slice(0, 12)})`;
-}
-
-export function newFindings({ findings }: SimulationReport): readonly LivenessFinding[] {
-  return findings.filter(({ in_base: known }) => !known);
 }
 
 /** "as if 2 candidates were promoted"; without a number where nobody named them. */

@@ -6,9 +6,7 @@ import type {
   DataPath,
   DimensionCut,
   EvidenceReport,
-  SimulationReport,
 } from "../../../../simulate/report/report.ts";
-import { printable } from "../../../terminal/printing.ts";
 import {
   amountText,
   capitalised,
@@ -60,11 +58,6 @@ export function assertionLinesOf(result: AssertionResult): readonly string[] {
 export const INCOMPLETE =
   "Not every class of requests was decided. Passes hold for the others only; coverage and what no request meets are not judged.";
 
-/** Sentences with names from files in them, line by line. */
-export function printableLines(text: string): string {
-  return text.split("\n").map(printable).join("\n");
-}
-
 function tryLine(explain: readonly string[]): string {
   return `Try: ${explainCommand(explain)}`;
 }
@@ -100,11 +93,6 @@ export type CoverageJudgement = "PASS" | "FAIL" | "not gated" | "not judged";
 export function coverageJudgement({ required, status }: CoverageResult, complete: boolean): CoverageJudgement {
   if (required === null) return "not gated";
   return complete ? status : "not judged";
-}
-
-/** Gates of the whole that failed. */
-export function failedGates({ assertions, complete }: SimulationReport): readonly CoverageResult[] {
-  return (assertions?.coverage ?? []).filter((gate) => coverageJudgement(gate, complete) === "FAIL");
 }
 
 export const COVERAGE_TITLE = "Coverage by all requests of head";

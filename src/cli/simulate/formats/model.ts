@@ -1,0 +1,114 @@
+import type { Standpoint } from "../../../simulate/point.ts";
+import type {
+  AssertionResult,
+  AssertionsReport,
+  CoverageResult,
+  LivenessFinding,
+  SimulationReport,
+} from "../../../simulate/report/report.ts";
+import { COVERAGE_WORDING } from "./wording/change-words.ts";
+import {
+  policyDifferences,
+  promotedDifference,
+  promotedTitle,
+  spaceText,
+  unchangedText,
+  verdictText,
+  type PolicyDifference,
+  type PromotedDifference,
+} from "./wording/comparison.ts";
+import {
+  assertionCounts,
+  coverageJudgement,
+  coverageText,
+  needlessWaiver,
+  standpointText,
+  statusText,
+  type CoverageJudgement,
+} from "./wording/messages.ts";
+
+/** A report with what the formats say of it, worked out once: every format but JSON prints this. */
+export interface ReportModel extends Omit<SimulationReport, "assertions"> {
+  readonly assertions: AssertionsModel | null;
+  /** What differs as if candidates were promoted. */
+  readonly difference: PromotedDifference;
+  /** "as if 2 candidates were promoted" */
+  readonly promotedTitle: string;
+  /** `null` where some request is treated differently. */
+  readonly unchanged: ReturnType<typeof unchangedText>;
+  readonly policyDifferences: readonly PolicyDifference[];
+  /** Findings that base does not have. */
+  readonly newFindings: readonly LivenessFinding[];
+  /** One sentence without a full stop for each of the two comparisons. */
+  readonly verdicts: Readonly<Record<Standpoint, string>>;
+  /** "3,184 classes stand for 1,926,400 request shapes" */
+  readonly spaceText: string;
+}
+
+export interface AssertionsModel extends Omit<AssertionsReport, "results" | "coverage"> {
+  /** In the order of the file. */
+  readonly results: readonly AssertionModel[];
+  /** Failures first, then waived ones. */
+  readonly worstFirst: readonly AssertionModel[];
+  readonly coverage: readonly CoverageModel[];
+  readonly failedGates: readonly CoverageModel[];
+  /** "1 failed, 1 waived, 12 passed" */
+  readonly counts: string;
+}
+
+export interface AssertionModel extends AssertionResult {
+  /** The status, which an incomplete run qualifies. */
+  readonly label: string;
+  /** "as declared and as if promoted" */
+  readonly lookedAt: string;
+  /** That the waiver can go; `null` where it cannot, or there is none. */
+  readonly needless: string | null;
+}
+
+export interface CoverageModel extends CoverageResult {
+  readonly title: string;
+  readonly judgement: CoverageJudgement;
+  /** "12 of 14 (85.7 %), 90 % required" */
+  readonly text: string;
+}
+
+export function modelOf(report: SimulationReport): ReportModel {
+  const { base, head, findings, declared, promoted } = report;
+  return {
+    ...report,
+    assertions: assertionsOf(report),
+    difference: promotedDifference(report),
+    promotedTitle: promotedTitle(report),
+    unchanged: unchangedText(report),
+    policyDifferences: policyDifferences(base, head),
+    newFindings: findings.filter(({ in_base: known }) => !known),
+    verdicts: { declared: verdictText(declared, report), promoted: verdictText(promoted, report) },
+    spaceText: spaceText(report),
+  };
+}
+
+const STATUSES = ["FAIL", "WAIVED", "PASS"] as const;
+
+function assertionsOf({ assertions, complete }: SimulationReport): AssertionsModel | null {
+  if (assertions === null) return null;
+  const results = assertions.results.map((result) => ({
+    ...result,
+    label: statusText(result, complete),
+    lookedAt: standpointText(result),
+    needless: needlessWaiver(result, complete),
+  }));
+  const coverage = assertions.coverage.map((result) => ({
+    ...result,
+    title: COVERAGE_WORDING[result.what],
+    judgement: coverageJudgement(result, complete),
+    text: coverageText(result),
+  }));
+  return {
+    ...assertions,
+    results,
+    worstFirst: STATUSES.flatMap((status) => results.filter((result) => result.status === status)),
+    coverage,
+    failedGates: coverage.filter(({ judgement }) => judgement === "FAIL"),
+    counts: assertionCounts(assertions, complete),
+  };
+}

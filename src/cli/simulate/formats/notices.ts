@@ -1,0 +1,197 @@
+import { createHash } from "node:crypto";
+import type { ChangeWord } from "../../../simulate/point.ts";
+import type { ChangeGroup, DataPath, SourcePlace } from "../../../simulate/report/report.ts";
+import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
+import { printable } from "../../terminal/printing.ts";
+import type { AssertionModel, ReportModel } from "./model.ts";
+import { amountText } from "./wording/amounts.ts";
+import { CHANGE_WORDING, FINDING_WORDING, NEW_DATA_PATH, titleOf, worstWord } from "./wording/change-words.ts";
+import { FRESH, policyLine } from "./wording/comparison.ts";
+import {
+  assertionLinesOf,
+  coverageMessage,
+  cutText,
+  groupMessage,
+  INCOMPLETE,
+  pathMessage,
+  waiverText,
+} from "./wording/messages.ts";
+
+/** What a notice is about: the id of a rule in SARIF. */
+export type NoticeRule =
+  | "incomplete"
+  | "assertion_failed"
+  | "assertion_waived"
+  | "coverage_failed"
+  | "new_data_path"
+  | "dead_configuration"
+  | ChangeWord;
+
+/** One thing that a report says, for formats that put it beside the files. */
+export interface Notice {
+  /** `null` for what is no result of a rule, such as the verdict. */
+  readonly rule: NoticeRule | null;
+  readonly level: AnnotationLevel;
+  readonly place: SourcePlace | null;
+  /** For formats that show only what has a position: the one where a reader may begin. */
+  readonly near: SourcePlace | null;
+  readonly title: string;
+  /** The message below the title. */
+  readonly message: string;
+  /** The message of a format without titles. */
+  readonly alone: string;
+  /** What stays the same while the notice stays the same. */
+  readonly fingerprints: Readonly<Record<string, string>> | null;
+  /** Why somebody decided to live with it; `null` for most. */
+  readonly suppression: string | null;
+}
+
+type Said = Pick<Notice, "level" | "title" | "message"> & Partial<Notice>;
+
+/** Controls of bidirectional text and the like would let a name say something else beside the code or in a log. */
+function notice({ place = null, near = null, title, message, alone = message, suppression = null, ...said }: Said) {
+  const shown: Notice = {
+    rule: null,
+    fingerprints: null,
+    ...said,
+    place,
+    near: near ?? place,
+    title: printable(title),
+    message: printableLines(message),
+    alone: printableLines(alone),
+    suppression: suppression === null ? null : printable(suppression),
+  };
+  return shown;
+}
+
+function printableLines(text: string): string {
+  return text.split("\n").map(printable).join("\n");
+}
+
+/** All notices of a report in the order of what matters most. */
+export function noticesOf(model: ReportModel): readonly Notice[] {
+  const { complete, declared, difference, assertions } = model;
+  const asIf = model.promotedTitle;
+  return [
+    ...(complete ? [] : [incompleteNotice(model)]),
+    notice({ level: "notice", title: "Signalbox simulation", message: verdictLines(model).join("\n") }),
+    ...policyNotices(model),
+    ...(assertions?.results ?? []).flatMap(assertionNotice),
+    ...(assertions?.results ?? []).flatMap(needlessNotice),
+    ...(assertions?.failedGates ?? []).map((gate) =>
+      notice({
+        rule: "coverage_failed",
+        level: "error",
+        place: gate.place,
+        title: "coverage",
+        message: coverageMessage(gate),
+        fingerprints: fingerprint("coverage", [gate.what]),
+      }),
+    ),
+    ...declared.new_data_paths.map((path) => pathNotice(path, null, declared.groups)),
+    ...difference.newDataPaths.map((path) => pathNotice(path, asIf, difference.onlyPromoted)),
+    ...declared.groups.map((group) => groupNotice(group, null)),
+    ...difference.onlyPromoted.map((group) => groupNotice(group, asIf)),
+    ...(complete ? model.newFindings : []).map(({ kind, subject, place }) =>
+      notice({
+        rule: "dead_configuration",
+        level: "notice",
+        place,
+        title: FINDING_WORDING[kind],
+        message: `${FINDING_WORDING[kind]}: ${subject}`,
+        fingerprints: fingerprint("finding", [kind, subject]),
+      }),
+    ),
+  ];
+}
+
+function incompleteNotice({ cut }: ReportModel): Notice {
+  const message = [INCOMPLETE, ...cut.map(cutText)].join("\n");
+  return notice({ rule: "incomplete", level: "error", title: "incomplete", message });
+}
+
+function verdictLines({ unchanged, fresh, verdicts, promotedTitle, spaceText }: ReportModel): readonly string[] {
+  return [
+    ...(unchanged === null ? [] : [unchanged.sentence]),
+    ...(fresh ? [FRESH] : []),
+    verdicts.declared,
+    `${promotedTitle}: ${verdicts.promoted}`,
+    spaceText,
+  ];
+}
+
+function policyNotices({ policyDifferences: policies }: ReportModel): readonly Notice[] {
+  if (policies.length === 0) return [];
+  const title = amountText(policies.length, "policy differs", "policies differ");
+  return [notice({ level: "notice", title, message: policies.map(policyLine).join("\n") })];
+}
+
+function assertionNotice(result: AssertionModel): readonly Notice[] {
+  const { id, status, title, waiver, place } = result;
+  if (status === "PASS") return [];
+  const lines = assertionLinesOf(result);
+  const isFailed = status === "FAIL";
+  return [
+    notice({
+      rule: isFailed ? "assertion_failed" : "assertion_waived",
+      level: isFailed ? "error" : "notice",
+      place,
+      title: `${status} ${id}`,
+      message: [title, ...lines].filter((text) => text !== "").join("\n"),
+      alone: [`${id}: ${title}`, ...lines].join("\n"),
+      fingerprints: fingerprint("assertion", [id]),
+      suppression: isFailed ? null : waiver === null ? "waived" : waiverText(waiver),
+    }),
+  ];
+}
+
+function needlessNotice({ id, needless, place }: AssertionModel): readonly Notice[] {
+  return needless === null ? [] : [notice({ level: "notice", place, title: `PASS ${id}`, message: needless })];
+}
+
+/** @param asIf under which candidates; `null` for what holds as declared. */
+function pathNotice(path: DataPath, asIf: string | null, groups: readonly ChangeGroup[]): Notice {
+  const { workspace, operation, provider, region } = path;
+  const message = pathMessage(path);
+  return notice({
+    rule: "new_data_path",
+    level: "warning",
+    near: firstPlace(path, groups),
+    title: asIf === null ? NEW_DATA_PATH.title : `${NEW_DATA_PATH.title} ${asIf}`,
+    message,
+    alone: asIf === null ? message : `${asIf}: ${message}`,
+    fingerprints: fingerprint("path", [workspace, operation, provider, region]),
+  });
+}
+
+/** The position of the first group that sends requests of these routes there. */
+function firstPlace({ provider, region, routes }: DataPath, groups: readonly ChangeGroup[]): SourcePlace | null {
+  const group = groups.find(
+    ({ routes: changed, head, place }) =>
+      place !== null &&
+      changed.some((route) => routes.includes(route)) &&
+      head.plan.some((there) => there.provider === provider && there.region === region),
+  );
+  return group?.place ?? null;
+}
+
+function groupNotice(group: ChangeGroup, asIf: string | null): Notice {
+  const word = worstWord(group.words);
+  const [title, message] = [titleOf(group.words), groupMessage(group)];
+  return notice({
+    rule: word,
+    level: CHANGE_WORDING[word].level,
+    place: group.place,
+    title: asIf === null ? title : `${title} ${asIf}`,
+    message,
+    alone: asIf === null ? message : `${asIf}: ${message}`,
+    fingerprints: { "signalboxGroup/v1": group.id },
+  });
+}
+
+function fingerprint(kind: string, parts: readonly string[]): Readonly<Record<string, string>> {
+  const digest = createHash("sha256")
+    .update(JSON.stringify([kind, ...parts]))
+    .digest("hex");
+  return { "signalboxResult/v1": digest.slice(0, 12) };
+}
