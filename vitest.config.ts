@@ -1,5 +1,9 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { COMPILED } from "./test/support/node-cache.ts";
+
+// The test processes and the threads of their stores load what Node compiled once: compiling the sources is half of opening a store.
+Object.assign(process.env, COMPILED);
 
 // For a hang, not for a slow machine: a whole server starts in a second here and in ten where others compile beside it.
 const limits = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 30_000 } } };
