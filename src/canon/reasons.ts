@@ -9,7 +9,13 @@ interface Reason {
   readonly param: string | null;
   /** Half a sentence after "Request refused: " or "Denied by …: "; `{subject}` and `{failing}` are words of the table. */
   readonly sentence: string;
+  readonly meaning: string;
+  /** A request that is refused for it. */
+  readonly example: string;
+  readonly fix: string;
 }
+
+const EXPLAIN = "`signalbox explain` with the same request says which rule decided.";
 
 /**
  * Reasons that the router itself gives. Policies declare their own. Lower case: the request cannot be served as it is (400, 404);
@@ -21,6 +27,9 @@ export const REASONS = {
     kind: "not_found",
     param: "model",
     sentence: "no route of this name is available to the workspace; GET /v1/models lists those that are",
+    meaning: "No route of this name is available to the workspace; or a provider does not know a model.",
+    example: '`"model": "gpt-5"` where routes.yaml has a route `chat-small`.',
+    fix: "Name a route of `GET /v1/models`; operators approve the route for the workspace.",
   },
   moderation_route_missing: {
     status: 400,
@@ -28,18 +37,27 @@ export const REASONS = {
     param: "model",
     sentence:
       "the request names no model and the workspace has no default_moderation_route in routes.yaml; name a route",
+    meaning: "A request to moderate names no model, and the workspace has no `default_moderation_route`.",
+    example: "`POST /v1/moderations` without `model`.",
+    fix: "Name a route, or set `default_moderation_route`.",
   },
   operation_not_supported: {
     status: 400,
     kind: "invalid_request",
     param: "model",
     sentence: "the route does not serve this operation",
+    meaning: "The route exists and does not serve this kind of work.",
+    example: "Embeddings of a route that generates.",
+    fix: "Use a route that does.",
   },
   capability_not_supported: {
     status: 400,
     kind: "invalid_request",
     param: null,
     sentence: "the request needs the capability {subject}, which {failing} does not have",
+    meaning: "The request needs something that a model of the route does not have.",
+    example: "An image to a model without `image_input`.",
+    fix: "Use another route; operators list the capability on the model, or set `on_gap: narrow`.",
   },
   feature_not_supported: {
     status: 400,
@@ -47,70 +65,115 @@ export const REASONS = {
     param: null,
     sentence:
       "the request uses {feature}, which cannot be said to {failing}, whose wire protocol or model has no place for it",
+    meaning:
+      "The request uses something that the wire protocol or the model of an endpoint of the route does not have.",
+    example: "`logit_bias` to a provider whose protocol has none.",
+    fix: "Leave it out or use another route; docs/translation-matrix.md says what each protocol carries.",
   },
   unknown_preference: {
     status: 400,
     kind: "invalid_request",
     param: "provider",
     sentence: "provider.{subject} names a provider or region that is not available to the workspace",
+    meaning:
+      "`provider` of the request names a provider or region that is not available to the workspace. The answer is the same whether another workspace has it or not.",
+    example: '`"provider": {"only": ["nobody"]}`.',
+    fix: "Correct the name, or approve the provider or region for the workspace.",
   },
   preferences_exclude_all: {
     status: 400,
     kind: "invalid_request",
     param: "provider",
     sentence: "provider.{subject} leaves no endpoint of the route",
+    meaning:
+      "The caller's preferences leave no endpoint of the route; `data_collection` is `deny` where a request does not say otherwise.",
+    example:
+      'A plain request on a route whose providers may train on data, or `"provider": {"only": ["openai-us"]}` on a route in the European Union.',
+    fix: "Prefer less, or use another route. For `data_collection`: send `allow`, or, where the contract says so, write `trains_on_data: false` in the provider's row.",
   },
   CAPABILITY_NOT_APPROVED: {
     status: 403,
     kind: "policy_denied",
     param: null,
     sentence: "the capability {subject} is not approved for the workspace",
+    meaning: "The workspace may not use a capability that the request needs.",
+    example: "Tools in a workspace without `tools` under `approve.capabilities`.",
+    fix: `Leave it out, or have it approved. ${EXPLAIN}`,
   },
   PROVIDER_NOT_APPROVED: {
     status: 403,
     kind: "policy_denied",
     param: null,
     sentence: "the provider of {failing} is not approved for the workspace",
+    meaning: "The provider of an endpoint of the route is not approved for the workspace.",
+    example: "A route whose fallback is at a provider that `approve.providers` lacks.",
+    fix: `Use another route, or have the provider approved. ${EXPLAIN}`,
   },
   REGION_NOT_APPROVED: {
     status: 403,
     kind: "policy_denied",
     param: null,
     sentence: "the region of {failing} is not approved for the workspace",
+    meaning: "The region of an endpoint of the route is not approved for the workspace.",
+    example: "A route to `us` in a workspace that approves `eu`.",
+    fix: `Use a route in an approved region. ${EXPLAIN}`,
   },
   DIMENSIONS_NOT_APPROVED: {
     status: 403,
     kind: "policy_denied",
     param: "dimensions",
     sentence: "the vector length is not approved for the workspace",
+    meaning: "The vector length is not approved for the workspace.",
+    example: '`"dimensions": 3072` where `approve.dimensions` is `[1536]`.',
+    fix: "Ask for an approved length, or have it approved.",
   },
   CONTEXT_NOT_APPROVED: {
     status: 403,
     kind: "policy_denied",
     param: "model",
     sentence: "the context window of the model of {failing} is not approved for embeddings of the workspace",
+    meaning: "The context window of the embedding model is above what the workspace approves.",
+    example: "`approve.context_window: 512` and a model of 8192.",
+    fix: "Raise `approve.context_window`, or use another route.",
   },
   SIGNATURE_FAMILY_MISMATCH: {
     status: 403,
     kind: "policy_denied",
     param: null,
     sentence: "the history holds signed reasoning that no endpoint of the route can read",
+    meaning: "The conversation holds signed reasoning that no endpoint of the route can read.",
+    example: "Reasoning of one vendor sent back to another's model.",
+    fix: "Use a route of the same family, or leave the reasoning out.",
   },
   POLICY_TIMEOUT: {
     status: 403,
     kind: "policy_denied",
     param: null,
     sentence: "evaluating the policy took more than an evaluation may take",
+    meaning: "Evaluating a policy took more work than an evaluation may take, so its constraints do not pass.",
+    example: "Six nested `some x in words` over a list of thirty words.",
+    fix: "Make the policy cheaper: replace nested `some` by `in` or by sets. `signalbox check` says which policies come near the bound.",
   },
   NO_CANDIDATE_PASSES: {
     status: 403,
     kind: "policy_denied",
     param: null,
     sentence: "no endpoint of the route passes every filter",
+    meaning: "Filters of policies leave no endpoint of the route.",
+    example: "A residency policy on a route whose endpoints are all elsewhere.",
+    fix: `Use another route, or change the policy. ${EXPLAIN}`,
   },
 } as const satisfies Record<string, Reason>;
 
 export type ReasonCode = keyof typeof REASONS;
+
+/** The reason of a denial by a policy that came to no verdict; policies declare all others. */
+export const EVALUATION_INDETERMINATE = {
+  status: 403,
+  meaning: "A policy could not be evaluated for this request, so its constraint does not pass.",
+  example: "Two rules of a policy that give one name two values.",
+  fix: `Fix the policy: write a test with this request. ${EXPLAIN}`,
+} as const;
 
 function isReasonCode(code: string): code is ReasonCode {
   return Object.hasOwn(REASONS, code);

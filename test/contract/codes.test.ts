@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ERROR_ROWS } from "../../src/http/contract/document/error-rows.ts";
+import { DESCRIBED_ERRORS } from "../../src/http/contract/document/error-rows.ts";
 
 const SOURCE = resolve(import.meta.dirname, "../../src");
 
@@ -30,7 +30,7 @@ function codesOf(text: string): readonly string[] {
 describe("the codes of errors", () => {
   const files = filesBelow(SOURCE).filter((path) => path.endsWith(".ts") && !/\/src\/(cli|mock)\//.test(path));
   const codes = new Set(files.flatMap((path) => codesOf(readFileSync(path, "utf8"))));
-  const described = new Set(ERROR_ROWS.map(({ code }) => code));
+  const described = new Set(DESCRIBED_ERRORS.map(({ code }) => code));
 
   it("that the sources give stand in the contract, each", () => {
     expect(codes.size).toBeGreaterThan(60);
@@ -39,7 +39,7 @@ describe("the codes of errors", () => {
 
   it("are never listed twice for one status and endpoint with different kinds", () => {
     const kinds = new Map<string, string>();
-    for (const { status, code, kind } of ERROR_ROWS) {
+    for (const { status, code, kind } of DESCRIBED_ERRORS) {
       const key = `${status} ${JSON.stringify(code)}`;
       expect(kinds.get(key) ?? kind, key).toBe(kind);
       kinds.set(key, kind);

@@ -5,7 +5,7 @@ import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serviceError, type ServiceError } from "../../src/canon/error.ts";
 import { codedError, ERROR_ANSWERS, LONGEST_WAIT } from "../../src/canon/errors/coded-error.ts";
-import { ERROR_ROWS } from "../../src/http/contract/document/error-rows.ts";
+import { DESCRIBED_ERRORS } from "../../src/http/contract/document/error-rows.ts";
 import { printerAt, sendError } from "../../src/http/send.ts";
 
 /** Answers every request with one error, as the server would, and counts. */
@@ -65,7 +65,7 @@ describe.each(Object.keys(CLIENTS))("the official client of %s", (client) => {
     },
   );
 
-  it.each([...new Set(ERROR_ROWS.filter(({ status }) => status < 500).map(({ status }) => status))])(
+  it.each([...new Set(DESCRIBED_ERRORS.filter(({ status }) => status < 500).map(({ status }) => status))])(
     "never asks again after a %i that is not in the table",
     async (status) => {
       expect(await attempts(client, { ...serviceError(400, "invalid_request", "c", "m"), status })).toBe(1);
@@ -75,7 +75,7 @@ describe.each(Object.keys(CLIENTS))("the official client of %s", (client) => {
 
 describe("the table of answers", () => {
   it("has every code that the contract answers with a status that clients try again", () => {
-    const tried = ERROR_ROWS.filter(
+    const tried = DESCRIBED_ERRORS.filter(
       ({ status }) => status === 402 || status === 408 || status === 409 || status === 429 || status >= 500,
     );
     expect(tried.length).toBeGreaterThan(40);

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { errorsOf } from "../../src/http/contract/document/error-answers.ts";
-import { ERROR_ROWS, type ErrorRow } from "../../src/http/contract/document/error-rows.ts";
+import { DESCRIBED_ERRORS, type DescribedError } from "../../src/http/contract/document/error-rows.ts";
 import { parametersOf } from "../../src/http/contract/document/parameters.ts";
 import { EDIT_VALUES, RESPONSE_HEADERS } from "../../src/http/contract/document/response-headers.ts";
 import {
@@ -194,7 +194,7 @@ function typeName(schema: JsonObject): string {
   return typeof schema["title"] === "string" ? `\`${schema["title"]}\`` : "text";
 }
 
-function codeWord({ code: word }: ErrorRow): string {
+function codeWord({ code: word }: DescribedError): string {
   return typeof word === "string" ? `\`${word}\`` : `codes such as \`${word.like}\``;
 }
 
@@ -223,8 +223,8 @@ function curl(endpoint: Endpoint): string {
 }
 
 function errorTable(): string {
-  const rows = new Map<string, ErrorRow[]>();
-  for (const row of ERROR_ROWS) {
+  const rows = new Map<string, DescribedError[]>();
+  for (const row of DESCRIBED_ERRORS) {
     const key = `${row.status} ${JSON.stringify(row.code)}`;
     rows.set(key, [...(rows.get(key) ?? []), row]);
   }

@@ -1,4 +1,4 @@
-import { ANSWER_GROUPS } from "../../src/cli/codes/explained-codes.ts";
+import { ANSWER_GROUPS, statusesOf } from "../../src/cli/codes/explained-codes.ts";
 
 /** `docs/troubleshooting.md`: every code of an answer of the API, from the tables that `check --explain` reads. */
 export function troubleshootingPage(): string {
@@ -6,13 +6,13 @@ export function troubleshootingPage(): string {
     const rows = Object.entries(codes).toSorted(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));
     const sections = rows.map(
       ([code, { status, meaning, example, fix }]) =>
-        `### ${code}\n\nStatus ${status.join(", ")}. ${meaning}\n\n- For example: ${example}\n- What to do: ${fix}`,
+        `### ${code}\n\nStatus ${statusesOf(status)}. ${meaning}\n\n- For example: ${example}\n- What to do: ${fix}`,
     );
     return `## ${title}\n\n${sections.join("\n\n")}`;
   });
   return `# Troubleshooting by error code
 
-Written from \`src/cli/codes/\` (\`npm run generate\`); do not edit.
+Written from \`src/canon/errors/\` and \`src/cli/codes/\` (\`npm run generate\`); do not edit.
 \`signalbox check --explain CODE\` says the same in a terminal, and explains the findings of configuration, policies and assertions too.
 
 Every error of the HTTP API has the members \`message\`, \`type\`, \`param\` and \`code\` in the form of the surface that was asked. \`code\` is stable; the sentence is not.

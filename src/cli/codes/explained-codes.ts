@@ -2,12 +2,9 @@ import { ROUTE_CODES } from "../../compile/findings/codes.ts";
 import { suggest } from "../../compile/findings/suggest.ts";
 import { POLICY_CODES } from "../../policy/codes.ts";
 import { ASSERTION_CODES } from "../../simulate/assertions/file/codes.ts";
-import type { AnswerCode } from "./answers/answer-code.ts";
-import { CONTROL_CODES } from "./answers/control-codes.ts";
-import { DECISION_CODES } from "./answers/decision-codes.ts";
-import { REQUEST_CODES } from "./answers/request-codes.ts";
-import { SERVICE_CODES } from "./answers/service-codes.ts";
-import { UPSTREAM_CODES } from "./answers/upstream-codes.ts";
+import { ERROR_GROUPS } from "../../canon/errors/coded-error.ts";
+import { EVALUATION_INDETERMINATE, REASONS } from "../../canon/reasons.ts";
+import { UPSTREAM_CODES, type AnswerCode } from "./upstream-codes.ts";
 import { START_CODES, TEST_CODES, type FurtherCode } from "./further-codes.ts";
 import examples from "./examples.json" with { type: "json" };
 
@@ -33,11 +30,12 @@ interface Finding {
 
 /** Answers of the HTTP API by group, in the order of docs/troubleshooting.md. */
 export const ANSWER_GROUPS: readonly (readonly [title: string, codes: Readonly<Record<string, AnswerCode>>])[] = [
-  ["The request", REQUEST_CODES],
-  ["What the workspace may use", DECISION_CODES],
-  ["The connection, keys, limits and the server", SERVICE_CODES],
-  ["The provider", UPSTREAM_CODES],
-  ["Keys, the catalogue and changes of policies", CONTROL_CODES],
+  ["The request", ERROR_GROUPS["The request"]],
+  ["What the workspace may use", { ...REASONS, EVALUATION_INDETERMINATE }],
+  ["The connection, keys and the server", ERROR_GROUPS["The connection, keys and the server"]],
+  ["Limits", ERROR_GROUPS.Limits],
+  ["The provider", { ...UPSTREAM_CODES, ...ERROR_GROUPS["The provider"] }],
+  ["Keys, the catalogue and changes of policies", ERROR_GROUPS["Keys, the catalogue and changes of policies"]],
 ];
 
 const EXAMPLES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = examples;
@@ -69,9 +67,14 @@ export function explainCode(code: string): readonly ExplainedCode[] {
     const facts = Object.hasOwn(codes, code) ? codes[code] : undefined;
     if (facts === undefined) return [];
     const { status, meaning, example, fix } = facts;
-    return [{ kind: "answers" as const, weight: status.join(", "), meaning, example: [example], fix }];
+    return [{ kind: "answers" as const, weight: statusesOf(status), meaning, example: [example], fix }];
   });
   return [...findings, ...further, ...answers];
+}
+
+/** `429, 502` of several statuses. */
+export function statusesOf(status: AnswerCode["status"]): string {
+  return typeof status === "number" ? String(status) : status.join(", ");
 }
 
 /** Every code that has an explanation. */
@@ -80,7 +83,7 @@ export function explainedCodes(): readonly string[] {
   return [...new Set(tables.flatMap((codes) => Object.keys(codes)))].toSorted();
 }
 
-/** What to say of a code that nobody gives. */
+/** The message for an unknown code. */
 export function unknownCode(code: string): string {
   const hint = suggest(code, explainedCodes());
   // A list of the first few of several hundred codes would look like an answer.

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { SchemaComponents } from "./document/components.ts";
 import { ErrorAnswers } from "./document/error-answers.ts";
-import { ERROR_ROWS } from "./document/error-rows.ts";
+import { DESCRIBED_ERRORS } from "./document/error-rows.ts";
 import { operationOf } from "./document/operation.ts";
 import { CONTRACT_VERSION, DESCRIPTION } from "./document/prose.ts";
 import { headerComponents } from "./document/response-headers.ts";
@@ -42,7 +42,7 @@ export function openApiDocument(endpoints: readonly Endpoint[] = ENDPOINTS): Jso
     components: {
       schemas: { ...components.schemas, ...COMPONENT_SCHEMAS },
       responses,
-      headers: headerComponents(endpoints, [200, ...new Set(ERROR_ROWS.map(({ status }) => status))]),
+      headers: headerComponents(endpoints, [200, ...new Set(DESCRIBED_ERRORS.map(({ status }) => status))]),
       securitySchemes: SECURITY_SCHEMES,
     },
   };

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { ERROR_ANSWERS } from "../../../src/canon/errors/coded-error.ts";
 import type { Scope } from "../../../src/canon/scope.ts";
 import { errorsOf } from "../../../src/http/contract/document/error-answers.ts";
-import type { ErrorRow } from "../../../src/http/contract/document/error-rows.ts";
+import type { DescribedError } from "../../../src/http/contract/document/error-rows.ts";
 import { isTokenEndpoint, type Endpoint } from "../../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
 import { oauthCode, oauthText, renderOAuthError } from "../../../src/http/credentials/oauth-error.ts";
@@ -196,7 +196,7 @@ describe("a refusal of the token endpoint has the shape and the words of RFC 674
 const ROWS = [...errorsOf(endpoint)].flatMap(([status, rows]) => rows.map((row) => [status, row] as const));
 
 /** The endpoint has codes that are listed only, no patterns. */
-const codeOf = (code: ErrorRow["code"]): string => (typeof code === "string" ? code : code.like);
+const codeOf = (code: DescribedError["code"]): string => (typeof code === "string" ? code : code.like);
 
 /** Of errors that the requests above do not bring about. */
 const OTHERS: Readonly<Record<string, string>> = {

@@ -1,15 +1,14 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { oauthCode, oauthDescription, oauthStatus } from "../../credentials/oauth-error.ts";
 import { familyOf, isTokenEndpoint, type Endpoint } from "../endpoint.ts";
-import { ERROR_ROWS, type ErrorRow } from "./error-rows.ts";
+import { DESCRIBED_ERRORS, type DescribedError } from "./error-rows.ts";
 import { errorSchemaOf, OAUTH_ERROR } from "./error-schemas.ts";
-import { BODY_CODES } from "./refusal-codes.ts";
 import { headersOf } from "./response-headers.ts";
 
 /** Everything that the endpoint can answer instead of a 200, by status. */
-export function errorsOf(endpoint: Endpoint): ReadonlyMap<number, readonly ErrorRow[]> {
-  const found = new Map<number, ErrorRow[]>();
-  for (const row of ERROR_ROWS) {
+export function errorsOf(endpoint: Endpoint): ReadonlyMap<number, readonly DescribedError[]> {
+  const found = new Map<number, DescribedError[]>();
+  for (const row of DESCRIBED_ERRORS) {
     if (!row.isAnsweredBy(endpoint)) continue;
     const status = isOAuth(endpoint) ? oauthStatus(row.status) : row.status;
     const rows = found.get(status);
@@ -37,7 +36,7 @@ export class ErrorAnswers {
     );
   }
 
-  #refer(endpoint: Endpoint, status: number, rows: readonly ErrorRow[]): JsonObject {
+  #refer(endpoint: Endpoint, status: number, rows: readonly DescribedError[]): JsonObject {
     const headers = headersOf(endpoint, status);
     const key = JSON.stringify([schemaOf(endpoint, []), rows.map((row) => [row.code, row.when]), headers]);
     const known = this.#answers.get(`${status} ${key}`);
@@ -58,7 +57,7 @@ export class ErrorAnswers {
 }
 
 /** As a list of Markdown: each code, and when it is answered. */
-function describe(endpoint: Endpoint, rows: readonly ErrorRow[]): string {
+function describe(endpoint: Endpoint, rows: readonly DescribedError[]): string {
   return rows
     .map((row) => {
       const { code, when } = row;
@@ -74,17 +73,28 @@ function isOAuth({ path }: Endpoint): boolean {
   return isTokenEndpoint(path);
 }
 
+/** Codes that name a member of the body. */
+const BODY_CODES: ReadonlySet<string> = new Set([
+  "invalid_json",
+  "invalid_body",
+  "too_deeply_nested",
+  "missing_field",
+  "unknown_field",
+  "invalid_type",
+  "invalid_value",
+]);
+
 /** Members of the body by which an error of one code is answered with one or the other word of OAuth; `null`: all others. */
 const TELLING_MEMBERS = [null, "grant_type", "scope", "audience"] as const;
 
 /** The words of OAuth that a row is answered with, by the member that the error names. */
-function oauthCodesOf({ status, kind, code }: ErrorRow): readonly string[] {
+function oauthCodesOf({ status, kind, code }: DescribedError): readonly string[] {
   if (typeof code !== "string") throw new Error("contract: a code that is not listed at the token endpoint");
-  const members = code in BODY_CODES ? TELLING_MEMBERS : [null];
+  const members = BODY_CODES.has(code) ? TELLING_MEMBERS : [null];
   return [...new Set(members.map((param) => oauthCode({ status, kind, code, param })))];
 }
 
-function schemaOf(endpoint: Endpoint, rows: readonly ErrorRow[]): JsonObject {
+function schemaOf(endpoint: Endpoint, rows: readonly DescribedError[]): JsonObject {
   if (isOAuth(endpoint)) {
     const error = { enum: [...new Set(rows.flatMap(oauthCodesOf))] };
     return { allOf: [OAUTH_ERROR, { properties: { error } }] };
@@ -94,7 +104,7 @@ function schemaOf(endpoint: Endpoint, rows: readonly ErrorRow[]): JsonObject {
   return { allOf: [errorSchemaOf(family), family.narrowedError(type, codesOf(rows))] };
 }
 
-function codesOf(rows: readonly ErrorRow[]): JsonObject {
+function codesOf(rows: readonly DescribedError[]): JsonObject {
   const words = rows.map(({ code }) => code).filter((code) => typeof code === "string");
   const patterns = rows.map(({ code }) => code).filter((code) => typeof code !== "string");
   const listed = { enum: words };
@@ -103,7 +113,7 @@ function codesOf(rows: readonly ErrorRow[]): JsonObject {
 }
 
 /** An answer as the runtime prints it; `message` is the row's sentence. */
-function exampleOf(endpoint: Endpoint, [row]: readonly ErrorRow[]): JsonObject {
+function exampleOf(endpoint: Endpoint, [row]: readonly DescribedError[]): JsonObject {
   if (row === undefined) throw new Error("contract: a status without a row");
   const code = typeof row.code === "string" ? row.code : row.code.like;
   const { kind, when } = row;

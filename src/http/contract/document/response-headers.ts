@@ -1,11 +1,12 @@
 import { EDITS } from "../../../canon/generate/edit.ts";
 import { LOSSES } from "../../../canon/generate/loss.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { ERROR_ANSWERS, type ErrorAnswer } from "../../../canon/errors/coded-error.ts";
+import { ERROR_ANSWERS } from "../../../canon/errors/coded-error.ts";
+import type { ErrorAnswer } from "../../../canon/errors/error-row.ts";
 import { ANTHROPIC_FAMILY } from "../../../dialects/anthropic-messages/family.ts";
 import { OPENAI_FAMILY } from "../../../dialects/openai-family/family.ts";
 import { isTokenEndpoint, takesTokens, type Endpoint } from "../endpoint.ts";
-import { ERROR_ROWS } from "./error-rows.ts";
+import { DESCRIBED_ERRORS } from "./error-rows.ts";
 
 /** A header of answers. */
 export interface ResponseHeader {
@@ -43,7 +44,7 @@ const EDIT = `(${[...Object.keys(EDITS), "stripped:[a-z][a-z_-]*", ...Object.key
 
 /** How each error of the endpoint with this status is answered; `undefined` for one that never passes. */
 function answersOf(endpoint: Endpoint, status: number): readonly (ErrorAnswer | undefined)[] {
-  return ERROR_ROWS.filter((row) => row.status === status && row.isAnsweredBy(endpoint)).map(({ code }) =>
+  return DESCRIBED_ERRORS.filter((row) => row.status === status && row.isAnsweredBy(endpoint)).map(({ code }) =>
     typeof code === "string" ? ERROR_ANSWERS.get(code) : undefined,
   );
 }

@@ -1,9 +1,22 @@
-import { FAILURE_KINDS, FAILURE_SENTENCES, type FailureKind } from "../../../canon/failure.ts";
-import { ANSWER_FAULTS } from "../../../dialects/unary/answer-codes.ts";
-import { answer, type AnswerCode } from "./answer-code.ts";
+import { FAILURE_KINDS, FAILURE_SENTENCES, type FailureKind } from "../../canon/failure.ts";
+import { ANSWER_FAULTS } from "../../dialects/unary/answer-codes.ts";
+
+/** What an error code of an HTTP answer means, for callers and operators. */
+export interface AnswerCode {
+  /** The status, or the statuses that it comes with. */
+  readonly status: number | readonly number[];
+  readonly meaning: string;
+  /** A request or a situation that it is answered to. */
+  readonly example: string;
+  readonly fix: string;
+}
+
+function answer(status: AnswerCode["status"], meaning: string, example: string, fix: string): AnswerCode {
+  return { status, meaning, example, fix };
+}
 
 const RETRY = "Try again; add a fallback to the route. `signalbox evidence` shows every attempt.";
-const OPERATOR = "For the operator: look at the provider's row and its credential. Callers cannot mend it.";
+const OPERATOR = "For the operator: look at the provider's row and its credential. Callers cannot fix it.";
 const TIMES = "Try again; operators look at `timeouts` of the provider and at its state.";
 
 const FAILURE_FIXES: Readonly<Record<FailureKind, string>> = {
@@ -18,7 +31,7 @@ const FAILURE_FIXES: Readonly<Record<FailureKind, string>> = {
   timeout_idle: TIMES,
   timeout_attempt: TIMES,
   timeout_total: "Wait longer (`x-request-timeout-ms`), or ask for less.",
-  rate_limited: "Try again after `retry-after`; operators ask the vendor for more, or add places.",
+  rate_limited: "Try again after `retry-after`; operators ask the vendor for more, or add endpoints.",
   overloaded: RETRY,
   server_error: RETRY,
   auth: OPERATOR,
@@ -43,7 +56,7 @@ const ATTEMPT_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
     `upstream_${kind}`,
     answer(
       statusOf(kind),
-      `No place of the plan answered; of the last attempt: ${FAILURE_SENTENCES[kind]}.`,
+      `No endpoint of the plan answered; the last attempt: ${FAILURE_SENTENCES[kind]}.`,
       "A route with one endpoint whose provider fails so.",
       FAILURE_FIXES[kind],
     ),
@@ -130,7 +143,7 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
   ],
   [
     "unexpected_output_item",
-    "The provider answered with something that nobody asked for and that has no place in the answer.",
+    "The provider answered with an item that the request did not ask for.",
     "For the operator: report it.",
   ],
   ["malformed_model_output", "The provider says that its model wrote nothing that can be read.", RETRY],
@@ -170,7 +183,7 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
   ],
   [
     "failed_precondition",
-    "The provider does not serve the request for this account or place.",
+    "The provider does not serve the request for this account or region.",
     "For the operator: look at the account's region and billing.",
   ],
   ["out_of_range", "A number is outside what the provider takes.", "Use another number."],
@@ -197,7 +210,7 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
   ["quota_exceeded", "The account at the provider has used what it may.", "For the operator: ask the vendor for more."],
 ];
 
-/** Failures of providers, as callers hear of them. */
+/** Failures of providers. */
 export const UPSTREAM_CODES: Readonly<Record<string, AnswerCode>> = {
   ...ATTEMPT_CODES,
   ...ANSWER_CODES,
@@ -206,12 +219,6 @@ export const UPSTREAM_CODES: Readonly<Record<string, AnswerCode>> = {
       code,
       answer([400, 413, 429, 502], meaning, "A provider that answers with this code.", fix),
     ]),
-  ),
-  upstream_exhausted: answer(
-    502,
-    "Several places were tried and all failed; the message names each with its kind of failure.",
-    "A route with two endpoints whose providers are both down.",
-    RETRY,
   ),
   missing_finish_reason: answer(
     502,

@@ -1,0 +1,253 @@
+import { final, passing, type ErrorRow } from "./error-row.ts";
+
+/** The connection, the address, the caller and the state of the server. */
+export const SERVICE_ERRORS = {
+  malformed_request: {
+    ...final(400, "invalid_request"),
+    at: [],
+    meaning: "The bytes received are not an HTTP/1.1 request.",
+    example: "TLS bytes sent to a plain port.",
+    fix: "Check scheme and port; look for a proxy that changes requests.",
+  },
+  malformed_url: {
+    ...final(400, "invalid_request"),
+    at: ["everywhere"],
+    meaning: "The path cannot be decoded.",
+    example: "`GET /v1/routes/%zz`.",
+    fix: "Percent-encode the path correctly.",
+  },
+  missing_host: {
+    ...final(400, "invalid_request"),
+    at: ["everywhere"],
+    meaning: "An HTTP/1.1 request has no single Host header.",
+    example: "Two `Host` headers.",
+    fix: "Send one.",
+  },
+  body_timeout: {
+    ...passing(408, "timeout"),
+    at: ["with_body"],
+    meaning: "The body did not arrive in time.",
+    example: "A connection that stalls in the middle of a body.",
+    fix: "Send again; look at the network between client and server.",
+  },
+  header_timeout: {
+    ...passing(408, "timeout"),
+    at: [],
+    meaning: "The headers did not arrive in time.",
+    example: "A connection opened and left alone.",
+    fix: "Send again; close connections that are not used.",
+  },
+  headers_too_large: {
+    ...final(431, "too_large"),
+    at: [],
+    meaning: "The headers are larger than the server takes.",
+    example: "A cookie of many kilobytes.",
+    fix: "Send fewer and shorter headers.",
+  },
+  too_many_headers: {
+    ...final(431, "too_large"),
+    at: ["everywhere"],
+    meaning: "The request has more header fields than the server takes.",
+    example: "A proxy that adds a field at every hop.",
+    fix: "Send fewer header fields; look at what stands between client and server.",
+  },
+  url_too_long: {
+    ...final(414, "too_large"),
+    at: ["everywhere"],
+    meaning: "The request's URL is longer than the server takes.",
+    example: "`GET /v1/policies/…` with a query of many kilobytes.",
+    fix: "Send a shorter URL.",
+  },
+  server_overloaded: {
+    ...passing(503, "unavailable", 1000),
+    at: ["with_body"],
+    meaning: "The process has as many requests under way, or as many bytes of bodies in memory, as it allows.",
+    example: "More requests at once than `--max-in-flight` allows.",
+    fix: "Try again after `retry-after`; operators add workers or replicas, or raise `--max-in-flight` or `--body-memory`.",
+  },
+  fair_share_exceeded: {
+    ...passing(429, "rate_limit", 1000),
+    at: ["with_body"],
+    meaning:
+      "The workspace or its key has as many requests under way as one process allows to one of several workspaces.",
+    example: "A client that opens hundreds of connections and sends its bodies slowly.",
+    fix: "Send fewer requests at once, and whole bodies; operators see the bounds in docs/operations.md.",
+  },
+  request_too_large: {
+    ...final(413, "too_large"),
+    at: ["with_body"],
+    meaning: "The body is larger than the server takes; or a provider said so.",
+    example: "A conversation with many images.",
+    fix: "Send less; operators may raise the limit of bodies.",
+  },
+  unsupported_media_type: {
+    ...final(415, "invalid_request"),
+    at: ["with_body"],
+    meaning: "The body is not application/json.",
+    example: "`content-type: text/plain`.",
+    fix: "Send `content-type: application/json`.",
+  },
+  unsupported_encoding: {
+    ...final(415, "invalid_request"),
+    at: ["with_body"],
+    meaning: "The body is compressed.",
+    example: "`content-encoding: br`.",
+    fix: "Send it as it is.",
+  },
+  unsupported_expectation: {
+    ...final(417, "invalid_request"),
+    at: ["everywhere"],
+    meaning: "`Expect` asks for something other than `100-continue`.",
+    example: "`Expect: 200-ok`.",
+    fix: "Leave the header out.",
+  },
+  unknown_path: {
+    ...final(404, "not_found"),
+    at: ["path_parameter"],
+    meaning: "No endpoint has this method and path, or a path parameter is empty.",
+    example: "`POST /v1/chat/completion`.",
+    fix: "Compare with /openapi.json; clients want the base URL with or without `/v1` as docs say.",
+  },
+  not_supported: {
+    ...final(404, "not_found"),
+    at: [],
+    meaning: "The path is one of the protocol that Signalbox does not serve.",
+    example: "`POST /v1/files`.",
+    fix: "Use another endpoint; the message says what there is.",
+  },
+  invalid_api_key: {
+    ...final(401, "authentication"),
+    at: ["keyed"],
+    meaning: "The service key is missing, mistyped, unknown or revoked; or the token is not valid any more.",
+    example: "A request without `Authorization`.",
+    fix: "Send `Authorization: Bearer sbx_…`; make keys with `signalbox keys create`.",
+  },
+  expired_api_key: {
+    ...final(401, "authentication"),
+    at: ["keyed"],
+    meaning: "The service key has expired.",
+    example: "A key made with `--expires-in 30d`, a month later.",
+    fix: "Ask the team that issued it for a new one: `signalbox keys rotate`.",
+  },
+  insufficient_scope: {
+    ...final(403, "insufficient_scope"),
+    at: ["keyed"],
+    meaning: "The key or token is valid and lacks the scope that the endpoint asks for.",
+    example: "`POST /v1/keys` with a key of `inference:invoke`.",
+    fix: "Use a key with the scope that the message names.",
+  },
+  service_key_in_browser: {
+    ...final(403, "insufficient_scope"),
+    at: ["keyed"],
+    meaning:
+      "A web page sent a service key (`Origin` with `Sec-Fetch-Mode: cors`). Everybody who opens the page can read it.",
+    example: "A service key as `apiKey` of an SDK in a page, with `dangerouslyAllowBrowser`.",
+    fix: "Revoke the key. Let a backend exchange another key for a token for the page.",
+  },
+  origin_not_allowed: {
+    ...final(403, "insufficient_scope"),
+    at: ["keyed"],
+    meaning: "The token is bound to another origin.",
+    example: "A token for one site, used from a page of another.",
+    fix: "Exchange a token for the origin.",
+  },
+  origin_too_far: {
+    ...final(403, "insufficient_scope"),
+    at: ["policy_change"],
+    meaning: "The chain of keys that created this key is too long to identify its owner.",
+    example: "A promotion with a key that was made by a key that was made by another, many times over.",
+    fix: "Create a key at the terminal, for a workspace that manages policies.",
+  },
+  exchange_not_granted: {
+    ...final(400, "insufficient_scope"),
+    at: ["exchangeKey"],
+    meaning: "The key may not be exchanged for tokens.",
+    example: "A token exchange with a key that was made without `--exchange`.",
+    fix: "Create a key with an exchange grant: `signalbox keys create --exchange 10m`.",
+  },
+  evidence_unavailable: {
+    ...passing(503, "unavailable", 1000),
+    at: ["keyed"],
+    meaning:
+      "The decision was not on disk in time (a second, or the request's own deadline), so no answer was given; a provider may have been called.",
+    example: "A full disk, a PostgreSQL that is away, or `x-request-timeout-ms: 2`.",
+    fix: "Operators: look at the store (`evidence` of `/status`, `/readyz`, docs/storage.md). Callers: try again later.",
+  },
+  internal_error: {
+    ...passing(500, "internal"),
+    at: ["everywhere"],
+    meaning: "A bug of ours. The log has the same decision id.",
+    example: "None is known.",
+    fix: "Operators: report it with the log line.",
+  },
+  not_ready: {
+    ...passing(503, "unavailable"),
+    at: ["getReadiness"],
+    meaning: "The server is starting, draining or cannot write evidence.",
+    example: "`GET /readyz` during a drain.",
+    fix: "Send requests to another replica; the body says what is missing.",
+  },
+  no_healthy_endpoint: {
+    ...passing(503, "unavailable", 5000),
+    at: ["inference"],
+    meaning:
+      "The request is allowed, and no endpoint that may serve it can be used now: ejected, or without credentials.",
+    example: "Every provider of a route failed within its `health` limits.",
+    fix: "Try again after `retry-after`; operators look at `/metrics` and at the providers' secrets.",
+  },
+  key_revoked: {
+    ...final(401, "authentication"),
+    at: ["keyed_body"],
+    meaning:
+      "The service key was revoked while the request was under way: no provider is called for it any more. A stream gets it as its last event.",
+    example: "A key that was revoked while it was in use, or the key of an exchanged token.",
+    fix: "Ask the team that issued the key for a new one. Operators let running answers finish with `on_revoke: finish` of the workspace.",
+  },
+  server_stopping: {
+    ...passing(503, "unavailable", 1000),
+    at: ["with_body"],
+    meaning:
+      "The server is being stopped, and the time that it gives to requests under way is over. A stream gets it as its last event.",
+    example: "A long answer during a deployment.",
+    fix: "Try again: another process answers. Operators give more time with `--drain`.",
+  },
+  saturated: {
+    ...passing(503, "unavailable", 1000),
+    at: ["inference"],
+    meaning: "Every endpoint of the plan has as many calls under way as routes.yaml allows.",
+    example: "`max_concurrency: 1` and two requests at once.",
+    fix: "Try again; operators raise `max_concurrency` or add endpoints.",
+  },
+  store_unavailable: {
+    ...passing(503, "unavailable", 1000),
+    at: ["service_keys", "policies"],
+    meaning: "The store could not be reached. Nothing was changed, or the result is unknown.",
+    example: "`POST /v1/keys` while PostgreSQL is away.",
+    fix: "Look first, then try again.",
+  },
+  summary_unavailable: {
+    ...passing(503, "unavailable", 1000),
+    at: ["getGovernanceSummary", "retrievePolicyShadow"],
+    meaning: "The counts could not be read.",
+    example: "`GET /v1/governance/summary` while the store is away.",
+    fix: "Try again later.",
+  },
+  summaries_waiting: {
+    ...passing(429, "rate_limit", 1000),
+    at: ["getGovernanceSummary", "retrievePolicyShadow"],
+    meaning: "Too many summaries are being added up at once.",
+    example: "A dashboard that asks for thirty days ten times at once.",
+    fix: "Try again after `retry-after`.",
+  },
+} as const satisfies Readonly<Record<string, ErrorRow>>;
+
+/** Failures of providers together; `dispatch` has one code for each kind besides. */
+export const PROVIDER_ERRORS = {
+  upstream_exhausted: {
+    ...passing(502, "upstream"),
+    at: ["inference"],
+    meaning: "Every provider that was tried failed; the message names each with its failure.",
+    example: "A route with two endpoints whose providers are both down.",
+    fix: "Try again; add a fallback to the route. `signalbox evidence` shows every attempt.",
+  },
+} as const satisfies Readonly<Record<string, ErrorRow>>;
