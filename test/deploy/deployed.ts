@@ -38,12 +38,12 @@ export function knownVariables(): ReadonlySet<string> {
   return new Set(sources.flatMap((source) => source.match(/\bSIGNALBOX_[A-Z_]+\b/g) ?? []));
 }
 
-/** Every file below deploy/, and the two beside it that Docker looks for. */
+/** Every file below deploy/, and what Docker leaves out. */
 export function deployedFiles(): readonly string[] {
   const below = readdirSync(join(ROOT, "deploy"), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1));
-  return [...below, "Dockerfile", ".dockerignore"];
+  return [...below, ".dockerignore"];
 }
 
 /** Seconds of words such as `45s`. */

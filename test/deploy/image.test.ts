@@ -24,7 +24,7 @@ interface Instruction {
 
 /** The stages of the Dockerfile; the first, without a name, has what stands before any FROM. */
 function stages(): readonly (readonly Instruction[])[] {
-  const lines = text("Dockerfile")
+  const lines = text("deploy/Dockerfile")
     .replaceAll(/^#.*\n/gm, "")
     .replaceAll(/\\\n\s*/g, "")
     .split("\n");
@@ -104,8 +104,16 @@ describe("the Dockerfile", () => {
     expect(sources.filter((path) => path !== "." && !existsSync(join(ROOT, path)))).toEqual([]);
     expect(sources.filter((path) => path !== "." && !isSent(path))).toEqual([]);
     // For the build, which copies everything that is sent.
-    expect(["src/main.ts", "tsconfig.json", "tsconfig.build.json"].filter((path) => !isSent(path))).toEqual([]);
-    const placed = rests(final, "COPY").flatMap((rest) => rest.split(" ").filter((word) => !word.startsWith("--")));
+    const needed = [
+      "src/main.ts",
+      "tsconfig.json",
+      "tsconfig.build.json",
+      "tools/notices/write.ts",
+      "tools/rego/dist/NOTICES",
+    ];
+    expect(needed.filter((path) => !isSent(path))).toEqual([]);
+    const words = rests(final, "COPY").flatMap((rest) => rest.split(" ").filter((word) => !word.startsWith("--")));
+    const placed = words.map((word) => word.replace(/^\/build\//, ""));
     const onlyRead = ["README.md", "CHANGELOG.md"];
     expect(manifest.files.filter((path) => !onlyRead.includes(path) && !placed.includes(path))).toEqual([]);
   });
@@ -155,7 +163,7 @@ describe("compose.yaml", () => {
   const { signalbox, postgres } = compose.services;
 
   it("builds the image of this version and starts it as the Dockerfile does", () => {
-    expect(signalbox.build).toBe("../..");
+    expect(signalbox.build).toEqual({ context: "../..", dockerfile: "deploy/Dockerfile" });
     expect(signalbox.image).toBe(`signalbox:${manifest.version}`);
     expect(signalbox.entrypoint.filter((word: string) => !word.startsWith("--env-file="))).toEqual(
       JSON.parse(rests(final, "ENTRYPOINT")[0] ?? "[]"),

@@ -16,6 +16,7 @@ const ALLOWED = [
   /^policies\/([\w-]+\.rego|lib\/[\w-]+\.rego|assertions\.yaml|(input|assertions)\.schema\.json)$/,
   /^policy-library\/[\w-]+\.rego$/,
   /^tools\/rego\/dist\/(NOTICES|manifest\.json|rego\.wasm\.br)$/,
+  /^schemas\/routes(-part|-overlay)?\.schema\.json$/,
   /^(README\.md|CHANGELOG\.md|LICENSE|THIRD-PARTY-NOTICES|sbom\.cdx\.json|package\.json|routes\.yaml)$/,
 ];
 
@@ -236,7 +237,7 @@ describe("installed in an empty project", () => {
 
       const main = join(project, "node_modules/signalbox/dist/main.js");
       const config = join(project, "node_modules/signalbox/routes.yaml");
-      const image = readFileSync(join(ROOT, "Dockerfile"), "utf8");
+      const image = readFileSync(join(ROOT, "deploy/Dockerfile"), "utf8");
       const [, command = "[]"] = /^CMD (.*)$/m.exec(image) ?? [];
       const [, volume = ""] = /^VOLUME (.*)$/m.exec(image) ?? [];
       const [, caches = ""] = /^ENV XDG_CACHE_HOME=(.*)$/m.exec(image) ?? [];
