@@ -1,4 +1,5 @@
-import { Ledger, type LimitedSubject } from "../src/limits/ledger.ts";
+import { Ledger } from "../src/limits/ledger.ts";
+import type { LimitedSubject } from "../src/limits/effective.ts";
 import type { LimitStore } from "../src/limits/limit-store.ts";
 
 /**

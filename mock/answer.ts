@@ -1,5 +1,4 @@
 import type { Behaviour, Fault, Moment } from "./behaviour.ts";
-import type { FailureGrammar } from "./protocol.ts";
 
 /** What an event is for, so that faults can be placed without knowing the protocol. `end` both gives the finish reason and is the last one. */
 export type EventPurpose = "content" | "finish" | "usage" | "done" | "end" | "error";
@@ -211,4 +210,23 @@ function frame(event: StreamEvent, behaviour: Behaviour): string {
   const comment = behaviour.keepalive ? `: keepalive${end}${end}` : "";
   const name = event.name === null ? "" : `event${colon}${event.name}${end}`;
   return `${comment}${name}data${colon}${event.data}${end}${end}`;
+}
+
+/** How the answers of a protocol fail after they have begun. */
+export interface FailureGrammar {
+  /** An event of this protocol that no JSON parser takes. */
+  readonly malformed: StreamEvent;
+  /** An error as the whole body of an answer with status 200. */
+  body(sequence: number): string;
+  /** The error event, and what the protocol sends after it. */
+  errorFrame(sent: readonly StreamEvent[], sequence: number): readonly StreamEvent[];
+  /** An ending that says that the answer failed, without an error event; `null` where the protocol has none. */
+  readonly failed: FailedEnding | null;
+}
+
+export interface FailedEnding {
+  /** `null` where the protocol cannot say it after these events. */
+  events(sent: readonly StreamEvent[]): readonly StreamEvent[] | null;
+  /** The body of an answer, made one that failed. */
+  body(whole: string): string;
 }

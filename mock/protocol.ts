@@ -1,4 +1,4 @@
-import type { Answer, JsonAnswer, StreamEvent } from "./answer.ts";
+import type { Answer, JsonAnswer, FailureGrammar } from "./answer.ts";
 import type { Behaviour } from "./behaviour.ts";
 import type { Problem } from "./problem.ts";
 
@@ -19,25 +19,6 @@ export interface Exchange {
 export interface Reply {
   readonly answer: Answer;
   readonly behaviour: Behaviour;
-}
-
-/** How the answers of a protocol fail after they have begun. */
-export interface FailureGrammar {
-  /** An event of this protocol that no JSON parser takes. */
-  readonly malformed: StreamEvent;
-  /** An error as the whole body of an answer with status 200. */
-  body(sequence: number): string;
-  /** The error event, and what the protocol sends after it. */
-  errorFrame(sent: readonly StreamEvent[], sequence: number): readonly StreamEvent[];
-  /** An ending that says that the answer failed, without an error event; `null` where the protocol has none. */
-  readonly failed: FailedEnding | null;
-}
-
-export interface FailedEnding {
-  /** `null` where the protocol cannot say it after these events. */
-  events(sent: readonly StreamEvent[]): readonly StreamEvent[] | null;
-  /** The body of an answer, made one that failed. */
-  body(whole: string): string;
 }
 
 /** One endpoint of a wire protocol that the simulated provider speaks. A new one is a folder that makes such a value, and a row in `endpoints.ts`. */

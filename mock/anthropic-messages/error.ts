@@ -1,7 +1,6 @@
-import type { JsonAnswer, StreamEvent } from "../answer.ts";
+import type { JsonAnswer, StreamEvent, FailureGrammar } from "../answer.ts";
 import { integer, type Wording } from "../member-table.ts";
 import { invalid, type Problem } from "../problem.ts";
-import type { FailureGrammar } from "../protocol.ts";
 
 /** Types of errors by status (Anthropic's reference, "Errors"). */
 const TYPES: ReadonlyMap<number, string> = new Map([

@@ -1,7 +1,6 @@
-import type { JsonAnswer, StreamEvent } from "../answer.ts";
+import type { JsonAnswer, StreamEvent, FailureGrammar } from "../answer.ts";
 import type { Wording } from "../member-table.ts";
 import { invalid, type Problem } from "../problem.ts";
-import type { FailureGrammar } from "../protocol.ts";
 
 /** An error in Cohere's shape: a message, and nothing that a machine could read. */
 export function refuseCohere(problem: Problem, sequence: number): JsonAnswer {

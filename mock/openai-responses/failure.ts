@@ -1,7 +1,6 @@
 import { type JsonObject, isJsonObject, parseJson } from "../json.ts";
-import type { StreamEvent } from "../answer.ts";
+import type { StreamEvent, FailureGrammar } from "../answer.ts";
 import { CHUNK_FAILURE, FAILURE_MESSAGE } from "../openai/error.ts";
-import type { FailureGrammar } from "../protocol.ts";
 import { failedResource } from "./resource.ts";
 
 /** Streams fail with an event `error`, and then with `response.failed` where the response has begun. */

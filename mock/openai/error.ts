@@ -1,7 +1,7 @@
-import type { JsonAnswer, StreamEvent } from "../answer.ts";
+import type { JsonAnswer, StreamEvent, FailureGrammar } from "../answer.ts";
 import type { Wording } from "../member-table.ts";
 import { invalid, type Problem } from "../problem.ts";
-import type { Exchange, FailureGrammar } from "../protocol.ts";
+import type { Exchange } from "../protocol.ts";
 
 /** An error in the shape of OpenAI's protocols. */
 export function refuseOpenai(problem: Problem, sequence: number): JsonAnswer {

@@ -1,7 +1,7 @@
-import type { Answer, StreamEvent } from "../answer.ts";
+import type { Answer, StreamEvent, FailureGrammar } from "../answer.ts";
 import { POISON, type Behaviour, type ResultMember } from "../behaviour.ts";
 import { invalid, type Problem } from "../problem.ts";
-import type { FailureGrammar, Protocol } from "../protocol.ts";
+import type { Protocol } from "../protocol.ts";
 import { protocolOf, statusAnswer, type Call, type Simulation } from "../simulate.ts";
 
 /** A request that is answered with a list of results, as far as every such request is alike. */

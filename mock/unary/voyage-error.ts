@@ -1,8 +1,7 @@
-import type { JsonAnswer } from "../answer.ts";
+import type { JsonAnswer, FailureGrammar } from "../answer.ts";
 import type { Wording } from "../member-table.ts";
 import { FAILURE_MESSAGE, requestIdentity } from "../openai/error.ts";
 import { invalid, type Problem } from "../problem.ts";
-import type { FailureGrammar } from "../protocol.ts";
 
 /** An error in Voyage's shape: one sentence, and nothing that a machine could read. */
 export function refuseVoyage({ status, message }: Problem, sequence: number): JsonAnswer {

@@ -1,6 +1,6 @@
-import type { Narrowing } from "./credentials/narrowing.ts";
 import type { Scope } from "./scope.ts";
 import type { KeyLimits } from "./workspace/limits.ts";
+import type { Operation } from "./operation.ts";
 
 /**
  * Who calls. Made only by key verification; nothing in a request can add to it.
@@ -23,4 +23,24 @@ export interface Identity {
   readonly limits?: KeyLimits | null;
   /** What is left of the key's grant where the caller has a token of it; absent and `null` mean the key itself. */
   readonly narrowed?: Narrowing | null;
+}
+
+/** What an exchanged token may do less than its key. */
+export interface Narrowing {
+  /** The token's id, for the evidence; the token itself stands nowhere. */
+  readonly tokenId: string;
+  /** `null`: every operation. */
+  readonly operations: readonly Operation[] | null;
+  /** `null`: every route of the workspace. */
+  readonly routes: readonly string[] | null;
+  /** The `Origin` that requests must have; `null`: not looked at. */
+  readonly origin: string | null;
+  readonly ceilings: TokenCeilings;
+}
+
+/** What one token may use in its whole life, counted by each process for itself; `null`: no ceiling. */
+export interface TokenCeilings {
+  readonly requests: number | null;
+  /** Input and output together, of requests that have ended. */
+  readonly tokens: number | null;
 }

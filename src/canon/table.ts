@@ -6,6 +6,7 @@ import type { ModelOperation } from "./operation.ts";
 import type { PromotionRequirements } from "./policy.ts";
 import type { ReasoningEffort } from "./request.ts";
 import type { CategoryMapping } from "./unary/moderate.ts";
+import type { Retention } from "./retention.ts";
 
 /**
  * The compiled routing table: deep-frozen plain JSON, made by `compile/` and read by everybody else. All maps have a null prototype, all
@@ -118,10 +119,6 @@ export interface QueueSettings {
   /** Longest wait, milliseconds. */
   readonly wait: number;
 }
-
-/** How long a provider keeps what it is sent: not at all, a stated time, or without a stated end. */
-export const RETENTIONS = ["none", "transient", "days_30", "unlimited"] as const;
-export type Retention = (typeof RETENTIONS)[number];
 
 export interface ProviderRow {
   readonly id: string;

@@ -1,10 +1,8 @@
-import { EXIT, type CommandIo } from "./terminal/command-io.ts";
+import { EXIT, type CommandIo, type CommandTable } from "./terminal/command-io.ts";
 import { readVersion } from "./terminal/version.ts";
 
-type Command = (argv: readonly string[], io: CommandIo) => Promise<number>;
-
 /** Commands are loaded when they are asked for: `keys list` need not wait for the compiler. */
-export const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>> = {
+export const COMMANDS: CommandTable = {
   init: {
     summary: "write a first routes.yaml with policies",
     load: async () => (await import("./init/init.ts")).init,
@@ -47,7 +45,7 @@ export const COMMANDS: Readonly<Record<string, { readonly summary: string; reado
   },
   completion: {
     summary: "print a script for completion in a shell",
-    load: async () => (await import("./completion/completion.ts")).completion,
+    load: async () => (await import("./completion/completion.ts")).completionOf(COMMANDS),
   },
   mock: { summary: "run a simulated provider", load: async () => (await import("./mock.ts")).mock },
 };

@@ -2,7 +2,7 @@ import { CAPABILITY_NAMES } from "../canon/capability.ts";
 import { FEATURE_NAMES } from "../canon/generate/feature.ts";
 import { MODEL_OPERATIONS } from "../canon/operation.ts";
 import { REASONING_EFFORTS } from "../canon/request.ts";
-import { RETENTIONS } from "../canon/table.ts";
+import { RETENTIONS } from "../canon/retention.ts";
 import { auth } from "./authored/schema-auth.ts";
 import { INCLUDE } from "./files/includes.ts";
 import { endpoint, model, provider } from "./authored/schema-supply.ts";

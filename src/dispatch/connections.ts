@@ -2,7 +2,7 @@ import type { LookupFunction } from "node:net";
 import { Pool, type buildConnector, type Dispatcher } from "undici";
 import { canonicalJson } from "../canon/json.ts";
 import type { EndpointRow, ProviderRow, QueueSettings, RoutingTable } from "../canon/table.ts";
-import type { Authorize } from "./credentials/authorize.ts";
+import type { Authorize } from "./credentials/authorization.ts";
 import { guardedConnector } from "./connect/guarded-connector.ts";
 import { ProviderClient } from "./connect/provider-client.ts";
 import { Gate } from "./gates/gate.ts";

@@ -3,7 +3,7 @@ import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 import type { Timeouts } from "../canon/table.ts";
 import type { CarriedCall, Carrier } from "./connect/provider-client.ts";
 import type { Connection } from "./connections.ts";
-import type { Authorize } from "./credentials/authorize.ts";
+import type { Authorize } from "./credentials/authorization.ts";
 import { failureOfTransport } from "./transport-failure.ts";
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;

@@ -14,7 +14,7 @@ import type { StopReason } from "./gates/stop-order.ts";
 import { ReadOn } from "./client/read-on.ts";
 import { Outbox } from "./client/outbox.ts";
 import { refusedRequest, toldFailure } from "./places/told-failure.ts";
-import type { RelayJob } from "./relay-plan.ts";
+import type { RelayJob } from "./relay-job.ts";
 import { readRetryAfter } from "./retry-after.ts";
 
 const EVENT_STREAM = ["content-type", "text/event-stream; charset=utf-8", "cache-control", "no-cache"];

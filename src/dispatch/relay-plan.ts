@@ -1,12 +1,9 @@
-import type { CallTraceEnd, CallTracer } from "../canon/tracing/call-trace.ts";
+import type { CallTraceEnd } from "../canon/tracing/call-trace.ts";
 import type { Candidate } from "../canon/decision.ts";
-import { NO_EDITS, type AnswerEdits, type EditSet } from "../canon/generate/edit.ts";
-import type { ServiceError } from "../canon/error.ts";
+import { NO_EDITS, type EditSet } from "../canon/generate/edit.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
-import { INCOMPLETE_REASONS, type FinishReason } from "../canon/generate/event.ts";
+import { INCOMPLETE_REASONS } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
-import type { TokenUsage } from "../canon/generate/usage.ts";
-import type { InferenceRequest } from "../canon/request.ts";
 import type { Passage } from "../dialects/translation/passage.ts";
 import { learnt, NOTHING_LEARNT, notTried, type AttemptResult } from "./attempt-result.ts";
 import type { ClientAnswer } from "./client/client-answer.ts";
@@ -15,87 +12,10 @@ import { failureError, stoppedError, wasAsked } from "./failure-error.ts";
 import type { Leave } from "./gates/gate.ts";
 import { Itinerary, NOT_WAITED, type Step } from "./itinerary.ts";
 import { Pause } from "./pause.ts";
-import type { CallOutcome, PlaceBook } from "./places/places.ts";
+import type { CallOutcome } from "./places/places.ts";
 import { RelayAttempt } from "./relay-attempt.ts";
-import type { Stop, StopReason, StopSource } from "./gates/stop-order.ts";
-
-/** One request to be answered by the first candidate of its plan that can. */
-export interface RelayJob {
-  readonly request: InferenceRequest;
-  /** In the order to try them; at least one. */
-  readonly plan: readonly Candidate[];
-  /** How many of them, from the first, are in service: those behind are out for their health, and tried last. */
-  readonly inService: number;
-  /** The way to a candidate. */
-  readonly passageTo: (candidate: Candidate) => Passage;
-  readonly connections: ReadonlyMap<string, Connection>;
-  /** On the clock of `performance.now()`. */
-  readonly deadline: number;
-  /** Calls that reach a provider, at least 1. */
-  readonly maxAttempts: number;
-  /** A request that its provider may have read is sent to the same provider again. */
-  readonly resends: boolean;
-  /** From 0 to 1; spreads repetitions. */
-  readonly random: () => number;
-  /** Told how every call went. */
-  readonly places: PlaceBook;
-  /** Puts calls into the request's trace. */
-  readonly callTracer?: CallTracer | null;
-  /**
-   * The request's tokens count against a limit: a stream whose client leaves is read on for a moment, until the provider says what it counted.
-   */
-  readonly countsTokens: boolean;
-  /** Largest answer that is collected, bytes. A stream may have eight times as many. */
-  readonly maxAnswerBytes: number;
-  /**
-   * Resolves when the decision is on disk; nothing may be sent to the client before. Where it rejects nothing is sent at all,
-   * calls are given up, and the outcome is `failed` without an error: the caller knows why.
-   */
-  readonly durable: Promise<void>;
-  /** Ends the request where it stands, or keeps it from calling anybody else; never given where absent. */
-  readonly stopOrder?: StopSource | undefined;
-  /**
-   * Headers of an answer by this candidate at this attempt; names and values by turns.
-   *
-   * @param known what was changed in its request and, as far as it has been read, in its answer.
-   */
-  readonly answerHeaders: (candidate: Candidate, attempt: number, known: AnswerEdits) => readonly string[];
-}
-
-/** How one candidate fared. */
-export interface AttemptReport {
-  readonly candidate: Candidate;
-  readonly simulated: boolean;
-  /** The candidate speaks another dialect than the caller. */
-  readonly translated: boolean;
-  readonly failure: UpstreamFailure | null;
-  readonly status: number | null;
-  /** Milliseconds; the longest where several calls are told of together. */
-  readonly duration: number;
-  /** Calls that ended alike, where a request was sent in parts; one where absent. */
-  readonly calls?: number;
-}
-
-export interface RelayOutcome {
-  readonly terminal: "completed" | "incomplete" | "failed" | "client_closed";
-  /** What the client must still be told, where nothing has been sent; `null` where the answer has been sent. */
-  readonly error: ServiceError | null;
-  readonly attempts: readonly AttemptReport[];
-  readonly finish: FinishReason | null;
-  readonly usage: TokenUsage | null;
-  /** Characters of output of a stream; `null` for an answer in one piece and where none arrived. */
-  readonly outputCharacters: number | null;
-  /** Why the router itself has ended the request; absent where it did not. */
-  readonly ended?: StopReason;
-  /** On the clock of `performance.now()`; `null` where no byte was sent. */
-  readonly firstByteAt: number | null;
-  /** Names of members taken out of the request. */
-  readonly stripped: readonly string[];
-  /** What translations of request and answer left out or changed; each once. */
-  readonly losses: readonly Loss[];
-  /** What was changed in requests and answer besides. */
-  readonly edits: EditSet;
-}
+import type { Stop, StopReason } from "./gates/stop-order.ts";
+import type { AttemptReport, RelayJob, RelayOutcome } from "./relay-job.ts";
 
 /**
  * Tries the candidates of the plan until one commits (docs/dispatch.md#the-commit-point). Before the first byte to the client a failed call may be tried at

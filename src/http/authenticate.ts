@@ -1,21 +1,12 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { serviceError, type ServiceError } from "../canon/error.ts";
-import type { Identity } from "../canon/identity.ts";
 import type { Scope } from "../canon/scope.ts";
 import { scopesOf, type Endpoint } from "./contract/endpoint.ts";
-import { admitToken } from "./credentials/admit-token.ts";
+import { admitToken, type Admitted } from "./credentials/admit-token.ts";
 import { allowReading } from "./credentials/cross-origin.ts";
 import type { Runtime } from "./runtime.ts";
 
 const BEARER = /^bearer +(\S+)$/i;
-
-/**
- * Whether the caller is let in. `identity` of a refusal is whose key or token it was, where that was recognised: so the refusal is recorded under the
- * key and in its workspace. A public id alone recognises nobody, because ids stand in logs.
- */
-export type Admitted =
-  | { readonly error: null; readonly identity: Identity }
-  | { readonly error: ServiceError; readonly identity: Identity | null };
 
 /**
  * Authenticates the caller and checks the scope (docs/api.md#credentials). `x-api-key` counts under `/api/v1/` only, where clients send it by default;

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { ClientAnswer } from "../dispatch/client/client-answer.ts";
-import type { RelayOutcome } from "../dispatch/relay-plan.ts";
+import type { RelayOutcome } from "../dispatch/relay-job.ts";
 
 /** The client's side over a node response. Bytes go to the socket without a web stream between (docs/architecture.md#performance). */
 export class NodeAnswer implements ClientAnswer {

@@ -8,7 +8,6 @@ import type { RouteRow } from "../canon/table.ts";
 import type { Surface } from "../dialects/dialect.ts";
 import { openPassage } from "../dialects/translation/passage.ts";
 import { upstreamFor } from "../dialects/upstreams.ts";
-import type { StopSource } from "../dispatch/gates/stop-order.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
 import { arrangedPlan } from "./arranged-plan.ts";
 import { admit } from "./authenticate.ts";
@@ -21,11 +20,12 @@ import type { Capacity, RequestHold } from "./listener/capacity.ts";
 import { NodeAnswer, untilDelivered } from "./node-answer.ts";
 import { readBody } from "./read-body.ts";
 import { Recorder, refusedByStore } from "./recorder.ts";
-import type { Runtime, Snapshot } from "./runtime.ts";
+import type { Runtime } from "./runtime.ts";
 import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
 import type { BodyValidator } from "./contract/validate.ts";
 import { answerContext, prepareTranslations, targetOf, type TranslatableDecision } from "./translation.ts";
 import { answerUnary } from "./unary/answer-unary.ts";
+import type { InferenceCall } from "./inference-call.ts";
 
 /**
  * One inference request, from its first byte to its last: who calls, what is asked, where it may go, what came back, what is recorded.
@@ -70,22 +70,6 @@ export async function handleInference(
     recorder.close();
     done();
   }
-}
-
-/** One inference request and everything it is handled with. */
-export interface InferenceCall {
-  readonly runtime: Runtime;
-  readonly endpoint: InferenceEndpoint;
-  readonly validate: BodyValidator;
-  readonly capacity: Capacity;
-  readonly incoming: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly snapshot: Snapshot;
-  readonly requestId: string;
-  readonly common: readonly string[];
-  readonly recorder: Recorder;
-  /** What can end the request from here; absent until its caller is known. */
-  readonly stops?: StopSource | undefined;
 }
 
 /** Gives the refusal to send, or `null` when the answer has been sent. */

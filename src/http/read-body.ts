@@ -6,7 +6,7 @@ import { parseJsonBytes, repeatsMember } from "../dialects/json-bytes.ts";
 import { stoppedError } from "../dispatch/failure-error.ts";
 import type { StopReason, StopSource } from "../dispatch/gates/stop-order.ts";
 import type { RequestHold } from "./listener/capacity.ts";
-import type { ServerLimits } from "./runtime.ts";
+import type { ServerLimits } from "./server-limits.ts";
 
 /** A parsed body and how many bytes it had. */
 export interface Body {

@@ -5,7 +5,7 @@ import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest } from "../canon/request.ts";
-import type { RelayOutcome } from "../dispatch/relay-plan.ts";
+import type { RelayOutcome } from "../dispatch/relay-job.ts";
 import type { CallTracer } from "../canon/tracing/call-trace.ts";
 import type { RequestTrace } from "../evidence/request-trace.ts";
 import type { RequestObserver } from "../evidence/observer.ts";
@@ -29,7 +29,8 @@ import {
   rounded,
   type RecordHead,
 } from "./records.ts";
-import type { Runtime, Snapshot } from "./runtime.ts";
+import type { Runtime } from "./runtime.ts";
+import type { Snapshot } from "./snapshot.ts";
 
 /** Writes the two records of one request: its decision before the answer, its outcome after. Each exactly once. */
 export class Recorder {

@@ -13,8 +13,8 @@ import {
   type ShadowRecord,
   type ShadowRevision,
 } from "../evidence/record.ts";
-import type { AttemptReport } from "../dispatch/relay-plan.ts";
-import type { Snapshot } from "./runtime.ts";
+import type { AttemptReport } from "../dispatch/relay-job.ts";
+import type { Snapshot } from "./snapshot.ts";
 
 /** What is known of a request before anything of it has been read. */
 export type RecordHead = Pick<DecisionRecord, "requestId" | "at" | "operation" | "retryCount" | "clientRequestDigest">;

@@ -1,8 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Identity } from "../canon/identity.ts";
-import type { HealthSettings } from "../canon/table.ts";
-import type { Decider } from "../decide/decider.ts";
-import type { Connection } from "../dispatch/connections.ts";
 import type { Places } from "../dispatch/places/places.ts";
 import type { StopOrder } from "../dispatch/gates/stop-order.ts";
 import type { StickyKeyOf } from "../dispatch/places/sticky-key.ts";
@@ -18,35 +14,9 @@ import type { SimulationRate } from "./control/simulation-rate.ts";
 import type { Revocations } from "./credentials/revocations.ts";
 import type { Tokens } from "./credentials/token-port.ts";
 import type { Ledger } from "../limits/ledger.ts";
-import type { UnaryRequests } from "./unary/answer-unary.ts";
-
-/** Bounds of one server; all have defaults in `server/make-runtime.ts`. */
-export interface ServerLimits {
-  /** Inference requests under way in this process, and beside them as many whose bodies are not whole. No bound where absent. */
-  readonly inFlight?: number;
-  /** Largest request body, bytes. */
-  readonly bodyBytes: number;
-  /** Largest answer that is collected before it is sent, bytes. */
-  readonly answerBytes: number;
-  /** Longest time a request may take, whatever the caller asks; milliseconds. */
-  readonly requestTime: number;
-  /** Bytes of bodies that this process holds at once, of those being read and of requests under way. No bound where absent. */
-  readonly bodyMemory?: number;
-  /** Longest time a client may take to send a body, milliseconds. */
-  readonly bodyTime: number;
-  /** How often it is looked at whether a body arrives fast enough, milliseconds; 10 s where absent. */
-  readonly bodyProgressTime?: number;
-  /** Longest time a client may take to read the rest of an answer that has been handed over whole, milliseconds. */
-  readonly writeTime: number;
-}
-
-/** What requests are decided with: one table, its policies, its connections. Replaced as a whole by a reload. */
-export interface Snapshot {
-  readonly decider: Decider;
-  readonly connections: ReadonlyMap<string, Connection>;
-  /** Gives the connections back; called once, when the last request that took this snapshot has ended. */
-  readonly release: () => Promise<void>;
-}
+import type { UnaryRequests } from "./unary/joined.ts";
+import type { ServerLimits } from "./server-limits.ts";
+import type { SnapshotHolder } from "./snapshot.ts";
 
 export type Verification =
   | { readonly ok: true; readonly identity: Identity }
@@ -141,66 +111,4 @@ export interface BuildFacts {
   readonly contract: string;
   /** On the clock of `performance.now()`. */
   readonly startedAt: number;
-}
-
-/** The one pointer that a reload swaps. A request takes the snapshot once and is decided, relayed and recorded with it alone. */
-export class SnapshotHolder {
-  #current: Counted;
-
-  constructor(first: Snapshot) {
-    this.#current = { snapshot: first, users: 0, retired: false };
-  }
-
-  get current(): Snapshot {
-    return this.#current.snapshot;
-  }
-
-  /** Requests in flight on the current snapshot. */
-  get users(): number {
-    return this.#current.users;
-  }
-
-  /** Takes the current snapshot; call `done` once when the request has ended. */
-  take(): { readonly snapshot: Snapshot; readonly done: () => void } {
-    const counted = this.#current;
-    counted.users += 1;
-    return {
-      snapshot: counted.snapshot,
-      done: () => {
-        counted.users -= 1;
-        if (counted.retired && counted.users === 0) void counted.snapshot.release();
-      },
-    };
-  }
-
-  /** Resolves when no request is in flight, or after 1.5 seconds: streams may be read on for a second without a client. */
-  async idle(): Promise<void> {
-    const end = performance.now() + IDLE_TIME;
-    while (this.users > 0 && performance.now() < end) await delay(10);
-  }
-
-  swap(next: Snapshot): void {
-    const old = this.#current;
-    this.#current = { snapshot: next, users: 0, retired: false };
-    old.retired = true;
-    if (old.users === 0) void old.snapshot.release();
-  }
-}
-
-/** Milliseconds. */
-const IDLE_TIME = 1_500;
-
-interface Counted {
-  readonly snapshot: Snapshot;
-  users: number;
-  retired: boolean;
-}
-
-/** The settings by which an endpoint's health is judged now; `null` where the table has no such endpoint. */
-export function healthSettingsOf(snapshots: SnapshotHolder): (endpointId: string) => HealthSettings | null {
-  return (endpointId) => {
-    const { endpoints, providers } = snapshots.current.decider.table;
-    const endpoint = endpoints[endpointId];
-    return endpoint === undefined ? null : (providers[endpoint.provider]?.health ?? null);
-  };
 }

@@ -1,6 +1,5 @@
 import { CounterAccount } from "./counter-account.ts";
-import type { EffectiveLimits } from "./effective.ts";
-import type { LimitedSubject } from "./ledger.ts";
+import type { EffectiveLimits, LimitedSubject } from "./effective.ts";
 import { counterLimits, type Meters } from "./meters.ts";
 import { SlotAccount } from "./slot-account.ts";
 import { windowStart, type LimitMeasure, type LimitWindow } from "./windows.ts";

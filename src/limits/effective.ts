@@ -1,5 +1,12 @@
 import type { Budget, KeyLimits } from "../canon/workspace/limits.ts";
 
+/** Whose limits hold for a request. */
+export interface LimitedSubject {
+  readonly kind: "workspace" | "key";
+  readonly id: string;
+  readonly limits: EffectiveLimits;
+}
+
 /** Limits that hold for one subject. Two budgets where a key's own and its workspace's `per_key` are of different kinds. */
 export interface EffectiveLimits extends KeyLimits {
   readonly secondBudget?: Budget;

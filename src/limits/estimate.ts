@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts"
 import type { Operation } from "../canon/operation.ts";
 import type { EndpointRow, ModelRow, Price } from "../canon/table.ts";
 import type { Amounts } from "./meters.ts";
+import { largestOutput } from "../canon/largest-output.ts";
 
 /** What the most that a request may use is made from. */
 export interface EstimatedRequest {
@@ -47,9 +48,6 @@ const DOCUMENT = 131_072;
 const FRAME = 64;
 const TOOL_FRAME = 1_024;
 
-/** Tokens of output where neither the request nor the model's row has a limit. */
-const UNKNOWN_OUTPUT = 16_384;
-
 /** How many times the window and the output of a model a provider is believed to have counted: its own tools may read and write again and again. */
 const BELIEVED = 16;
 
@@ -87,12 +85,6 @@ export function estimateRequest(request: EstimatedRequest, places: readonly Esti
   most = Math.min(most, LARGEST_MOST);
   const amounts = { requests: request.calls, tokens, microUsd };
   return { amounts, input, output, likelyInput: () => likelyTokens(request, input), most, requestsOnly: false };
-}
-
-/** The most that a model makes, tokens, for a request that names no limit; an allowance where its row does not tell. */
-export function largestOutput(model: ModelRow | undefined): number {
-  const told = model?.maxOutputTokens ?? model?.contextWindow;
-  return told ?? Math.max(UNKNOWN_OUTPUT, model?.defaultMaxOutputTokens ?? 0);
 }
 
 /** Millionths of a US dollar, rounded up; nothing for an endpoint without a price. */

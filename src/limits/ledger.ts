@@ -1,18 +1,11 @@
 import type { LimitLeased, LimitStore } from "./limit-store.ts";
-import type { EffectiveLimits } from "./effective.ts";
+import type { LimitedSubject } from "./effective.ts";
 import { Accounts } from "./accounts.ts";
 import { composeLease, isRefused, type ComposedLease } from "./compose-lease.ts";
 import type { CounterAccount } from "./counter-account.ts";
 import { amountOf, type Amounts, type Meters } from "./meters.ts";
 import { refusalBy, type LimitRefusal } from "./refusal.ts";
 import type { SlotAccount } from "./slot-account.ts";
-
-/** Whose limits hold for a request. */
-export interface LimitedSubject {
-  readonly kind: "workspace" | "key";
-  readonly id: string;
-  readonly limits: EffectiveLimits;
-}
 
 /** What is taken for one request. End it once, by {@link Ledger.settle} or {@link Ledger.release}. */
 export interface Reservation {

@@ -5,9 +5,8 @@ import type { CompiledPolicy, PolicyModule, PolicySource, PolicyWords } from "./
 import { checkComparisons } from "./contract/comparisons.ts";
 import { readContract } from "./contract/contract.ts";
 import { diagnosticOf } from "./contract/failures.ts";
-import { checkWaivers } from "./contract/obligations.ts";
+import { checkWaivers, checkRules, passPlaces, reasonedConstraints } from "./contract/rules.ts";
 import { checkReferences, librariesOf, readsOf } from "./contract/references.ts";
-import { checkRules, passPlaces, reasonedConstraints } from "./contract/rules.ts";
 import { classifySources, type PolicyFile } from "./contract/sources.ts";
 import { decideModule } from "./decide-module.ts";
 import { policyDigest } from "./digest.ts";

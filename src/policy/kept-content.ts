@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { canonicalJson } from "../canon/json.ts";
 import { parseJson } from "../canon/json/parse-json.ts";
-import type { PolicyContract } from "../canon/policy.ts";
-import type { StoredContent } from "../canon/policy.ts";
+import type { PolicyContract, StoredContent } from "../canon/policy.ts";
 import type { CompiledPolicy, PolicyModule, PolicySource, PolicyWords } from "./compiled.ts";
 import { policyDigest } from "./digest.ts";
 

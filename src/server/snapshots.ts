@@ -9,7 +9,7 @@ import { createDecider } from "../decide/decider.ts";
 import type { PolicySet } from "../canon/policy.ts";
 import type { Access, ConnectionPools } from "../dispatch/connections.ts";
 import { createAuthorize } from "../dispatch/credentials/authorize.ts";
-import type { Snapshot } from "../http/runtime.ts";
+import type { Snapshot } from "../http/snapshot.ts";
 import type { CompiledPolicies } from "../policy/compile-policies.ts";
 import type { CompileCache } from "../policy/toolchain/compile-cache.ts";
 import { LoadedModules } from "../policy/modules/loaded-modules.ts";

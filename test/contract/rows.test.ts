@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ControlEndpoint, Endpoint, InferenceEndpoint } from "../../src/http/contract/endpoint.ts";
-import { TAGS } from "../../src/http/contract/endpoint.ts";
+import { type ControlEndpoint, type Endpoint, type InferenceEndpoint, TAGS } from "../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { MESSAGE_STREAM } from "../../src/dialects/anthropic-messages/events.ts";
 import { CHAT_STREAM } from "../../src/dialects/openai-chat/events.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { HealthSettings, RouteRow, RoutingTable } from "../../src/canon/table.ts";
 import { startProber } from "../../src/dispatch/probes/prober.ts";
 import { Places } from "../../src/dispatch/places/places.ts";
-import { healthSettingsOf } from "../../src/http/runtime.ts";
+import { healthSettingsOf } from "../../src/http/snapshot.ts";
 import {
   answerJson,
   delta,

@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
 
-import type { PolicyContract } from "../../src/canon/policy.ts";
+import type { PolicyContract, StoredContent } from "../../src/canon/policy.ts";
 import type { ContentReference } from "../../src/lifecycle/records.ts";
 import { policyDigest } from "../../src/policy/digest.ts";
 import { storedContent } from "../../src/policy/kept-content.ts";
-import type { StoredContent } from "../../src/canon/policy.ts";
 import { POLICY } from "./policy-rows.ts";
 
 /** A content of a policy as servers keep it; its module is one that nobody can run. */

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { KeyLimits } from "../../src/canon/workspace/limits.ts";
-import { Ledger, type LimitedSubject, type Reservation } from "../../src/limits/ledger.ts";
+import { Ledger, type Reservation } from "../../src/limits/ledger.ts";
+import type { LimitedSubject } from "../../src/limits/effective.ts";
 import type { Amounts } from "../../src/limits/meters.ts";
 import type { LimitRefusal } from "../../src/limits/refusal.ts";
 import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";

@@ -8,7 +8,7 @@ import { ConnectionPools, type Connection } from "../../src/dispatch/connections
 import { Exchange } from "../../src/dispatch/exchange.ts";
 import { startProber } from "../../src/dispatch/probes/prober.ts";
 import { Places } from "../../src/dispatch/places/places.ts";
-import { healthSettingsOf } from "../../src/http/runtime.ts";
+import { healthSettingsOf } from "../../src/http/snapshot.ts";
 import { answerJson, errorOf, hello, post, startRouter, startUpstream, tableOver, until } from "../support/router.ts";
 import { provider, table } from "../support/table.ts";
 

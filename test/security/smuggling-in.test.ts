@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { hello, startRouter, tableOver, type Router } from "../support/router.ts";
+import { hello, startRouter, tableOver, type Router, ANSWER } from "../support/router.ts";
 import { sendRaw, startRaw, statusesOf, type RawServer } from "./raw.ts";
-import { ANSWER } from "../support/router.ts";
 
 /** What a caller can do with the bytes of HTTP itself, over raw sockets. */
 

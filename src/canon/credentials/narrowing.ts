@@ -1,27 +1,7 @@
-import type { Identity } from "../identity.ts";
+import type { Identity, Narrowing, TokenCeilings } from "../identity.ts";
 import { OPERATIONS, isOperation, type Operation } from "../operation.ts";
 import type { Scope } from "../scope.ts";
 import { TOKEN_LIFETIME, type ExchangeGrant } from "./service-key.ts";
-
-/** What an exchanged token may do less than its key. */
-export interface Narrowing {
-  /** The token's id, for the evidence; the token itself stands nowhere. */
-  readonly tokenId: string;
-  /** `null`: every operation. */
-  readonly operations: readonly Operation[] | null;
-  /** `null`: every route of the workspace. */
-  readonly routes: readonly string[] | null;
-  /** The `Origin` that requests must have; `null`: not looked at. */
-  readonly origin: string | null;
-  readonly ceilings: TokenCeilings;
-}
-
-/** What one token may use in its whole life, counted by each process for itself; `null`: no ceiling. */
-export interface TokenCeilings {
-  readonly requests: number | null;
-  /** Input and output together, of requests that have ended. */
-  readonly tokens: number | null;
-}
 
 /** Scopes that a token can have: it manages, simulates and reads nothing of the operator's. */
 export const TOKEN_SCOPES = ["inference", "catalogue:read"] as const satisfies readonly Scope[];

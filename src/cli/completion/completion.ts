@@ -1,5 +1,5 @@
 import { onlyArgument, readArguments } from "../terminal/arguments.ts";
-import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { EXIT, UsageError, type Command, type CommandTable } from "../terminal/command-io.ts";
 import { runCommand } from "../terminal/run.ts";
 import { completionScript, isShell, SHELLS } from "./scripts.ts";
 import { wordsOf, type CommandWords } from "./words.ts";
@@ -15,22 +15,21 @@ Prints a script that lets a shell complete commands, subcommands and flags.
 Exit codes: 0 printed, 2 usage.
 `;
 
-/** `signalbox completion`; gives the exit code. */
-export function completion(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runCommand("completion", io, async () => {
-    const { values, positionals } = readArguments(argv, { help: { type: "boolean", short: "h" } });
-    if (values.help === true) {
-      io.stdout(HELP);
+/** Gives `signalbox completion`, which prints a script for these commands. */
+export function completionOf(commands: CommandTable): Command {
+  return (argv, io) =>
+    runCommand("completion", io, async () => {
+      const { values, positionals } = readArguments(argv, { help: { type: "boolean", short: "h" } });
+      if (values.help === true) {
+        io.stdout(HELP);
+        return EXIT.ok;
+      }
+      const shell = onlyArgument(positionals, "the shell");
+      if (!isShell(shell)) throw new UsageError(`the shell: must be one of ${SHELLS.join(", ")}`);
+      const words = new Map<string, CommandWords>();
+      for (const [name, { summary, load }] of Object.entries(commands))
+        words.set(name, await wordsOf(summary, await load()));
+      io.stdout(completionScript(shell, words));
       return EXIT.ok;
-    }
-    const shell = onlyArgument(positionals, "the shell");
-    if (!isShell(shell)) throw new UsageError(`the shell: must be one of ${SHELLS.join(", ")}`);
-    // Here and not above: the table of commands knows this one.
-    const { COMMANDS } = await import("../commands.ts");
-    const words = new Map<string, CommandWords>();
-    for (const [name, { summary, load }] of Object.entries(COMMANDS))
-      words.set(name, await wordsOf(summary, await load()));
-    io.stdout(completionScript(shell, words));
-    return EXIT.ok;
-  });
+    });
 }

@@ -1,4 +1,4 @@
-import type { CommandIo } from "../terminal/command-io.ts";
+import type { Command } from "../terminal/command-io.ts";
 
 /** What may follow a command. */
 export interface CommandWords {
@@ -8,8 +8,6 @@ export interface CommandWords {
   /** Name → its flags; none for most commands. */
   readonly subcommands: ReadonlyMap<string, readonly string[]>;
 }
-
-type Command = (argv: readonly string[], io: CommandIo) => Promise<number>;
 
 /** Reads the words off what `--help` prints, so that a completion offers what a command says that it takes. */
 export async function wordsOf(summary: string, command: Command): Promise<CommandWords> {

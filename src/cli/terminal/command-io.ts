@@ -28,3 +28,11 @@ export class UsageError extends Error {
 export class CommandError extends Error {
   override readonly name = "CommandError";
 }
+
+/** Runs one command; gives the exit code. */
+export type Command = (argv: readonly string[], io: CommandIo) => Promise<number>;
+
+/** Commands by name, each loaded when it is run. */
+export type CommandTable = Readonly<
+  Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>
+>;

@@ -9,10 +9,10 @@ import type {
   Balance,
   GoogleCredentialSource,
   OnMissingSecret,
-  Retention,
   SecretReference,
   UnknownFields,
 } from "../../canon/table.ts";
+import type { Retention } from "../../canon/retention.ts";
 
 /**
  * routes.yaml as its author writes it: the first of three stages. `routes-schema.ts` is the same shape as a JSON Schema;

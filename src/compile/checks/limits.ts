@@ -1,6 +1,6 @@
 import type { EndpointRow, ModelRow, WorkspaceRow } from "../../canon/table.ts";
 import type { Budget, KeyLimits } from "../../canon/workspace/limits.ts";
-import { largestOutput } from "../../limits/estimate.ts";
+import { largestOutput } from "../../canon/largest-output.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
 import type { ResolvedRoute } from "../resolve/routes.ts";

@@ -1,5 +1,4 @@
-import type { Capability } from "../../canon/capability.ts";
-import { CAPABILITIES } from "../../canon/capability.ts";
+import { type Capability, CAPABILITIES } from "../../canon/capability.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { NormalisedRoute } from "../normalised/normalise.ts";
 import type { ResolvedRoute } from "../resolve/routes.ts";

@@ -1,5 +1,4 @@
-import type { TokenUsage } from "../../canon/generate/usage.ts";
-import { totalTokens, wholeInput } from "../../canon/generate/usage.ts";
+import { type TokenUsage, totalTokens, wholeInput } from "../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 
 /** Reads `usage`, or `x_groq.usage` where the provider puts it there; `null` where neither stands. */

@@ -3,19 +3,7 @@ import { awsKeysFrom } from "./aws-keys.ts";
 import { createAwsSigner } from "./aws-signer.ts";
 import { googleHeadersFrom } from "./google-headers.ts";
 import { Renewed } from "./renewed.ts";
-
-/** A call as it will be sent, as far as a signature covers it. */
-export interface OutgoingRequest {
-  readonly method: string;
-  /** With the base URL's path and with the query, as it stands in the request line. */
-  readonly path: string;
-  /** Names and values by turns. */
-  readonly headers: readonly string[];
-  readonly body: string;
-}
-
-/** Gives the headers that prove who sends a call, names and values by turns. Rejects where none can be had; the reason is for nobody's eyes. */
-export type Authorize = (request: OutgoingRequest) => readonly string[] | Promise<readonly string[]>;
+import type { Authorize } from "./authorization.ts";
 
 /** What credentials are looked for with. */
 export interface Surroundings {

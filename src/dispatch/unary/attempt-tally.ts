@@ -1,7 +1,7 @@
 import type { Candidate } from "../../canon/decision.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { wasAsked } from "../failure-error.ts";
-import type { AttemptReport } from "../relay-plan.ts";
+import type { AttemptReport } from "../relay-job.ts";
 
 /** A batch of two thousand parts must not become two thousand lines of evidence: calls that ended alike are counted together. */
 export class AttemptTally {

@@ -11,7 +11,7 @@ import type { StopReason } from "../gates/stop-order.ts";
 import { Itinerary, NOT_WAITED, remedyFor, type Step } from "../itinerary.ts";
 import { Pause } from "../pause.ts";
 import type { AttemptTally } from "./attempt-tally.ts";
-import type { GatherJob } from "./gather.ts";
+import type { GatherJob } from "./gather-job.ts";
 import type { Siblings } from "./siblings.ts";
 import { UnaryAttempt } from "./unary-attempt.ts";
 

@@ -4,7 +4,8 @@ import type { Identity } from "../../canon/identity.ts";
 import type { JsonValue } from "../../canon/json.ts";
 import type { ChangeRecord } from "../../evidence/record.ts";
 import type { Body } from "../read-body.ts";
-import type { MetricsPage, Runtime, Snapshot } from "../runtime.ts";
+import type { MetricsPage, Runtime } from "../runtime.ts";
+import type { Snapshot } from "../snapshot.ts";
 import type { SimulatedOperation } from "./simulate.ts";
 
 /** What a handler of the router's own endpoints gets. */

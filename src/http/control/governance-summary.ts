@@ -7,7 +7,7 @@ import { summarise, type Summary } from "../../governance/summarise.ts";
 import { summaryAnswer, type SummaryScene } from "../../governance/summary-answer.ts";
 import type { StoredPolicy } from "../../governance/policies/stored-policies.ts";
 import { MAXIMUM_DAYS, MAXIMUM_HOURLY_DAYS, readWindow, windowTooFine, type Window } from "../../governance/window.ts";
-import type { Snapshot } from "../runtime.ts";
+import type { Snapshot } from "../snapshot.ts";
 import type { SummaryTurns } from "./summary-turns.ts";
 
 /** Query parameters, for /openapi.json. */

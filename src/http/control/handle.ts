@@ -10,7 +10,9 @@ import { oauthError } from "../credentials/oauth-error.ts";
 import { stopsOf } from "../credentials/revocations.ts";
 import { readBody, type Body, type BodyReading } from "../read-body.ts";
 import { Recorder } from "../recorder.ts";
-import type { Runtime, ServerLimits, Snapshot } from "../runtime.ts";
+import type { Runtime } from "../runtime.ts";
+import type { ServerLimits } from "../server-limits.ts";
+import type { Snapshot } from "../snapshot.ts";
 import {
   commonHeaders,
   internalError,

@@ -5,8 +5,15 @@ import { codedError } from "../../canon/errors/coded-error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { Operation } from "../../canon/operation.ts";
 import type { Scope } from "../../canon/scope.ts";
-import type { Admitted } from "../authenticate.ts";
 import type { Tokens } from "./token-port.ts";
+
+/**
+ * Whether the caller is let in. `identity` of a refusal is whose key or token it was, where that was recognised: so the refusal is recorded under the
+ * key and in its workspace. A public id alone recognises nobody, because ids stand in logs.
+ */
+export type Admitted =
+  | { readonly error: null; readonly identity: Identity }
+  | { readonly error: ServiceError; readonly identity: Identity | null };
 
 /**
  * Who holds an exchanged token, and whether this request is one that it was made for.

@@ -1,6 +1,5 @@
 import type { Identity } from "../../canon/identity.ts";
 import { EitherStop, StopOrder, type Stop, type StopSource } from "../../dispatch/gates/stop-order.ts";
-import type { Runtime } from "../runtime.ts";
 
 /**
  * Ends the requests under way of a key that is revoked. Exchanged tokens carry the id of their key, so that their requests end with those of the key.
@@ -40,9 +39,10 @@ export class Revocations {
 
 /** All that can end a request of this caller from here; `undefined` where nothing can. */
 export function stopsOf(
-  { stopOrder, revocations }: Pick<Runtime, "stopOrder" | "revocations">,
+  sources: { readonly stopOrder?: StopOrder; readonly revocations?: Pick<Revocations, "orderOf"> },
   { keyId }: Identity,
 ): StopSource | undefined {
+  const { stopOrder, revocations } = sources;
   const ofKey = revocations?.orderOf(keyId);
   return stopOrder === undefined || ofKey === undefined ? (ofKey ?? stopOrder) : new EitherStop(stopOrder, ofKey);
 }

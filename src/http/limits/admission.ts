@@ -2,13 +2,13 @@ import type { RouteDecision } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
-import type { AttemptReport, RelayOutcome } from "../../dispatch/relay-plan.ts";
-import { effectiveLimits } from "../../limits/effective.ts";
+import type { AttemptReport, RelayOutcome } from "../../dispatch/relay-job.ts";
+import { effectiveLimits, type LimitedSubject } from "../../limits/effective.ts";
 import { estimateRequest, type Estimate } from "../../limits/estimate.ts";
-import type { LimitedSubject, Ledger, Reservation } from "../../limits/ledger.ts";
+import type { Ledger, Reservation } from "../../limits/ledger.ts";
 import type { LimitRefusal } from "../../limits/refusal.ts";
 import { usedBy, usedByParts, type EndedAttempt, type Used } from "../../limits/settlement.ts";
-import type { InferenceCall } from "../pipeline.ts";
+import type { InferenceCall } from "../inference-call.ts";
 import { limitHeaders } from "./headers.ts";
 import { limitError } from "./limit-error.ts";
 

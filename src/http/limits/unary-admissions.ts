@@ -1,5 +1,5 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { UnaryWork } from "../unary/answer-unary.ts";
+import type { UnaryWork } from "../unary/joined.ts";
 import type { Admission } from "./admission.ts";
 
 /** What one request has taken of its limits and not given to a piece of work. Work that others join is paid by who began it. */

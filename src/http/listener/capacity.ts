@@ -2,7 +2,7 @@ import type { ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import type { ServerLimits } from "../runtime.ts";
+import type { ServerLimits } from "../server-limits.ts";
 import { FairShare, type ShareRefusal } from "./fair-share.ts";
 
 /**

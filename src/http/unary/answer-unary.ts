@@ -5,13 +5,13 @@ import { codedError } from "../../canon/errors/coded-error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { RouteRow } from "../../canon/table.ts";
-import type { UnaryAnswer, UnarySurface } from "../../dialects/unary/surface.ts";
+import type { UnarySurface } from "../../dialects/unary/surface.ts";
 import { stoppedError } from "../../dispatch/failure-error.ts";
-import type { RelayOutcome } from "../../dispatch/relay-plan.ts";
-import { Gathering, type Gathered } from "../../dispatch/unary/gather.ts";
+import type { RelayOutcome } from "../../dispatch/relay-job.ts";
+import { Gathering } from "../../dispatch/unary/gather.ts";
 import { arrangedPlan } from "../arranged-plan.ts";
 import type { Bounds } from "../bounds.ts";
-import type { InferenceCall } from "../pipeline.ts";
+import type { InferenceCall } from "../inference-call.ts";
 import { refusedByStore } from "../recorder.ts";
 import { answerContext, targetOf } from "../translation.ts";
 import { takeFromToken } from "../credentials/admit-token.ts";
@@ -22,21 +22,12 @@ import {
   idempotentCall,
   readIdempotencyKey,
   type IdempotentCall,
-  type RunningRequests,
   type Share,
   type Work,
+  type UnaryWork,
 } from "./joined.ts";
 import { openUnary, type OpenedUnary } from "./open-unary.ts";
 import { waitFor, type Waited } from "./waiting.ts";
-
-/** What one piece of work gives to everybody who waits for it. */
-export interface UnaryWork {
-  readonly gathered: Gathered;
-  /** `null` where there is an error. */
-  readonly answer: UnaryAnswer | null;
-  /** Limits were settled by an estimate. */
-  readonly isEstimated: boolean;
-}
 
 /**
  * Carries out a decision whose answer is one JSON document: parts are gathered, checked and put together before the first byte is sent. Gives
@@ -292,6 +283,3 @@ function outcomeOf(
     losses: [...new Set([...task.losses, ...(work?.gathered.losses ?? []), ...(work?.answer?.losses ?? [])])],
   };
 }
-
-/** Requests that may be joined, of one server. */
-export type UnaryRequests = RunningRequests<UnaryWork>;

@@ -5,6 +5,8 @@ import { canonicalJson, type JsonObject } from "../../canon/json.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { GivenUp } from "../../dispatch/unary/part-run.ts";
 import type { Bounds } from "../bounds.ts";
+import type { UnaryAnswer } from "../../dialects/unary/surface.ts";
+import type { Gathered } from "../../dispatch/unary/gather-job.ts";
 
 /** What a caller's idempotency key stands for while its request runs: whose it is, what is asked, and what was decided. */
 export interface IdempotentCall {
@@ -194,3 +196,15 @@ async function within(promise: Promise<void>, deadline: number): Promise<boolean
   clearTimeout(timer);
   return isInTime;
 }
+
+/** What one piece of work gives to everybody who waits for it. */
+export interface UnaryWork {
+  readonly gathered: Gathered;
+  /** `null` where there is an error. */
+  readonly answer: UnaryAnswer | null;
+  /** Limits were settled by an estimate. */
+  readonly isEstimated: boolean;
+}
+
+/** Requests that may be joined, of one server. */
+export type UnaryRequests = RunningRequests<UnaryWork>;

@@ -1,6 +1,7 @@
 import type { JWTPayload } from "jose";
 
-import { TOKEN_SCOPES, type Narrowing, type TokenGrant } from "../../canon/credentials/narrowing.ts";
+import { TOKEN_SCOPES, type TokenGrant } from "../../canon/credentials/narrowing.ts";
+import type { Narrowing } from "../../canon/identity.ts";
 import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { isOperation } from "../../canon/operation.ts";
 import { isScope, type Scope } from "../../canon/scope.ts";

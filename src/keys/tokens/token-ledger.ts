@@ -1,4 +1,4 @@
-import type { TokenCeilings } from "../../canon/credentials/narrowing.ts";
+import type { TokenCeilings } from "../../canon/identity.ts";
 
 /**
  * Tokens with ceilings that are counted at once for one workspace. Forgetting one would give it its ceiling again, so beyond this number its new ones are

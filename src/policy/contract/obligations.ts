@@ -1,8 +1,6 @@
 import { isJsonObject } from "../../canon/json.ts";
 import { OBLIGATION_KINDS, STRIPPABLE_FIELDS, type ObligationContract } from "../../canon/policy.ts";
 import { finding, type Place, type PolicyDiagnostic } from "../codes.ts";
-import type { ModuleFacts } from "../toolchain/protocol.ts";
-import type { LocatedContract } from "./contract.ts";
 import type { AuthoredObligation } from "./contract-schema.ts";
 
 /** Longest name of a region or a group. */
@@ -61,33 +59,5 @@ export function obligationFindings(
     const place = placeOf(["obligations", name, "value"]);
     const message = `${subject}.value does not fit the kind ${kind}`;
     return [finding("POLICY_OBLIGATION_VALUE", place, message, VALUE_HINTS[kind])];
-  });
-}
-
-/**
- * Holds the `waive` rules of a policy to its contract. An obligation needs no rule: it applies unless a rule waives it, so
- * that whatever is undefined or fails leaves it in force.
- */
-export function checkWaivers({ contract }: LocatedContract, facts: ModuleFacts): readonly PolicyDiagnostic[] {
-  const declared = new Set(contract.obligations.map(({ name }) => name));
-  return facts.rules.flatMap(({ path: [group, name, ...deeper], kind, default: isDefault, results, row, col }) => {
-    if (group !== "waive") return [];
-    const place = { file: facts.path, line: row, column: col };
-    if (typeof name !== "string") {
-      const message = "a waive rule must name its obligation in the source";
-      return [finding("POLICY_WAIVE_SHAPE", place, message)];
-    }
-    if (!declared.has(name)) {
-      return [finding("POLICY_OBLIGATION_UNDECLARED", place, `METADATA declares no obligation ${name}`)];
-    }
-    const valueThatWaivesNothing = results.some(({ constant, value }) => constant && typeof value !== "boolean");
-    if (deeper.length > 0 || kind !== "value" || valueThatWaivesNothing) {
-      const hint = `Write waive.${name} if …`;
-      return [finding("POLICY_WAIVE_SHAPE", place, `waive.${name} has a form that waives nothing`, hint)];
-    }
-    if (isDefault && results.some(({ constant, value }) => !constant || value !== false)) {
-      return [finding("POLICY_DEFAULT_WAIVE", place, `the default of waive.${name} is not false`)];
-    }
-    return [];
   });
 }

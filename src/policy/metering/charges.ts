@@ -1,5 +1,4 @@
-import type { ByteReader } from "./bytes.ts";
-import { MeteringError } from "./bytes.ts";
+import { type ByteReader, MeteringError } from "./bytes.ts";
 
 /** Where a function is charged, and how much: at its entry, and at the head of each of its loops. */
 export interface Charge {

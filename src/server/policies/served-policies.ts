@@ -1,6 +1,6 @@
 import type { PolicyIdentity, PolicySet } from "../../canon/policy.ts";
 import type { KeptContent, FilePolicy, PolicyAdministration } from "../../http/control/policies/administration.ts";
-import type { SnapshotHolder } from "../../http/runtime.ts";
+import type { SnapshotHolder } from "../../http/snapshot.ts";
 import type { FileContent, PolicyLifecycle } from "../../lifecycle/lifecycle.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
 import { compileOnThread } from "../../compile/thread/compile-on-thread.ts";

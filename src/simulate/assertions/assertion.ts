@@ -3,7 +3,8 @@ import type { Feature } from "../../canon/generate/feature.ts";
 import type { Operation } from "../../canon/operation.ts";
 import type { PolicyContract, PolicyTime } from "../../canon/policy.ts";
 import type { ReasoningEffort, TokenBucket } from "../../canon/request.ts";
-import type { Retention, RoutingTable } from "../../canon/table.ts";
+import type { Retention } from "../../canon/retention.ts";
+import type { RoutingTable } from "../../canon/table.ts";
 import type { ChangeWord, RequestPoint, Standpoint } from "../point.ts";
 import type { SourcePlace } from "../report/report.ts";
 

@@ -1,7 +1,8 @@
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
-import { RETENTIONS, type RoutingTable } from "../../canon/table.ts";
+import { RETENTIONS } from "../../canon/retention.ts";
+import type { RoutingTable } from "../../canon/table.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
 import type { Distinctions } from "../point.ts";

@@ -1,12 +1,12 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { COMMANDS, runCommands } from "../../../src/cli/commands.ts";
-import { completion } from "../../../src/cli/completion/completion.ts";
+import { completionOf } from "../../../src/cli/completion/completion.ts";
 import { runCommand } from "../../keys/command.ts";
 import { missingPrograms } from "../../support/at-hand.ts";
 
 async function script(shell: string): Promise<string> {
-  const { code, stdout, stderr } = await runCommand(completion, [shell], { cwd: ".", environment: {} });
+  const { code, stdout, stderr } = await runCommand(completionOf(COMMANDS), [shell], { cwd: ".", environment: {} });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   return stdout;
 }
@@ -43,7 +43,7 @@ describe("signalbox completion", { timeout: 30_000 }, () => {
   });
 
   test("another shell: exit 2; the command stands in the help", async () => {
-    const { code, stderr } = await runCommand(completion, ["tcsh"], { cwd: ".", environment: {} });
+    const { code, stderr } = await runCommand(completionOf(COMMANDS), ["tcsh"], { cwd: ".", environment: {} });
     expect(code).toBe(2);
     expect(stderr).toContain("must be one of bash, zsh, fish");
     expect((await runCommand(runCommands, ["help"], { cwd: ".", environment: {} })).stdout).toContain("completion");

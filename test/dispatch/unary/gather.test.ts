@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Gathering, type Gathered, type GatherJob } from "../../../src/dispatch/unary/gather.ts";
+import { Gathering } from "../../../src/dispatch/unary/gather.ts";
+import type { Gathered, GatherJob } from "../../../src/dispatch/unary/gather-job.ts";
 import { Places } from "../../../src/dispatch/places/places.ts";
 import { echoTask, emptyLedger, estateOf, type Ledger, type Reply, type Stubbed } from "./estate.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 
-import type { TokenCeilings } from "../../../src/canon/credentials/narrowing.ts";
+import type { TokenCeilings } from "../../../src/canon/identity.ts";
 import { TokenLedger, type CountedToken } from "../../../src/keys/tokens/token-ledger.ts";
 
 const counted = (

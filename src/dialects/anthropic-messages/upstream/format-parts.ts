@@ -3,7 +3,7 @@ import type { CacheMark, FilePart, ImagePart, InputPart } from "../../../canon/g
 import type { JsonObject } from "../../../canon/json.ts";
 import { base64ToText } from "../../../canon/json/text-base64.ts";
 import { formatMark } from "./format-tools.ts";
-import type { Draft } from "./format.ts";
+import type { Draft } from "./draft.ts";
 
 /** What cannot be printed, and why. A class, because a block is an object too and must be told from it. */
 export class Refused {

@@ -6,7 +6,7 @@ import { budgetOfEffort } from "../../translation/reasoning-effort.ts";
 import { continuesUnthought } from "../../translation/unthought-turn.ts";
 import { EFFORTS } from "../surface/read-reasoning.ts";
 import { BUDGET_ABOVE_LIMIT, LEAST_BUDGET } from "../thinking-budget.ts";
-import type { Draft } from "./format.ts";
+import type { Draft } from "./draft.ts";
 
 /** Writes `thinking` and `output_config.effort`. Efforts become budgets by the table in routes.yaml, and nowhere else. */
 export function formatReasoning(request: GenerateRequest, target: Target, draft: Draft): ServiceError | null {

@@ -1,7 +1,7 @@
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
 import type { CacheMark, Tool, ToolChoice } from "../../../canon/generate/message.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
-import type { Draft } from "./format.ts";
+import type { Draft } from "./draft.ts";
 
 /** The tools, or `undefined` where there are none. Where only some may be called, only those are sent. */
 export function formatTools({ tools, toolChoice }: GenerateRequest, { losses }: Draft): JsonValue | undefined {

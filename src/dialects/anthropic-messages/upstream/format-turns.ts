@@ -6,7 +6,7 @@ import { CallIds } from "../../translation/call-ids.ts";
 import { redactedData } from "../signed-reasoning.ts";
 import { formatInput, formatText, Refused } from "./format-parts.ts";
 import { formatMark } from "./format-tools.ts";
-import type { Draft } from "./format.ts";
+import type { Draft } from "./draft.ts";
 
 type Role = "user" | "assistant" | "system";
 

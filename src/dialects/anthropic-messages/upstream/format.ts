@@ -1,19 +1,13 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
-import { isJsonObject, type JsonValue } from "../../../canon/json.ts";
+import { isJsonObject } from "../../../canon/json.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
 import { COUNT_PATH, MESSAGES_PATH } from "../paths.ts";
 import { VERSIONS } from "../surface/version.ts";
 import { formatReasoning } from "./format-reasoning.ts";
 import { formatToolChoice, formatTools } from "./format-tools.ts";
 import { formatTurns } from "./format-turns.ts";
-
-/** The body of a request while it is made, and what could not be said in it. */
-export interface Draft {
-  readonly body: Record<string, JsonValue | undefined>;
-  readonly losses: Set<Loss>;
-}
+import type { Draft } from "./draft.ts";
 
 /** Prints a request as messages (docs/protocols.md#messages). */
 export function formatMessages(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {

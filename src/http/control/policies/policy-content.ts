@@ -1,6 +1,5 @@
 import { formatRevision } from "../../../canon/policy.ts";
-import type { PolicyLine, KnownContent } from "../../../lifecycle/ledger.ts";
-import { contentOf } from "../../../lifecycle/ledger.ts";
+import { type PolicyLine, type KnownContent, contentOf } from "../../../lifecycle/ledger.ts";
 import type { ControlAnswer, ControlCall } from "../control-call.ts";
 import { namedLine, NO_STORE, orUnavailable, parts } from "./policy-call.ts";
 import { noSuchContent } from "./policy-error.ts";

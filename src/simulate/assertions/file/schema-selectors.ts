@@ -3,7 +3,7 @@ import { FEATURE_NAMES } from "../../../canon/generate/feature.ts";
 import { OPERATIONS } from "../../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../../canon/request.ts";
-import { RETENTIONS } from "../../../canon/table.ts";
+import { RETENTIONS } from "../../../canon/retention.ts";
 import { choose, list, object, ref, type Schema } from "../../../compile/authored/schema.ts";
 
 const name: Schema = {

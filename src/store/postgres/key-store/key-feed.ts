@@ -1,5 +1,4 @@
-import type { KeyListener } from "../../key-watchers.ts";
-import { KeyWatchers } from "../../key-watchers.ts";
+import { type KeyListener, KeyWatchers } from "../../key-watchers.ts";
 import { KEY_COLUMNS, readKey } from "./key-row.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Pool, Row } from "../pool.ts";

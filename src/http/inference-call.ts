@@ -1,0 +1,24 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { StopSource } from "../dispatch/gates/stop-order.ts";
+import type { InferenceEndpoint } from "./contract/endpoint.ts";
+import type { BodyValidator } from "./contract/validate.ts";
+import type { Capacity } from "./listener/capacity.ts";
+import type { Recorder } from "./recorder.ts";
+import type { Runtime } from "./runtime.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+/** One inference request and everything it is handled with. */
+export interface InferenceCall {
+  readonly runtime: Runtime;
+  readonly endpoint: InferenceEndpoint;
+  readonly validate: BodyValidator;
+  readonly capacity: Capacity;
+  readonly incoming: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly snapshot: Snapshot;
+  readonly requestId: string;
+  readonly common: readonly string[];
+  readonly recorder: Recorder;
+  /** What can end the request from here; absent until its caller is known. */
+  readonly stops?: StopSource | undefined;
+}
