@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { readTime } from "../../canon/time/rfc3339.ts";
 import { printable } from "../terminal/printing.ts";
 
 /** A member's text, safe for a terminal; empty where there is none. An explanation may come from a server of another version. */
@@ -23,4 +24,16 @@ export function wordsOf(object: JsonObject | null, name: string): readonly strin
   return Array.isArray(value)
     ? value.filter((item): item is string => typeof item === "string").map((item) => printable(item))
     : [];
+}
+
+/** A finite number; `null` for anything else. */
+export function numberOf(object: JsonObject | null, name: string): number | null {
+  const value = object?.[name];
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
+
+/** Milliseconds since the epoch of an RFC 3339 text; `null` for anything else. */
+export function timeOf(object: JsonObject | null, name: string): number | null {
+  const value = object?.[name];
+  return typeof value === "string" ? readTime(value) : null;
 }

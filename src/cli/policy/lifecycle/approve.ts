@@ -96,7 +96,7 @@ function approvedLines(view: PolicyView, content: Content, server: PolicyServer)
     ...line(0, span(text), span(commandText(["policy", ...words], server.flag), "cyan")),
     whole: true,
   });
-  const notSelf = requirements.approvals > 0 && !requirements.selfApproval ? ", by somebody else than you" : "";
+  const notSelf = requirements.approvals > 0 && !requirements.self_approval ? ", by somebody else than you" : "";
   const still = missing === null ? "what is missing is not known" : `still missing: ${missingTexts(missing)}`;
   return [
     line(0, span(`${id}: approved ${contentText(content)}`, "green")),

@@ -97,8 +97,8 @@ policy's end, when its file is gone. Promotes what it has just read and nothing 
 
 function revisionsOf(candidate: SlotView | null, enforced: SlotView | null): JsonObject {
   return {
-    candidate_revision: formatRevision(candidate?.revision ?? 0),
-    enforced_revision: formatRevision(enforced?.revision ?? 0),
+    candidate_revision: candidate?.revision ?? null,
+    enforced_revision: enforced?.revision ?? null,
   };
 }
 
@@ -127,8 +127,8 @@ Default: other. It stands in the history.`,
     const to = readRevision("--to", values.to);
     const reason = values.reason === undefined ? null : readWord("--reason", values.reason, ROLLBACK_REASONS);
     return (view, server) => {
-      const { id, enforced, candidate, rollbackTo } = view;
-      if (enforced === null || (to === undefined && !view.canRollBack)) {
+      const { id, enforced, candidate, rollback_to: rollbackTo } = view;
+      if (enforced === null || (to === undefined && !view.can_roll_back)) {
         throw new NotNowError(`there is nothing to roll back to: ${whyNowhere(id, enforced)}`);
       }
       const last = rollbackTo === null ? "nothing" : contentText(rollbackTo);
@@ -185,7 +185,7 @@ of its slot: it is not watched any more, and a restart with it in the files does
       return {
         doing: `withdrawing ${isCandidate ? "the candidate" : "an approval of"} ${contentText(content)}`,
         body: isCandidate
-          ? { what: "candidate", expected: { candidate_revision: formatRevision(content.revision) } }
+          ? { what: "candidate", expected: { candidate_revision: content.revision } }
           : { what: "approval", digest: content.digest },
         guarded: isCandidate,
         done: `withdrew ${isCandidate ? "the candidate" : "the approval of"} ${contentText(content)}`,

@@ -46,10 +46,10 @@ export function readExpected(values: Values<typeof EXPECT_FLAGS>): Expected {
 export function refuseUnexpected(view: PolicyView, expected: Expected): void {
   for (const slot of ["candidate", "enforced"] as const) {
     const wanted = expected[slot];
-    const present = view[slot]?.revision ?? null;
-    if (wanted !== undefined && wanted !== present) {
+    const present = view[slot]?.revision ?? "none";
+    if (wanted !== undefined && (wanted === null ? "none" : `r${wanted}`) !== present) {
       throw new NotNowError(
-        `--expect-${slot}: it is ${present === null ? "none" : `r${present}`} now; nothing was done; look again: signalbox policy show ${view.id}`,
+        `--expect-${slot}: it is ${present} now; nothing was done; look again: signalbox policy show ${view.id}`,
       );
     }
   }

@@ -4,9 +4,9 @@ import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "..
 import { parseJson } from "../../../canon/json/parse-json.ts";
 import { readNamedFile } from "../../../policy/read-regular-file.ts";
 import type { SimulationReport } from "../../../simulate/report/report.ts";
-import { objectOf, objectsOf } from "../../explain/members.ts";
+import { numberOf, objectOf, objectsOf } from "../../explain/members.ts";
 import { CommandError, UsageError, type CommandIo } from "../../terminal/command-io.ts";
-import { numberOf, type Content } from "./server/view.ts";
+import type { Content } from "./server/view.ts";
 
 /** The largest report that is read, bytes. */
 const LARGEST = 256 * 1024 * 1024;
@@ -67,7 +67,7 @@ function refuseOther(report: JsonObject, head: JsonObject, { policy, content, is
   if (found === undefined) {
     const holds = contents.length === 0 ? "does not have the policy" : "holds other content of the policy";
     throw new UsageError(
-      `--report: its head side ${holds}, and r${content.revision} is to be approved; simulate the tree that holds it`,
+      `--report: its head side ${holds}, and ${content.revision} is to be approved; simulate the tree that holds it`,
     );
   }
   // A candidate does nothing in the report, unless it was taken for promoted.

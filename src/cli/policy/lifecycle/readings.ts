@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../../canon/json.ts";
+import { readTime } from "../../../canon/time/rfc3339.ts";
 import { objectsOf, textOf } from "../../explain/members.ts";
 import { formatTable } from "../../terminal/table.ts";
 import { lifecycleCommand, printJson, printLines } from "./command.ts";
@@ -56,7 +57,7 @@ async function withMissing(views: readonly PolicyView[], server: PolicyServer): 
 
 function slotCells(slot: SlotView | null): readonly string[] {
   if (slot === null) return ["-", "-"];
-  return [slot.content === "removal" ? `${contentText(slot)} end` : contentText(slot), timeText(slot.since)];
+  return [slot.content === "removal" ? `${contentText(slot)} end` : contentText(slot), timeText(readTime(slot.since))];
 }
 
 function approvalsCell({ candidate, approvals, requirements }: PolicyView): string {

@@ -1,5 +1,6 @@
 import { OPERATIONS } from "../../../canon/operation.ts";
 import { REVISION_PATTERN, CONSTRAINT_EFFECTS, OBLIGATION_KINDS } from "../../../canon/policy.ts";
+import { DRIFT_WORDS } from "../../../lifecycle/observe.ts";
 
 const text = { type: "string" } as const;
 const texts = { type: "array", items: text } as const;
@@ -121,17 +122,7 @@ const REQUIREMENTS = {
   },
 } as const;
 
-/** Differences between this server's files and the slots, and between kept modules and what their sources compile to. */
-export const DRIFT_WORDS = [
-  "files_differ",
-  "files_held",
-  "files_withdrawn",
-  "candidate_not_in_files",
-  "not_in_files",
-  "module_differs",
-] as const;
-
-export const POLICY_STATES = ["enforced", "shadow", "changing", "ending", "ended"] as const;
+const POLICY_STATES = ["enforced", "shadow", "changing", "ending", "ended"] as const;
 
 export const POLICY_VIEW = {
   title: "PolicyView",

@@ -1,4 +1,3 @@
-import type { JsonObject } from "../../../canon/json.ts";
 import { formatRevision, type PolicyContract } from "../../../canon/policy.ts";
 import { formatTime } from "../../../canon/time/rfc3339.ts";
 import { rollBackTarget } from "../../../lifecycle/changes.ts";
@@ -7,7 +6,12 @@ import { contentOf, type PolicyLine, type SlotState } from "../../../lifecycle/l
 import { driftOf } from "../../../lifecycle/observe.ts";
 import type { Approval, PromotionRequirements, ReportReference } from "../../../lifecycle/records.ts";
 import { isOfThisPromotion } from "../../../lifecycle/requirements.ts";
-import type { POLICY_STATES } from "../../contract/policies/policy-answers.ts";
+import type { Answer } from "../../contract/answer.ts";
+import type { POLICY_VIEW } from "../../contract/policies/policy-answers.ts";
+
+type PolicyView = Answer<typeof POLICY_VIEW>;
+type SlotView = PolicyView["candidate"];
+type ApprovalView = PolicyView["approvals"][number];
 
 /** What a view of a policy is made of besides its line. */
 export interface ViewScene {
@@ -26,7 +30,7 @@ export interface ViewScene {
 export function describePolicy(
   line: PolicyLine,
   { requirements, tableRevision, file, differing, contractOf }: ViewScene,
-): JsonObject {
+): PolicyView {
   const contract = contractOf(namingDigest(line) ?? "");
   const target = rollBackTarget(line, undefined);
   return {
@@ -57,7 +61,7 @@ export function namingDigest(line: PolicyLine): string | null {
   return ruling ?? [...line.contents.values()].findLast(({ content }) => content === "rules")?.digest ?? null;
 }
 
-export function stateOf(line: PolicyLine): (typeof POLICY_STATES)[number] {
+export function stateOf(line: PolicyLine): PolicyView["state"] {
   const isEnforced = holdsRules(line, line.enforced);
   if (holdsRules(line, line.candidate)) return isEnforced ? "changing" : "shadow";
   if (!isEnforced) return "ended";
@@ -65,7 +69,7 @@ export function stateOf(line: PolicyLine): (typeof POLICY_STATES)[number] {
 }
 
 /** What the policy does to requests, and by which content: enforced rules, else those in shadow. Both `null` where the policy has ended. */
-function modeOf(line: PolicyLine): { readonly mode: "shadow" | "enforce" | null; readonly revision: string | null } {
+function modeOf(line: PolicyLine): Pick<PolicyView, "mode" | "revision"> {
   const slot = [line.enforced, line.candidate].find((one) => holdsRules(line, one)) ?? null;
   if (slot === null) return { mode: null, revision: null };
   const revision = formatRevision(contentOf(line, slot.digest).revision);
@@ -76,16 +80,12 @@ function holdsRules(line: PolicyLine, slot: SlotState | null): boolean {
   return slot !== null && contentOf(line, slot.digest).content === "rules";
 }
 
-function describeSlot(
-  line: PolicyLine,
-  slot: SlotState | null,
-  contractOf: ViewScene["contractOf"],
-): JsonObject | null {
+function describeSlot(line: PolicyLine, slot: SlotState | null, contractOf: ViewScene["contractOf"]): SlotView {
   if (slot === null) return null;
   const { revision, digest, module, content, firstSeenAt } = contentOf(line, slot.digest);
   const contract = content === "rules" ? contractOf(digest) : null;
   return {
-    revision: formatRevision(revision),
+    revision: revisionText(revision),
     digest,
     content,
     module_sha256: module,
@@ -97,11 +97,9 @@ function describeSlot(
 }
 
 /** What a content checks and asks for, and of which operations; nothing of a removal. */
-export function describeRules(contract: PolicyContract | null): {
-  readonly constraints: readonly JsonObject[];
-  readonly obligations: readonly JsonObject[];
-  readonly operations: readonly string[];
-} {
+export function describeRules(
+  contract: PolicyContract | null,
+): Pick<NonNullable<SlotView>, "constraints" | "obligations" | "operations"> {
   return {
     constraints: (contract?.constraints ?? []).map(({ name, effect, reasons }) => ({ name, effect, reasons })),
     obligations: (contract?.obligations ?? []).map(({ name, kind, value }) => ({ name, kind, value })),
@@ -114,7 +112,7 @@ function approvalsOf(line: PolicyLine): readonly Approval[] {
   return line.candidate === null ? [] : (line.approvals.get(line.candidate.digest) ?? []);
 }
 
-function describeReport(report: ReportReference, line: PolicyLine, serving: string): JsonObject {
+function describeReport(report: ReportReference, line: PolicyLine, serving: string): ApprovalView["report"] {
   const { sha256, tableRevision, complete, assertions, verification } = report;
   const isVerified = verification?.result === "verified";
   return {
@@ -127,7 +125,7 @@ function describeReport(report: ReportReference, line: PolicyLine, serving: stri
   };
 }
 
-function describeApproval({ by, at, report }: Approval, line: PolicyLine, serving: string): JsonObject {
+function describeApproval({ by, at, report }: Approval, line: PolicyLine, serving: string): ApprovalView {
   return {
     by: { key_id: by.keyId, workspace: by.workspace, origin: by.origin, roles: by.roles },
     at: formatTime(at),
@@ -135,7 +133,7 @@ function describeApproval({ by, at, report }: Approval, line: PolicyLine, servin
   };
 }
 
-function describeRequirements(required: PromotionRequirements): JsonObject {
+function describeRequirements(required: PromotionRequirements): PolicyView["requirements"] {
   return {
     approvals: required.approvals,
     roles: required.roles,
@@ -148,6 +146,11 @@ function describeRequirements(required: PromotionRequirements): JsonObject {
   };
 }
 
-function reference(line: PolicyLine, digest: string): JsonObject {
-  return { revision: formatRevision(contentOf(line, digest).revision), digest };
+function reference(line: PolicyLine, digest: string): PolicyView["held"][number] {
+  return { revision: revisionText(contentOf(line, digest).revision), digest };
+}
+
+/** Contents are numbered from 1. */
+function revisionText(revision: number): string {
+  return formatRevision(revision) ?? `r${revision}`;
 }

@@ -1,10 +1,10 @@
 import type { JsonObject } from "../../../../canon/json.ts";
-import { objectOf, objectsOf } from "../../../explain/members.ts";
+import { numberOf, objectOf, objectsOf } from "../../../explain/members.ts";
 import { callServer, serverKey, serverUrl } from "../../../server/call-server.ts";
 import { CommandError, type CommandIo } from "../../../terminal/command-io.ts";
 import { serverReport, type ServerReport } from "../promotion-report.ts";
 import { refusal } from "./refusal.ts";
-import { notPolicies, numberOf, parseView, type PolicyView } from "./view.ts";
+import { notPolicies, parseView, type PolicyView } from "./view.ts";
 
 /** Where a server listens unless told otherwise. */
 export const DEFAULT_SERVER = "http://127.0.0.1:8080";

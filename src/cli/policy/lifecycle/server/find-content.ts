@@ -2,7 +2,7 @@ import { objectOf } from "../../../explain/members.ts";
 import { CommandError, UsageError } from "../../../terminal/command-io.ts";
 import type { PolicyServer } from "./client.ts";
 import { NotNowError } from "./refusal.ts";
-import { parseContent, type Content, type PolicyView } from "./view.ts";
+import { contentsOf, recordedContent, type Content, type PolicyView } from "./view.ts";
 
 /**
  * The content that a word names: `enforced`, `candidate`, a revision such as r4, or the first digits of a digest, six at least. `null`: the slot is empty.
@@ -24,15 +24,14 @@ export async function findContent(
     );
   }
   const names = ({ revision, digest }: Content): boolean =>
-    isRevision ? revision === Number(word.slice(1)) : digest.startsWith(word);
+    isRevision ? revision === `r${Number(word.slice(1))}` : digest.startsWith(word);
   const known = new Map<string, Content>();
-  for (const content of shownContents(view)) known.set(content.digest, content);
+  for (const content of contentsOf(view)) known.set(content.digest, content);
   // What stands nowhere any more is known to the log alone. A few digits must not be enough because only some contents were looked at.
   const isSure = word.length === 64 || isRevision;
   if (!isSure || ![...known.values()].some(names)) {
     for await (const row of server.transitions(view.id)) {
-      const record = objectOf(row, "record");
-      const content = record?.["revision"] === undefined ? null : parseContent(record);
+      const content = recordedContent(objectOf(row, "record"));
       if (content !== null) known.set(content.digest, content);
     }
   }
@@ -42,10 +41,6 @@ export async function findContent(
   }
   if (others.length > 0) throw new CommandError(`${flag}: more than one content begins like this; give more digits`);
   return found;
-}
-
-function shownContents({ enforced, candidate, rollbackTo, files, held, withdrawn }: PolicyView): readonly Content[] {
-  return [enforced, candidate, rollbackTo, files, ...held, ...withdrawn].filter((content) => content !== null);
 }
 
 /**

@@ -1,10 +1,10 @@
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 import { formatTime } from "../../../../canon/time/rfc3339.ts";
-import type { ActorView, Content, SlotView } from "../server/view.ts";
+import type { ApprovalView, Content, SlotView } from "../server/view.ts";
 
 /** `r4 (9f2c1a7b)` */
 export function contentText({ revision, digest }: Content): string {
-  return `r${revision} (${digest.slice(0, 8)})`;
+  return `${revision} (${digest.slice(0, 8)})`;
 }
 
 /** The same, with what a removal is: a policy's end. */
@@ -38,8 +38,8 @@ export function durationText(seconds: number): string {
 }
 
 /** `key 7f3a of acme-prod (security)` */
-export function actorText({ keyId, workspace, roles }: ActorView): string {
-  return `key ${keyId} of ${workspace}${roles.length === 0 ? "" : ` (${roles.join(", ")})`}`;
+export function actorText({ key_id: key, workspace, roles }: ApprovalView["by"]): string {
+  return `key ${key} of ${workspace}${roles.length === 0 ? "" : ` (${roles.join(", ")})`}`;
 }
 
 /** A command line to paste. @param server as it was given by a flag; `null` where the environment names it. */

@@ -1,10 +1,11 @@
 import { amountText, numberText } from "../../../simulate/formats/wording/amounts.ts";
-import { objectOf } from "../../../explain/members.ts";
-import { numberOf, type Missing, type PolicyView, type RequirementsView } from "../server/view.ts";
+import type { Missing, PolicyView } from "../server/view.ts";
 import { durationText } from "./contents.ts";
 
 /** One thing that a promotion still lacks, in words; the same in a list, after an approval and in a refusal. */
-export function missingText({ requirement, have, need, roles, claimed, outdated }: Missing): string {
+export function missingText(missing: Missing): string {
+  const { requirement, roles = [], claimed = 0, outdated = 0 } = missing;
+  const { have, need } = amountsOf(missing);
   switch (requirement) {
     case "approvals":
       return `${numberText(have ?? 0)} of ${amountText(need ?? 0, "approval")}`;
@@ -28,6 +29,14 @@ export function missingText({ requirement, have, need, roles, claimed, outdated 
   }
 }
 
+/** What there is and what is required: seconds for a soak, otherwise amounts. */
+function amountsOf(missing: Missing): { readonly have: number | null; readonly need: number | null } {
+  return {
+    have: missing.have_seconds ?? missing.have ?? null,
+    need: missing.need_seconds ?? missing.need ?? null,
+  };
+}
+
 function reportCounts(claimed: number, outdated: number): string {
   const counts = [
     ...(claimed === 0 ? [] : [`${numberText(claimed)} only claimed`]),
@@ -45,21 +54,15 @@ export function missingTexts(missing: readonly Missing[]): string {
  * approver it would say that the approval was for nothing.
  */
 export function missingForOthers({ missing, approvals, requirements }: PolicyView): readonly Missing[] | null {
-  const reports = approvals.flatMap(({ report }) =>
-    report?.["status"] === "verified" && report["complete"] === true ? [report] : [],
-  );
-  const passed = reports.some((report) => {
-    const assertions = objectOf(report, "assertions");
-    const amount = (name: string): number => numberOf(assertions, name) ?? 0;
-    return amount("failed") === 0 && amount("passed") + amount("waived") > 0;
-  });
+  const reports = approvals.flatMap(({ report }) => (report?.status === "verified" && report.complete ? [report] : []));
+  const passed = reports.some(({ assertions: { passed: good, failed, waived } }) => failed === 0 && good + waived > 0);
   return (
     missing?.flatMap((one): readonly Missing[] => {
       switch (one.requirement) {
         case "approvals":
           return approvals.length >= (one.need ?? requirements.approvals) ? [] : [{ ...one, have: approvals.length }];
         case "roles": {
-          const roles = one.roles.filter((role) => !approvals.some(({ by }) => by.roles.includes(role)));
+          const roles = (one.roles ?? []).filter((role) => !approvals.some(({ by }) => by.roles.includes(role)));
           return roles.length === 0 ? [] : [{ ...one, roles }];
         }
         case "report":
@@ -90,7 +93,7 @@ export function requirementLines({ requirements, missing }: PolicyView): readonl
     const met = missing === null ? null : lacking === undefined;
     if (lacking === undefined) return [{ text: text ?? requirement, met }];
     // What has no amounts would say the same twice.
-    const amounts = lacking.have !== null || lacking.roles.length > 0;
+    const amounts = amountsOf(lacking).have !== null || (lacking.roles ?? []).length > 0;
     return [
       { text: text === null || !amounts ? (text ?? missingText(lacking)) : `${text}: ${missingText(lacking)}`, met },
     ];
@@ -99,17 +102,20 @@ export function requirementLines({ requirements, missing }: PolicyView): readonl
   return [...lines, ...others.map((one) => ({ text: missingText(one), met: false }))];
 }
 
-const WORDS: readonly (readonly [string, (required: RequirementsView) => string | null])[] = [
+const WORDS: readonly (readonly [string, (required: PolicyView["requirements"]) => string | null])[] = [
   ["approvals", approvalsText],
   ["roles", ({ roles }) => (roles.length === 0 ? null : `an approver with the role ${roles.join(", one with ")}`)],
-  ["soak", ({ soakSeconds }) => (soakSeconds === 0 ? null : `in shadow for ${durationText(soakSeconds)}`)],
-  ["decisions", ({ decisions }) => (decisions === 0 ? null : `asked about ${amountText(decisions, "decision")}`)],
-  ["no_indeterminate", ({ noIndeterminate }) => (noIndeterminate ? "no indeterminate verdict in shadow" : null)],
+  ["soak", ({ soak_seconds: soak }) => (soak === 0 ? null : `in shadow for ${durationText(soak)}`)],
+  [
+    "decisions",
+    ({ min_decisions: decisions }) => (decisions === 0 ? null : `asked about ${amountText(decisions, "decision")}`),
+  ],
+  ["no_indeterminate", ({ no_indeterminate: none }) => (none ? "no indeterminate verdict in shadow" : null)],
   ["report", ({ report }) => (report ? "an approval with the server's own complete simulation report" : null)],
   ["assertions", ({ assertions }) => (assertions ? "assertions that passed in a verified report" : null)],
 ];
 
-function approvalsText({ approvals, selfApproval }: RequirementsView): string | null {
+function approvalsText({ approvals, self_approval: selfApproval }: PolicyView["requirements"]): string | null {
   if (approvals === 0) return null;
   return `${amountText(approvals, "approval")}${selfApproval ? ", the promoter's own among them or not" : ", the promoter's own not counted"}`;
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../../canon/json.ts";
-import { objectOf, textOf } from "../../../explain/members.ts";
+import { readTime } from "../../../../canon/time/rfc3339.ts";
 import { line, nameLine, span, type Line, type Span } from "../../../simulate/formats/terminal/layout.ts";
 import type { ApprovalView, Content, PolicyView, SlotView } from "../server/view.ts";
 import { actorText, commandText, contentText, slotText, timeText } from "./contents.ts";
@@ -30,7 +30,7 @@ export function policyLines(view: PolicyView, shadow: JsonObject | null, server:
         ...(command === null ? [] : [commandOf(4, command)]),
       ]),
     ),
-    ...(shadow === null ? [] : shadowLines(shadow, view.candidate?.firstSeen ?? null)),
+    ...(shadow === null ? [] : shadowLines(shadow, readTime(view.candidate?.first_seen ?? ""))),
     ...nextLines(view, server),
   ];
 }
@@ -59,7 +59,7 @@ function slotLines(title: string, slot: SlotView | null): readonly Line[] {
   if (slot === null) return [];
   return section(`${title}: ${slotText(slot)}${slot.held ? ", held" : ""}`, [
     named("digest", span(slot.digest)),
-    named("since", span(`${timeText(slot.since)}, first seen ${timeText(slot.firstSeen)}`)),
+    named("since", span(`${timeText(readTime(slot.since))}, first seen ${timeText(readTime(slot.first_seen))}`)),
     ...slot.constraints.map((constraint) => named("constraint", span(constraintText(constraint)))),
     ...slot.obligations.map((obligation) => named("obligation", span(obligationText(obligation)))),
     ...(slot.operations.length === 0 ? [] : [named("operations", span(slot.operations.join(", ")))]),
@@ -71,7 +71,7 @@ const MARKS = { true: span("✓", "green"), false: span("✗", "red"), null: spa
 /** Approvals, and every requirement with a tick where it is met. */
 function promotionLines(view: PolicyView): readonly Line[] {
   const approvals = view.approvals.map((approval) =>
-    line(2, MARKS.true, span(` ${timeText(approval.at)}  ${actorText(approval.by)}${reportText(approval)}`)),
+    line(2, MARKS.true, span(` ${timeText(readTime(approval.at))}  ${actorText(approval.by)}${reportText(approval)}`)),
   );
   const none = [line(2, span("none", "dim"))];
   return [
@@ -85,15 +85,19 @@ function promotionLines(view: PolicyView): readonly Line[] {
 
 function reportText({ report }: ApprovalView): string {
   if (report === null) return ", without a report";
-  const assertions = objectOf(report, "assertions");
-  const amount = (name: string): string => `${textOf(assertions, name) || "0"} ${name}`;
-  const complete = report["complete"] === true ? "complete" : "incomplete";
-  const status = textOf(report, "status");
+  const { sha256, status, assertions } = report;
+  const complete = report.complete ? "complete" : "incomplete";
   const word = status === "verified" || status === "outdated" ? status : "only claimed";
-  return `, report ${textOf(report, "sha256").slice(0, 8)} (${word}, ${complete}; assertions ${amount("passed")}, ${amount("failed")}, ${amount("waived")})`;
+  return `, report ${sha256.slice(0, 8)} (${word}, ${complete}; assertions ${assertions.passed} passed, ${assertions.failed} failed, ${assertions.waived} waived)`;
 }
 
-function behindLines({ canRollBack, rollbackTo, held, withdrawn, files }: PolicyView): readonly Line[] {
+function behindLines({
+  can_roll_back: canRollBack,
+  rollback_to: rollbackTo,
+  held,
+  withdrawn,
+  files,
+}: PolicyView): readonly Line[] {
   const list = (contents: readonly Content[]): string => contents.map(contentText).join(", ");
   return [
     ...(canRollBack ? [named("rollback to", span(rollbackTo === null ? "nothing" : contentText(rollbackTo)))] : []),
@@ -151,9 +155,9 @@ function nextStep(view: PolicyView, server: string | null): NextStep {
       "promote",
       id,
       "--expect-candidate",
-      `r${candidate.revision}`,
+      candidate.revision,
       "--expect-enforced",
-      enforced === null ? "none" : `r${enforced.revision}`,
+      enforced === null ? "none" : enforced.revision,
     ),
   };
 }
