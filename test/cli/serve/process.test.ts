@@ -1,0 +1,88 @@
+import { spawn } from "node:child_process";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { missingPrograms } from "../../support/at-hand.ts";
+import { COMPILED } from "../../support/node-cache.ts";
+import { configuration, listening, Printed, ROOT, withCache, type Demo } from "./served.ts";
+
+function start(folder: string, argv: readonly string[]) {
+  const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...withCache(argv)], {
+    cwd: folder,
+    env: { ...COMPILED, PATH: process.env["PATH"] ?? "" },
+  });
+  const printed = new Printed();
+  child.stdout.on("data", (chunk: Buffer) => printed.add(chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => printed.add(chunk.toString()));
+  const ended = new Promise<number | null>((done) => {
+    child.on("close", done);
+  });
+  return { printed, ended, stop: () => void child.kill("SIGKILL"), child };
+}
+
+/** The tests share one server in their order: the last one ends it. */
+describe("signalbox serve in a process of its own", () => {
+  let server: Demo;
+  let signal: (name: NodeJS.Signals) => void;
+  beforeAll(async () => {
+    const folder = configuration((routes) =>
+      routes.replaceAll("upstream_model: gpt-5-mini", "upstream_model: gpt-5-mini+slow"),
+    );
+    const running = start(folder, ["serve", "--demo", "--port", "0"]);
+    signal = (name) => void running.child.kill(name);
+    server = await listening(folder, running);
+  });
+  afterAll(() => {
+    server.stop();
+    rmSync(server.folder, { recursive: true, force: true });
+  });
+
+  const CURL = missingPrograms("bash", "curl");
+  it.skipIf(CURL !== null)(`prints a curl line that works when pasted ${CURL ?? ""}`, async () => {
+    const [curl] = await server.printed.next(/curl -s [\s\S]*?\}'\n/);
+    const shell = spawn("bash", ["-c", curl]);
+    let answer = "";
+    shell.stdout.on("data", (chunk: Buffer) => (answer += chunk.toString()));
+    await new Promise((done) => {
+      shell.on("close", done);
+    });
+    expect(JSON.parse(answer)).toMatchObject({ object: "chat.completion" });
+    expect(server.printed.all).toContain("OPENAI_API_KEY is not set; the simulated upstream answers");
+  });
+
+  it("an admin port in use is reported with its own flag, and nothing stays open that would hold the process", async () => {
+    const folder = configuration();
+    const running = start(folder, ["serve", "--port", "0", "--admin-port", new URL(server.admin).port]);
+    onTestFinished(() => {
+      running.stop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+    expect(await Promise.race([running.ended, delay(40_000, "still running")])).toBe(1);
+    expect(running.printed.all).toContain("the port is in use; choose another with --admin-port");
+    expect(running.printed.all).not.toMatch(/listening|\n\s+at /);
+  });
+
+  it("an unknown flag is reported without a stack, with an exit code", async () => {
+    const running = start(server.folder, ["serve", "--prot", "1"]);
+    expect(await running.ended).toBe(2);
+    expect(running.printed.all).toContain("--prot");
+    expect(running.printed.all).not.toMatch(/\n\s+at /);
+  });
+
+  it("SIGTERM lets a request in flight end and takes no new one; SIGHUP during the drain does not end it", async () => {
+    const inFlight = server.chat({ stream: true });
+    // The provider's first byte takes half a second.
+    await delay(150);
+    signal("SIGTERM");
+    await server.printed.next(/stopping/);
+    signal("SIGHUP");
+    await delay(50);
+    await expect(fetch(`${server.url}/status`)).rejects.toThrow("fetch failed");
+    const text = await (await inFlight).text();
+    expect(text).toMatch(/"finish_reason":"stop"[\s\S]*\[DONE\]\n\n$/);
+    expect(await server.ended).toBe(0);
+    expect(server.printed.all).not.toContain("reload");
+    expect(server.printed.all).toMatch(/stopped\n$/);
+  });
+});

@@ -1,0 +1,258 @@
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { freePort } from "../../support/ports.ts";
+import { configuration, demo, end, ROOT, run, type Demo } from "./served.ts";
+
+/** A folder that goes when the test ends. */
+function folderOfTest(edit?: (routes: string) => string): string {
+  const folder = configuration(edit);
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** SIGHUP as this process would get it. */
+function hangUp(): void {
+  const emit: NodeJS.Process["emit"] = process.emit.bind(process);
+  expect(emit("SIGHUP", "SIGHUP")).toBe(true);
+}
+
+function gatePolicy(condition: string): string {
+  return `# METADATA
+# scope: package
+# title: A gate for this test
+# custom:
+#   signalbox:
+#     contract: 1
+#     id: gate
+#     owners: [group:test]
+#     constraints:
+#       open: {effect: gate, reasons: [GATE_CLOSED]}
+package signalbox.policy.gate
+
+pass.open if ${condition}
+`;
+}
+
+describe("a server that watches its files", () => {
+  let server: Demo;
+  beforeAll(async () => {
+    server = await demo(configuration());
+  });
+  afterAll(() => end(server));
+
+  it("a key made, used and revoked by the command line; its evidence read there, without a word of content", async () => {
+    const { folder } = server;
+    const grant = ["--workspace", "demo", "--scopes", "inference", "--owner", "me", "--expires", "1d", "--quiet"];
+    const create = run(folder, ["keys", "create", ...grant]);
+    expect(await create.ended).toBe(0);
+    const key = create.printed.all.trim();
+    const call = async (): Promise<number> => (await server.chat({}, { authorization: `Bearer ${key}` })).status;
+    // Another connection made it a moment ago: the server looks once instead of waiting for its next round.
+    expect(await call()).toBe(200);
+    const id = key.split("_")[2] ?? "";
+    expect(await run(folder, ["keys", "revoke", id]).ended).toBe(0);
+    const revokedAt = performance.now();
+    while ((await call()) !== 401) {
+      expect(performance.now() - revokedAt).toBeLessThan(1_000);
+      await delay(20);
+    }
+    const tail = run(folder, ["evidence", "tail", "--json"]);
+    expect(await tail.ended).toBe(0);
+    expect(tail.printed.all.trim().split("\n").length).toBeGreaterThan(1);
+    // The first call that was refused may have been under way when the key was revoked.
+    expect(tail.printed.all).toMatch(/invalid_api_key|key_revoked/);
+    expect(tail.printed.all).toContain(id);
+    expect(tail.printed.all + server.printed.all).not.toContain("my-secret-prompt");
+    expect(tail.printed.all).not.toContain(key);
+    for (const file of ["signalbox.db", "signalbox.db-wal"]) {
+      expect(readFileSync(join(folder, ".signalbox", file)).includes("my-secret-prompt")).toBe(false);
+    }
+  });
+
+  it("reloads when a file changes, keeps the last good configuration when it cannot, and says which", async () => {
+    const routes = join(server.folder, "routes.yaml");
+    const good = readFileSync(routes, "utf8");
+    const status = async (): Promise<Record<string, unknown>> => {
+      const body: unknown = await (await fetch(`${server.url}/status`)).json();
+      return body as Record<string, unknown>;
+    };
+    const before = await status();
+    writeFileSync(routes, good.replace("primary: gpt-5-mini-us", "primary: gpt-5-mini-su"));
+    await server.printed.next(/reload failed/);
+    expect(server.printed.all).toMatch(/gpt-5-mini-su`[\s\S]*did you mean/i);
+    const degraded = { uptime_seconds: expect.any(Number) as number, degraded: ["reload_failed"] };
+    expect(await status()).toMatchObject({ ...before, ...degraded });
+    expect((await server.chat()).status).toBe(200);
+    writeFileSync(routes, good.replace("on_gap: narrow", "on_gap: deny"));
+    await server.printed.next(/reloaded, table/);
+    expect(await status()).toMatchObject({ degraded: [] });
+    expect(await status()).not.toMatchObject({ table_sha256: before["table_sha256"] });
+  });
+
+  it("keeps seeing changes after the policy folder was removed and made again", async () => {
+    const policies = join(server.folder, "policies");
+    rmSync(policies, { recursive: true });
+    await server.printed.next(/reload failed/);
+    cpSync(join(ROOT, "policies"), policies, { recursive: true });
+    await server.printed.next(/reloaded, table/);
+    writeFileSync(join(policies, "gate.rego"), gatePolicy("is not rego"));
+    await server.printed.next(/reload failed/);
+    expect(server.printed.all).toContain("gate.rego");
+  });
+
+  it("a public port in use is one line for a second server, which closes the admin listener that it opened before", async () => {
+    const admin = `${await freePort()}`;
+    const argv = ["serve", "--port", new URL(server.url).port, "--admin-port", admin];
+    const second = run(folderOfTest(), argv);
+    expect(await second.ended).toBe(1);
+    expect(second.printed.all).toContain("the port is in use; choose another with --port");
+    expect(second.printed.all).not.toMatch(/listening|\n\s+at /);
+    await expect(fetch(`http://127.0.0.1:${admin}/status`)).rejects.toThrow("fetch failed");
+  });
+});
+
+describe("a server that reloads on SIGHUP", () => {
+  let server: Demo;
+  beforeAll(async () => {
+    const folder = configuration((routes) =>
+      routes.replace("eu-residency: enforce", "gate: enforce, eu-residency: enforce"),
+    );
+    writeFileSync(join(folder, "policies", "gate.rego"), gatePolicy("input.request.stream"));
+    server = await demo(folder, ["--no-watch"]);
+  });
+  afterAll(() => end(server));
+
+  it("watches what is new of a policy, and what was enforced goes on acting", async () => {
+    const denied = await server.chat();
+    expect(denied.status).toBe(403);
+    expect(await denied.text()).toContain("gate@r1");
+    writeFileSync(join(server.folder, "policies", "gate.rego"), gatePolicy('"generate" != ""'));
+    hangUp();
+    await server.printed.next(/reloaded, table/);
+    expect((await server.chat()).status).toBe(403);
+    expect((await server.chat({ stream: true })).status).toBe(200);
+    const gate = { enforced: { revision: "r1" }, candidate: { revision: "r2" } };
+    expect(await (await fetch(`${server.url}/status`)).json()).toMatchObject({ policy_revisions: { gate } });
+  });
+
+  it("loses no request while it reloads under load", async () => {
+    const routes = join(server.folder, "routes.yaml");
+    const good = readFileSync(routes, "utf8");
+    const load = new AbortController();
+    const statuses: number[] = [];
+    const clients = [1, 2, 3, 4].map(async () => {
+      while (!load.signal.aborted) {
+        const response = await server.chat({ stream: true });
+        await response.text();
+        statuses.push(response.status);
+      }
+    });
+    for (let round = 0; round < 3; round += 1) {
+      writeFileSync(routes, good.replace("Small and quick, anywhere", `round ${round}`));
+      hangUp();
+      await server.printed.next(/reloaded/);
+    }
+    load.abort();
+    await Promise.all(clients);
+    expect(statuses.length).toBeGreaterThan(10);
+    expect([...new Set(statuses)]).toEqual([200]);
+  });
+});
+
+describe("signalbox serve", () => {
+  it.each([
+    ["a port that is none", ["serve", "--port", "many"], 2, "--port"],
+    ["a public address without TLS", ["serve", "--host", "0.0.0.0"], 2, "--insecure-http"],
+    ["an unknown command", ["sreve"], 2, "no command"],
+    ["no routes.yaml", ["serve", "--config", "nowhere.yaml"], 1, "SOURCE_UNREADABLE"],
+  ])("%s: a clear word and an exit code", async (_, argv, code, word) => {
+    const running = run(folderOfTest(), argv);
+    expect(await running.ended).toBe(code);
+    expect(running.printed.all).toContain(word);
+    expect(running.printed.all).not.toMatch(/\n\s+at /);
+  });
+
+  it("a missing secret stops the start unless the row says otherwise, and names the variable", async () => {
+    const folder = folderOfTest((routes) => routes.replaceAll(", on_missing_secret: simulate", ""));
+    const running = run(folder, ["serve", "--port", "0"]);
+    expect(await running.ended).toBe(1);
+    expect(running.printed.all).toMatch(/SECRET_NOT_SET[\s\S]*OPENAI_API_KEY[\s\S]*on_missing_secret/);
+  });
+
+  it("a bootstrap key that is none is one line, before anything is opened", async () => {
+    const folder = folderOfTest();
+    const secret = "sbx_production_not-a-key";
+    const running = run(folder, ["serve", "--port", "0"], { SIGNALBOX_BOOTSTRAP_KEY: secret });
+    expect(await running.ended).toBe(1);
+    expect(running.printed.all).toMatch(/^signalbox serve: SIGNALBOX_BOOTSTRAP_KEY: [^\n]*\n$/);
+    expect(running.printed.all).not.toContain(secret);
+    expect(existsSync(join(folder, ".signalbox"))).toBe(false);
+  });
+
+  it("a first boot puts one management key, which cannot infer, into a file and into no log; a second makes none", async () => {
+    const folder = folderOfTest();
+    const first = await demo(folder, ["--log-format", "json"]);
+    const [, file = ""] = /first key \(operations:manage.*in (\S+);/.exec(first.printed.all) ?? [];
+    expect(file).toBe(join(folder, ".signalbox", "first-key"));
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const management = readFileSync(file, "utf8").trim();
+    expect(first.printed.all).not.toContain(management);
+    expect((await first.chat({}, { authorization: `Bearer ${management}` })).status).toBe(403);
+    // Of a workspace that manages policies, where routes.yaml names one.
+    expect(first.printed.all).toContain("operations:manage, workspace demo,");
+    first.stop();
+    expect(await first.ended).toBe(0);
+    // SIGHUP at the first line of `serve`, before the store is open, does not end it either.
+    const starting = demo(folder);
+    while (process.listenerCount("SIGHUP") === 0) await delay(0);
+    hangUp();
+    const second = await starting;
+    await second.printed.next(/reloaded, table/);
+    expect(second.printed.all).not.toContain("first key");
+    expect(readFileSync(file, "utf8").trim()).toBe(management);
+    expect((await second.chat({}, { authorization: `Bearer ${first.key}` })).status).toBe(401);
+    second.stop();
+    expect(await second.ended).toBe(0);
+    expect(process.listeners("SIGHUP")).toEqual([]);
+  });
+
+  it("sees a symbolic link pointed elsewhere, as a mounted ConfigMap does it, and follows `policies.dir`", async () => {
+    const folder = configuration();
+    const good = readFileSync(join(folder, "routes.yaml"), "utf8");
+    for (const [name, text] of [
+      ["first", good],
+      ["second", good.replace("on_gap: narrow", "on_gap: deny")],
+    ] as const) {
+      mkdirSync(join(folder, name));
+      writeFileSync(join(folder, name, "routes.yaml"), text);
+      cpSync(join(ROOT, "policies"), join(folder, name, "policies"), { recursive: true });
+    }
+    rmSync(join(folder, "routes.yaml"));
+    rmSync(join(folder, "policies"), { recursive: true });
+    symlinkSync("first", join(folder, "..data"));
+    symlinkSync(join("..data", "routes.yaml"), join(folder, "routes.yaml"));
+    symlinkSync(join("..data", "policies"), join(folder, "policies"));
+    const server = await demo(folder);
+    onTestFinished(() => end(server));
+    symlinkSync("second", join(folder, "..data_tmp"));
+    renameSync(join(folder, "..data_tmp"), join(folder, "..data"));
+    await server.printed.next(/reloaded, table/);
+    writeFileSync(join(folder, "second", "routes.yaml"), good.replace("dir: policies", "dir: elsewhere"));
+    await server.printed.next(/reload failed/);
+    cpSync(join(ROOT, "policies"), join(folder, "elsewhere"), { recursive: true });
+    await server.printed.next(/reloaded, table/);
+    expect((await server.chat()).status).toBe(200);
+  });
+});
