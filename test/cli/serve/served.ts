@@ -33,14 +33,14 @@ export class Printed {
 
   /** Waits for the first match after the last one that was waited for. @throws after 50 s. */
   async next(pattern: RegExp): Promise<RegExpExecArray> {
-    const end = performance.now() + 50_000;
+    const deadline = performance.now() + 50_000;
     for (;;) {
       const found = pattern.exec(this.#text.slice(this.#read));
       if (found !== null) {
         this.#read += found.index + found[0].length;
         return found;
       }
-      if (performance.now() > end) throw new Error(`never printed ${String(pattern)}:\n${this.#text}`);
+      if (performance.now() > deadline) throw new Error(`never printed ${String(pattern)}:\n${this.#text}`);
       await delay(5);
     }
   }
