@@ -1,6 +1,6 @@
 import type { Capability } from "../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
-import { editDistance } from "../canon/diagnostic.ts";
+import { editDistance } from "./edit-distance.ts";
 import type { Feature } from "../canon/generate/feature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import type { UnknownFields } from "../canon/table.ts";

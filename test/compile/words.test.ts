@@ -4,7 +4,7 @@ import { looksLikeSecret, quote, redactLine } from "../../src/compile/authored/l
 import { comparePlaces, placeOf } from "../../src/compile/checks/places.ts";
 import { hostEvidence, modelIdEvidence } from "../../src/compile/checks/region-evidence.ts";
 import { milliseconds } from "../../src/compile/normalised/durations.ts";
-import { editDistance } from "../../src/canon/diagnostic.ts";
+import { editDistance } from "../../src/dialects/edit-distance.ts";
 import { suggest } from "../../src/compile/findings/suggest.ts";
 
 describe("suggest", () => {
