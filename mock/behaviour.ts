@@ -47,8 +47,6 @@ export interface Behaviour {
   /** The header `content-type` of the answer; `null` leaves the right one. */
   readonly contentType: string | null;
   readonly requireAuth: boolean;
-  /** Accepts request members that the protocol does not have. */
-  readonly lenient: boolean;
   /** Only the first so many requests for the model are answered like this; `null` for all of them. */
   readonly times: number | null;
   /** Length of vectors where the request does not say. */
@@ -165,7 +163,6 @@ export const PLAIN: Behaviour = Object.freeze({
   keepalive: false,
   contentType: null,
   requireAuth: false,
-  lenient: false,
   times: null,
   dimensions: null,
   categories: null,

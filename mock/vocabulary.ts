@@ -118,7 +118,6 @@ export const WORDS: ReadonlyMap<string, Word> = new Map<string, Word>([
     },
   ],
   flag("require-auth", "401 unless the request carries a key", { requireAuth: true }),
-  flag("lenient", "accept request members that the protocol does not have", { lenient: true }),
   integer("times", 1, 10_000, "only for the first N requests that name this model; healthy afterwards", (times) => ({
     times,
   })),

@@ -1,6 +1,5 @@
 import type { JsonAnswer, StreamEvent, FailureGrammar } from "../answer.ts";
-import { integer, type Wording } from "../member-table.ts";
-import { invalid, type Problem } from "../problem.ts";
+import type { Problem } from "../problem.ts";
 
 /** Types of errors by status (Anthropic's reference, "Errors"). */
 const TYPES: ReadonlyMap<number, string> = new Map([
@@ -15,13 +14,11 @@ const TYPES: ReadonlyMap<number, string> = new Map([
   [529, "overloaded_error"],
 ]);
 
-const isServerError = integer(500, 599);
-
 /** An error in Anthropic's shape. There is no member for the path: it begins the message. */
 export function refuseAnthropic(problem: Problem, sequence: number): JsonAnswer {
   const { status, message, param } = problem;
-  const type = TYPES.get(status) ?? (isServerError(status) ? "api_error" : "invalid_request_error");
-  const isWorthRetrying = status === 408 || status === 429 || isServerError(status);
+  const type = TYPES.get(status) ?? (status >= 500 ? "api_error" : "invalid_request_error");
+  const isWorthRetrying = status === 408 || status === 429 || status >= 500;
   return {
     kind: "json",
     status,
@@ -41,24 +38,6 @@ function requestId(sequence: number): string {
 
 function errorBody(type: string, message: string, sequence: number): string {
   return JSON.stringify({ type: "error", error: { type, message }, request_id: requestId(sequence) });
-}
-
-export const ANTHROPIC_WORDING: Wording = {
-  missing: (name) => invalid(name, "Field required"),
-  unknown: (name) => invalid(name, "Extra inputs are not permitted"),
-  wrong: (name, description) => invalid(name, `Input should be ${description}`),
-  takesNull: false,
-};
-
-/** The same for the members of something inside the request. */
-export function wordingAt(path: string): Wording {
-  const within = (problem: Problem): Problem => ({ ...problem, param: `${path}.${problem.param ?? ""}` });
-  return {
-    missing: (name) => within(ANTHROPIC_WORDING.missing(name)),
-    unknown: (name) => within(ANTHROPIC_WORDING.unknown(name)),
-    wrong: (name, description) => within(ANTHROPIC_WORDING.wrong(name, description)),
-    takesNull: false,
-  };
 }
 
 const MESSAGE = "Simulated failure in the middle of an answer.";

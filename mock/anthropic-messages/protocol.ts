@@ -6,8 +6,7 @@ import type { Exchange, Protocol } from "../protocol.ts";
 import { protocolOf, type Call, type Simulation } from "../simulate.ts";
 import { MESSAGES_FAILURE, refuseAnthropic, requestIdentity } from "./error.ts";
 import { renderMessage, STOP_REASONS } from "./render.ts";
-import { readCountRequest, readMessagesRequest } from "./request.ts";
-import { readEdition } from "./version.ts";
+import { readMessagesRequest } from "./request.ts";
 
 const SHARED: Omit<Simulation, "complete"> = {
   finishes: STOP_REASONS,
@@ -34,9 +33,7 @@ function unauthorised(exchange: Exchange): Problem | null {
 /** The answer to a messages request; clouds that host the protocol give the same one. */
 export function completeMessage(call: Call): Answer | Problem {
   const { behaviour, sequence, model } = call;
-  const edition = readEdition((name) => call.header(name));
-  if ("status" in edition) return edition;
-  const request = readMessagesRequest(call.body, edition, behaviour.lenient);
+  const request = readMessagesRequest(call.body);
   if ("status" in request) return request;
   const { conversation, tools, schema } = request;
   const plan = planAnswer({ base: call.base, ...conversation, tools, schema }, behaviour);
@@ -60,9 +57,7 @@ export function completeMessage(call: Call): Answer | Problem {
 
 /** The answer to a count. */
 export function countTokens(call: Call): Answer | Problem {
-  const edition = readEdition((name) => call.header(name));
-  if ("status" in edition) return edition;
-  const request = readCountRequest(call.body, edition, call.behaviour.lenient);
+  const request = readMessagesRequest(call.body);
   if ("status" in request) return request;
   return {
     kind: "json",

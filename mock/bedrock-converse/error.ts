@@ -1,6 +1,5 @@
 import type { JsonAnswer, StreamEvent, FailureGrammar } from "../answer.ts";
-import type { Wording } from "../member-table.ts";
-import { invalid, type Problem } from "../problem.ts";
+import type { Problem } from "../problem.ts";
 import type { Exchange } from "../protocol.ts";
 
 /** Types of errors by status (Bedrock's reference, "Common Errors" of the runtime). */
@@ -33,17 +32,6 @@ export function requestIdentity(sequence: number): Readonly<Record<string, strin
 export function unauthorised(exchange: Exchange): Problem | null {
   const hasKey = /^(?:AWS4-HMAC-SHA256|Bearer) .+/i.test(exchange.header("authorization"));
   return hasKey ? null : { status: 403, message: "Missing Authentication Token", param: null, code: null };
-}
-
-/** How the members of something inside the request are spoken of; `path` is empty for the body itself. */
-export function wordingAt(path: string): Wording {
-  const at = (name: string): string => (path === "" ? name : `${path}.${name}`);
-  return {
-    missing: (name) => invalid(at(name), "Member must not be null"),
-    unknown: (name) => invalid(at(name), "extraneous key is not permitted"),
-    wrong: (name, description) => invalid(at(name), `Member must be ${description}`),
-    takesNull: true,
-  };
 }
 
 const MESSAGE = JSON.stringify({ message: "Simulated failure in the middle of an answer." });

@@ -1,4 +1,5 @@
 import type { Answer } from "../answer.ts";
+import { objectAt } from "../members.ts";
 import { complete } from "../model/completion.ts";
 import { planAnswer } from "../model/plan.ts";
 import { invalid, type Problem } from "../problem.ts";
@@ -6,7 +7,7 @@ import type { Protocol } from "../protocol.ts";
 import { protocolOf, type Call, type Simulation } from "../simulate.ts";
 import { CONVERSE_FAILURE, refuseConverse, requestIdentity, unauthorised } from "./error.ts";
 import { renderConverse, STOP_REASONS } from "./render.ts";
-import { readConverseRequest, readCountRequest } from "./request.ts";
+import { readConverseRequest } from "./request.ts";
 
 const SHARED: Omit<Simulation, "complete"> = {
   finishes: STOP_REASONS,
@@ -41,7 +42,7 @@ export function modelIn(target: string): string {
 
 function converse(call: Call, stream: boolean): Answer | Problem {
   const { behaviour, sequence, base } = call;
-  const request = readConverseRequest(call.body, behaviour.lenient);
+  const request = readConverseRequest(call.body);
   if ("status" in request) return request;
   const { conversation, tools, schema } = request;
   const plan = planAnswer({ base, ...conversation, tools, schema }, behaviour);
@@ -63,7 +64,7 @@ function converse(call: Call, stream: boolean): Answer | Problem {
 }
 
 function countTokens(call: Call): Answer | Problem {
-  const request = readCountRequest(call.body, call.behaviour.lenient);
+  const request = readConverseRequest(objectAt(objectAt(call.body, "input"), "converse"));
   if ("status" in request) return request;
   return {
     kind: "json",

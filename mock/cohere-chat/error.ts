@@ -1,6 +1,5 @@
 import type { JsonAnswer, StreamEvent, FailureGrammar } from "../answer.ts";
-import type { Wording } from "../member-table.ts";
-import { invalid, type Problem } from "../problem.ts";
+import type { Problem } from "../problem.ts";
 
 /** An error in Cohere's shape: a message, and nothing that a machine could read. */
 export function refuseCohere(problem: Problem, sequence: number): JsonAnswer {
@@ -15,24 +14,6 @@ export function refuseCohere(problem: Problem, sequence: number): JsonAnswer {
 
 function errorBody(message: string, sequence: number): string {
   return JSON.stringify({ id: `mock-${sequence}`, message });
-}
-
-export const COHERE_WORDING: Wording = {
-  missing: (name) => invalid(name, "invalid request: the member is required"),
-  unknown: (name) => invalid(name, "invalid request: unknown field"),
-  wrong: (name, description) => invalid(name, `invalid request: must be ${description}`),
-  takesNull: true,
-};
-
-/** The same for the members of something inside the request. */
-export function wordingAt(path: string): Wording {
-  const within = (problem: Problem): Problem => ({ ...problem, param: `${path}.${problem.param ?? ""}` });
-  return {
-    missing: (name) => within(COHERE_WORDING.missing(name)),
-    unknown: (name) => within(COHERE_WORDING.unknown(name)),
-    wrong: (name, description) => within(COHERE_WORDING.wrong(name, description)),
-    takesNull: true,
-  };
 }
 
 export const DONE: StreamEvent = { name: null, data: "[DONE]", purpose: "done" };

@@ -24,7 +24,7 @@ export const cohereChat: Protocol = protocolOf({
 
 function completeChat(call: Call): Answer | Problem {
   const { behaviour, sequence } = call;
-  const request = readCohereRequest(call.body, behaviour.lenient);
+  const request = readCohereRequest(call.body);
   if ("status" in request) return request;
   const { conversation, tools, schema } = request;
   const plan = planAnswer({ base: call.base, ...conversation, tools, schema }, behaviour);

@@ -1,6 +1,5 @@
 import type { JsonAnswer, StreamEvent, FailureGrammar } from "../answer.ts";
-import type { Wording } from "../member-table.ts";
-import { invalid, type Problem } from "../problem.ts";
+import type { Problem } from "../problem.ts";
 import type { Exchange } from "../protocol.ts";
 
 /** Words of errors by status (google.rpc.Code). */
@@ -32,18 +31,6 @@ export function unauthorised(exchange: Exchange): Problem | null {
   return hasKey
     ? null
     : { status: 401, message: "Request is missing required authentication credential.", param: null, code: null };
-}
-
-/** How the members of something inside the request are spoken of; `path` is empty for the body itself. */
-export function wordingAt(path: string): Wording {
-  const at = (name: string): string => (path === "" ? name : `${path}.${name}`);
-  return {
-    missing: (name) => invalid(at(name), "required field is not set"),
-    unknown: (name) =>
-      invalid(path === "" ? null : path, `Invalid JSON payload received. Unknown name "${name}": Cannot find field.`),
-    wrong: (name, description) => invalid(at(name), `Invalid value, must be ${description}`),
-    takesNull: true,
-  };
 }
 
 const MESSAGE = "Simulated failure in the middle of an answer.";

@@ -1,17 +1,15 @@
 import { isJsonObject, type JsonObject } from "../json.ts";
-import { checkMembers, type MemberTable } from "../member-table.ts";
-import { invalid, type Problem } from "../problem.ts";
-import { wordingAt } from "./error.ts";
+import { objectsAt } from "../members.ts";
 
-/** An object of the protocol: its members by their names in JSON, of which the protocol takes two spellings. */
-export type Message = { readonly members: JsonObject } | { readonly problem: Problem };
+/** An object of the protocol with its members by their names in JSON; the protocol takes `snake_case` as well. Empty in the place of anything else. */
+export function message(value: unknown): JsonObject {
+  if (!isJsonObject(value)) return {};
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [camelCase(name), member]));
+}
 
-/** Reads an object of the protocol and checks its members. */
-export function readMessage(value: unknown, table: MemberTable, path: string, lenient = false): Message {
-  if (!isJsonObject(value)) return { problem: invalid(path === "" ? null : path, "Invalid value, must be an object") };
-  const members = Object.fromEntries(Object.entries(value).map(([name, member]) => [camelCase(name), member]));
-  const problem = checkMembers(members, { table, required: [], lenient }, wordingAt(path));
-  return problem === null ? { members } : { problem };
+/** The objects of the protocol in the list that a member holds. */
+export function messagesAt(object: JsonObject, name: string): readonly JsonObject[] {
+  return objectsAt(object, name).map(message);
 }
 
 function camelCase(name: string): string {

@@ -6,7 +6,7 @@ import type { Protocol } from "../protocol.ts";
 import { protocolOf, type Call, type Simulation } from "../simulate.ts";
 import { GEMINI_FAILURE, refuseGemini, unauthorised } from "./error.ts";
 import { FINISH_WORDS, renderGemini } from "./render.ts";
-import { readCountRequest, readGenerateRequest, type Asked } from "./request.ts";
+import { readCountRequest, readGenerateRequest } from "./request.ts";
 
 const SHARED: Omit<Simulation, "complete"> = {
   finishes: FINISH_WORDS,
@@ -38,16 +38,12 @@ export function modelIn(target: string): string {
   }
 }
 
-function askedOf({ base, target, behaviour }: Call): Asked {
-  return { model: base, target, lenient: behaviour.lenient };
-}
-
 function generate(call: Call, isStream: boolean): Answer | Problem {
   const { behaviour, sequence, model } = call;
   if (isStream && !/[?&]alt=sse(?:&|$)/.test(call.target)) {
     return invalid("alt", "The simulated provider streams events only; ask for them with alt=sse.");
   }
-  const request = readGenerateRequest(call.body, askedOf(call));
+  const request = readGenerateRequest(call.body, call.base);
   if ("status" in request) return request;
   const { conversation, tools, config } = request;
   const plan = planAnswer({ base: call.base, ...conversation, tools, schema: config.schema }, behaviour);
@@ -69,7 +65,7 @@ function generate(call: Call, isStream: boolean): Answer | Problem {
 }
 
 function countTokens(call: Call): Answer | Problem {
-  const request = readCountRequest(call.body, askedOf(call));
+  const request = readCountRequest(call.body, call.base);
   if ("status" in request) return request;
   return { kind: "json", status: 200, headers: {}, body: JSON.stringify({ totalTokens: request.tokens }) };
 }

@@ -43,7 +43,7 @@ const MODELS = JSON.stringify({
 
 function completeChat(call: Call): Answer | Problem {
   const { behaviour, sequence, model } = call;
-  const request = readChatRequest(call.body, behaviour.lenient);
+  const request = readChatRequest(call.body);
   if ("status" in request) return request;
   const { conversation, tools, schema, choices } = request;
   const plan = planAnswer({ base: call.base, ...conversation, tools, schema }, behaviour);

@@ -20,7 +20,7 @@ export const openaiCompletions: Protocol = protocolOf({
 
 function completePrompts(call: Call): Answer | Problem {
   const { behaviour, sequence, model } = call;
-  const request = readCompletionRequest(call.body, behaviour.lenient);
+  const request = readCompletionRequest(call.body);
   if ("status" in request) return request;
   const total = request.prompts.length * request.choices;
   // Who asks for an amount of text asks for no less of it.

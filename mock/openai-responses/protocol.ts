@@ -8,7 +8,7 @@ import type { Protocol } from "../protocol.ts";
 import { protocolOf, type Call, type Simulation } from "../simulate.ts";
 import { RESPONSES_FAILURE } from "./failure.ts";
 import { renderResponse } from "./render.ts";
-import { readCountRequest, readResponsesRequest } from "./request.ts";
+import { readResponsesRequest } from "./request.ts";
 import { ENDINGS } from "./resource.ts";
 
 const SHARED: Omit<Simulation, "complete"> = {
@@ -28,7 +28,7 @@ export const openaiInputTokens: Protocol = protocolOf({ ...SHARED, complete: cou
 
 function completeResponse(call: Call): Answer | Problem {
   const { behaviour, sequence, model } = call;
-  const request = readResponsesRequest(call.body, behaviour.lenient);
+  const request = readResponsesRequest(call.body);
   if ("status" in request) return request;
   const { input, tools, schema } = request;
   const plan = planAnswer({ base: call.base, ...input, tools, schema }, behaviour);
@@ -46,7 +46,7 @@ function completeResponse(call: Call): Answer | Problem {
 }
 
 function countTokens(call: Call): Answer | Problem {
-  const request = readCountRequest(call.body, call.behaviour.lenient);
+  const request = readResponsesRequest(call.body);
   if ("status" in request) return request;
   return {
     kind: "json",

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../json.ts";
 import type { Behaviour, FinishReason } from "../behaviour.ts";
-import { listAt } from "../member-table.ts";
+import { listAt } from "../members.ts";
 import { CREATED } from "../openai/created.ts";
 import { FAILURE_MESSAGE } from "../openai/error.ts";
 import { itemJson, type OutputItem, type ResponsesAnswer } from "./output.ts";

@@ -1,5 +1,4 @@
 import type { JsonAnswer, StreamEvent, FailureGrammar } from "../answer.ts";
-import type { Wording } from "../member-table.ts";
 import { invalid, type Problem } from "../problem.ts";
 import type { Exchange } from "../protocol.ts";
 
@@ -34,13 +33,10 @@ export function unauthorisedBearer(exchange: Exchange): Problem | null {
   return { status: 401, message: "Send a key as 'authorization: Bearer …'.", param: null, code: "invalid_api_key" };
 }
 
-/** How chat completions and completions speak of members. */
-export const OPENAI_WORDING: Wording = {
-  missing: (name) => invalid(name, `Missing required parameter: '${name}'.`, "missing_required_parameter"),
-  unknown: (name) => invalid(name, `Unrecognized request argument supplied: ${name}`, "unknown_parameter"),
-  wrong: (name, description) => invalid(name, `'${name}' must be ${description}.`, "invalid_type"),
-  takesNull: true,
-};
+/** A 400 for a request without what it is about. */
+export function missingParameter(name: string): Problem {
+  return invalid(name, `Missing required parameter: '${name}'.`, "missing_required_parameter");
+}
 
 export const FAILURE_MESSAGE = "Simulated failure in the middle of an answer.";
 

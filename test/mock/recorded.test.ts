@@ -9,9 +9,8 @@ const HEADERS = {
     "context-management-2025-06-27,mcp-client-2025-11-20,task-budgets-2026-03-13,structured-outputs-2025-11-13",
 };
 
-/** What a provider without memory and with keys of its own has to refuse, and the functions that chat completions had before tools. */
-const KNOWN =
-  /Invalid `(signature|data)` in|encrypted content for the item|Conversation not found|Previous response not found|answers nothing in the background|supplied: function/;
+/** What a provider with keys of its own has to refuse. */
+const KNOWN = /Invalid `(signature|data)` in|encrypted content for the item/;
 
 const protocols: [string, string, string][] = [
   ["anthropic-messages", "api.anthropic.com", "/v1/messages"],

@@ -1,121 +1,19 @@
-import { expect, test } from "vitest";
-import { HELLO, mockForTest, post } from "./start.ts";
+import { describe, expect, test } from "vitest";
+import { seal, sign } from "../../mock/model/signature.ts";
+import { HELLO, mockForTest, post, postTo } from "./start.ts";
 
-const tool = { type: "function", function: { name: "f", parameters: { type: "object" } } };
-const call = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
-const asked = [...HELLO, { role: "assistant", content: null, tool_calls: [call] }];
+const strictTool = (parameters: object) => ({ type: "function", function: { name: "f", strict: true, parameters } });
+const impossible = { type: "integer", minimum: 2, maximum: 1 };
 
 const refused: [string, object, string][] = [
-  ["no model", { model: undefined }, "model"],
-  ["a model that is no text", { model: 5 }, "model"],
   ["no messages", { messages: undefined }, "messages"],
   ["an empty conversation", { messages: [] }, "messages"],
-  ["a message that is no object", { messages: ["hi"] }, "messages[0]"],
-  ["an unknown role", { messages: [{ role: "human", content: "" }] }, "messages[0].role"],
-  ["no content", { messages: [{ role: "user" }] }, "messages[0].content"],
-  [
-    "a part that the role does not have",
-    { messages: [{ role: "system", content: [{ type: "image_url", image_url: { url: "" } }] }] },
-    "messages[0].content[0].type",
-  ],
-  [
-    "a text part without text",
-    { messages: [{ role: "user", content: [{ type: "text" }] }] },
-    "messages[0].content[0].text",
-  ],
-  [
-    "an image without an address",
-    { messages: [{ role: "user", content: [{ type: "image_url", image_url: "x" }] }] },
-    "messages[0].content[0].image_url",
-  ],
-  [
-    "a tool result that answers nothing",
-    { messages: [...HELLO, { role: "tool", tool_call_id: "c1", content: "" }] },
-    "messages[1].tool_call_id",
-  ],
-  [
-    "a tool result for another call",
-    { messages: [...asked, { role: "tool", tool_call_id: "c2", content: "" }] },
-    "messages[2].tool_call_id",
-  ],
-  ["a call without an answer", { messages: asked }, "messages"],
-  ["a call without an answer, and then more", { messages: [...asked, ...HELLO] }, "messages[2]"],
-  [
-    "a call without an id",
-    { messages: [{ role: "assistant", tool_calls: [{ ...call, id: undefined }] }] },
-    "messages[0].tool_calls[0].id",
-  ],
-  [
-    "a call without arguments",
-    { messages: [{ role: "assistant", tool_calls: [{ ...call, function: { name: "f" } }] }] },
-    "messages[0].tool_calls[0]",
-  ],
-  ["a member that OpenAI does not have", { provider: { only: ["x"] } }, "provider"],
-  ["a name of Object.prototype", { constructor: 1 }, "constructor"],
-  ["a temperature too high", { temperature: 2.1 }, "temperature"],
-  ["n too high", { n: 129 }, "n"],
-  ["max_tokens of zero", { max_tokens: 0 }, "max_tokens"],
-  ["both limits", { max_tokens: 1, max_completion_tokens: 1 }, "max_tokens"],
-  ["five stop sequences", { stop: ["a", "b", "c", "d", "e"] }, "stop"],
-  ["stream that is no boolean", { stream: "yes" }, "stream"],
-  ["stream options without a stream", { stream_options: {} }, "stream_options"],
-  ["top_logprobs alone", { top_logprobs: 1 }, "top_logprobs"],
-  ["an unknown effort", { reasoning_effort: "extreme" }, "reasoning_effort"],
-  ["an unknown format", { response_format: { type: "xml" } }, "response_format.type"],
-  [
-    "a schema without a name",
-    { response_format: { type: "json_schema", json_schema: { schema: {} } } },
-    "response_format.json_schema.name",
-  ],
-  [
-    "a format without a schema",
-    { response_format: { type: "json_schema", json_schema: { name: "a" } } },
-    "response_format.json_schema.schema",
-  ],
   [
     "a schema that nothing satisfies",
-    {
-      response_format: {
-        type: "json_schema",
-        json_schema: { name: "a", schema: { type: "integer", minimum: 2, maximum: 1 } },
-      },
-    },
+    { response_format: { type: "json_schema", json_schema: { name: "a", schema: impossible } } },
     "response_format",
   ],
-  ["a tool without a type", { tools: [{ function: {} }] }, "tools[0].type"],
-  ["a tool with a wrong name", { tools: [{ type: "function", function: { name: "a b" } }] }, "tools[0].function.name"],
-  [
-    "parameters that are no schema",
-    { tools: [{ type: "function", function: { name: "f", parameters: 1 } }] },
-    "tools[0].function.parameters",
-  ],
-  ["two tools of one name", { tools: [tool, tool] }, "tools[1]"],
-  ["a choice without tools", { tool_choice: "required" }, "tool_choice"],
-  [
-    "a choice of a tool that is not there",
-    { tools: [tool], tool_choice: { type: "function", function: { name: "g" } } },
-    "tool_choice",
-  ],
-  [
-    "allowed tools that are not there",
-    {
-      tools: [tool],
-      tool_choice: { type: "allowed_tools", allowed_tools: { tools: [{ type: "function", function: { name: "g" } }] } },
-    },
-    "tool_choice.allowed_tools.tools",
-  ],
-  [
-    "strict parameters that cannot be met",
-    {
-      tools: [
-        {
-          type: "function",
-          function: { name: "f", strict: true, parameters: { type: "string", pattern: "^(foo|bar)x$" } },
-        },
-      ],
-    },
-    "tools",
-  ],
+  ["strict parameters that cannot be met", { tools: [strictTool(impossible)] }, "tools"],
   ["an unknown word", { model: "m+explode" }, "model"],
 ];
 
@@ -134,19 +32,12 @@ test.each(refused)("400 for %s", async (_, body, param) => {
 });
 
 const accepted: [string, object][] = [
+  ["members that the protocol does not have", { top_k: 3, provider: {} }],
   ["absent written as null", { stop: null, n: null, stream_options: null, tools: null, max_tokens: null }],
-  [
-    "a whole tool loop",
-    {
-      tools: [tool],
-      messages: [...asked, { role: "tool", tool_call_id: "c1", content: [{ type: "text", text: "1" }] }, ...HELLO],
-    },
-  ],
-  ["an image", { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "data:," } }] }] }],
-  ["a member of another provider, where a test allows it", { model: "m+lenient", top_k: 3 }],
+  ["values of another type", { n: "two", stop: 5, tools: {}, tool_choice: [], response_format: "json" }],
   [
     "parameters that cannot be met, but are not strict",
-    { tools: [{ type: "function", function: { name: "f", parameters: { type: "string", pattern: "^(foo|bar)x$" } } }] },
+    { tools: [{ type: "function", function: { name: "f", parameters: impossible } }] },
   ],
 ];
 
@@ -154,6 +45,54 @@ test.each(accepted)("200 for %s", async (_, body) => {
   const server = await mockForTest();
   const response = await post(server, { model: "m", messages: HELLO, ...body });
   expect(await response.json()).toMatchObject({ object: "chat.completion" });
+});
+
+/** A request that carries reasoning of an answer before it, and what it says where no simulated provider made the signature. */
+type Signed = [protocol: string, path: string, body: (signature: string) => object, own: string, message: RegExp];
+
+const signed: readonly Signed[] = [
+  [
+    "messages: thinking",
+    "/v1/messages",
+    (signature) => ({
+      messages: [...HELLO, { role: "assistant", content: [{ type: "thinking", thinking: "hm", signature }] }],
+    }),
+    sign("thinking", "hm"),
+    /^messages\.1\.content\.0: Invalid `signature` in `thinking` block$/,
+  ],
+  [
+    "messages: redacted thinking",
+    "/v1/messages",
+    (data) => ({ messages: [...HELLO, { role: "assistant", content: [{ type: "redacted_thinking", data }] }] }),
+    seal("redacted-thinking", "hm"),
+    /^messages\.1\.content\.0: Invalid `data` in `redacted_thinking` block$/,
+  ],
+  [
+    "responses: sealed reasoning",
+    "/v1/responses",
+    (sealed) => ({ input: [...HELLO, { type: "reasoning", summary: [], encrypted_content: sealed }, ...HELLO] }),
+    seal("encrypted-reasoning", "hm"),
+    /^The encrypted content for the item at 'input\[1\]' could not be verified\./,
+  ],
+  [
+    "Converse: reasoning",
+    "/model/m/converse",
+    (signature) => ({
+      messages: [{ role: "assistant", content: [{ reasoningContent: { reasoningText: { text: "hm", signature } } }] }],
+    }),
+    sign("reasoning-content", "hm"),
+    /Invalid `signature` in `thinking` block$/,
+  ],
+];
+
+describe("reasoning of another provider", () => {
+  test.each(signed)("is refused, and its own is taken: %s", async (_, path, body, own, message) => {
+    const server = await mockForTest();
+    const send = (signature: string): Promise<Response> => postTo(server, path, { model: "m", ...body(signature) });
+    const mistaken = (await (await send("EqQBCgYIAR")).json()) as { error?: { message: string }; message?: string };
+    expect(mistaken.error?.message ?? mistaken.message).toMatch(message);
+    expect((await send(own)).status).toBe(200);
+  });
 });
 
 test.each(["", "{", "[]", "null", '"text"'])("400 for the body %j", async (body) => {

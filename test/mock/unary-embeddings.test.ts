@@ -239,11 +239,7 @@ test("the official client decodes what it asks for, in order", async () => {
 const OPENAI = { model: "m", input: "x" };
 const VOYAGE = { model: "m", input: "x", truncation: true };
 const COHERE = { model: "m", texts: ["x"], input_type: "search_query" };
-const NOVA = { embeddingPurpose: "CLUSTERING", text: { value: "x", truncationMode: "NONE" } };
 const many = (count: number): string[] => Array.from({ length: count }, () => "x");
-const gemini = (request: object): object => ({
-  requests: [{ model: "models/m", content: { parts: [{ text: "x" }] }, ...request }],
-});
 
 const OPENAI_PATH = "/v1/embeddings";
 const GEMINI_PATH = "/models/m:batchEmbedContents";
@@ -251,91 +247,24 @@ const VERTEX_PATH = "/models/m:predict";
 const INVOKE_PATH = "/model/m/invoke";
 
 const refused: [string, string, object, RegExp][] = [
-  ["openai: no model", OPENAI_PATH, { input: "x" }, /'model'/],
   ["openai: no input", OPENAI_PATH, { model: "m" }, /'input'/],
-  ["openai: an empty text", OPENAI_PATH, { ...OPENAI, input: ["x", ""] }, /'input'/],
-  ["openai: an empty list", OPENAI_PATH, { ...OPENAI, input: [] }, /'input'/],
-  ["openai: an empty list of tokens", OPENAI_PATH, { ...OPENAI, input: [[1], []] }, /'input'/],
-  ["openai: texts and tokens", OPENAI_PATH, { ...OPENAI, input: ["x", [1]] }, /'input'/],
-  ["openai: fractions", OPENAI_PATH, { ...OPENAI, input: [1.5] }, /'input'/],
   ["openai: objects", OPENAI_PATH, { ...OPENAI, input: [{ text: "x" }] }, /'input'/],
   ["openai: too many", OPENAI_PATH, { ...OPENAI, input: many(2_049) }, /At most 2048 .* 2049/],
-  ["openai: no length", OPENAI_PATH, { ...OPENAI, dimensions: 0 }, /'dimensions'/],
-  ["openai: another encoding", OPENAI_PATH, { ...OPENAI, encoding_format: "int8" }, /'encoding_format'/],
-  ["openai: a stranger", OPENAI_PATH, { ...OPENAI, provider: {} }, /provider/],
-  ["openai: a stream", OPENAI_PATH, { ...OPENAI, stream: false }, /stream/],
-  ["voyage: dimensions", OPENAI_PATH, { ...VOYAGE, dimensions: 8 }, /'dimensions'/],
-  ["voyage: a user", OPENAI_PATH, { ...VOYAGE, user: "u" }, /'user'/],
-  ["voyage: tokens", OPENAI_PATH, { ...VOYAGE, input: [1, 2] }, /'input'/],
-  ["voyage: the encoding of numbers", OPENAI_PATH, { ...VOYAGE, encoding_format: "float" }, /'encoding_format'/],
-  ["voyage: bytes", OPENAI_PATH, { ...OPENAI, output_dtype: "int8" }, /'output_dtype'/],
-  ["voyage: another purpose", OPENAI_PATH, { ...OPENAI, input_type: "clustering" }, /'input_type'/],
   ["voyage: too many", OPENAI_PATH, { ...VOYAGE, input: many(1_001) }, /At most 1000 /],
-  ["cohere: no purpose", "/v2/embed", { model: "m", texts: ["x"] }, /^input_type: /],
   ["cohere: no texts", "/v2/embed", { ...COHERE, texts: [] }, /^texts: /],
-  ["cohere: images", "/v2/embed", { ...COHERE, images: ["data:image/png;base64,AA=="] }, /^images: /],
-  ["cohere: another type", "/v2/embed", { ...COHERE, embedding_types: ["int8"] }, /^embedding_types: /],
-  ["cohere: OpenAI's member", "/v2/embed", { ...COHERE, dimensions: 8 }, /^dimensions: /],
   ["cohere: too many", "/v2/embed", { ...COHERE, texts: many(97) }, /^texts: At most 96 .* 97/],
-  ["cohere at bedrock: a model", INVOKE_PATH, COHERE, /^model: /],
   ["cohere at bedrock: too many", INVOKE_PATH, { texts: many(97), input_type: "search_query" }, /^texts: At most 96 /],
-  ["gemini: another model", GEMINI_PATH, gemini({ model: "models/other" }), /requests\[0\]\.model/],
-  ["gemini: no model", GEMINI_PATH, gemini({ model: undefined }), /requests\[0\]\.model/],
   ["gemini: no requests", GEMINI_PATH, { requests: [] }, /requests/],
-  ["gemini: a bare request", GEMINI_PATH, { content: { parts: [{ text: "x" }] } }, /content/],
-  ["gemini: no text", GEMINI_PATH, gemini({ content: { parts: [] } }), /content is empty/],
-  ["gemini: a picture", GEMINI_PATH, gemini({ content: { parts: [{ inlineData: {} }] } }), /inlineData/],
-  ["gemini: another purpose", GEMINI_PATH, gemini({ taskType: "SEARCH" }), /taskType/],
   [
     "gemini: too many",
     GEMINI_PATH,
     { requests: many(101).map((text) => ({ model: "models/m", content: { parts: [{ text }] } })) },
     /At most 100 /,
   ],
-  [
-    "gemini: several lengths",
-    GEMINI_PATH,
-    {
-      requests: [8, 9].map((outputDimensionality) => ({
-        model: "models/m",
-        content: { parts: [{ text: "x" }] },
-        outputDimensionality,
-      })),
-    },
-    /one length/,
-  ],
   ["vertex: no instances", VERTEX_PATH, { parameters: {} }, /instances/],
-  ["vertex: no content", VERTEX_PATH, { instances: [{ task_type: "CLUSTERING" }] }, /instances\[0\]\.content/],
-  ["vertex: a stranger", VERTEX_PATH, { instances: [{ content: "x" }], model: "m" }, /model/],
-  [
-    "vertex: a strange parameter",
-    VERTEX_PATH,
-    { instances: [{ content: "x" }], parameters: { dimensions: 8 } },
-    /parameters/,
-  ],
   ["vertex: too many", VERTEX_PATH, { instances: many(251).map((content) => ({ content })) }, /At most 250 /],
   ["titan: a list", INVOKE_PATH, { inputText: ["x"] }, /^inputText: /],
-  ["titan: a stranger", INVOKE_PATH, { inputText: "x", model: "m" }, /^model: /],
-  [
-    "titan's first version: a length",
-    "/model/amazon.titan-embed-text-v1/invoke",
-    { inputText: "x", dimensions: 8 },
-    /^dimensions: /,
-  ],
-  ["nova: another task", INVOKE_PATH, { taskType: "SEGMENTED_EMBEDDING", singleEmbeddingParams: NOVA }, /^taskType: /],
-  ["nova: no parameters", INVOKE_PATH, { taskType: "SINGLE_EMBEDDING" }, /^singleEmbeddingParams: /],
-  [
-    "nova: no purpose",
-    INVOKE_PATH,
-    { taskType: "SINGLE_EMBEDDING", singleEmbeddingParams: { ...NOVA, embeddingPurpose: null } },
-    /^singleEmbeddingParams\.embeddingPurpose: /,
-  ],
-  [
-    "nova: no mode",
-    INVOKE_PATH,
-    { taskType: "SINGLE_EMBEDDING", singleEmbeddingParams: { ...NOVA, text: { value: "x" } } },
-    /^singleEmbeddingParams\.text\.truncationMode: /,
-  ],
+  ["nova: no parameters", INVOKE_PATH, { taskType: "SINGLE_EMBEDDING" }, /^singleEmbeddingParams\./],
 ];
 
 test.each(refused)("400 for %s", async (_, path, body, message) => {
@@ -350,13 +279,4 @@ test("what Anthropic's models are sent through InvokeModel is still theirs", asy
   const body = { anthropic_version: "bedrock-2023-05-31", max_tokens: 9, messages: [{ role: "user", content: "x" }] };
   const response = await postTo(await mockForTest(), INVOKE_PATH, body);
   expect(await response.json()).toMatchObject({ type: "message", role: "assistant" });
-});
-
-test("strangers are taken where the provider is lenient", async () => {
-  const server = await mockForTest();
-  for (const way of EMBED_WAYS) {
-    const body = { ...way.body("m+lenient", ["x"]), stranger: 1 };
-    expect((await postTo(server, way.path("m+lenient"), body)).status, way.name).toBe(200);
-    expect((await postTo(server, way.path("m"), { ...way.body("m", ["x"]), stranger: 1 })).status, way.name).toBe(400);
-  }
 });

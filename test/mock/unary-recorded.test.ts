@@ -4,8 +4,8 @@ import { isJsonObject } from "../../src/canon/json.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
 import { mockForTest, postTo } from "./start.ts";
 
-/** What the simulated provider does not do: pictures, other than single-precision numbers, and a member that Cohere's reference no longer has. */
-const KNOWN = /inlineData|images: |embedding_types: |max_chunks_per_doc: /;
+/** Requests without a text: the simulated provider embeds no pictures. */
+const KNOWN = /images|inlineData|texts: /;
 
 /** What recordings say of a request besides its body. */
 function pathOf(recording: Recording): string {

@@ -112,20 +112,10 @@ test("as many as are asked for, and no more than there are", async () => {
 });
 
 const VOYAGE = { ...BODY, truncation: true };
-const COHERE_AT_BEDROCK = { query: "q", documents: ["d"], api_version: 2 };
-const INVOKE_PATH = "/model/m/invoke";
 
 const refused: [string, string, object, RegExp][] = [
-  ["cohere: no query", "/v2/rerank", { ...BODY, query: "" }, /^query: /],
   ["cohere: no documents", "/v2/rerank", { ...BODY, documents: [] }, /^documents: /],
   ["cohere: objects", "/v2/rerank", { ...BODY, documents: [{ text: "x" }] }, /^documents: /],
-  ["cohere: documents again", "/v2/rerank", { ...BODY, return_documents: true }, /^return_documents: /],
-  ["cohere: Voyage's member", "/v2/rerank", { ...BODY, top_k: 1 }, /^top_k: /],
-  ["cohere: none of them", "/v2/rerank", { ...BODY, top_n: 0 }, /^top_n: /],
-  ["jina: no model", "/v1/rerank", { query: "q", documents: ["d"] }, /'model'/],
-  ["jina: other objects", "/v1/rerank", { ...BODY, documents: [{ title: "x" }] }, /'documents'/],
-  ["jina: Cohere's member", "/v1/rerank", { ...BODY, max_tokens_per_doc: 1 }, /max_tokens_per_doc/],
-  ["voyage: Cohere's member", "/v1/rerank", { ...VOYAGE, top_n: 1 }, /'top_n'/],
   ["voyage: objects", "/v1/rerank", { ...VOYAGE, documents: [{ text: "x" }] }, /'documents'/],
   [
     "voyage: too many",
@@ -133,35 +123,7 @@ const refused: [string, string, object, RegExp][] = [
     { ...VOYAGE, documents: Array.from({ length: 1_001 }, () => "x") },
     /At most 1000 .* 1001/,
   ],
-  ["bedrock: two queries", "/rerank", { ...BEDROCK, queries: [...BEDROCK.queries, ...BEDROCK.queries] }, /^queries: /],
   ["bedrock: no sources", "/rerank", { ...BEDROCK, sources: [] }, /^sources: /],
-  ["bedrock: a page", "/rerank", { ...BEDROCK, nextToken: "x" }, /^nextToken: /],
-  ["bedrock: no configuration", "/rerank", { ...BEDROCK, rerankingConfiguration: null }, /^rerankingConfiguration: /],
-  [
-    "bedrock: a name for an ARN",
-    "/rerank",
-    configured({ modelConfiguration: { modelArn: "cohere.rerank-v3-5:0" } }),
-    /modelConfiguration\.modelArn: /,
-  ],
-  ["bedrock: none of them", "/rerank", configured({ numberOfResults: 0 }), /numberOfResults: /],
-  [
-    "bedrock: JSON",
-    "/rerank",
-    { ...BEDROCK, sources: [{ type: "INLINE", inlineDocumentSource: { type: "JSON", jsonDocument: {} } }] },
-    /^sources\[0\]\.inlineDocumentSource\.textDocument: /,
-  ],
-  [
-    "bedrock: an empty document",
-    "/rerank",
-    {
-      ...BEDROCK,
-      sources: [{ type: "INLINE", inlineDocumentSource: { type: "TEXT", textDocument: { text: "" } } }],
-    },
-    /^sources\[0\]\.inlineDocumentSource\.textDocument\.text: /,
-  ],
-  ["cohere at bedrock: no version", INVOKE_PATH, { query: "q", documents: ["d"] }, /^api_version: /],
-  ["cohere at bedrock: the first version", INVOKE_PATH, { ...COHERE_AT_BEDROCK, api_version: 1 }, /^api_version: /],
-  ["cohere at bedrock: a model", INVOKE_PATH, { ...COHERE_AT_BEDROCK, model: "m" }, /^model: /],
 ];
 
 describe("refusals", () => {

@@ -37,7 +37,7 @@ const understood: [string, Partial<Behaviour>][] = [
   ["duplicate=after-3", { fault: { kind: "duplicate", moment: { at: "after", event: 3 } } }],
   ["failed", { fault: { kind: "failed", moment: null } }],
   ["content-type=text/html", { contentType: "text/html" }],
-  ["require-auth; lenient; times=2", { requireAuth: true, lenient: true, times: 2 }],
+  ["require-auth; times=2", { requireAuth: true, times: 2 }],
 ];
 
 test.each(understood)("understands %s", (text, expected) => {

@@ -10,8 +10,6 @@ import { MESSAGES_FAILURE } from "../error.ts";
 import { completeMessage } from "../protocol.ts";
 import { STOP_REASONS } from "../render.ts";
 import { readMessagesRequest } from "../request.ts";
-import { readEdition } from "../version.ts";
-import { betasInBody, unwrapped, type Wrapping } from "./wrapping.ts";
 
 const SHARED: Omit<Simulation, "complete"> = {
   finishes: STOP_REASONS,
@@ -38,14 +36,8 @@ export const bedrockCount: Protocol = {
   answer: (exchange) => (invokedBody(exchange.body) === undefined ? bedrockCountTokens : invokeCount).answer(exchange),
 };
 
-function wrappingOf(body: JsonObject): Wrapping {
-  return { version: "bedrock-2023-05-31", foreign: ["model", "stream"], betas: () => betasInBody(body) };
-}
-
 function invoke(call: Call, stream: boolean): Answer | Problem {
-  const plain = unwrapped(call, call.body, wrappingOf(call.body), { model: call.model, stream });
-  if ("status" in plain) return plain;
-  const answer = completeMessage(plain);
+  const answer = completeMessage({ ...call, body: { ...call.body, stream } });
   if (!("kind" in answer)) return answer;
   const headers = requestIdentity(call.sequence);
   if (answer.kind === "json") return { ...answer, headers };
@@ -88,12 +80,7 @@ function invokedBody(body: unknown): unknown {
 function countInvoked(call: Call): Answer | Problem {
   const body = parseBase64(invokedBody(call.body));
   if (body === null) return invalid("input.invokeModel.body", "Member must be a JSON object in base64");
-  const plain = unwrapped(call, body, wrappingOf(body), { model: call.model });
-  if ("status" in plain) return plain;
-  const edition = readEdition((name) => plain.header(name));
-  if ("status" in edition) return edition;
-  // What is counted is a whole request, with everything that says how to answer it.
-  const request = readMessagesRequest(plain.body, edition, call.behaviour.lenient);
+  const request = readMessagesRequest(body);
   if ("status" in request) return request;
   return {
     kind: "json",

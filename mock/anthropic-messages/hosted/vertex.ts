@@ -1,13 +1,12 @@
 import type { Answer, JsonAnswer } from "../../answer.ts";
 import { refuseGemini, unauthorised } from "../../gemini/error.ts";
 import { modelIn } from "../../gemini/protocol.ts";
-import { invalid, type Problem } from "../../problem.ts";
+import type { Problem } from "../../problem.ts";
 import type { Protocol } from "../../protocol.ts";
 import { protocolOf, type Call, type Simulation } from "../../simulate.ts";
 import { MESSAGES_FAILURE, refuseAnthropic } from "../error.ts";
 import { completeMessage, countTokens } from "../protocol.ts";
 import { STOP_REASONS } from "../render.ts";
-import { unwrapped, type Wrapping } from "./wrapping.ts";
 
 const SHARED: Omit<Simulation, "complete"> = {
   finishes: STOP_REASONS,
@@ -26,7 +25,7 @@ export const vertexRawPredict: Protocol = protocolOf({ ...SHARED, complete: (cal
 export const vertexStreamRawPredict: Protocol = protocolOf({ ...SHARED, complete: (call) => predict(call, true) });
 
 /** Vertex AI's count of the tokens of a request to one of Anthropic's models, which the body names. */
-export const vertexCountTokens: Protocol = protocolOf({ ...withModelInBody(), complete: count });
+export const vertexCountTokens: Protocol = protocolOf({ ...withModelInBody(), complete: countTokens });
 
 function withModelInBody(): Omit<Simulation, "complete"> {
   const { modelIn: _path, ...rest } = SHARED;
@@ -38,22 +37,6 @@ function refuse(problem: Problem, sequence: number): JsonAnswer {
   return problem.status === 400 ? refuseAnthropic(problem, sequence) : refuseGemini(problem);
 }
 
-function wrappingWithout(...foreign: readonly string[]): Wrapping {
-  return {
-    version: "vertex-2023-10-16",
-    foreign: [...foreign, "anthropic_beta"],
-    betas: (call) => call.header("anthropic-beta"),
-  };
-}
-
 function predict(call: Call, stream: boolean): Answer | Problem {
-  if ((call.body["stream"] === true) !== stream)
-    return invalid("stream", stream ? "streamRawPredict takes true only" : "rawPredict does not stream");
-  const plain = unwrapped(call, call.body, wrappingWithout("model"), { model: call.model });
-  return "status" in plain ? plain : completeMessage(plain);
-}
-
-function count(call: Call): Answer | Problem {
-  const plain = unwrapped(call, call.body, wrappingWithout(), {});
-  return "status" in plain ? plain : countTokens(plain);
+  return completeMessage({ ...call, body: { ...call.body, stream } });
 }

@@ -1,10 +1,9 @@
-import { wordingAt } from "../../bedrock-converse/error.ts";
 import type { Problem } from "../../problem.ts";
 import type { Protocol } from "../../protocol.ts";
 import type { Call } from "../../simulate.ts";
 import { INVOKED, inputCount } from "../bedrock-invoke.ts";
 import { unaryProtocol, type Rendered } from "../protocol.ts";
-import { COHERE_EMBED, MOST_TEXTS, readCohereEmbed, renderByType, type CohereBatch } from "./cohere.ts";
+import { MOST_TEXTS, readCohereEmbed, renderByType, type CohereBatch } from "./cohere.ts";
 import { embed, VECTOR_MEMBERS } from "./embed.ts";
 
 /** The embedding models of Cohere over Bedrock's InvokeModel. */
@@ -14,12 +13,7 @@ export const cohereEmbedInvoked: Protocol = unaryProtocol({
   reportsUsage: true,
   list: "texts",
   most: MOST_TEXTS,
-  read: ({ body, behaviour }) =>
-    readCohereEmbed(
-      body,
-      { table: COHERE_EMBED, required: ["texts", "input_type"], lenient: behaviour.lenient },
-      wordingAt(""),
-    ),
+  read: readCohereEmbed,
   render,
 });
 

@@ -1,6 +1,8 @@
-import type { Problem } from "../../problem.ts";
+import type { JsonObject } from "../../json.ts";
+import { numberWithin } from "../../members.ts";
 import { tokensOf } from "../results.ts";
 import type { EmbedBatch } from "./embed.ts";
+import { LONGEST_VECTOR } from "./vector.ts";
 
 type Inputs = Omit<EmbedBatch, "dimensions">;
 
@@ -9,17 +11,11 @@ export function textInputs(texts: readonly string[]): Inputs {
   return { count: texts.length, texts, sources: texts, tokens: tokensOf(texts) };
 }
 
-/**
- * Reads `input` as OpenAI takes it: a text, a list of texts, a list of token numbers, or a list of such lists.
- *
- * @param refuse makes the refusal of anything else; nothing may be empty, and text and tokens are not mixed.
- */
-export function readInput(value: unknown, refuse: () => Problem): Inputs | Problem {
-  const list: readonly unknown[] = Array.isArray(value) && !value.every(isTokenNumber) ? value : [value];
-  const texts = list.filter((item) => typeof item === "string" && item !== "").map(String);
-  if (texts.length > 0) return texts.length === list.length ? textInputs(texts) : refuse();
-  const tokens = list.filter(isTokenList);
-  if (tokens.length === 0 || tokens.length !== list.length) return refuse();
+/** Reads `input` as OpenAI takes it: a text, a list of texts, a list of token numbers, or a list of such lists. */
+export function readInput(value: unknown): Inputs {
+  const list: readonly unknown[] = Array.isArray(value) && !value.every(isNumber) ? value : [value];
+  const tokens = list.filter((item) => Array.isArray(item));
+  if (tokens.length === 0) return textInputs(list.filter((item) => typeof item === "string"));
   return {
     count: tokens.length,
     texts: [],
@@ -28,10 +24,11 @@ export function readInput(value: unknown, refuse: () => Problem): Inputs | Probl
   };
 }
 
-function isTokenList(value: unknown): value is readonly number[] {
-  return Array.isArray(value) && value.length > 0 && value.every(isTokenNumber);
+/** The length of vectors that a member asks for; `null` where it asks for none. */
+export function dimensionsAt(object: JsonObject, name: string): number | null {
+  return numberWithin(object[name], 1, LONGEST_VECTOR, null);
 }
 
-function isTokenNumber(value: unknown): boolean {
-  return Number.isInteger(value) && Number(value) >= 0;
+function isNumber(value: unknown): boolean {
+  return typeof value === "number";
 }

@@ -1,29 +1,18 @@
 import {
-  checkMembers,
-  integer,
-  isFilledText,
-  isText,
-  isTextOrList,
-  memberTable,
-  numberOr,
-  oneOf,
-} from "../../member-table.ts";
-import {
   CHUNK_FAILURE,
+  missingParameter,
   OPENAI_CODES,
-  OPENAI_WORDING,
   refuseOpenai,
   requestIdentity,
   unauthorisedBearer,
 } from "../../openai/error.ts";
-import { invalid, type Problem } from "../../problem.ts";
+import type { Problem } from "../../problem.ts";
 import type { Protocol } from "../../protocol.ts";
 import type { Call } from "../../simulate.ts";
 import { unaryProtocol, type Rendered } from "../protocol.ts";
 import { INDEX_MEMBERS, indexMember } from "../results.ts";
 import { embed, VECTOR_MEMBERS, type EmbedBatch, type Encoding } from "./embed.ts";
-import { readInput } from "./input.ts";
-import { LONGEST_VECTOR } from "./vector.ts";
+import { dimensionsAt, readInput } from "./input.ts";
 
 /** OpenAI's embeddings. */
 export const openaiEmbeddings: Protocol = unaryProtocol({
@@ -40,29 +29,15 @@ export const openaiEmbeddings: Protocol = unaryProtocol({
   render,
 });
 
-/** Every member of the request (OpenAI's reference, `CreateEmbeddingRequest`). */
-const MEMBERS = memberTable(
-  ["model", "a string", isFilledText],
-  ["input", "a string, a list of strings, a list of token numbers, or a list of such lists", isTextOrList],
-  ["dimensions", "a positive integer", integer(1, LONGEST_VECTOR)],
-  ["encoding_format", "'float' or 'base64'", oneOf("float", "base64")],
-  ["user", "a string", isText],
-);
-
 interface OpenaiBatch extends EmbedBatch {
   readonly encoding: Encoding;
 }
 
-function read({ body, behaviour }: Call): OpenaiBatch | Problem {
-  const members = { table: MEMBERS, required: ["model", "input"], lenient: behaviour.lenient };
-  const problem = checkMembers(body, members, OPENAI_WORDING);
-  if (problem !== null) return problem;
-  const inputs = readInput(body["input"], () =>
-    invalid("input", "'input' must hold texts or lists of token numbers, not both, and nothing empty.", "invalid_type"),
-  );
-  if ("status" in inputs) return inputs;
+function read({ body }: Call): OpenaiBatch | Problem {
+  const inputs = readInput(body["input"]);
+  if (inputs.count === 0) return missingParameter("input");
   const encoding = body["encoding_format"] === "base64" ? "base64" : "float";
-  return { ...inputs, encoding, dimensions: numberOr(body["dimensions"], null) };
+  return { ...inputs, encoding, dimensions: dimensionsAt(body, "dimensions") };
 }
 
 function render(batch: OpenaiBatch, { model, behaviour }: Call): Rendered | Problem {

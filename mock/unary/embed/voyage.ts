@@ -1,24 +1,13 @@
 import type { JsonObject } from "../../json.ts";
-import {
-  checkMembers,
-  integer,
-  isBoolean,
-  isFilledText,
-  isTextOrList,
-  memberTable,
-  numberOr,
-  oneOf,
-} from "../../member-table.ts";
 import { requestIdentity, unauthorisedBearer } from "../../openai/error.ts";
 import { invalid, type Problem } from "../../problem.ts";
 import type { Protocol } from "../../protocol.ts";
 import type { Call } from "../../simulate.ts";
 import { unaryProtocol, type Rendered } from "../protocol.ts";
 import { INDEX_MEMBERS, indexMember } from "../results.ts";
-import { refuseVoyage, VOYAGE_FAILURE, VOYAGE_WORDING } from "../voyage-error.ts";
+import { refuseVoyage, VOYAGE_FAILURE } from "../voyage-error.ts";
 import { embed, VECTOR_MEMBERS, type EmbedBatch, type Encoding } from "./embed.ts";
-import { readInput } from "./input.ts";
-import { LONGEST_VECTOR } from "./vector.ts";
+import { dimensionsAt, readInput } from "./input.ts";
 
 /** Voyage's embeddings. */
 export const voyageEmbeddings: Protocol = unaryProtocol({
@@ -43,31 +32,15 @@ export function speaksVoyage(body: JsonObject): boolean {
   return OWN_MEMBERS.some((name) => Object.hasOwn(body, name));
 }
 
-/** Every member of the request (Voyage's reference, "Text embeddings"). */
-const MEMBERS = memberTable(
-  ["model", "a string", isFilledText],
-  ["input", "a string or a list of strings", isTextOrList],
-  ["input_type", "null, 'query' or 'document'", oneOf("query", "document")],
-  ["truncation", "a boolean", isBoolean],
-  ["output_dimension", "a positive integer", integer(1, LONGEST_VECTOR)],
-  ["output_dtype", "'float', the only one that the simulated provider makes", oneOf("float")],
-  ["encoding_format", "null or 'base64'", oneOf("base64")],
-);
-
 interface VoyageBatch extends EmbedBatch {
   readonly encoding: Encoding;
 }
 
-function read({ body, behaviour }: Call): VoyageBatch | Problem {
-  const members = { table: MEMBERS, required: ["model", "input"], lenient: behaviour.lenient };
-  const problem = checkMembers(body, members, VOYAGE_WORDING);
-  if (problem !== null) return problem;
-  const refused = (): Problem => invalid("input", "Argument 'input' must hold texts, none of them empty.");
-  const inputs = readInput(body["input"], refused);
-  if ("status" in inputs) return inputs;
-  if (inputs.texts.length === 0) return refused();
+function read({ body }: Call): VoyageBatch | Problem {
+  const inputs = readInput(body["input"]);
+  if (inputs.count === 0) return invalid("input", "Argument 'input' is required.");
   const encoding = body["encoding_format"] === "base64" ? "base64" : "float";
-  return { ...inputs, encoding, dimensions: numberOr(body["output_dimension"], null) };
+  return { ...inputs, encoding, dimensions: dimensionsAt(body, "output_dimension") };
 }
 
 function render(batch: VoyageBatch, { model, behaviour }: Call): Rendered | Problem {

@@ -1,14 +1,14 @@
-import { isJsonObject, type JsonObject } from "../../json.ts";
-import { checkMembers, isFilledText, isTextOrList, memberTable, textAt } from "../../member-table.ts";
+import { isJsonObject } from "../../json.ts";
+import { textAt, objectAt } from "../../members.ts";
 import {
   CHUNK_FAILURE,
+  missingParameter,
   OPENAI_CODES,
-  OPENAI_WORDING,
   refuseOpenai,
   requestIdentity,
   unauthorisedBearer,
 } from "../../openai/error.ts";
-import { invalid, type Problem } from "../../problem.ts";
+import type { Problem } from "../../problem.ts";
 import type { Protocol } from "../../protocol.ts";
 import type { Call } from "../../simulate.ts";
 import { unaryProtocol, type Batch, type Rendered } from "../protocol.ts";
@@ -35,12 +35,6 @@ interface ModerationBatch extends Batch {
   readonly judged: readonly Judged[];
 }
 
-/** Every member of the request (OpenAI's reference, `CreateModerationRequest`). */
-const MEMBERS = memberTable(
-  ["model", "a string", isFilledText],
-  ["input", "a string, a list of strings, or a list of parts", isTextOrList],
-);
-
 /** OpenAI's categories, and the kinds of input that each is judged for. */
 const CATEGORIES: readonly (readonly [category: string, ofImages: boolean])[] = [
   ["harassment", false],
@@ -58,42 +52,18 @@ const CATEGORIES: readonly (readonly [category: string, ofImages: boolean])[] = 
   ["violence/graphic", true],
 ];
 
-function read({ body, behaviour }: Call): ModerationBatch | Problem {
-  const members = { table: MEMBERS, required: ["input"], lenient: behaviour.lenient };
-  const problem = checkMembers(body, members, OPENAI_WORDING);
-  if (problem !== null) return problem;
+/** Reads texts, which are judged each by itself, or parts, which are judged together. */
+function read({ body }: Call): ModerationBatch | Problem {
   const { input } = body;
   const list: readonly unknown[] = Array.isArray(input) ? input : [input];
-  const texts = list.filter((item) => typeof item === "string").map(String);
-  if (texts.length > 0 && texts.length === list.length)
-    return { count: texts.length, texts, judged: texts.map((text) => ({ text, images: [] })) };
-  return readParts(list);
-}
-
-function readParts(list: readonly unknown[]): ModerationBatch | Problem {
-  if (list.length === 0) return invalid("input", "'input' must not be empty.", "invalid_type");
-  const texts: string[] = [];
-  const images: string[] = [];
-  for (const [place, part] of list.entries()) {
-    const path = `input[${place}]`;
-    if (!isJsonObject(part)) return OPENAI_WORDING.wrong(path, "of the kind of the others, a string or a part");
-    const problem = readPart(part, path, texts, images);
-    if (problem !== null) return problem;
-  }
-  const judged = [{ text: texts.length === 0 ? null : texts.join(" "), images }];
-  return { count: 1, texts: [...texts, ...images], judged };
-}
-
-/** Adds a part to what is judged. */
-function readPart(part: JsonObject, path: string, texts: string[], images: string[]): Problem | null {
-  const { type, ...rest } = part;
-  const [name, ...more] = Object.keys(rest);
-  const image = part["image_url"];
-  if (more.length > 0 || name !== type) return OPENAI_WORDING.wrong(path, "a part of type 'text' or 'image_url'");
-  if (type === "text" && typeof part["text"] === "string") texts.push(part["text"]);
-  else if (isJsonObject(image) && isFilledText(image["url"])) images.push(textAt(image, "url"));
-  else return OPENAI_WORDING.wrong(path, "a part with its 'text', or with its 'image_url' and that with its 'url'");
-  return null;
+  const texts = list.filter((item) => typeof item === "string");
+  if (texts.length > 0) return { count: texts.length, texts, judged: texts.map((text) => ({ text, images: [] })) };
+  const parts = list.filter(isJsonObject);
+  if (parts.length === 0) return missingParameter("input");
+  const said = parts.filter(({ type }) => type === "text").map((part) => textAt(part, "text"));
+  const images = parts.filter(({ type }) => type !== "text").map((part) => textAt(objectAt(part, "image_url"), "url"));
+  const judged = [{ text: said.length === 0 ? null : said.join(" "), images }];
+  return { count: 1, texts: [...said, ...images], judged };
 }
 
 function render({ judged }: ModerationBatch, { model, behaviour, sequence }: Call): Rendered | Problem {

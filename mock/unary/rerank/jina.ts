@@ -1,30 +1,12 @@
 import { isJsonObject } from "../../json.ts";
-import {
-  checkMembers,
-  integer,
-  isBoolean,
-  isFilledText,
-  isText,
-  listAt,
-  listOf,
-  memberTable,
-  numberOr,
-  textAt,
-} from "../../member-table.ts";
-import {
-  CHUNK_FAILURE,
-  OPENAI_CODES,
-  OPENAI_WORDING,
-  refuseOpenai,
-  requestIdentity,
-  unauthorisedBearer,
-} from "../../openai/error.ts";
+import { listAt, textAt } from "../../members.ts";
+import { CHUNK_FAILURE, OPENAI_CODES, refuseOpenai, requestIdentity, unauthorisedBearer } from "../../openai/error.ts";
 import type { Problem } from "../../problem.ts";
 import type { Protocol } from "../../protocol.ts";
 import type { Call } from "../../simulate.ts";
 import { unaryProtocol, type Rendered } from "../protocol.ts";
 import { indexMember } from "../results.ts";
-import { rank, RANK_MEMBERS, rankBatch, rankTokens, type RankBatch } from "./rank.ts";
+import { rank, RANK_MEMBERS, rankTokens, readRank, type RankBatch } from "./rank.ts";
 
 /** Rerank as Jina speaks it and most servers for open models do; errors are theirs, in OpenAI's shape. */
 export const jinaRerank: Protocol = unaryProtocol({
@@ -41,33 +23,17 @@ export const jinaRerank: Protocol = unaryProtocol({
   render,
 });
 
-function isDocument(value: unknown): boolean {
-  return isText(value) || (isJsonObject(value) && isText(value["text"]));
-}
-
-/** Every member of the request (Jina's reference, "Reranker API"). */
-const MEMBERS = memberTable(
-  ["model", "a string", isFilledText],
-  ["query", "a string", isFilledText],
-  ["documents", "a list of strings or of objects with a string 'text'", listOf(isDocument, 1)],
-  ["top_n", "a positive integer", integer(1, 1e9)],
-  ["return_documents", "true or false", isBoolean],
-);
-
 interface JinaBatch extends RankBatch {
   readonly repeatsDocuments: boolean;
 }
 
-function read({ body, behaviour }: Call): JinaBatch | Problem {
-  const members = { table: MEMBERS, required: ["model", "query", "documents"], lenient: behaviour.lenient };
-  const problem = checkMembers(body, members, OPENAI_WORDING);
-  if (problem !== null) return problem;
+function read({ body }: Call): JinaBatch | Problem {
   const documents = listAt(body, "documents").map((document) =>
     isJsonObject(document) ? textAt(document, "text") : String(document),
   );
-  const batch = rankBatch(textAt(body, "query"), documents, numberOr(body["top_n"], null));
+  const batch = readRank(body, documents, "top_n");
   // Documents come back unless they are declined.
-  return { ...batch, repeatsDocuments: body["return_documents"] !== false };
+  return "status" in batch ? batch : { ...batch, repeatsDocuments: body["return_documents"] !== false };
 }
 
 function render(batch: JinaBatch, { model, behaviour }: Call): Rendered | Problem {

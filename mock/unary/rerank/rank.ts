@@ -1,5 +1,7 @@
 import type { Behaviour, ResultMember } from "../../behaviour.ts";
-import type { Problem } from "../../problem.ts";
+import type { JsonObject } from "../../json.ts";
+import { limitAt, textAt } from "../../members.ts";
+import { invalid, type Problem } from "../../problem.ts";
 import type { Batch } from "../protocol.ts";
 import { INDEX_MEMBERS, listResults, overflow, tokensOf, type Listed } from "../results.ts";
 
@@ -24,6 +26,12 @@ export interface Ranked {
 /** The request for a ranking of these documents. */
 export function rankBatch(query: string, documents: readonly string[], top: number | null): RankBatch {
   return { query, documents, top, count: documents.length, texts: [query, ...documents] };
+}
+
+/** Reads a request that names its query `query`; one without documents is refused. */
+export function readRank(body: JsonObject, documents: readonly string[], top: string): RankBatch | Problem {
+  if (documents.length === 0) return invalid("documents", "Missing required parameter: 'documents'.");
+  return rankBatch(textAt(body, "query"), documents, limitAt(body, top));
 }
 
 /** The documents in the order of the answer: best first, and of those with one score the first of the request first. */
