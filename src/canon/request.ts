@@ -1,3 +1,4 @@
+import type { BodyReader } from "./body-reader.ts";
 import type { Capability } from "./capability.ts";
 import type { Feature } from "./generate/feature.ts";
 import type { JsonObject } from "./json.ts";
@@ -85,6 +86,8 @@ export interface InferenceRequest {
   readonly headers: ProtocolHeaders;
   /** The parsed body in the surface's own dialect. */
   readonly body: JsonObject;
+  /** Reads of the body what limits and balancing need. */
+  readonly reader: BodyReader;
   /** Whether the caller asked for the stream to end with its usage (`stream_options.include_usage`). */
   readonly includeUsage: boolean;
 }

@@ -16,7 +16,7 @@ export interface ArrangedPlan {
 }
 
 /** What the arrangement looks at in a request; `body` is empty where a simulation has only the shape of one. */
-export type ArrangedRequest = Pick<InferenceRequest, "preferences" | "body">;
+export type ArrangedRequest = Pick<InferenceRequest, "preferences" | "body" | "reader">;
 
 /**
  * The plan in the order in which to try it now: what was decided says where a request may go, what is measured says where it goes first. Call it
@@ -61,10 +61,10 @@ export function foreseenPlan(
 function stickyKeyFor(
   plan: readonly Candidate[],
   stickyKeyOf: Runtime["stickyKeyOf"],
-  { body }: ArrangedRequest,
+  request: ArrangedRequest,
   headers: IncomingHttpHeaders,
 ): string | null {
-  return plan.some(({ balance }) => balance === "sticky") ? stickyKeyOf(body, sessionOf(headers)) : null;
+  return plan.some(({ balance }) => balance === "sticky") ? stickyKeyOf(request, sessionOf(headers)) : null;
 }
 
 /** A policy that prefers a region has spoken after the caller; so has the caller who gave an order. */

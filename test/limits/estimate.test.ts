@@ -2,6 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FailureKind } from "../../src/canon/failure.ts";
 import type { JsonObject } from "../../src/canon/json.ts";
+import { RERANK_BODY } from "../../src/dialects/cohere-chat/rerank/body.ts";
+import { CHAT_BODY } from "../../src/dialects/openai-chat/body.ts";
+import { COMPLETIONS_BODY } from "../../src/dialects/openai-completions/body.ts";
 import { formatDuration } from "../../src/dialects/openai-family/family.ts";
 import { costOf, estimateRequest, type Estimate, type EstimatedRequest } from "../../src/limits/estimate.ts";
 import { usedBy, usedByParts, type EndedAttempt } from "../../src/limits/settlement.ts";
@@ -32,6 +35,7 @@ describe("windows", () => {
 const asked = (more: Partial<EstimatedRequest> = {}): EstimatedRequest => ({
   operation: "chat.completions",
   body: {},
+  reader: CHAT_BODY,
   bytes: 1_000,
   needs: [],
   edits: { maxOutputTokens: null, stripFields: [] },
@@ -39,7 +43,8 @@ const asked = (more: Partial<EstimatedRequest> = {}): EstimatedRequest => ({
   ...more,
 });
 
-const completion = (body: JsonObject): EstimatedRequest => asked({ operation: "completions", body });
+const completion = (body: JsonObject): EstimatedRequest =>
+  asked({ operation: "completions", body, reader: COMPLETIONS_BODY });
 
 const cheap = endpoint("cheap", { price: { input: 1, output: 2, request: 0 } });
 const dear = endpoint("dear", { price: { input: 3, output: 15, request: 0.01 } });
@@ -66,7 +71,7 @@ describe("the most that a request may use", () => {
     ["a context window for each prompt", { ...completion({ prompt: ["a", "b"], max_tokens: 1 }), bytes: 1e6 }, 16_002],
     [
       "the query once with each document",
-      asked({ operation: "rerank", body: { query: "four", documents: ["", "", ""] } }),
+      asked({ operation: "rerank", reader: RERANK_BODY, body: { query: "four", documents: ["", "", ""] } }),
       1_064 + 12,
     ],
     ["nothing, where tokens are only counted", asked({ operation: "messages.count_tokens" }), 0],

@@ -6,6 +6,7 @@ import { Asked } from "../asked.ts";
 import { statefulField } from "../openai-chat/surface/stateful.ts";
 import { parsePreferences } from "../preferences.ts";
 import { COMPLETIONS_FIELDS } from "./fields.ts";
+import { COMPLETIONS_BODY } from "./body.ts";
 
 /** Bytes of JSON per token, on average, in English text; only the context bucket is made from it. */
 const BYTES_PER_TOKEN = 4;
@@ -48,6 +49,7 @@ export function parseCompletionsRequest(
     paths: asked.paths,
     headers,
     body,
+    reader: COMPLETIONS_BODY,
     includeUsage: isJsonObject(options) && options["include_usage"] === true,
   };
 }

@@ -1,3 +1,4 @@
+import type { BodyReader } from "../../canon/body-reader.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { tokenBucket, type InferenceRequest, type ProtocolHeaders } from "../../canon/request.ts";
@@ -20,6 +21,7 @@ export function unaryRequest(
   headers: ProtocolHeaders,
   asked: Asked,
   dimensions: number | null,
+  reader: BodyReader,
 ): InferenceRequest {
   return {
     model: typeof body["model"] === "string" ? body["model"] : "",
@@ -38,6 +40,7 @@ export function unaryRequest(
     paths: asked.paths,
     headers,
     body,
+    reader,
     includeUsage: false,
   };
 }

@@ -3,6 +3,7 @@ import { invalidRequest, serviceError, type ServiceError } from "../../canon/err
 import { codedError } from "../../canon/errors/coded-error.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
+import { PLAIN_BODY } from "../../dialects/body/plain-body.ts";
 import { anthropicModel } from "./catalogue/anthropic-model.ts";
 import { openAiModel } from "./catalogue/openai-model.ts";
 import { page } from "./catalogue/page.ts";
@@ -47,7 +48,7 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
     const explained = { table, policies, identity, question, paths: request?.paths ?? null, ...standpoint };
     const isAvailable = (provider: string): boolean => snapshot.connections.has(provider);
     const standingOf = (endpointId: string): JsonObject => standingFacts(runtime.places, endpointId);
-    const arranged = { preferences: question.preferences, body: request?.body ?? {} };
+    const arranged = request ?? { preferences: question.preferences, body: {}, reader: PLAIN_BODY };
     const arrangementOf = (routed: RouteDecision): ForeseenPlan | null => {
       const route = table.routes[routed.route];
       return route === undefined ? null : foreseenPlan(runtime, routed, route, arranged, headers);

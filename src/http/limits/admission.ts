@@ -53,9 +53,9 @@ export function admitToLimits(
   const subjects = subjectsOf(call, identity);
   if (subjects.length === 0) return UNLIMITED;
   const { models } = call.snapshot.decider.table;
-  const { body, shape } = request;
+  const { body, reader, shape } = request;
   const estimate = estimateRequest(
-    { operation: shape.operation, body, bytes, needs: shape.needs, edits: decision.edits, calls },
+    { operation: shape.operation, body, reader, bytes, needs: shape.needs, edits: decision.edits, calls },
     decision.plan.map(({ endpoint }) => ({ endpoint, model: models[endpoint.model] })),
   );
   const decided = ledger.reserve(subjects, estimate.amounts, deadline - performance.now());

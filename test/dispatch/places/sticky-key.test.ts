@@ -1,9 +1,28 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { BodyReader } from "../../../src/canon/body-reader.ts";
 import type { JsonObject, JsonValue } from "../../../src/canon/json.ts";
+import { MESSAGES_BODY } from "../../../src/dialects/anthropic-messages/body.ts";
+import { CHAT_BODY } from "../../../src/dialects/openai-chat/body.ts";
+import { COMPLETIONS_BODY } from "../../../src/dialects/openai-completions/body.ts";
+import { RESPONSES_BODY } from "../../../src/dialects/openai-responses/body.ts";
 import { stickyKeys } from "../../../src/dispatch/places/sticky-key.ts";
 
-const keyOf = stickyKeys(new Uint8Array(32).fill(7));
+const READERS: Readonly<Record<string, BodyReader>> = {
+  system: MESSAGES_BODY,
+  messages: CHAT_BODY,
+  input: RESPONSES_BODY,
+  prompt: COMPLETIONS_BODY,
+};
+
+/** The body with the reader of a protocol that has its members. */
+const request = (body: JsonObject) => {
+  const member = Object.keys(READERS).find((name) => Object.hasOwn(body, name));
+  return { body, reader: READERS[member ?? "messages"] ?? CHAT_BODY };
+};
+
+const keysOf = stickyKeys(new Uint8Array(32).fill(7));
+const keyOf = (body: JsonObject, session: string | null) => keysOf(request(body), session);
 
 const user = (content: JsonValue, more: JsonObject = {}): JsonObject => ({ role: "user", content, ...more });
 const said = (content: JsonValue): JsonObject => ({ role: "assistant", content });
@@ -80,11 +99,11 @@ describe("a conversation", () => {
 describe("a key", () => {
   it("is as long as any other and means nothing under another secret", () => {
     const body = { messages: [user("a secret of the caller")] };
-    const other = stickyKeys()(body, null);
+    const other = stickyKeys()(request(body), null);
     expect(keyOf(body, null)).toMatch(/^[\w-]{43}$/);
     expect(keyOf({ prompt_cache_key: "k".repeat(1e6) }, null)).toMatch(/^[\w-]{43}$/);
     expect(other).not.toBe(keyOf(body, null));
-    expect(other).not.toBe(stickyKeys()(body, null));
+    expect(other).not.toBe(stickyKeys()(request(body), null));
   });
 
   it("is the same each time, for any JSON, however deep", () => {

@@ -12,6 +12,7 @@ import { readReasoning } from "./read-reasoning.ts";
 import { readToolChoice, readTools } from "./read-tools.ts";
 import { refusedMember } from "./refusals.ts";
 import { readVersion, removedMember } from "./version.ts";
+import { MESSAGES_BODY } from "../body.ts";
 
 /** Bytes of JSON per token, on average, in English text; only the context bucket is made from it. */
 const BYTES_PER_TOKEN = 4;
@@ -60,6 +61,7 @@ export function parseMessagesRequest(
     paths: asked.paths,
     headers,
     body,
+    reader: MESSAGES_BODY,
     // Streams of this protocol always end with it.
     includeUsage: true,
   };

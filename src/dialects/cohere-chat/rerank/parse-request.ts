@@ -3,6 +3,7 @@ import type { ServiceError } from "../../../canon/error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
 import { Asked } from "../../asked.ts";
+import { RERANK_BODY } from "./body.ts";
 import { readRerankRequest } from "./read-request.ts";
 import { unaryRequest } from "../../unary/unary-request.ts";
 
@@ -22,5 +23,5 @@ export function parseRerankRequest(
   if ("code" in read) return read;
   const asked = new Asked();
   if (read.request.maxTokensPerDocument !== null) asked.use("document_limit", "max_tokens_per_doc");
-  return unaryRequest("rerank", body, bytes, headers, asked, null);
+  return unaryRequest("rerank", body, bytes, headers, asked, null, RERANK_BODY);
 }

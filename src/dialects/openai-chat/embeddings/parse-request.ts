@@ -2,6 +2,7 @@ import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
 import { Asked } from "../../asked.ts";
+import { INPUT_BODY } from "../../unary/input-body.ts";
 import { unaryRequest } from "../../unary/unary-request.ts";
 
 /** Reads a validated embeddings body as far as the decision needs it: what is asked, for whom, how much. */
@@ -19,7 +20,15 @@ export function parseEmbeddingsRequest(
   }
   if (typeof body["input_type"] === "string") asked.use("input_purpose", "input_type");
   const length = dimensions ?? outputDimension;
-  return unaryRequest("embeddings", body, bytes, headers, asked, typeof length === "number" ? length : null);
+  return unaryRequest(
+    "embeddings",
+    body,
+    bytes,
+    headers,
+    asked,
+    typeof length === "number" ? length : null,
+    INPUT_BODY,
+  );
 }
 
 /** Providers refuse an empty text among a thousand without saying which; some answer it with a vector of nothing. */

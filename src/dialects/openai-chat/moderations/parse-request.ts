@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
 import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
 import { Asked } from "../../asked.ts";
 import { isWebUrl } from "../../translation/data-url.ts";
+import { INPUT_BODY } from "../../unary/input-body.ts";
 import { unaryRequest } from "../../unary/unary-request.ts";
 
 /** Reads a validated moderations body as far as the decision needs it. Without a model, the workspace's default route is meant. */
@@ -14,7 +15,7 @@ export function parseModerationsRequest(
   const asked = new Asked();
   const problem = askImages(body["input"], asked);
   if (problem !== null) return problem;
-  return unaryRequest("moderations", body, bytes, headers, asked, null);
+  return unaryRequest("moderations", body, bytes, headers, asked, null, INPUT_BODY);
 }
 
 function askImages(input: JsonValue | undefined, asked: Asked): ServiceError | null {

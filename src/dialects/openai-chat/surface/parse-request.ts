@@ -15,6 +15,7 @@ import { hasUnknownMember } from "../../fields.ts";
 import { askMessages } from "./ask-messages.ts";
 import { askTools, forcesTool } from "./ask-tools.ts";
 import { statefulField } from "./stateful.ts";
+import { CHAT_BODY } from "../body.ts";
 
 /** Bytes of JSON per token, on average, in English text; only the context bucket is made from it. */
 const BYTES_PER_TOKEN = 4;
@@ -61,6 +62,7 @@ export function parseChatRequest(
     paths: asked.paths,
     headers,
     body,
+    reader: CHAT_BODY,
     includeUsage: isJsonObject(options) && options["include_usage"] === true,
   };
 }

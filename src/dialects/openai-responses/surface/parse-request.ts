@@ -22,6 +22,7 @@ import { askedFormat } from "../response-format.ts";
 import { statefulField } from "../stateful.ts";
 import { askInput } from "./ask-input.ts";
 import { askTools, forcesTool } from "./ask-tools.ts";
+import { RESPONSES_BODY } from "../body.ts";
 
 /** Bytes of JSON per token, on average, in English text; only the context bucket is made from it. */
 const BYTES_PER_TOKEN = 4;
@@ -59,6 +60,7 @@ export function parseResponsesRequest(
     paths: asked.paths,
     headers,
     body,
+    reader: RESPONSES_BODY,
     // The protocol's last event always tells of tokens.
     includeUsage: true,
   };
