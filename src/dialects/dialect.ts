@@ -10,11 +10,18 @@ import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { JsonObject } from "../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../canon/request.ts";
 import type { EventStream } from "./contract/event-stream.ts";
-import type { ProtocolFamily } from "./contract/protocol-family.ts";
+import type { HeaderFacts, ProtocolFamily } from "./contract/protocol-family.ts";
 import type { EndpointRow, ModelRow, ProviderRow, UnknownFields } from "../canon/table.ts";
 
 /** Headers of a request: names in lower case. */
 export type IncomingHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** Headers of requests that belong to a protocol. */
+export interface SurfaceHeaders {
+  readonly read: (headers: IncomingHeaders) => ProtocolHeaders;
+  /** As the contract describes them. */
+  readonly facts: readonly HeaderFacts[];
+}
 
 /** JSON Schemas of a surface's requests and answers. */
 export interface SurfaceContract {
@@ -37,8 +44,8 @@ export interface RequestReader {
   readonly parse: (body: JsonObject, bytes: number, headers: ProtocolHeaders) => InferenceRequest | ServiceError;
   /** The 400 for members that the route does not take; `null` where it takes all. */
   readonly refuseUnknown: (body: JsonObject, unknownFields: UnknownFields) => ServiceError | null;
-  /** Reads the headers that belong to the protocol; absent where it has none. */
-  readonly readHeaders?: (headers: IncomingHeaders) => ProtocolHeaders;
+  /** Headers that belong to the protocol; absent where it has none. */
+  readonly headers?: SurfaceHeaders;
   /** Prints errors and limit headers. */
   readonly family: ProtocolFamily;
   /** How the contract describes its endpoints. */

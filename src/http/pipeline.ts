@@ -110,7 +110,7 @@ async function readAndAnswer(
   const request = endpoint.surface.parse(
     body.value,
     body.bytes,
-    endpoint.surface.readHeaders?.(incoming.headers) ?? NO_HEADERS,
+    endpoint.surface.headers?.read(incoming.headers) ?? NO_HEADERS,
   );
   if ("code" in request) return recorder.refuse(snapshot, identity, request);
   const exhausted = takeFromToken(runtime.tokens, identity);

@@ -18,7 +18,7 @@ import { parseMessagesAnswer } from "./upstream/parse-answer.ts";
 import { parseMessagesStream } from "./upstream/parse-stream.ts";
 import { MESSAGE, TOKEN_COUNT } from "./answer-schema.ts";
 import { MESSAGE_STREAM } from "./events.ts";
-import { protocolHeaders } from "./protocol-headers.ts";
+import { MESSAGES_HEADERS } from "./protocol-headers.ts";
 import { COUNT_TOKENS_SCHEMA, MESSAGES_SCHEMA } from "./schema.ts";
 
 /** Messages as products speak them to us. */
@@ -38,7 +38,7 @@ export const messagesSurface: Surface = {
     renderStream: renderMessagesStream,
     renderAnswer: renderMessagesAnswer,
   },
-  readHeaders: protocolHeaders,
+  headers: MESSAGES_HEADERS,
   family: ANTHROPIC_FAMILY,
   contract: { body: MESSAGES_SCHEMA, answer: MESSAGE, stream: MESSAGE_STREAM },
 };
@@ -60,7 +60,7 @@ export const countTokensSurface: Surface = {
     renderStream: renderMessagesStream,
     renderAnswer: renderCount,
   },
-  readHeaders: protocolHeaders,
+  headers: MESSAGES_HEADERS,
   family: ANTHROPIC_FAMILY,
   contract: { body: COUNT_TOKENS_SCHEMA, answer: TOKEN_COUNT },
 };

@@ -1,3 +1,4 @@
+import { modelInfoSchema } from "../../dialects/anthropic-messages/model-info.ts";
 import { POLICY_REVISIONS } from "./policies/policy-revisions-schema.ts";
 /** JSON Schemas of what the endpoints answer, for /openapi.json; tests validate real answers against them. */
 const text = { type: "string" } as const;
@@ -74,41 +75,7 @@ export const MODEL_LIST = {
   properties: { object: { const: "list" }, data: { type: "array", items: MODEL } },
 } as const;
 
-const supported = { type: "object", required: ["supported"], properties: { supported: { type: "boolean" } } } as const;
-
-export const ANTHROPIC_MODEL = {
-  title: "AnthropicModel",
-  type: "object",
-  required: [
-    "type",
-    "id",
-    "display_name",
-    "created_at",
-    "lifecycle",
-    "max_input_tokens",
-    "max_tokens",
-    ...routeFactNames,
-  ],
-  properties: {
-    type: { const: "model" },
-    id: text,
-    display_name: text,
-    created_at: { type: "string", description: "Always the epoch: a route has no date of creation." },
-    lifecycle: { const: "active" },
-    line: { type: "null" },
-    deprecated_at: { type: "null" },
-    retires_at: { type: "null" },
-    max_input_tokens: nullableCount,
-    max_tokens: nullableCount,
-    capabilities: {
-      type: "object",
-      description:
-        "The protocol's words, and every capability of the route under the name that it has in GET /v1/models.",
-      additionalProperties: supported,
-    },
-    ...routeFacts,
-  },
-} as const;
+export const ANTHROPIC_MODEL = modelInfoSchema(routeFacts);
 
 export const ANTHROPIC_MODEL_PAGE = {
   title: "AnthropicModelPage",

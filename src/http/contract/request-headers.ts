@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../canon/json.ts";
 import { takesTokens, type Endpoint } from "./endpoint.ts";
+import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
 
 /** A header of requests that the router itself reads. */
 export interface RequestHeader {
@@ -13,8 +14,13 @@ export interface RequestHeader {
 
 const isInference = (endpoint: Endpoint): boolean => endpoint.kind === "inference";
 
-const isMessages = (endpoint: Endpoint): boolean =>
-  endpoint.kind === "inference" && endpoint.surface.readHeaders !== undefined;
+/** Headers that belong to one of the protocols. */
+const PROTOCOL_HEADERS: readonly RequestHeader[] = [
+  ...new Set(INFERENCE_ENDPOINTS.flatMap(({ surface }) => surface.headers?.facts ?? [])),
+].map((facts) => ({
+  ...facts,
+  isReadBy: (endpoint) => endpoint.kind === "inference" && endpoint.surface.headers?.facts.includes(facts) === true,
+}));
 
 const isUnary = (endpoint: Endpoint): boolean => endpoint.kind === "inference" && endpoint.surface.kind === "unary";
 
@@ -77,18 +83,7 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
     schema: { type: "string" },
     isReadBy: isInference,
   },
-  {
-    name: "anthropic-version",
-    description: "The protocol's version.",
-    schema: { type: "string" },
-    isReadBy: isMessages,
-  },
-  {
-    name: "anthropic-beta",
-    description: "Beta flags, with commas between them; a provider is told of those that routes.yaml lists for it.",
-    schema: { type: "string" },
-    isReadBy: isMessages,
-  },
+  ...PROTOCOL_HEADERS,
   {
     name: "Idempotency-Key",
     description:

@@ -4,8 +4,8 @@ import { codedError } from "../../canon/errors/coded-error.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { PLAIN_BODY } from "../../dialects/body/plain-body.ts";
-import { anthropicModel } from "./catalogue/anthropic-model.ts";
-import { openAiModel } from "./catalogue/openai-model.ts";
+import { modelInfo } from "../../dialects/anthropic-messages/model-info.ts";
+import { openAiModel, routeFacts } from "./catalogue/openai-model.ts";
 import { page } from "./catalogue/page.ts";
 import { listedRoute, listedRoutes, type ListedRoute } from "./catalogue/usable-routes.ts";
 import { foreseenPlan, type ForeseenPlan } from "../arranged-plan.ts";
@@ -125,4 +125,9 @@ function oneOf(call: ControlCall, print: (listed: ListedRoute) => JsonObject): C
 
 function servedOperations(operations: ControlCall["operations"]): readonly Operation[] {
   return [...operations.values()].map(({ operation }) => operation);
+}
+
+/** An entry of GET /api/v1/models: the protocol's members, and those of the other shape. */
+function anthropicModel(usable: ListedRoute): JsonObject {
+  return { ...modelInfo(usable), ...routeFacts(usable) };
 }

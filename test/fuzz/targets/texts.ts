@@ -18,7 +18,7 @@ import { readWindow } from "../../../src/governance/window.ts";
 import { page } from "../../../src/http/control/catalogue/page.ts";
 import { readBody } from "../../../src/http/read-body.ts";
 import { readBounds } from "../../../src/http/bounds.ts";
-import { protocolHeaders } from "../../../src/dialects/anthropic-messages/protocol-headers.ts";
+import { MESSAGES_HEADERS } from "../../../src/dialects/anthropic-messages/protocol-headers.ts";
 import { bearerCredential, holdsCredential, makeKeyText, parseKeyText } from "../../../src/keys/key-text.ts";
 import { parseTraceContext } from "../../../src/telemetry/traces/trace-context.ts";
 import { CLEAN } from "../../compile/base.ts";
@@ -78,7 +78,7 @@ export const TEXTS: readonly FuzzTarget[] = [
       ok(!("code" in hinted) && hinted.deadline <= performance.now() + 1_000);
       const wait = readRetryAfter({ "retry-after": one, "retry-after-ms": other }, 0);
       ok(wait === null || (Number.isInteger(wait) && wait >= 0 && wait <= 3_600_000));
-      for (const beta of protocolHeaders({ "anthropic-beta": one, "anthropic-version": other }).betas) {
+      for (const beta of MESSAGES_HEADERS.read({ "anthropic-beta": one, "anthropic-version": other }).betas) {
         ok(/^[a-z0-9][a-z0-9.-]*$/.test(beta));
       }
       parseTraceContext({ traceparent: one, tracestate: other });
