@@ -6,7 +6,12 @@ import { COMPILED } from "./test/support/node-cache.ts";
 Object.assign(process.env, COMPILED);
 
 // For a hang, not for a slow machine: a whole server starts in a second here and in ten where others compile beside it.
-const limits = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 30_000 } } };
+const limits = {
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+  expect: { poll: { timeout: 30_000 } },
+  setupFiles: ["test/support/each-file.ts"],
+};
 
 /**
  * CI repeats a failed test of real sockets, processes or browsers once: of 14,000 such tests one now and then meets a machine that is busy elsewhere, and
@@ -22,6 +27,7 @@ const pure = [
   "dialects",
   "dispatch",
   "governance",
+  "http",
   "keys",
   "lifecycle",
   "policy",

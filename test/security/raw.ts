@@ -1,10 +1,5 @@
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
-import { afterAll } from "vitest";
-
-const closers: (() => Promise<unknown>)[] = [];
-afterAll(async () => {
-  await Promise.all(closers.splice(0).map((close) => close()));
-});
+import { whenFileEnds } from "../support/file-end.ts";
 
 /** A server below HTTP: what it got, and every byte of what it says. */
 export interface RawServer {
@@ -41,7 +36,7 @@ export async function startRaw(answer: (socket: Socket, head: string) => void): 
   await new Promise<void>((resolve) => {
     server.listen(0, "127.0.0.1", resolve);
   });
-  closers.push(async () => {
+  whenFileEnds(async () => {
     for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   });

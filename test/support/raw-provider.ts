@@ -1,13 +1,6 @@
-import { createServer, type Server, type Socket } from "node:net";
-import { afterAll } from "vitest";
+import { createServer, type Socket } from "node:net";
+import { whenFileEnds } from "./file-end.ts";
 import type { Upstream } from "./router.ts";
-
-const servers: Server[] = [];
-const sockets = new Set<Socket>();
-afterAll(async () => {
-  for (const socket of sockets) socket.destroy();
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-});
 
 /**
  * A provider that can break the rules of HTTP, as no HTTP server can be made to.
@@ -20,6 +13,7 @@ export async function startRawProvider(
   arrives: (socket: Socket, number: number) => boolean = () => true,
 ): Promise<Upstream> {
   const calls: Upstream["calls"] = [];
+  const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on("error", () => {});
@@ -39,7 +33,10 @@ export async function startRawProvider(
       number += 1;
     });
   });
-  servers.push(server);
+  whenFileEnds(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
   await new Promise<void>((resolve) => {
     server.listen(0, "127.0.0.1", resolve);
   });

@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll } from "vitest";
 import type { Identity } from "../../src/canon/identity.ts";
 import type { PolicySet } from "../../src/canon/policy.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
@@ -15,12 +14,8 @@ import type { Runtime } from "../../src/http/runtime.ts";
 import { RunningRequests } from "../../src/http/unary/joined.ts";
 import { listen } from "../../src/http/listener/listen.ts";
 import { createApp } from "../../src/http/server.ts";
+import { whenFileEnds } from "./file-end.ts";
 import { endpoint, fakePolicies, identity, provider, route, table } from "./table.ts";
-
-const closers: (() => Promise<unknown>)[] = [];
-afterAll(async () => {
-  await Promise.all(closers.splice(0).map((close) => close()));
-});
 
 /** What an upstream got, and whether its client stayed to the end. */
 export interface UpstreamCall {
@@ -58,7 +53,7 @@ export async function startUpstream(answer: Answer): Promise<Upstream> {
     await answer(response, call);
   });
   const url = await open(server);
-  closers.push(() => shut(server));
+  whenFileEnds(() => shut(server));
   return { url, calls };
 }
 
@@ -136,7 +131,7 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
   };
   const listening = await listen(createApp(runtime, "public"), "127.0.0.1", 0, runtime.newRequestId);
   const admin = await listen(createApp(runtime, "admin"), "127.0.0.1", 0, runtime.newRequestId);
-  closers.push(async () => {
+  whenFileEnds(async () => {
     await listening.close(0);
     await admin.close(0);
     await pools.destroy();

@@ -2,18 +2,14 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { randomBytes } from "node:crypto";
-import { afterAll } from "vitest";
 import type { Scope } from "../../src/canon/scope.ts";
 import { startServer } from "../../src/server/start.ts";
 import type { RunningServer } from "../../src/server/running-server.ts";
 import { createKey } from "../../src/keys/key-record.ts";
 import { TEST_CACHE } from "./cache.ts";
+import { whenFileEnds } from "./file-end.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const closers: (() => Promise<unknown>)[] = [];
-afterAll(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
 
 /** A whole server on a copy of the repository's own routes.yaml and policies, with a store of its own and simulated providers. */
 export interface TestServer {
@@ -25,7 +21,7 @@ export interface TestServer {
 
 export async function startTestServer(edit: (routes: string) => string = (routes) => routes): Promise<TestServer> {
   const folder = mkdtempSync(join(tmpdir(), "signalbox-"));
-  closers.push(() => Promise.resolve(rmSync(folder, { recursive: true, force: true })));
+  whenFileEnds(() => Promise.resolve(rmSync(folder, { recursive: true, force: true })));
   cpSync(join(ROOT, "policies"), join(folder, "policies"), { recursive: true });
   writeFileSync(join(folder, "routes.yaml"), edit(readFileSync(join(ROOT, "routes.yaml"), "utf8")));
   const started = await startServer(
@@ -46,7 +42,7 @@ export async function startTestServer(edit: (routes: string) => string = (routes
   );
   if (!started.ok) throw new Error(`the test configuration has errors: ${JSON.stringify(started.diagnostics)}`);
   const { server } = started;
-  closers.push(() => server.close());
+  whenFileEnds(() => server.close());
   const key = async (
     workspace: string,
     scopes: readonly Scope[],

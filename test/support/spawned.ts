@@ -4,18 +4,14 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { afterAll } from "vitest";
 import type { Scope } from "../../src/canon/scope.ts";
 import { createKey } from "../../src/keys/key-record.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { whenFileEnds } from "./file-end.ts";
 import { until } from "./router.ts";
 import { COMPILED } from "./node-cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const closers: (() => unknown)[] = [];
-afterAll(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
 
 /** `signalbox serve` in a process of its own, over a store of its own. */
 export interface SpawnedServer {
@@ -39,7 +35,7 @@ export async function spawnServer(
   flags: readonly string[] = ["--log-format", "json", "--log-level", "debug"],
 ): Promise<SpawnedServer> {
   const folder = mkdtempSync(join(tmpdir(), "signalbox-spawned-"));
-  closers.push(() => rmSync(folder, { recursive: true, force: true }));
+  whenFileEnds(() => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(join(folder, "routes.yaml"), JSON.stringify(routes));
   const database = join(folder, "signalbox.db");
   const key = await makeKey(database, ["inference", "catalogue:read", "route:simulate", "governance:read"]);
@@ -48,7 +44,7 @@ export async function spawnServer(
     cwd: folder,
     env: { ...COMPILED, PATH: process.env["PATH"] ?? "", ...environment },
   });
-  closers.push(() => child.kill("SIGKILL"));
+  whenFileEnds(() => child.kill("SIGKILL"));
   let stdout = "";
   let stderr = "";
   child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString("latin1")));
@@ -93,7 +89,7 @@ export async function startCollector(status = 200): Promise<Collector> {
   await new Promise<void>((done) => {
     server.listen(0, "127.0.0.1", done);
   });
-  closers.push(() => {
+  whenFileEnds(() => {
     server.closeAllConnections();
     server.close();
   });

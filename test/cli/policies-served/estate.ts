@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomBytes } from "node:crypto";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { startServer } from "../../../src/server/start.ts";
 import type { RunningServer } from "../../../src/server/running-server.ts";
@@ -13,11 +13,6 @@ import type { LifecycleChange } from "../../../src/lifecycle/lifecycle.ts";
 import { actor, NOTHING_REQUIRED } from "../../lifecycle/scene.ts";
 import { policySource } from "../../policy/samples.ts";
 import { TEST_CACHE } from "../../support/cache.ts";
-
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
 
 /** Rules of the policy `gate`: what lets a request pass. Each is a content of its own. */
 export const RULES = {
@@ -96,7 +91,7 @@ export class Replica {
     }: { database?: string; initialMode?: "shadow" | "enforce"; cache?: CompileCache | null } = {},
   ): Promise<Replica> {
     const folder = mkdtempSync(join(tmpdir(), "signalbox-policies-"));
-    closers.push(() => Promise.resolve(rmSync(folder, { recursive: true, force: true })));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     mkdirSync(join(folder, "policies"));
     writeFileSync(join(folder, "routes.yaml"), JSON.stringify(routes(initialMode)));
     // A folder without policies at all would be one that is not mounted yet.
@@ -125,7 +120,7 @@ export class Replica {
     );
     if (!started.ok) throw new Error(`the configuration has errors: ${JSON.stringify(started.diagnostics)}`);
     const { server } = started;
-    closers.push(() => server.close());
+    onTestFinished(() => server.close());
     const made = createKey(
       {
         workspace: "w",

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll } from "vitest";
+import { whenFileEnds } from "../../support/file-end.ts";
 
 export interface TokenCall {
   readonly method: string;
@@ -21,18 +21,12 @@ export interface TokenServer {
   readonly calls: TokenCall[];
 }
 
-const servers: Server[] = [];
-afterAll(async () => {
-  await Promise.all(
-    servers.splice(0).map(
-      (server) =>
-        new Promise<void>((resolve) => {
-          server.close(() => resolve());
-          server.closeAllConnections();
-        }),
-    ),
-  );
-});
+function shut(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
 
 /** A token or metadata service of this machine; `null` never answers. */
 export async function startTokenServer(answer: (call: TokenCall) => TokenAnswer | null): Promise<TokenServer> {
@@ -52,7 +46,7 @@ export async function startTokenServer(answer: (call: TokenCall) => TokenAnswer 
     response.writeHead(made.status ?? 200, { "content-type": made.type ?? "application/json", ...made.headers });
     response.end(made.body);
   });
-  servers.push(server);
+  whenFileEnds(() => shut(server));
   await new Promise<void>((resolve) => {
     server.listen(0, "127.0.0.1", resolve);
   });

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, expect } from "vitest";
+import { expect } from "vitest";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { DEFAULT_PROMOTION, type PolicyContract, type PromotionRequirements } from "../../../src/canon/policy.ts";
 import type { Scope } from "../../../src/canon/scope.ts";
@@ -28,13 +28,9 @@ import type { Store } from "../../../src/store/port.ts";
 import { openSqliteStore } from "../../../src/store/sqlite/open.ts";
 import { MemoryPolicyLog } from "../../lifecycle/memory-log.ts";
 import { digestOf, file } from "../../lifecycle/scene.ts";
+import { whenFileEnds } from "../../support/file-end.ts";
 import { startRouter, type Router } from "../../support/router.ts";
 import { table, workspace } from "../../support/table.ts";
-
-const closers: (() => Promise<unknown>)[] = [];
-afterAll(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
 
 /** The log in memory, with a switch that takes it away. */
 class AwayLog extends MemoryPolicyLog {
@@ -120,9 +116,9 @@ export class Estate {
   static async open(options: EstateOptions = {}): Promise<Estate> {
     const made: { estate: Estate | null } = { estate: null };
     const store = await openSqliteStore({ path: ":memory:" });
-    closers.push(() => store.close());
+    whenFileEnds(() => store.close());
     const ring = await openKeyRing(store.keys);
-    closers.push(ring.close);
+    whenFileEnds(ring.close);
     const files = new Map<string, { readonly digest: string }>();
     const counts = new Map<string, Partial<Record<Counter, number>>>();
     const steps: string[] = [];
