@@ -14,6 +14,7 @@ import type { StoredContent } from "../../canon/policy.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { formatLink } from "./links.ts";
+import { verifyRows } from "./verify.ts";
 import { describeEnd, endJson, notVerified, type LogEnd, type Verified } from "./verified.ts";
 
 const PAGE = 1_000;
@@ -108,19 +109,6 @@ export async function exportPolicyLog(log: PolicyLogStore, write: (text: string)
   throw new CommandError(
     `the export ends before position ${position + 1}: the log of policies is damaged; run "signalbox evidence verify"`,
   );
-}
-
-async function verifyRows(
-  verifier: PolicyLogVerifier,
-  rows: AsyncIterable<PolicyLogRow>,
-): Promise<PolicyLogFault | null> {
-  const begun = verifier.begin();
-  if (begun !== null) return begun;
-  for await (const row of rows) {
-    const fault = verifier.add(row);
-    if (fault !== null) return fault;
-  }
-  return verifier.end();
 }
 
 async function* walkPolicyLog(log: PolicyLogStore): AsyncGenerator<PolicyLogRow, void> {

@@ -1,10 +1,11 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
 import { chainHash, ChainVerifier, type ChainFault, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { readHeader, readRow, type ExportHeader, type ExportRow } from "../../evidence/export-line.ts";
 import { readPolicyHeader } from "../../evidence/policy-export-line.ts";
 import { formatLink } from "./links.ts";
 import { verifyPolicyFile } from "./policies.ts";
-import { readLines } from "./read-lines.ts";
 import { notVerified, describeEnd, endJson, type LogEnd, type Verified } from "./verified.ts";
 import { describeCutEnd, describeFault, verifyRows } from "./verify.ts";
 
@@ -102,5 +103,14 @@ async function* readRows(lines: AsyncIterable<string>): AsyncGenerator<ExportRow
     const row = readRow(line);
     if (row === null) throw new CommandError(`--file: line ${number} is no row of an export`);
     yield row;
+  }
+}
+
+/** @throws {CommandError} for a file that cannot be read */
+async function* readLines(path: string): AsyncGenerator<string, void> {
+  try {
+    yield* createInterface({ input: createReadStream(path, "utf8"), crlfDelay: Infinity });
+  } catch {
+    throw new CommandError("--file: cannot be read; check the path and its access rights");
   }
 }

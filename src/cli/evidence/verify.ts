@@ -75,10 +75,14 @@ async function verifyOpen(verifier: ChainVerifier, log: EvidenceLog): Promise<Ch
 }
 
 /** Feeds the rows and says what is wrong first. */
-export async function verifyRows(
-  verifier: ChainVerifier,
-  rows: AsyncIterable<Parameters<ChainVerifier["add"]>[0]>,
-): Promise<ChainFault | null> {
+export async function verifyRows<Row, Fault>(
+  verifier: {
+    readonly begin: () => Fault | null;
+    readonly add: (row: Row) => Fault | null;
+    readonly end: () => Fault | null;
+  },
+  rows: AsyncIterable<Row>,
+): Promise<Fault | null> {
   const begun = verifier.begin();
   if (begun !== null) return begun;
   for await (const row of rows) {

@@ -1,13 +1,16 @@
+import { storedPolicies, type StoredPolicy } from "../../governance/policies/stored-policies.ts";
 import { readGrouping, type Grouping } from "../../governance/dimensions.ts";
 import { summarise } from "../../governance/summarise.ts";
 import { summaryAnswer, type SummaryAnswer } from "../../governance/summary-answer.ts";
 import { readWindow, windowTooFine, type Window } from "../../governance/window.ts";
+import { PolicyLogError } from "../../lifecycle/fold.ts";
+import { openLifecycle } from "../../lifecycle/open-lifecycle.ts";
+import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import type { Store } from "../../store/port.ts";
 import { listItems, readArguments } from "../terminal/arguments.ts";
-import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
 import { runCommand } from "../terminal/run.ts";
-import { readStoredPolicies } from "./read-stored-policies.ts";
 import { summaryTable } from "./summary-table.ts";
 
 const HELP = `Usage: signalbox summary [flags]
@@ -86,4 +89,14 @@ async function answerOf(
     head: await store.evidence.head(),
   };
   return summaryAnswer(scene, found);
+}
+
+/** The state of policies by their log. Writes nothing. @throws {CommandError} where the log does not hold. */
+async function readStoredPolicies(log: PolicyLogStore): Promise<readonly StoredPolicy[]> {
+  try {
+    return storedPolicies((await openLifecycle(log, Date.now)).ledger);
+  } catch (error) {
+    if (error instanceof PolicyLogError) throw new CommandError(error.message);
+    throw error;
+  }
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import { line, span, type Line } from "../../simulate/formats/terminal/layout.ts";
+import { line, span, type Line } from "../../terminal/layout.ts";
 import type { CommandIo } from "../../terminal/command-io.ts";
 import { lifecycleCommand, printJson, printLines } from "./command.ts";
 import { readReportReference, reportDifferences, type Approved, type ServerReport } from "./promotion-report.ts";

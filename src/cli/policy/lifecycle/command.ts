@@ -2,7 +2,7 @@ import { onlyArgument, readArguments } from "../../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../../terminal/command-io.ts";
 import { wantsColour } from "../../terminal/printing.ts";
 import { runCommand } from "../../terminal/run.ts";
-import { renderLines, type Line } from "../../simulate/formats/terminal/layout.ts";
+import { renderLines, type Line } from "../../terminal/layout.ts";
 import { DEFAULT_SERVER, PolicyServer } from "./server/client.ts";
 import { NotNowError } from "./server/refusal.ts";
 

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import { objectOf, objectsOf } from "../../explain/members.ts";
-import { line, span, type Line, type Style } from "../../simulate/formats/terminal/layout.ts";
+import { line, span, type Line, type Style } from "../../terminal/layout.ts";
 import { CommandError } from "../../terminal/command-io.ts";
 import { lifecycleCommand, printJson, printLines } from "./command.ts";
 import type { PolicyServer } from "./server/client.ts";

@@ -1,11 +1,10 @@
 import type { SimulationReport } from "../../../simulate/report/report.ts";
-import type { FormatContext } from "./context.ts";
 import { formatGithub } from "./github.ts";
 import { formatHtml } from "./html/format-html.ts";
 import { formatJson } from "../../../simulate/report/format-json.ts";
 import { formatJunit } from "./junit.ts";
 import { formatMarkdown } from "./markdown.ts";
-import { modelOf, type ReportModel } from "./model.ts";
+import { modelOf, type FormatContext, type ReportModel } from "./model.ts";
 import { formatSarif } from "./sarif.ts";
 import { formatTerminal } from "./terminal.ts";
 

@@ -2,7 +2,7 @@ import { printable } from "../../terminal/printing.ts";
 import { formatAnnotation, type AnnotationLevel } from "../../terminal/workflow-command.ts";
 import type { ReportModel } from "./model.ts";
 import { noticesOf, type Notice } from "./notices.ts";
-import { amountText } from "./wording/amounts.ts";
+import { amountText } from "../../terminal/amounts.ts";
 
 /** GitHub shows ten annotations of each level a step; one of them counts the rest. */
 const MOST = 10;

@@ -1,9 +1,8 @@
 import type { ChangeGroup, DataPath } from "../../../simulate/report/report.ts";
-import type { FormatContext } from "./context.ts";
 import { Comment } from "./markdown/budget.ts";
 import { code, codeBlock, codes, htmlCode } from "./markdown/escape.ts";
-import type { AssertionModel, ReportModel } from "./model.ts";
-import { amountText, extentText, numberText, percentageText, seenText } from "./wording/amounts.ts";
+import type { AssertionModel, FormatContext, ReportModel } from "./model.ts";
+import { amountText, extentText, numberText, percentageText, seenText } from "../../terminal/amounts.ts";
 import { ACCESS_WORDING, CHANGE_WORDING, FINDING_WORDING, titleOf, worstWord } from "./wording/change-words.ts";
 import { FRESH, wordCounts } from "./wording/comparison.ts";
 import { COVERAGE_TITLE, evidenceCautions, keptText, NOT_JUDGED, SO_FAR } from "./wording/messages.ts";

@@ -27,6 +27,15 @@ import {
   type CoverageJudgement,
 } from "./wording/messages.ts";
 
+/** What a format may know besides the report. */
+export interface FormatContext {
+  readonly colour: boolean;
+  /** Columns of the terminal. */
+  readonly width: number;
+  /** SHA-256 of the JSON report, in hexadecimal: what an approver signs; `null` where it was not made. */
+  readonly reportDigest: string | null;
+}
+
 /** A report with what the formats say of it, worked out once: every format but JSON prints this. */
 export interface ReportModel extends Omit<SimulationReport, "assertions"> {
   readonly assertions: AssertionsModel | null;

@@ -4,7 +4,7 @@ import type { ChangeGroup, DataPath, SourcePlace } from "../../../simulate/repor
 import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
 import { printable } from "../../terminal/printing.ts";
 import type { AssertionModel, ReportModel } from "./model.ts";
-import { amountText } from "./wording/amounts.ts";
+import { amountText } from "../../terminal/amounts.ts";
 import { CHANGE_WORDING, FINDING_WORDING, NEW_DATA_PATH, titleOf, worstWord } from "./wording/change-words.ts";
 import { FRESH, policyLine } from "./wording/comparison.ts";
 import {

@@ -1,11 +1,10 @@
 import type { ChangeGroup } from "../../../simulate/report/report.ts";
-import type { FormatContext } from "./context.ts";
-import type { ReportModel } from "./model.ts";
+import type { FormatContext, ReportModel } from "./model.ts";
 import { assertionLines, evidenceLines, findingLines, otherChangeLines, warningLines } from "./terminal/checks.ts";
 import { groupHead, groupLines, pathLines } from "./terminal/changes.ts";
-import { BLANK, line, nameLine, renderLines, span, type Line } from "./terminal/layout.ts";
+import { BLANK, line, nameLine, renderLines, span, type Line } from "../../terminal/layout.ts";
 import { cutText } from "./wording/messages.ts";
-import { amountText, capitalised, classesText, listText, numberText } from "./wording/amounts.ts";
+import { amountText, capitalised, classesText, listText, numberText } from "../../terminal/amounts.ts";
 import { ACCESS_WORDING } from "./wording/change-words.ts";
 import { changesText, FRESH, sideText } from "./wording/comparison.ts";
 

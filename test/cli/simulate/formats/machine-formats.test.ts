@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { FormatContext } from "../../../../src/cli/simulate/formats/context.ts";
+import type { FormatContext } from "../../../../src/cli/simulate/formats/model.ts";
 import { FORMATS } from "../../../../src/cli/simulate/formats/formats.ts";
 import { printable } from "../../../../src/cli/terminal/printing.ts";
 import type { SimulationReport } from "../../../../src/simulate/report/report.ts";

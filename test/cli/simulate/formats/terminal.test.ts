@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { FormatContext } from "../../../../src/cli/simulate/formats/context.ts";
+import type { FormatContext } from "../../../../src/cli/simulate/formats/model.ts";
 import { FORMATS } from "../../../../src/cli/simulate/formats/formats.ts";
 import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
 import {

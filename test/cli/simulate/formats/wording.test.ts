@@ -1,12 +1,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  listText,
-  numberText,
-  percentageText,
-  shapesText,
-} from "../../../../src/cli/simulate/formats/wording/amounts.ts";
+import { listText, numberText, percentageText, shapesText } from "../../../../src/cli/terminal/amounts.ts";
 import {
   ACCESS_WORDING,
   CHANGE_WORDING,

@@ -1,4 +1,4 @@
-import { amountText, numberText } from "../../../simulate/formats/wording/amounts.ts";
+import { amountText, numberText } from "../../../terminal/amounts.ts";
 import type { Missing, PolicyView } from "../server/view.ts";
 import { durationText } from "./contents.ts";
 

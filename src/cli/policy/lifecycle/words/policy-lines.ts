@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../canon/json.ts";
 import { readTime } from "../../../../canon/time/rfc3339.ts";
-import { line, nameLine, span, type Line, type Span } from "../../../simulate/formats/terminal/layout.ts";
+import { line, nameLine, span, type Line, type Span } from "../../../terminal/layout.ts";
 import type { ApprovalView, Content, PolicyView, SlotView } from "../server/view.ts";
 import { actorText, commandText, contentText, slotText, timeText } from "./contents.ts";
 import { constraintText, obligationText } from "./contract-changes.ts";

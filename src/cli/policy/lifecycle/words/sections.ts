@@ -1,4 +1,4 @@
-import { BLANK, line, span, type Line } from "../../../simulate/formats/terminal/layout.ts";
+import { BLANK, line, span, type Line } from "../../../terminal/layout.ts";
 import { tableRows } from "../../../terminal/table.ts";
 
 /** A heading and what stands below it, with a blank line in front; nothing where nothing stands below it. */

@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../../../canon/json.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 import { numberOf, objectOf, objectsOf, textOf, timeOf, wordsOf } from "../../../explain/members.ts";
-import { amountText, numberText, percentageText } from "../../../simulate/formats/wording/amounts.ts";
-import { line, nameLine, span, type Line } from "../../../simulate/formats/terminal/layout.ts";
+import { amountText, numberText, percentageText } from "../../../terminal/amounts.ts";
+import { line, nameLine, span, type Line } from "../../../terminal/layout.ts";
 import { timeText } from "./contents.ts";
 import { section, tableLines } from "./sections.ts";
 

@@ -1,5 +1,5 @@
 import { formatPatch, structuredPatch, type StructuredPatch } from "diff";
-import { line, span, type Line, type Style } from "../../../simulate/formats/terminal/layout.ts";
+import { line, span, type Line, type Style } from "../../../terminal/layout.ts";
 
 /** A module of a policy: what it is called in Rego, and its text. */
 export interface SourceModule {

@@ -1,7 +1,7 @@
 import { STANDPOINTS, type ChangeWord, type Standpoint } from "../../../../simulate/point.ts";
 import type { ChangeGroup, ComparisonReport, DataPath } from "../../../../simulate/report/report.ts";
 import type { ReportModel } from "../model.ts";
-import { amountText, extentText, numberText, seenText, shapesText } from "../wording/amounts.ts";
+import { amountText, extentText, numberText, seenText, shapesText } from "../../../terminal/amounts.ts";
 import { CHANGE_WORDING, worstFirst } from "../wording/change-words.ts";
 import { LOOK_OF_WORD } from "./look.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import { STANDPOINTS } from "../../../../simulate/point.ts";
+import { CHANGE_WORDS, STANDPOINTS } from "../../../../simulate/point.ts";
 import type { SideReport } from "../../../../simulate/report/report.ts";
-import type { FormatContext } from "../context.ts";
-import type { ReportModel } from "../model.ts";
+import type { FormatContext, ReportModel } from "../model.ts";
+import { capitalised } from "../../../terminal/amounts.ts";
+import { CHANGE_WORDING } from "../wording/change-words.ts";
 import { assertionsMarkup } from "./assertions.ts";
 import { comparisonsMarkup, seeTheSame } from "./comparison.ts";
-import { filterMarkup } from "./filter.ts";
 import { html, NOTHING, rawElement, type Markup } from "./markup.ts";
 import { code } from "./names.ts";
 import { PAGE_SCRIPT } from "./page/control-script.ts";
@@ -79,6 +79,35 @@ function contentsMarkup(report: ReportModel): Markup {
       <li><a href="#sides">Both sides</a></li>
     </ul>
   </nav>`;
+}
+
+const FIELDS = ["route", "workspace", "operation", "provider", "region"] as const;
+
+/** Hidden until the script has filled it: a form that does nothing would mislead a reader without scripts. */
+function filterMarkup(): Markup {
+  return html` <form id="filter" role="search" aria-label="Filter the changes" autocomplete="off" hidden>
+    <label class="wide"
+      ><span>Search</span
+      ><input id="filter-q" type="search" placeholder="any name, policy, reason or id" spellcheck="false"
+    /></label>
+    <label
+      ><span>Change</span
+      ><select id="filter-word">
+        <option value="">any</option>
+        ${CHANGE_WORDS.map((word) => html`<option value="${word}">${CHANGE_WORDING[word].title}</option>`)}
+      </select></label
+    >
+    ${FIELDS.map(
+      (field) =>
+        html`<label
+          ><span>${capitalised(field)}</span
+          ><select id="filter-${field}">
+            <option value="">any</option>
+          </select></label
+        >`,
+    )}
+    <p><output id="filter-count" aria-live="polite"></output> <button type="reset">Clear</button></p>
+  </form>`;
 }
 
 function contentPolicy(): string {

@@ -1,4 +1,4 @@
-import { numberText } from "../wording/amounts.ts";
+import { numberText } from "../../../terminal/amounts.ts";
 import { html, visible, type Markup } from "./markup.ts";
 
 /** How many names stand in a line before the rest is folded away. */

@@ -6,7 +6,7 @@ import type {
   SideReport,
 } from "../../../../simulate/report/report.ts";
 import type { ReportModel } from "../model.ts";
-import { amountText, capitalised, numberText } from "../wording/amounts.ts";
+import { amountText, capitalised, numberText } from "../../../terminal/amounts.ts";
 import { FINDING_WORDING } from "../wording/change-words.ts";
 import { FRESH } from "../wording/comparison.ts";
 import { evidenceCautions, NOT_JUDGED } from "../wording/messages.ts";

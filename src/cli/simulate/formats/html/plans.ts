@@ -1,6 +1,6 @@
 import type { ChangeGroup, PlaceReport, ResultReport } from "../../../../simulate/report/report.ts";
-import { numberText } from "../wording/amounts.ts";
-import { sharingText } from "../wording/results.ts";
+import { numberText } from "../../../terminal/amounts.ts";
+import { commonSubsequence, sharingText } from "../wording/results.ts";
 import { code } from "./names.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 
@@ -81,19 +81,8 @@ function isSame(left: PlaceReport, right: PlaceReport): boolean {
   return left.model === right.model && left.provider === right.provider && left.region === right.region;
 }
 
-/** Endpoints of a longest run that both sides try in the same order. Plans hold a handful of places. */
+/** Endpoints of a longest run that both sides try in the same order. Of two such runs it takes the one that ends first in base. */
 function longestCommonOrder(base: readonly PlaceReport[], head: readonly PlaceReport[]): ReadonlySet<string> {
-  let best: readonly (readonly string[])[] = [[], ...head.map(() => [])];
-  for (const { endpoint } of base) {
-    const row: (readonly string[])[] = [[]];
-    for (const [index, place] of head.entries()) {
-      const diagonal = best[index] ?? [];
-      const taken = place.endpoint === endpoint ? [...diagonal, endpoint] : [];
-      const above = best[index + 1] ?? [];
-      const left = row[index] ?? [];
-      row.push([taken, above, left].reduce((longest, each) => (each.length > longest.length ? each : longest)));
-    }
-    best = row;
-  }
-  return new Set(best.at(-1));
+  const [before, after] = [base, head].map((places) => places.map(({ endpoint }) => endpoint).toReversed());
+  return new Set([...commonSubsequence(before ?? [], after ?? []).keys()].map((index) => after?.[index] ?? ""));
 }

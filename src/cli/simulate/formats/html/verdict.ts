@@ -2,7 +2,7 @@ import type { Standpoint } from "../../../../simulate/point.ts";
 import type { DimensionCut, EvidenceReport } from "../../../../simulate/report/report.ts";
 import type { ReportModel } from "../model.ts";
 import { LABEL_OF_STANDPOINT } from "./comparison.ts";
-import { amountText, capitalised, numberText, percentageText, requestShapesText } from "../wording/amounts.ts";
+import { amountText, capitalised, numberText, percentageText, requestShapesText } from "../../../terminal/amounts.ts";
 import { ACCESS_WORDING } from "../wording/change-words.ts";
 import { policyLine } from "../wording/comparison.ts";
 import { keptText } from "../wording/messages.ts";

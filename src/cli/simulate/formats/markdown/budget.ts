@@ -1,4 +1,4 @@
-import { amountText } from "../wording/amounts.ts";
+import { amountText } from "../../../terminal/amounts.ts";
 
 /** Below GitHub's 65,536 characters for a comment, with room for what a workflow puts around it. */
 export const LONGEST_COMMENT = 60_000;

@@ -1,5 +1,5 @@
 import type { ChangeGroup, DataPath, SidePlace } from "../../../../simulate/report/report.ts";
-import { amountText, extentText, listText, numberText, seenText } from "../wording/amounts.ts";
+import { amountText, extentText, listText, numberText, seenText } from "../../../terminal/amounts.ts";
 import { CHANGE_WORDING, titleOf, worstWord } from "../wording/change-words.ts";
 import { commonOf, shortResults, type ResultLine } from "../wording/results.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
@@ -14,7 +14,7 @@ import {
   type Line,
   type Span,
   type Style,
-} from "./layout.ts";
+} from "../../../terminal/layout.ts";
 
 /** What a person reads before she looks for a file; the other formats have all. */
 const MOST_GROUPS = 50;

@@ -1,6 +1,6 @@
 import type { EvidenceReport } from "../../../../simulate/report/report.ts";
 import type { AssertionModel, CoverageModel, ReportModel } from "../model.ts";
-import { amountText, classesText, listText, numberText, percentageText } from "../wording/amounts.ts";
+import { amountText, classesText, listText, numberText, percentageText } from "../../../terminal/amounts.ts";
 import { FINDING_WORDING } from "../wording/change-words.ts";
 import {
   COVERAGE_TITLE,
@@ -13,7 +13,7 @@ import {
 import { pointText } from "../wording/results.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 import { columnWidth, moreLine, placed } from "./changes.ts";
-import { BLANK, commandLine, line, nameLine, padded, span, type Line, type Style } from "./layout.ts";
+import { BLANK, commandLine, line, nameLine, padded, span, type Line, type Style } from "../../../terminal/layout.ts";
 
 const MOST = 20;
 

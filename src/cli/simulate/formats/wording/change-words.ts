@@ -1,8 +1,8 @@
 import { CHANGE_WORDS, type ChangeWord } from "../../../../simulate/point.ts";
+import type { Colour } from "../../../terminal/layout.ts";
 import type { ComparisonReport, LivenessFinding } from "../../../../simulate/report/report.ts";
 
 export type ChangeSymbol = "+" | "-" | "~" | "!";
-export type Colour = "red" | "green" | "yellow" | "cyan" | "magenta";
 
 /** How a change is said, the same in every format. */
 export interface ChangeWording {

@@ -6,7 +6,7 @@ import type {
   SimulationReport,
 } from "../../../../simulate/report/report.ts";
 import { ACCESS_WORDING, CHANGE_WORDING, worstFirst } from "./change-words.ts";
-import { amountText, capitalised, classesText, numberText, requestShapesText } from "./amounts.ts";
+import { amountText, capitalised, classesText, numberText, requestShapesText } from "../../../terminal/amounts.ts";
 
 /** What the second standpoint says that the first does not. */
 export interface PromotedDifference {

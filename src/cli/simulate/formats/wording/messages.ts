@@ -16,7 +16,7 @@ import {
   numberText,
   percentageText,
   seenText,
-} from "./amounts.ts";
+} from "../../../terminal/amounts.ts";
 import { COVERAGE_WORDING, titleOf } from "./change-words.ts";
 import { pointText, shortResults } from "./results.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";

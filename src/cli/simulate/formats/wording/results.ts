@@ -125,8 +125,8 @@ function balanceText({ balance, weight }: PlaceReport): string {
   return balance === "weighted" ? `weighted ${weight}` : `${balance.replaceAll("_", " ")}, weight ${weight}`;
 }
 
-/** Positions of `after` that stand in the longest common subsequence, with their positions in `before`. */
-function commonSubsequence(before: readonly string[], after: readonly string[]): ReadonlyMap<number, number> {
+/** Positions of `after` that are in a longest common subsequence, with their positions in `before`. */
+export function commonSubsequence(before: readonly string[], after: readonly string[]): ReadonlyMap<number, number> {
   const width = after.length + 1;
   const lengths = new Uint32Array((before.length + 1) * width);
   const at = (row: number, column: number): number => lengths[row * width + column] ?? 0;

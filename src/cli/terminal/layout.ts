@@ -1,5 +1,4 @@
-import { printable } from "../../../terminal/printing.ts";
-import type { Colour } from "../wording/change-words.ts";
+import { printable } from "./printing.ts";
 
 const STYLES = {
   red: "\u001b[31m",
@@ -9,9 +8,10 @@ const STYLES = {
   cyan: "\u001b[36m",
   dim: "\u001b[2m",
   bold: "\u001b[1m",
-} as const satisfies Record<Colour | "dim" | "bold", string>;
+} as const;
 const RESET = "\u001b[0m";
 export type Style = keyof typeof STYLES;
+export type Colour = Exclude<Style, "dim" | "bold">;
 
 /** A piece of a line. Its text may come from files: it is made printable here, where nobody can forget it. */
 export interface Span {
