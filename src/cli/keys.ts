@@ -5,13 +5,13 @@ import { createKey, rotateKey } from "../keys/key-record.ts";
 import { parseKeyText } from "../keys/key-text.ts";
 import { KeyRotatedError } from "../keys/key-errors.ts";
 import type { KeyRecord } from "../keys/key-store.ts";
-import { listItems, onlyArgument, readArguments, readDuration, readTime, required } from "./terminal/arguments.ts";
+import { listItems, onlyArgument, readDuration, readTime, required, type readArguments } from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import { GRANT_FLAG_NAMES, GRANT_FLAGS, GRANT_HELP, readExchange, readLimits } from "./key-grant-flags.ts";
 import { describeKey } from "../http/control/service-keys/key-json.ts";
 import { formatKeys } from "./key-lines.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
-import { runCommand } from "./terminal/run.ts";
+import { runFlagCommand } from "./terminal/run.ts";
 
 const HELP = `Usage: signalbox keys <command> [flags]
 
@@ -45,7 +45,6 @@ Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;
 
 const FLAGS = {
-  help: { type: "boolean", short: "h" },
   json: { type: "boolean" },
   quiet: { type: "boolean" },
   database: { type: "string" },
@@ -94,12 +93,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
 
 /** `signalbox keys`; gives the exit code. */
 export function keys(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runCommand("keys", io, async () => {
-    const { values, positionals } = readArguments(argv, FLAGS);
-    if (values.help === true) {
-      io.stdout(HELP);
-      return EXIT.ok;
-    }
+  return runFlagCommand({ name: "keys", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
     const [name, ...rest] = positionals;
     const command = COMMANDS.get(name ?? "");
     if (name === undefined || command === undefined) {

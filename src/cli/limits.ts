@@ -3,11 +3,10 @@ import { resolve } from "node:path";
 import { compileTable } from "../compile/compile-table.ts";
 import { furtherSources, loadConfiguration } from "../compile/load.ts";
 import { limitRows, type LimitRow } from "../limits/standing.ts";
-import { readArguments } from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
 import { shownPath } from "./terminal/printing.ts";
-import { runCommand } from "./terminal/run.ts";
+import { runFlagCommand } from "./terminal/run.ts";
 
 const HELP = `Usage: signalbox limits [flags]
 
@@ -26,7 +25,6 @@ Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;
 
 const FLAGS = {
-  help: { type: "boolean", short: "h" },
   json: { type: "boolean" },
   workspace: { type: "string" },
   config: { type: "string", default: "routes.yaml" },
@@ -36,12 +34,7 @@ const FLAGS = {
 
 /** `signalbox limits`; gives the exit code. */
 export function limits(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runCommand("limits", io, async () => {
-    const { values, positionals } = readArguments(argv, FLAGS);
-    if (values.help === true) {
-      io.stdout(HELP);
-      return EXIT.ok;
-    }
+  return runFlagCommand({ name: "limits", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
     if (positionals.length > 0) throw new UsageError("takes flags only");
     const rows = await readRows(io, values);
     if (values.json === true) for (const row of rows) io.stdout(`${JSON.stringify(row)}\n`);

@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
 
 import type { EvidenceStore } from "../../evidence/evidence-store.ts";
-import { onlyArgument, readArguments, readTime, required } from "../terminal/arguments.ts";
+import { onlyArgument, readTime, required, type readArguments } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
-import { runCommand } from "../terminal/run.ts";
+import { runFlagCommand } from "../terminal/run.ts";
 import { writeExport } from "./export-file.ts";
 import { exportLog } from "./export.ts";
 import { formatLink, readAnchors, readLink, readPosition } from "./links.ts";
@@ -60,7 +60,6 @@ Exit codes: 0 done, 1 not done or not verified, 2 the command line cannot be use
 `;
 
 const FLAGS = {
-  help: { type: "boolean", short: "h" },
   json: { type: "boolean" },
   follow: { type: "boolean", short: "f" },
   yes: { type: "boolean" },
@@ -96,12 +95,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 
 /** `signalbox evidence`; gives the exit code. */
 export function evidence(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runCommand("evidence", io, async () => {
-    const { values, positionals } = readArguments(argv, FLAGS);
-    if (values.help === true) {
-      io.stdout(HELP);
-      return EXIT.ok;
-    }
+  return runFlagCommand({ name: "evidence", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
     const name = onlyArgument(positionals, "command");
     const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
     if (command === undefined) throw new UsageError(`command: give ${Object.keys(COMMANDS).join(", ")}`);

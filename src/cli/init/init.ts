@@ -4,10 +4,10 @@ import { join, posix, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { PRESET_NAMES } from "../../compile/presets/presets.ts";
 import { createFiles, type FileToWrite } from "../policy/write-file.ts";
-import { listItems, readArguments } from "../terminal/arguments.ts";
+import { listItems } from "../terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { shownPath } from "../terminal/printing.ts";
-import { runCommand } from "../terminal/run.ts";
+import { runFlagCommand } from "../terminal/run.ts";
 import { type InitAnswers, planInit } from "./plan.ts";
 import { INIT_POLICIES, routesText } from "./routes-text.ts";
 
@@ -36,7 +36,6 @@ const FLAGS = {
   regions: { type: "string" },
   "no-training": { type: "boolean", default: false },
   yes: { type: "boolean", default: false },
-  help: { type: "boolean", short: "h" },
 } as const;
 
 /** Asks one question; gives the line. */
@@ -44,12 +43,7 @@ export type Ask = (question: string) => Promise<string>;
 
 /** `signalbox init`; gives the exit code. @param ask how questions are asked where `io.terminal` says that somebody is there. */
 export function init(argv: readonly string[], io: CommandIo, ask: Ask = askOnTerminal): Promise<number> {
-  return runCommand("init", io, async () => {
-    const { values, positionals } = readArguments(argv, FLAGS);
-    if (values.help === true) {
-      io.stdout(INIT_HELP);
-      return EXIT.ok;
-    }
+  return runFlagCommand({ name: "init", help: INIT_HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
     const [directory = ".", ...others] = positionals;
     if (others.length > 0) throw new UsageError("takes one folder");
     const asks = io.terminal === true && !values.yes;

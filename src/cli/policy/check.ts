@@ -1,10 +1,9 @@
 import { compilePolicies } from "../../policy/compile-policies.ts";
 import { classifySources } from "../../policy/contract/sources.ts";
-import { readArguments } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "../compile-cache.ts";
 import { formatDiagnostics, isReportFormat, REPORT_FORMATS } from "../terminal/report.ts";
-import { runCommand } from "../terminal/run.ts";
+import { runFlagCommand } from "../terminal/run.ts";
 import { amountOf, DEFAULT_DIRECTORY, readPolicyFolder } from "./policy-folder.ts";
 import { wantsColour } from "../terminal/printing.ts";
 
@@ -26,33 +25,32 @@ const FLAGS = {
   format: { type: "string", default: "terminal" },
   strict: { type: "boolean", default: false },
   cache: { type: "string" },
-  help: { type: "boolean", short: "h" },
 } as const;
 
 /** `signalbox policy check`; gives the exit code. The report goes to stdout in every format. */
 export function checkPolicies(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runCommand("policy check", io, async () => {
-    const { values, positionals } = readArguments(argv, FLAGS);
-    if (values.help === true) {
-      io.stdout(HELP);
-      return EXIT.ok;
-    }
-    if (positionals.length > 0) throw new UsageError("takes flags only; name the folder with --dir");
-    const { format } = values;
-    if (!isReportFormat(format)) throw new UsageError(`--format: must be one of ${REPORT_FORMATS.join(", ")}`);
-    const { shown, sources } = await readPolicyFolder(io, values.dir);
-    const cache = await openCache(values.cache, io);
-    const { policies, diagnostics } = await compilePolicies(sources, { cache });
-    io.stdout(formatDiagnostics(format, diagnostics, { sources, revision: null, colour: wantsColour(io) }));
-    const failed =
-      diagnostics.some(({ severity }) => severity === "error") || (values.strict && diagnostics.length > 0);
-    if (format === "terminal" && !diagnostics.some(({ severity }) => severity === "error")) {
-      const constraints = policies.flatMap(({ contract }) => contract.constraints).length;
-      const tested = classifySources(sources).files.filter(({ kind }) => kind === "test").length;
-      io.stdout(
-        `${shown}: ${amountOf(policies.length, "policy", "policies")}, ${amountOf(constraints, "constraint")}, ${tested} with tests\n`,
-      );
-    }
-    return failed ? EXIT.failed : EXIT.ok;
-  });
+  return runFlagCommand(
+    { name: "policy check", help: HELP, flags: FLAGS },
+    argv,
+    io,
+    async ({ values, positionals }) => {
+      if (positionals.length > 0) throw new UsageError("takes flags only; name the folder with --dir");
+      const { format } = values;
+      if (!isReportFormat(format)) throw new UsageError(`--format: must be one of ${REPORT_FORMATS.join(", ")}`);
+      const { shown, sources } = await readPolicyFolder(io, values.dir);
+      const cache = await openCache(values.cache, io);
+      const { policies, diagnostics } = await compilePolicies(sources, { cache });
+      io.stdout(formatDiagnostics(format, diagnostics, { sources, revision: null, colour: wantsColour(io) }));
+      const failed =
+        diagnostics.some(({ severity }) => severity === "error") || (values.strict && diagnostics.length > 0);
+      if (format === "terminal" && !diagnostics.some(({ severity }) => severity === "error")) {
+        const constraints = policies.flatMap(({ contract }) => contract.constraints).length;
+        const tested = classifySources(sources).files.filter(({ kind }) => kind === "test").length;
+        io.stdout(
+          `${shown}: ${amountOf(policies.length, "policy", "policies")}, ${amountOf(constraints, "constraint")}, ${tested} with tests\n`,
+        );
+      }
+      return failed ? EXIT.failed : EXIT.ok;
+    },
+  );
 }

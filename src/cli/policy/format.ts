@@ -3,10 +3,9 @@ import { resolve } from "node:path";
 import type { Source } from "../../canon/diagnostic.ts";
 import { diagnosticOf } from "../../policy/contract/failures.ts";
 import { createToolchain } from "../../policy/toolchain/toolchain.ts";
-import { readArguments } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
-import { runCommand } from "../terminal/run.ts";
+import { runFlagCommand } from "../terminal/run.ts";
 import { DEFAULT_DIRECTORY, readPolicyFolder, usingToolchain } from "./policy-folder.ts";
 import { wantsColour } from "../terminal/printing.ts";
 import { replaceFile } from "./write-file.ts";
@@ -25,17 +24,11 @@ Exit codes: 0 done, 1 a file cannot be read as Rego, or would change with --chec
 const FLAGS = {
   dir: { type: "string", default: DEFAULT_DIRECTORY },
   check: { type: "boolean", default: false },
-  help: { type: "boolean", short: "h" },
 } as const;
 
 /** `signalbox policy fmt`; gives the exit code. Names of files go to stdout, what cannot be read to stderr. */
 export function formatPolicies(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runCommand("policy fmt", io, async () => {
-    const { values, positionals } = readArguments(argv, FLAGS);
-    if (values.help === true) {
-      io.stdout(HELP);
-      return EXIT.ok;
-    }
+  return runFlagCommand({ name: "policy fmt", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
     if (positionals.length > 0) throw new UsageError("takes flags only; name the folder with --dir");
     const { sources } = await readPolicyFolder(io, values.dir);
     const toolchain = createToolchain({ cache: null });

@@ -3,9 +3,9 @@ import { join, posix } from "node:path";
 import { CONSTRAINT_EFFECTS, type ConstraintEffect } from "../../canon/policy.ts";
 import { CONTRACT_SCHEMA } from "../../policy/contract/contract-schema.ts";
 import { classifySources } from "../../policy/contract/sources.ts";
-import { listItems, onlyArgument, readArguments } from "../terminal/arguments.ts";
+import { listItems, onlyArgument } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { runCommand } from "../terminal/run.ts";
+import { runFlagCommand } from "../terminal/run.ts";
 import { DEFAULT_DIRECTORY, directoryOf } from "./policy-folder.ts";
 import { exampleTitle, policyTexts } from "./template.ts";
 import { createFiles } from "./write-file.ts";
@@ -33,17 +33,11 @@ const FLAGS = {
   owner: { type: "string", default: DEFAULT_OWNER },
   title: { type: "string" },
   effect: { type: "string", default: "gate" },
-  help: { type: "boolean", short: "h" },
 } as const;
 
 /** `signalbox policy new`; gives the exit code. */
 export function newPolicy(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runCommand("policy new", io, async () => {
-    const { values, positionals } = readArguments(argv, FLAGS);
-    if (values.help === true) {
-      io.stdout(HELP);
-      return EXIT.ok;
-    }
+  return runFlagCommand({ name: "policy new", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
     const id = readId(positionals);
     const effect = readEffect(values.effect);
     const owners = readOwners(values.owner);

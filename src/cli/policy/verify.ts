@@ -5,10 +5,9 @@ import { KeptContentError, readStoredContent } from "../../policy/kept-content.t
 import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchain.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import { verifiedContents } from "../evidence/policies.ts";
-import { readArguments } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
-import { runCommand } from "../terminal/run.ts";
+import { runFlagCommand } from "../terminal/run.ts";
 import { formatTable } from "../terminal/table.ts";
 import { amountOf, usingToolchain } from "./policy-folder.ts";
 
@@ -31,7 +30,6 @@ not verify; 2 usage.
 `;
 
 const FLAGS = {
-  help: { type: "boolean", short: "h" },
   database: { type: "string" },
   json: { type: "boolean" },
   strict: { type: "boolean" },
@@ -52,20 +50,20 @@ const RESULTS: Readonly<Record<ModuleAgreement, Verified["result"]>> = {
 
 /** `signalbox policy verify`; gives the exit code. */
 export function verifyPolicies(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runCommand("policy verify", io, async () => {
-    const { values, positionals } = readArguments(argv, FLAGS);
-    if (values.help === true) {
-      io.stdout(HELP);
-      return EXIT.ok;
-    }
-    if (positionals.length > 0) throw new UsageError("takes flags only; name the store with --database");
-    const verified = await withStore(databasePath(values.database, io), "read", ({ policyLog }) =>
-      verifyAll(policyLog),
-    );
-    io.stdout(values.json === true ? formatJson(verified) : formatVerified(verified));
-    const failing = new Set(["differs", "damaged", ...(values.strict === true ? ["other_compiler"] : [])]);
-    return verified.some(({ result }) => failing.has(result)) ? EXIT.failed : EXIT.ok;
-  });
+  return runFlagCommand(
+    { name: "policy verify", help: HELP, flags: FLAGS },
+    argv,
+    io,
+    async ({ values, positionals }) => {
+      if (positionals.length > 0) throw new UsageError("takes flags only; name the store with --database");
+      const verified = await withStore(databasePath(values.database, io), "read", ({ policyLog }) =>
+        verifyAll(policyLog),
+      );
+      io.stdout(values.json === true ? formatJson(verified) : formatVerified(verified));
+      const failing = new Set(["differs", "damaged", ...(values.strict === true ? ["other_compiler"] : [])]);
+      return verified.some(({ result }) => failing.has(result)) ? EXIT.failed : EXIT.ok;
+    },
+  );
 }
 
 /** @throws {CommandError} where the log does not verify, or the toolchain cannot run. */

@@ -7,10 +7,10 @@ import { PolicyLogError } from "../../lifecycle/fold.ts";
 import { openLifecycle } from "../../lifecycle/open-lifecycle.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import type { Store } from "../../store/port.ts";
-import { listItems, readArguments } from "../terminal/arguments.ts";
+import { listItems } from "../terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
-import { runCommand } from "../terminal/run.ts";
+import { runFlagCommand } from "../terminal/run.ts";
 import { summaryTable } from "./summary-table.ts";
 
 const HELP = `Usage: signalbox summary [flags]
@@ -32,7 +32,6 @@ Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;
 
 const FLAGS = {
-  help: { type: "boolean", short: "h" },
   json: { type: "boolean" },
   database: { type: "string" },
   workspace: { type: "string" },
@@ -43,12 +42,7 @@ const FLAGS = {
 
 /** `signalbox summary`; gives the exit code. */
 export function summary(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runCommand("summary", io, async () => {
-    const { values, positionals } = readArguments(argv, FLAGS);
-    if (values.help === true) {
-      io.stdout(HELP);
-      return EXIT.ok;
-    }
+  return runFlagCommand({ name: "summary", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
     if (positionals.length > 0) throw new UsageError("arguments: summary takes flags only");
     const now = Date.now();
     const window = readWindow(values.start ?? null, values.end ?? null, now);

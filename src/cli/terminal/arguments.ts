@@ -4,7 +4,7 @@ import { UsageError } from "./command-io.ts";
 
 export { readTime } from "../../canon/time/rfc3339.ts";
 
-type Options = NonNullable<ParseArgsConfig["options"]>;
+export type Options = NonNullable<ParseArgsConfig["options"]>;
 
 /** `util.parseArgs`, with errors that name the flag and never repeat a value: somebody may have typed a key there. */
 export function readArguments<const Given extends Options>(argv: readonly string[], options: Given) {

@@ -2,6 +2,7 @@ import { KeyOptionError } from "../../keys/key-option-error.ts";
 import { StartError } from "../../server/start-error.ts";
 import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-errors.ts";
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
+import { readArguments, type Options } from "./arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./command-io.ts";
 
 /**
@@ -36,4 +37,28 @@ export async function runCommand(
     }
     throw error;
   }
+}
+
+const HELP_FLAG = { help: { type: "boolean", short: "h" } } as const;
+
+/** A command with one set of flags; `-h, --help` besides. */
+interface FlagCommand<Given extends Options> {
+  readonly name: string;
+  readonly help: string;
+  readonly flags: Given;
+}
+
+/** Runs a command with its flags read, or prints its help. */
+export function runFlagCommand<const Given extends Options>(
+  { name, help, flags }: FlagCommand<Given>,
+  argv: readonly string[],
+  io: CommandIo,
+  work: (read: ReturnType<typeof readArguments<Given & typeof HELP_FLAG>>) => Promise<number>,
+): Promise<number> {
+  return runCommand(name, io, async () => {
+    const read = readArguments(argv, { ...flags, ...HELP_FLAG });
+    if (Reflect.get(read.values, "help") !== true) return work(read);
+    io.stdout(help);
+    return EXIT.ok;
+  });
 }

@@ -3,11 +3,11 @@ import { compilePolicies } from "../../../policy/compile-policies.ts";
 import type { CompileCache } from "../../../policy/toolchain/compile-cache.ts";
 import { ToolchainError } from "../../../policy/toolchain/error.ts";
 import { createToolchain } from "../../../policy/toolchain/toolchain.ts";
-import { readArguments } from "../../terminal/arguments.ts";
+import type { readArguments } from "../../terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../../terminal/command-io.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "../../compile-cache.ts";
 import { formatDiagnostics } from "../../terminal/report.ts";
-import { runCommand } from "../../terminal/run.ts";
+import { runFlagCommand } from "../../terminal/run.ts";
 import { DEFAULT_DIRECTORY, readPolicyFolder, usingToolchain, type PolicyFolder } from "../policy-folder.ts";
 import { wantsColour } from "../../terminal/printing.ts";
 import { thresholdGap } from "./coverage.ts";
@@ -53,7 +53,6 @@ const FLAGS = {
   timeout: { type: "string", default: String(DEFAULT_TIMEOUT) },
   strict: { type: "boolean", default: false },
   cache: { type: "string" },
-  help: { type: "boolean", short: "h" },
 } as const;
 
 interface TestOptions {
@@ -73,15 +72,16 @@ interface TestOptions {
 
 /** `signalbox policy test`; gives the exit code. The report goes to stdout in every format. */
 export function testPolicies(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runCommand("policy test", io, async () => {
-    const { values, positionals } = readArguments(argv, FLAGS);
-    if (values.help === true) {
-      io.stdout(HELP);
-      return EXIT.ok;
-    }
-    if (positionals.length > 0) throw new UsageError("takes flags only; name tests with --run, the folder with --dir");
-    return await run(readOptions(values), io);
-  });
+  return runFlagCommand(
+    { name: "policy test", help: HELP, flags: FLAGS },
+    argv,
+    io,
+    async ({ values, positionals }) => {
+      if (positionals.length > 0)
+        throw new UsageError("takes flags only; name tests with --run, the folder with --dir");
+      return await run(readOptions(values), io);
+    },
+  );
 }
 
 type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
