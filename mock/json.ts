@@ -12,3 +12,14 @@ export function parseJson(text: string): JsonValue {
   const value: JsonValue = JSON.parse(text);
   return value;
 }
+
+/** The object that a JSON text holds; `null` where the text is cut, is not JSON, or holds something else. */
+export function parseObject(text: string): JsonObject | null {
+  try {
+    const value = parseJson(text);
+    return isJsonObject(value) ? value : null;
+  } catch {
+    // The error would quote the text.
+    return null;
+  }
+}

@@ -90,3 +90,14 @@ export function statusAnswer(
   if (status < 400) headers["location"] = "/mock/redirected";
   return { ...made, headers };
 }
+
+/** The model that a path names, which a pattern captures. */
+export function modelInPath(target: string, pattern: RegExp): string {
+  const written = pattern.exec(target)?.[1] ?? "";
+  try {
+    return decodeURIComponent(written);
+  } catch {
+    // A stray percent sign: the name is what it looks like.
+    return written;
+  }
+}

@@ -1,4 +1,4 @@
-import { isJsonObject, parseJson } from "../json.ts";
+import { parseObject } from "../json.ts";
 import type { Answer, EventPurpose, StreamEvent } from "../answer.ts";
 import type { Behaviour, FinishReason } from "../behaviour.ts";
 import { textOf } from "../model/completion.ts";
@@ -47,23 +47,13 @@ function wholeBlock(block: ContentBlock): object {
     case "text":
       return { type: "text", text: block.pieces.join("") };
     case "tool_use":
-      return { ...toolHead(block), input: inputOf(block.pieces.join("")), caller: { type: "direct" } };
+      // A limit may have cut the arguments; answers always have an object here.
+      return { ...toolHead(block), input: parseObject(block.pieces.join("")) ?? {}, caller: { type: "direct" } };
   }
 }
 
 function toolHead(block: Extract<ContentBlock, { type: "tool_use" }>): object {
   return { type: "tool_use", id: block.id, name: block.name };
-}
-
-/** A tool's arguments as an object; an empty one where a limit has cut them. */
-function inputOf(text: string): object {
-  try {
-    const input: unknown = parseJson(text);
-    return isJsonObject(input) ? input : {};
-  } catch {
-    // Cut JSON has no value; Anthropic's answers always have an object here.
-    return {};
-  }
 }
 
 interface Ending {

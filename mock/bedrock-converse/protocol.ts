@@ -4,7 +4,7 @@ import { complete } from "../model/completion.ts";
 import { planAnswer } from "../model/plan.ts";
 import { invalid, type Problem } from "../problem.ts";
 import type { Protocol } from "../protocol.ts";
-import { protocolOf, type Call, type Simulation } from "../simulate.ts";
+import { modelInPath, protocolOf, type Call, type Simulation } from "../simulate.ts";
 import { CONVERSE_FAILURE, refuseConverse, requestIdentity, unauthorised } from "./error.ts";
 import { renderConverse, STOP_REASONS } from "./render.ts";
 import { readConverseRequest } from "./request.ts";
@@ -31,13 +31,7 @@ export const bedrockCountTokens: Protocol = protocolOf({ ...SHARED, complete: co
 
 /** The model stands between `/model/` and the operation. */
 export function modelIn(target: string): string {
-  const written = /\/model\/([^/?]*)\/[a-z-]+(?:\?|$)/.exec(target)?.[1] ?? "";
-  try {
-    return decodeURIComponent(written);
-  } catch {
-    // A stray percent sign: the name is what it looks like.
-    return written;
-  }
+  return modelInPath(target, /\/model\/([^/?]*)\/[a-z-]+(?:\?|$)/);
 }
 
 function converse(call: Call, stream: boolean): Answer | Problem {

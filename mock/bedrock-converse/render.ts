@@ -1,4 +1,4 @@
-import { isJsonObject, parseJson } from "../json.ts";
+import { parseObject } from "../json.ts";
 import type { Answer, EventPurpose, StreamEvent } from "../answer.ts";
 import type { Behaviour, FinishReason } from "../behaviour.ts";
 import { textOf, type Completion, type Piece } from "../model/completion.ts";
@@ -105,7 +105,8 @@ function blocksOf({ completion, called, sequence }: ConverseAnswer, isRedacted: 
     if (pieces.length === 0) continue;
     const toolUse = { name, toolUseId: `tooluse_mock_${sequence}_${index}` };
     blocks.push({
-      whole: { toolUse: { ...toolUse, input: inputOf(pieces.join("")) } },
+      // A limit may have cut the arguments; whole answers always have an object here.
+      whole: { toolUse: { ...toolUse, input: parseObject(pieces.join("")) ?? {} } },
       start: { toolUse },
       deltas: pieces.map((input) => ({ toolUse: { input } })),
     });
@@ -133,15 +134,4 @@ function redactedBlock(sequence: number): Block {
   const redactedContent = Buffer.from(seal("redacted-content", `thought ${sequence}`)).toString("base64");
   const whole = { reasoningContent: { redactedContent } };
   return { whole, start: null, deltas: [whole] };
-}
-
-/** A tool's arguments as an object; an empty one where a limit has cut them. */
-function inputOf(text: string): object {
-  try {
-    const input: unknown = parseJson(text);
-    return isJsonObject(input) ? input : {};
-  } catch {
-    // Cut JSON has no value; a whole answer always has an object here.
-    return {};
-  }
 }

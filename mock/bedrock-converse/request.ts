@@ -1,4 +1,4 @@
-import { parseJson, type JsonObject } from "../json.ts";
+import { parseObject, type JsonObject } from "../json.ts";
 import { limitAt, objectAt, textAt, textsOf } from "../members.ts";
 import type { Conversation } from "../model/conversation.ts";
 import type { ToolUse } from "../model/plan.ts";
@@ -40,8 +40,7 @@ export function readConverseRequest(body: JsonObject): ConverseRequest | Problem
 
 /** Schemas are written as texts. */
 function schemaOf(format: JsonObject): unknown {
-  const schema = textAt(objectAt(objectAt(format, "structure"), "jsonSchema"), "schema");
-  return schema === "" ? null : parse(schema);
+  return parseObject(textAt(objectAt(objectAt(format, "structure"), "jsonSchema"), "schema"));
 }
 
 /** Whether a field of the model turns its reasoning on. */
@@ -52,13 +51,4 @@ function thinks(fields: JsonObject): boolean {
     const { type } = objectAt(fields, name);
     return type === "enabled" || type === "adaptive";
   });
-}
-
-function parse(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    // Text that is no JSON is no schema either.
-    return undefined;
-  }
 }

@@ -3,7 +3,7 @@ import { complete } from "../model/completion.ts";
 import { planAnswer } from "../model/plan.ts";
 import { invalid, type Problem } from "../problem.ts";
 import type { Protocol } from "../protocol.ts";
-import { protocolOf, type Call, type Simulation } from "../simulate.ts";
+import { modelInPath, protocolOf, type Call, type Simulation } from "../simulate.ts";
 import { GEMINI_FAILURE, refuseGemini, unauthorised } from "./error.ts";
 import { FINISH_WORDS, renderGemini } from "./render.ts";
 import { readCountRequest, readGenerateRequest } from "./request.ts";
@@ -29,13 +29,7 @@ export const geminiCountTokens: Protocol = protocolOf({ ...SHARED, complete: cou
 
 /** The model stands between the last slash and the method. */
 export function modelIn(target: string): string {
-  const written = /\/([^/?]*):\w+(?:\?|$)/.exec(target)?.[1] ?? "";
-  try {
-    return decodeURIComponent(written);
-  } catch {
-    // A stray percent sign: the name is what it looks like.
-    return written;
-  }
+  return modelInPath(target, /\/([^/?]*):\w+(?:\?|$)/);
 }
 
 function generate(call: Call, isStream: boolean): Answer | Problem {

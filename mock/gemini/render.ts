@@ -1,4 +1,4 @@
-import { isJsonObject, parseJson } from "../json.ts";
+import { parseObject } from "../json.ts";
 import type { Answer, EventPurpose, StreamEvent } from "../answer.ts";
 import type { Behaviour, FinishReason } from "../behaviour.ts";
 import { textOf, type Completion } from "../model/completion.ts";
@@ -112,23 +112,13 @@ function callsOf(answer: GeminiAnswer): readonly object[] {
   const { called, completion } = answer;
   return called.flatMap(({ name }, index) => {
     const pieces = completion.pieces.filter((piece) => piece.kind === "call" && piece.call === index);
-    const args = argsOf(pieces.map(({ text }) => text).join(""));
-    // A limit may cut the answer before a call or within it.
+    const args = parseObject(pieces.map(({ text }) => text).join(""));
+    // A limit may cut the answer before a call or within it; Google's answers leave such a call out.
     if (args === null) return [];
     return [
       { functionCall: { name, args }, ...(index === 0 ? { thoughtSignature: signThought(`call ${name}`) } : {}) },
     ];
   });
-}
-
-function argsOf(text: string): object | null {
-  try {
-    const args: unknown = parseJson(text);
-    return isJsonObject(args) ? args : null;
-  } catch {
-    // Cut JSON has no value; Google's answers leave such a call out.
-    return null;
-  }
 }
 
 function logprobsOf({ request }: GeminiAnswer, tokens: readonly string[]): object {

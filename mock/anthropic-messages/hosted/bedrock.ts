@@ -1,4 +1,5 @@
-import { type JsonObject, isJsonObject, parseJson } from "../../json.ts";
+import { isJsonObject, parseObject, type JsonObject, type JsonValue } from "../../json.ts";
+import { objectAt } from "../../members.ts";
 import type { Answer, Framing, StreamEvent } from "../../answer.ts";
 import { CONVERSE_FAILURE, refuseConverse, requestIdentity, unauthorised } from "../../bedrock-converse/error.ts";
 import { EVENT_STREAM } from "../../bedrock-converse/framing.ts";
@@ -33,7 +34,10 @@ const invokeCount: Protocol = protocolOf({ ...SHARED, complete: countInvoked });
 /** Bedrock's CountTokens, for conversations and for bodies of InvokeModel. */
 export const bedrockCount: Protocol = {
   ...bedrockCountTokens,
-  answer: (exchange) => (invokedBody(exchange.body) === undefined ? bedrockCountTokens : invokeCount).answer(exchange),
+  answer: (exchange) => {
+    const isInvoked = isJsonObject(exchange.body) && invokedBody(exchange.body) !== undefined;
+    return (isInvoked ? invokeCount : bedrockCountTokens).answer(exchange);
+  },
 };
 
 function invoke(call: Call, stream: boolean): Answer | Problem {
@@ -71,14 +75,13 @@ function chunkOf(event: StreamEvent): StreamEvent {
 }
 
 /** The member of a count that holds the body to be counted; `undefined` where it is a conversation that is counted. */
-function invokedBody(body: unknown): unknown {
-  const input = isJsonObject(body) ? body["input"] : undefined;
-  const invoked = isJsonObject(input) ? input["invokeModel"] : undefined;
-  return isJsonObject(invoked) ? invoked["body"] : undefined;
+function invokedBody({ input }: JsonObject): JsonValue | undefined {
+  return isJsonObject(input) ? objectAt(input, "invokeModel")["body"] : undefined;
 }
 
 function countInvoked(call: Call): Answer | Problem {
-  const body = parseBase64(invokedBody(call.body));
+  const written = invokedBody(call.body);
+  const body = parseObject(Buffer.from(typeof written === "string" ? written : "", "base64").toString());
   if (body === null) return invalid("input.invokeModel.body", "Member must be a JSON object in base64");
   const request = readMessagesRequest(body);
   if ("status" in request) return request;
@@ -88,14 +91,4 @@ function countInvoked(call: Call): Answer | Problem {
     headers: requestIdentity(call.sequence),
     body: JSON.stringify({ inputTokens: request.tokens }),
   };
-}
-
-function parseBase64(value: unknown): JsonObject | null {
-  try {
-    const body: unknown = parseJson(Buffer.from(typeof value === "string" ? value : "", "base64").toString());
-    return isJsonObject(body) ? body : null;
-  } catch {
-    // The error would quote the body.
-    return null;
-  }
 }
