@@ -1,5 +1,5 @@
 import type { Scope } from "./scope.ts";
-import type { KeyLimits } from "./workspace/limits.ts";
+import type { KeyLimits } from "./limits.ts";
 import type { Operation } from "./operation.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { Capability } from "./capability.ts";
 import type { Feature } from "./generate/feature.ts";
-import type { WorkspaceLimits } from "./workspace/limits.ts";
-import type { Vocabulary } from "./workspace/vocabulary.ts";
+import type { WorkspaceLimits } from "./limits.ts";
+import type { Vocabulary } from "./vocabulary.ts";
 import type { ModelOperation } from "./operation.ts";
 import type { PromotionRequirements } from "./policy.ts";
 import type { ReasoningEffort } from "./request.ts";

@@ -1,5 +1,5 @@
 import { TOKEN_LIFETIME } from "../canon/credentials/service-key.ts";
-import type { KeyLimits } from "../canon/workspace/limits.ts";
+import type { KeyLimits } from "../canon/limits.ts";
 import type { ExchangeOptions } from "../keys/key-grants.ts";
 import { listItems, readDuration } from "./terminal/arguments.ts";
 import { UsageError } from "./terminal/command-io.ts";

@@ -1,5 +1,5 @@
 import { statusOf } from "../http/control/service-keys/key-json.ts";
-import { formatTime } from "../canon/time/rfc3339.ts";
+import { formatTime } from "../canon/rfc3339.ts";
 import { formatTable } from "./terminal/table.ts";
 import type { KeyRecord } from "../keys/key-store.ts";
 

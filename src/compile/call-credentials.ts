@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { applicationDefaultFile, awsSharedFiles, variable } from "../canon/credentials/places.ts";
+import { applicationDefaultFile, awsSharedFiles, variable } from "../network/credential-files.ts";
 import type { AwsSigning, GoogleOauth, SecretReference } from "../canon/table.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;

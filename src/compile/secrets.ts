@@ -1,4 +1,4 @@
-import { variable } from "../canon/credentials/places.ts";
+import { variable } from "../network/credential-files.ts";
 import { findCredentialGap } from "./call-credentials.ts";
 import type { OnMissingSecret, RoutingTable, SecretReference } from "../canon/table.ts";
 

@@ -1,6 +1,6 @@
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
 import { codedError, LONGEST_WAIT, mayFailurePass } from "../canon/errors/coded-error.ts";
-import { noHealthyEndpoint } from "../canon/errors/no-healthy-endpoint.ts";
+import { noHealthyEndpoint } from "../canon/errors/coded-error.ts";
 import {
   FAILURE_CODE_SENTENCES,
   FAILURE_SENTENCES,

@@ -6,7 +6,7 @@ import type { FinishReason } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { InferenceRequest } from "../canon/request.ts";
-import type { CallTracer } from "../canon/tracing/call-trace.ts";
+import type { CallTracer } from "../canon/call-trace.ts";
 import type { Passage } from "../dialects/translation/passage.ts";
 import type { Connection } from "./connections.ts";
 import type { StopReason, StopSource } from "./gates/stop-order.ts";

@@ -1,4 +1,4 @@
-import type { CallTraceEnd } from "../canon/tracing/call-trace.ts";
+import type { CallTraceEnd } from "../canon/call-trace.ts";
 import type { Candidate } from "../canon/decision.ts";
 import { NO_EDITS, type EditSet } from "../canon/generate/edit.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";

@@ -1,4 +1,4 @@
-import type { CallTracer } from "../canon/tracing/call-trace.ts";
+import type { CallTracer } from "../canon/call-trace.ts";
 import type { EndedRequest } from "./observer.ts";
 import type { DecisionRecord, Word } from "./record.ts";
 

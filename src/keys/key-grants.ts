@@ -1,6 +1,6 @@
 import { isOrigin, isRouteName } from "../canon/credentials/narrowing.ts";
 import { TOKEN_LIFETIME, type ExchangeGrant } from "../canon/credentials/service-key.ts";
-import { SMALLEST_BUDGET, type Budget, type KeyLimits } from "../canon/workspace/limits.ts";
+import { SMALLEST_BUDGET, type Budget, type KeyLimits } from "../canon/limits.ts";
 import { OPERATIONS, isOperation } from "../canon/operation.ts";
 import { KeyOptionError, NO_SECRETS, type KeyField } from "./key-option-error.ts";
 import { holdsCredential } from "./key-text.ts";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 
 import { SCOPES, isScope, type Scope } from "../canon/scope.ts";
-import type { KeyLimits } from "../canon/workspace/limits.ts";
+import type { KeyLimits } from "../canon/limits.ts";
 import { KeyNotActiveError, KeyRotatedError } from "./key-errors.ts";
 import type { KeyRecord, KeyStore } from "./key-store.ts";
 import { checkExchange, checkLimits, type ExchangeOptions } from "./key-grants.ts";

@@ -1,4 +1,4 @@
-import type { Budget, KeyLimits } from "../canon/workspace/limits.ts";
+import type { Budget, KeyLimits } from "../canon/limits.ts";
 
 /** Whose limits hold for a request. */
 export interface LimitedSubject {

@@ -1,4 +1,4 @@
-import type { Budget } from "../canon/workspace/limits.ts";
+import type { Budget } from "../canon/limits.ts";
 import type { CounterAccount } from "./counter-account.ts";
 import type { SlotAccount } from "./slot-account.ts";
 import type { EffectiveLimits } from "./effective.ts";

@@ -1,4 +1,4 @@
-import type { KeyLimits, WorkspaceLimits } from "../canon/workspace/limits.ts";
+import type { KeyLimits, WorkspaceLimits } from "../canon/limits.ts";
 import type { LimitStanding } from "./limit-store.ts";
 import { effectiveLimits, type EffectiveLimits } from "./effective.ts";
 import { counterLimits } from "./meters.ts";

@@ -8,7 +8,7 @@ import { policyDigest } from "./digest.ts";
 
 /**
  * A content that was read from the store. Contract and sources are those of its digest. Everything else is what somebody has written there: what runs is
- * compiled from the sources (`contents/recompile.ts`), and the module is there to be compared.
+ * compiled from the sources (`recompile.ts`), and the module is there to be compared.
  */
 export interface KeptPolicy {
   /** Its path and the places in it are those of no file. */

@@ -5,7 +5,7 @@ import { ConnectionPools } from "../dispatch/connections.ts";
 import { SnapshotHolder } from "../http/snapshot.ts";
 import type { Runtime } from "../http/runtime.ts";
 import type { ServerLimits } from "../http/server-limits.ts";
-import { startProber } from "../dispatch/probes/prober.ts";
+import { startProber } from "../dispatch/prober.ts";
 import { StopOrder } from "../dispatch/gates/stop-order.ts";
 import { listen, type ListenOptions, type Listening, type TlsMaterial } from "../http/listener/listen.ts";
 import { Revocations } from "../http/credentials/revocations.ts";

@@ -1,5 +1,5 @@
 import type { ExchangeGrant } from "../canon/credentials/service-key.ts";
-import type { KeyLimits } from "../canon/workspace/limits.ts";
+import type { KeyLimits } from "../canon/limits.ts";
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
 import { parseJson } from "../canon/json/parse-json.ts";
 import { isOperation } from "../canon/operation.ts";

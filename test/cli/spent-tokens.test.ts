@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { meteredEvidence } from "../../src/server/evidence/metered-evidence.ts";
 import { asWord, type DecisionRecord, type OutcomeRecord } from "../../src/evidence/record.ts";
 import type { RequestSizes } from "../../src/http/runtime.ts";
-import { spentTokens } from "../../src/server/evidence/spent-tokens.ts";
+import { spentTokens } from "../../src/server/evidence/metered-evidence.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { hello, post, sse, delta, startRouter, startSse, startUpstream, tableOver } from "../support/router.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ServerMetrics } from "../../src/server/telemetry/server-metrics.ts";
+import { ServerMetrics } from "../../src/server/telemetry/server-telemetry.ts";
 import type { StandingSources } from "../../src/server/telemetry/standing-metrics.ts";
 import { poolMetrics } from "../../src/server/workers/start-workers.ts";
 import { TERMINALS } from "../../src/evidence/record.ts";

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import type { HealthSettings, RouteRow, RoutingTable } from "../../src/canon/table.ts";
-import { startProber } from "../../src/dispatch/probes/prober.ts";
+import { startProber } from "../../src/dispatch/prober.ts";
 import { Places } from "../../src/dispatch/places/places.ts";
 import { healthSettingsOf } from "../../src/http/snapshot.ts";
 import {

@@ -1,4 +1,4 @@
-import type { KeyLimits, WorkspaceLimits } from "../../src/canon/workspace/limits.ts";
+import type { KeyLimits, WorkspaceLimits } from "../../src/canon/limits.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import { Ledger } from "../../src/limits/ledger.ts";
 import { MemoryLimitStore } from "../limits/memory-store.ts";

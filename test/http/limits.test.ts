@@ -1,7 +1,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { afterEach, describe, expect, it } from "vitest";
-import type { WorkspaceLimits } from "../../src/canon/workspace/limits.ts";
+import type { WorkspaceLimits } from "../../src/canon/limits.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import { createDecider } from "../../src/decide/decider.ts";
 import {

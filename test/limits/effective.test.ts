@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { KeyLimits } from "../../src/canon/workspace/limits.ts";
+import type { KeyLimits } from "../../src/canon/limits.ts";
 import { effectiveLimits } from "../../src/limits/effective.ts";
 import { counterLimits } from "../../src/limits/meters.ts";
 

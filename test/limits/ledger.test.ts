@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { KeyLimits } from "../../src/canon/workspace/limits.ts";
+import type { KeyLimits } from "../../src/canon/limits.ts";
 import { Ledger, type Reservation } from "../../src/limits/ledger.ts";
 import type { LimitedSubject } from "../../src/limits/effective.ts";
 import type { Amounts } from "../../src/limits/meters.ts";

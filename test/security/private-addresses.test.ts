@@ -6,7 +6,7 @@ import type { ProviderRow } from "../../src/canon/table.ts";
 import { guardedConnector, guardedLookup, type Reach } from "../../src/dispatch/connect/guarded-connector.ts";
 import { ConnectionPools, type Connection } from "../../src/dispatch/connections.ts";
 import { Exchange } from "../../src/dispatch/exchange.ts";
-import { startProber } from "../../src/dispatch/probes/prober.ts";
+import { startProber } from "../../src/dispatch/prober.ts";
 import { Places } from "../../src/dispatch/places/places.ts";
 import { healthSettingsOf } from "../../src/http/snapshot.ts";
 import { answerJson, errorOf, hello, post, startRouter, startUpstream, tableOver, until } from "../support/router.ts";

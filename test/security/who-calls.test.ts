@@ -18,7 +18,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   "src/dispatch/connections.ts": "providers, by routes.yaml, through the former",
   "src/dispatch/credentials/aws-keys.ts": "AWS, by the environment",
   "src/dispatch/credentials/google-headers.ts": "Google, by the operator's credentials file",
-  "src/dispatch/probes/prober.ts": "providers, by routes.yaml, through the connections of calls",
+  "src/dispatch/prober.ts": "providers, by routes.yaml, through the connections of calls",
   "src/dispatch/transport-failure.ts": "nobody: knows the client's errors",
   "src/network/address.ts": "nobody: judges addresses",
   "src/store/postgres/pool.ts": "the database, by the environment or a flag",

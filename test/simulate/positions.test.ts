@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { compileConfiguration } from "../../src/compile/compile.ts";
 import { loadConfiguration, type ConfigurationFiles } from "../../src/compile/load.ts";
 import { placesOf } from "../../src/simulate/explain/positions.ts";
-import { rulePlace } from "../../src/simulate/explain/rule-places.ts";
+import { rulePlace } from "../../src/simulate/explain/positions.ts";
 import type { SourcePlace } from "../../src/simulate/report/report.ts";
 import { TEST_CACHE } from "../support/cache.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ServerMetrics } from "../../src/server/telemetry/server-metrics.ts";
+import { ServerMetrics } from "../../src/server/telemetry/server-telemetry.ts";
 import type { StandingSources } from "../../src/server/telemetry/standing-metrics.ts";
 import { familyName } from "../../src/telemetry/metrics/exposition.ts";
 import { Places } from "../../src/dispatch/places/places.ts";

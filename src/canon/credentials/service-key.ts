@@ -1,6 +1,6 @@
 import type { Operation } from "../operation.ts";
 import type { Scope } from "../scope.ts";
-import type { KeyLimits } from "../workspace/limits.ts";
+import type { KeyLimits } from "../limits.ts";
 
 export type KeyStatus = "active" | "revoked";
 

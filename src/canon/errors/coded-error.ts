@@ -1,10 +1,10 @@
-import type { ServiceError } from "../error.ts";
 import { FAILURE_KINDS, isTimeout, type FailureKind } from "../failure.ts";
 import { CONTROL_ERRORS } from "./control-errors.ts";
 import { final, passing, type ErrorAnswer, type ErrorRow } from "./error-row.ts";
 import { LIMIT_ERRORS } from "./limit-errors.ts";
 import { REQUEST_ERRORS } from "./request-errors.ts";
 import { PROVIDER_ERRORS, SERVICE_ERRORS } from "./service-errors.ts";
+import type { ServiceError } from "../error.ts";
 
 /**
  * Failures of providers that no later try can change, because an operator has to act first, or because the answer would be the same. All others may
@@ -86,4 +86,9 @@ export function codedError(
     retryAfter: mayPass ? retryAfter : null,
     ...(more.facts !== undefined && { facts: more.facts }),
   };
+}
+
+/** The answer to an allowed request without a usable endpoint: 503, because it may pass, and no denial. */
+export function noHealthyEndpoint(): ServiceError {
+  return codedError("no_healthy_endpoint", "The request is allowed, but no endpoint that may serve it is usable now.");
 }

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
-import { readTime } from "../../canon/time/rfc3339.ts";
+import { readTime } from "../../canon/rfc3339.ts";
 import { printable } from "../terminal/printing.ts";
 
 /** A member's text, safe for a terminal; empty where there is none. An explanation may come from a server of another version. */

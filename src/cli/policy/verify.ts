@@ -1,6 +1,6 @@
 import { formatRevision } from "../../canon/policy.ts";
 import type { SpokenContent } from "../../lifecycle/verification/contents.ts";
-import { recompileContent, type ModuleAgreement } from "../../policy/contents/recompile.ts";
+import { recompileContent, type ModuleAgreement } from "../../policy/recompile.ts";
 import { KeptContentError, readStoredContent } from "../../policy/kept-content.ts";
 import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchain.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";

@@ -2,7 +2,7 @@ import { parseArgs, type ParseArgsConfig } from "node:util";
 
 import { UsageError } from "./command-io.ts";
 
-export { readTime } from "../../canon/time/rfc3339.ts";
+export { readTime } from "../../canon/rfc3339.ts";
 
 export type Options = NonNullable<ParseArgsConfig["options"]>;
 

@@ -1,7 +1,7 @@
 import type { CategoryMapping } from "../../canon/unary/moderate.ts";
 import type { Capability } from "../../canon/capability.ts";
 import type { Feature } from "../../canon/generate/feature.ts";
-import type { BudgetPeriod } from "../../canon/workspace/limits.ts";
+import type { BudgetPeriod } from "../../canon/limits.ts";
 import type { ModelOperation } from "../../canon/operation.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";
 import type {

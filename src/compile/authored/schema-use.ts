@@ -1,4 +1,4 @@
-import { BUDGET_PERIODS } from "../../canon/workspace/limits.ts";
+import { BUDGET_PERIODS } from "../../canon/limits.ts";
 import { BALANCES } from "../../canon/table.ts";
 import {
   DEFAULT_BALANCE,

@@ -1,4 +1,4 @@
-import type { Budget, KeyLimits, WorkspaceLimits } from "../../canon/workspace/limits.ts";
+import type { Budget, KeyLimits, WorkspaceLimits } from "../../canon/limits.ts";
 import type { AuthoredKeyLimits, AuthoredLimits } from "../authored/routes-file.ts";
 
 /** The ceilings of a workspace; `null` for each that the file does not set. */

@@ -13,7 +13,7 @@ import type {
   Timeouts,
   WorkspaceRow,
 } from "../../canon/table.ts";
-import type { Vocabulary } from "../../canon/workspace/vocabulary.ts";
+import type { Vocabulary } from "../../canon/vocabulary.ts";
 import type {
   AuthoredEndpoint,
   AuthoredFallback,

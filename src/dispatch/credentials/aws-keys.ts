@@ -1,4 +1,4 @@
-import { awsSharedFiles, variable } from "../../canon/credentials/places.ts";
+import { awsSharedFiles, variable } from "../../network/credential-files.ts";
 import type { AwsSigning } from "../../canon/table.ts";
 import type { Dated } from "./renewed.ts";
 

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type * as Library from "google-auth-library";
 import type { AuthClient, AwsClientOptions, IdentityPoolClientOptions, JWTInput } from "google-auth-library";
-import { applicationDefaultFile } from "../../canon/credentials/places.ts";
+import { applicationDefaultFile } from "../../network/credential-files.ts";
 import type { GoogleOauth } from "../../canon/table.ts";
 import type { Dated } from "./renewed.ts";
 

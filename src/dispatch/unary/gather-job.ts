@@ -2,7 +2,7 @@ import type { Candidate } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { Loss } from "../../canon/generate/loss.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import type { CallTracer } from "../../canon/tracing/call-trace.ts";
+import type { CallTracer } from "../../canon/call-trace.ts";
 import type { Target } from "../../dialects/dialect.ts";
 import type { PartEnd, UnaryTask } from "../../dialects/unary/surface.ts";
 import type { Connection } from "../connections.ts";

@@ -1,7 +1,7 @@
 import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { SCOPES } from "../../canon/scope.ts";
-import { SMALLEST_BUDGET } from "../../canon/workspace/limits.ts";
+import { SMALLEST_BUDGET } from "../../canon/limits.ts";
 
 const text = { type: "string" } as const;
 const time = { type: "string", description: "RFC 3339." } as const;

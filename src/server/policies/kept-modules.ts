@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { PolicyLedger } from "../../lifecycle/ledger.ts";
-import { recompileContent, type RecompiledContent } from "../../policy/contents/recompile.ts";
+import { recompileContent, type RecompiledContent } from "../../policy/recompile.ts";
 import { KeptContentError, readStoredContent, type KeptPolicy } from "../../policy/kept-content.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchain.ts";

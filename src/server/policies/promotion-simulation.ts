@@ -3,7 +3,7 @@ import { canonicalJson } from "../../canon/json.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { PolicyAdministration } from "../../http/control/policies/administration.ts";
 import { contentOf, type PolicyLedger } from "../../lifecycle/ledger.ts";
-import type { RecompiledContent } from "../../policy/contents/recompile.ts";
+import type { RecompiledContent } from "../../policy/recompile.ts";
 import { KeptContentError } from "../../policy/kept-content.ts";
 import type { PromotionSimulator } from "../../simulate/promotion/promotion-simulator.ts";
 import type { PromotionInput } from "../../simulate/promotion/simulate-promotion.ts";

@@ -6,8 +6,11 @@ import { OtlpSettingError, readOtlpSettings, type OtlpSettings } from "../../tel
 import { StartError } from "../start-error.ts";
 import type { LogOptions } from "../serve-options.ts";
 import { ServerLog } from "./server-log.ts";
-import { ServerMetrics } from "./server-metrics.ts";
-import type { StandingSources } from "./standing-metrics.ts";
+import { type StandingSources, standingMetrics } from "./standing-metrics.ts";
+import { formatExposition, type Exposition } from "../../telemetry/metrics/exposition.ts";
+import type { Family } from "../../telemetry/metrics/families.ts";
+import { processMetrics } from "../../telemetry/metrics/process-metrics.ts";
+import { RequestMetrics } from "../../telemetry/metrics/request-metrics.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -71,5 +74,25 @@ function otlpSettings(environment: Environment): OtlpSettings | null {
   } catch (error) {
     if (error instanceof OtlpSettingError) throw new StartError(error.message);
     throw error;
+  }
+}
+
+/** All that one server tells at `GET /metrics`. */
+export class ServerMetrics {
+  readonly requests = new RequestMetrics();
+  #families: readonly Family[] = this.requests.families;
+
+  get families(): readonly Family[] {
+    return this.#families;
+  }
+
+  /** @param accept the request's header of that name. */
+  readonly page = (accept: string | undefined): Exposition => formatExposition(this.#families, accept);
+
+  /** Adds what can be told only of a server that stands. Gives the end of the measuring. */
+  begin(sources: StandingSources): () => void {
+    const { families, stop } = processMetrics();
+    this.#families = [...this.requests.families, ...standingMetrics(sources), ...families];
+    return stop;
   }
 }

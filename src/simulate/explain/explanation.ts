@@ -7,7 +7,7 @@ import type {
   RouteDecision,
 } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
-import { noHealthyEndpoint } from "../../canon/errors/no-healthy-endpoint.ts";
+import { noHealthyEndpoint } from "../../canon/errors/coded-error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { formatRevision, parseRevision, type PolicySet, type PolicyTime } from "../../canon/policy.ts";

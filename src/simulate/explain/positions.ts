@@ -2,8 +2,9 @@ import { readTree } from "../../compile/files/read-tree.ts";
 import { keyPosition, nodeAt, type ConfigNode, type Path } from "../../compile/authored/tree.ts";
 import { Findings } from "../../compile/findings/findings.ts";
 import type { ConfigurationFiles } from "../../compile/load.ts";
+import { basename, dirname } from "node:path/posix";
+import type { Source } from "../../canon/diagnostic.ts";
 import type { SourcePlace } from "../report/report.ts";
-import { rulePlace } from "./rule-places.ts";
 
 /** Where things stand in the files of one side; `null` where nobody knows. */
 export interface Places {
@@ -54,4 +55,35 @@ function endpointIndices(tree: ConfigNode | null): ReadonlyMap<string, number> {
     if (id?.kind === "scalar" && typeof id.value === "string" && !indices.has(id.value)) indices.set(id.value, index);
   }
   return indices;
+}
+
+/**
+ * Where a policy's `pass` rule for a constraint begins: the first that can pass, or the default where there is no other. Read off the text, line by
+ * line; the constraint's declaration in METADATA where no rule is found.
+ *
+ * @returns `null` where no file of the policy names the constraint.
+ */
+export function rulePlace(sources: readonly Source[], policy: string, constraint: string): SourcePlace | null {
+  const source = sources.find(({ path }) => basename(path) === `${policy}.rego` && basename(dirname(path)) !== "lib");
+  if (source === undefined) return null;
+  const lines = source.text.replace(/^\uFEFF/, "").split(/\r\n?|\n/);
+  const name = constraint.replaceAll(/[^\w]/g, "\\$&");
+  const rule = new RegExp(`^pass(?:\\.${name}(?![\\w-])|\\s*\\[\\s*["\`]${name}["\`]\\s*\\])`);
+  return (
+    placeOf(source, lines, (line) => rule.test(line)) ??
+    placeOf(
+      source,
+      lines,
+      (line) => line.startsWith("default ") && rule.test(line.slice("default ".length).trimStart()),
+    ) ??
+    placeOf(source, lines, (line) => new RegExp(`^#\\s+["']?${name}["']?\\s*:`).test(line))
+  );
+}
+
+function placeOf(source: Source, lines: readonly string[], holds: (line: string) => boolean): SourcePlace | null {
+  for (const [index, text] of lines.entries()) {
+    const line = text.trimStart();
+    if (holds(line)) return { file: source.path, line: index + 1, column: text.length - line.length + 1 };
+  }
+  return null;
 }

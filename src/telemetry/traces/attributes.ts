@@ -1,6 +1,6 @@
 import { endedAt, namesOf } from "../../evidence/answered-by.ts";
 import type { Attributes } from "@opentelemetry/api";
-import type { CallTraceEnd } from "../../canon/tracing/call-trace.ts";
+import type { CallTraceEnd } from "../../canon/call-trace.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import type { ProviderRow } from "../../canon/table.ts";
 import type { EndedRequest } from "../../evidence/observer.ts";

@@ -1,4 +1,4 @@
-import type { CallTrace } from "../../canon/tracing/call-trace.ts";
+import type { CallTrace } from "../../canon/call-trace.ts";
 import { asWord } from "../../evidence/record.ts";
 import type { BeginTrace, RequestTrace } from "../../evidence/request-trace.ts";
 import { formatTraceContext, parseTraceContext } from "./trace-context.ts";

@@ -7,7 +7,7 @@ import {
   type Span,
   type Tracer,
 } from "@opentelemetry/api";
-import type { CallTrace, CallTraceEnd } from "../../canon/tracing/call-trace.ts";
+import type { CallTrace, CallTraceEnd } from "../../canon/call-trace.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import type { ProviderRow } from "../../canon/table.ts";
 import type { EndedRequest } from "../../evidence/observer.ts";

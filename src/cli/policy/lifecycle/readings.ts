@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import { readTime } from "../../../canon/time/rfc3339.ts";
+import { readTime } from "../../../canon/rfc3339.ts";
 import { objectsOf, textOf } from "../../explain/members.ts";
 import { formatTable } from "../../terminal/table.ts";
 import { lifecycleCommand, printJson, printLines } from "./command.ts";

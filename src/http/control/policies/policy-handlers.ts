@@ -2,11 +2,11 @@ import type { JsonObject } from "../../../canon/json.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { ServiceError } from "../../../canon/error.ts";
 import { entityTag } from "../../../lifecycle/entity-tag.ts";
-import type { PolicyLine } from "../../../lifecycle/ledger.ts";
+import { type PolicyLine, contentOf } from "../../../lifecycle/ledger.ts";
 import { promotionRequirements } from "../../../lifecycle/promotion-requirements.ts";
 import { isJudged, missingRequirements } from "../../../lifecycle/requirements.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { ControlCall, ControlHandler } from "../control-call.ts";
+import type { ControlCall, ControlHandler, ControlAnswer } from "../control-call.ts";
 import { actorOf, revokedApprovers } from "./actor.ts";
 import type { PolicyAdministration } from "./administration.ts";
 import { CHANGE_HANDLERS } from "./change-handlers.ts";
@@ -14,10 +14,12 @@ import { missingJson } from "./missing.ts";
 import { candidateFigures, namedLine, newestLedger, NO_STORE, orUnavailable, parts, viewOf } from "./policy-call.ts";
 import { policyContent } from "./policy-content.ts";
 import { checkQuery, LIST_QUERY, readEnded } from "./policy-query.ts";
-import { candidateShadow } from "./shadow-handler.ts";
 import { stateOf } from "./policy-view.ts";
 import { promotionSimulation } from "./simulation/simulation-handler.ts";
 import { policyTransitions } from "./transitions.ts";
+import { shadowReader } from "../../../governance/shadow/shadow-report.ts";
+import { policyShadow, readShadowQuery } from "../shadow/policy-shadow.ts";
+import { faultError } from "./policy-error.ts";
 
 /** Where policies stand, and what may be done about it. */
 export const POLICY_HANDLERS = {
@@ -93,4 +95,23 @@ async function originOf(
   const actor = keys === undefined ? null : await actorOf(identity, requestId, keys);
   if (actor === null || ("code" in actor && actor.status === 403)) return { origin: identity.keyId };
   return actor;
+}
+
+/** GET /v1/policies/{id}/shadow: what the candidate would have done. */
+async function candidateShadow(call: ControlCall): Promise<ControlAnswer> {
+  const found = parts(call);
+  if ("code" in found) return found;
+  const { identity, administration } = found;
+  const asked = readShadowQuery(call.url.searchParams);
+  if ("code" in asked) return asked;
+  const line = await namedLine(administration, call.parameter);
+  if ("code" in line) return line;
+  if (line.candidate === null) return faultError({ fault: "no_candidate" });
+  const { table } = call.snapshot.decider;
+  const { workspace } = identity;
+  const reader = shadowReader(workspace, Object.keys(table.workspaces), table.policies.managedBy ?? null);
+  const { revision, digest, firstSeenAt: firstSeen } = contentOf(line, line.candidate.digest);
+  const watched = { id: line.id, revision, digest, since: line.candidate.since, firstSeen };
+  const answer = await policyShadow(administration.shadow, watched, reader, asked.witnesses, Date.now());
+  return "code" in answer ? answer : { ...answer, headers: NO_STORE };
 }

@@ -1,5 +1,5 @@
 import { formatRevision, type PolicyContract } from "../../../canon/policy.ts";
-import { formatTime } from "../../../canon/time/rfc3339.ts";
+import { formatTime } from "../../../canon/rfc3339.ts";
 import { rollBackTarget } from "../../../lifecycle/changes.ts";
 import { entityTag } from "../../../lifecycle/entity-tag.ts";
 import { contentOf, type PolicyLine, type SlotState } from "../../../lifecycle/ledger.ts";

@@ -1,6 +1,6 @@
 import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { formatTime } from "../../../canon/time/rfc3339.ts";
+import { formatTime } from "../../../canon/rfc3339.ts";
 
 /** A key as people and scripts see it, in the API and at the terminal; times in RFC 3339. */
 export function describeKey(key: ServiceKey, now: number): JsonObject {

@@ -1,5 +1,5 @@
 import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
-import type { KeyLimits } from "../../../canon/workspace/limits.ts";
+import type { KeyLimits } from "../../../canon/limits.ts";
 
 /** What a key may be exchanged for. */
 export interface NewExchange {

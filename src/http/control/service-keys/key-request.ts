@@ -1,7 +1,7 @@
-import type { KeyLimits } from "../../../canon/workspace/limits.ts";
+import type { KeyLimits } from "../../../canon/limits.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { readTime } from "../../../canon/time/rfc3339.ts";
+import { readTime } from "../../../canon/rfc3339.ts";
 import type { NewExchange, NewKey, Rotation } from "./key-management.ts";
 
 /** Reads a body that matches `CREATE_KEY_SCHEMA`. */

@@ -1,5 +1,5 @@
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
-import { formatTime } from "../../../../canon/time/rfc3339.ts";
+import { formatTime } from "../../../../canon/rfc3339.ts";
 import type { ApprovalView, Content, SlotView } from "../server/view.ts";
 
 /** `r4 (9f2c1a7b)` */

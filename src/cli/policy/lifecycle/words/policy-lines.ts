@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../../canon/json.ts";
-import { readTime } from "../../../../canon/time/rfc3339.ts";
+import { readTime } from "../../../../canon/rfc3339.ts";
 import { line, nameLine, span, type Line, type Span } from "../../../terminal/layout.ts";
 import type { ApprovalView, Content, PolicyView, SlotView } from "../server/view.ts";
 import { actorText, commandText, contentText, slotText, timeText } from "./contents.ts";

@@ -1,11 +1,11 @@
-import { canonicalJson } from "../../canon/json.ts";
-import type { Source } from "../../canon/diagnostic.ts";
-import { buildModules, readPolicy } from "../compile-policies.ts";
-import type { CompiledPolicy, PolicyModule } from "../compiled.ts";
-import { decideModule } from "../decide-module.ts";
-import { entrypointsOf, KeptContentError, type KeptPolicy } from "../kept-content.ts";
-import { ToolchainError } from "../toolchain/error.ts";
-import { buildDigest, type Toolchain } from "../toolchain/toolchain.ts";
+import { canonicalJson } from "../canon/json.ts";
+import type { Source } from "../canon/diagnostic.ts";
+import { buildModules, readPolicy } from "./compile-policies.ts";
+import type { CompiledPolicy, PolicyModule } from "./compiled.ts";
+import { decideModule } from "./decide-module.ts";
+import { entrypointsOf, KeptContentError, type KeptPolicy } from "./kept-content.ts";
+import { ToolchainError } from "./toolchain/error.ts";
+import { buildDigest, type Toolchain } from "./toolchain/toolchain.ts";
 
 /**
  * How a kept module stands to what its sources compile to here. `same`: byte for byte. `other_compiler`: it says that another version has compiled it, so
