@@ -3,7 +3,6 @@ import type { ChangeGroup, ComparisonReport, DataPath } from "../../../../simula
 import type { ReportModel } from "../model.ts";
 import { amountText, extentText, numberText, seenText, shapesText } from "../../../terminal/amounts.ts";
 import { CHANGE_WORDING, worstFirst } from "../wording/change-words.ts";
-import { LOOK_OF_WORD } from "./look.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code, facetsAttribute, nameList, shownName, type Facets } from "./names.ts";
 import { plansMarkup } from "./plans.ts";
@@ -173,8 +172,11 @@ function witnessNote({ witness }: ChangeGroup): string {
 }
 
 function badge(word: ChangeWord): Markup {
-  const { sign, tone } = LOOK_OF_WORD[word];
-  return html`<span class="badge ${tone}">${sign} ${CHANGE_WORDING[word].title}</span>`;
+  const {
+    title,
+    look: { sign, tone },
+  } = CHANGE_WORDING[word];
+  return html`<span class="badge ${tone}">${sign} ${title}</span>`;
 }
 
 function fact(name: string, value: Markup): Markup {

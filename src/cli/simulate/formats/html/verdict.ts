@@ -3,10 +3,9 @@ import type { DimensionCut, EvidenceReport } from "../../../../simulate/report/r
 import type { ReportModel } from "../model.ts";
 import { LABEL_OF_STANDPOINT } from "./comparison.ts";
 import { amountText, capitalised, numberText, percentageText, requestShapesText } from "../../../terminal/amounts.ts";
-import { ACCESS_WORDING } from "../wording/change-words.ts";
+import { ACCESS_WORDING, type Look } from "../wording/change-words.ts";
 import { policyLine } from "../wording/comparison.ts";
 import { keptText } from "../wording/messages.ts";
-import { LOOK_OF_ACCESS, type Look } from "./look.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code } from "./names.ts";
 
@@ -27,9 +26,8 @@ export function verdictMarkup(report: ReportModel): Markup {
 
 function cardMarkup(report: ReportModel, standpoint: Standpoint): Markup {
   const comparison = report[standpoint];
-  const { title, sentence } = ACCESS_WORDING[comparison.access];
+  const { title, sentence, look } = ACCESS_WORDING[comparison.access];
   const among = report.complete ? "" : " among the classes that were decided";
-  const { sign, tone } = LOOK_OF_ACCESS[comparison.access];
   const checked = standpoint === "declared" ? html` checked` : NOTHING;
   const changed =
     comparison.changed_classes === 0
@@ -37,11 +35,11 @@ function cardMarkup(report: ReportModel, standpoint: Standpoint): Markup {
       : html`${amountText(comparison.changed_classes, "class changes", "classes change")},
         ${requestShapesText(comparison.changed_shapes)}.`;
   const paths = comparison.new_data_paths.length;
-  return html`<label class="verdict ${tone}"
+  return html`<label class="verdict ${look.tone}"
     ><input type="radio" name="standpoint" id="show-${standpoint}" autocomplete="off" ${checked} /><span
       class="standpoint"
       >${LABEL_OF_STANDPOINT[standpoint]}</span
-    ><strong><span class="sign" aria-hidden="true">${sign}</span> ${capitalised(title)}${among}</strong
+    ><strong><span class="sign" aria-hidden="true">${look.sign}</span> ${capitalised(title)}${among}</strong
     ><span>${report.complete ? sentence : "The others may change more."}</span
     ><span
       >${changed}${paths === 0 ? html` No new data path.` : html` <b>${amountText(paths, "new data path", "new data paths")}.</b>`}</span

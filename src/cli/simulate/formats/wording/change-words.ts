@@ -4,6 +4,16 @@ import type { ComparisonReport, LivenessFinding } from "../../../../simulate/rep
 
 export type ChangeSymbol = "+" | "-" | "~" | "!";
 
+/** How much a reviewer should mind: requests that stop, data that goes somewhere new, or the same in another way. */
+export type Tone = "stop" | "widen" | "narrow" | "quiet" | "good";
+
+/** How a page shows it. */
+export interface Look {
+  /** In front of the words, so that colour is never all that tells them apart. */
+  readonly sign: string;
+  readonly tone: Tone;
+}
+
 /** How a change is said, the same in every format. */
 export interface ChangeWording {
   readonly symbol: ChangeSymbol;
@@ -13,8 +23,10 @@ export interface ChangeWording {
   readonly sentence: string;
   /** How loud machines should be about it. */
   readonly level: "error" | "warning" | "notice";
+  readonly look: Look;
 }
 
+/** The worst first: the first of its words gives a group its symbol. */
 export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
   indeterminate_new: {
     symbol: "!",
@@ -22,6 +34,7 @@ export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
     title: "newly indeterminate",
     sentence: "A constraint that acts here cannot be evaluated any more.",
     level: "error",
+    look: { sign: "?", tone: "stop" },
   },
   newly_denied: {
     symbol: "-",
@@ -29,6 +42,7 @@ export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
     title: "newly denied",
     sentence: "Requests that base serves are denied in head.",
     level: "warning",
+    look: { sign: "×", tone: "stop" },
   },
   newly_allowed: {
     symbol: "+",
@@ -36,6 +50,7 @@ export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
     title: "newly allowed",
     sentence: "Requests that base denies are served in head.",
     level: "warning",
+    look: { sign: "+", tone: "widen" },
   },
   destination_changed: {
     symbol: "~",
@@ -44,6 +59,7 @@ export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
     sentence:
       "An endpoint of the same id stands for something else: another provider, region, address, model or contract.",
     level: "warning",
+    look: { sign: "≠", tone: "widen" },
   },
   primary_changed: {
     symbol: "~",
@@ -51,6 +67,7 @@ export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
     title: "primary changed",
     sentence: "Requests are tried at another place first.",
     level: "notice",
+    look: { sign: "→", tone: "widen" },
   },
   fallbacks_widened: {
     symbol: "+",
@@ -58,6 +75,7 @@ export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
     title: "fallbacks widened",
     sentence: "Requests may fall back to a place that base does not use for them.",
     level: "notice",
+    look: { sign: "+", tone: "widen" },
   },
   fallbacks_narrowed: {
     symbol: "-",
@@ -65,6 +83,7 @@ export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
     title: "fallbacks narrowed",
     sentence: "Requests lose a place that they may fall back to in base.",
     level: "notice",
+    look: { sign: "−", tone: "narrow" },
   },
   fallbacks_reordered: {
     symbol: "~",
@@ -72,6 +91,7 @@ export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
     title: "fallbacks reordered",
     sentence: "Requests fall back to the same places in another order.",
     level: "notice",
+    look: { sign: "↕", tone: "quiet" },
   },
   sharing_changed: {
     symbol: "~",
@@ -79,6 +99,7 @@ export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
     title: "sharing changed",
     sentence: "The same places are shared among requests in another way.",
     level: "notice",
+    look: { sign: "↕", tone: "quiet" },
   },
   edits_changed: {
     symbol: "~",
@@ -86,6 +107,7 @@ export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
     title: "edits changed",
     sentence: "Obligations take out or limit something else.",
     level: "notice",
+    look: { sign: "≠", tone: "quiet" },
   },
   reason_changed: {
     symbol: "~",
@@ -93,27 +115,13 @@ export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
     title: "reason changed",
     sentence: "Requests are denied as before, for another reason.",
     level: "notice",
+    look: { sign: "≠", tone: "quiet" },
   },
 };
 
-/** The worst first: it gives a group its symbol. */
-const WORST_FIRST: readonly ChangeWord[] = [
-  "indeterminate_new",
-  "newly_denied",
-  "newly_allowed",
-  "destination_changed",
-  "primary_changed",
-  "fallbacks_widened",
-  "fallbacks_narrowed",
-  "fallbacks_reordered",
-  "sharing_changed",
-  "edits_changed",
-  "reason_changed",
-];
-
 /** `words` with the worst at the front. */
 export function worstFirst(words: readonly ChangeWord[]): readonly ChangeWord[] {
-  return WORST_FIRST.filter((word) => words.includes(word));
+  return Object.keys(CHANGE_WORDING).flatMap((name) => words.find((word) => word === name) ?? []);
 }
 
 /** Of a group's words the worst; a group without one says that its primary changed. */
@@ -132,24 +140,33 @@ interface AccessWording {
   readonly title: string;
   readonly sentence: string;
   readonly colour: Colour;
+  readonly look: Look;
 }
 
 export const ACCESS_WORDING: Readonly<Record<ComparisonReport["access"], AccessWording>> = {
-  equivalent: { title: "equivalent", sentence: "No request gains or loses a place to go.", colour: "green" },
+  equivalent: {
+    title: "equivalent",
+    sentence: "No request gains or loses a place to go.",
+    colour: "green",
+    look: { sign: "=", tone: "good" },
+  },
   more_permissive: {
     title: "more permissive",
     sentence: "Head allows everything that base allows, and more.",
     colour: "yellow",
+    look: { sign: "+", tone: "widen" },
   },
   less_permissive: {
     title: "less permissive",
     sentence: "Head allows nothing that base does not allow, and less.",
     colour: "red",
+    look: { sign: "−", tone: "narrow" },
   },
   incomparable: {
     title: "incomparable",
     sentence: "Head allows something that base does not, and the other way round.",
     colour: "magenta",
+    look: { sign: "±", tone: "widen" },
   },
 };
 
