@@ -23,11 +23,13 @@ export interface SurfaceHeaders {
   readonly facts: readonly HeaderFacts[];
 }
 
-/** JSON Schemas of a surface's requests and answers. */
+/** A surface as the contract shows it: JSON Schemas of requests and answers, and examples. */
 export interface SurfaceContract {
   /** Validates requests too. */
   readonly body: JsonObject;
   readonly answer: JsonObject;
+  /** Requests by name, in the order to try them. */
+  readonly examples: Readonly<Record<string, JsonObject>>;
   /** Absent where nothing streams. */
   readonly stream?: EventStream;
 }

@@ -17,6 +17,7 @@ import { formatMessages } from "./upstream/format.ts";
 import { parseMessagesAnswer } from "./upstream/parse-answer.ts";
 import { parseMessagesStream } from "./upstream/parse-stream.ts";
 import { MESSAGE, TOKEN_COUNT } from "./answer-schema.ts";
+import { COUNT_EXAMPLES, MESSAGES_EXAMPLES } from "./examples.ts";
 import { MESSAGE_STREAM } from "./events.ts";
 import { MESSAGES_HEADERS } from "./protocol-headers.ts";
 import { COUNT_TOKENS_SCHEMA, MESSAGES_SCHEMA } from "./schema.ts";
@@ -40,7 +41,7 @@ export const messagesSurface: Surface = {
   },
   headers: MESSAGES_HEADERS,
   family: ANTHROPIC_FAMILY,
-  contract: { body: MESSAGES_SCHEMA, answer: MESSAGE, stream: MESSAGE_STREAM },
+  contract: { body: MESSAGES_SCHEMA, answer: MESSAGE, examples: MESSAGES_EXAMPLES, stream: MESSAGE_STREAM },
 };
 
 /** Counting a request's tokens. Nothing is generated and nothing streams, but the prompt goes to a provider like any other. */
@@ -62,7 +63,7 @@ export const countTokensSurface: Surface = {
   },
   headers: MESSAGES_HEADERS,
   family: ANTHROPIC_FAMILY,
-  contract: { body: COUNT_TOKENS_SCHEMA, answer: TOKEN_COUNT },
+  contract: { body: COUNT_TOKENS_SCHEMA, answer: TOKEN_COUNT, examples: COUNT_EXAMPLES },
 };
 
 /** Messages as a provider speaks them, for requests that came in another protocol. */

@@ -17,6 +17,7 @@ import { chatToCanon } from "./surface/to-canon.ts";
 import { formatChat } from "./upstream/format.ts";
 import { parseChatAnswer, parseChatStream } from "./upstream/parse.ts";
 import { CHAT_COMPLETION } from "./answer-schema.ts";
+import { CHAT_EXAMPLES } from "./examples.ts";
 import { CHAT_STREAM } from "./events.ts";
 import { CHAT_COMPLETIONS_SCHEMA } from "./schema.ts";
 
@@ -41,7 +42,7 @@ export const chatSurface: Surface = {
     renderAnswer: renderChatAnswer,
   },
   family: OPENAI_FAMILY,
-  contract: { body: CHAT_COMPLETIONS_SCHEMA, answer: CHAT_COMPLETION, stream: CHAT_STREAM },
+  contract: { body: CHAT_COMPLETIONS_SCHEMA, answer: CHAT_COMPLETION, examples: CHAT_EXAMPLES, stream: CHAT_STREAM },
 };
 
 /** Chat completions as providers speak them. */

@@ -13,6 +13,7 @@ import { choicesAsked, parseCompletionsRequest } from "./parse-request.ts";
 import { renderCompletionsAnswer, renderCompletionsStream } from "./render.ts";
 import { completionsToCanon } from "./to-canon.ts";
 import { COMPLETION } from "./answer-schema.ts";
+import { COMPLETIONS_EXAMPLES } from "./examples.ts";
 import { COMPLETION_STREAM } from "./events.ts";
 import { COMPLETIONS_SCHEMA } from "./schema.ts";
 
@@ -38,7 +39,7 @@ export const completionsSurface: Surface = {
     renderAnswer: renderCompletionsAnswer,
   },
   family: OPENAI_FAMILY,
-  contract: { body: COMPLETIONS_SCHEMA, answer: COMPLETION, stream: COMPLETION_STREAM },
+  contract: { body: COMPLETIONS_SCHEMA, answer: COMPLETION, examples: COMPLETIONS_EXAMPLES, stream: COMPLETION_STREAM },
 };
 
 /** Legacy completions as providers speak them, for the requests of other protocols that are one text. */

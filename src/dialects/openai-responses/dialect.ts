@@ -16,6 +16,7 @@ import { formatResponsesRequest } from "./upstream/format.ts";
 import { parseResponsesAnswer, parseTokenCount } from "./upstream/parse-answer.ts";
 import { parseResponsesStream } from "./upstream/parse-stream.ts";
 import { RESPONSE } from "./answer-schema.ts";
+import { RESPONSES_EXAMPLES } from "./examples.ts";
 import { RESPONSE_STREAM } from "./events.ts";
 import { RESPONSES_SCHEMA } from "./schema.ts";
 
@@ -37,7 +38,7 @@ export const responsesSurface: Surface = {
     renderAnswer: renderResponsesAnswer,
   },
   family: OPENAI_FAMILY,
-  contract: { body: RESPONSES_SCHEMA, answer: RESPONSE, stream: RESPONSE_STREAM },
+  contract: { body: RESPONSES_SCHEMA, answer: RESPONSE, examples: RESPONSES_EXAMPLES, stream: RESPONSE_STREAM },
 };
 
 /** Responses as providers speak them, for requests that came in another protocol. */

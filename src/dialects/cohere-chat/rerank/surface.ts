@@ -11,6 +11,7 @@ import { parseRerankRequest } from "./parse-request.ts";
 import { readRerankRequest } from "./read-request.ts";
 import { renderRerank } from "./render-answer.ts";
 import { RERANKING } from "./answer-schema.ts";
+import { RERANK_EXAMPLES } from "./examples.ts";
 import { RERANK_SCHEMA } from "./schema.ts";
 
 /** Rerank for clients: Cohere's request and answer, and the spellings of Jina and Voyage (docs/protocols.md#rerank). */
@@ -21,7 +22,7 @@ export const rerankSurface: UnarySurface = {
   refuseUnknown: (body, mode) => refuseUnknownFields(RERANK_FIELDS, body, mode, "rerank"),
   open: openRerank,
   family: OPENAI_FAMILY,
-  contract: { body: RERANK_SCHEMA, answer: RERANKING },
+  contract: { body: RERANK_SCHEMA, answer: RERANKING, examples: RERANK_EXAMPLES },
 };
 
 /** One part whatever its size: only documents that were ranked together can be put in one order. */

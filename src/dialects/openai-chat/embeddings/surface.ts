@@ -18,6 +18,7 @@ import { readEmbeddingsRequest } from "./read-request.ts";
 import { splitBatch, type BatchBounds } from "./split.ts";
 import { asBase64Text, asFloatText } from "../../unary/vectors/encode.ts";
 import { EMBEDDING_LIST } from "./answer-schema.ts";
+import { EMBEDDINGS_EXAMPLES } from "./examples.ts";
 import { EMBEDDINGS_SCHEMA } from "./schema.ts";
 
 /** Where members that nobody knows are forwarded to. */
@@ -31,7 +32,7 @@ export const embeddingsSurface: UnarySurface = {
   refuseUnknown: (body, mode) => refuseUnknownFields(EMBEDDINGS_FIELDS, body, mode, "embeddings"),
   open: openEmbeddings,
   family: OPENAI_FAMILY,
-  contract: { body: EMBEDDINGS_SCHEMA, answer: EMBEDDING_LIST },
+  contract: { body: EMBEDDINGS_SCHEMA, answer: EMBEDDING_LIST, examples: EMBEDDINGS_EXAMPLES },
 };
 
 function openEmbeddings({ body }: InferenceRequest, options: UnaryOptions): UnaryTask | ServiceError {

@@ -15,6 +15,7 @@ import { readModerationsRequest } from "./read-request.ts";
 import { renderModerations } from "./render.ts";
 import { verdictsOf } from "./upstream.ts";
 import { MODERATION } from "./answer-schema.ts";
+import { MODERATIONS_EXAMPLES } from "./examples.ts";
 import { MODERATIONS_SCHEMA } from "./schema.ts";
 
 /** Moderations for clients: OpenAI's request and answer (docs/protocols.md#moderations). */
@@ -25,7 +26,7 @@ export const moderationsSurface: UnarySurface = {
   refuseUnknown,
   open: openModerations,
   family: OPENAI_FAMILY,
-  contract: { body: MODERATIONS_SCHEMA, answer: MODERATION },
+  contract: { body: MODERATIONS_SCHEMA, answer: MODERATION, examples: MODERATIONS_EXAMPLES },
 };
 
 function refuseUnknown(body: JsonObject, mode: UnknownFields): ServiceError | null {

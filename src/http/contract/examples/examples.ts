@@ -1,7 +1,11 @@
 import { CONTROL_EXAMPLES } from "./control-examples.ts";
 import type { EndpointExample } from "./example.ts";
-import { INFERENCE_EXAMPLES } from "./inference-examples.ts";
+import { INFERENCE_ENDPOINTS } from "../inference-endpoints.ts";
 import RECORDED from "./recorded-answers.json" with { type: "json" };
+
+const INFERENCE_EXAMPLES: Readonly<Record<string, EndpointExample>> = Object.fromEntries(
+  INFERENCE_ENDPOINTS.map(({ id, surface }) => [id, { requests: surface.contract.examples }]),
+);
 
 const REQUESTS: Readonly<Record<string, EndpointExample>> = { ...INFERENCE_EXAMPLES, ...CONTROL_EXAMPLES };
 
