@@ -1,8 +1,9 @@
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
 import { GENESIS } from "../../src/evidence/chain.ts";
 import { summarise } from "../../src/governance/summarise.ts";
@@ -178,6 +179,23 @@ describe("a file that cannot be used", () => {
 });
 
 describe("rules that the tables themselves keep", () => {
+  const folder = mkdtempSync(join(tmpdir(), "signalbox-rules-"));
+  const path = join(folder, "signalbox.db");
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  beforeAll(async () => {
+    const store = await openSqliteStore({ path });
+    await store.keys.create(keyRecord("active"));
+    await store.keys.create(keyRecord("revoked"));
+    await store.keys.revoke("revoked", 1);
+    await store.evidence.decide(decisionRecord("r1"));
+    store.evidence.settle(outcomeRecord("r1"));
+    await store.evidence.flush();
+    await store.evidence.anchor(5);
+    await store.policyLog.append(GENESIS, rowsAfter(GENESIS, [recordText("p"), recordText("q")]));
+    await store.policyLog.keep({ policy: "p", digest: "d", description: "{}", module: Uint8Array.of(1) });
+    await store.close();
+  });
+
   it.each([
     ["UPDATE keys SET status = 'active', revoked_at = NULL WHERE id = 'revoked'", "never comes back"],
     ["UPDATE keys SET expires_at = expires_at + 1 WHERE id = 'active'", "only moves nearer"],
@@ -204,20 +222,10 @@ describe("rules that the tables themselves keep", () => {
     ["REPLACE INTO policy_log SELECT position, previous, hash, '{}' FROM policy_log", "only ever added at its end"],
     ["UPDATE policy_contents SET module = x'00'", "kept as they are"],
     ["DELETE FROM policy_contents", "kept as they are"],
-  ])("%s", async (statement, complaint) => {
-    const path = databaseFile();
-    const store = await openSqliteStore({ path });
-    await store.keys.create(keyRecord("active"));
-    await store.keys.create(keyRecord("revoked"));
-    await store.keys.revoke("revoked", 1);
-    await store.evidence.decide(decisionRecord("r1"));
-    store.evidence.settle(outcomeRecord("r1"));
-    await store.evidence.flush();
-    await store.evidence.anchor(5);
-    await store.policyLog.append(GENESIS, rowsAfter(GENESIS, [recordText("p"), recordText("q")]));
-    await store.policyLog.keep({ policy: "p", digest: "d", description: "{}", module: Uint8Array.of(1) });
-    await store.close();
+  ])("%s", (statement, complaint) => {
     const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+    // What a rule lets through would be another test's beginning.
+    database.exec("BEGIN");
     expect(() => database.exec(statement)).toThrow(complaint);
     database.close();
   });

@@ -1,3 +1,4 @@
+import { copyFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openLifecycle } from "../../../src/lifecycle/open-lifecycle.ts";
@@ -33,30 +34,31 @@ const REWRITE =
   "UPDATE policy_contents SET description = replace(description, 'GATE_CLOSED', 'GATE_OPENED') WHERE digest = ?";
 
 describe("bytes that cannot be had", LONG, () => {
-  test.for([
-    ["lost", LOSE, "nothing is kept under its digest"],
-    ["damaged", DAMAGE, "its module is not the one that the log of policies names"],
-    ["rewritten", REWRITE, "its description is not the one in its module"],
-  ] as const)(
-    "a server whose enforced content is %s does not start, and says which and what to do",
-    async ([, sql, why]) => {
-      const replica = await Replica.start("streams");
+  test("a server whose enforced content is lost, damaged or rewritten does not start, and says which and what to do", async () => {
+    const replica = await Replica.start("streams");
+    replica.write("everything");
+    await replica.server.reload();
+    const digest = digestOf(replica, "enforced");
+    await replica.server.close();
+    for (const [name, sql, why] of [
+      ["lost", LOSE, "nothing is kept under its digest"],
+      ["damaged", DAMAGE, "its module is not the one that the log of policies names"],
+      ["rewritten", REWRITE, "its description is not the one in its module"],
+    ] as const) {
+      const database = `${replica.database}-${name}`;
+      copyFileSync(replica.database, database);
+      tamper({ database }, sql, digest);
       replica.write("everything");
-      await replica.server.reload();
-      const digest = digestOf(replica, "enforced");
-      await replica.server.close();
-      tamper(replica, sql, digest);
-      await expect(Replica.over(replica.folder, replica.database)).rejects.toThrow(
+      await expect(Replica.over(replica.folder, database), name).rejects.toThrow(
         `policy gate: revision r1 is enforced, and what the store keeps of it is damaged: ${why}; ` +
           `restore the database from a backup, or give this server the files of that revision (digest ${digest.slice(0, 12)})`,
       );
       // The files of that revision are as good: the combined module has it.
       replica.write("streams");
-      const again = await Replica.over(replica.folder, replica.database);
-      expect((await again.ask()).status).toBe(403);
-      expect((await again.ask(true)).status).toBe(200);
-    },
-  );
+      const again = await Replica.over(replica.folder, database);
+      expect([name, (await again.ask()).status, (await again.ask(true)).status]).toEqual([name, 403, 200]);
+    }
+  });
 
   test("a candidate that cannot be had keeps nobody from starting: it is not watched, and /status says so", async () => {
     const first = await Replica.start("everything");

@@ -58,7 +58,23 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
     return String(error);
   };
 
-  const openNew = async (): Promise<PostgresStore> => openPostgresStore({ url: await server.database(), ...PATIENT });
+  const empty: string[] = [];
+  /** A store over an empty database, which another store gets after it: making a database costs more than most tests. */
+  const openNew = async (): Promise<PostgresStore> => {
+    const url = empty.pop() ?? (await server.database());
+    const store = await openPostgresStore({ url, ...PATIENT });
+    let isClosed = false;
+    const close = async (): Promise<void> => {
+      await store.close();
+      if (isClosed) return;
+      isClosed = true;
+      const sql = postgres(url, { max: 1, onnotice: () => undefined });
+      await sql`DROP SCHEMA signalbox CASCADE`;
+      await sql.end();
+      empty.push(url);
+    };
+    return { ...store, close };
+  };
   describeStore("PostgreSQL", openNew);
 
   sharedPolicyLogLaws(async (count) => {
@@ -173,25 +189,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(await readVerifiedLog(store.evidence)).toHaveLength(2);
     });
 
-    it.each([
-      ["UPDATE signalbox.keys SET status = 'active', revoked_at = NULL WHERE id = 'revoked'", "never comes back"],
-      ["UPDATE signalbox.keys SET expires_at = expires_at + 1 WHERE id = 'active'", "only moves nearer"],
-      ["UPDATE signalbox.keys SET scopes = '[]' WHERE id = 'active'", "never change"],
-      ["DELETE FROM signalbox.keys", "revoke instead"],
-      ["TRUNCATE signalbox.keys", "revoke instead"],
-      ["UPDATE signalbox.evidence_log SET record = '{}'", "only ever added"],
-      ["TRUNCATE signalbox.evidence_log", "only ever added"],
-      ["DELETE FROM signalbox.evidence_log", "up to an anchor only"],
-      ["DELETE FROM signalbox.evidence_log WHERE position = 2", "up to an anchor only"],
-      ["DELETE FROM signalbox.evidence_anchors", "anchors are kept"],
-      ["UPDATE signalbox.evidence_anchors SET hash = ''", "anchors are kept"],
-      ["UPDATE signalbox.evidence_head SET position = 1", "only moves on"],
-      ["DELETE FROM signalbox.evidence_head", "is kept"],
-      ["DELETE FROM signalbox.evidence_log WHERE position = 1", "counted before it is deleted"],
-      ["DELETE FROM signalbox.roll_up_cursor", "is kept"],
-      ["UPDATE signalbox.roll_up_cursor SET position = -1", "only moves on"],
-      ["UPDATE signalbox.issuers SET public_key = 'another'", "never change"],
-    ])("keeps its rules itself: %s", async (statement, complaint) => {
+    it("keeps its rules itself", async () => {
       const url = await server.database();
       const store = await open(url);
       await store.keys.create(keyRecord("active"));
@@ -201,7 +199,29 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       await store.evidence.anchor(1);
       store.evidence.settle(outcomeRecord("r1"));
       await store.evidence.flush();
-      await expect(operator(url).unsafe(statement)).rejects.toThrow(complaint);
+      const sql = operator(url);
+      for (const [statement, complaint] of [
+        // First, because the store counts rows in the background.
+        ["DELETE FROM signalbox.evidence_log WHERE position = 1", "counted before it is deleted"],
+        ["UPDATE signalbox.keys SET status = 'active', revoked_at = NULL WHERE id = 'revoked'", "never comes back"],
+        ["UPDATE signalbox.keys SET expires_at = expires_at + 1 WHERE id = 'active'", "only moves nearer"],
+        ["UPDATE signalbox.keys SET scopes = '[]' WHERE id = 'active'", "never change"],
+        ["DELETE FROM signalbox.keys", "revoke instead"],
+        ["TRUNCATE signalbox.keys", "revoke instead"],
+        ["UPDATE signalbox.evidence_log SET record = '{}'", "only ever added"],
+        ["TRUNCATE signalbox.evidence_log", "only ever added"],
+        ["DELETE FROM signalbox.evidence_log", "up to an anchor only"],
+        ["DELETE FROM signalbox.evidence_log WHERE position = 2", "up to an anchor only"],
+        ["DELETE FROM signalbox.evidence_anchors", "anchors are kept"],
+        ["UPDATE signalbox.evidence_anchors SET hash = ''", "anchors are kept"],
+        ["UPDATE signalbox.evidence_head SET position = 1", "only moves on"],
+        ["DELETE FROM signalbox.evidence_head", "is kept"],
+        ["DELETE FROM signalbox.roll_up_cursor", "is kept"],
+        ["UPDATE signalbox.roll_up_cursor SET position = -1", "only moves on"],
+        ["UPDATE signalbox.issuers SET public_key = 'another'", "never change"],
+      ] as const) {
+        await expect(sql.unsafe(statement), statement).rejects.toThrow(complaint);
+      }
     });
 
     it("keeps the rules of the log of policies itself", async () => {
