@@ -67,10 +67,11 @@ const long = [
   "test/store/policy-log-crash.test.ts",
   "test/store/postgres/busy-process.test.ts",
   "test/store/postgres/faults.test.ts",
+  "test/store/sqlite.test.ts",
 ];
 
 /** Long proofs of which `npm test` runs a short form: the setting tells them how much to do (`test/support/long.ts`). */
-const scaled = ["test/compile/properties.test.ts", "test/evidence/kill.test.ts"];
+const scaled = ["test/compile/properties.test.ts", "test/evidence/kill.test.ts", "test/store/sqlite.test.ts"];
 
 const modules = "**/node_modules/**";
 const onlyLong = long.filter((path) => !scaled.includes(path));

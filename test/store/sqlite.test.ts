@@ -12,6 +12,7 @@ import type { KeyRecord } from "../../src/keys/key-store.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { groupingOf } from "../governance/agreement.ts";
+import { fewOrMany } from "../support/long.ts";
 import { describeStore } from "./conformance.ts";
 import { issuerRecord } from "./issuer-laws.ts";
 import { sharedPolicyLogLaws } from "./policy-log-laws.ts";
@@ -19,7 +20,10 @@ import { appendOne, recordText, rowsAfter } from "./policy-log-rows.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-describeStore("SQLite in memory", () => openSqliteStore({ path: ":memory:" }));
+// The engine is the same in memory: `npm run test:long` tries it too.
+describe.runIf(fewOrMany(false, true))("without a file", () => {
+  describeStore("SQLite in memory", () => openSqliteStore({ path: ":memory:" }));
+});
 describeStore("SQLite in a file", () => openSqliteStore({ path: join(temporaryFolder(), "signalbox.db") }));
 
 sharedPolicyLogLaws(async (count) => {
