@@ -45,6 +45,7 @@ const long = [
   "test/cli/explain-base.test.ts",
   "test/cli/policy-new.test.ts",
   "test/cli/policy-test.test.ts",
+  "test/clients/failures.test.ts",
   "test/clients/matrix/**/*.test.ts",
   "test/compile/properties.test.ts",
   "test/conformance/main.test.ts",
@@ -71,7 +72,12 @@ const long = [
 ];
 
 /** Long proofs of which `npm test` runs a short form: the setting tells them how much to do (`test/support/long.ts`). */
-const scaled = ["test/compile/properties.test.ts", "test/evidence/kill.test.ts", "test/store/sqlite.test.ts"];
+const scaled = [
+  "test/clients/failures.test.ts",
+  "test/compile/properties.test.ts",
+  "test/evidence/kill.test.ts",
+  "test/store/sqlite.test.ts",
+];
 
 const modules = "**/node_modules/**";
 const onlyLong = long.filter((path) => !scaled.includes(path));
