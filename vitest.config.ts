@@ -41,6 +41,7 @@ const pure = [
  */
 const long = [
   "test/action/**/*.test.ts",
+  "test/chaos/matrix.test.ts",
   "test/chaos/raw.test.ts",
   "test/cli/explain-base.test.ts",
   "test/cli/policy-new.test.ts",
@@ -73,6 +74,7 @@ const long = [
 
 /** Long proofs of which `npm test` runs a short form: the setting tells them how much to do (`test/support/long.ts`). */
 const scaled = [
+  "test/chaos/matrix.test.ts",
   "test/clients/failures.test.ts",
   "test/compile/properties.test.ts",
   "test/evidence/kill.test.ts",
