@@ -14,8 +14,8 @@ const limits = {
 };
 
 /**
- * CI repeats a failed test of real sockets, processes or browsers once: of 14,000 such tests one now and then meets a machine that is busy elsewhere, and
- * would refuse the work of a day. `test/support/repeated.ts` prints its name. Tests in one process are never repeated, and nothing is outside of CI.
+ * CI repeats a failed test of whole servers, processes or browsers once: of 14,000 such tests one now and then meets a machine that is busy elsewhere, and
+ * would refuse the work of a day. `test/support/repeated.ts` prints its name. Tests of the project `pure` are never repeated, and nothing is outside of CI.
  */
 const repeated = { ...limits, retry: process.env["CI"] === "true" ? 1 : 0 };
 
