@@ -10,7 +10,7 @@ import { chatSurface } from "../src/dialects/openai-chat/dialect.ts";
 import { completionsSurface } from "../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface } from "../src/dialects/openai-responses/dialect.ts";
 import { upstreamFor } from "../src/dialects/upstreams.ts";
-import { openPassage, type Passage } from "../src/dialects/translation/passage.ts";
+import { planExchange, type ExchangePlan } from "../src/dialects/translation/exchange-plan.ts";
 import { prepareTranslation } from "../src/dialects/translation/prepare.ts";
 import { filler } from "./cases.ts";
 import { UPSTREAM_STREAMS } from "./upstream-streams.ts";
@@ -167,7 +167,7 @@ function context(surface: Surface, body: JsonObject): AnswerContext {
   };
 }
 
-function passage(surface: Surface, body: JsonObject, dialect: GenerateDialect): Passage {
+function passage(surface: Surface, body: JsonObject, dialect: GenerateDialect): ExchangePlan {
   const request = parsed(surface, body);
   const native = surface.dialect === dialect;
   const canonical = native ? null : surface.translation.toCanon(request, "reject", NO_EDITS);
@@ -180,7 +180,7 @@ function passage(surface: Surface, body: JsonObject, dialect: GenerateDialect): 
       : prepareTranslation(canonical, ROUTE, request.shape, place, upstreamFor("generate", dialect));
   if (prepared !== null && "code" in prepared) throw new Error(prepared.message);
   const options = { surface, request, prepared, route: ROUTE, edits: NO_EDITS, context: answering };
-  return openPassage(options, place, upstreamFor("generate", dialect));
+  return planExchange(options, place, upstreamFor("generate", dialect));
 }
 
 function pairs(): readonly Pair[] {

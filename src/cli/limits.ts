@@ -2,7 +2,7 @@ import { readEnvironment } from "./terminal/environment.ts";
 import { resolve } from "node:path";
 import { compileTable } from "../compile/compile-table.ts";
 import { furtherSources, loadConfiguration } from "../compile/load.ts";
-import { limitRows, type LimitRow } from "../limits/standing.ts";
+import { limitRows, type LimitRow } from "../limits/usage.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
 import { shownPath } from "./terminal/printing.ts";

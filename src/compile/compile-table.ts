@@ -22,7 +22,7 @@ import { normalise } from "./normalised/normalise.ts";
 import { resolveEndpoints } from "./resolve/endpoints.ts";
 import { reportUnknownNames } from "./resolve/names.ts";
 import { resolveRoutes } from "./resolve/routes.ts";
-import type { Scene } from "./scene.ts";
+import type { CompileContext } from "./compile-context.ts";
 import { buildTable } from "./table.ts";
 
 export interface TableOptions extends FurtherSources {
@@ -55,7 +55,7 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
   const file = readShape(tree, Object.keys(dialects).toSorted(), findings);
   if (file === null) return { table: null, diagnostics: findings.list() };
   const normalised = normalise(file);
-  const scene: Scene = {
+  const context: CompileContext = {
     file,
     normalised,
     declared,
@@ -63,22 +63,22 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
     dialect: (name) => (Object.hasOwn(dialects, name) ? dialects[name] : undefined),
     report: findings.on(tree),
   };
-  reportUnknownNames(scene);
-  const endpoints = resolveEndpoints(scene);
-  const routes = resolveRoutes(scene, endpoints);
-  checkProviders(scene);
-  checkPlaceholders(scene, endpoints);
-  checkTimes(scene);
-  checkSigning(scene);
-  checkRegions(scene, endpoints);
-  checkModels(scene, endpoints);
-  checkFeatures(scene, endpoints);
-  checkRoutes(scene, routes);
-  checkWorkspaces(scene, routes);
-  checkPromotion(scene);
+  reportUnknownNames(context);
+  const endpoints = resolveEndpoints(context);
+  const routes = resolveRoutes(context, endpoints);
+  checkProviders(context);
+  checkPlaceholders(context, endpoints);
+  checkTimes(context);
+  checkSigning(context);
+  checkRegions(context, endpoints);
+  checkModels(context, endpoints);
+  checkFeatures(context, endpoints);
+  checkRoutes(context, routes);
+  checkWorkspaces(context, routes);
+  checkPromotion(context);
   if (!findings.failed) {
-    checkRequirementsAgree(scene);
-    checkUsage(scene, endpoints, routes);
+    checkRequirementsAgree(context);
+    checkUsage(context, endpoints, routes);
   }
   return {
     table: findings.failed ? null : buildTable(normalised, endpoints, routes),

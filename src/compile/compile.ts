@@ -63,11 +63,11 @@ function unknownRegions(
     return contract.obligations.flatMap((obligation) => {
       if (obligation.kind !== "prefer_region" || known.has(obligation.value) || source === undefined) return [];
       const line = source.text.split("\n").findIndex((text) => text.includes(`${obligation.name}:`)) + 1;
-      const place = { file: source.path, line: Math.max(line, 1), column: 1 };
+      const location = { file: source.path, line: Math.max(line, 1), column: 1 };
       return [
         finding(
           "POLICY_REGION_UNKNOWN",
-          place,
+          location,
           `obligation ${obligation.name}: routes.yaml has no region ${obligation.value}`,
         ),
       ];

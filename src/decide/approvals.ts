@@ -94,12 +94,12 @@ function approvalsFor(
   return [
     ...shape.needs.flatMap((capability) => capabilityApprovals(workspace, route, shape, capability)),
     ...shape.features.map((feature) => featureApproval(shape.operation, feature)),
-    ...placeApprovals(table, workspace, shape),
+    ...endpointApprovals(table, workspace, shape),
   ];
 }
 
 /** What is asked of every request after its needs and its features, in this order. */
-export function placeApprovals(
+export function endpointApprovals(
   table: RoutingTable,
   { approve }: WorkspaceRow,
   shape: Pick<RequestShape, "operation" | "dimensions" | "signatureFamilies">,

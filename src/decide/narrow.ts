@@ -169,14 +169,12 @@ export function orderCandidates(
 function reorder({ order, sort }: ProviderPreferences, candidates: readonly Candidate[]): readonly Candidate[] {
   const balance = sort === undefined ? undefined : MEASURED_BALANCE[sort.by];
   if (sort !== undefined && balance !== undefined) {
-    const tiers = placesIn(order, candidates).flatMap((group) =>
-      sort.partition === "none" ? [group] : byModel(group),
-    );
+    const tiers = ranksIn(order, candidates).flatMap((group) => (sort.partition === "none" ? [group] : byModel(group)));
     return planOf(tiers, balance);
   }
   if (order === undefined && sort === undefined) return candidates;
   const sorted = sort === undefined ? candidates : byPrice(sort, candidates);
-  const single = placesIn(order, sorted).flatMap((group) => group.map((candidate) => [candidate]));
+  const single = ranksIn(order, sorted).flatMap((group) => group.map((candidate) => [candidate]));
   return planOf(single, "order");
 }
 
@@ -190,7 +188,7 @@ function byPrice({ partition }: SortPreference, candidates: readonly Candidate[]
 const MEASURED_BALANCE: Readonly<Partial<Record<SortKey, Balance>>> = { latency: "latency", throughput: "throughput" };
 
 /** The candidates of each provider of `order`, then all others; all together where there is no order. */
-function placesIn(
+function ranksIn(
   order: readonly string[] | undefined,
   candidates: readonly Candidate[],
 ): readonly (readonly Candidate[])[] {

@@ -47,12 +47,12 @@ function preferringRegions(
   tiers: readonly (readonly Candidate[])[],
   preferred: readonly (readonly string[])[],
 ): readonly (readonly Candidate[])[] {
-  const place = ({ endpoint }: Candidate): number => {
+  const rank = ({ endpoint }: Candidate): number => {
     const index = preferred.findIndex((regions) => regions.includes(endpoint.region));
     return index === -1 ? preferred.length : index;
   };
-  const places = [...preferred.keys(), preferred.length];
-  return places.flatMap((index) => tiers.map((tier) => tier.filter((candidate) => place(candidate) === index)));
+  const ranks = [...preferred.keys(), preferred.length];
+  return ranks.flatMap((index) => tiers.map((tier) => tier.filter((candidate) => rank(candidate) === index)));
 }
 
 /**

@@ -3,7 +3,7 @@ import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/fail
 import type { FinishReason } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
-import type { CallOutcome } from "./places/places.ts";
+import type { CallOutcome } from "./endpoints/endpoint-tracker.ts";
 
 /** Most of an error answer that is read; only its machine code is wanted. Bytes. */
 export const MAXIMUM_ERROR_BYTES = 64 * 1024;
@@ -35,7 +35,7 @@ export function isPassedOn(failure: UpstreamFailure | null, bytes: Uint8Array): 
   return failure === null || (failure.final === true && bytes.length > 0);
 }
 
-/** Of a place that was not asked. @param code see `UpstreamFailure`. */
+/** Of a candidate that was not asked. @param code see `UpstreamFailure`. */
 export function notTried(kind: FailureKind, code: string | null = null): AttemptResult {
   return {
     failure: { ...failureOf(kind), code },
@@ -50,14 +50,14 @@ export function notTried(kind: FailureKind, code: string | null = null): Attempt
   };
 }
 
-/** What a call says of its place that was ended from here. */
+/** What a call says of its candidate that was ended from here. */
 export const NOTHING_LEARNT: CallOutcome = {
   failure: failureOf("abandoned"),
   firstToken: null,
   tokensPerSecond: null,
 };
 
-/** What a call says of its place. @param duration milliseconds of the whole call. */
+/** What a call says of its candidate. @param duration milliseconds of the whole call. */
 export function learnt({ failure, firstToken, usage }: AttemptResult, duration: number): CallOutcome {
   const tokens = usage?.output ?? 0;
   // A whole answer shows its tokens at once: its time is all that there is.

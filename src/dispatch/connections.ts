@@ -5,8 +5,8 @@ import type { EndpointRow, ProviderRow, QueueSettings, RoutingTable } from "../c
 import type { Authorize } from "./credentials/authorization.ts";
 import { guardedConnector } from "./connect/guarded-connector.ts";
 import { ProviderClient } from "./connect/provider-client.ts";
-import { Gate } from "./gates/gate.ts";
-import { placeGate, type PlaceGate } from "./gates/gates.ts";
+import { ConcurrencyLimiter } from "./limiters/concurrency-limiter.ts";
+import { endpointLimiter, type EndpointLimiter } from "./limiters/endpoint-limiter.ts";
 import { Shared } from "./shared.ts";
 
 /** Everything that a call to one provider needs and that does not change from call to call. */
@@ -26,15 +26,15 @@ export interface Connection {
   /** The simulated upstream answers for this provider. */
   readonly simulated: boolean;
   /** Shared by every connection to the provider, so that a reload does not double its limit; the limits are those of the table that came last. */
-  readonly gate: Gate;
+  readonly limiter: ConcurrencyLimiter;
   /** Limits of the provider's endpoints that have one of their own, by endpoint id. */
-  readonly endpointGates: ReadonlyMap<string, Gate>;
+  readonly endpointLimiters: ReadonlyMap<string, ConcurrencyLimiter>;
   /**
    * What admits calls to an endpoint of the provider: the endpoint's own limit, shared alike, and the provider's.
    *
    * @throws {Error} for a row that is none of this table's and provider's; that is a bug of the caller.
    */
-  readonly gateOf: (endpoint: EndpointRow) => PlaceGate;
+  readonly limiterOf: (endpoint: EndpointRow) => EndpointLimiter;
 }
 
 /** How a provider is reached: its own host with its secret, or the simulated upstream; `null` leaves it out. */
@@ -55,9 +55,9 @@ export class ConnectionPools {
   readonly #resolve: LookupFunction | undefined;
   readonly #pools = new Shared<Pools>();
   /** By provider id. */
-  readonly #gates = new Shared<Gate>();
+  readonly #limiters = new Shared<ConcurrencyLimiter>();
   /** By endpoint id; only endpoints with a limit of their own have one. */
-  readonly #endpointGates = new Shared<Gate>();
+  readonly #endpointLimiters = new Shared<ConcurrencyLimiter>();
   /** Shared too, so that a reload neither asks for tokens anew nor loses good ones while their issuer is down. */
   readonly #authorizers = new Shared<Authorize | null>();
 
@@ -72,7 +72,7 @@ export class ConnectionPools {
     access: (provider: ProviderRow) => Access | null,
   ): { readonly connections: ReadonlyMap<string, Connection>; readonly release: () => Promise<void> } {
     const connections = new Map<string, Connection>();
-    const taken: Taken = { pools: [], gates: [], endpointGates: [], authorizers: [] };
+    const taken: Taken = { pools: [], limiters: [], endpointLimiters: [], authorizers: [] };
     const endpoints = Map.groupBy(Object.values(table.endpoints), (endpoint) => endpoint.provider);
     for (const provider of Object.values(table.providers)) {
       const way = access(provider);
@@ -89,9 +89,9 @@ export class ConnectionPools {
     const reach = way.simulatedOrigin === null ? (provider.network ?? "public") : "any";
     const pool = `${provider.id}|${target}|${provider.maxConcurrency}|${provider.timeouts.connect}|${reach}`;
     taken.pools.push(pool);
-    taken.gates.push(provider.id);
-    const gate = takeGate(this.#gates, provider.id, provider.maxConcurrency, provider.queue);
-    const endpointGates = this.#takeEndpointGates(provider, endpoints, taken);
+    taken.limiters.push(provider.id);
+    const limiter = takeLimiter(this.#limiters, provider.id, provider.maxConcurrency, provider.queue);
+    const endpointLimiters = this.#takeEndpointGates(provider, endpoints, taken);
     const authorize = this.#authorize(provider, way, taken);
     const { timeouts } = provider;
     const { kept, fresh } = this.#pools.take(pool, () => ({
@@ -103,9 +103,9 @@ export class ConnectionPools {
       origin: target,
       dispatcher: kept,
       freshDispatcher: fresh,
-      gate,
-      endpointGates,
-      gateOf: gateOf(gate, endpointGates, endpoints),
+      limiter,
+      endpointLimiters,
+      limiterOf: limiterOf(limiter, endpointLimiters, endpoints),
       // The simulated upstream takes any prefix, so that what is tested is what will be called.
       pathPrefix: pathname.replace(/\/$/, ""),
       headers: staticHeaders(provider, way),
@@ -119,14 +119,14 @@ export class ConnectionPools {
     provider: ProviderRow,
     endpoints: readonly EndpointRow[],
     taken: Taken,
-  ): ReadonlyMap<string, Gate> {
-    const gates = new Map<string, Gate>();
+  ): ReadonlyMap<string, ConcurrencyLimiter> {
+    const limiters = new Map<string, ConcurrencyLimiter>();
     for (const { id, maxConcurrency } of endpoints) {
       if (maxConcurrency === null) continue;
-      taken.endpointGates.push(id);
-      gates.set(id, takeGate(this.#endpointGates, id, maxConcurrency, provider.queue));
+      taken.endpointLimiters.push(id);
+      limiters.set(id, takeLimiter(this.#endpointLimiters, id, maxConcurrency, provider.queue));
     }
-    return gates;
+    return limiters;
   }
 
   /** A stand-in gets no credentials: they are not its to see. */
@@ -138,8 +138,8 @@ export class ConnectionPools {
   }
 
   async #release(taken: Taken): Promise<void> {
-    for (const key of taken.gates) this.#gates.release(key);
-    for (const key of taken.endpointGates) this.#endpointGates.release(key);
+    for (const key of taken.limiters) this.#limiters.release(key);
+    for (const key of taken.endpointLimiters) this.#endpointLimiters.release(key);
     for (const key of taken.authorizers) this.#authorizers.release(key);
     const unused = taken.pools.flatMap((key) => this.#pools.release(key) ?? []);
     await Promise.all(unused.flatMap(({ kept, fresh }) => [kept.close(), fresh.close()]));
@@ -163,19 +163,21 @@ interface Pools {
 /** Keys of what one table has taken. */
 interface Taken {
   readonly pools: string[];
-  readonly gates: string[];
-  readonly endpointGates: string[];
+  readonly limiters: string[];
+  readonly endpointLimiters: string[];
   readonly authorizers: string[];
 }
 
-function gateOf(
-  provider: Gate,
-  own: ReadonlyMap<string, Gate>,
+function limiterOf(
+  provider: ConcurrencyLimiter,
+  own: ReadonlyMap<string, ConcurrencyLimiter>,
   endpoints: readonly EndpointRow[],
-): Connection["gateOf"] {
-  const gates = new Map(endpoints.map(({ id }): [string, PlaceGate] => [id, placeGate(provider, own.get(id) ?? null)]));
+): Connection["limiterOf"] {
+  const limiters = new Map(
+    endpoints.map(({ id }): [string, EndpointLimiter] => [id, endpointLimiter(provider, own.get(id) ?? null)]),
+  );
   return ({ id }) => {
-    const found = gates.get(id);
+    const found = limiters.get(id);
     // Let through as one without a limit, it would go unnoticed.
     if (found === undefined) throw new Error("connections: an endpoint of another table or provider");
     return found;
@@ -183,10 +185,15 @@ function gateOf(
 }
 
 /** The gate under the id with these limits, whoever uses it already with others. */
-function takeGate(gates: Shared<Gate>, id: string, limit: number, queue: QueueSettings): Gate {
-  const gate = gates.take(id, () => new Gate(limit, queue));
-  gate.setLimits(limit, queue);
-  return gate;
+function takeLimiter(
+  limiters: Shared<ConcurrencyLimiter>,
+  id: string,
+  limit: number,
+  queue: QueueSettings,
+): ConcurrencyLimiter {
+  const limiter = limiters.take(id, () => new ConcurrencyLimiter(limit, queue));
+  limiter.setLimits(limit, queue);
+  return limiter;
 }
 
 /** @param pipelining 1: connections carry one call after the other; 0: each carries one call and is closed. */

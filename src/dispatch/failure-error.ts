@@ -8,9 +8,9 @@ import {
   type FailureKind,
   type UpstreamFailure,
 } from "../canon/failure.ts";
-import type { StopReason } from "./gates/stop-order.ts";
+import type { StopReason } from "./limiters/stop-order.ts";
 
-/** An attempt as far as its place in an error message goes: ids and words, nothing that anybody said. */
+/** An attempt as an error message names it: ids and kinds of failure, no text of a provider. */
 export interface FailedAttempt {
   readonly endpoint: string;
   readonly failure: UpstreamFailure;

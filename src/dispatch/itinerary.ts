@@ -2,16 +2,16 @@ import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 import { wasAsked } from "./failure-error.ts";
 
 /**
- * What may help after a failure while nothing has been sent to the client. `again`: another place, and later the same one; `elsewhere`: another place only;
+ * What may help after a failure while nothing has been sent to the client. `again`: another candidate, and later the same one; `elsewhere`: another candidate only;
  * `stop`: nothing.
  */
-export type Remedy = "again" | "elsewhere" | "stop";
+export type RetryAction = "again" | "elsewhere" | "stop";
 
 /**
  * The cause of a failure decides what can help (docs/dispatch.md#what-a-failure-leads-to). The caller's mistake is the same at every provider: a fallback
  * would hide it and charge it twice. A fault that an operator has to fix lasts longer than a second. A call that was too slow would take as long again.
  */
-const REMEDIES: Readonly<Record<FailureKind, Remedy>> = {
+const RETRY_ACTIONS: Readonly<Record<FailureKind, RetryAction>> = {
   connect: "again",
   tls: "elsewhere",
   address_refused: "elsewhere",
@@ -43,10 +43,10 @@ const REMEDIES: Readonly<Record<FailureKind, Remedy>> = {
   key_revoked: "stop",
 };
 
-/** Code of a place that was passed over because its calls were taken and another place was fresh: nobody has waited there yet. */
+/** Code of a candidate that was passed over because its calls were taken and another candidate was fresh: nobody has waited there yet. */
 export const NOT_WAITED = "not_waited";
 
-/** Codes of answers that the same provider would give again: what it makes of the request has no place in the caller's protocol. */
+/** Codes of answers that the same provider would give again: what it makes of the request has no form in the caller's protocol. */
 const GIVEN_AGAIN: ReadonlySet<string> = new Set(["unexpected_output_item", "missing_finish_reason"]);
 
 /**
@@ -54,22 +54,22 @@ const GIVEN_AGAIN: ReadonlySet<string> = new Set(["unexpected_output_item", "mis
  *
  * @param resends the route allows that a request which the provider may have read is sent to it again.
  */
-export function remedyFor({ kind, status, code, final }: UpstreamFailure, resends = false): Remedy {
+export function retryActionFor({ kind, status, code, final }: UpstreamFailure, resends = false): RetryAction {
   if (final === true) return "stop";
   if (kind === "reset" && resends) return "again";
   if (kind === "malformed" && code !== null && GIVEN_AGAIN.has(code)) return "elsewhere";
   if (kind === "saturated" && code === NOT_WAITED) return "again";
-  return kind === "timeout_first_byte" && status !== null ? "again" : REMEDIES[kind];
+  return kind === "timeout_first_byte" && status !== null ? "again" : RETRY_ACTIONS[kind];
 }
 
 /** Where to go next, and after how many milliseconds. */
 export interface Step {
   /** Index in the plan. */
-  readonly place: number;
+  readonly destination: number;
   readonly pause: number;
 }
 
-/** How often one place is asked for one request. */
+/** How often one candidate is asked for one request. */
 const TRIES = 2;
 
 /** Full jitter between nothing and this, doubled with every attempt: milliseconds. */
@@ -79,7 +79,7 @@ const LONGEST_PAUSE = 5_000;
 /** A provider that wants to be left alone for longer is not waited for: the caller is told when to come back. Milliseconds. */
 const LONGEST_WAIT = 30_000;
 
-interface Place {
+interface Destination {
   tries: number;
   /** Nothing of this request goes there any more. */
   closed: boolean;
@@ -88,11 +88,11 @@ interface Place {
 }
 
 /**
- * The way of one request, or of one part of a batch, through its plan: every place once, in order; then once more those whose failures may
+ * The way of one request, or of one part of a batch, through its plan: every candidate once, in order; then once more those whose failures may
  * have passed, the one that is ready first before the others. A machine: no clock, no timer, no randomness of its own.
  */
 export class Itinerary {
-  readonly #places: readonly Place[];
+  readonly #destinations: readonly Destination[];
   readonly #maxAttempts: number;
   readonly #deadline: number;
   readonly #resends: boolean;
@@ -100,73 +100,74 @@ export class Itinerary {
   #attempts = 0;
 
   /**
-   * @param places how many the plan has, at least 1.
+   * @param destinations how many the plan has, at least 1.
    * @param maxAttempts calls that reach a provider, at least 1.
    * @param deadline when the request must have ended, on the clock of `next`.
-   * @param resends see {@link remedyFor}.
+   * @param resends see {@link retryActionFor}.
    */
-  constructor(places: number, maxAttempts: number, deadline: number, resends = false) {
-    this.#places = Array.from({ length: places }, () => ({ tries: 0, closed: false, readyAt: 0 }));
+  constructor(destinations: number, maxAttempts: number, deadline: number, resends = false) {
+    this.#destinations = Array.from({ length: destinations }, () => ({ tries: 0, closed: false, readyAt: 0 }));
     this.#maxAttempts = maxAttempts;
     this.#deadline = deadline;
     this.#resends = resends;
   }
 
-  /** Whether a place that is worth trying has not been tried yet: nobody waits in a queue while there is one. */
-  hasFresh(isWorthTrying: (place: number) => boolean): boolean {
-    return this.#places.some(
-      ({ tries, closed }, place) => place !== this.#at && tries === 0 && !closed && isWorthTrying(place),
+  /** Whether a candidate that is worth trying has not been tried yet: nobody waits in a queue while there is one. */
+  hasFresh(isWorthTrying: (destination: number) => boolean): boolean {
+    return this.#destinations.some(
+      ({ tries, closed }, destination) =>
+        destination !== this.#at && tries === 0 && !closed && isWorthTrying(destination),
     );
   }
 
-  /** Takes the next fresh place for a call beside the one that is under way; it is not tried again. `null` where there is none to spare. */
-  takeFresh(isWorthTrying: (place: number) => boolean): number | null {
+  /** Takes the next fresh candidate for a call beside the one that is under way; it is not tried again. `null` where there is none to spare. */
+  takeFresh(isWorthTrying: (destination: number) => boolean): number | null {
     if (this.#attempts + 1 >= this.#maxAttempts) return null;
-    const place = this.#places.findIndex(
+    const destination = this.#destinations.findIndex(
       ({ tries, closed }, index) => index !== this.#at && tries === 0 && !closed && isWorthTrying(index),
     );
-    const taken = this.#places[place];
+    const taken = this.#destinations[destination];
     if (taken === undefined) return null;
     taken.tries = 1;
     taken.closed = true;
     this.#attempts += 1;
-    return place;
+    return destination;
   }
 
   /**
-   * What follows the failure of the place that was last given; the first place is 0. `null`: the request has failed.
+   * What follows the failure of the candidate that was last given; the first candidate is 0. `null`: the request has failed.
    *
    * @param now milliseconds. @param random from 0 to 1.
    */
   next(failure: UpstreamFailure, now: number, random: number): Step | null {
-    const failed = this.#places[this.#at];
-    if (failed === undefined) throw new Error("itinerary: no such place");
+    const failed = this.#destinations[this.#at];
+    if (failed === undefined) throw new Error("itinerary: no such candidate");
     failed.tries += 1;
     if (wasAsked(failure)) this.#attempts += 1;
-    const remedy = remedyFor(failure, this.#resends);
-    if (remedy === "stop" || this.#attempts >= this.#maxAttempts) return null;
-    failed.closed = remedy === "elsewhere" || failed.tries >= TRIES;
-    // There is a queue to wait in, which knows better than any pause when a place is free.
+    const action = retryActionFor(failure, this.#resends);
+    if (action === "stop" || this.#attempts >= this.#maxAttempts) return null;
+    failed.closed = action === "elsewhere" || failed.tries >= TRIES;
+    // There is a queue to wait in, which knows better than any pause when a candidate is free.
     const pause = failure.kind === "saturated" ? 0 : (failure.retryAfter ?? random * this.#longestPause());
     failed.readyAt = now + pause;
-    const fresh = this.#places.findIndex(({ tries, closed }) => tries === 0 && !closed);
+    const fresh = this.#destinations.findIndex(({ tries, closed }) => tries === 0 && !closed);
     return this.#go(fresh === -1 ? this.#readiest() : fresh, now);
   }
 
-  #go(place: number | null, now: number): Step | null {
-    const chosen = place === null ? undefined : this.#places[place];
-    if (place === null || chosen === undefined) return null;
+  #go(destination: number | null, now: number): Step | null {
+    const chosen = destination === null ? undefined : this.#destinations[destination];
+    if (destination === null || chosen === undefined) return null;
     const pause = chosen.tries === 0 ? 0 : Math.max(chosen.readyAt - now, 0);
     // Whoever would be told of the deadline is better told at once what went wrong.
     if (pause > LONGEST_WAIT || (pause > 0 && now + pause >= this.#deadline)) return null;
-    this.#at = place;
-    return { place, pause };
+    this.#at = destination;
+    return { destination, pause };
   }
 
   #readiest(): number | null {
     let best: number | null = null;
-    for (const [index, { closed, readyAt }] of this.#places.entries()) {
-      if (!closed && (best === null || readyAt < (this.#places[best]?.readyAt ?? 0))) best = index;
+    for (const [index, { closed, readyAt }] of this.#destinations.entries()) {
+      if (!closed && (best === null || readyAt < (this.#destinations[best]?.readyAt ?? 0))) best = index;
     }
     return best;
   }

@@ -1,6 +1,6 @@
 import type { EndpointRow, ProviderRow, RoutingTable } from "../canon/table.ts";
 import type { Connection } from "./connections.ts";
-import type { Places } from "./places/places.ts";
+import type { EndpointTracker } from "./endpoints/endpoint-tracker.ts";
 
 /** What probes are made with: the table and the connections in force now. */
 export interface ProbeGround {
@@ -20,7 +20,7 @@ const PROBE_TIME = 5_000;
  *
  * @param ground gives what is in force now. @returns stops the probes.
  */
-export function startProber(places: Places, ground: () => ProbeGround): () => void {
+export function startProber(places: EndpointTracker, ground: () => ProbeGround): () => void {
   const timer = setInterval(() => {
     for (const endpointId of places.takeProbes(performance.now())) {
       void probe(ground(), endpointId).then((isThere) => places.probed(endpointId, isThere, performance.now()));

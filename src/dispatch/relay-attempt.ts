@@ -3,17 +3,17 @@ import { NO_EDITS, withAnswer } from "../canon/generate/edit.ts";
 import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { AnswerStream, Ending } from "../dialects/dialect.ts";
-import { judgedAnswer, judgedEnd, type Passage } from "../dialects/translation/passage.ts";
+import { judgedAnswer, judgedEnd, type ExchangePlan } from "../dialects/translation/exchange-plan.ts";
 import { isPassedOn, MAXIMUM_ERROR_BYTES, STREAM_FACTOR, type AttemptResult } from "./attempt-result.ts";
 import type { ClientAnswer } from "./client/client-answer.ts";
 import type { Connection } from "./connections.ts";
 import { decompressorFor, type Decompressor } from "./decompress.ts";
 import { Exchange, timeoutsFor, type ExchangeListener, type ResponseHeaders } from "./exchange.ts";
 import { failureError } from "./failure-error.ts";
-import type { StopReason } from "./gates/stop-order.ts";
+import type { StopReason } from "./limiters/stop-order.ts";
 import { ReadOn } from "./client/read-on.ts";
 import { Outbox } from "./client/outbox.ts";
-import { refusedRequest, toldFailure } from "./places/told-failure.ts";
+import { refusedRequest, toldFailure } from "./endpoints/reported-failure.ts";
 import type { RelayJob } from "./relay-job.ts";
 import { readRetryAfter } from "./retry-after.ts";
 
@@ -24,7 +24,7 @@ export class RelayAttempt implements ExchangeListener {
   readonly #job: RelayJob;
   readonly #candidate: Candidate;
   readonly #number: number;
-  readonly #passage: Passage;
+  readonly #exchangePlan: ExchangePlan;
   readonly #connection: Connection;
   readonly #client: ClientAnswer;
   readonly #exchange: Exchange;
@@ -55,7 +55,7 @@ export class RelayAttempt implements ExchangeListener {
     job: RelayJob,
     candidate: Candidate,
     connection: Connection,
-    passage: Passage,
+    exchangePlan: ExchangePlan,
     ownHeaders: readonly string[],
     number: number,
     client: ClientAnswer,
@@ -65,13 +65,13 @@ export class RelayAttempt implements ExchangeListener {
     this.#connection = connection;
     this.#number = number;
     this.#client = client;
-    this.#passage = passage;
+    this.#exchangePlan = exchangePlan;
     this.#outbox = new Outbox(client, () => this.#commit(EVENT_STREAM, this.#stream ?? {}));
     this.#exchange = new Exchange(
       {
-        path: `${connection.pathPrefix}${passage.path}`,
+        path: `${connection.pathPrefix}${exchangePlan.path}`,
         headers: ownHeaders.length === 0 ? connection.headers : [...connection.headers, ...ownHeaders],
-        body: passage.body,
+        body: exchangePlan.body,
         timeouts: timeoutsFor(connection.provider.timeouts, job.request.shape.stream),
         deadline: job.deadline,
         awaitsOutput: job.request.shape.stream,
@@ -122,7 +122,7 @@ export class RelayAttempt implements ExchangeListener {
   headers(status: number, headers: ResponseHeaders, endsWithConnection: boolean): void {
     this.#status = status;
     this.#retryAfter = readRetryAfter(headers, Date.now());
-    this.#mayBeCut = this.#passage.expectsUsage && endsWithConnection;
+    this.#mayBeCut = this.#exchangePlan.expectsUsage && endsWithConnection;
     const decompressor = decompressorFor(headers["content-encoding"], {
       data: (chunk) => this.#take(chunk),
       end: () => this.#close(),
@@ -131,8 +131,8 @@ export class RelayAttempt implements ExchangeListener {
     if (decompressor === undefined) return this.#giveUp("malformed");
     this.#decompressor = decompressor;
     const type = String(headers["content-type"] ?? "").toLowerCase();
-    if (status === 200 && this.#job.request.shape.stream && type.startsWith(this.#passage.streamType)) {
-      this.#stream = this.#passage.stream();
+    if (status === 200 && this.#job.request.shape.stream && type.startsWith(this.#exchangePlan.streamType)) {
+      this.#stream = this.#exchangePlan.stream();
     }
   }
 
@@ -169,8 +169,8 @@ export class RelayAttempt implements ExchangeListener {
     const bytes = this.#chunks.length === 1 ? (this.#chunks[0] ?? EMPTY) : Buffer.concat(this.#chunks);
     if (this.#status === 200 && !this.#job.request.shape.stream) return void this.#endAnswer(bytes);
     if (this.#status === 200) return this.#giveUp("malformed");
-    const sent = { body: this.#passage.body, callers: this.#job.request.body };
-    const failure = refusedRequest(this.#passage.readError(this.#status ?? 0, bytes), sent);
+    const sent = { body: this.#exchangePlan.body, callers: this.#job.request.body };
+    const failure = refusedRequest(this.#exchangePlan.readError(this.#status ?? 0, bytes), sent);
     this.#finish({ ...failure, retryAfter: this.#retryAfter ?? failure.retryAfter }, null);
   }
 
@@ -186,13 +186,13 @@ export class RelayAttempt implements ExchangeListener {
       // An error answer is already known to be one; a success that does not end is not an answer.
       if (this.#status === 200) return this.#giveUp("too_large");
       this.#exchange.cancel();
-      return this.#finish(this.#passage.readError(this.#status ?? 0, EMPTY), null);
+      return this.#finish(this.#exchangePlan.readError(this.#status ?? 0, EMPTY), null);
     }
     this.#chunks.push(chunk);
   }
 
   async #endAnswer(received: Uint8Array): Promise<void> {
-    const { ending, bytes } = judgedAnswer(this.#passage, received);
+    const { ending, bytes } = judgedAnswer(this.#exchangePlan, received);
     const failure = ending.failure && toldFailure(ending.failure);
     if (!isPassedOn(failure, bytes)) return this.#finish(failure, ending.usage);
     if (!(await this.#isSendable({ ...ending, failure }))) return;
@@ -203,7 +203,7 @@ export class RelayAttempt implements ExchangeListener {
 
   #relayEvents(stream: AnswerStream, events: readonly Uint8Array[]): void {
     if (!this.#outbox.add(events, performance.now())) this.#exchange.pause();
-    // Before the output is let go: where both came at once, another place may still give the answer.
+    // Before the output is let go: where both came at once, another candidate may still give the answer.
     if (stream.failure !== null) {
       this.#exchange.cancel();
       return this.fail(stream.failure);
@@ -268,7 +268,7 @@ export class RelayAttempt implements ExchangeListener {
   /** @param answer what is known of changes in the answer by now. */
   #commit(headers: readonly string[], answer: Partial<Pick<Ending, "losses" | "edits">> = {}): void {
     this.#firstByteAt = performance.now();
-    const known = withAnswer(this.#passage, answer);
+    const known = withAnswer(this.#exchangePlan, answer);
     this.#client.start(200, [...headers, ...this.#job.answerHeaders(this.#candidate, this.#number, known)]);
   }
 

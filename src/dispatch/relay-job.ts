@@ -7,10 +7,10 @@ import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { CallTracer } from "../canon/call-trace.ts";
-import type { Passage } from "../dialects/translation/passage.ts";
+import type { ExchangePlan } from "../dialects/translation/exchange-plan.ts";
 import type { Connection } from "./connections.ts";
-import type { StopReason, StopSource } from "./gates/stop-order.ts";
-import type { PlaceBook } from "./places/places.ts";
+import type { StopReason, StopSource } from "./limiters/stop-order.ts";
+import type { CallTracker } from "./endpoints/endpoint-tracker.ts";
 
 /** One request to be answered by the first candidate of its plan that can. */
 export interface RelayJob {
@@ -20,7 +20,7 @@ export interface RelayJob {
   /** How many of them, from the first, are in service: those behind are out for their health, and tried last. */
   readonly inService: number;
   /** The way to a candidate. */
-  readonly passageTo: (candidate: Candidate) => Passage;
+  readonly exchangePlanFor: (candidate: Candidate) => ExchangePlan;
   readonly connections: ReadonlyMap<string, Connection>;
   /** On the clock of `performance.now()`. */
   readonly deadline: number;
@@ -31,7 +31,7 @@ export interface RelayJob {
   /** From 0 to 1; spreads repetitions. */
   readonly random: () => number;
   /** Told how every call went. */
-  readonly places: PlaceBook;
+  readonly places: CallTracker;
   /** Puts calls into the request's trace. */
   readonly callTracer?: CallTracer | null;
   /**

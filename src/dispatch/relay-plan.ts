@@ -4,17 +4,17 @@ import { NO_EDITS, type EditSet } from "../canon/generate/edit.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
 import { INCOMPLETE_REASONS } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
-import type { Passage } from "../dialects/translation/passage.ts";
+import type { ExchangePlan } from "../dialects/translation/exchange-plan.ts";
 import { learnt, NOTHING_LEARNT, notTried, type AttemptResult } from "./attempt-result.ts";
 import type { ClientAnswer } from "./client/client-answer.ts";
 import type { Connection } from "./connections.ts";
 import { failureError, stoppedError, wasAsked } from "./failure-error.ts";
-import type { Leave } from "./gates/gate.ts";
+import type { Leave } from "./limiters/concurrency-limiter.ts";
 import { Itinerary, NOT_WAITED, type Step } from "./itinerary.ts";
 import { Pause } from "./pause.ts";
-import type { CallOutcome } from "./places/places.ts";
+import type { CallOutcome } from "./endpoints/endpoint-tracker.ts";
 import { RelayAttempt } from "./relay-attempt.ts";
-import type { Stop, StopReason } from "./gates/stop-order.ts";
+import type { Stop, StopReason } from "./limiters/stop-order.ts";
 import type { AttemptReport, RelayJob, RelayOutcome } from "./relay-job.ts";
 
 /**
@@ -80,13 +80,13 @@ class PlanRun {
   async #run(): Promise<RelayOutcome> {
     const { plan, maxAttempts, deadline, resends, random } = this.#job;
     const itinerary = new Itinerary(plan.length, maxAttempts, deadline, resends);
-    let step: Step | null = { place: 0, pause: 0 };
+    let step: Step | null = { destination: 0, pause: 0 };
     while (step !== null && !this.#stopped) {
       if (step.pause > 0) await this.#pause.of(step.pause);
       if (this.#stopped) break;
-      const candidate = plan[step.place];
-      if (candidate === undefined) throw new Error("relay: no such place");
-      const result = await this.#tryPlace(candidate, itinerary.hasFresh(this.#isWorthTrying));
+      const candidate = plan[step.destination];
+      if (candidate === undefined) throw new Error("relay: no such candidate");
+      const result = await this.#tryCandidate(candidate, itinerary.hasFresh(this.#isWorthTrying));
       const { finish, usage, outputCharacters, firstByteAt, failure } = result;
       const known = { ...this.#known(), finish, usage, outputCharacters, firstByteAt };
       if (this.#gone) return { ...known, terminal: "client_closed", error: null };
@@ -101,7 +101,7 @@ class PlanRun {
     return this.#failed();
   }
 
-  /** Nobody passes a queue by for a place that is out, or that cannot be called at all. */
+  /** Nobody passes a queue by for a candidate that is out, or that cannot be called at all. */
   readonly #isWorthTrying = (place: number): boolean => {
     const { plan, inService, connections } = this.#job;
     const candidate = plan[place];
@@ -140,8 +140,8 @@ class PlanRun {
     return { attempts: this.#attempts, stripped: [...this.#stripped], losses: [...this.#losses], edits: this.#edits };
   }
 
-  /** @param hasOther another place is fresh: then this one's queue is not waited in. */
-  async #tryPlace(candidate: Candidate, hasOther: boolean): Promise<AttemptResult> {
+  /** @param hasOther another candidate is fresh: then this one's queue is not waited in. */
+  async #tryCandidate(candidate: Candidate, hasOther: boolean): Promise<AttemptResult> {
     const startedAt = performance.now();
     const connection = this.#job.connections.get(candidate.endpoint.provider);
     const leave = connection === undefined ? null : await this.#enter(candidate, connection, hasOther);
@@ -150,19 +150,19 @@ class PlanRun {
     if (connection === undefined) {
       result = notTried("credentials_missing");
     } else if (this.#stopped) {
-      // In a queue, or in the moment in which a place became free: nobody was called.
+      // In a queue, or in the moment in which a slot became free: nobody was called.
       leave?.();
       return notTried(this.#gone ? "client_closed" : (this.#stop ?? "abandoned"));
     } else if (leave === null) {
       result = notTried("saturated", hasOther ? NOT_WAITED : null);
     } else {
       try {
-        const passage = this.#job.passageTo(candidate);
-        ({ translated } = passage);
-        for (const name of passage.stripped) this.#stripped.add(name);
-        for (const loss of passage.losses) this.#losses.add(loss);
-        this.#edits |= passage.edits;
-        result = await this.#attempt(candidate, connection, passage);
+        const exchangePlan = this.#job.exchangePlanFor(candidate);
+        ({ translated } = exchangePlan);
+        for (const name of exchangePlan.stripped) this.#stripped.add(name);
+        for (const loss of exchangePlan.losses) this.#losses.add(loss);
+        this.#edits |= exchangePlan.edits;
+        result = await this.#attempt(candidate, connection, exchangePlan);
         for (const loss of result.losses) this.#losses.add(loss);
         this.#edits |= result.edits;
       } finally {
@@ -177,12 +177,12 @@ class PlanRun {
     return result;
   }
 
-  async #attempt(candidate: Candidate, connection: Connection, passage: Passage): Promise<AttemptResult> {
-    // Places that were not asked are no attempts.
+  async #attempt(candidate: Candidate, connection: Connection, exchangePlan: ExchangePlan): Promise<AttemptResult> {
+    // Candidates that were not asked are no attempts.
     const number = 1 + this.#attempts.filter(({ failure }) => failure === null || wasAsked(failure)).length;
     const trace = this.#job.callTracer?.(candidate, connection.provider) ?? null;
-    const traced = trace === null ? passage.headers : [...passage.headers, ...trace.headers];
-    const attempt = new RelayAttempt(this.#job, candidate, connection, passage, traced, number, this.#client);
+    const traced = trace === null ? exchangePlan.headers : [...exchangePlan.headers, ...trace.headers];
+    const attempt = new RelayAttempt(this.#job, candidate, connection, exchangePlan, traced, number, this.#client);
     this.#current = attempt;
     const { places } = this.#job;
     const { id } = candidate.endpoint;
@@ -202,12 +202,12 @@ class PlanRun {
     }
   }
 
-  /** A free place among the endpoint's calls, at once or by its queue; `null` where there is none. */
+  /** A free slot among the endpoint's calls, at once or by its queue; `null` where there is none. */
   async #enter(candidate: Candidate, connection: Connection, hasOther: boolean): Promise<Leave | null> {
-    const gate = connection.gateOf(candidate.endpoint);
-    const leave = gate.tryEnter();
+    const limiter = connection.limiterOf(candidate.endpoint);
+    const leave = limiter.tryEnter();
     if (leave !== null || hasOther) return leave;
     this.#left ??= new AbortController();
-    return gate.enter(this.#job.deadline, this.#left.signal);
+    return limiter.enter(this.#job.deadline, this.#left.signal);
   }
 }

@@ -20,21 +20,21 @@ export interface ExportRow extends ChainRow {
 const FORMAT = "signalbox.evidence.log.v1";
 
 export function formatHeader({ from, to, workspace }: ExportHeader): string {
-  return JSON.stringify({ format: FORMAT, from: place(from), to: place(to), workspace });
+  return JSON.stringify({ format: FORMAT, from: linkOf(from), to: linkOf(to), workspace });
 }
 
-export const place = ({ position, hash }: ChainLink): ChainLink => ({ position, hash });
+export const linkOf = ({ position, hash }: ChainLink): ChainLink => ({ position, hash });
 
 /** `null` for a line that is no header of this format. */
 export function readHeader(line: string): ExportHeader | null {
   const value = parse(line);
   if (!isJsonObject(value) || value["format"] !== FORMAT) return null;
-  const [from, to, workspace] = [readPlace(value["from"]), readPlace(value["to"]), value["workspace"]];
+  const [from, to, workspace] = [readPosition(value["from"]), readPosition(value["to"]), value["workspace"]];
   if (from === null || to === null || (workspace !== null && typeof workspace !== "string")) return null;
   return { from, to, workspace };
 }
 
-export function readPlace(value: JsonValue | undefined): ChainLink | null {
+export function readPosition(value: JsonValue | undefined): ChainLink | null {
   if (!isJsonObject(value)) return null;
   const { position, hash } = value;
   return typeof position === "number" && typeof hash === "string" ? { position, hash } : null;

@@ -1,6 +1,6 @@
 import { isJsonObject } from "../canon/json.ts";
 import { GENESIS, type ChainLink } from "./chain.ts";
-import { parse, place, readPlace } from "./export-line.ts";
+import { parse, linkOf, readPosition } from "./export-line.ts";
 
 /** The first line of an export of the log of policies. It begins with the first row: what a row means follows from all before it. */
 export interface PolicyExportHeader {
@@ -18,14 +18,14 @@ export interface PolicyExportRow extends ChainLink {
 const FORMAT = "signalbox.policies.log.v1";
 
 export function formatPolicyHeader({ to }: PolicyExportHeader): string {
-  return JSON.stringify({ format: FORMAT, from: GENESIS, to: place(to) });
+  return JSON.stringify({ format: FORMAT, from: GENESIS, to: linkOf(to) });
 }
 
 /** `null` for a line that is no header of this format. */
 export function readPolicyHeader(line: string): PolicyExportHeader | null {
   const value = parse(line);
   if (!isJsonObject(value) || value["format"] !== FORMAT) return null;
-  const [from, to] = [readPlace(value["from"]), readPlace(value["to"])];
+  const [from, to] = [readPosition(value["from"]), readPosition(value["to"])];
   return from?.position === GENESIS.position && from.hash === GENESIS.hash && to !== null ? { to } : null;
 }
 

@@ -2,7 +2,7 @@ import { asWord, type Word } from "../evidence/record.ts";
 import { Cell, encodedCount } from "./cell.ts";
 import type { Dimension, Grouping } from "./dimensions.ts";
 import { groupKey, GroupRanking } from "./group-ranking.ts";
-import { placeMeasures, requestMeasures, verdictMeasures, type Measures } from "./measures.ts";
+import { endpointMeasures, requestMeasures, verdictMeasures, type Measures } from "./measures.ts";
 import { readLabels, ShadowCounts } from "./shadow/shadow-counts.ts";
 import { formatHour } from "./window.ts";
 
@@ -91,7 +91,7 @@ export class Groups {
   #measures({ cell, shadow }: GroupCells): Measures {
     switch (this.#grouping.facet) {
       case "place":
-        return placeMeasures(cell);
+        return endpointMeasures(cell);
       case "verdict": {
         let judged = 0;
         for (const key of shadow.judgedBy) judged += this.#judged.get(key) ?? 0;

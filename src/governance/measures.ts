@@ -70,7 +70,7 @@ export function requestMeasures(cell: Cell): Measures {
 }
 
 /** Of a place: requests are counted where they ended, attempts where they were made. */
-export function placeMeasures(cell: Cell): Measures {
+export function endpointMeasures(cell: Cell): Measures {
   return { ...decisionMeasures(cell), running: null, shadow: null, ended: endMeasures(cell) };
 }
 

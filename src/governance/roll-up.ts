@@ -65,14 +65,14 @@ export function rollUpOutcome(increments: Increments, facts: DecisionFacts, outc
     countEnd(cell, facts, outcome);
     for (const attempt of attempts) countAttempt(cell, attempt);
   }
-  for (const [labels, part] of answeringPlaces(outcome)) {
-    const place = increments.cell(facts.workspace, "place", facts.hour, labels);
-    place.count("requests", facts.repeated);
-    place.count(OUTCOME_COUNTER[facts.outcome], facts.repeated);
-    countEnd(place, facts, part);
+  for (const [labels, part] of answeringEndpoints(outcome)) {
+    const cell = increments.cell(facts.workspace, "place", facts.hour, labels);
+    cell.count("requests", facts.repeated);
+    cell.count(OUTCOME_COUNTER[facts.outcome], facts.repeated);
+    countEnd(cell, facts, part);
   }
   for (const attempt of attempts) {
-    countAttempt(increments.cell(facts.workspace, "place", facts.hour, placeOf(attempt)), attempt);
+    countAttempt(increments.cell(facts.workspace, "place", facts.hour, endpointOf(attempt)), attempt);
   }
 }
 
@@ -90,24 +90,24 @@ function requestCells(increments: Increments, facts: DecisionFacts): readonly Ce
  * Where a request's answer came from, each provider, region and model once, with the part of the outcome that counts there: the whole of it, but of a
  * batch that several answered the tokens by their calls.
  */
-function answeringPlaces(outcome: OutcomeRecord): readonly (readonly [Labels, OutcomeRecord])[] {
+function answeringEndpoints(outcome: OutcomeRecord): readonly (readonly [Labels, OutcomeRecord])[] {
   const answering = answeredBy(outcome);
   if (answering.length < 2) {
     const one = outcome.attempts.findLast(({ failure }) => failure === null) ?? outcome.attempts.at(-1);
-    return [[placeOf(one), outcome]];
+    return [[endpointOf(one), outcome]];
   }
-  const places = [...Map.groupBy(answering, (attempt) => JSON.stringify(placeOf(attempt))).values()].flatMap(
+  const endpoints = [...Map.groupBy(answering, (attempt) => JSON.stringify(endpointOf(attempt))).values()].flatMap(
     ([first, ...more]) => {
       if (first === undefined) return [];
       return [{ ...first, calls: [first, ...more].reduce((sum, { calls = 1 }) => sum + calls, 0) }];
     },
   );
   const shared = (count: number | null): readonly (number | null)[] =>
-    count === null ? places.map(() => null) : shares(count, places);
+    count === null ? endpoints.map(() => null) : shares(count, endpoints);
   const [input, output] = [shared(outcome.inputTokens), shared(outcome.outputTokens)];
   const [cacheRead, reasoning] = [shared(outcome.cacheReadTokens), shared(outcome.reasoningTokens)];
-  return places.map((place, index) => [
-    placeOf(place),
+  return endpoints.map((place, index) => [
+    endpointOf(place),
     {
       ...outcome,
       inputTokens: input[index] ?? null,
@@ -118,7 +118,7 @@ function answeringPlaces(outcome: OutcomeRecord): readonly (readonly [Labels, Ou
   ]);
 }
 
-function placeOf(attempt: AttemptRecord | undefined): Labels {
+function endpointOf(attempt: AttemptRecord | undefined): Labels {
   return attempt === undefined ? [null, null, null] : [attempt.provider, attempt.region, attempt.model ?? null];
 }
 

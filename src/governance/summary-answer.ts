@@ -48,7 +48,7 @@ export interface SummaryAnswer {
 type AnswerGroup = Measures & Pick<Group, "group">;
 
 /** What the answer says besides the counts. */
-export interface SummaryScene {
+export interface SummaryContext {
   readonly workspace: string | null;
   readonly window: Window;
   readonly grouping: Grouping;
@@ -67,9 +67,9 @@ export interface SummaryScene {
  */
 const LATEST_RECORD = 120_000;
 
-export function summaryAnswer(scene: SummaryScene, summary: Summary): SummaryAnswer {
-  const { window, grouping, workspace, head, tableRevision } = scene;
-  const settled = Math.floor((scene.now - LATEST_RECORD) / HOUR);
+export function summaryAnswer(context: SummaryContext, summary: Summary): SummaryAnswer {
+  const { window, grouping, workspace, head, tableRevision } = context;
+  const settled = Math.floor((context.now - LATEST_RECORD) / HOUR);
   const complete = Math.min(window.until, settled, summary.firstRunning ?? Infinity);
   return {
     object: "governance.summary",
@@ -87,7 +87,7 @@ export function summaryAnswer(scene: SummaryScene, summary: Summary): SummaryAns
     truncated: summary.truncated,
     verdicts: summary.verdicts,
     shadows: summary.shadows,
-    policies: policyStates(scene.loaded, scene.stored),
+    policies: policyStates(context.loaded, context.stored),
     table_revision: tableRevision === null ? null : asWord(tableRevision),
     evidence: { head: head === null ? null : { hash: asWord(head.hash) } },
   };

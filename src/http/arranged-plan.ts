@@ -20,10 +20,10 @@ export type ArrangedRequest = Pick<InferenceRequest, "preferences" | "body" | "r
 
 /**
  * The plan in the order in which to try it now: what was decided says where a request may go, what is measured says where it goes first. Call it
- * for requests that will be made only (`Places.arrange`).
+ * for requests that will be made only (`Candidates.arrange`).
  */
 export function arrangedPlan(
-  { places, stickyKeyOf }: Pick<Runtime, "places" | "stickyKeyOf">,
+  { endpoints, stickyKeyOf }: Pick<Runtime, "endpoints" | "stickyKeyOf">,
   decision: RouteDecision,
   route: RouteRow,
   request: ArrangedRequest,
@@ -32,7 +32,14 @@ export function arrangedPlan(
   const { plan, maxPlaces } = decision;
   const stickyKey = stickyKeyFor(plan, stickyKeyOf, request, headers);
   const settings = { ...route, isOrdered: isOrdered(decision, request) };
-  const { order, out } = places.arrange(plan, settings, request.preferences, stickyKey, performance.now(), Math.random);
+  const { order, out } = endpoints.arrange(
+    plan,
+    settings,
+    request.preferences,
+    stickyKey,
+    performance.now(),
+    Math.random,
+  );
   const inService = order.length - out.length;
   return { plan: maxPlaces === null ? order : order.slice(0, maxPlaces), inService };
 }
@@ -47,7 +54,7 @@ export interface ForeseenPlan {
 
 /** What {@link arrangedPlan} would give for a request that is not made: the same measurements and the same function, and nothing is reserved. */
 export function foreseenPlan(
-  { places, stickyKeyOf }: Pick<Runtime, "places" | "stickyKeyOf">,
+  { endpoints, stickyKeyOf }: Pick<Runtime, "endpoints" | "stickyKeyOf">,
   decision: RouteDecision,
   route: RouteRow,
   request: ArrangedRequest,
@@ -55,7 +62,7 @@ export function foreseenPlan(
 ): ForeseenPlan {
   const stickyKey = stickyKeyFor(decision.plan, stickyKeyOf, request, headers);
   const settings = { ...route, isOrdered: isOrdered(decision, request) };
-  return places.foresee(decision.plan, settings, request.preferences, stickyKey, performance.now(), Math.random);
+  return endpoints.foresee(decision.plan, settings, request.preferences, stickyKey, performance.now(), Math.random);
 }
 
 function stickyKeyFor(

@@ -6,7 +6,7 @@ import { NO_HEADERS, type InferenceRequest } from "../canon/request.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 import type { RouteRow } from "../canon/table.ts";
 import type { Surface } from "../dialects/dialect.ts";
-import { openPassage } from "../dialects/translation/passage.ts";
+import { planExchange } from "../dialects/translation/exchange-plan.ts";
 import { upstreamFor } from "../dialects/upstreams.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
 import { arrangedPlan } from "./arranged-plan.ts";
@@ -177,9 +177,9 @@ async function relay(
     {
       request,
       ...arrangedPlan(call.runtime, decision, route, request, call.incoming.headers),
-      places: call.runtime.places,
+      places: call.runtime.endpoints,
       callTracer: recorder.callTracer,
-      passageTo: (candidate) => {
+      exchangePlanFor: (candidate) => {
         const target = targetOf(table, candidate.endpoint);
         const context = answerContext(request, requestId, candidate.endpoint, target.model.signatureFamily);
         const translation = prepared.get(candidate.endpoint.id) ?? null;
@@ -191,7 +191,7 @@ async function relay(
           edits: decision.edits,
           context,
         };
-        return openPassage(options, target, upstreamFor("generate", candidate.endpoint.dialect));
+        return planExchange(options, target, upstreamFor("generate", candidate.endpoint.dialect));
       },
       connections: snapshot.connections,
       deadline: bounds.deadline,

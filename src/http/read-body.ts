@@ -4,7 +4,7 @@ import { codedError } from "../canon/errors/coded-error.ts";
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
 import { parseJsonBytes, repeatsMember } from "../dialects/json-bytes.ts";
 import { stoppedError } from "../dispatch/failure-error.ts";
-import type { StopReason, StopSource } from "../dispatch/gates/stop-order.ts";
+import type { StopReason, StopSource } from "../dispatch/limiters/stop-order.ts";
 import type { RequestHold } from "./listener/capacity.ts";
 import type { ServerLimits } from "./server-limits.ts";
 

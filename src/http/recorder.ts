@@ -292,8 +292,8 @@ export class Recorder {
  * @param recorded of {@link Recorder.decided}
  */
 export function refusedByStore(
-  runtime: Pick<Runtime, "evidenceStanding">,
+  runtime: Pick<Runtime, "evidenceStatus">,
   recorded: Promise<ServiceError | null>,
 ): Promise<ServiceError | null> | null {
-  return runtime.evidenceStanding().state === "ok" ? null : recorded;
+  return runtime.evidenceStatus().state === "ok" ? null : recorded;
 }

@@ -1,7 +1,7 @@
 import type { Identity } from "../canon/identity.ts";
-import type { Places } from "../dispatch/places/places.ts";
-import type { StopOrder } from "../dispatch/gates/stop-order.ts";
-import type { StickyKeyOf } from "../dispatch/places/sticky-key.ts";
+import type { EndpointTracker } from "../dispatch/endpoints/endpoint-tracker.ts";
+import type { StopOrder } from "../dispatch/limiters/stop-order.ts";
+import type { StickyKeyOf } from "../dispatch/endpoints/sticky-key.ts";
 import type { ChainLink } from "../evidence/chain.ts";
 import type { EvidenceFault } from "../evidence/fault.ts";
 import type { RequestObserver } from "../evidence/observer.ts";
@@ -52,7 +52,7 @@ export interface Runtime {
   /** The page of `GET /metrics`. @param accept the request's header of that name. */
   readonly metrics: (accept: string | undefined) => MetricsPage | Promise<MetricsPage>;
   /** How the store of the evidence does, as far as this process knows without asking. */
-  readonly evidenceStanding: () => EvidenceStanding;
+  readonly evidenceStatus: () => EvidenceStatus;
   /** What has been counted; absent where nothing counts. */
   readonly summary?: SummarySource;
   /** Where policies stand, and what may be done about it; absent where no log is kept of it. */
@@ -64,7 +64,7 @@ export interface Runtime {
   /** Bounds simulations; a server without it does not. */
   readonly simulationRate?: SimulationRate;
   /** What is known of endpoints from their calls. */
-  readonly places: Places;
+  readonly endpoints: EndpointTracker;
   readonly stickyKeyOf: StickyKeyOf;
   /** Making and changing keys; a server without a store of keys has none. */
   readonly keys?: KeyManagement;
@@ -90,7 +90,7 @@ export interface MetricsPage {
   readonly text: string;
 }
 
-export interface EvidenceStanding {
+export interface EvidenceStatus {
   /** `unavailable`: requests may be refused for want of a record. */
   readonly state: "ok" | "unavailable";
   /** Decisions that wait for the disk. */

@@ -8,7 +8,7 @@ import type { PolicyLogCause, PolicyLogFault } from "./verification/causes.ts";
 import type { SpokenContent } from "./verification/contents.ts";
 import { restsOnClaims } from "./verification/promotion.ts";
 import { readRecordText } from "./verification/record-shape.ts";
-import { Standing } from "./verification/standing.ts";
+import { SlotStatus } from "./verification/standing.ts";
 
 /**
  * Verifies a log of policies row by row: that nothing was changed, added, taken out or moved, and that each row can be true after those before it. It
@@ -16,7 +16,7 @@ import { Standing } from "./verification/standing.ts";
  */
 export class PolicyLogVerifier {
   readonly #remembered = new Map<number, string[]>();
-  readonly #policies = new Map<string, Standing>();
+  readonly #policies = new Map<string, SlotStatus>();
   readonly #contents: SpokenContent[] = [];
   readonly #counts = new Map<PolicyRecord["kind"], number>();
   #reports = { verified: 0, claimed: 0 };
@@ -91,7 +91,7 @@ export class PolicyLogVerifier {
     if (typeof record === "string") return record;
     // A store takes the numbers of its older version over when it makes the log, and never again.
     if (record.kind === "imported" && this.count("imported") < this.#head.position) return "imported_late";
-    const cause = this.#standing(record.policy).add(record);
+    const cause = this.#status(record.policy).add(record);
     if (cause !== null) return cause;
     this.#counts.set(record.kind, this.count(record.kind) + 1);
     this.#countReports(record);
@@ -109,12 +109,12 @@ export class PolicyLogVerifier {
     this.#reports = { ...this.#reports, [result]: this.#reports[result] + 1 };
   }
 
-  #standing(policy: string): Standing {
+  #status(policy: string): SlotStatus {
     const known = this.#policies.get(policy);
     if (known !== undefined) return known;
-    const standing = new Standing(removalDigest(policy));
-    this.#policies.set(policy, standing);
-    return standing;
+    const status = new SlotStatus(removalDigest(policy));
+    this.#policies.set(policy, status);
+    return status;
   }
 
   #matches({ position, hash }: ChainLink): boolean {

@@ -21,7 +21,7 @@ export interface EstimatedRequest {
   readonly calls: number;
 }
 
-export interface EstimatedPlace {
+export interface EstimatedCandidate {
   readonly endpoint: EndpointRow;
   readonly model: ModelRow | undefined;
 }
@@ -53,7 +53,7 @@ const NOTHING_READ = { requests: 1, tokens: 0, microUsd: 0 };
  * The most that a request may use, wherever it goes: never too little as far as the request and the table tell. A token is at least one byte of
  * the body; of what has no bytes there the surface's reader adds an allowance. Where there is a context window, no more than that can be read for one prompt.
  */
-export function estimateRequest(request: EstimatedRequest, places: readonly EstimatedPlace[]): Estimate {
+export function estimateRequest(request: EstimatedRequest, candidates: readonly EstimatedCandidate[]): Estimate {
   if (request.operation === "messages.count_tokens") {
     return { amounts: NOTHING_READ, input: 0, output: 0, likelyInput: () => 0, most: 0, requestsOnly: true };
   }
@@ -66,7 +66,7 @@ export function estimateRequest(request: EstimatedRequest, places: readonly Esti
   let tokens = 0;
   let microUsd = 0;
   let [input, output, most] = [0, 0, LEAST_MOST];
-  for (const { endpoint, model } of places) {
+  for (const { endpoint, model } of candidates) {
     const read = generates ? Math.min(bound, prompts * (model?.contextWindow ?? bound)) : bound;
     const made = choices * Math.min(limit ?? Number.MAX_SAFE_INTEGER, largestOutput(model));
     tokens = Math.max(tokens, read + made);

@@ -88,7 +88,7 @@ export interface SlotUse {
   readonly held: number;
 }
 
-export interface LimitStanding {
+export interface LimitUsage {
   readonly counters: readonly LimitUse[];
   readonly slots: readonly SlotUse[];
 }
@@ -109,7 +109,7 @@ export interface LimitStore {
    */
   lease(lease: LimitLease): Promise<LimitLeased>;
   /** Counters of the windows that hold the moment, by subject, and the slots held then. @param now milliseconds since the epoch. */
-  read(now: number): Promise<LimitStanding>;
+  read(now: number): Promise<LimitUsage>;
   /**
    * Forgets counters whose window is over for long (`KEPT` in `limits/windows.ts`), and slots whose lease is over for as long as those of minutes. Gives
    * how many: fewer than `limit` counters where none is left to forget.

@@ -126,15 +126,15 @@ export type PolicyCode = keyof typeof POLICY_CODES;
 export type PolicyDiagnostic = Diagnostic<PolicyCode>;
 
 /** Where a finding stands; line and column from 1. */
-export interface Place {
+export interface Location {
   readonly file: string;
   readonly line: number;
   readonly column: number;
 }
 
 /** @param hint what to do, where the code's own fix is not the best that can be said. */
-export function finding(code: PolicyCode, place: Place, message: string, hint?: string): PolicyDiagnostic {
+export function finding(code: PolicyCode, location: Location, message: string, hint?: string): PolicyDiagnostic {
   const { severity, fix } = POLICY_CODES[code];
-  const { file, line, column } = place;
+  const { file, line, column } = location;
   return { code, severity, file, line, column, message, hint: hint ?? fix };
 }

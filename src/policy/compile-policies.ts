@@ -5,7 +5,7 @@ import type { CompiledPolicy, PolicyModule, PolicySource, PolicyWords } from "./
 import { checkComparisons } from "./contract/comparisons.ts";
 import { readContract } from "./contract/contract.ts";
 import { diagnosticOf } from "./contract/failures.ts";
-import { checkWaivers, checkRules, passPlaces, reasonedConstraints } from "./contract/rules.ts";
+import { checkWaivers, checkRules, passLocations, reasonedConstraints } from "./contract/rules.ts";
 import { checkReferences, librariesOf, readsOf } from "./contract/references.ts";
 import { classifySources, type PolicyFile } from "./contract/sources.ts";
 import { decideModule } from "./decide-module.ts";
@@ -50,8 +50,8 @@ export async function compilePolicies(
     return { policies: checked.policies, modules: await buildModules(checked.policies, toolchain), diagnostics };
   } catch (error) {
     if (!(error instanceof ToolchainError)) throw error;
-    const place = { file: files[0]?.source.path ?? "", line: 1, column: 1 };
-    const broken = finding("POLICY_TOOLCHAIN", place, error.message);
+    const location = { file: files[0]?.source.path ?? "", line: 1, column: 1 };
+    const broken = finding("POLICY_TOOLCHAIN", location, error.message);
     return { policies: [], modules: [], diagnostics: [...misplaced, broken].toSorted(compareDiagnostics) };
   }
 }
@@ -108,7 +108,7 @@ async function checkPolicies(files: readonly PolicyFile[], toolchain: Toolchain)
       reads: readsOf(modules.map((module) => module.facts)),
       words: wordsOf(located.contract, modules),
       path: file.source.path,
-      places: passPlaces(located, facts),
+      locations: passLocations(located, facts),
     });
   }
   return { policies: policies.toSorted((left, right) => (left.contract.id < right.contract.id ? -1 : 1)), diagnostics };
@@ -138,18 +138,18 @@ function structureFindings(files: readonly PolicyFile[], read: readonly ReadFile
   for (const { file, facts } of read) {
     const [found, expected] = [facts.package.join("."), file.package.join(".")];
     const { row, col } = facts.package_at;
-    const place = { file: facts.path, line: row, column: col };
+    const location = { file: facts.path, line: row, column: col };
     if (found !== expected) {
       diagnostics.push(
-        finding("POLICY_PACKAGE", place, `the package is not ${expected}`, `Write: package ${expected}`),
+        finding("POLICY_PACKAGE", location, `the package is not ${expected}`, `Write: package ${expected}`),
       );
     }
     if (file.kind === "test" && !files.some(({ kind, name }) => kind === "policy" && name === file.name)) {
-      diagnostics.push(finding("POLICY_TEST_ORPHAN", place, `there is no policy ${file.name}`));
+      diagnostics.push(finding("POLICY_TEST_ORPHAN", location, `there is no policy ${file.name}`));
     }
     const users = read.filter((other) => other.file !== file && librariesOf(other.facts).includes(file.name));
     if (file.kind === "library" && users.length === 0 && read.length === files.length) {
-      diagnostics.push(finding("POLICY_LIBRARY_UNUSED", place, `nothing uses the library ${file.name}`));
+      diagnostics.push(finding("POLICY_LIBRARY_UNUSED", location, `nothing uses the library ${file.name}`));
     }
   }
   return diagnostics;

@@ -34,7 +34,7 @@ export interface CompiledPolicy {
   /** Path of the policy's source as it was given, for messages; not part of the digest. */
   readonly path: string;
   /** The first `pass.<constraint>` rule of each constraint; line and column from 1. Not part of the digest. */
-  readonly places: Readonly<Record<string, { readonly line: number; readonly column: number }>>;
+  readonly locations: Readonly<Record<string, { readonly line: number; readonly column: number }>>;
 }
 
 /** Several contents compiled into one WASM module. The same policy may stand in it twice with different contents. */

@@ -11,7 +11,7 @@ import { policyDigest } from "./digest.ts";
  * compiled from the sources (`recompile.ts`), and the module is there to be compared.
  */
 export interface KeptPolicy {
-  /** Its path and the places in it are those of no file. */
+  /** Its path and the locations in it are those of no file. */
   readonly policy: CompiledPolicy;
   /** WebAssembly as it was compiled. */
   readonly compiled: Uint8Array;
@@ -106,7 +106,7 @@ export function readStoredContent(
   const { contract, sources, reasoned, reads, words, entrypoints, build = null } = description;
   if (digestOf(description) !== digest || contract.id !== id)
     throw new KeptContentError("its contract and sources are not those of its digest");
-  const policy = { contract, digest, sources, reasoned, reads, words, path: `${id}.rego`, places: {} };
+  const policy = { contract, digest, sources, reasoned, reads, words, path: `${id}.rego`, locations: {} };
   const compiled = bytes.subarray(0, bytes.length - section(text).length);
   return { policy, compiled, entrypoints, build, moduleSha256: sha256 };
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { Places } from "../dispatch/places/places.ts";
-import type { StopOrder } from "../dispatch/gates/stop-order.ts";
-import { stickyKeys } from "../dispatch/places/sticky-key.ts";
+import { EndpointTracker } from "../dispatch/endpoints/endpoint-tracker.ts";
+import type { StopOrder } from "../dispatch/limiters/stop-order.ts";
+import { stickyKeys } from "../dispatch/endpoints/sticky-key.ts";
 import { storedPolicies } from "../governance/policies/stored-policies.ts";
 import type { CountSource } from "../governance/shadow-figures.ts";
 import { contractSha256, openApiDocument } from "../http/contract/openapi.ts";
@@ -65,7 +65,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
     observer: telemetry.observer,
     beginTrace: telemetry.beginTrace,
     metrics: telemetry.metrics.page,
-    evidenceStanding: () => store.evidence.health(),
+    evidenceStatus: () => store.evidence.health(),
     summary: {
       read,
       policies: async () => storedPolicies(await policies.administration.lifecycle.refresh()),
@@ -80,7 +80,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
     running: new RunningRequests(),
     ledger: parts.ledger,
     simulationRate: new SimulationRate(),
-    places: new Places(healthSettingsOf(snapshots), telemetry.log.endpointChanged),
+    endpoints: new EndpointTracker(healthSettingsOf(snapshots), telemetry.log.endpointChanged),
     stickyKeyOf: stickyKeys(),
     tokens,
     keys: manageKeys(store.keys, Date.now, randomBytes),

@@ -128,7 +128,7 @@ function readSecretFile(path: string): string {
   return readFileSync(path, "utf8");
 }
 
-type SecretPlace = Pick<MissingSecret, "provider" | "reference">;
+type SecretReference = Pick<MissingSecret, "provider" | "reference">;
 
 const SET_IT =
   "set it, or say on_missing_secret: disable (leave the provider out) or simulate (the simulated upstream answers)";
@@ -137,7 +137,7 @@ const CLEAN_IT = "look for line breaks or quotation marks around the secret";
 
 function secretDiagnostic(
   supply: SnapshotSupply,
-  place: SecretPlace,
+  place: SecretReference,
   code: string,
   what: string,
   hint: string,
@@ -154,6 +154,6 @@ function secretDiagnostic(
 }
 
 /** Where a secret is looked for; never what was found. */
-export function describeReference({ reference }: SecretPlace): string {
+export function describeReference({ reference }: SecretReference): string {
   return "env" in reference ? `environment variable ${reference.env}` : `file ${reference.file}`;
 }

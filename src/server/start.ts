@@ -6,7 +6,7 @@ import { SnapshotHolder } from "../http/snapshot.ts";
 import type { Runtime } from "../http/runtime.ts";
 import type { ServerLimits } from "../http/server-limits.ts";
 import { startProber } from "../dispatch/prober.ts";
-import { StopOrder } from "../dispatch/gates/stop-order.ts";
+import { StopOrder } from "../dispatch/limiters/stop-order.ts";
 import { listen, type ListenOptions, type Listening, type TlsMaterial } from "../http/listener/listen.ts";
 import { Revocations } from "../http/credentials/revocations.ts";
 import { newRequestId } from "../http/request-id.ts";
@@ -31,7 +31,7 @@ import { loadSimulatedProvider, type MockServer } from "./simulated-provider.ts"
 import { readTls } from "./tls.ts";
 import { ServerLog } from "./telemetry/server-log.ts";
 import { ServerTelemetry } from "./telemetry/server-telemetry.ts";
-import type { WorkersStanding } from "./workers/messages.ts";
+import type { WorkersStatus } from "./workers/messages.ts";
 
 /** What a process does otherwise that serves together with others. */
 export interface ProcessRole {
@@ -44,7 +44,7 @@ export interface ProcessRole {
   /** One of several that serve the public side: another process has the admin listener, and tells what all of them have heard. */
   readonly worker?: {
     readonly number: number;
-    readonly standing: () => WorkersStanding;
+    readonly standing: () => WorkersStatus;
     readonly reloadFailed: () => boolean;
   };
 }
@@ -151,7 +151,7 @@ async function open(
   });
   opened.add(telemetry.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version }));
   if (role.listenPublic === undefined) {
-    const stopProbes = startProber(runtime.places, () => {
+    const stopProbes = startProber(runtime.endpoints, () => {
       const { decider, connections } = snapshots.current;
       return { table: decider.table, connections };
     });
@@ -176,7 +176,7 @@ async function open(
       const next = await policies.reload();
       isDone = next.ok;
       if (next.ok && renewed !== undefined) main.renewTls(renewed);
-      if (next.ok) runtime.places.retain(Object.keys(next.snapshot.decider.table.endpoints));
+      if (next.ok) runtime.endpoints.retain(Object.keys(next.snapshot.decider.table.endpoints));
       log.reloaded(next);
       return next;
     } finally {
@@ -207,11 +207,11 @@ function runtimeOf({ worker, runtime }: ProcessRole, parts: RuntimeParts): Runti
   const own = makeRuntime(parts);
   if (runtime !== undefined) return runtime(own);
   if (worker === undefined) return own;
-  const { number, standing, reloadFailed } = worker;
-  const missesSome = (): boolean => standing().ready < standing().configured;
+  const { number, standing: status, reloadFailed } = worker;
+  const missesSome = (): boolean => status().ready < status().configured;
   return {
     ...own,
-    workers: () => ({ worker: number, ...standing() }),
+    workers: () => ({ worker: number, ...status() }),
     degraded: () => [
       ...new Set([
         ...own.degraded(),

@@ -6,7 +6,7 @@ import type { SimulationTally } from "./compare/simulation-tally.ts";
 import { EvidenceTally } from "./evidence/evidence-tally.ts";
 import { readEvidence } from "./evidence/read-evidence.ts";
 import { explainArguments } from "./explain/explain-arguments.ts";
-import { placesOf } from "./explain/positions.ts";
+import { locationsOf } from "./explain/positions.ts";
 import { bestCut, describeCut } from "./jobs/fit-classes.ts";
 import type { CutDimension, JobInput } from "./jobs/job-input.ts";
 import { countJobs, localPool, threadPool } from "./jobs/job-pool.ts";
@@ -19,7 +19,7 @@ import type { AssertionsReport, DimensionCut, SimulationReport } from "./report/
 import { promotedPolicies, sideReport } from "./report/side-report.ts";
 import type { ReportedSide, RunSimulation, Side, SimulationRequest, SimulationWatch } from "./request.ts";
 import { compiledSides, type CompiledSide, type CompiledSides, type CompiledTree } from "./side-contents.ts";
-import type { Member, Standpoint } from "./point.ts";
+import type { Member, View } from "./sample-request.ts";
 
 /** Fewer classes are decided before threads have started. */
 const WORTH_A_THREAD = 20_000;
@@ -49,17 +49,17 @@ export async function simulateSides(
   const tally = await decided(plan, request, watch);
   await plan.runner.load();
   const evidence = await weighed(plan.runner, head, request, watch);
-  const context = (standpoint: Standpoint): ComparisonContext => ({
+  const context = (view: View): ComparisonContext => ({
     universe: plan.runner.plan.space.universe,
-    places: { base: placesOf(base.files), head: placesOf(head.files) },
+    locations: { base: locationsOf(base.files), head: locationsOf(head.files) },
     explain,
-    kept: keptPolicies(compiled.head, standpoint === "promoted" ? request.promote : []),
-    seenInGroup: evidence === null ? null : (key) => evidence.seen[standpoint].groups.get(key) ?? 0,
+    kept: keptPolicies(compiled.head, view === "promoted" ? request.promote : []),
+    seenInGroup: evidence === null ? null : (key) => evidence.seen[view].groups.get(key) ?? 0,
     seenOnPath:
       evidence === null
         ? null
         : ({ workspace, operation, provider, region }) =>
-            evidence.seen[standpoint].paths.get([workspace, operation, provider, region].join("\n")) ?? 0,
+            evidence.seen[view].paths.get([workspace, operation, provider, region].join("\n")) ?? 0,
   });
   const sides = { base: sideReport(base, compiled.base, "base"), head: sideReport(head, compiled.head, "head") };
   const report: SimulationReport = {
@@ -80,7 +80,13 @@ export async function simulateSides(
     findings:
       plan.cut.length > 0
         ? []
-        : livenessFindings(compiled.base, tally.baseLiveness, compiled.head, tally.headLiveness, placesOf(head.files)),
+        : livenessFindings(
+            compiled.base,
+            tally.baseLiveness,
+            compiled.head,
+            tally.headLiveness,
+            locationsOf(head.files),
+          ),
     other_changes: [
       ...otherChanges(base.table, head.table, request.fresh ? null : newPolicies(compiled)),
       ...(request.assertions?.changes ?? []),

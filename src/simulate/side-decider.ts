@@ -2,9 +2,9 @@ import type { Decision } from "../canon/decision.ts";
 import type { PolicyEvaluation, PolicyInput, PolicySet } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import { keyWords } from "../decide/policy-input.ts";
-import { decidePoint, identityOf, isDeniedByTable, outcomeOf } from "./decide-point.ts";
-import type { Outcome, RequestPoint, Standpoint } from "./point.ts";
-import type { SideStandpoints } from "./standpoints.ts";
+import { decideSample, identityOf, isDeniedByTable, outcomeOf } from "./decide-sample.ts";
+import type { Outcome, SampleRequest, View } from "./sample-request.ts";
+import type { SideViews } from "./views.ts";
 
 /** A request decided on one side. */
 export interface SideOutcomes {
@@ -13,7 +13,7 @@ export interface SideOutcomes {
 }
 
 /** Is told every decision that is made, once for each class of a side. */
-export type DecisionListener = (decision: Decision, standpoint: Standpoint, point: RequestPoint) => void;
+export type DecisionListener = (decision: Decision, view: View, point: SampleRequest) => void;
 
 /** What requests of one state have come to: their decisions differ by nothing but what the policies say. */
 interface StateDecisions {
@@ -25,13 +25,13 @@ interface StateDecisions {
 /** Decides for one side. Within a job, requests of one state about which the policies say the same are decided once. */
 export class SideDecider {
   readonly table: RoutingTable;
-  readonly #standpoints: SideStandpoints;
+  readonly #views: SideViews;
   readonly #listener: DecisionListener;
   readonly #states = new Map<string, StateDecisions>();
 
-  constructor(table: RoutingTable, standpoints: SideStandpoints, listener: DecisionListener = () => {}) {
+  constructor(table: RoutingTable, views: SideViews, listener: DecisionListener = () => {}) {
     this.table = table;
-    this.#standpoints = standpoints;
+    this.#views = views;
     this.#listener = listener;
   }
 
@@ -41,14 +41,14 @@ export class SideDecider {
   }
 
   /** @param state the side's `stateKey` of the request. */
-  decideClass(state: string, point: RequestPoint): SideOutcomes {
+  decideClass(state: string, point: SampleRequest): SideOutcomes {
     let known = this.#states.get(state);
     if (known === undefined) {
       known = { input: this.#inputOf(point), byEvaluation: new Map() };
       this.#states.set(state, known);
     }
     const { input, byEvaluation } = known;
-    const evaluation = input === null ? null : this.#standpoints.declared.evaluate(this.#inputLike(input, point));
+    const evaluation = input === null ? null : this.#views.declared.evaluate(this.#inputLike(input, point));
     const same = byEvaluation.get(evaluation);
     if (same !== undefined) return same;
     const made = this.decide(point);
@@ -57,16 +57,16 @@ export class SideDecider {
   }
 
   /** What the policies are asked about a request; `null` where its denial stands without them. */
-  #inputOf(point: RequestPoint): PolicyInput | null {
-    const { declared } = this.#standpoints;
+  #inputOf(point: SampleRequest): PolicyInput | null {
+    const { declared } = this.#views;
     let asked: PolicyInput | null = null;
     const evaluate: PolicySet["evaluate"] = (input) => declared.evaluate((asked = input));
-    const decision = decidePoint(this.table, { ...declared, evaluate }, point);
+    const decision = decideSample(this.table, { ...declared, evaluate }, point);
     return isDeniedByTable(decision) ? null : asked;
   }
 
   /** The same for another request of the state, without narrowing its candidates anew. */
-  #inputLike(input: PolicyInput, point: RequestPoint): PolicyInput {
+  #inputLike(input: PolicyInput, point: SampleRequest): PolicyInput {
     const { needs, stream, context, maxOutput, reasoningEffort } = point;
     return {
       ...input,
@@ -79,19 +79,19 @@ export class SideDecider {
         max_output: maxOutput,
         reasoning_effort: reasoningEffort,
       },
-      time: this.#standpoints.declared.readsTime ? point.time : input.time,
+      time: this.#views.declared.readsTime ? point.time : input.time,
     };
   }
 
-  decide(point: RequestPoint): SideOutcomes {
-    const { declared, promoted } = this.#standpoints;
+  decide(point: SampleRequest): SideOutcomes {
+    const { declared, promoted } = this.#views;
     const now = this.#outcome(declared, "declared", point);
     return { declared: now, promoted: promoted === declared ? now : this.#outcome(promoted, "promoted", point) };
   }
 
-  #outcome(policies: PolicySet, standpoint: Standpoint, point: RequestPoint): Outcome {
-    const decision = decidePoint(this.table, policies, point);
-    this.#listener(decision, standpoint, point);
+  #outcome(policies: PolicySet, view: View, point: SampleRequest): Outcome {
+    const decision = decideSample(this.table, policies, point);
+    this.#listener(decision, view, point);
     return outcomeOf(decision);
   }
 }

@@ -219,8 +219,8 @@ export class EvidenceQueue {
     this.#refuse(batch, "failed");
     const { decisions, outcomes, waiters, flushes } = this.#gathering;
     const room = Math.max(0, this.#outcomeRoom());
-    for (let place = room; place < batch.outcomes.length; place += OUTCOME_FIELDS) {
-      this.#lose(String(batch.outcomes[place + 1]));
+    for (let position = room; position < batch.outcomes.length; position += OUTCOME_FIELDS) {
+      this.#lose(String(batch.outcomes[position + 1]));
     }
     this.#gathering = {
       decisions: batch.decisions.concat(decisions),
@@ -240,11 +240,11 @@ export class EvidenceQueue {
   /** Tells everybody who waits for the batch; its decisions are kept. */
   #refuse({ waiters, flushes }: Batch, reason: EvidenceUnavailableReason): void {
     const error = new EvidenceUnavailableError(reason);
-    for (const [place, waiter] of waiters.entries()) {
+    for (const [position, waiter] of waiters.entries()) {
       if (waiter === null) continue;
       this.#refused += 1;
       waiter.reject(error);
-      waiters[place] = null;
+      waiters[position] = null;
     }
     for (const { reject } of flushes.splice(0)) reject(error);
   }

@@ -147,7 +147,7 @@ describe("all of them together", () => {
       });
     }
     expect(raw.busy()).toEqual([]);
-    for (const { gate, provider } of server.server.built.snapshot.connections.values()) {
+    for (const { limiter: gate, provider } of server.server.built.snapshot.connections.values()) {
       expect(gate.inFlight, provider.id).toBe(0);
     }
   });

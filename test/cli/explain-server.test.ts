@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { PLAIN_POINT } from "../../src/simulate/point.ts";
+import { PLAIN_POINT } from "../../src/simulate/sample-request.ts";
 import { freePort } from "../support/ports.ts";
 import { startTestServer } from "../support/server.ts";
 import { explain, explained, OF } from "./explain-command.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { explainArguments } from "../../src/simulate/explain/explain-arguments.ts";
-import type { RequestPoint } from "../../src/simulate/point.ts";
+import type { SampleRequest } from "../../src/simulate/sample-request.ts";
 import { explain, explained, OF, ROOT } from "./explain-command.ts";
 import { workplace } from "./policy-folder.ts";
 
@@ -164,7 +164,7 @@ describe("signalbox explain, against files", () => {
   });
 
   it("explains a point from a report, by its flags and by its JSON alike", async () => {
-    const point: RequestPoint = {
+    const point: SampleRequest = {
       workspace: "acme-prod",
       model: "embed-small-eu",
       operation: "embeddings",

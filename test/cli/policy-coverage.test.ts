@@ -203,7 +203,7 @@ describe("what a sighting says", () => {
     reads: [],
     words: { strings: [], inspects: [] },
     path: "policies/p.rego",
-    places: {},
+    locations: {},
   };
   const seen = (constraint: string, pass: unknown, reason: unknown = {}, more: Partial<Sighting> = {}): Sighting => ({
     policy: "p",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ServerMetrics } from "../../src/server/telemetry/server-telemetry.ts";
-import type { StandingSources } from "../../src/server/telemetry/standing-metrics.ts";
+import type { StatusSources } from "../../src/server/telemetry/status-metrics.ts";
 import { poolMetrics } from "../../src/server/workers/start-workers.ts";
 import { TERMINALS } from "../../src/evidence/record.ts";
 import { familyName } from "../../src/telemetry/metrics/exposition.ts";
@@ -9,9 +9,9 @@ import { documents, text, type Document } from "./deployed.ts";
 /** The series that /metrics has, with their labels. */
 function realSeries(): ReadonlyMap<string, readonly string[]> {
   const metrics = new ServerMetrics();
-  metrics.begin({ runtime: {} } as StandingSources)();
+  metrics.begin({ runtime: {} } as StatusSources)();
   const series = new Map<string, readonly string[]>();
-  const ofWorkers = poolMetrics({ standing: { configured: 1, ready: 1 }, restarts: 0 });
+  const ofWorkers = poolMetrics({ status: { configured: 1, ready: 1 }, restarts: 0 });
   for (const family of [...metrics.families, ...ofWorkers]) {
     const [name, labels] = [familyName(family), family.facts.labels];
     if (family.kind !== "histogram") series.set(name, labels);

@@ -7,7 +7,7 @@ import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
 import { upstreamFor } from "../../src/dialects/upstreams.ts";
-import { openPassage, type Passage } from "../../src/dialects/translation/passage.ts";
+import { planExchange, type ExchangePlan } from "../../src/dialects/translation/exchange-plan.ts";
 import { prepareTranslation } from "../../src/dialects/translation/prepare.ts";
 import { route } from "../support/table.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "./laws/place.ts";
@@ -23,7 +23,12 @@ function place(dialect: GenerateDialect, more: Partial<ProviderRow>): Target {
   return { ...target, endpoint, provider: { ...target.provider, ...more } };
 }
 
-function passage(surface: Surface, body: JsonObject, dialect: GenerateDialect, more: Partial<ProviderRow>): Passage {
+function passage(
+  surface: Surface,
+  body: JsonObject,
+  dialect: GenerateDialect,
+  more: Partial<ProviderRow>,
+): ExchangePlan {
   const request = surface.parse(body, 100, NO_HEADERS);
   if ("code" in request) throw new Error(request.message);
   const target = place(dialect, more);
@@ -33,7 +38,7 @@ function passage(surface: Surface, body: JsonObject, dialect: GenerateDialect, m
   const prepared = canonical === null ? null : prepareTranslation(canonical, ROUTE, request.shape, target, upstream);
   if (prepared !== null && "code" in prepared) throw new Error(prepared.message);
   const options = { surface, request, prepared, route: ROUTE, edits: NO_EDITS, context: contextOf(request) };
-  return openPassage(options, target, upstream);
+  return planExchange(options, target, upstream);
 }
 
 const DEPLOYED = { flags: ["deployment_paths"], apiVersion: "2024-10-21" };

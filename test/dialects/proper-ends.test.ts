@@ -11,7 +11,7 @@ import { readUsage as readConverseUsage } from "../../src/dialects/bedrock-conve
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface, responsesUpstream } from "../../src/dialects/openai-responses/dialect.ts";
 import { formatSseEvent } from "../../src/dialects/sse.ts";
-import { openPassage } from "../../src/dialects/translation/passage.ts";
+import { planExchange } from "../../src/dialects/translation/exchange-plan.ts";
 import { prepareTranslation } from "../../src/dialects/translation/prepare.ts";
 import { route } from "../support/table.ts";
 import {
@@ -94,7 +94,7 @@ describe("tool calls in the answer to a prompt", () => {
   if ("code" in prepared) throw new Error(prepared.message);
   const context = contextOf(request);
   const options = { surface: completionsSurface, request, prepared, route: row, edits: NO_EDITS, context };
-  const passage = openPassage(options, target, chatUpstream);
+  const passage = planExchange(options, target, chatUpstream);
   const call = { index: 0, id: "c", type: "function", function: { name: "f", arguments: "{}" } };
   const failure = { kind: "malformed", status: null, retryAfter: null, code: "unexpected_output_item" };
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EndpointRow, ProviderRow } from "../../src/canon/table.ts";
 import { ConnectionPools } from "../../src/dispatch/connections.ts";
-import type { Leave } from "../../src/dispatch/gates/gate.ts";
-import type { PlaceGate } from "../../src/dispatch/gates/gates.ts";
+import type { Leave } from "../../src/dispatch/limiters/concurrency-limiter.ts";
+import type { EndpointLimiter } from "../../src/dispatch/limiters/endpoint-limiter.ts";
 import { endpoint, provider, table } from "../support/table.ts";
 
 const pools = new ConnectionPools();
@@ -19,22 +19,22 @@ describe("the gate of a provider", () => {
     const baseUrl = "https://same.example/v1";
     const { connections } = acquire([{ baseUrl }, { baseUrl }]);
     const [first, second] = [connections.get("p0"), connections.get("p1")];
-    expect(first?.gate).toBeDefined();
-    expect(first?.gate).not.toBe(second?.gate);
+    expect(first?.limiter).toBeDefined();
+    expect(first?.limiter).not.toBe(second?.limiter);
     expect(first?.dispatcher).not.toBe(second?.dispatcher);
   });
 
   it("outlives a reload that changes the limit, and is new when nobody used it any more", async () => {
     const before = acquire([{ maxConcurrency: 5 }]);
     const after = acquire([{ maxConcurrency: 9 }]);
-    const gate = before.connections.get("p0")?.gate;
+    const gate = before.connections.get("p0")?.limiter;
     expect(gate).toBeDefined();
-    expect(after.connections.get("p0")?.gate).toBe(gate);
+    expect(after.connections.get("p0")?.limiter).toBe(gate);
     expect(after.connections.get("p0")?.dispatcher).not.toBe(before.connections.get("p0")?.dispatcher);
     await before.release();
-    expect(acquire([{ maxConcurrency: 9 }]).connections.get("p0")?.gate).toBe(gate);
+    expect(acquire([{ maxConcurrency: 9 }]).connections.get("p0")?.limiter).toBe(gate);
     await after.release();
-    expect(acquire([{ maxConcurrency: 9 }]).connections.get("p0")?.gate).toBe(gate);
+    expect(acquire([{ maxConcurrency: 9 }]).connections.get("p0")?.limiter).toBe(gate);
   });
 
   it("keeps connections warm where a reload changes nothing", () => {
@@ -53,13 +53,13 @@ describe("the gates of a table's endpoints", () => {
   const acquireWith = (providers: readonly ProviderRow[], endpoints: readonly EndpointRow[]) =>
     own.acquire(table({ providers, endpoints }), () => ({ secret: null, simulatedOrigin: null }));
 
-  const gateTo = ({ connections }: ReturnType<typeof acquireWith>, row: EndpointRow): PlaceGate => {
+  const gateTo = ({ connections }: ReturnType<typeof acquireWith>, row: EndpointRow): EndpointLimiter => {
     const connection = connections.get(row.provider);
     if (connection === undefined) throw new Error("no connection");
-    return connection.gateOf(row);
+    return connection.limiterOf(row);
   };
 
-  const fill = (gate: PlaceGate): readonly Leave[] => {
+  const fill = (gate: EndpointLimiter): readonly Leave[] => {
     const leaves: Leave[] = [];
     for (let leave = gate.tryEnter(); leave !== null; leave = gate.tryEnter()) leaves.push(leave);
     return leaves;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FAILURE_KINDS, type FailureKind, type UpstreamFailure } from "../../src/canon/failure.ts";
 import { wasAsked } from "../../src/dispatch/failure-error.ts";
-import { Itinerary, remedyFor, type Step } from "../../src/dispatch/itinerary.ts";
+import { Itinerary, retryActionFor, type Step } from "../../src/dispatch/itinerary.ts";
 
 function failure(kind: FailureKind, more: Partial<UpstreamFailure> = {}): UpstreamFailure {
   return { kind, status: null, retryAfter: null, code: null, ...more };
@@ -10,10 +10,10 @@ function failure(kind: FailureKind, more: Partial<UpstreamFailure> = {}): Upstre
 
 const FAR = 1_000_000;
 
-/** The places that follow, for failures in this order. */
+/** The candidates that follow, for failures in this order. */
 function way(places: number, maxAttempts: number, failures: readonly UpstreamFailure[]): readonly (number | null)[] {
   const itinerary = new Itinerary(places, maxAttempts, FAR);
-  return failures.map((one) => itinerary.next(one, 0, 0)?.place ?? null);
+  return failures.map((one) => itinerary.next(one, 0, 0)?.destination ?? null);
 }
 
 const again = failure("server_error");
@@ -21,7 +21,7 @@ const elsewhere = failure("auth");
 
 describe("what may help", () => {
   it("is said for every failure", () => {
-    const of = (remedy: string) => FAILURE_KINDS.filter((kind) => remedyFor(failure(kind)) === remedy);
+    const of = (remedy: string) => FAILURE_KINDS.filter((kind) => retryActionFor(failure(kind)) === remedy);
     expect(of("stop")).toEqual([
       "timeout_total",
       "rejected",
@@ -45,7 +45,7 @@ describe("what may help", () => {
       "credentials_missing",
       "saturated",
     ]);
-    expect(remedyFor(failure("reset"), true)).toBe("again");
+    expect(retryActionFor(failure("reset"), true)).toBe("again");
     expect(of("again")).toEqual([
       "connect",
       "timeout_connect",
@@ -57,7 +57,7 @@ describe("what may help", () => {
       "error_frame",
     ]);
     // 408: the provider was quick to say that something was too slow.
-    expect(remedyFor(failure("timeout_first_byte", { status: 408 }))).toBe("again");
+    expect(retryActionFor(failure("timeout_first_byte", { status: 408 }))).toBe("again");
   });
 });
 
@@ -82,11 +82,11 @@ describe("the way through a plan", () => {
     expect(way(places, maxAttempts, failures)).toEqual(expected);
   });
 
-  it("waits before a place that has failed, and never before one that is fresh", () => {
+  it("waits before a candidate that has failed, and never before one that is fresh", () => {
     const itinerary = new Itinerary(2, 10, FAR);
-    expect(itinerary.next(again, 1_000, 0.5)).toEqual({ place: 1, pause: 0 });
+    expect(itinerary.next(again, 1_000, 0.5)).toEqual({ destination: 1, pause: 0 });
     // Half of 250 ms after the first failure, of which none has passed.
-    expect(itinerary.next(again, 1_000, 1)).toEqual({ place: 0, pause: 125 });
+    expect(itinerary.next(again, 1_000, 1)).toEqual({ destination: 0, pause: 125 });
   });
 
   it("doubles the pause with every attempt, up to five seconds", () => {
@@ -104,20 +104,23 @@ describe("the way through a plan", () => {
   it("keeps to what the provider asked for, within the deadline and half a minute", () => {
     const asked = (retryAfter: number, deadline = FAR): Step | null =>
       new Itinerary(1, 10, deadline).next(failure("rate_limited", { retryAfter }), 0, 0.5);
-    expect(asked(700)).toEqual({ place: 0, pause: 700 });
+    expect(asked(700)).toEqual({ destination: 0, pause: 700 });
     expect(asked(700, 700)).toBeNull();
-    expect(asked(700, 701)).toEqual({ place: 0, pause: 700 });
-    expect(asked(30_000)).toEqual({ place: 0, pause: 30_000 });
+    expect(asked(700, 701)).toEqual({ destination: 0, pause: 700 });
+    expect(asked(30_000)).toEqual({ destination: 0, pause: 30_000 });
     expect(asked(30_001)).toBeNull();
   });
 
-  it("goes first to the place that is ready first", () => {
+  it("goes first to the candidate that is ready first", () => {
     const itinerary = new Itinerary(2, 10, FAR);
     itinerary.next(failure("rate_limited", { retryAfter: 5_000 }), 0, 0);
-    expect(itinerary.next(failure("overloaded", { retryAfter: 1_000 }), 0, 0)).toEqual({ place: 1, pause: 1_000 });
+    expect(itinerary.next(failure("overloaded", { retryAfter: 1_000 }), 0, 0)).toEqual({
+      destination: 1,
+      pause: 1_000,
+    });
   });
 
-  it("under any failures: bounded, no place more than twice, none that is closed, no pause beyond the deadline", () => {
+  it("under any failures: bounded, no candidate more than twice, none that is closed, no pause beyond the deadline", () => {
     const anything = fc
       .tuple(fc.constantFrom(...FAILURE_KINDS), fc.option(fc.integer({ min: 0, max: 60_000 })))
       .map(([kind, retryAfter]) => failure(kind, { retryAfter }));
@@ -132,12 +135,12 @@ describe("the way through a plan", () => {
           const itinerary = new Itinerary(places, maxAttempts, deadline);
           const visits: { readonly place: number; readonly failure: UpstreamFailure }[] = [];
           let now = 0;
-          let step: Step | null = { place: 0, pause: 0 };
+          let step: Step | null = { destination: 0, pause: 0 };
           for (const one of failures) {
             if (step === null) break;
             now += step.pause;
             expect(now).toBeLessThan(deadline);
-            visits.push({ place: step.place, failure: one });
+            visits.push({ place: step.destination, failure: one });
             step = itinerary.next(one, now, random);
           }
           expect(step).toBeNull();
@@ -145,9 +148,9 @@ describe("the way through a plan", () => {
           for (let place = 0; place < places; place += 1) {
             const own = visits.filter((visit) => visit.place === place);
             expect(own.length).toBeLessThanOrEqual(2);
-            if (own.length === 2) expect(remedyFor(own[0]?.failure ?? elsewhere)).toBe("again");
+            if (own.length === 2) expect(retryActionFor(own[0]?.failure ?? elsewhere)).toBe("again");
           }
-          const stopped = visits.findIndex((visit) => remedyFor(visit.failure) === "stop");
+          const stopped = visits.findIndex((visit) => retryActionFor(visit.failure) === "stop");
           if (stopped !== -1) expect(stopped).toBe(visits.length - 1);
         },
       ),

@@ -9,8 +9,8 @@ import { createInterface } from "node:readline";
 
 import { createDecider } from "../../src/decide/decider.ts";
 import { ConnectionPools } from "../../src/dispatch/connections.ts";
-import { Places } from "../../src/dispatch/places/places.ts";
-import { stickyKeys } from "../../src/dispatch/places/sticky-key.ts";
+import { EndpointTracker } from "../../src/dispatch/endpoints/endpoint-tracker.ts";
+import { stickyKeys } from "../../src/dispatch/endpoints/sticky-key.ts";
 import { healthSettingsOf, SnapshotHolder } from "../../src/http/snapshot.ts";
 import type { Runtime } from "../../src/http/runtime.ts";
 import { listen } from "../../src/http/listener/listen.ts";
@@ -37,10 +37,10 @@ async function serve(): Promise<string> {
     snapshots,
     verify: () => ({ ok: true, identity }),
     evidence: store.evidence,
-    evidenceStanding: () => store.evidence.health(),
+    evidenceStatus: () => store.evidence.health(),
     metrics: () => ({ contentType: "text/plain", text: "" }),
     running: new RunningRequests(),
-    places: new Places(healthSettingsOf(snapshots)),
+    endpoints: new EndpointTracker(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),
     newRequestId: () => `req_${round}_${(requests += 1)}`,
     limits: { bodyBytes: 1_000_000, answerBytes: 1_000_000, requestTime: 10_000, bodyTime: 5_000, writeTime: 2_000 },

@@ -66,7 +66,7 @@ async function start(kind: "chat" | "embeddings", answers: "at_once" | "never") 
   );
   const router = await startRouter({
     table: kind === "chat" ? tableOver([upstream]) : vectorTable(upstream.url),
-    runtime: { evidence: queue, evidenceStanding: () => queue.health() },
+    runtime: { evidence: queue, evidenceStatus: () => queue.health() },
   });
   const landing = async (well: boolean): Promise<void> => {
     await until(() => land !== null);

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import type { HealthSettings, RouteRow, RoutingTable } from "../../src/canon/table.ts";
 import { startProber } from "../../src/dispatch/prober.ts";
-import { Places } from "../../src/dispatch/places/places.ts";
+import { EndpointTracker } from "../../src/dispatch/endpoints/endpoint-tracker.ts";
 import { healthSettingsOf } from "../../src/http/snapshot.ts";
 import {
   answerJson,
@@ -71,7 +71,7 @@ const placeOf = (response: Response): string =>
 /** Endpoints that are not healthy. */
 function unhealthy({ places, snapshots }: Router): Readonly<Record<string, object>> {
   const ids = Object.keys(snapshots.current.decider.table.endpoints);
-  const standings = ids.map((id) => [id, places.standing(id, performance.now())] as const);
+  const standings = ids.map((id) => [id, places.status(id, performance.now())] as const);
   return Object.fromEntries(standings.filter(([, { state }]) => state !== "healthy"));
 }
 
@@ -348,7 +348,7 @@ describe("health", () => {
     const health = { ...HEALTH, ejection: 50, longestEjection: 50, probe: { path: "/models", interval: 50 } };
     const base = tableOver([upstream, well], { health });
     const router = await startRouter({ table: base });
-    const places = new Places(healthSettingsOf(router.snapshots));
+    const places = new EndpointTracker(healthSettingsOf(router.snapshots));
     const failure = { kind: "server_error", status: 500, retryAfter: null, code: null } as const;
     for (let count = 0; count < 2; count += 1) {
       places.begin("a", performance.now());
@@ -363,9 +363,9 @@ describe("health", () => {
       expect(authorization).toBe("Bearer secret-of-p-a");
       // None of those that a browser's fetch adds.
       expect(Object.keys(others).toSorted()).toEqual(["connection", "host", "user-agent"]);
-      expect(places.standing("a", performance.now()).state).not.toBe("healthy");
+      expect(places.status("a", performance.now()).state).not.toBe("healthy");
       isIll = false;
-      await until(() => places.standing("a", performance.now()).state === "healthy");
+      await until(() => places.status("a", performance.now()).state === "healthy");
     } finally {
       stop();
     }

@@ -314,7 +314,7 @@ describe("paths", () => {
   it("status and readyz are open to anybody, and no figure in them moves with traffic but the time", async () => {
     const { router } = await plainRouter({
       runtime: {
-        evidenceStanding: () => ({ state: "ok", waiting: 7, refused: 7, lost: 7, head: { position: 7, hash: "a" } }),
+        evidenceStatus: () => ({ state: "ok", waiting: 7, refused: 7, lost: 7, head: { position: 7, hash: "a" } }),
       },
     });
     const status = JSON.parse(await (await fetch(`${router.url}/status`)).text());

@@ -71,7 +71,7 @@ describe("simulate == execute", () => {
               const router = await startRouter({
                 table: tableOf(estate, upstream.url),
                 policies: policiesOf(ruled),
-                runtime: { places: placesWith(learnt) },
+                runtime: { endpoints: placesWith(learnt) },
               });
               const { said, real, decision, outcome } = await simulateThenExecute(
                 router,

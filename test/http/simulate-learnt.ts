@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { failureOf } from "../../src/canon/failure.ts";
 import type { HealthSettings } from "../../src/canon/table.ts";
-import { Places } from "../../src/dispatch/places/places.ts";
+import { EndpointTracker } from "../../src/dispatch/endpoints/endpoint-tracker.ts";
 
 /** Out of service after one failure; a trial is due ten seconds after it. */
 const HEALTH: HealthSettings = {
@@ -34,8 +34,8 @@ export const learnings = fc.array(learnt, { minLength: 5, maxLength: 5 });
 type Learnings = typeof learnings extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** What a process knows that has seen these calls. */
-export function placesWith(known: Learnings): Places {
-  const places = new Places(() => HEALTH);
+export function placesWith(known: Learnings): EndpointTracker {
+  const places = new EndpointTracker(() => HEALTH);
   const now = performance.now();
   for (const [index, { calls, underWay }] of known.entries()) {
     const id = `e${index}`;

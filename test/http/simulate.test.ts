@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
-import { Places } from "../../src/dispatch/places/places.ts";
+import { EndpointTracker } from "../../src/dispatch/endpoints/endpoint-tracker.ts";
 import { errorOf, post, startRouter, tableOver, type Upstream } from "../support/router.ts";
 import { endpoint, fakePolicies, model, route, workspace } from "../support/table.ts";
 import { explained, simulate, twoUpstreams } from "./simulation.ts";
@@ -83,8 +83,8 @@ describe("simulation", () => {
 
   it("for sort: latency names the endpoint that calls go to, and the age of the measurements", async () => {
     const upstreams = await twoUpstreams();
-    const places = new Places(() => null);
-    const router = await startRouter({ table: tableOver(upstreams), runtime: { places } });
+    const places = new EndpointTracker(() => null);
+    const router = await startRouter({ table: tableOver(upstreams), runtime: { endpoints: places } });
     const now = performance.now();
     for (const [id, firstToken] of [
       ["a", 900],

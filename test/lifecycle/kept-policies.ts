@@ -20,7 +20,7 @@ export function keptPolicy(letter: string, id = POLICY): StoredContent {
   const sources = [{ package: `signalbox.policy.${id.replaceAll("-", "_")}`, source: `# ${letter}\n` }];
   const digest = policyDigest(contract, sources);
   const words = { strings: [], inspects: [] };
-  const policy = { contract, digest, sources, reasoned: [], reads: [], words, path: `${id}.rego`, places: {} };
+  const policy = { contract, digest, sources, reasoned: [], reads: [], words, path: `${id}.rego`, locations: {} };
   return storedContent(
     policy,
     {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
 import { countTokensSurface, messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
-import type { Passage } from "../../src/dialects/translation/passage.ts";
+import type { ExchangePlan } from "../../src/dialects/translation/exchange-plan.ts";
 import type { MockServer } from "../../mock/server.ts";
 import { passageTo } from "../dialects/anthropic-messages/hosted.ts";
 import { codec } from "../dialects/bedrock-converse/wire.ts";
@@ -14,7 +14,7 @@ const FLAGS = ["bedrock_invoke", "vertex_raw_predict"];
 const decoder = new TextDecoder();
 
 /** Sends what the router would send, and gives the client what the router would give. */
-async function travel(server: MockServer, passage: Passage, stream: boolean) {
+async function travel(server: MockServer, passage: ExchangePlan, stream: boolean) {
   const headers: Record<string, string> = {};
   for (let index = 0; index < passage.headers.length; index += 2)
     headers[passage.headers[index] ?? ""] = passage.headers[index + 1] ?? "";

@@ -396,7 +396,7 @@ describe("hostile policies", { timeout: 120_000 }, () => {
       reads: [],
       words: { strings: [], inspects: ["uncompiled"] },
       path: "policies/hostile.rego",
-      places: {},
+      locations: {},
     } as const;
     const set = await createPolicySet({ modules: await buildModules([policy], toolchain) }, [], sampleData);
     return summary(set.evaluate(ordinaryInput()));

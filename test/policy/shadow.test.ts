@@ -139,7 +139,7 @@ async function setsOf(all: readonly Content[]): Promise<Sets> {
     reads: rules.includes("input.time") ? ["input.time.day"] : [],
     words: { strings: [], inspects: ["uncompiled"] },
     path: `policies/${id}.rego`,
-    places: {},
+    locations: {},
   }));
   const slots = policies.map(({ contract: { id }, digest }, index): PolicyIdentity => {
     return { id, digest, revision: index + 1, slot: all[index]?.slot ?? "candidate" };

@@ -33,7 +33,7 @@ async function explained(
   const asked = { table: rows, policies: set, identity, question, paths: null, time: null, promoted: false };
   return explain(asked, decider.decide(identity, question), {
     isAvailable: () => true,
-    standingOf: () => ({}),
+    statusOf: () => ({}),
     arrangementOf: () => null,
   });
 }

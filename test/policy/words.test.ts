@@ -214,7 +214,7 @@ describe("compiled policies", () => {
     expect(b?.words.inspects).toEqual([]);
     expect(b?.words.strings).toEqual(["NO", "b-only", "c", "id", "workspace"]);
     expect(a?.path).toBe("policies/a.rego");
-    expect(a?.places).toEqual({ c: { line: 13, column: 1 } });
+    expect(a?.locations).toEqual({ c: { line: 13, column: 1 } });
   });
 
   test("keep their digest wherever they lay", async () => {

@@ -4,7 +4,7 @@ import { countTokensSurface, messagesSurface } from "../../src/dialects/anthropi
 import type { Surface } from "../../src/dialects/dialect.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
-import type { Passage } from "../../src/dialects/translation/passage.ts";
+import type { ExchangePlan } from "../../src/dialects/translation/exchange-plan.ts";
 import { passageTo } from "../dialects/anthropic-messages/hosted.ts";
 import { codec } from "../dialects/bedrock-converse/wire.ts";
 import { joined } from "../dialects/laws/arbitrary/wire.ts";
@@ -38,7 +38,7 @@ function pathOf({ request }: Recording): string {
 }
 
 /** The request as a client of the protocol's own provider would have sent it, on its way to Bedrock. */
-function passageOf(recording: Recording, body: JsonObject, surface: Surface): Passage {
+function passageOf(recording: Recording, body: JsonObject, surface: Surface): ExchangePlan {
   const { model, operation } = modelOf(recording);
   const { anthropic_version: _version, anthropic_beta: betas, ...rest } = body;
   const names = Array.isArray(betas) ? betas.filter((beta) => typeof beta === "string") : [];
@@ -55,7 +55,7 @@ function passageOf(recording: Recording, body: JsonObject, surface: Surface): Pa
 const spelt = (path: string) => path.replaceAll(":", "%3A");
 
 /** The same request translated: only its answers matter. */
-function translatedPassage(recording: Recording): Passage {
+function translatedPassage(recording: Recording): ExchangePlan {
   const { model, operation } = modelOf(recording);
   const stream = operation === "invoke-with-response-stream";
   return passageTo("bedrock_invoke", chatSurface, { model: "r", messages: MESSAGES, stream }, { upstreamModel: model });
@@ -67,7 +67,7 @@ function textOf(blocks: unknown): string {
     .join("");
 }
 
-function checkWhole(recording: Recording, passage: Passage): void {
+function checkWhole(recording: Recording, passage: ExchangePlan): void {
   const { body } = recording.response;
   if (!isJsonObject(body)) throw new Error(recording.id);
   const bytes = encoder.encode(JSON.stringify(body));
@@ -92,7 +92,7 @@ function eventsOf(bytes: Uint8Array): readonly JsonObject[] {
   return events;
 }
 
-function play(passage: Passage, bytes: Uint8Array) {
+function play(passage: ExchangePlan, bytes: Uint8Array) {
   const stream = passage.stream();
   const events = [...stream.push(bytes)];
   const { failure, done } = stream;
@@ -102,7 +102,7 @@ function play(passage: Passage, bytes: Uint8Array) {
 }
 
 /** Relays and translates a recorded stream, whole and cut at every byte; gives the number of cuts. */
-function checkStream(recording: Recording, passage: Passage): number {
+function checkStream(recording: Recording, passage: ExchangePlan): number {
   const bytes = new Uint8Array(Buffer.from(String(recording.response.body), "base64"));
   const recorded = eventsOf(bytes);
   const { sent, done, ending } = play(passage, bytes);

@@ -7,7 +7,7 @@ import { guardedConnector, guardedLookup, type Reach } from "../../src/dispatch/
 import { ConnectionPools, type Connection } from "../../src/dispatch/connections.ts";
 import { Exchange } from "../../src/dispatch/exchange.ts";
 import { startProber } from "../../src/dispatch/prober.ts";
-import { Places } from "../../src/dispatch/places/places.ts";
+import { EndpointTracker } from "../../src/dispatch/endpoints/endpoint-tracker.ts";
 import { healthSettingsOf } from "../../src/http/snapshot.ts";
 import { answerJson, errorOf, hello, post, startRouter, startUpstream, tableOver, until } from "../support/router.ts";
 import { provider, table } from "../support/table.ts";
@@ -210,7 +210,7 @@ describe("the router", () => {
     const base = tableOver([inside], { health });
     const { network: _, ...row } = base.providers["p-a"] ?? provider("p-a");
     const router = await startRouter({ table: { ...base, providers: { "p-a": row } } });
-    const places = new Places(healthSettingsOf(router.snapshots));
+    const places = new EndpointTracker(healthSettingsOf(router.snapshots));
     places.begin("a", performance.now());
     const failure = { kind: "server_error", status: 500, retryAfter: null, code: null } as const;
     places.end("a", { failure, firstToken: null, tokensPerSecond: null }, performance.now());

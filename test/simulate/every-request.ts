@@ -9,13 +9,13 @@ import { createPolicySet } from "../../src/policy/policy-set.ts";
 import { AssertionRun } from "../../src/simulate/assertions/run.ts";
 import { concernTest } from "../../src/simulate/assertions/select.ts";
 import { changeWords, destinationsOf, type Destinations } from "../../src/simulate/compare/change-words.ts";
-import type { ClassComparison, Member, Outcome, RequestPoint } from "../../src/simulate/point.ts";
+import type { ClassComparison, Member, Outcome, SampleRequest } from "../../src/simulate/sample-request.ts";
 import { compiledSides, type CompiledTree } from "../../src/simulate/side-contents.ts";
 import { SideDecider, type SideOutcomes } from "../../src/simulate/side-decider.ts";
 import { JobClasses } from "../../src/simulate/space/classes.ts";
 import { planSpace } from "../../src/simulate/space/make-space.ts";
 import type { OperationUniverse, Universe } from "../../src/simulate/space/universe.ts";
-import { sideStandpoints } from "../../src/simulate/standpoints.ts";
+import { sideViews } from "../../src/simulate/views.ts";
 
 /** Every subset, in no order that matters. */
 export function subsets<Value>(values: readonly Value[]): readonly (readonly Value[])[] {
@@ -26,7 +26,7 @@ export function subsets<Value>(values: readonly Value[]): readonly (readonly Val
 }
 
 /** The whole product, written out without any of the engine's shortcuts. */
-export function* everyRequest(universe: Universe, sides: readonly CompiledTree[]): Generator<RequestPoint> {
+export function* everyRequest(universe: Universe, sides: readonly CompiledTree[]): Generator<SampleRequest> {
   for (const workspace of universe.workspaces)
     for (const model of universe.models)
       for (const [operation, own] of universe.operations) {
@@ -42,8 +42,8 @@ export function* everyRequest(universe: Universe, sides: readonly CompiledTree[]
       }
 }
 
-type Asked = Pick<RequestPoint, "workspace" | "model" | "operation">;
-type Shape = Omit<RequestPoint, "workspace" | "model" | "operation" | "preferences" | "key" | "time">;
+type Asked = Pick<SampleRequest, "workspace" | "model" | "operation">;
+type Shape = Omit<SampleRequest, "workspace" | "model" | "operation" | "preferences" | "key" | "time">;
 
 function* everyShape(own: OperationUniverse): Generator<Shape> {
   for (const needs of subsets(own.needs))
@@ -70,7 +70,7 @@ function everyPreference(
   { preferences }: Universe,
   sides: readonly CompiledTree[],
   { workspace, model, operation }: Asked,
-): readonly RequestPoint["preferences"][] {
+): readonly SampleRequest["preferences"][] {
   const providers = new Set<string>();
   for (const { table } of sides) {
     const row = table.workspaces[workspace];
@@ -82,7 +82,7 @@ function everyPreference(
       providers.add(table.endpoints[id]?.provider ?? "");
     }
   }
-  const all: RequestPoint["preferences"][] = [];
+  const all: SampleRequest["preferences"][] = [];
   const pairs = [...providers].flatMap((first) =>
     [...providers].filter((second) => first < second).map((second) => [first, second]),
   );
@@ -213,12 +213,12 @@ export async function decideBothWays(
   }));
   const { space, jobs } = planSpace(sides.base, sides.head, distinctions, narrow);
   const { promoted } = relation;
-  const before = new SideDecider(base.table, await sideStandpoints(sides.base, () => promoted === null));
+  const before = new SideDecider(base.table, await sideViews(sides.base, () => promoted === null));
   const isPromoted = (id: string): boolean => promoted === null || promoted.includes(id);
-  const after = new SideDecider(head.table, await sideStandpoints(sides.head, isPromoted));
+  const after = new SideDecider(head.table, await sideViews(sides.head, isPromoted));
   const plain = await plainDeciders(base, head, relation);
   const destinations = { base: destinationsOf(base.table), head: destinationsOf(head.table) };
-  const compare = (point: RequestPoint, left: SideOutcomes, right: SideOutcomes): ClassComparison => {
+  const compare = (point: SampleRequest, left: SideOutcomes, right: SideOutcomes): ClassComparison => {
     const pair = (at: "declared" | "promoted") => ({
       base: left[at],
       head: right[at],

@@ -10,7 +10,7 @@ import { readOptions } from "../../src/cli/explain/flags.ts";
 import { timeWindow } from "../../src/decide/time-window.ts";
 import { instantOf } from "../../src/simulate/explain/asked.ts";
 import { explainArguments } from "../../src/simulate/explain/explain-arguments.ts";
-import type { RequestPoint } from "../../src/simulate/point.ts";
+import type { SampleRequest } from "../../src/simulate/sample-request.ts";
 
 /** Names as people give them, and names that no command line likes. */
 const name = fc.oneof(
@@ -50,7 +50,7 @@ const preferences: fc.Arbitrary<ProviderPreferences> = fc
   // Preferences that prefer nothing are none: a request that has them is read as one that has not.
   .filter((made) => Object.keys(made).length > 0);
 
-const points: fc.Arbitrary<RequestPoint> = fc.record({
+const points: fc.Arbitrary<SampleRequest> = fc.record({
   workspace: name,
   model: name,
   operation: fc.constantFrom(...OPERATIONS),
@@ -67,7 +67,7 @@ const points: fc.Arbitrary<RequestPoint> = fc.record({
   time: fc.record({ day: fc.constantFrom(...DAY_BUCKETS), hour: fc.constantFrom(...HOUR_BUCKETS) }),
 });
 
-const PLAIN: RequestPoint = {
+const PLAIN: SampleRequest = {
   workspace: "demo",
   model: "chat-large",
   operation: "chat.completions",
@@ -99,7 +99,7 @@ describe("the command line that explains a point", () => {
     expect(byFlags).toBeGreaterThan(50);
   });
 
-  it.each<[string, Partial<RequestPoint>, string]>([
+  it.each<[string, Partial<SampleRequest>, string]>([
     ["a plain request", {}, ""],
     ["what it needs", { needs: ["json_schema", "tools"], stream: true }, " --needs json_schema,tools --stream"],
     [

@@ -2,16 +2,16 @@ import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { compileConfiguration } from "../../src/compile/compile.ts";
 import { loadConfiguration, type ConfigurationFiles } from "../../src/compile/load.ts";
-import { placesOf } from "../../src/simulate/explain/positions.ts";
-import { rulePlace } from "../../src/simulate/explain/positions.ts";
-import type { SourcePlace } from "../../src/simulate/report/report.ts";
+import { locationsOf } from "../../src/simulate/explain/positions.ts";
+import { ruleLocation } from "../../src/simulate/explain/positions.ts";
+import type { SourceLocation } from "../../src/simulate/report/report.ts";
 import { TEST_CACHE } from "../support/cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const files = await loadConfiguration(join(ROOT, "routes.yaml"), "routes.yaml");
 
 /** What a reader finds at a place. */
-function textAt({ routes, policies }: ConfigurationFiles, place: SourcePlace | null): string | null {
+function textAt({ routes, policies }: ConfigurationFiles, place: SourceLocation | null): string | null {
   if (place === null) return null;
   const source = [routes, ...policies].find(({ path }) => path === place.file);
   const line = source?.text.split("\n")[place.line - 1];
@@ -19,7 +19,7 @@ function textAt({ routes, policies }: ConfigurationFiles, place: SourcePlace | n
 }
 
 describe("places in the repository's own files", () => {
-  const places = placesOf(files);
+  const places = locationsOf(files);
 
   it("every row of the table is found where its name stands", async () => {
     const { table, policies } = await compileConfiguration(files, {
@@ -60,14 +60,14 @@ describe("places in the repository's own files", () => {
   });
 
   it("files that cannot be read have no places", () => {
-    const broken = placesOf({ routes: { path: "r.yaml", text: "routes: [" }, policies: [] });
+    const broken = locationsOf({ routes: { path: "r.yaml", text: "routes: [" }, policies: [] });
     expect(broken.route("a")).toBeNull();
     expect(broken.endpoint("a")).toBeNull();
   });
 
   it("line ends and a byte order mark move nothing", () => {
     const text = `\uFEFF${files.routes.text.replaceAll("\n", "\r\n")}`;
-    const others = placesOf({ ...files, routes: { ...files.routes, text } });
+    const others = locationsOf({ ...files, routes: { ...files.routes, text } });
     expect(others.route("chat-large")).toEqual(places.route("chat-large"));
     expect(others.endpoint("gpt-5-eu")).toEqual(places.endpoint("gpt-5-eu"));
   });
@@ -87,14 +87,14 @@ describe("the rule of a constraint", () => {
     ["carriage returns", "x := 1\r\npass.near if a", [2, 1]],
     ["nothing", "pass.far if a", null],
   ])("%s", (_, text, found) => {
-    const place = rulePlace([{ path: "policies/region.rego", text }], "region", "near");
+    const place = ruleLocation([{ path: "policies/region.rego", text }], "region", "near");
     expect(place).toEqual(found === null ? null : { file: "policies/region.rego", line: found[0], column: found[1] });
   });
 
   it("is looked for in the policy's own file, and not in its tests or a library of the name", () => {
     const text = "pass.near if a";
     const sources = ["policies/lib/region.rego", "policies/region_test.rego", "policies/other.rego"];
-    const found = rulePlace(
+    const found = ruleLocation(
       sources.map((path) => ({ path, text })),
       "region",
       "near",

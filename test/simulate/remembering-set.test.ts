@@ -7,14 +7,14 @@ import { initialMode } from "../../src/policy/initial-mode.ts";
 import { policyData } from "../../src/policy/policy-data.ts";
 import { POLICY_INPUT_SCHEMA } from "../../src/policy/input-schema.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
-import { decidePoint } from "../../src/simulate/decide-point.ts";
-import type { RequestPoint } from "../../src/simulate/point.ts";
+import { decideSample } from "../../src/simulate/decide-sample.ts";
+import type { SampleRequest } from "../../src/simulate/sample-request.ts";
 import { REMEMBERED_MEMBERS } from "../../src/policy/modules/remembering-set.ts";
 import { compiledSides } from "../../src/simulate/side-contents.ts";
-import { sideStandpoints } from "../../src/simulate/standpoints.ts";
+import { sideViews } from "../../src/simulate/views.ts";
 import { policyPool, twoSides } from "./random-sides.ts";
 
-const point: fc.Arbitrary<RequestPoint> = fc.record({
+const point: fc.Arbitrary<SampleRequest> = fc.record({
   workspace: fc.constantFrom("w", "v"),
   model: fc.constantFrom("r", "t"),
   operation: fc.constantFrom("chat.completions", "messages"),
@@ -48,14 +48,14 @@ describe("policies that remember what they said", () => {
       fc.asyncProperty(twoSides, fc.array(point, { minLength: 30, maxLength: 60 }), async ({ head }, points) => {
         const { table } = head;
         const policies = pool[head.policies] ?? { policies: [], modules: [] };
-        const { declared } = await sideStandpoints(
+        const { declared } = await sideViews(
           compiledSides({ table, policies }, { table, policies }, true).head,
           () => false,
         );
         const anew = await createPolicySet(policies, [], policyData(table), (id) => initialMode(table, id));
         for (const each of points) {
-          const decision = decidePoint(table, anew, each);
-          expect(decidePoint(table, declared, each)).toEqual(decision);
+          const decision = decideSample(table, anew, each);
+          expect(decideSample(table, declared, each)).toEqual(decision);
           outcomes.add(JSON.stringify(decision.trace.map(({ constraint, verdict }) => [constraint, verdict])));
         }
       }),

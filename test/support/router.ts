@@ -7,8 +7,8 @@ import { createDecider } from "../../src/decide/decider.ts";
 import { ConnectionPools } from "../../src/dispatch/connections.ts";
 import { GENESIS } from "../../src/evidence/chain.ts";
 import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
-import { Places } from "../../src/dispatch/places/places.ts";
-import { stickyKeys } from "../../src/dispatch/places/sticky-key.ts";
+import { EndpointTracker } from "../../src/dispatch/endpoints/endpoint-tracker.ts";
+import { stickyKeys } from "../../src/dispatch/endpoints/sticky-key.ts";
 import { healthSettingsOf, SnapshotHolder } from "../../src/http/snapshot.ts";
 import type { Runtime } from "../../src/http/runtime.ts";
 import { RunningRequests } from "../../src/http/unary/joined.ts";
@@ -78,7 +78,7 @@ export interface Router {
   readonly decisions: DecisionRecord[];
   readonly outcomes: OutcomeRecord[];
   readonly snapshots: SnapshotHolder;
-  readonly places: Places;
+  readonly places: EndpointTracker;
   /** Resolves when there are as many outcomes. */
   settled(count: number): Promise<void>;
 }
@@ -117,9 +117,9 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
       },
       settle: (record) => void outcomes.push(record),
     },
-    evidenceStanding: () => ({ state: "ok", waiting: 0, refused: 0, lost: 0, head: GENESIS }),
+    evidenceStatus: () => ({ state: "ok", waiting: 0, refused: 0, lost: 0, head: GENESIS }),
     running: new RunningRequests(),
-    places: new Places(healthSettingsOf(snapshots)),
+    endpoints: new EndpointTracker(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),
     newRequestId: () => `req_${(requests += 1)}`,
     limits: { bodyBytes: 1_000_000, answerBytes: 1_000_000, requestTime: 10_000, bodyTime: 500, writeTime: 2_000 },
@@ -142,7 +142,7 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
     decisions,
     outcomes,
     snapshots,
-    places: runtime.places,
+    places: runtime.endpoints,
     settled: (count) => until(() => outcomes.length >= count),
   };
 }

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ServerMetrics } from "../../src/server/telemetry/server-telemetry.ts";
-import type { StandingSources } from "../../src/server/telemetry/standing-metrics.ts";
+import type { StatusSources } from "../../src/server/telemetry/status-metrics.ts";
 import { familyName } from "../../src/telemetry/metrics/exposition.ts";
-import { Places } from "../../src/dispatch/places/places.ts";
+import { EndpointTracker } from "../../src/dispatch/endpoints/endpoint-tracker.ts";
 import { failureOf } from "../../src/canon/failure.ts";
 import { startTestServer } from "../support/server.ts";
 import { parseExposition, sumOf } from "./parse-exposition.ts";
@@ -22,7 +22,7 @@ async function chat(url: string, key: string): Promise<Response> {
 /** The document's table of metrics: their facts do not depend on what is read. */
 function metricsTable(): string {
   const metrics = new ServerMetrics();
-  metrics.begin({ runtime: {} } as StandingSources)();
+  metrics.begin({ runtime: {} } as StatusSources)();
   const rows = metrics.families.map((family) => {
     const { help, labels } = family.facts;
     return `| \`${familyName(family)}\` | ${family.kind} | ${labels.map((label) => `\`${label}\``).join(", ")} | ${help} |`;
@@ -42,7 +42,7 @@ describe("endpoints", () => {
       probe: null,
     };
     const told: unknown[] = [];
-    const places = new Places(
+    const places = new EndpointTracker(
       () => settings,
       (...change) => void told.push(change),
     );

@@ -10,7 +10,7 @@ import { notVerified, describeEnd, endJson, type LogEnd, type Verified } from ".
 import { describeCutEnd, describeFault, verifyRows } from "./verify.ts";
 
 /** Places that were noted elsewhere, in the log of requests and in that of policies. */
-export interface NotedPlaces {
+export interface NotedPositions {
   readonly evidence: readonly ChainLink[];
   readonly policies: readonly ChainLink[];
 }
@@ -20,19 +20,19 @@ export interface NotedPlaces {
  *
  * @throws {CommandError} for a file that cannot be read or is no export
  */
-export async function verifyFile(path: string, places: NotedPlaces): Promise<Verified> {
+export async function verifyFile(path: string, positions: NotedPositions): Promise<Verified> {
   const lines = readLines(path);
   const first = await lines.next();
   const text = first.done === true ? "" : first.value;
   const policyHeader = readPolicyHeader(text);
   if (policyHeader !== null) {
-    refuse(places.evidence, "of policies; --expect-head and --anchor are for evidence, --policy-head is for these");
-    return verifyPolicyFile(policyHeader, lines, places.policies);
+    refuse(positions.evidence, "of policies; --expect-head and --anchor are for evidence, --policy-head is for these");
+    return verifyPolicyFile(policyHeader, lines, positions.policies);
   }
   const header = readHeader(text);
   if (header === null) throw new CommandError("--file: is no export of evidence; its first line must say what it is");
-  refuse(places.policies, "of evidence; --policy-head is for exports of policies");
-  const noted = places.evidence;
+  refuse(positions.policies, "of evidence; --policy-head is for exports of policies");
+  const noted = positions.evidence;
   if (header.workspace !== null && noted.length > 0) {
     throw new CommandError("--file: holds a selection; places in the chain can only be checked against a whole export");
   }
@@ -43,8 +43,8 @@ function failed(fault: ChainFault, sentence = describeFault(fault)): Verified {
   return notVerified(`the export ${sentence}`, { position: fault.position, cause: fault.cause });
 }
 
-function refuse(places: readonly ChainLink[], kind: string): void {
-  if (places.length > 0) throw new CommandError(`--file: is an export ${kind}`);
+function refuse(positions: readonly ChainLink[], kind: string): void {
+  if (positions.length > 0) throw new CommandError(`--file: is an export ${kind}`);
 }
 
 async function verifyChain(

@@ -18,8 +18,8 @@ import { policyData } from "../../policy/policy-data.ts";
 import { createPolicySet } from "../../policy/policy-set.ts";
 import { askedOf } from "../../simulate/explain/asked.ts";
 import { explain } from "../../simulate/explain/explanation.ts";
-import { withPlaces } from "../../simulate/explain/explanation-places.ts";
-import { placesOf } from "../../simulate/explain/positions.ts";
+import { withLocations } from "../../simulate/explain/explanation-locations.ts";
+import { locationsOf } from "../../simulate/explain/positions.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { openCache } from "../compile-cache.ts";
@@ -75,10 +75,10 @@ export async function askFiles(
   if ("code" in decision) throw refusedRequest(decision);
   const explained = { table, policies, identity, question: asked.question, paths: asked.request?.paths ?? null };
   const explanation = explain({ ...explained, ...standpoint }, decision, null);
-  const places = placesOf(files);
+  const locations = locationsOf(files);
   return {
-    explanation: withPlaces(explanation, places, options.promoted ? null : (following?.kept ?? null)),
-    notes: notesOf({ table, places, options, asked: asked.question }),
+    explanation: withLocations(explanation, locations, options.promoted ? null : (following?.kept ?? null)),
+    notes: notesOf({ table, locations, options, asked: asked.question }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { canonicalJson, isJsonObject, type JsonObject } from "../../canon/json.ts";
 import { ALWAYS_USED } from "../../canon/request.ts";
 import { SHAPE_MEMBERS } from "../../http/contract/simulate-schema.ts";
-import type { RequestPoint } from "../../simulate/point.ts";
+import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { callServer, serverKey, serverUrl } from "../server/call-server.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { printable } from "../terminal/printing.ts";
@@ -39,7 +39,7 @@ export async function askServer(
 }
 
 /** A server decides for the key that asks it; a point may have been found with another. */
-function keyNotes({ key }: JsonObject, point: RequestPoint): readonly string[] {
+function keyNotes({ key }: JsonObject, point: SampleRequest): readonly string[] {
   const isSame = key === undefined || canonicalJson(key) === canonicalJson(point.key);
   return isSame ? [] : ["the key in SIGNALBOX_KEY has other words than the point's; the answer is about that key"];
 }

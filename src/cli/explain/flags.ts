@@ -6,7 +6,7 @@ import type { ProviderPreferences } from "../../canon/preferences.ts";
 import { ALWAYS_USED, REASONING_EFFORTS, TOKEN_BUCKETS, tokenBucket, type TokenBucket } from "../../canon/request.ts";
 import { timeWindow } from "../../decide/time-window.ts";
 import { DEFAULT_ENVIRONMENT } from "../../simulate/explain/explain-arguments.ts";
-import { PLAIN_POINT, type RequestPoint } from "../../simulate/point.ts";
+import { PLAIN_POINT, type SampleRequest } from "../../simulate/sample-request.ts";
 import { readPath, readTree, type TreeOption } from "../simulate/options.ts";
 import { listItems, readArguments, required } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
@@ -90,7 +90,7 @@ export interface ExplainOptions {
   readonly time: PolicyTime | null;
   /** Path of a request's body, or `-`; `null`: the point says it all. */
   readonly request: string | null;
-  readonly point: RequestPoint;
+  readonly point: SampleRequest;
   /** Whether the point, with its workspace, was given as JSON. */
   readonly isPointGiven: boolean;
 }
@@ -158,7 +158,7 @@ function refuseTogether(values: Values): void {
 }
 
 /** The point that flags say; what they do not say is what a plain request has. */
-function readPoint(values: Values, time: PolicyTime): RequestPoint {
+function readPoint(values: Values, time: PolicyTime): SampleRequest {
   if (values.help === true) return { ...NOTHING, time };
   const operation = readWord("--operation", required(values.operation, "--operation", "chat.completions"), OPERATIONS);
   const isRouteOptional = operation === "moderations" || values.request !== undefined;
@@ -185,7 +185,7 @@ function readPoint(values: Values, time: PolicyTime): RequestPoint {
   };
 }
 
-const NOTHING: RequestPoint = { ...PLAIN_POINT, key: { ...PLAIN_POINT.key, environment: DEFAULT_ENVIRONMENT } };
+const NOTHING: SampleRequest = { ...PLAIN_POINT, key: { ...PLAIN_POINT.key, environment: DEFAULT_ENVIRONMENT } };
 
 /** A bucket by name, or the one that a number of tokens falls in. */
 function readBucket(flag: string, value: string | undefined): TokenBucket {

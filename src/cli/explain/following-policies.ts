@@ -1,7 +1,7 @@
 import { compiledSides, type CompiledTree } from "../../simulate/side-contents.ts";
-import { sideStandpoints } from "../../simulate/standpoints.ts";
-import { placesOf } from "../../simulate/explain/positions.ts";
-import type { KeptRules } from "../../simulate/explain/explanation-places.ts";
+import { sideViews } from "../../simulate/views.ts";
+import { locationsOf } from "../../simulate/explain/positions.ts";
+import type { KeptRules } from "../../simulate/explain/explanation-locations.ts";
 import type { PolicySet } from "../../canon/policy.ts";
 import type { SimulateOptions, TreeOption } from "../simulate/options.ts";
 import { allSources } from "../../compile/load.ts";
@@ -35,6 +35,6 @@ export async function followingPolicies(
   }
   const side = compiledSides(before, head, false).head;
   const kept = side.contents.filter(({ isKept }) => isKept).map(({ contract }) => contract.id);
-  const { declared } = await sideStandpoints(side, () => false);
-  return { set: declared, kept: { policies: new Set(kept), places: placesOf(before.files) } };
+  const { declared } = await sideViews(side, () => false);
+  return { set: declared, kept: { policies: new Set(kept), locations: locationsOf(before.files) } };
 }

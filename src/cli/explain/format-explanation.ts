@@ -2,7 +2,7 @@ import type { JsonObject } from "../../canon/json.ts";
 import { printable } from "../terminal/printing.ts";
 import { editWords, headline, isArranged, promotedLine } from "./headline.ts";
 import { objectOf, objectsOf, textOf, wordsOf } from "./members.ts";
-import { formatPlace } from "./place.ts";
+import { formatLocation } from "./location.ts";
 
 type Style = "bold" | "dim" | "green" | "red" | "yellow";
 type Paint = (style: Style, text: string) => string;
@@ -45,8 +45,8 @@ function requestLines(explanation: JsonObject, paint: Paint): readonly string[] 
   const time = objectOf(explanation, "time");
   const rows: readonly (readonly [string, string])[] = [
     ["request", [textOf(explanation, "operation"), ...shapeWords(objectOf(explanation, "shape"))].join(", ")],
-    ["route", withPlace(route === "" ? model : route, explanation["route_place"], paint)],
-    ["workspace", withPlace(workspace, explanation["workspace_place"], paint)],
+    ["route", withLocation(route === "" ? model : route, explanation["route_place"], paint)],
+    ["workspace", withLocation(workspace, explanation["workspace_place"], paint)],
     ["key", keyWords(objectOf(explanation, "key"))],
     ["time", time === null ? "" : `${textOf(time, "day")}/${textOf(time, "hour")}`],
     ["policies", explanation["promoted"] === true ? "as if every candidate were promoted" : ""],
@@ -88,7 +88,7 @@ function keyWords(key: JsonObject | null): string {
 /** In the order of the plan, then those that are not in it, in the order of the table. */
 function candidateLines(explanation: JsonObject, paint: Paint): readonly string[] {
   const candidates = objectsOf(explanation, "candidates");
-  const plan = objectsOf(explanation, "plan").map((place) => textOf(place, "endpoint"));
+  const plan = objectsOf(explanation, "plan").map((candidate) => textOf(candidate, "endpoint"));
   const rankOf = (candidate: JsonObject): number => {
     const index = plan.indexOf(textOf(candidate, "endpoint"));
     return index < 0 ? plan.length : index;
@@ -115,7 +115,7 @@ function candidateLines(explanation: JsonObject, paint: Paint): readonly string[
 function candidateWords(candidate: JsonObject, paint: Paint): string {
   const [endpoint, rank] = [textOf(candidate, "endpoint"), textOf(candidate, "rank")];
   const where = `${textOf(candidate, "model")} at ${textOf(candidate, "provider")}, ${textOf(candidate, "region")}`;
-  return withPlace(`${paint("bold", endpoint)} (${rank}): ${where}`, candidate["place"], paint);
+  return withLocation(`${paint("bold", endpoint)} (${rank}): ${where}`, candidate["place"], paint);
 }
 
 const MARKS: ReadonlyMap<string, readonly [string, Style]> = new Map([
@@ -142,7 +142,7 @@ function verdictLine(verdict: JsonObject, effect: string, paint: Paint): string 
   const followed = word === "pass" || word === "not_asked" ? undefined : EFFECTS.get(effect);
   const said = [reason, followed ?? ""].filter((part) => part !== "").join(", ");
   const text = `${policy}/${textOf(verdict, "constraint")}${slot}${said === "" ? "" : `: ${said}`}`;
-  return withPlace(`${paint(style, mark)} ${text}`, verdict["place"], paint);
+  return withLocation(`${paint(style, mark)} ${text}`, verdict["place"], paint);
 }
 
 function obligationLine(obligation: JsonObject, paint: Paint): string {
@@ -150,21 +150,21 @@ function obligationLine(obligation: JsonObject, paint: Paint): string {
   const effect = textOf(obligation, "effect");
   const followed = effect === "none" ? "changes nothing here" : effect === "applied" ? "applies" : "would apply";
   const text = `${what}: ${textOf(obligation, "kind")} ${textOf(obligation, "value")}, ${followed}`;
-  return withPlace(text, obligation["place"], paint);
+  return withLocation(text, obligation["place"], paint);
 }
 
-function withPlace(text: string, place: JsonObject[string], paint: Paint): string {
-  const shown = formatPlace(place);
+function withLocation(text: string, location: JsonObject[string], paint: Paint): string {
+  const shown = formatLocation(location);
   return shown === "" ? text : `${text}  ${paint("dim", shown)}`;
 }
 
 /** How old the measurements of an endpoint are; nothing where there are none, or nobody knows. */
-function measuredNote(place: JsonObject): readonly string[] {
-  const latency = objectOf(objectOf(place, "standing") ?? {}, "latency_ms");
+function measuredNote(candidate: JsonObject): readonly string[] {
+  const latency = objectOf(objectOf(candidate, "standing") ?? {}, "latency_ms");
   const [recent, age] = [latency?.["recent"], latency?.["age_ms"]];
   if (typeof recent !== "number" || typeof age !== "number") return [];
   const seconds = Math.round(age / 1000);
-  return [`${textOf(place, "endpoint")}: ${recent} ms to the first token, measured ${seconds} s ago`];
+  return [`${textOf(candidate, "endpoint")}: ${recent} ms to the first token, measured ${seconds} s ago`];
 }
 
 /** What a plan alone does not say of the call that follows it. */
@@ -178,17 +178,20 @@ function ownNotes(explanation: JsonObject): readonly string[] {
       ? ["the caller wants no fallbacks: only the first choice is asked and tried"]
       : []),
     ...equals.map((tier) => {
-      const names = tier.map((place) => textOf(place, "endpoint")).join(" and ");
+      const names = tier.map((candidate) => textOf(candidate, "endpoint")).join(" and ");
       const balance = textOf(tier[0] ?? null, "balance");
       return isArranged(explanation)
         ? `${names} are equals: in the order of a call that began now (balance: ${balance})`
         : `${names} are equals: ordered at dispatch (balance: ${balance})`;
     }),
     ...atDispatch.map((entry) => `${textOf(entry, "constraint")}: ordered at dispatch, by what is measured then`),
-    ...plan.flatMap((place) => measuredNote(place)),
+    ...plan.flatMap((candidate) => measuredNote(candidate)),
     ...plan
       .filter(({ available }) => available === false)
-      .map((place) => `${textOf(place, "endpoint")}: the server has no access to ${textOf(place, "provider")} now`),
+      .map(
+        (candidate) =>
+          `${textOf(candidate, "endpoint")}: the server has no access to ${textOf(candidate, "provider")} now`,
+      ),
     ...(error === null ? [] : [`a call now would get ${textOf(error, "status")}: ${textOf(error, "message")}`]),
   ];
 }

@@ -26,13 +26,15 @@ export function isArranged(explanation: JsonObject): boolean {
 
 /** `a, then b` */
 function arrangedWords(plan: readonly JsonObject[]): string {
-  return plan.map((place) => textOf(place, "endpoint")).join(", then ");
+  return plan.map((candidate) => textOf(candidate, "endpoint")).join(", then ");
 }
 
 /** `a or b, then c`: equals are put in order when a call is made. */
 function planWords(plan: readonly JsonObject[]): string {
   const tiers = Map.groupBy(plan, ({ tier }) => tier);
-  return [...tiers.values()].map((tier) => tier.map((place) => textOf(place, "endpoint")).join(" or ")).join(", then ");
+  return [...tiers.values()]
+    .map((tier) => tier.map((candidate) => textOf(candidate, "endpoint")).join(" or "))
+    .join(", then ");
 }
 
 /** What would become of it if every candidate were promoted; `null` where nothing would change. */

@@ -2,13 +2,13 @@ import type { RoutingTable } from "../../canon/table.ts";
 import { suggest } from "../../compile/findings/suggest.ts";
 import type { Question } from "../../decide/decide.ts";
 import { regionsNamed } from "../../decide/narrow.ts";
-import type { Places } from "../../simulate/explain/positions.ts";
-import { formatPlace } from "./place.ts";
+import type { Locations } from "../../simulate/explain/positions.ts";
+import { formatLocation } from "./location.ts";
 import type { ExplainOptions } from "./flags.ts";
 
 interface Noted {
   readonly table: RoutingTable;
-  readonly places: Places;
+  readonly locations: Locations;
   readonly options: ExplainOptions;
   readonly asked: Question;
 }
@@ -21,7 +21,7 @@ export function notesOf(noted: Noted): readonly string[] {
   return [...routeNotes(noted), ...preferenceNotes(noted), ...keyNotes(noted)];
 }
 
-function routeNotes({ table, places, options: { point }, asked }: Noted): readonly string[] {
+function routeNotes({ table, locations, options: { point }, asked }: Noted): readonly string[] {
   const workspace = Object.hasOwn(table.workspaces, point.workspace) ? table.workspaces[point.workspace] : undefined;
   if (workspace === undefined) {
     return [`there is no workspace of that name; ${suggest(point.workspace, Object.keys(table.workspaces))}`];
@@ -31,8 +31,8 @@ function routeNotes({ table, places, options: { point }, asked }: Noted): readon
     return [`there is no route of that name; ${suggest(asked.model, Object.keys(table.routes))}`];
   }
   if (workspace.approve.routes.includes(asked.model)) return [];
-  const place = formatPlace(places.approval(workspace.id, "routes"));
-  return [`the route is there, but the workspace does not approve it${place === "" ? "" : ` (${place})`}`];
+  const location = formatLocation(locations.approval(workspace.id, "routes"));
+  return [`the route is there, but the workspace does not approve it${location === "" ? "" : ` (${location})`}`];
 }
 
 function preferenceNotes({ table, asked }: Noted): readonly string[] {

@@ -7,7 +7,7 @@ import type { ProviderPreferences } from "../../canon/preferences.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { parsePreferences, PROVIDER_PREFERENCES_SCHEMA } from "../../dialects/preferences.ts";
 import { bodyValidator } from "../../http/contract/validate.ts";
-import type { RequestPoint } from "../../simulate/point.ts";
+import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { UsageError } from "../terminal/command-io.ts";
 
 const words = (names: readonly string[]): JsonObject => ({ type: "array", items: { enum: names }, uniqueItems: true });
@@ -48,7 +48,7 @@ const POINT: JsonObject = {
 };
 
 /** The point that a report prints as JSON. @throws {UsageError} that names the member and the rule. */
-export function readPointJson(text: string): RequestPoint {
+export function readPointJson(text: string): SampleRequest {
   const point = readObject("--point", text);
   check("--point", POINT, point);
   const key = isJsonObject(point["key"]) ? point["key"] : {};

@@ -117,17 +117,17 @@ async function write(folder: string, shown: string, routes: string, io: CommandI
     "policies/lib/workspace.rego",
     ...INIT_POLICIES.flatMap((id) => [`policies/${id}.rego`, `policies/${id}_test.rego`]),
   ];
-  const place = (name: string, text: string): FileToWrite => ({
+  const fileAt = (name: string, text: string): FileToWrite => ({
     path: join(folder, name),
     shown: posix.join(shown, name),
     text,
   });
   const hasIgnore = existsSync(join(folder, ".gitignore"));
   const files = [
-    place("routes.yaml", routes),
-    place("routes.schema.json", await packaged("schemas/routes.schema.json")),
-    ...(await Promise.all(copies.map(async (name) => place(name, await packaged(name))))),
-    ...(hasIgnore ? [] : [place(".gitignore", IGNORED)]),
+    fileAt("routes.yaml", routes),
+    fileAt("routes.schema.json", await packaged("schemas/routes.schema.json")),
+    ...(await Promise.all(copies.map(async (name) => fileAt(name, await packaged(name))))),
+    ...(hasIgnore ? [] : [fileAt(".gitignore", IGNORED)]),
   ];
   await createFiles(files);
   for (const file of files) io.stdout(`wrote ${file.shown}\n`);

@@ -54,7 +54,7 @@ export function planInit({ providers: names, workspace, regions, trainsOnData }:
         `--providers: there is no such preset; ${suggest(name, PRESET_NAMES)}; docs/presets.md lists all`,
       );
     }
-    for (const region of placesOf(name, preset, regions)) {
+    for (const region of regionsFor(name, preset, regions)) {
       const id = region === "global" || region === "on-premises" ? name : `${name}-${region}`;
       providers.push({
         id,
@@ -76,23 +76,23 @@ export function planInit({ providers: names, workspace, regions, trainsOnData }:
 }
 
 /** Regions of a preset that are wanted; its widest where nobody said. */
-function placesOf(
+function regionsFor(
   name: string,
-  { regions, address = "", place = "global" }: Preset,
+  { regions, address = "", place: fixed = "global" }: Preset,
   wanted: readonly string[],
 ): readonly string[] {
   const fits = (region: string): boolean => wanted.includes(region) || wanted.includes(areaOf(region));
   if (regions === undefined) {
     // Such a host shows its place, or shows none at all.
-    if (wanted.length === 0 || fits(place)) return [place];
-    if (!address.includes(place)) return wanted.slice(0, 1);
-    throw new UsageError(`--regions: the address of ${name} is in ${place}; add it, or write the row by hand`);
+    if (wanted.length === 0 || fits(fixed)) return [fixed];
+    if (!address.includes(fixed)) return wanted.slice(0, 1);
+    throw new UsageError(`--regions: the address of ${name} is in ${fixed}; add it, or write the row by hand`);
   }
   const known = Object.keys(regions);
   if (wanted.length === 0) return ["global" in regions ? "global" : (known[0] ?? "global")];
   const found = known.filter(fits);
-  const ownPlace = known.every((region) => region === "on-premises");
-  if (found.length === 0 && !ownPlace) {
+  const onPremises = known.every((region) => region === "on-premises");
+  if (found.length === 0 && !onPremises) {
     throw new UsageError(
       `--regions: ${name} has no address there, but in ${known.join(", ")}; add one of them, or leave the provider out`,
     );

@@ -72,7 +72,7 @@ async function answerOf(
 ): Promise<SummaryAnswer> {
   const found = await summarise((facet) => store.summary.read({ workspace, facet, ...window }), grouping);
   const stored = await readStoredPolicies(store.policyLog);
-  const scene = {
+  const context = {
     workspace,
     window,
     grouping,
@@ -82,7 +82,7 @@ async function answerOf(
     tableRevision: null,
     head: await store.evidence.head(),
   };
-  return summaryAnswer(scene, found);
+  return summaryAnswer(context, found);
 }
 
 /** The state of policies by their log. Writes nothing. @throws {CommandError} where the log does not hold. */

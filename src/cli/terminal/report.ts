@@ -119,8 +119,8 @@ function formatJson(diagnostics: readonly Diagnostic[], { revision = null, prese
 /** Workflow commands of GitHub Actions: one annotation a finding. */
 function formatGithub(diagnostics: readonly Diagnostic[]): string {
   return diagnostics
-    .map(({ severity, code, message, hint, ...place }) =>
-      formatAnnotation({ level: severity, place, title: code, message: withHint(message, hint) }),
+    .map(({ severity, code, message, hint, ...location }) =>
+      formatAnnotation({ level: severity, place: location, title: code, message: withHint(message, hint) }),
     )
     .join("");
 }
@@ -138,11 +138,11 @@ function formatSarif(diagnostics: readonly Diagnostic[]): string {
     const facts = factsOf(code);
     return { id: code, meaning: facts.meaning, fix: facts.fix, level };
   });
-  const results = diagnostics.map(({ code, severity, message, hint, ...place }) => ({
+  const results = diagnostics.map(({ code, severity, message, hint, ...location }) => ({
     ruleId: code,
     level: severity,
     message: withHint(message, hint),
-    place,
+    place: location,
   }));
   return formatSarifLog(rules, results);
 }

@@ -38,13 +38,13 @@ function ruleObject({ id, meaning, fix, level }: SarifRule): object {
 }
 
 function resultObject(result: SarifResult, indices: ReadonlyMap<string, number>): object {
-  const { ruleId, level, message, place, fingerprints, suppression } = result;
+  const { ruleId, level, message, place: location, fingerprints, suppression } = result;
   return {
     ruleId,
     ruleIndex: indices.get(ruleId) ?? -1,
     level,
     message: { text: withoutLinks(message) },
-    ...(place === null ? {} : { locations: [locationObject(place)] }),
+    ...(location === null ? {} : { locations: [locationObject(location)] }),
     ...(fingerprints === undefined ? {} : { partialFingerprints: fingerprints }),
     ...(suppression === undefined
       ? {}

@@ -10,9 +10,11 @@ export interface Annotation {
 }
 
 /** A workflow command of GitHub Actions that annotates, with its line feed. Nothing in the texts can begin another command or property. */
-export function formatAnnotation({ level, place, title, message }: Annotation): string {
+export function formatAnnotation({ level, place: location, title, message }: Annotation): string {
   const where =
-    place === null ? [] : [`file=${escapeProperty(place.file)}`, `line=${place.line}`, `col=${place.column}`];
+    location === null
+      ? []
+      : [`file=${escapeProperty(location.file)}`, `line=${location.line}`, `col=${location.column}`];
   return `::${level} ${[...where, `title=${escapeProperty(title)}`].join(",")}::${escapeData(message)}\n`;
 }
 

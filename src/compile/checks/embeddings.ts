@@ -2,10 +2,10 @@ import type { ModelRow, WorkspaceRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
 import type { ResolvedRoute } from "../resolve/routes.ts";
-import type { Scene } from "../scene.ts";
+import type { CompileContext } from "../compile-context.ts";
 
 /** What a model that embeds must say, and one that does not must not: lengths, the usual one of them, and its window. */
-export function checkEmbeddingModel({ report }: Scene, model: ModelRow): void {
+export function checkEmbeddingModel({ report }: CompileContext, model: ModelRow): void {
   const { id, dimensions, defaultDimensions, contextWindow } = model;
   const path = ["models", id];
   if (!model.operations.includes("embed")) {
@@ -35,25 +35,30 @@ export function checkEmbeddingModel({ report }: Scene, model: ModelRow): void {
 }
 
 /** A route that embeds against the vector lengths and the context window that a workspace approves. */
-export function checkEmbedding(scene: Scene, { id, approve }: WorkspaceRow, route: ResolvedRoute, path: Path): void {
+export function checkEmbedding(
+  context: CompileContext,
+  { id, approve }: WorkspaceRow,
+  route: ResolvedRoute,
+  path: Path,
+): void {
   if (!route.row.operations.includes("embed")) return;
-  const model = scene.normalised.models.get(route.primary.row.model);
+  const model = context.normalised.models.get(route.primary.row.model);
   if (model === undefined) return;
   const approves = `workspace ${quote(id)} approves route ${quote(route.row.id)}`;
   const { dimensions, contextWindow } = model;
   if (dimensions.length > 0 && !dimensions.some((length) => approve.dimensions.includes(length))) {
     const message = `${approves} but none of its vector lengths: ${dimensions.join(", ")}`;
-    scene.report.value("DIMENSIONS_NOT_APPROVED", path, message, "add one to `approve.dimensions`");
+    context.report.value("DIMENSIONS_NOT_APPROVED", path, message, "add one to `approve.dimensions`");
   }
   if (contextWindow !== null && (approve.contextWindow === null || approve.contextWindow < contextWindow)) {
     const message = `${approves} but not the context window of its model, ${contextWindow} tokens: every embedding would be denied`;
     const hint = `set \`approve.context_window\` to ${contextWindow} or more`;
-    scene.report.value("CONTEXT_NOT_APPROVED", path, message, hint);
+    context.report.value("CONTEXT_NOT_APPROVED", path, message, hint);
   }
 }
 
 /** Lengths that a workspace approves and nobody makes. */
-export function checkApprovedLengths({ file, normalised, report }: Scene, { id }: WorkspaceRow): void {
+export function checkApprovedLengths({ file, normalised, report }: CompileContext, { id }: WorkspaceRow): void {
   const made = new Set([...normalised.models.values()].flatMap(({ dimensions }) => dimensions));
   for (const [index, length] of (file.workspaces[id]?.approve.dimensions ?? []).entries()) {
     if (made.has(length)) continue;

@@ -4,23 +4,23 @@ import { largestOutput } from "../../canon/largest-output.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
 import type { ResolvedRoute } from "../resolve/routes.ts";
-import type { Scene } from "../scene.ts";
+import type { CompileContext } from "../compile-context.ts";
 
 type Routes = ReadonlyMap<string, ResolvedRoute>;
 
 /** A workspace's ceilings, and those of its keys, against each other and against what one request on its routes may use. */
-export function checkLimits(scene: Scene, workspace: WorkspaceRow, routes: Routes): void {
+export function checkLimits(context: CompileContext, workspace: WorkspaceRow, routes: Routes): void {
   const path = ["workspaces", workspace.id, "limits"];
   const { perKey } = workspace.limits;
   const where = `workspace ${quote(workspace.id)}`;
-  checkCeilings(scene, workspace, workspace.limits, where, path, routes);
+  checkCeilings(context, workspace, workspace.limits, where, path, routes);
   if (perKey !== null) {
-    checkCeilings(scene, workspace, perKey, `each key of ${where}`, [...path, "per_key"], routes);
+    checkCeilings(context, workspace, perKey, `each key of ${where}`, [...path, "per_key"], routes);
   }
 }
 
 function checkCeilings(
-  scene: Scene,
+  context: CompileContext,
   workspace: WorkspaceRow,
   limits: KeyLimits,
   where: string,
@@ -30,15 +30,15 @@ function checkCeilings(
   const { requestsPerMinute: requests, tokensPerMinute: tokens, budget } = limits;
   if (requests !== null && tokens !== null && tokens < requests) {
     const message = `${where} may use fewer tokens (${tokens}) than requests (${requests}) a minute`;
-    scene.report.value("LIMITS_IMPLAUSIBLE", [...path, "tokens_per_minute"], message, "raise tokens_per_minute");
+    context.report.value("LIMITS_IMPLAUSIBLE", [...path, "tokens_per_minute"], message, "raise tokens_per_minute");
   }
   for (const id of workspace.approve.routes) {
     const route = routes.get(id);
     if (route === undefined) continue;
     const usable = usableEndpoints(workspace, route);
     if (tokens !== null)
-      checkOneRequest(scene, where, tokens, "tokens_per_minute", [...path, "tokens_per_minute"], id, usable);
-    if (budget !== null) checkBudget(scene, where, budget, path, id, usable);
+      checkOneRequest(context, where, tokens, "tokens_per_minute", [...path, "tokens_per_minute"], id, usable);
+    if (budget !== null) checkBudget(context, where, budget, path, id, usable);
   }
 }
 
@@ -50,7 +50,7 @@ function usableEndpoints({ approve }: WorkspaceRow, route: ResolvedRoute): reado
 }
 
 function checkBudget(
-  scene: Scene,
+  context: CompileContext,
   where: string,
   budget: Budget,
   path: Path,
@@ -58,12 +58,12 @@ function checkBudget(
   usable: readonly EndpointRow[],
 ): void {
   if ("tokens" in budget) {
-    checkOneRequest(scene, where, budget.tokens, "budget.tokens", [...path, "budget", "tokens"], route, usable);
+    checkOneRequest(context, where, budget.tokens, "budget.tokens", [...path, "budget", "tokens"], route, usable);
     return;
   }
   const unpriced = usable.filter(({ price }) => price === null);
   if (unpriced.length > 0) {
-    scene.report.value(
+    context.report.value(
       "BUDGET_UNPRICED",
       [...path, "budget"],
       `the budget of ${where} cannot count route ${quote(route)}: no price for ${unpriced.map(({ id }) => quote(id)).join(", ")}`,
@@ -71,11 +71,11 @@ function checkBudget(
     );
   }
   for (const endpoint of usable) {
-    const output = mostOutput(scene.normalised.models.get(endpoint.model));
+    const output = mostOutput(context.normalised.models.get(endpoint.model));
     if (endpoint.price === null || output === null) continue;
     const cost = (output * endpoint.price.output) / 1_000_000 + endpoint.price.request;
     if (cost <= budget.usd) continue;
-    scene.report.value(
+    context.report.value(
       "LIMITS_IMPLAUSIBLE",
       [...path, "budget"],
       `${where} may spend ${budget.usd} USD, but a single request on route ${quote(route)} that names no limit of its own reserves up to ${Number(cost.toFixed(6))} USD for the output of ${quote(endpoint.id)}`,
@@ -85,7 +85,7 @@ function checkBudget(
 }
 
 function checkOneRequest(
-  scene: Scene,
+  context: CompileContext,
   where: string,
   tokens: number,
   member: string,
@@ -93,9 +93,9 @@ function checkOneRequest(
   route: string,
   usable: readonly EndpointRow[],
 ): void {
-  const most = Math.max(0, ...usable.map(({ model }) => mostOutput(scene.normalised.models.get(model)) ?? 0));
+  const most = Math.max(0, ...usable.map(({ model }) => mostOutput(context.normalised.models.get(model)) ?? 0));
   if (most <= tokens) return;
-  scene.report.value(
+  context.report.value(
     "LIMITS_IMPLAUSIBLE",
     path,
     `${where} may use ${tokens} tokens, but a single request on route ${quote(route)} that names no limit of its own reserves ${most} for its output`,

@@ -1,14 +1,14 @@
 import type { ModelRow, ProviderRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
-import type { Scene } from "../scene.ts";
+import type { CompileContext } from "../compile-context.ts";
 import { checkEmbeddingModel } from "./embeddings.ts";
 
 type Endpoints = ReadonlyMap<string, ResolvedEndpoint>;
 
 /** Models against themselves and against the dialects that carry them. */
-export function checkModels(scene: Scene, endpoints: Endpoints): void {
-  const { normalised, report } = scene;
+export function checkModels(context: CompileContext, endpoints: Endpoints): void {
+  const { normalised, report } = context;
   for (const model of normalised.models.values()) {
     const { maxOutputTokens: most, defaultMaxOutputTokens: usual } = model;
     if (most !== null && usual !== null && usual > most) {
@@ -20,22 +20,22 @@ export function checkModels(scene: Scene, endpoints: Endpoints): void {
         "lower the default",
       );
     }
-    checkEmbeddingModel(scene, model);
-    checkCategories(scene, model);
-    reportUnreachable(scene, model.id, endpoints);
+    checkEmbeddingModel(context, model);
+    checkCategories(context, model);
+    reportUnreachable(context, model.id, endpoints);
   }
-  for (const [id, endpoint] of endpoints) checkEndpoint(scene, id, endpoint);
+  for (const [id, endpoint] of endpoints) checkEndpoint(context, id, endpoint);
 }
 
 /** Categories of a model that nobody asks to moderate are read by nobody. */
-function checkCategories({ report }: Scene, model: ModelRow): void {
+function checkCategories({ report }: CompileContext, model: ModelRow): void {
   if (model.moderationCategories === null || model.operations.includes("moderate")) return;
   const message = `model ${quote(model.id)} has \`moderation_categories\` but does not moderate`;
   const hint = "remove them, or add `moderate` to its operations";
   report.key("CATEGORIES_UNUSED", ["models", model.id, "moderation_categories"], message, hint);
 }
 
-function reportUnreachable({ file, normalised, report }: Scene, id: string, endpoints: Endpoints): void {
+function reportUnreachable({ file, normalised, report }: CompileContext, id: string, endpoints: Endpoints): void {
   const serving = [...endpoints.values()].filter(({ row }) => row.model === id);
   if (serving.length === 0) return;
   for (const [index, capability] of (file.models[id]?.capabilities ?? []).entries()) {
@@ -51,12 +51,12 @@ function reportUnreachable({ file, normalised, report }: Scene, id: string, endp
   }
 }
 
-function checkEndpoint(scene: Scene, id: string, endpoint: ResolvedEndpoint): void {
-  const { normalised, report } = scene;
+function checkEndpoint(context: CompileContext, id: string, endpoint: ResolvedEndpoint): void {
+  const { normalised, report } = context;
   const model = normalised.models.get(endpoint.row.model);
   const provider = normalised.providers.get(endpoint.row.provider);
   if (model === undefined || provider === undefined) return;
-  checkConcurrency(scene, endpoint, provider);
+  checkConcurrency(context, endpoint, provider);
   if (endpoint.operations.length === 0) {
     const message = `endpoint ${quote(id)} can do nothing: its dialect \`${endpoint.row.dialect}\` carries ${endpoint.facts.operations.join(", ")}, its model ${quote(model.id)} does ${model.operations.join(", ")}`;
     report.value(
@@ -81,7 +81,7 @@ function checkEndpoint(scene: Scene, id: string, endpoint: ResolvedEndpoint): vo
   }
 }
 
-function checkConcurrency({ report }: Scene, { row, index }: ResolvedEndpoint, provider: ProviderRow): void {
+function checkConcurrency({ report }: CompileContext, { row, index }: ResolvedEndpoint, provider: ProviderRow): void {
   if (row.maxConcurrency === null || row.maxConcurrency <= provider.maxConcurrency) return;
   report.value(
     "CONCURRENCY_ORDER",

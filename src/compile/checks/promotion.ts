@@ -1,12 +1,12 @@
 import { describeSafely, quote } from "../authored/literal-secrets.ts";
 import { suggest } from "../findings/suggest.ts";
 import { LONGEST_SOAK } from "../normalised/durations.ts";
-import type { Scene } from "../scene.ts";
+import type { CompileContext } from "../compile-context.ts";
 
 /** Names and bounds of what promotions of policies require, and who may make them. */
-export function checkPromotion(scene: Scene): void {
-  for (const id of Object.keys(scene.file.policies?.promotion ?? {})) checkRequirements(scene, id);
-  const { declared, file, report } = scene;
+export function checkPromotion(context: CompileContext): void {
+  for (const id of Object.keys(context.file.policies?.promotion ?? {})) checkRequirements(context, id);
+  const { declared, file, report } = context;
   for (const [index, id] of (file.policies?.managed_by ?? []).entries()) {
     if (declared.workspaces.has(id)) continue;
     report.value(
@@ -18,7 +18,7 @@ export function checkPromotion(scene: Scene): void {
   }
 }
 
-function checkRequirements({ declared, file, normalised, report }: Scene, id: string): void {
+function checkRequirements({ declared, file, normalised, report }: CompileContext, id: string): void {
   const path = ["policies", "promotion", id];
   const authored = file.policies?.promotion?.[id];
   const whole = normalised.policies.promotion?.[id];
@@ -33,13 +33,13 @@ function checkRequirements({ declared, file, normalised, report }: Scene, id: st
     );
   }
   if (whole.soak > LONGEST_SOAK && authored.soak !== undefined) {
-    const place = [...path, "soak"];
-    report.value("WRONG_VALUE", place, `${describeSafely(place)} must be at most 90d`);
+    const location = [...path, "soak"];
+    report.value("WRONG_VALUE", location, `${describeSafely(location)} must be at most 90d`);
   }
 }
 
 /** Requirements that say nothing without another. Only for files without errors: a number that was refused reads as if it were not there. */
-export function checkRequirementsAgree({ file, normalised, report }: Scene): void {
+export function checkRequirementsAgree({ file, normalised, report }: CompileContext): void {
   for (const [id, authored] of Object.entries(file.policies?.promotion ?? {})) {
     const whole = normalised.policies.promotion?.[id];
     if (whole === undefined || whole.approvals > 0) continue;

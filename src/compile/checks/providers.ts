@@ -1,7 +1,7 @@
 import type { ProviderRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import { hostKind } from "../../network/address.ts";
-import type { Scene } from "../scene.ts";
+import type { CompileContext } from "../compile-context.ts";
 
 /** Headers that HTTP or the router sets itself; a secret there would be overwritten, or break the request's framing. */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([
@@ -24,13 +24,13 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /** Addresses and headers of the providers. */
-export function checkProviders(scene: Scene): void {
-  for (const provider of scene.normalised.providers.values()) {
-    checkBaseUrl(scene, provider.id, provider.baseUrl);
-    checkNetwork(scene, provider);
+export function checkProviders(context: CompileContext): void {
+  for (const provider of context.normalised.providers.values()) {
+    checkBaseUrl(context, provider.id, provider.baseUrl);
+    checkNetwork(context, provider);
     if (provider.auth.kind === "header" && RESERVED_HEADERS.has(provider.auth.header)) {
       const message = `provider ${quote(provider.id)} would send its secret as \`${provider.auth.header}\`, which is set by HTTP or the router`;
-      scene.report.value(
+      context.report.value(
         "HEADER_RESERVED",
         ["providers", provider.id, "auth", "header"],
         message,
@@ -40,7 +40,7 @@ export function checkProviders(scene: Scene): void {
   }
 }
 
-function checkBaseUrl({ report }: Scene, id: string, baseUrl: string): void {
+function checkBaseUrl({ report }: CompileContext, id: string, baseUrl: string): void {
   const path = ["providers", id, "base_url"];
   const where = `the base_url of provider ${quote(id)}`;
   const hint = "write scheme, host and path only, such as `https://api.example.com/v1`";
@@ -66,7 +66,7 @@ function checkBaseUrl({ report }: Scene, id: string, baseUrl: string): void {
 }
 
 /** What an address shows by itself; where names lead is looked at whenever they are connected to. */
-function checkNetwork({ report }: Scene, { id, baseUrl, network }: ProviderRow): void {
+function checkNetwork({ report }: CompileContext, { id, baseUrl, network }: ProviderRow): void {
   const kind = URL.canParse(baseUrl) ? hostKind(new URL(baseUrl).hostname) : null;
   const path = ["providers", id, "base_url"];
   const where = `the base_url of provider ${quote(id)}`;

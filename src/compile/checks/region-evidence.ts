@@ -1,4 +1,4 @@
-import { type Place, placeOf } from "./places.ts";
+import { type Location, locationOf } from "./places.ts";
 
 /**
  * Forms of hosts, paths and model ids that show where requests are processed. `place` is the region's name inside the
@@ -35,7 +35,7 @@ interface Form {
 
 /** What a host or model id shows. */
 export interface Evidence {
-  readonly place: Place;
+  readonly location: Location;
   /** The place in the words of the host or id. */
   readonly words: string;
   /** Whether the provider's account settings, which nobody sees here, could still pin the place. */
@@ -56,10 +56,10 @@ function match(forms: readonly Form[], text: string): Evidence | null {
   for (const { form, reveals } of forms) {
     const found = form.exec(text);
     if (found === null) continue;
-    if (reveals !== undefined) return { place: [], words: "the whole world", open: reveals === "open" };
+    if (reveals !== undefined) return { location: [], words: "the whole world", open: reveals === "open" };
     const words = found.groups?.["place"] ?? "";
-    const place = placeOf(words);
-    if (place !== null) return { place, words: `\`${words}\``, open: false };
+    const location = locationOf(words);
+    if (location !== null) return { location, words: `\`${words}\``, open: false };
   }
   return null;
 }

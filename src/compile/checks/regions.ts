@@ -1,37 +1,37 @@
 import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
 import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
-import type { Scene } from "../scene.ts";
-import { comparePlaces, type Place, placeOf } from "./places.ts";
+import type { CompileContext } from "../compile-context.ts";
+import { compareLocations, type Location, locationOf } from "./places.ts";
 import { type Evidence, hostEvidence, modelIdEvidence } from "./region-evidence.ts";
 
 /** Declared regions against what hosts and model ids show: the first line of defence against a row that says `eu` and means elsewhere. */
-export function checkRegions(scene: Scene, endpoints: ReadonlyMap<string, ResolvedEndpoint>): void {
+export function checkRegions(context: CompileContext, endpoints: ReadonlyMap<string, ResolvedEndpoint>): void {
   const shownByHost = new Map<string, Evidence>();
-  for (const provider of scene.normalised.providers.values()) {
+  for (const provider of context.normalised.providers.values()) {
     const evidence = URL.canParse(provider.baseUrl) ? hostEvidence(new URL(provider.baseUrl).hostname) : null;
     if (evidence === null) continue;
     shownByHost.set(provider.id, evidence);
-    compare(scene, provider.region, evidence, `the host of provider ${quote(provider.id)}`, [
+    compare(context, provider.region, evidence, `the host of provider ${quote(provider.id)}`, [
       "providers",
       provider.id,
       "region",
     ]);
   }
   for (const [id, { row, index }] of endpoints) {
-    const own = scene.file.endpoints[index]?.region;
+    const own = context.file.endpoints[index]?.region;
     const path = ["endpoints", index, own === undefined ? "upstream_model" : "region"];
     const byModel = modelIdEvidence(row.upstreamModel);
-    if (byModel !== null) compare(scene, row.region, byModel, `the upstream model of endpoint ${quote(id)}`, path);
+    if (byModel !== null) compare(context, row.region, byModel, `the upstream model of endpoint ${quote(id)}`, path);
     const byHost = shownByHost.get(row.provider);
     // Without a region of its own the endpoint repeats what has been said of its provider.
     if (own !== undefined && byHost !== undefined)
-      compare(scene, own, byHost, `the host of endpoint ${quote(id)}`, path);
+      compare(context, own, byHost, `the host of endpoint ${quote(id)}`, path);
   }
 }
 
 function compare(
-  { normalised, declared, report }: Scene,
+  { normalised, declared, report }: CompileContext,
   region: string,
   evidence: Evidence,
   source: string,
@@ -50,9 +50,9 @@ function compare(
     );
     return;
   }
-  const outcomes = claims.map((claim) => comparePlaces(claim, evidence.place));
+  const outcomes = claims.map((claim) => compareLocations(claim, evidence.location));
   if (outcomes.includes("same")) return;
-  const unpinned = outcomes.includes("wider") && (evidence.open || evidence.place.length > 0);
+  const unpinned = outcomes.includes("wider") && (evidence.open || evidence.location.length > 0);
   if (unpinned) {
     const message = `${shows}, so requests may be processed outside ${quote(region)}`;
     report.value(
@@ -72,11 +72,11 @@ function compare(
 }
 
 /** The places that a region's name claims; where the name says nothing, those of the groups that hold it. */
-function claimsOf(region: string, groups: ReadonlyMap<string, readonly string[]>): readonly Place[] {
-  const own = placeOf(region);
+function claimsOf(region: string, groups: ReadonlyMap<string, readonly string[]>): readonly Location[] {
+  const own = locationOf(region);
   if (own !== null) return [own];
   return [...groups].flatMap(([group, regions]) => {
-    const place = regions.includes(region) ? placeOf(group) : null;
-    return place === null ? [] : [place];
+    const location = regions.includes(region) ? locationOf(group) : null;
+    return location === null ? [] : [location];
   });
 }

@@ -2,39 +2,39 @@ import { type Capability, CAPABILITIES } from "../../canon/capability.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { NormalisedRoute } from "../normalised/normalise.ts";
 import type { ResolvedRoute } from "../resolve/routes.ts";
-import type { ResolvedPlace } from "../resolve/tiers.ts";
-import type { Scene } from "../scene.ts";
+import type { ResolvedCandidate } from "../resolve/tiers.ts";
+import type { CompileContext } from "../compile-context.ts";
 import { checkDuration } from "./times.ts";
 
 /** Checks routes against their endpoints: every peer and fallback must have what the primary has (docs/concepts.md#how-a-decision-is-made). */
-export function checkRoutes(scene: Scene, routes: ReadonlyMap<string, ResolvedRoute>): void {
+export function checkRoutes(context: CompileContext, routes: ReadonlyMap<string, ResolvedRoute>): void {
   for (const route of routes.values()) {
     for (const fallback of route.fallbacks) {
-      checkOperations(scene, route, fallback);
-      if (route.row.onGap === "deny") reportGaps(scene, route, fallback);
+      checkOperations(context, route, fallback);
+      if (route.row.onGap === "deny") reportGaps(context, route, fallback);
     }
-    checkPrices(scene, route);
-    const normalised = scene.normalised.routes.get(route.row.id);
+    checkPrices(context, route);
+    const normalised = context.normalised.routes.get(route.row.id);
     if (normalised === undefined) continue;
-    checkBalance(scene, normalised);
-    checkHedging(scene, route);
+    checkBalance(context, normalised);
+    checkHedging(context, route);
   }
 }
 
-function itemPath(route: ResolvedRoute, { rank, index }: ResolvedPlace) {
+function itemPath(route: ResolvedRoute, { rank, index }: ResolvedCandidate) {
   return ["routes", route.row.id, rank === "peer" ? "peers" : "fallbacks", index];
 }
 
-function subject(route: ResolvedRoute, fallback: ResolvedPlace): string {
+function subject(route: ResolvedRoute, fallback: ResolvedCandidate): string {
   return `${fallback.rank} ${quote(fallback.endpoint.row.id)} of route ${quote(route.row.id)}`;
 }
 
-function checkOperations(scene: Scene, route: ResolvedRoute, fallback: ResolvedPlace): void {
+function checkOperations(context: CompileContext, route: ResolvedRoute, fallback: ResolvedCandidate): void {
   const able = fallback.endpoint.operations;
   const missing = route.row.operations.filter((operation) => !able.includes(operation));
   if (missing.length > 0) {
     const hint = `use another ${fallback.rank}, or narrow the route's \`operations\``;
-    scene.report.value(
+    context.report.value(
       "FALLBACK_OPERATIONS",
       itemPath(route, fallback),
       `${subject(route, fallback)} cannot ${missing.join(", ")}`,
@@ -44,7 +44,7 @@ function checkOperations(scene: Scene, route: ResolvedRoute, fallback: ResolvedP
   const { model } = fallback.endpoint.row;
   if (route.row.operations.includes("embed") && model !== route.primary.row.model) {
     const message = `${subject(route, fallback)} embeds with the model ${quote(model)}, the primary with ${quote(route.primary.row.model)}`;
-    scene.report.value(
+    context.report.value(
       "FALLBACK_EMBED_MODEL",
       itemPath(route, fallback),
       message,
@@ -54,8 +54,8 @@ function checkOperations(scene: Scene, route: ResolvedRoute, fallback: ResolvedP
 }
 
 /** Only with `on_gap: deny`: a route that narrows has said what is to happen, and its decisions say it again. */
-function reportGaps(scene: Scene, route: ResolvedRoute, fallback: ResolvedPlace): void {
-  const { normalised, report } = scene;
+function reportGaps(context: CompileContext, route: ResolvedRoute, fallback: ResolvedCandidate): void {
+  const { normalised, report } = context;
   const approving = [...normalised.workspaces.values()].filter(({ approve }) => approve.routes.includes(route.row.id));
   const lacking = route.primary.row.capabilities.filter(
     (capability) => !fallback.endpoint.row.capabilities.includes(capability),
@@ -93,12 +93,12 @@ function asksFor(approved: readonly Capability[], capability: Capability): boole
   return !CAPABILITIES[capability].approved || approved.includes(capability);
 }
 
-function checkPrices(scene: Scene, route: ResolvedRoute): void {
+function checkPrices(context: CompileContext, route: ResolvedRoute): void {
   const chain = [route.primary, ...route.fallbacks.map(({ endpoint }) => endpoint)].map(({ row }) => row);
   const unpriced = chain.filter(({ price }) => price === null).map(({ id }) => quote(id));
   if (unpriced.length === 0 || unpriced.length === chain.length) return;
   const message = `route ${quote(route.row.id)} mixes endpoints with and without a price; without: ${unpriced.join(", ")}`;
-  scene.report.key(
+  context.report.key(
     "PRICE_GAP",
     ["routes", route.row.id],
     message,
@@ -107,7 +107,7 @@ function checkPrices(scene: Scene, route: ResolvedRoute): void {
 }
 
 /** Words about balance that change nothing: their author believes that requests are shared. */
-function checkBalance({ file, report }: Scene, { id, peers, balance, weights }: NormalisedRoute): void {
+function checkBalance({ file, report }: CompileContext, { id, peers, balance, weights }: NormalisedRoute): void {
   const path = ["routes", id];
   if (peers.length === 0 && balance !== "order") {
     const message = `route ${quote(id)} has no peers, so its balance \`${balance}\` has nothing to choose from`;
@@ -120,7 +120,7 @@ function checkBalance({ file, report }: Scene, { id, peers, balance, weights }: 
 }
 
 /** Answers that are generated are never asked for twice: the second would cost as much as the first. */
-function checkHedging({ file, report }: Scene, { row }: ResolvedRoute): void {
+function checkHedging({ file, report }: CompileContext, { row }: ResolvedRoute): void {
   const duration = file.routes[row.id]?.hedge_after;
   const path = ["routes", row.id, "hedge_after"];
   if (duration === undefined || !checkDuration(report, path, duration)) return;

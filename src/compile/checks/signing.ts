@@ -1,9 +1,9 @@
 import { quote } from "../authored/literal-secrets.ts";
 import { awsHost } from "../normalised/aws-host.ts";
-import type { Scene } from "../scene.ts";
+import type { CompileContext } from "../compile-context.ts";
 
 /** What calls are signed for against what the host shows: a signature for another region or service is refused at every call. */
-export function checkSigning({ file, normalised, report }: Scene): void {
+export function checkSigning({ file, normalised, report }: CompileContext): void {
   for (const { id, auth, baseUrl } of normalised.providers.values()) {
     if (auth.kind !== "aws_sigv4") continue;
     const path = ["providers", id, "auth", "aws_sigv4"];

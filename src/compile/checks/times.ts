@@ -4,10 +4,10 @@ import type { AuthoredProvider } from "../authored/routes-file.ts";
 import type { Path } from "../authored/tree.ts";
 import type { Report } from "../findings/findings.ts";
 import { LONGEST_DURATION, milliseconds } from "../normalised/durations.ts";
-import type { Scene } from "../scene.ts";
+import type { CompileContext } from "../compile-context.ts";
 
 /** Times of the providers against what timers can hold, and against each other. */
-export function checkTimes({ file, normalised, report }: Scene): void {
+export function checkTimes({ file, normalised, report }: CompileContext): void {
   for (const provider of normalised.providers.values()) {
     const authored = file.providers[provider.id];
     if (authored === undefined) continue;
@@ -31,16 +31,16 @@ function checkTimeouts(
 ): void {
   const path = ["providers", id, "timeouts"];
   for (const [name, duration] of Object.entries(authored)) {
-    const place = [...path, name];
-    if (!checkDuration(report, place, duration) || name === "total" || milliseconds(duration) <= timeouts.total)
+    const location = [...path, name];
+    if (!checkDuration(report, location, duration) || name === "total" || milliseconds(duration) <= timeouts.total)
       continue;
     const message = `\`${name}\` of provider ${quote(id)} is longer than its \`total\``;
-    report.value("TIMEOUT_ORDER", place, message, "shorten it, or lengthen `total`");
+    report.value("TIMEOUT_ORDER", location, message, "shorten it, or lengthen `total`");
   }
   if (timeouts.firstToken >= timeouts.connect) return;
-  const place = [...path, authored.first_token === undefined ? "connect" : "first_token"];
+  const location = [...path, authored.first_token === undefined ? "connect" : "first_token"];
   const message = `\`first_token\` of provider ${quote(id)} is shorter than its \`connect\``;
-  report.value("TIMEOUT_ORDER", place, message, "lengthen `first_token`, or shorten `connect`");
+  report.value("TIMEOUT_ORDER", location, message, "lengthen `first_token`, or shorten `connect`");
 }
 
 function checkQueue(report: Report, { id, timeouts, queue }: ProviderRow, { queue: authored }: AuthoredProvider): void {
@@ -61,7 +61,7 @@ function checkHealth(report: Report, { id, health }: ProviderRow, { health: auth
   const interval = authored.probe?.interval;
   if (interval !== undefined) checkDuration(report, [...path, "probe", "interval"], interval);
   if (health.ejection <= health.longestEjection) return;
-  const place = [...path, authored.ejection === undefined ? "longest_ejection" : "ejection"];
+  const location = [...path, authored.ejection === undefined ? "longest_ejection" : "ejection"];
   const message = `\`ejection\` of provider ${quote(id)} is longer than its \`longest_ejection\``;
-  report.value("EJECTION_ORDER", place, message, "shorten it, or lengthen `longest_ejection`");
+  report.value("EJECTION_ORDER", location, message, "shorten it, or lengthen `longest_ejection`");
 }

@@ -1,18 +1,18 @@
 import { quote } from "../authored/literal-secrets.ts";
 import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
 import type { ResolvedRoute } from "../resolve/routes.ts";
-import type { Scene } from "../scene.ts";
+import type { CompileContext } from "../compile-context.ts";
 
 /**
  * Rows that nothing leads to. Only for files without errors: a misspelt reference would otherwise be reported twice,
  * once where it stands and once as an unused row.
  */
 export function checkUsage(
-  scene: Scene,
+  context: CompileContext,
   endpoints: ReadonlyMap<string, ResolvedEndpoint>,
   routes: ReadonlyMap<string, ResolvedRoute>,
 ): void {
-  const { normalised, report } = scene;
+  const { normalised, report } = context;
   const approved = new Set([...normalised.workspaces.values()].flatMap(({ approve }) => approve.routes));
   const used = new Set([...routes.values()].flatMap(({ row }) => [row.primary, ...row.fallbacks]));
   const rows = [...endpoints.values()].map(({ row }) => row);

@@ -2,47 +2,47 @@ import type { EndpointRow, WorkspaceRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
 import type { ResolvedRoute } from "../resolve/routes.ts";
-import type { Scene } from "../scene.ts";
+import type { CompileContext } from "../compile-context.ts";
 import { checkApprovedLengths, checkEmbedding } from "./embeddings.ts";
 import { checkLimits } from "./limits.ts";
 
 type Routes = ReadonlyMap<string, ResolvedRoute>;
 
 /** What each workspace approves against what its routes need, and its limits against both. */
-export function checkWorkspaces(scene: Scene, routes: Routes): void {
-  for (const workspace of scene.normalised.workspaces.values()) {
+export function checkWorkspaces(context: CompileContext, routes: Routes): void {
+  for (const workspace of context.normalised.workspaces.values()) {
     if (workspace.approve.routes.length === 0) {
       const message = `workspace ${quote(workspace.id)} approves no route, so its keys can do nothing`;
-      scene.report.value(
+      context.report.value(
         "APPROVAL_EMPTY",
         ["workspaces", workspace.id, "approve", "routes"],
         message,
         "approve a route, or remove the workspace",
       );
     }
-    for (const [index, id] of (scene.file.workspaces[workspace.id]?.approve.routes ?? []).entries()) {
+    for (const [index, id] of (context.file.workspaces[workspace.id]?.approve.routes ?? []).entries()) {
       const route = routes.get(id);
       if (route === undefined) continue;
       const path = ["workspaces", workspace.id, "approve", "routes", index];
-      checkApproval(scene, workspace, route, path);
-      checkEmbedding(scene, workspace, route, path);
+      checkApproval(context, workspace, route, path);
+      checkEmbedding(context, workspace, route, path);
     }
-    checkApprovedLengths(scene, workspace);
-    checkModeration(scene, workspace, routes);
-    checkLimits(scene, workspace, routes);
+    checkApprovedLengths(context, workspace);
+    checkModeration(context, workspace, routes);
+    checkLimits(context, workspace, routes);
   }
 }
 
-function checkApproval(scene: Scene, workspace: WorkspaceRow, route: ResolvedRoute, path: Path): void {
-  const { report } = scene;
+function checkApproval(context: CompileContext, workspace: WorkspaceRow, route: ResolvedRoute, path: Path): void {
+  const { report } = context;
   const approves = `workspace ${quote(workspace.id)} approves route ${quote(route.row.id)}`;
-  const primary = missingApprovals(scene, workspace, route.primary.row);
+  const primary = missingApprovals(context, workspace, route.primary.row);
   if (primary !== "") {
     const message = `${approves} but not ${primary} of its primary ${quote(route.primary.row.id)}: every request would be denied`;
     report.value("PRIMARY_NOT_APPROVED", path, message, "approve it, or withdraw the route");
   }
   for (const { endpoint, rank } of route.row.onGap === "deny" ? route.fallbacks : []) {
-    const missing = missingApprovals(scene, workspace, endpoint.row);
+    const missing = missingApprovals(context, workspace, endpoint.row);
     if (missing === "") continue;
     const message = `${approves} but not ${missing} of its ${rank} ${quote(endpoint.row.id)}: every request would be denied`;
     report.value(
@@ -55,7 +55,7 @@ function checkApproval(scene: Scene, workspace: WorkspaceRow, route: ResolvedRou
 }
 
 /** A provider or region that does not exist at all is another finding. */
-function missingApprovals({ declared }: Scene, { approve }: WorkspaceRow, row: EndpointRow): string {
+function missingApprovals({ declared }: CompileContext, { approve }: WorkspaceRow, row: EndpointRow): string {
   const missing: string[] = [];
   if (!approve.providers.includes(row.provider)) missing.push(`the provider ${quote(row.provider)}`);
   if (declared.regions.has(row.region) && !approve.regions.includes(row.region))
@@ -63,7 +63,7 @@ function missingApprovals({ declared }: Scene, { approve }: WorkspaceRow, row: E
   return missing.join(" and ");
 }
 
-function checkModeration({ report }: Scene, workspace: WorkspaceRow, routes: Routes): void {
+function checkModeration({ report }: CompileContext, workspace: WorkspaceRow, routes: Routes): void {
   const { id, approve, defaultModerationRoute: name } = workspace;
   const route = name === null ? undefined : routes.get(name);
   if (name === null || route === undefined) return;

@@ -1,7 +1,7 @@
 import type { Findings } from "../findings/findings.ts";
 import { suggest } from "../findings/suggest.ts";
 import { describeSafely } from "../authored/literal-secrets.ts";
-import { checkVersion, idOf, isPlacedWell } from "./merge-parts.ts";
+import { checkVersion, idOf, isAllowedHere } from "./merge-parts.ts";
 import type { ConfigNode, ListNode, MapNode, Member, Path } from "../authored/tree.ts";
 
 /**
@@ -31,7 +31,7 @@ export function mergeOverlay(main: MapNode, overlay: ConfigNode, findings: Findi
 }
 
 function overlayMember(into: MapNode, name: string, member: Member, path: Path, findings: Findings): void {
-  if (!isPlacedWell(path, member, findings)) return;
+  if (!isAllowedHere(path, member, findings)) return;
   const own = into.members.get(name);
   const { node } = member;
   if (isNull(node)) {

@@ -50,7 +50,7 @@ export function checkVersion({ node }: Member, findings: Findings): void {
 }
 
 /** `policies.dir` is read before anything is merged. @returns whether the member may go on. */
-export function isPlacedWell(path: Path, member: Member, findings: Findings): boolean {
+export function isAllowedHere(path: Path, member: Member, findings: Findings): boolean {
   if (path.join(".") !== "policies.dir") return true;
   findings.add("SECTION_MISPLACED", member.keyAt, "policies.dir can stand in routes.yaml only", "move it there");
   return false;
@@ -62,7 +62,7 @@ interface Merging {
 }
 
 function mergeMember(into: MapNode, name: string, member: Member, path: Path, merging: Merging): void {
-  if (!isPlacedWell(path, member, merging.findings)) return;
+  if (!isAllowedHere(path, member, merging.findings)) return;
   const own = into.members.get(name);
   const { node } = member;
   const depth = path.length === 1 || DEEPER.has(path.join("."));
@@ -107,11 +107,11 @@ function reportTwice(path: Path, first: Position, second: Position, { mainFile, 
     findings.add("DUPLICATE_ID", second, `${describeSafely(path)} is defined twice in this file`, "keep one of them");
     return;
   }
-  const place = `${first.file ?? mainFile}:${first.line}:${first.column}`;
+  const location = `${first.file ?? mainFile}:${first.line}:${first.column}`;
   findings.add(
     "INCLUDE_DUPLICATE",
     second,
-    `${describeSafely(path)} is defined at ${place} too`,
+    `${describeSafely(path)} is defined at ${location} too`,
     "keep one of the two",
   );
 }

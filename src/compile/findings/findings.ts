@@ -15,7 +15,7 @@ export class FindingsOf<Code extends string> {
   readonly #file: string;
   readonly #codes: Readonly<Record<Code, CodeFacts>>;
   readonly #found = new Map<string, Diagnostic<Code>>();
-  readonly #places = new Set<string>();
+  readonly #locations = new Set<string>();
 
   constructor(file: string, codes: Readonly<Record<Code, CodeFacts>>) {
     this.#file = file;
@@ -24,9 +24,9 @@ export class FindingsOf<Code extends string> {
 
   /** The same finding at the same place counts once: an alias can show one mistake many times. */
   add(code: Code, at: Position, message: string, hint = ""): void {
-    const place = placeOf(code, at);
-    const key = `${place}:${message}`;
-    this.#places.add(place);
+    const location = locationOf(code, at);
+    const key = `${location}:${message}`;
+    this.#locations.add(location);
     const { severity } = this.#codes[code];
     this.#found.set(key, {
       code,
@@ -40,7 +40,7 @@ export class FindingsOf<Code extends string> {
   }
 
   has(code: Code, at: Position): boolean {
-    return this.#places.has(placeOf(code, at));
+    return this.#locations.has(locationOf(code, at));
   }
 
   get failed(): boolean {
@@ -61,7 +61,7 @@ export class FindingsOf<Code extends string> {
   }
 }
 
-function placeOf(code: string, { file = "", line, column }: Position): string {
+function locationOf(code: string, { file = "", line, column }: Position): string {
   return `${code}:${line}:${column}:${file}`;
 }
 

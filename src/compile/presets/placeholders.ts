@@ -1,6 +1,6 @@
 import { quote } from "../authored/literal-secrets.ts";
 import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
-import type { Scene } from "../scene.ts";
+import type { CompileContext } from "../compile-context.ts";
 
 /**
  * Names that presets, `signalbox init` and docs/providers.md write where only the reader knows the right one. In capitals no provider has such a
@@ -13,7 +13,7 @@ const ALONE = new RegExp(`^(${PLACEHOLDERS.join("|")})$`);
 
 /** Rows that were written from a preset and are not finished: everything compiles, and every call would fail. */
 export function checkPlaceholders(
-  { normalised, report }: Scene,
+  { normalised, report }: CompileContext,
   endpoints: ReadonlyMap<string, ResolvedEndpoint>,
 ): void {
   for (const { id, baseUrl } of normalised.providers.values()) {

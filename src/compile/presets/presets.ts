@@ -8,7 +8,7 @@ export interface PresetSample {
   readonly row: JsonObject;
   /** What the provider calls the model. */
   readonly upstream_model?: string;
-  /** The same by area, where the name says the place of processing; the endpoint's region is then the area. */
+  /** The same by area, where the name says the region of processing; the endpoint's region is then the area. */
   readonly profiles?: Readonly<Record<string, string>>;
   readonly batch?: JsonObject;
 }

@@ -5,7 +5,7 @@ import { quote } from "../authored/literal-secrets.ts";
 import { suggest } from "../findings/suggest.ts";
 import { endpointFeatures } from "./features.ts";
 import type { NormalisedEndpoint } from "../normalised/normalise.ts";
-import type { Scene } from "../scene.ts";
+import type { CompileContext } from "../compile-context.ts";
 
 /** An endpoint whose model and provider exist, with where the file says it. */
 export interface ResolvedEndpoint {
@@ -18,35 +18,39 @@ export interface ResolvedEndpoint {
 }
 
 /** Endpoints by id. A second endpoint with an id and an endpoint that points nowhere are reported and left out. */
-export function resolveEndpoints(scene: Scene): ReadonlyMap<string, ResolvedEndpoint> {
+export function resolveEndpoints(context: CompileContext): ReadonlyMap<string, ResolvedEndpoint> {
   const resolved = new Map<string, ResolvedEndpoint>();
   const seen = new Map<string, number>();
-  for (const [index, endpoint] of scene.normalised.endpoints.entries()) {
+  for (const [index, endpoint] of context.normalised.endpoints.entries()) {
     const first = seen.get(endpoint.id);
     if (first === undefined) {
       seen.set(endpoint.id, index);
-      const row = resolveEndpoint(scene, endpoint, index);
+      const row = resolveEndpoint(context, endpoint, index);
       if (row !== null) resolved.set(endpoint.id, row);
     } else {
       const message = `endpoints[${first}] has the id ${quote(endpoint.id)} already`;
-      scene.report.value("DUPLICATE_ID", ["endpoints", index, "id"], message, "give one of them another id");
+      context.report.value("DUPLICATE_ID", ["endpoints", index, "id"], message, "give one of them another id");
     }
   }
   return resolved;
 }
 
-function resolveEndpoint(scene: Scene, endpoint: NormalisedEndpoint, index: number): ResolvedEndpoint | null {
-  reportReferences(scene, endpoint, index);
-  const model = scene.normalised.models.get(endpoint.model);
-  const provider = scene.normalised.providers.get(endpoint.provider);
-  const facts = provider === undefined ? undefined : scene.dialect(provider.dialect);
+function resolveEndpoint(
+  context: CompileContext,
+  endpoint: NormalisedEndpoint,
+  index: number,
+): ResolvedEndpoint | null {
+  reportReferences(context, endpoint, index);
+  const model = context.normalised.models.get(endpoint.model);
+  const provider = context.normalised.providers.get(endpoint.provider);
+  const facts = provider === undefined ? undefined : context.dialect(provider.dialect);
   if (model === undefined || provider === undefined || facts === undefined) return null;
   const allowed = endpoint.capabilities ?? model.capabilities;
   const wider = allowed.filter((capability) => !model.capabilities.includes(capability));
   if (wider.length > 0) {
     const message = `endpoint ${quote(endpoint.id)} lists ${wider.join(", ")}, which its model ${quote(model.id)} does not have`;
     const hint = "an endpoint narrows its model's capabilities, it never widens them";
-    scene.report.value("CAPABILITY_WIDENED", ["endpoints", index, "capabilities"], message, hint);
+    context.report.value("CAPABILITY_WIDENED", ["endpoints", index, "capabilities"], message, hint);
   }
   const features = endpointFeatures(facts, model, provider);
   const row = {
@@ -58,7 +62,7 @@ function resolveEndpoint(scene: Scene, endpoint: NormalisedEndpoint, index: numb
     upstreamModel: endpoint.upstreamModel,
     price: endpoint.price,
     maxConcurrency: endpoint.maxConcurrency,
-    batch: { inputs: batchInputs(scene, endpoint, index, facts, provider), tokens: endpoint.batch.tokens },
+    batch: { inputs: batchInputs(context, endpoint, index, facts, provider), tokens: endpoint.batch.tokens },
     capabilities: model.capabilities.filter(
       (capability) => allowed.includes(capability) && facts.expresses.includes(capability),
     ),
@@ -70,7 +74,7 @@ function resolveEndpoint(scene: Scene, endpoint: NormalisedEndpoint, index: numb
 
 /** Most inputs of one call. A protocol that takes one at a time has no way to say two; every other number is the provider's to judge. */
 function batchInputs(
-  { report }: Scene,
+  { report }: CompileContext,
   { id, batch }: NormalisedEndpoint,
   index: number,
   facts: DialectFacts,
@@ -100,7 +104,7 @@ function servedOperations(
   );
 }
 
-function reportReferences({ declared, report }: Scene, endpoint: NormalisedEndpoint, index: number): void {
+function reportReferences({ declared, report }: CompileContext, endpoint: NormalisedEndpoint, index: number): void {
   const where = `endpoint ${quote(endpoint.id)}`;
   if (!declared.models.has(endpoint.model)) {
     const message = `${where} names the model ${quote(endpoint.model)}, which does not exist`;

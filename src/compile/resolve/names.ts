@@ -1,21 +1,21 @@
 import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
-import type { Scene } from "../scene.ts";
+import type { CompileContext } from "../compile-context.ts";
 import { suggest } from "../findings/suggest.ts";
 
 /** Reports every name that points nowhere, apart from those of endpoints and routes, which their own files follow. */
-export function reportUnknownNames(scene: Scene): void {
-  reportRegionNames(scene);
-  reportReservedNames(scene);
-  reportProviderNames(scene);
-  for (const id of Object.keys(scene.file.workspaces)) reportWorkspaceNames(scene, id);
-  reportPolicyNames(scene, "initial_mode", "UNKNOWN_POLICY");
+export function reportUnknownNames(context: CompileContext): void {
+  reportRegionNames(context);
+  reportReservedNames(context);
+  reportProviderNames(context);
+  for (const id of Object.keys(context.file.workspaces)) reportWorkspaceNames(context, id);
+  reportPolicyNames(context, "initial_mode", "UNKNOWN_POLICY");
   // Where the file of a policy is deleted, what its promotion required must go on holding for its end.
-  reportPolicyNames(scene, "promotion", "PROMOTION_WITHOUT_POLICY");
+  reportPolicyNames(context, "promotion", "PROMOTION_WITHOUT_POLICY");
 }
 
 function reportPolicyNames(
-  { policies, file, normalised, report }: Scene,
+  { policies, file, normalised, report }: CompileContext,
   key: "initial_mode" | "promotion",
   code: "UNKNOWN_POLICY" | "PROMOTION_WITHOUT_POLICY",
 ): void {
@@ -31,7 +31,7 @@ function reportPolicyNames(
   }
 }
 
-function reportRegionNames({ declared, file, report }: Scene): void {
+function reportRegionNames({ declared, file, report }: CompileContext): void {
   for (const [group, regions] of Object.entries(file.regions)) {
     if (!declared.regions.has(group) || regions.includes(group)) continue;
     const message = `the region group ${quote(group)} has the name of a region that is not in it`;
@@ -40,7 +40,7 @@ function reportRegionNames({ declared, file, report }: Scene): void {
 }
 
 /** The tree has refused such keys; these are the names that stand in lists. */
-function reportReservedNames({ file, report }: Scene): void {
+function reportReservedNames({ file, report }: CompileContext): void {
   const refuse = (name: string, path: Path): void => {
     if (Object.hasOwn(Object.prototype, name))
       report.value("RESERVED_NAME", path, `${quote(name)} is a reserved name`, "choose another name");
@@ -51,22 +51,22 @@ function reportReservedNames({ file, report }: Scene): void {
   }
 }
 
-function reportProviderNames(scene: Scene): void {
-  const { file } = scene;
+function reportProviderNames(context: CompileContext): void {
+  const { file } = context;
   for (const [id, provider] of Object.entries(file.providers)) {
-    reportRegion(scene, provider.region, ["providers", id, "region"]);
-    reportFlags(scene, id);
+    reportRegion(context, provider.region, ["providers", id, "region"]);
+    reportFlags(context, id);
   }
   for (const [index, endpoint] of file.endpoints.entries()) {
-    if (endpoint.region !== undefined) reportRegion(scene, endpoint.region, ["endpoints", index, "region"]);
+    if (endpoint.region !== undefined) reportRegion(context, endpoint.region, ["endpoints", index, "region"]);
   }
 }
 
-function reportFlags(scene: Scene, id: string): void {
-  const { report } = scene;
-  const provider = scene.file.providers[id];
+function reportFlags(context: CompileContext, id: string): void {
+  const { report } = context;
+  const provider = context.file.providers[id];
   if (provider?.flags === undefined) return;
-  const facts = scene.dialect(provider.dialect)?.flags ?? {};
+  const facts = context.dialect(provider.dialect)?.flags ?? {};
   const known = Object.keys(facts);
   const excludes = (flag: string, other: string): boolean =>
     known.includes(flag) && (facts[flag]?.excludes?.includes(other) ?? false);
@@ -84,7 +84,7 @@ function reportFlags(scene: Scene, id: string): void {
 }
 
 /** Rows are in one region; only approvals may name a group. */
-function reportRegion({ declared, normalised, report }: Scene, region: string, path: Path): void {
+function reportRegion({ declared, normalised, report }: CompileContext, region: string, path: Path): void {
   if (declared.regions.has(region)) return;
   if (!declared.regionGroups.has(region)) {
     report.value("UNKNOWN_REGION", path, `there is no region ${quote(region)}`, suggest(region, declared.regions));
@@ -99,7 +99,7 @@ function reportRegion({ declared, normalised, report }: Scene, region: string, p
   );
 }
 
-function reportWorkspaceNames({ declared, file, report }: Scene, id: string): void {
+function reportWorkspaceNames({ declared, file, report }: CompileContext, id: string): void {
   const workspace = file.workspaces[id];
   if (workspace === undefined) return;
   const where = `workspace ${quote(id)}`;

@@ -2,51 +2,51 @@ import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
 import { suggest } from "../findings/suggest.ts";
 import type { NormalisedRoute } from "../normalised/normalise.ts";
-import type { Scene } from "../scene.ts";
+import type { CompileContext } from "../compile-context.ts";
 
 /** Reports every name of a route that points nowhere, or a second time to the same endpoint. */
-export function reportRouteReferences(scene: Scene, route: NormalisedRoute): void {
-  reportEndpoint(scene, route, route.primary, ["routes", route.id, "primary"]);
-  reportPeers(scene, route);
-  reportWeights(scene, route);
-  reportFallbacks(scene, route);
+export function reportRouteReferences(context: CompileContext, route: NormalisedRoute): void {
+  reportEndpoint(context, route, route.primary, ["routes", route.id, "primary"]);
+  reportPeers(context, route);
+  reportWeights(context, route);
+  reportFallbacks(context, route);
 }
 
-function reportEndpoint({ declared, report }: Scene, route: NormalisedRoute, name: string, path: Path): void {
+function reportEndpoint({ declared, report }: CompileContext, route: NormalisedRoute, name: string, path: Path): void {
   if (declared.endpoints.has(name)) return;
   const message = `route ${quote(route.id)} names the endpoint ${quote(name)}, which does not exist`;
   report.value("UNKNOWN_ENDPOINT", path, message, endpointHint(name, declared));
 }
 
 /** A peer that stands twice has been refused by the shape. */
-function reportPeers(scene: Scene, route: NormalisedRoute): void {
+function reportPeers(context: CompileContext, route: NormalisedRoute): void {
   for (const [index, name] of route.peers.entries()) {
     const path = ["routes", route.id, "peers", index];
     if (name === route.primary) {
       const message = `route ${quote(route.id)} names its primary ${quote(name)} among its peers`;
-      scene.report.value("PEER_IS_PRIMARY", path, message, "remove it: the primary has its share already");
+      context.report.value("PEER_IS_PRIMARY", path, message, "remove it: the primary has its share already");
     } else {
-      reportEndpoint(scene, route, name, path);
+      reportEndpoint(context, route, name, path);
     }
   }
 }
 
-function reportWeights(scene: Scene, { id, primary, peers, weights }: NormalisedRoute): void {
+function reportWeights(context: CompileContext, { id, primary, peers, weights }: NormalisedRoute): void {
   const path = ["routes", id, "weights"];
   const equals = [primary, ...peers];
   for (const name of weights.keys()) {
     if (equals.includes(name)) continue;
     const message = `route ${quote(id)} gives a weight to ${quote(name)}, which is neither its primary nor one of its peers`;
-    scene.report.key("WEIGHT_UNKNOWN", [...path, name], message, suggest(name, equals));
+    context.report.key("WEIGHT_UNKNOWN", [...path, name], message, suggest(name, equals));
   }
   if (equals.every((name) => weights.get(name) === 0)) {
     const message = `all weights of route ${quote(id)} are 0, so that no endpoint has a share`;
-    scene.report.value("WEIGHTS_ZERO", path, message, "give at least one of them a weight above 0");
+    context.report.value("WEIGHTS_ZERO", path, message, "give at least one of them a weight above 0");
   }
 }
 
-function reportFallbacks(scene: Scene, route: NormalisedRoute): void {
-  const { declared, report } = scene;
+function reportFallbacks(context: CompileContext, route: NormalisedRoute): void {
+  const { declared, report } = context;
   const where = `route ${quote(route.id)}`;
   const seen = new Set<string>();
   for (const [index, fallback] of route.fallbacks.entries()) {
@@ -66,7 +66,7 @@ function reportFallbacks(scene: Scene, route: NormalisedRoute): void {
     } else if (seen.has(key)) {
       report.value("FALLBACK_REPEATED", path, `${where} lists the fallback ${quote(name)} twice`, "remove one of them");
     } else if (typeof fallback === "string") {
-      reportEndpoint(scene, route, name, path);
+      reportEndpoint(context, route, name, path);
     } else if (!declared.routes.has(name)) {
       report.value(
         "UNKNOWN_ROUTE",
@@ -79,7 +79,7 @@ function reportFallbacks(scene: Scene, route: NormalisedRoute): void {
   }
 }
 
-function endpointHint(name: string, declared: Scene["declared"]): string {
+function endpointHint(name: string, declared: CompileContext["declared"]): string {
   if (declared.routes.has(name)) return `${quote(name)} is a route; as a fallback write \`{route: …}\``;
   if (declared.models.has(name)) return `${quote(name)} is a model; name one of its endpoints`;
   return suggest(name, declared.endpoints);

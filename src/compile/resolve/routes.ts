@@ -3,32 +3,32 @@ import type { RouteRow } from "../../canon/table.ts";
 import type { AuthoredFallback } from "../authored/routes-file.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { NormalisedRoute } from "../normalised/normalise.ts";
-import type { Scene } from "../scene.ts";
+import type { CompileContext } from "../compile-context.ts";
 import type { ResolvedEndpoint } from "./endpoints.ts";
 import { reportRouteReferences } from "./route-references.ts";
-import { LONGEST_CHAIN, resolveTiers, type ResolvedPlace } from "./tiers.ts";
+import { LONGEST_CHAIN, resolveTiers, type ResolvedCandidate } from "./tiers.ts";
 
 /** A route whose primary exists. Peers and fallbacks that point nowhere have been reported and left out. */
 export interface ResolvedRoute {
   readonly row: RouteRow;
   readonly primary: ResolvedEndpoint;
   /** Every endpoint but the primary, in the order of the tiers. */
-  readonly fallbacks: readonly ResolvedPlace[];
+  readonly fallbacks: readonly ResolvedCandidate[];
 }
 
 /** Routes by id, with the routes among their fallbacks written out. */
 export function resolveRoutes(
-  scene: Scene,
+  context: CompileContext,
   endpoints: ReadonlyMap<string, ResolvedEndpoint>,
 ): ReadonlyMap<string, ResolvedRoute> {
-  for (const route of scene.normalised.routes.values()) reportRouteReferences(scene, route);
-  if (!reportCycles(scene)) reportLongChain(scene);
+  for (const route of context.normalised.routes.values()) reportRouteReferences(context, route);
+  if (!reportCycles(context)) reportLongChain(context);
   const resolved = new Map<string, ResolvedRoute>();
-  for (const route of scene.normalised.routes.values()) {
+  for (const route of context.normalised.routes.values()) {
     const primary = endpoints.get(route.primary);
     if (primary === undefined) continue;
-    const tiers = resolveTiers(scene, route, endpoints);
-    const fallbacks = tiers.flatMap(({ places }) => places.filter(({ rank }) => rank !== "primary"));
+    const tiers = resolveTiers(context, route, endpoints);
+    const fallbacks = tiers.flatMap(({ candidates }) => candidates.filter(({ rank }) => rank !== "primary"));
     const { id, title, maxAttempts, resendAfterReset, maxEjectedShare, hedgeAfter } = route;
     const { onGap, unknownFields, emulateSchema } = route;
     const row = {
@@ -44,7 +44,7 @@ export function resolveRoutes(
       onGap,
       unknownFields,
       emulateSchema,
-      operations: routeOperations(scene, route, primary),
+      operations: routeOperations(context, route, primary),
     };
     resolved.set(id, { row, primary, fallbacks });
   }
@@ -57,7 +57,7 @@ export function resolveRoutes(
  *
  * @returns whether there is one.
  */
-function reportCycles({ normalised, report }: Scene): boolean {
+function reportCycles({ normalised, report }: CompileContext): boolean {
   const reported = new Set<string>();
   // A route that has been followed to its end once cannot lead into a circle that has not been seen.
   const visited = new Set<string>();
@@ -90,7 +90,7 @@ function reportCycles({ normalised, report }: Scene): boolean {
 }
 
 /** Reports the first route from which more routes follow one another than a chain may have. */
-function reportLongChain({ normalised, report }: Scene): void {
+function reportLongChain({ normalised, report }: CompileContext): void {
   let left = [...normalised.routes.values()];
   for (let step = 0; step < LONGEST_CHAIN; step += 1) {
     const reached = new Set(left.map(({ id }) => id));
@@ -122,13 +122,17 @@ function rotateToSmallest(circle: readonly string[]): readonly string[] {
   return [...circle.slice(start), ...circle.slice(0, start)];
 }
 
-function routeOperations(scene: Scene, route: NormalisedRoute, primary: ResolvedEndpoint): readonly ModelOperation[] {
+function routeOperations(
+  context: CompileContext,
+  route: NormalisedRoute,
+  primary: ResolvedEndpoint,
+): readonly ModelOperation[] {
   const able = primary.operations;
   if (route.operations === null) return able;
   const unable = route.operations.filter((operation) => !able.includes(operation));
   if (unable.length > 0) {
     const message = `route ${quote(route.id)} offers ${unable.join(", ")}, which its primary ${quote(primary.row.id)} cannot do`;
-    scene.report.value(
+    context.report.value(
       "ROUTE_OPERATIONS",
       ["routes", route.id, "operations"],
       message,

@@ -1,13 +1,13 @@
 import type { Balance, TierRow } from "../../canon/table.ts";
 import type { NormalisedRoute } from "../normalised/normalise.ts";
-import type { Scene } from "../scene.ts";
+import type { CompileContext } from "../compile-context.ts";
 import type { ResolvedEndpoint } from "./endpoints.ts";
 
 /** Most routes of which each is among the fallbacks of the one before it. */
 export const LONGEST_CHAIN = 16;
 
 /** One endpoint of a route, and the item of the file that brought it in. */
-export interface ResolvedPlace {
+export interface ResolvedCandidate {
   readonly endpoint: ResolvedEndpoint;
   /** Peers of a route among the fallbacks are fallbacks here. */
   readonly rank: "primary" | "peer" | "fallback";
@@ -17,7 +17,7 @@ export interface ResolvedPlace {
 
 interface ResolvedTier {
   readonly row: TierRow;
-  readonly places: readonly ResolvedPlace[];
+  readonly candidates: readonly ResolvedCandidate[];
 }
 
 /**
@@ -26,21 +26,25 @@ interface ResolvedTier {
  * are too long: it ends in them.
  */
 export function resolveTiers(
-  { normalised }: Scene,
+  { normalised }: CompileContext,
   route: NormalisedRoute,
   endpoints: ReadonlyMap<string, ResolvedEndpoint>,
 ): readonly ResolvedTier[] {
   const taken = new Set<string>();
   const opened = new Set<string>();
   const tiers: ResolvedTier[] = [];
-  const take = (id: string, rank: ResolvedPlace["rank"], index: number): readonly ResolvedPlace[] => {
+  const take = (id: string, rank: ResolvedCandidate["rank"], index: number): readonly ResolvedCandidate[] => {
     const endpoint = endpoints.get(id);
     if (endpoint === undefined || taken.has(id)) return [];
     taken.add(id);
     return [{ endpoint, rank, index }];
   };
-  const add = (places: readonly ResolvedPlace[], balance: Balance, weights: ReadonlyMap<string, number>): void => {
-    if (places.length > 0) tiers.push({ row: tierRow(places, balance, weights), places });
+  const add = (
+    candidates: readonly ResolvedCandidate[],
+    balance: Balance,
+    weights: ReadonlyMap<string, number>,
+  ): void => {
+    if (candidates.length > 0) tiers.push({ row: tierRow(candidates, balance, weights), candidates });
   };
   /** @param item place among the fallbacks of `route`; `null` for `route` itself. */
   const open = (other: NormalisedRoute, item: number | null, depth: number): void => {
@@ -65,8 +69,12 @@ export function resolveTiers(
 
 const NO_WEIGHTS: ReadonlyMap<string, number> = new Map();
 
-function tierRow(places: readonly ResolvedPlace[], balance: Balance, authored: ReadonlyMap<string, number>): TierRow {
-  const ids = places.map(({ endpoint }) => endpoint.row.id);
+function tierRow(
+  candidates: readonly ResolvedCandidate[],
+  balance: Balance,
+  authored: ReadonlyMap<string, number>,
+): TierRow {
+  const ids = candidates.map(({ endpoint }) => endpoint.row.id);
   const weights = ids.map((id) => authored.get(id) ?? 1);
   // Those that had a share may stand in an earlier tier: the rest of their route share alike.
   const shares = weights.some((weight) => weight > 0) ? weights : weights.map(() => 1);

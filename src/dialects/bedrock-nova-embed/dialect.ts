@@ -48,5 +48,5 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
 function find(body: JsonObject): FoundVectors | AnswerFault | UpstreamFailure {
   const embeddings = listIn(body, "embeddings");
   if (embeddings === null) return bedrockErrorIn(body) ?? "missing_results";
-  return { places: embeddings.map((item) => memberIn(item, "embedding")), inputTokens: null, model: null };
+  return { entries: embeddings.map((item) => memberIn(item, "embedding")), inputTokens: null, model: null };
 }

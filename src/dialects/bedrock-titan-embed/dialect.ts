@@ -17,7 +17,7 @@ export const dialect: Dialect = {
       readInOrder(bytes, request, target, (body) =>
         body["embedding"] === undefined
           ? (bedrockErrorIn(body) ?? "missing_results")
-          : { places: [body["embedding"]], inputTokens: countIn(body, "inputTextTokenCount"), model: null },
+          : { entries: [body["embedding"]], inputTokens: countIn(body, "inputTextTokenCount"), model: null },
       ),
     readError: readConverseError,
   },

@@ -54,5 +54,5 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
 function find(body: JsonObject): FoundVectors | AnswerFault | UpstreamFailure {
   const places = listIn(body, "embeddings") ?? listIn(body["embeddings"], "float");
   if (places === null) return cohereErrorIn(body) ?? "missing_results";
-  return { places, inputTokens: countIn(memberIn(body["meta"], "billed_units"), "input_tokens"), model: null };
+  return { entries: places, inputTokens: countIn(memberIn(body["meta"], "billed_units"), "input_tokens"), model: null };
 }

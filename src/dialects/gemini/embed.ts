@@ -107,7 +107,7 @@ function findContent(body: JsonObject): FoundVectors | AnswerFault | UpstreamFai
   const embedding = memberIn(body, "embedding");
   if (embedding === undefined) return withoutVectors(body);
   return {
-    places: [memberIn(embedding, "values")],
+    entries: [memberIn(embedding, "values")],
     inputTokens: countIn(body["usageMetadata"], "promptTokenCount"),
     model: null,
   };
@@ -117,7 +117,7 @@ function find(body: JsonObject): FoundVectors | AnswerFault | UpstreamFailure {
   const embeddings = listIn(body, "embeddings");
   if (embeddings === null) return withoutVectors(body);
   return {
-    places: embeddings.map((item) => memberIn(item, "values")),
+    entries: embeddings.map((item) => memberIn(item, "values")),
     inputTokens: countIn(body["usageMetadata"], "promptTokenCount"),
     model: null,
   };
@@ -128,7 +128,7 @@ function findPredicted(body: JsonObject): FoundVectors | AnswerFault | UpstreamF
   if (predictions === null) return withoutVectors(body);
   const embeddings = predictions.map((item) => memberIn(item, "embeddings"));
   return {
-    places: embeddings.map((item) => memberIn(item, "values")),
+    entries: embeddings.map((item) => memberIn(item, "values")),
     inputTokens: sumOfTokens(embeddings),
     model: null,
   };

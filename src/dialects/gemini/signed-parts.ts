@@ -4,22 +4,22 @@
  * before everything else that was said, and the provider refuses a call whose signature stands elsewhere: the canonical signature
  * therefore begins with the place where it belongs. Base64 has no full stop, so no provider's signature is taken for a placed one.
  */
-export type Place = "call" | "text" | "empty" | "thought";
+export type SignedPart = "call" | "text" | "empty" | "thought";
 
 const PLACED = /^(call|text|empty|thought)\.(.*)$/s;
 
-export function placeSignature(place: Place, signature: string): string {
-  return `${place}.${signature}`;
+export function markSignature(part: SignedPart, signature: string): string {
+  return `${part}.${signature}`;
 }
 
 /** The place and the bare signature; a signature that names no place belongs to what follows it. */
-export function readPlaced(text: string): { readonly place: Place | null; readonly signature: string } {
+export function readMarked(text: string): { readonly part: SignedPart | null; readonly signature: string } {
   const match = PLACED.exec(text);
-  const place = PLACES.find((known) => known === match?.[1]);
-  return place === undefined ? { place: null, signature: text } : { place, signature: match?.[2] ?? "" };
+  const part = PLACES.find((known) => known === match?.[1]);
+  return part === undefined ? { part: null, signature: text } : { part, signature: match?.[2] ?? "" };
 }
 
-const PLACES: readonly Place[] = ["call", "text", "empty", "thought"];
+const PLACES: readonly SignedPart[] = ["call", "text", "empty", "thought"];
 
 /**
  * What the provider documents for calls of the history that no model of its own has made: base64 of `skip_thought_signature_validator`. Without it

@@ -15,26 +15,26 @@ const COLON = 0x3a;
  */
 export function hasOneMeaning(json: string): boolean {
   const names: Set<string>[] = [];
-  let place = 0;
-  while (place < json.length) {
-    const unit = json.charCodeAt(place);
+  let offset = 0;
+  while (offset < json.length) {
+    const unit = json.charCodeAt(offset);
     if (unit !== QUOTE) {
       if (unit === OPEN) names.push(new Set());
       else if (unit === CLOSE) names.pop();
-      place += 1;
+      offset += 1;
       continue;
     }
-    const end = afterString(json, place);
+    const end = afterString(json, offset);
     const next = afterSpace(json, end);
     // Only a name has a colon after it.
     if (json.charCodeAt(next) === COLON) {
-      const name = nameOf(json.slice(place, end));
+      const name = nameOf(json.slice(offset, end));
       const known = names.at(-1);
       if (known === undefined || known.has(name)) return false;
       known.add(name);
       if (name === "index" && !isPlain(json, afterSpace(json, next + 1))) return false;
     }
-    place = end;
+    offset = end;
   }
   return true;
 }
@@ -47,10 +47,10 @@ function nameOf(quoted: string): string {
 
 /** Whether the value that begins at `start` is a whole number in digits alone, or no number at all. */
 function isPlain(json: string, start: number): boolean {
-  let place = start;
-  while (isDigit(json.charCodeAt(place))) place += 1;
-  const next = json.charAt(place);
-  return place === start ? next !== "-" : next !== "." && next !== "e" && next !== "E";
+  let offset = start;
+  while (isDigit(json.charCodeAt(offset))) offset += 1;
+  const next = json.charAt(offset);
+  return offset === start ? next !== "-" : next !== "." && next !== "e" && next !== "E";
 }
 
 function isDigit(unit: number): boolean {
@@ -69,17 +69,17 @@ function afterString(json: string, open: number): number {
 
 /** Whether an odd number of backslashes stands before a quote inside a string. The string's own quote ends the count. */
 function isEscaped(json: string, quote: number): boolean {
-  let place = quote - 1;
-  while (json.charCodeAt(place) === BACKSLASH) place -= 1;
-  return (quote - place) % 2 === 0;
+  let offset = quote - 1;
+  while (json.charCodeAt(offset) === BACKSLASH) offset -= 1;
+  return (quote - offset) % 2 === 0;
 }
 
 /** The four characters that JSON allows between its tokens. */
 function afterSpace(json: string, start: number): number {
-  let place = start;
+  let offset = start;
   for (;;) {
-    const unit = json.charCodeAt(place);
-    if (unit !== 0x20 && unit !== 0x0a && unit !== 0x0d && unit !== 0x09) return place;
-    place += 1;
+    const unit = json.charCodeAt(offset);
+    if (unit !== 0x20 && unit !== 0x0a && unit !== 0x0d && unit !== 0x09) return offset;
+    offset += 1;
   }
 }

@@ -1,6 +1,6 @@
 import type { AnswerStream, Ending } from "../../dialects/dialect.ts";
 
-/** How long a stream is read after its client has left. Its place of `concurrency` is taken as long, and refusals by that say to wait a second. Milliseconds. */
+/** How long a stream is read after its client has left. Its slot of `concurrency` is taken as long, and refusals by that say to wait a second. Milliseconds. */
 const TIME = 1_000;
 
 /** How much of it. Bytes. */

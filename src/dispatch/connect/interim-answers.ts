@@ -70,16 +70,16 @@ export class InterimHeads {
 
   #readStatus(chunk: Uint8Array, index: number): void {
     const byte = chunk[index] ?? 0;
-    const place = this.#seen;
+    const position = this.#seen;
     this.#seen += 1;
-    if (place === VERSION_DIGIT) return;
-    if (place < HUNDREDS_DIGIT) {
+    if (position === VERSION_DIGIT) return;
+    if (position < HUNDREDS_DIGIT) {
       // Anything else is no answer of HTTP/1: the parser judges it.
-      if (byte !== STATUS_LINE[place]) this.#expected = false;
-    } else if (place === HUNDREDS_DIGIT) {
+      if (byte !== STATUS_LINE[position]) this.#expected = false;
+    } else if (position === HUNDREDS_DIGIT) {
       if (byte !== ONE) this.#expected = false;
       this.#interim = byte === ONE;
-    } else if (place === LAST_DIGIT) {
+    } else if (position === LAST_DIGIT) {
       if (this.#interim && byte === ZERO) chunk[index] = TWO;
     } else if (byte !== ZERO) {
       this.#interim = false;

@@ -6,11 +6,11 @@ import type { CallTracer } from "../../canon/call-trace.ts";
 import type { Target } from "../../dialects/dialect.ts";
 import type { PartEnd, UnaryTask } from "../../dialects/unary/surface.ts";
 import type { Connection } from "../connections.ts";
-import type { StopReason, StopSource } from "../gates/stop-order.ts";
-import type { PlaceBook } from "../places/places.ts";
+import type { StopReason, StopSource } from "../limiters/stop-order.ts";
+import type { CallTracker } from "../endpoints/endpoint-tracker.ts";
 import type { AttemptReport } from "../relay-job.ts";
 
-/** One request whose parts are to be answered, each by the first place of the plan that can. */
+/** One request whose parts are to be answered, each by the first candidate of the plan that can. */
 export interface GatherJob {
   readonly task: UnaryTask;
   /** The body as the caller sent it. */
@@ -28,12 +28,12 @@ export interface GatherJob {
   readonly maxAttempts: number;
   /** A request that its provider may have read is sent to the same provider again. */
   readonly resends: boolean;
-  /** Milliseconds after which a part without an answer is asked for at a second place too; `null`: never. */
+  /** Milliseconds after which a part without an answer is asked for at a second candidate too; `null`: never. */
   readonly hedgeAfter: number | null;
   /** Bytes of all answers together. */
   readonly maxAnswerBytes: number;
   /** Told how every call went. */
-  readonly places: PlaceBook;
+  readonly endpoints: CallTracker;
   /** Puts calls into the request's trace. */
   readonly callTracer?: CallTracer | null;
   /** From 0 to 1; spreads repetitions. */

@@ -2,7 +2,7 @@ import type { Candidate } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { Loss } from "../../canon/generate/loss.ts";
 import type { PartEnd } from "../../dialects/unary/surface.ts";
-import type { StopReason } from "../gates/stop-order.ts";
+import type { StopReason } from "../limiters/stop-order.ts";
 import { AttemptTally } from "./attempt-tally.ts";
 import { Siblings } from "./siblings.ts";
 import { PartRun, type GivenUp } from "./part-run.ts";
@@ -25,7 +25,7 @@ export class Gathering {
   /** For each part the candidate that answered it. */
   readonly #answeredBy: (Candidate | undefined)[];
   #next = 0;
-  #failure: { readonly place: number; readonly error: ServiceError } | null = null;
+  #failure: { readonly index: number; readonly error: ServiceError } | null = null;
   #cancelled = false;
   /** Why no call begins any more. */
   #stopped: StopReason | null = null;
@@ -74,14 +74,14 @@ export class Gathering {
 
   async #work(): Promise<void> {
     while (this.#next < this.#ends.length && !this.#cancelled && this.#failure === null) {
-      const place = this.#next;
+      const index = this.#next;
       this.#next += 1;
-      await this.#runPart(place);
+      await this.#runPart(index);
     }
   }
 
-  async #runPart(place: number): Promise<void> {
-    const part = this.#job.task.parts[place];
+  async #runPart(index: number): Promise<void> {
+    const part = this.#job.task.parts[index];
     if (part === undefined) throw new Error("gather: no such part");
     const run = new PartRun(this.#job, part, this.#tally, this.#siblings);
     this.#running.add(run);
@@ -89,14 +89,14 @@ export class Gathering {
     const end = await run.run().finally(() => this.#running.delete(run));
     if (this.#cancelled) return;
     if ("failure" in end) {
-      this.#ends[place] = { failure: end.failure };
+      this.#ends[index] = { failure: end.failure };
       if (this.#job.task.takesGaps || this.#failure !== null) return;
-      this.#failure = { place, error: end.failure };
+      this.#failure = { index, error: end.failure };
       return this.#stop("abandoned");
     }
     for (const loss of end.losses) this.#losses.add(loss);
-    this.#ends[place] = { result: end.result, bytes: end.bytes };
-    this.#answeredBy[place] = end.candidate;
+    this.#ends[index] = { result: end.result, bytes: end.bytes };
+    this.#answeredBy[index] = end.candidate;
   }
 
   #beginNothing(why: StopReason): void {
@@ -112,9 +112,9 @@ export class Gathering {
   #error(): ServiceError {
     const { parts } = this.#job.task;
     const [first] = this.#ends;
-    const place = this.#failure?.place ?? 0;
+    const index = this.#failure?.index ?? 0;
     const error = this.#failure?.error ?? (first !== undefined && "failure" in first ? first.failure : null);
-    const part = parts[place];
+    const part = parts[index];
     const end = parts.at(-1);
     if (error === null || part === undefined || end === undefined)
       throw new Error("gather: a failure without an error");

@@ -6,9 +6,9 @@ import type { UnaryPart } from "../../dialects/unary/surface.ts";
 import type { UnaryResult } from "../../dialects/unary/upstream.ts";
 import type { Connection } from "../connections.ts";
 import { failureError, type FailedAttempt } from "../failure-error.ts";
-import type { Leave } from "../gates/gate.ts";
-import type { StopReason } from "../gates/stop-order.ts";
-import { Itinerary, NOT_WAITED, remedyFor, type Step } from "../itinerary.ts";
+import type { Leave } from "../limiters/concurrency-limiter.ts";
+import type { StopReason } from "../limiters/stop-order.ts";
+import { Itinerary, NOT_WAITED, retryActionFor, type Step } from "../itinerary.ts";
 import { Pause } from "../pause.ts";
 import type { AttemptTally } from "./attempt-tally.ts";
 import type { GatherJob } from "./gather-job.ts";
@@ -23,8 +23,8 @@ interface PartResult {
   readonly losses: readonly Loss[];
 }
 
-/** How one place fared. */
-type PlaceEnd = PartResult | { readonly failure: UpstreamFailure };
+/** How one candidate fared. */
+type CandidateResult = PartResult | { readonly failure: UpstreamFailure };
 
 export type PartRunEnd = PartResult | { readonly failure: ServiceError };
 
@@ -40,7 +40,7 @@ export class PartRun {
   readonly #failed: FailedAttempt[] = [];
   /** Under way: one, or two where the second is a hedge. */
   readonly #attempts = new Set<UnaryAttempt>();
-  readonly #calls = new Set<Promise<PlaceEnd>>();
+  readonly #calls = new Set<Promise<CandidateResult>>();
   readonly #pause = new Pause();
   /** Ends a wait in a queue; made where there is one. */
   #left: AbortController | null = null;
@@ -58,11 +58,11 @@ export class PartRun {
   async run(): Promise<PartRunEnd> {
     const { plan, maxAttempts, deadline, resends, random } = this.#job;
     const itinerary = new Itinerary(plan.length, maxAttempts, deadline, resends);
-    let step: Step | null = { place: 0, pause: 0 };
+    let step: Step | null = { destination: 0, pause: 0 };
     while (step !== null) {
       if (step.pause > 0) await this.#pause.of(step.pause);
-      const candidate = plan[step.place];
-      if (candidate === undefined) throw new Error("part: no such place");
+      const candidate = plan[step.destination];
+      if (candidate === undefined) throw new Error("part: no such candidate");
       const end = await this.#hedged(candidate, itinerary);
       if ("result" in end) return end;
       this.#failed.push({ endpoint: candidate.endpoint.id, failure: end.failure });
@@ -71,7 +71,7 @@ export class PartRun {
     return { failure: failureError(this.#failed) };
   }
 
-  /** No call begins any more: neither in another try or place, nor beside one that is under way. */
+  /** No call begins any more: neither in another try or candidate, nor beside one that is under way. */
   beginNothing(why: StopReason): void {
     this.#stopped = why;
     this.#left?.abort();
@@ -86,21 +86,21 @@ export class PartRun {
     this.#pause.end();
   }
 
-  /** The first answer of two places, where the first is slow and the route allows a second call; otherwise the one place's. */
-  async #hedged(candidate: Candidate, itinerary: Itinerary): Promise<PlaceEnd> {
+  /** The first answer of two candidates, where the first is slow and the route allows a second call; otherwise the one candidate's. */
+  async #hedged(candidate: Candidate, itinerary: Itinerary): Promise<CandidateResult> {
     const { hedgeAfter, plan } = this.#job;
     const hasOther = itinerary.hasFresh(this.#isWorthTrying);
-    if (hedgeAfter === null || !hasOther) return this.#tryPlace(candidate, hasOther, new Chance());
+    if (hedgeAfter === null || !hasOther) return this.#tryCandidate(candidate, hasOther, new Chance());
     const chances = [new Chance(), new Chance()] as const;
-    const first = this.#tryPlace(candidate, true, chances[0]);
+    const first = this.#tryCandidate(candidate, true, chances[0]);
     const patience = new Pause();
     const early = await Promise.race([first, patience.of(hedgeAfter)]);
     patience.end();
     if (early !== undefined) return early;
-    const place = this.#ending === null ? itinerary.takeFresh(this.#isWorthTrying) : null;
-    const other = place === null ? undefined : plan[place];
+    const destination = this.#ending === null ? itinerary.takeFresh(this.#isWorthTrying) : null;
+    const other = destination === null ? undefined : plan[destination];
     if (other === undefined) return first;
-    const second = this.#tryPlace(other, true, chances[1]);
+    const second = this.#tryCandidate(other, true, chances[1]);
     const { end, failed } = await settledEnd(first, second);
     // Whoever is slower is given up; its call ends at once, and its line of the evidence says why.
     for (const chance of chances) chance.end();
@@ -114,15 +114,15 @@ export class PartRun {
     return this.#givenUp ?? this.#stopped;
   }
 
-  /** Nobody passes a queue by for a place that is out, or that cannot be called at all. */
+  /** Nobody passes a queue by for a candidate that is out, or that cannot be called at all. */
   readonly #isWorthTrying = (place: number): boolean => {
     const { plan, inService, connections } = this.#job;
     const candidate = plan[place];
     return candidate !== undefined && place < inService && connections.has(candidate.endpoint.provider);
   };
 
-  /** @param hasOther another place is fresh: then this one's queue is not waited in. */
-  async #tryPlace(candidate: Candidate, hasOther: boolean, chance: Chance): Promise<PlaceEnd> {
+  /** @param hasOther another candidate is fresh: then this one's queue is not waited in. */
+  async #tryCandidate(candidate: Candidate, hasOther: boolean, chance: Chance): Promise<CandidateResult> {
     if (this.#ending !== null) return { failure: failureOf(this.#ending) };
     // A part whose turn comes too late is not sent: that is no call, and no line of the evidence.
     if (performance.now() >= this.#job.deadline) return { failure: failureOf("timeout_total") };
@@ -135,7 +135,7 @@ export class PartRun {
       return this.#notTried(candidate, { ...failureOf("saturated"), code: hasOther ? NOT_WAITED : null });
     }
     try {
-      // It may have been given up in the moment in which the place became free: nobody was called.
+      // It may have been given up in the moment in which a slot became free: nobody was called.
       if (why !== null) return { failure: failureOf(why) };
       const call = this.#call(candidate, connection, chance);
       this.#calls.add(call);
@@ -148,24 +148,24 @@ export class PartRun {
 
   /** Calls of this very request are waited for without a queue: one of them will end in a moment. For those of others there is the queue. */
   async #enter(candidate: Candidate, connection: Connection, hasOther: boolean, chance: Chance): Promise<Leave | null> {
-    const gate = connection.gateOf(candidate.endpoint);
+    const limiter = connection.limiterOf(candidate.endpoint);
     const provider = connection.provider.id;
-    let leave = gate.tryEnter();
+    let leave = limiter.tryEnter();
     while (leave === null && this.#ending === null && !chance.isOver && this.#siblings.callsTo(provider) > 0) {
       await this.#siblings.nextEnd();
-      leave = gate.tryEnter();
+      leave = limiter.tryEnter();
     }
     if (leave === null && !hasOther && this.#ending === null) {
       this.#left ??= new AbortController();
-      leave = await gate.enter(this.#job.deadline, this.#left.signal);
+      leave = await limiter.enter(this.#job.deadline, this.#left.signal);
     }
-    // In the turn in which the place is taken: siblings that find it taken must see by whom.
+    // In the turn in which the slot is taken: siblings that find it taken must see by whom.
     if (leave !== null) this.#siblings.callBegins(provider);
     return leave;
   }
 
-  async #call(candidate: Candidate, connection: Connection, chance: Chance): Promise<PlaceEnd> {
-    const { deadline, ownDialect, places, targetOf } = this.#job;
+  async #call(candidate: Candidate, connection: Connection, chance: Chance): Promise<CandidateResult> {
+    const { deadline, ownDialect, endpoints: places, targetOf } = this.#job;
     const { id, dialect } = candidate.endpoint;
     const call = this.#part.callTo(targetOf(candidate));
     const trace = this.#job.callTracer?.(candidate, connection.provider) ?? null;
@@ -190,13 +190,13 @@ export class PartRun {
     return { failure: failure ?? ended.failure };
   }
 
-  #notTried(candidate: Candidate, failure: UpstreamFailure): PlaceEnd {
+  #notTried(candidate: Candidate, failure: UpstreamFailure): CandidateResult {
     this.#tally.add(candidate, false, false, failure, null, 0);
     return { failure };
   }
 }
 
-/** A place's turn, which another place may end by answering sooner. */
+/** A candidate's turn, which another candidate may end by answering sooner. */
 class Chance {
   isOver = false;
   /** Ends the call that is under way. */
@@ -213,10 +213,10 @@ class Chance {
  * wrong, where it did.
  */
 async function settledEnd(
-  first: Promise<PlaceEnd>,
-  second: Promise<PlaceEnd>,
-): Promise<{ readonly end: PlaceEnd; readonly failed: UpstreamFailure | null }> {
-  const isSettled = (end: PlaceEnd): boolean => "result" in end || remedyFor(end.failure) === "stop";
+  first: Promise<CandidateResult>,
+  second: Promise<CandidateResult>,
+): Promise<{ readonly end: CandidateResult; readonly failed: UpstreamFailure | null }> {
+  const isSettled = (end: CandidateResult): boolean => "result" in end || retryActionFor(end.failure) === "stop";
   const winner = await Promise.race([
     first.then((end) => ({ end, failed: null })),
     second.then((end) => ({ end, failed: "failure" in end ? end.failure : null })),

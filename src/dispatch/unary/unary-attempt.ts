@@ -6,7 +6,7 @@ import type { UnaryResult } from "../../dialects/unary/upstream.ts";
 import type { Connection } from "../connections.ts";
 import { decompressorFor, type Decompressor } from "../decompress.ts";
 import { Exchange, type ExchangeListener } from "../exchange.ts";
-import { refusedRequest, toldFailure } from "../places/told-failure.ts";
+import { refusedRequest, toldFailure } from "../endpoints/reported-failure.ts";
 import { readRetryAfter } from "../retry-after.ts";
 import type { Siblings } from "./siblings.ts";
 

@@ -34,10 +34,10 @@ export function policyStates(
   loaded: readonly PolicyIdentity[] | null,
   stored: readonly StoredPolicy[],
 ): readonly AnswerPolicy[] {
-  const standing = new Map(stored.filter((policy) => !hasEnded(policy)).map((policy) => [policy.id, policy]));
+  const current = new Map(stored.filter((policy) => !hasEnded(policy)).map((policy) => [policy.id, policy]));
   const own = Map.groupBy(loaded ?? [], ({ id }) => id);
-  return [...new Set([...own.keys(), ...standing.keys()])].toSorted().map((id) => {
-    const [slots, policy = null] = [own.get(id) ?? [], standing.get(id)];
+  return [...new Set([...own.keys(), ...current.keys()])].toSorted().map((id) => {
+    const [slots, policy = null] = [own.get(id) ?? [], current.get(id)];
     return {
       id: asWord(id),
       slots: slots.map(({ slot, revision, digest }) => ({
@@ -80,9 +80,9 @@ function driftOf(own: readonly PolicyIdentity[], policy: StoredPolicy | null): A
   return isSame(own, said, ({ slot, digest }) => `${slot} ${digest}`) ? null : "slot";
 }
 
-type Standing = Pick<PolicyIdentity, "slot" | "digest">;
+type SlotStatus = Pick<PolicyIdentity, "slot" | "digest">;
 
-function isSame(left: readonly Standing[], right: readonly Standing[], name: (one: Standing) => string): boolean {
+function isSame(left: readonly SlotStatus[], right: readonly SlotStatus[], name: (one: SlotStatus) => string): boolean {
   const [own, others] = [left, right].map((list) => list.map(name).toSorted().join("\n"));
   return own === others;
 }

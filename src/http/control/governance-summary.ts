@@ -4,7 +4,7 @@ import type { Identity } from "../../canon/identity.ts";
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
 import { DIMENSIONS, MAXIMUM_DIMENSIONS, readGrouping, type Grouping } from "../../governance/dimensions.ts";
 import { summarise, type Summary } from "../../governance/summarise.ts";
-import { summaryAnswer, type SummaryScene } from "../../governance/summary-answer.ts";
+import { summaryAnswer, type SummaryContext } from "../../governance/summary-answer.ts";
 import type { StoredPolicy } from "../../governance/policies/stored-policies.ts";
 import { MAXIMUM_DAYS, MAXIMUM_HOURLY_DAYS, readWindow, windowTooFine, type Window } from "../../governance/window.ts";
 import type { Snapshot } from "../snapshot.ts";
@@ -33,7 +33,7 @@ export interface SummarySource {
   readonly policies: () => Promise<readonly StoredPolicy[]>;
   readonly turns: SummaryTurns;
   /** The newest row of the evidence log, as this process knows it. */
-  readonly head?: () => SummaryScene["head"];
+  readonly head?: () => SummaryContext["head"];
 }
 
 /** Numbers of the identity's own workspace and of no other. */

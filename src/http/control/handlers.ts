@@ -11,15 +11,15 @@ import { listedRoute, listedRoutes, type ListedRoute } from "./catalogue/usable-
 import { foreseenPlan, type ForeseenPlan } from "../arranged-plan.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
 import { governanceSummary, summaryUnavailable } from "./governance-summary.ts";
-import type { EvidenceStanding } from "../runtime.ts";
+import type { EvidenceStatus } from "../runtime.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";
 import { exchangeKey } from "./service-keys/exchange-handler.ts";
 import { POLICY_HANDLERS } from "./policies/policy-handlers.ts";
 import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
-import { standingFacts } from "./standings.ts";
+import { statusFacts } from "./endpoint-status.ts";
 import { explain, policyRevisions } from "../../simulate/explain/explanation.ts";
 import { DEFAULT_SIMULATIONS_PER_MINUTE } from "./simulation-rate.ts";
-import { decideFrom, simulatedDecision, simulationQuestion, simulationStandpoint } from "./simulate.ts";
+import { decideFrom, simulatedDecision, simulationQuestion, simulationView } from "./simulate.ts";
 
 export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandler>> = {
   ...KEY_HANDLERS,
@@ -40,20 +40,20 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
     const asked = simulationQuestion(body.value, operation);
     if ("code" in asked) return asked;
     const { question, request } = asked;
-    const standpoint = simulationStandpoint(body.value);
+    const standpoint = simulationView(body.value);
     const { table } = snapshot.decider;
     const { policies, decision: decided } = decideFrom(snapshot.decider, identity, question, standpoint, Date.now);
     const decision = simulatedDecision(request, operation, table, decided);
     if ("code" in decision) return decision;
     const explained = { table, policies, identity, question, paths: request?.paths ?? null, ...standpoint };
     const isAvailable = (provider: string): boolean => snapshot.connections.has(provider);
-    const standingOf = (endpointId: string): JsonObject => standingFacts(runtime.places, endpointId);
+    const statusOf = (endpointId: string): JsonObject => statusFacts(runtime.endpoints, endpointId);
     const arranged = request ?? { preferences: question.preferences, body: {}, reader: PLAIN_BODY };
     const arrangementOf = (routed: RouteDecision): ForeseenPlan | null => {
       const route = table.routes[routed.route];
       return route === undefined ? null : foreseenPlan(runtime, routed, route, arranged, headers);
     };
-    return { json: explain(explained, decision, { isAvailable, standingOf, arrangementOf }) };
+    return { json: explain(explained, decision, { isAvailable, statusOf, arrangementOf }) };
   },
   models: (call) => {
     const routes = listed(call);
@@ -82,7 +82,7 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
       uptime_seconds: Math.floor((performance.now() - runtime.build.startedAt) / 1000),
       degraded: runtime.degraded(),
       // Anybody may ask: no figure here may tell of any workspace's traffic. Operators have them at /metrics.
-      evidence: evidenceStatus(runtime.evidenceStanding()),
+      evidence: evidenceStatus(runtime.evidenceStatus()),
       ...(runtime.workers !== undefined && { workers: runtime.workers() }),
     },
   }),
@@ -96,7 +96,7 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
   },
 };
 
-function evidenceStatus({ state, fault }: EvidenceStanding): JsonObject {
+function evidenceStatus({ state, fault }: EvidenceStatus): JsonObject {
   return fault === undefined
     ? { state }
     : { state, cause: fault.cause, ...(fault.file !== null && { file: fault.file }) };

@@ -108,14 +108,14 @@ function wordsOf(value: JsonValue | undefined): readonly string[] {
 }
 
 /** When and with which slots the question is decided. */
-export interface SimulatedStandpoint {
+export interface SimulatedView {
   /** `null`: now. */
   readonly time: PolicyTime | null;
   readonly promoted: boolean;
 }
 
 /** @param body validated. */
-export function simulationStandpoint({ time, promoted }: JsonObject): SimulatedStandpoint {
+export function simulationView({ time, promoted }: JsonObject): SimulatedView {
   const day = isJsonObject(time) ? DAY_BUCKETS.find((bucket) => bucket === time["day"]) : undefined;
   const hour = isJsonObject(time) ? HOUR_BUCKETS.find((bucket) => bucket === time["hour"]) : undefined;
   return { time: day === undefined || hour === undefined ? null : { day, hour }, promoted: promoted === true };
@@ -126,7 +126,7 @@ export function decideFrom(
   decider: Decider,
   identity: Identity,
   question: Question,
-  { time, promoted }: SimulatedStandpoint,
+  { time, promoted }: SimulatedView,
   now: () => number,
 ): { readonly policies: PolicySet; readonly decision: Decision } {
   const { table, policies } = decider;

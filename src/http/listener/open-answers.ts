@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { Roster } from "../../dispatch/gates/roster.ts";
+import { InFlightList } from "../../dispatch/limiters/in-flight-list.ts";
 
 interface OpenAnswer {
   readonly response: ServerResponse;
@@ -9,7 +9,7 @@ interface OpenAnswer {
 
 /** The answers of one listener that are under way, and how their connections end when it is to end. */
 export class OpenAnswers {
-  readonly #open = new Roster<OpenAnswer>();
+  readonly #open = new InFlightList<OpenAnswer>();
   #retiring = false;
 
   constructor(server: Server) {

@@ -224,7 +224,7 @@ class UnaryCarrier {
       task,
       callersBody: this.#request.body,
       ...arrangedPlan(runtime, decision, this.#route, this.#request, incoming.headers),
-      places: runtime.places,
+      endpoints: runtime.endpoints,
       callTracer: recorder.callTracer,
       ownDialect: endpoint.surface.dialect,
       targetOf: (candidate) => targetOf(snapshot.decider.table, candidate.endpoint),
@@ -240,8 +240,8 @@ class UnaryCarrier {
     const result = this.#admissions.carry(async () => {
       const gathered = await gathering.run();
       if (gathered.ends === null) return { gathered, answer: null };
-      const place = (gathered.answeredBy[0] ?? decision.plan[0]).endpoint;
-      return { gathered, answer: task.answer(gathered.ends, answerContext(this.#request, requestId, place, null)) };
+      const answering = (gathered.answeredBy[0] ?? decision.plan[0]).endpoint;
+      return { gathered, answer: task.answer(gathered.ends, answerContext(this.#request, requestId, answering, null)) };
     });
     return { result, cancel: (why) => gathering.cancel(why) };
   }

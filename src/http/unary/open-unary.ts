@@ -30,7 +30,7 @@ export function openUnary(
   if (task.refusals.size === 0) return { decision, task };
   const narrowed = withoutRefusing(route, decision, task.refusals);
   if ("code" in narrowed) return narrowed;
-  // A place that is left out must not make the others' parts smaller.
+  // A candidate that is left out must not make the others' parts smaller.
   const reopened = open(narrowed.plan);
   return "code" in reopened ? reopened : { decision: narrowed, task: reopened };
 }

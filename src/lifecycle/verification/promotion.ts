@@ -12,25 +12,25 @@ export interface Promotable {
 }
 
 /** Whether what a promotion's own requirements ask for was there, by the rows before it; the first thing that was not. */
-export function promotionCause(record: PromotedRecord, standing: Promotable): PolicyLogCause | null {
-  if ((record.shadow === null) !== standing.isRemoval) return "figures";
+export function promotionCause(record: PromotedRecord, status: Promotable): PolicyLogCause | null {
+  if ((record.shadow === null) !== status.isRemoval) return "figures";
   return (
-    copyCause(record, standing.approvals) ?? peopleCause(record) ?? reportCause(record) ?? shadowCause(record, standing)
+    copyCause(record, status.approvals) ?? peopleCause(record) ?? reportCause(record) ?? shadowCause(record, status)
   );
 }
 
 /** The approvals in the row are those that stood and count, to the letter: they are what is read in years to come. */
 function copyCause(
   { approvals, by, requirements }: PromotedRecord,
-  standing: readonly Approval[],
+  status: readonly Approval[],
 ): PolicyLogCause | null {
   const copies = approvals.map(canonicalJson);
-  const originals = standing.map(canonicalJson);
+  const originals = status.map(canonicalJson);
   if (copies.some((copy) => !originals.includes(copy)) || new Set(copies).size < copies.length)
     return "approval_unknown";
   const counts = (approval: Approval): boolean => requirements.selfApproval || approval.by.origin !== by.origin;
   if (!approvals.every(counts)) return "self_approval";
-  return copies.length === standing.filter(counts).length ? null : "approval_missing";
+  return copies.length === status.filter(counts).length ? null : "approval_missing";
 }
 
 function peopleCause({ approvals, requirements }: PromotedRecord): PolicyLogCause | null {

@@ -13,7 +13,7 @@ type Cause = PolicyLogCause | null;
  * Where one policy stands by the rows so far, for judging whether the next one can be true. Written apart from the fold that servers run by, on
  * purpose: an auditor's second opinion must not repeat the first one's mistakes.
  */
-export class Standing {
+export class SlotStatus {
   /** What stands for the end of the policy. */
   readonly #removal: string;
   /** Contents that this log has seen, by digest. */

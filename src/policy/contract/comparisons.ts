@@ -17,9 +17,9 @@ export function checkComparisons(
     const words = wordsAt(path);
     if (words === null || words.includes(value)) return [];
     const shown = `input${path.map((word) => (word === null ? "[_]" : `.${word}`)).join("")}`;
-    const place = { file: source, line: Math.max(1, row), column: Math.max(1, col) };
+    const location = { file: source, line: Math.max(1, row), column: Math.max(1, col) };
     const message = `${shown} is compared with a word that it never is`;
-    return [finding("POLICY_INPUT_WORD", place, message, `Its words are ${words.join(", ")}.`)];
+    return [finding("POLICY_INPUT_WORD", location, message, `Its words are ${words.join(", ")}.`)];
   });
 }
 

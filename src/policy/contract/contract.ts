@@ -2,7 +2,7 @@ import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { isJsonObject } from "../../canon/json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import type { ConstraintContract, PolicyContract } from "../../canon/policy.ts";
-import { finding, type Place, type PolicyDiagnostic } from "../codes.ts";
+import { finding, type Location, type PolicyDiagnostic } from "../codes.ts";
 import type { AnnotationFacts, ModuleFacts } from "../toolchain/protocol.ts";
 import { obligationsOf, obligationFindings } from "./obligations.ts";
 import { CONTRACT_SCHEMA, type AuthoredContract } from "./contract-schema.ts";
@@ -13,7 +13,7 @@ import type { PolicyFile } from "./sources.ts";
 export interface LocatedContract {
   readonly contract: PolicyContract;
   /** Where METADATA declares the constraint. */
-  readonly constraintAt: (name: string) => Place;
+  readonly constraintAt: (name: string) => Location;
 }
 
 export interface ContractReading {
@@ -37,10 +37,10 @@ export function readContract(file: PolicyFile, facts: ModuleFacts): ContractRead
   );
   if (block === undefined || block.custom === null) {
     const { row, col } = facts.annotations.find(({ scope }) => scope === "package") ?? facts.package_at;
-    const place = { file: facts.path, line: row, column: col };
+    const location = { file: facts.path, line: row, column: col };
     return {
       located: null,
-      diagnostics: [finding("POLICY_METADATA_MISSING", place, "the package has no METADATA with custom.signalbox")],
+      diagnostics: [finding("POLICY_METADATA_MISSING", location, "the package has no METADATA with custom.signalbox")],
     };
   }
   const positions = new MetadataPositions(file.source, block);
@@ -57,8 +57,8 @@ export function readContract(file: PolicyFile, facts: ModuleFacts): ContractRead
     return { located: null, diagnostics };
   }
   if (authored.id !== file.name) {
-    const place = positions.of(["custom", "signalbox", "id"]);
-    diagnostics.push(finding("POLICY_ID", place, `the id is not the file's name: expected ${file.name}`));
+    const location = positions.of(["custom", "signalbox", "id"]);
+    diagnostics.push(finding("POLICY_ID", location, `the id is not the file's name: expected ${file.name}`));
   }
   if (diagnostics.length > 0) return { located: null, diagnostics };
   return {

@@ -12,15 +12,15 @@ const KNOWN_MEMBERS = /^want \(one of\): \[(.*)\]$/;
 /** What OPA found, in our codes. Its message stays: it is about the policy's text, which whoever compiles may read. */
 export function diagnosticOf(failure: Failure): PolicyDiagnostic {
   const { file, row, col } = failure;
-  const place = { file, line: Math.max(1, row), column: Math.max(1, col) };
+  const location = { file, line: Math.max(1, row), column: Math.max(1, col) };
   const message = oneLine(failure.message);
   const code = codeOf(failure.code);
   if (message.startsWith(UNDEFINED_REFERENCE)) {
     const reference = message.slice(UNDEFINED_REFERENCE.length);
     const ofInput = /^input\b/.test(reference);
-    return finding(ofInput ? "POLICY_INPUT_PATH" : code, place, `${reference} does not exist`, hintOf(failure));
+    return finding(ofInput ? "POLICY_INPUT_PATH" : code, location, `${reference} does not exist`, hintOf(failure));
   }
-  return finding(code, place, message, hintOf(failure));
+  return finding(code, location, message, hintOf(failure));
 }
 
 function codeOf(code: string): PolicyCode {

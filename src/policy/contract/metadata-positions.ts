@@ -1,6 +1,6 @@
 import { isMap, isPair, isScalar, isSeq, parseDocument, LineCounter, type Node } from "yaml";
 import type { Source } from "../../canon/diagnostic.ts";
-import type { Place } from "../codes.ts";
+import type { Location } from "../codes.ts";
 import type { AnnotationFacts } from "../toolchain/protocol.ts";
 
 /** One step into a document: a member's name or an item's index. */
@@ -12,7 +12,7 @@ export type Step = string | number;
  */
 export class MetadataPositions {
   readonly #file: string;
-  readonly #block: Place;
+  readonly #block: Location;
   readonly #contents: Node | null;
   readonly #lines = new LineCounter();
   /** For each line of the block, how many characters stand before its YAML. */
@@ -35,7 +35,7 @@ export class MetadataPositions {
   }
 
   /** Where the member stands, or the nearest thing around it that exists; the block itself at worst. */
-  of(path: readonly Step[]): Place {
+  of(path: readonly Step[]): Location {
     let node = this.#contents;
     let offset: number | null = null;
     for (const step of path) {

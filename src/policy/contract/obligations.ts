@@ -1,6 +1,6 @@
 import { isJsonObject } from "../../canon/json.ts";
 import { OBLIGATION_KINDS, STRIPPABLE_FIELDS, type ObligationContract } from "../../canon/policy.ts";
-import { finding, type Place, type PolicyDiagnostic } from "../codes.ts";
+import { finding, type Location, type PolicyDiagnostic } from "../codes.ts";
 import type { AuthoredObligation } from "./contract-schema.ts";
 
 /** Longest name of a region or a group. */
@@ -43,7 +43,7 @@ const VALUE_HINTS = {
  */
 export function obligationFindings(
   authored: unknown,
-  placeOf: (steps: readonly string[]) => Place,
+  locationOf: (steps: readonly string[]) => Location,
 ): readonly PolicyDiagnostic[] {
   const obligations = isJsonObject(authored) ? authored["obligations"] : undefined;
   if (!isJsonObject(obligations)) return [];
@@ -52,12 +52,12 @@ export function obligationFindings(
     const subject = `custom.signalbox.obligations.${name}`;
     const kind = OBLIGATION_KINDS.find((known) => known === obligation["kind"]);
     if (kind === undefined) {
-      const place = placeOf(["obligations", name, "kind"]);
-      return [finding("POLICY_OBLIGATION_KIND", place, `${subject}.kind is not a known kind`)];
+      const location = locationOf(["obligations", name, "kind"]);
+      return [finding("POLICY_OBLIGATION_KIND", location, `${subject}.kind is not a known kind`)];
     }
     if (obligationOf(name, { kind, value: obligation["value"] }) !== null) return [];
-    const place = placeOf(["obligations", name, "value"]);
+    const location = locationOf(["obligations", name, "value"]);
     const message = `${subject}.value does not fit the kind ${kind}`;
-    return [finding("POLICY_OBLIGATION_VALUE", place, message, VALUE_HINTS[kind])];
+    return [finding("POLICY_OBLIGATION_VALUE", location, message, VALUE_HINTS[kind])];
   });
 }

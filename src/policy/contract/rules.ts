@@ -1,5 +1,5 @@
 import type { ConstraintContract } from "../../canon/policy.ts";
-import { finding, type Place, type PolicyCode, type PolicyDiagnostic } from "../codes.ts";
+import { finding, type Location, type PolicyCode, type PolicyDiagnostic } from "../codes.ts";
 import type { CompiledPolicy } from "../compiled.ts";
 import type { ModuleFacts, RuleFacts } from "../toolchain/protocol.ts";
 import type { LocatedContract } from "./contract.ts";
@@ -15,9 +15,9 @@ export function checkRules(
   for (const rule of facts.rules) {
     const [group, name] = rule.path;
     if (group !== "pass" && group !== "reason") continue;
-    const place = placeOf(facts, rule);
+    const location = locationOf(facts, rule);
     const report = (code: PolicyCode, message: string, hint?: string): void => {
-      diagnostics.push(finding(code, place, message, hint));
+      diagnostics.push(finding(code, location, message, hint));
     };
     const constraint = typeof name === "string" ? constraints.get(name) : undefined;
     if (typeof name !== "string") {
@@ -30,8 +30,8 @@ export function checkRules(
       report("POLICY_CONSTRAINT_UNDECLARED", `METADATA declares no constraint ${name}`);
     else if (group === "pass") {
       passing.set(name, [...(passing.get(name) ?? []), rule]);
-      diagnostics.push(...passFindings(constraint, rule, place));
-    } else diagnostics.push(...reasonFindings(constraint, rule, place, facts.path));
+      diagnostics.push(...passFindings(constraint, rule, location));
+    } else diagnostics.push(...reasonFindings(constraint, rule, location, facts.path));
   }
   for (const { name } of contract.constraints) {
     const rules = passing.get(name);
@@ -39,8 +39,8 @@ export function checkRules(
       diagnostics.push(finding("POLICY_CONSTRAINT_WITHOUT_RULE", constraintAt(name), `no rule pass.${name}`));
     } else if (!rules.some(canPass)) {
       const [first] = rules;
-      const place = first === undefined ? constraintAt(name) : placeOf(facts, first);
-      diagnostics.push(finding("POLICY_CONSTRAINT_NEVER_PASSES", place, `pass.${name} never holds`));
+      const location = first === undefined ? constraintAt(name) : locationOf(facts, first);
+      diagnostics.push(finding("POLICY_CONSTRAINT_NEVER_PASSES", location, `pass.${name} never holds`));
     }
   }
   return diagnostics;
@@ -54,7 +54,7 @@ export function reasonedConstraints({ contract }: LocatedContract, { rules }: Mo
 }
 
 /** Where the first pass rule of each constraint stands; none for a constraint without. */
-export function passPlaces({ contract }: LocatedContract, { rules }: ModuleFacts): CompiledPolicy["places"] {
+export function passLocations({ contract }: LocatedContract, { rules }: ModuleFacts): CompiledPolicy["locations"] {
   return Object.fromEntries(
     contract.constraints.flatMap(({ name }) => {
       const rule = rules.find(({ path }) => path[0] === "pass" && path[1] === name);
@@ -63,16 +63,21 @@ export function passPlaces({ contract }: LocatedContract, { rules }: ModuleFacts
   );
 }
 
-function passFindings({ name, effect }: ConstraintContract, rule: RuleFacts, place: Place): PolicyDiagnostic[] {
+function passFindings({ name, effect }: ConstraintContract, rule: RuleFacts, location: Location): PolicyDiagnostic[] {
   const kind = effect === "gate" ? "value" : "set";
   if (rule.path.length !== 2 || rule.kind !== kind) {
     const shape = effect === "gate" ? `pass.${name} if …` : `pass.${name} contains candidate.id if …`;
     return [
-      finding("POLICY_RULE_SHAPE", place, `pass.${name} has the wrong form for the effect ${effect}`, `Write ${shape}`),
+      finding(
+        "POLICY_RULE_SHAPE",
+        location,
+        `pass.${name} has the wrong form for the effect ${effect}`,
+        `Write ${shape}`,
+      ),
     ];
   }
   if (rule.default && rule.results.some(({ constant, value }) => !constant || value !== false)) {
-    return [finding("POLICY_DEFAULT_PASS", place, `the default of pass.${name} is not false`)];
+    return [finding("POLICY_DEFAULT_PASS", location, `the default of pass.${name} is not false`)];
   }
   return [];
 }
@@ -81,12 +86,12 @@ function passFindings({ name, effect }: ConstraintContract, rule: RuleFacts, pla
 function reasonFindings(
   { name, reasons }: ConstraintContract,
   rule: RuleFacts,
-  place: Place,
+  location: Location,
   file: string,
 ): PolicyDiagnostic[] {
   if (rule.path.length > 3 || rule.kind !== "value") {
     const hint = `Write reason.${name} := "…" if …, or reason.${name}[candidate.id] := "…" if …`;
-    return [finding("POLICY_RULE_SHAPE", place, `reason.${name} has a form that no reason can have`, hint)];
+    return [finding("POLICY_RULE_SHAPE", location, `reason.${name} has a form that no reason can have`, hint)];
   }
   return rule.results
     .filter(
@@ -108,7 +113,7 @@ function canPass({ kind, results }: RuleFacts): boolean {
   return results.some(({ constant, value }) => kind === "set" || !constant || value === true);
 }
 
-function placeOf({ path }: ModuleFacts, { row, col }: RuleFacts): Place {
+function locationOf({ path }: ModuleFacts, { row, col }: RuleFacts): Location {
   return { file: path, line: row, column: col };
 }
 
@@ -120,21 +125,21 @@ export function checkWaivers({ contract }: LocatedContract, facts: ModuleFacts):
   const declared = new Set(contract.obligations.map(({ name }) => name));
   return facts.rules.flatMap(({ path: [group, name, ...deeper], kind, default: isDefault, results, row, col }) => {
     if (group !== "waive") return [];
-    const place = { file: facts.path, line: row, column: col };
+    const location = { file: facts.path, line: row, column: col };
     if (typeof name !== "string") {
       const message = "a waive rule must name its obligation in the source";
-      return [finding("POLICY_WAIVE_SHAPE", place, message)];
+      return [finding("POLICY_WAIVE_SHAPE", location, message)];
     }
     if (!declared.has(name)) {
-      return [finding("POLICY_OBLIGATION_UNDECLARED", place, `METADATA declares no obligation ${name}`)];
+      return [finding("POLICY_OBLIGATION_UNDECLARED", location, `METADATA declares no obligation ${name}`)];
     }
     const valueThatWaivesNothing = results.some(({ constant, value }) => constant && typeof value !== "boolean");
     if (deeper.length > 0 || kind !== "value" || valueThatWaivesNothing) {
       const hint = `Write waive.${name} if …`;
-      return [finding("POLICY_WAIVE_SHAPE", place, `waive.${name} has a form that waives nothing`, hint)];
+      return [finding("POLICY_WAIVE_SHAPE", location, `waive.${name} has a form that waives nothing`, hint)];
     }
     if (isDefault && results.some(({ constant, value }) => !constant || value !== false)) {
-      return [finding("POLICY_DEFAULT_WAIVE", place, `the default of waive.${name} is not false`)];
+      return [finding("POLICY_DEFAULT_WAIVE", location, `the default of waive.${name} is not false`)];
     }
     return [];
   });

@@ -39,20 +39,21 @@ export function classifySources(sources: readonly Source[]): {
     const report = (code: PolicyCode, message: string): void => {
       diagnostics.push(finding(code, { file: path, line: 1, column: 1 }, message));
     };
-    const placed = place(path);
-    if (placed === null) {
+    const identified = identify(path);
+    if (identified === null) {
       report("POLICY_FILE_NAME", "the file's name is neither a policy's, nor a test's, nor a library's");
       continue;
     }
-    const key = placed.package.join(".");
+    const key = identified.package.join(".");
     if (text.length > LONGEST_SOURCE) report("POLICY_TOO_LARGE", "the file is larger than 256 kilobytes");
-    else if (files.has(key)) report("POLICY_DUPLICATE", `another file is the ${placed.kind} ${placed.name} already`);
-    else files.set(key, { ...placed, source: { path, text: text.replaceAll("\r\n", "\n") } });
+    else if (files.has(key))
+      report("POLICY_DUPLICATE", `another file is the ${identified.kind} ${identified.name} already`);
+    else files.set(key, { ...identified, source: { path, text: text.replaceAll("\r\n", "\n") } });
   }
   return { files: [...files.values()].toSorted(byPackage), diagnostics };
 }
 
-function place(path: string): Omit<PolicyFile, "source"> | null {
+function identify(path: string): Omit<PolicyFile, "source"> | null {
   const folders = path.split("/");
   const base = folders.pop() ?? "";
   const test = base.endsWith(TEST_ENDING);

@@ -43,7 +43,7 @@ interface Prepared {
 }
 
 /** What the current snapshot was made of. */
-interface Standing {
+interface PolicyStatus {
   readonly ground: Ground;
   readonly files: ReadonlyMap<string, FilePolicy>;
   readonly left: readonly ContentUnusableError[];
@@ -64,7 +64,7 @@ export class ServedPolicies {
     for (const { suspended } of this.#listeners) suspended(candidate);
   });
   readonly #kept: KeptModules;
-  #standing: Standing | null = null;
+  #status: PolicyStatus | null = null;
   #snapshots: SnapshotHolder | null = null;
   #reloads: Promise<unknown> = Promise.resolve();
   #turn: Promise<unknown> = Promise.resolve();
@@ -99,7 +99,7 @@ export class ServedPolicies {
       apply: () => this.apply(),
       content: (digest) => this.#content(digest),
       simulate: (policy, digest) => this.#simulate(policy, digest),
-      files: () => this.#standing?.files ?? new Map(),
+      files: () => this.#status?.files ?? new Map(),
       differing: () => this.#kept.differing,
       suspended: () => {
         const policies = this.#snapshots?.current.decider.policies.policies ?? [];
@@ -113,7 +113,7 @@ export class ServedPolicies {
   listen(listener: PolicyListener): void {
     this.#listeners.push(listener);
     // A candidate that could not be loaded at the start.
-    if (this.#standing !== null && this.#standing.left.length > 0) listener.failed(this.#standing.left);
+    if (this.#status !== null && this.#status.left.length > 0) listener.failed(this.#status.left);
   }
 
   /**
@@ -178,7 +178,7 @@ export class ServedPolicies {
     const { set, left } = await assembleSlots(modules, ledger, this.#kept, this.#suspended);
     const files = new Map(contents.map(({ policy, digest }) => [policy, { digest }]));
     const snapshot = snapshotOf(ground, set, this.#supply.pools);
-    this.#standing = { ground, files, left };
+    this.#status = { ground, files, left };
     this.#snapshots?.swap(snapshot);
     this.#report(left);
     if (this.#snapshots !== null) this.#kept.verify(ledger);
@@ -194,15 +194,15 @@ export class ServedPolicies {
 
   async #apply(): Promise<void> {
     const ledger = await this.#lifecycle.refresh();
-    const [standing, snapshots] = [this.#standing, this.#snapshots];
-    if (standing === null || snapshots === null || this.#isClosed) return;
+    const [status, snapshots] = [this.#status, this.#snapshots];
+    if (status === null || snapshots === null || this.#isClosed) return;
     const { id } = snapshots.current.decider.policies;
     if (policySetId(slotsOf(ledger)) === id) return this.#report([]);
-    const { set, left } = await assembleSlots(standing.ground.modules, ledger, this.#kept, this.#suspended);
-    this.#standing = { ...standing, left };
+    const { set, left } = await assembleSlots(status.ground.modules, ledger, this.#kept, this.#suspended);
+    this.#status = { ...status, left };
     this.#kept.verify(ledger);
     if (set.id !== id) {
-      snapshots.swap(snapshotOf(standing.ground, set, this.#supply.pools));
+      snapshots.swap(snapshotOf(status.ground, set, this.#supply.pools));
       for (const { swapped } of this.#listeners) swapped(set);
     }
     this.#report(left);
@@ -229,8 +229,8 @@ export class ServedPolicies {
   }
 
   #simulate(policy: string, digest: string): ReturnType<PolicyAdministration["simulate"]> {
-    if (this.#standing === null) throw new Error("policies: a simulation before the first snapshot");
-    const { table, assertions } = this.#standing.ground;
+    if (this.#status === null) throw new Error("policies: a simulation before the first snapshot");
+    const { table, assertions } = this.#status.ground;
     const context = { table, assertions, ledger: this.#lifecycle.ledger, kept: this.#kept };
     return simulatePromotionOf(this.#simulator, policy, digest, context);
   }

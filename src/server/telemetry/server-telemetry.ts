@@ -6,7 +6,7 @@ import { OtlpSettingError, readOtlpSettings, type OtlpSettings } from "../../tel
 import { StartError } from "../start-error.ts";
 import type { LogOptions } from "../serve-options.ts";
 import { ServerLog } from "./server-log.ts";
-import { type StandingSources, standingMetrics } from "./standing-metrics.ts";
+import { type StatusSources, statusMetrics } from "./status-metrics.ts";
 import { formatExposition, type Exposition } from "../../telemetry/metrics/exposition.ts";
 import type { Family } from "../../telemetry/metrics/families.ts";
 import { processMetrics } from "../../telemetry/metrics/process-metrics.ts";
@@ -66,7 +66,7 @@ export class ServerTelemetry {
   }
 }
 
-type Sources = Omit<StandingSources, "droppedLines" | "lostSpans">;
+type Sources = Omit<StatusSources, "droppedLines" | "lostSpans">;
 
 function otlpSettings(environment: Environment): OtlpSettings | null {
   try {
@@ -90,9 +90,9 @@ export class ServerMetrics {
   readonly page = (accept: string | undefined): Exposition => formatExposition(this.#families, accept);
 
   /** Adds what can be told only of a server that stands. Gives the end of the measuring. */
-  begin(sources: StandingSources): () => void {
+  begin(sources: StatusSources): () => void {
     const { families, stop } = processMetrics();
-    this.#families = [...this.requests.families, ...standingMetrics(sources), ...families];
+    this.#families = [...this.requests.families, ...statusMetrics(sources), ...families];
     return stop;
   }
 }

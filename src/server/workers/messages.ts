@@ -4,7 +4,7 @@ import type { FromWorker, ToWorker } from "../../store/sqlite/protocol.ts";
 import type { ServeOptions } from "../serve-options.ts";
 
 /** How the workers of a server stand. */
-export interface WorkersStanding {
+export interface WorkersStatus {
   /** How many there are to be. */
   readonly configured: number;
   /** How many take requests. */
@@ -27,7 +27,7 @@ export type ToWorkerProcess =
   | { readonly type: "reload"; readonly round: number; readonly files: ConfigurationFiles }
   | {
       readonly type: "standing";
-      readonly standing: WorkersStanding;
+      readonly standing: WorkersStatus;
       /** The newest files could not be taken. */
       readonly reloadFailed: boolean;
     }

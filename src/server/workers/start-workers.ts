@@ -96,17 +96,17 @@ export async function startWorkers(
 }
 
 /** What the first process says of its workers. */
-export function poolMetrics(pool: Pick<WorkerPool, "standing" | "restarts">): readonly Reading<readonly []>[] {
+export function poolMetrics(pool: Pick<WorkerPool, "status" | "restarts">): readonly Reading<readonly []>[] {
   return [
     new Reading(
       "gauge",
       { name: "signalbox_workers_configured", help: "Worker processes that there are to be.", labels: [] },
-      () => [[pool.standing.configured] as const],
+      () => [[pool.status.configured] as const],
     ),
     new Reading(
       "gauge",
       { name: "signalbox_workers_ready", help: "Worker processes that take requests.", labels: [] },
-      () => [[pool.standing.ready] as const],
+      () => [[pool.status.ready] as const],
     ),
     new Reading(
       "counter",

@@ -8,7 +8,7 @@ import { openStore } from "../open-store.ts";
 import { BUILD_VARIABLE } from "../build-id.ts";
 import type { RunningServer } from "../running-server.ts";
 import { startServer } from "../start.ts";
-import type { FromWorkerProcess, ToWorkerProcess, WorkersStanding } from "./messages.ts";
+import type { FromWorkerProcess, ToWorkerProcess, WorkersStatus } from "./messages.ts";
 
 /** A process that serves the public side; the first process says what, and when to end (`worker-pool.ts`). */
 // A server goes on when the reader of its output has gone.
@@ -23,7 +23,7 @@ function tell(message: FromWorkerProcess): void {
 const thread = new BorrowedThread((message) => tell({ type: "store", message }));
 let server: Promise<RunningServer | null> = Promise.resolve(null);
 let files: ConfigurationFiles | null = null;
-let standing: WorkersStanding = { configured: 0, ready: 0 };
+let status: WorkersStatus = { configured: 0, ready: 0 };
 let reloadFailed = false;
 
 process.on("message", (message: ToWorkerProcess) => {
@@ -36,7 +36,7 @@ process.on("message", (message: ToWorkerProcess) => {
       void reload(message);
       break;
     case "standing":
-      ({ standing, reloadFailed } = message);
+      ({ standing: status, reloadFailed } = message);
       break;
     case "metrics":
       void metrics(message);
@@ -79,7 +79,7 @@ async function start({
           if (files === null) throw new Error("worker: no files");
           return Promise.resolve(files);
         },
-        worker: { number: worker, standing: () => standing, reloadFailed: () => reloadFailed },
+        worker: { number: worker, standing: () => status, reloadFailed: () => reloadFailed },
       },
     );
     if (started.ok) {

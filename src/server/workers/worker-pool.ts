@@ -4,7 +4,7 @@ import type { Listening } from "../../http/listener/listen.ts";
 import type { ThreadDesk } from "../../store/sqlite/shared/thread-desk.ts";
 import { StartError } from "../start-error.ts";
 import type { ServeOptions } from "../serve-options.ts";
-import type { WorkersStanding } from "./messages.ts";
+import type { WorkersStatus } from "./messages.ts";
 import { Restarts } from "./restarts.ts";
 import type { ProcessPage } from "./worker-metrics.ts";
 import { WorkerProcess } from "./worker-process.ts";
@@ -30,7 +30,7 @@ export interface WorkerPoolOptions {
   readonly say: (line: string) => void;
 }
 
-interface Place {
+interface Slot {
   readonly number: number;
   readonly restarts: Restarts;
   process: WorkerProcess | null;
@@ -42,7 +42,7 @@ interface Place {
 /** The processes that serve the public side, kept at their number: one that dies is started again, and the others go on. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
-  readonly #places: readonly Place[];
+  readonly #slots: readonly Slot[];
   readonly #started = Promise.withResolvers<string>();
   #hasStarted = false;
   #stopping = false;
@@ -53,7 +53,7 @@ export class WorkerPool {
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    this.#places = Array.from({ length: options.count }, (_, index) => ({
+    this.#slots = Array.from({ length: options.count }, (_, index) => ({
       number: index + 1,
       restarts: new Restarts(),
       process: null,
@@ -62,31 +62,31 @@ export class WorkerPool {
     }));
   }
 
-  get standing(): WorkersStanding {
-    const ready = this.#places.filter(({ readySince }) => readySince !== null).length;
-    return { configured: this.#places.length, ready };
+  get status(): WorkersStatus {
+    const ready = this.#slots.filter(({ readySince }) => readySince !== null).length;
+    return { configured: this.#slots.length, ready };
   }
 
   /** Once all have been: at least half of the workers take requests. */
   get isReady(): boolean {
-    const { configured, ready } = this.standing;
+    const { configured, ready } = this.status;
     return this.#hasStarted && ready * 2 >= configured;
   }
 
   /** Some worker is missing, or serves an older configuration. */
   get isDegraded(): boolean {
-    const { configured, ready } = this.standing;
+    const { configured, ready } = this.status;
     return this.#hasStarted && !this.#stopping && (ready < configured || this.#behind);
   }
 
   /** Starts of workers in a dead one's place, since the start. */
   get restarts(): number {
-    return this.#places.reduce((sum, { restarts }) => sum + restarts.total, 0);
+    return this.#slots.reduce((sum, { restarts }) => sum + restarts.total, 0);
   }
 
   /** Starts all of them. Resolves when all take requests. @throws {StartError} saying why one could not start; none is left. */
   async listen(): Promise<Listening> {
-    for (const place of this.#places) this.#start(place);
+    for (const slot of this.#slots) this.#start(slot);
     try {
       const url = await this.#started.promise;
       return {
@@ -111,7 +111,7 @@ export class WorkerPool {
   /** The pages of those that answer in time. */
   async pages(accept: string | undefined): Promise<readonly ProcessPage[]> {
     const pages = await Promise.all(
-      this.#places.map(async ({ number, process, readySince }): Promise<readonly ProcessPage[]> => {
+      this.#slots.map(async ({ number, process, readySince }): Promise<readonly ProcessPage[]> => {
         const page = readySince === null ? null : await process?.metrics(accept, METRICS_PATIENCE);
         return page === null || page === undefined ? [] : [{ worker: String(number), page }];
       }),
@@ -122,76 +122,76 @@ export class WorkerPool {
   /** Tells all how the newest reload ended, so that each can say so. */
   reloadEnded(failed: boolean): void {
     this.#reloadFailed = failed;
-    this.#tellStanding();
+    this.#reportStatus();
   }
 
-  #tellStanding(): void {
-    this.#tell({ type: "standing", standing: this.standing, reloadFailed: this.#reloadFailed });
+  #reportStatus(): void {
+    this.#tell({ type: "standing", standing: this.status, reloadFailed: this.#reloadFailed });
   }
 
   #running(): readonly WorkerProcess[] {
-    return this.#places.flatMap(({ process }) => process ?? []);
+    return this.#slots.flatMap(({ process }) => process ?? []);
   }
 
   #tell(message: Parameters<WorkerProcess["send"]>[0]): void {
     for (const process of this.#running()) process.send(message);
   }
 
-  #start(place: Place): void {
+  #start(slot: Slot): void {
     const { build, version, options, desk, files } = this.#options;
-    place.timer = null;
+    slot.timer = null;
     let isOver = false;
     const process = new WorkerProcess(
-      { type: "start", worker: place.number, build, version, options, files: files() },
+      { type: "start", worker: slot.number, build, version, options, files: files() },
       desk,
       {
         ready: (url) => {
-          place.readySince = performance.now();
+          slot.readySince = performance.now();
           this.#changed(url);
         },
         failed: (message) => {
           if (!this.#hasStarted) this.#started.reject(new StartError(message ?? "a worker could not be started"));
-          else if (message !== null) this.#options.say(`worker ${place.number}: ${message}`);
+          else if (message !== null) this.#options.say(`worker ${slot.number}: ${message}`);
         },
         hangs: (silence) => {
-          this.#options.say(`worker ${place.number} has not answered for ${silence / 1000} s; it is killed`);
+          this.#options.say(`worker ${slot.number} has not answered for ${silence / 1000} s; it is killed`);
         },
         ended: (how) => {
           if (isOver) return;
           isOver = true;
-          this.#ended(place, how);
+          this.#ended(slot, how);
         },
       },
     );
-    place.process = process;
+    slot.process = process;
   }
 
   #changed(url: string): void {
-    const { standing } = this;
-    this.#tellStanding();
-    if (this.#hasStarted || standing.ready < standing.configured) return;
+    const { status } = this;
+    this.#reportStatus();
+    if (this.#hasStarted || status.ready < status.configured) return;
     this.#hasStarted = true;
     this.#started.resolve(url);
   }
 
-  #ended(place: Place, how: string): void {
-    const served = place.readySince === null ? 0 : performance.now() - place.readySince;
-    place.process = null;
-    place.readySince = null;
+  #ended(slot: Slot, how: string): void {
+    const served = slot.readySince === null ? 0 : performance.now() - slot.readySince;
+    slot.process = null;
+    slot.readySince = null;
     if (this.#stopping) return;
     if (!this.#hasStarted) {
-      this.#started.reject(new StartError(`worker ${place.number} ended while it was starting (${how})`));
+      this.#started.reject(new StartError(`worker ${slot.number} ended while it was starting (${how})`));
       return;
     }
-    this.#tellStanding();
-    const wait = place.restarts.next(served);
-    this.#options.say(`worker ${place.number} ended (${how}); it is started again in ${wait / 1000} s`);
-    place.timer = setTimeout(() => this.#start(place), wait);
+    this.#reportStatus();
+    const wait = slot.restarts.next(served);
+    this.#options.say(`worker ${slot.number} ended (${how}); it is started again in ${wait / 1000} s`);
+    slot.timer = setTimeout(() => this.#start(slot), wait);
   }
 
   async #stop(grace: number): Promise<void> {
     this.#stopping = true;
-    for (const { timer } of this.#places) if (timer !== null) clearTimeout(timer);
+    for (const { timer } of this.#slots) if (timer !== null) clearTimeout(timer);
     this.#tell({ type: "stop" });
     const limit = new AbortController();
     const processes = this.#running();

@@ -5,8 +5,8 @@ import type { PolicyContract, PolicyTime } from "../../canon/policy.ts";
 import type { ReasoningEffort, TokenBucket } from "../../canon/request.ts";
 import type { Retention } from "../../canon/retention.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import type { ChangeWord, RequestPoint, Standpoint } from "../point.ts";
-import type { SourcePlace } from "../report/report.ts";
+import type { ChangeWord, SampleRequest, View } from "../sample-request.ts";
+import type { SourceLocation } from "../report/report.ts";
 
 /** One thing for each side of a comparison. */
 export interface OfSides<Value> {
@@ -64,7 +64,7 @@ export interface RequestSelector {
 }
 
 /** Which places are meant: everything that is said must hold, of a list one member. */
-export interface PlaceSelector {
+export interface EndpointSelector {
   readonly providers?: readonly string[];
   /** Regions or region groups of head. */
   readonly regions?: readonly string[];
@@ -87,17 +87,17 @@ export type OutcomeWord = "route" | "deny";
 export interface DecisionCondition {
   readonly outcome?: OutcomeWord;
   /** Some place of the plan is one of these. */
-  readonly reaches?: PlaceSelector;
+  readonly reaches?: EndpointSelector;
   readonly denied_by?: DenialSelector;
 }
 
 /** `then` of an implication. A denial has no places: it keeps to every `every_place` and to no `some_place` or `primary`. */
 export interface DecisionDemand {
   readonly outcome?: OutcomeWord;
-  readonly every_place?: PlaceSelector;
-  readonly some_place?: PlaceSelector;
+  readonly every_place?: EndpointSelector;
+  readonly some_place?: EndpointSelector;
   /** The first place of the plan. */
-  readonly primary?: PlaceSelector;
+  readonly primary?: EndpointSelector;
   readonly denied_by?: DenialSelector;
 }
 
@@ -114,7 +114,7 @@ export interface CaseExpectation {
 
 export interface PointCase {
   readonly name: string;
-  readonly point: RequestPoint;
+  readonly point: SampleRequest;
   readonly expect: CaseExpectation;
 }
 
@@ -132,8 +132,8 @@ interface ForClasses {
 
 /** What is demanded of the classes or requests that an assertion is about. */
 export type Demand =
-  | ({ readonly kind: "no_new_access"; readonly to: PlaceSelector } & ForClasses)
-  | ({ readonly kind: "access_not_granted"; readonly to: PlaceSelector } & ForClasses)
+  | ({ readonly kind: "no_new_access"; readonly to: EndpointSelector } & ForClasses)
+  | ({ readonly kind: "access_not_granted"; readonly to: EndpointSelector } & ForClasses)
   | ({ readonly kind: "always_routable"; readonly min_places: number } & ForClasses)
   | ({ readonly kind: "implies"; readonly if: DecisionCondition; readonly then: DecisionDemand } & ForClasses)
   | ({ readonly kind: "equivalent"; readonly ignoring: readonly ChangeWord[] } & ForClasses)
@@ -152,11 +152,11 @@ export const ASSERTION_KINDS = [
 export type Assertion = Demand & {
   readonly id: string;
   readonly title: string;
-  readonly standpoint: Standpoint | "both";
+  readonly standpoint: View | "both";
   readonly waiver: Waiver | null;
   /** Whether it may meet no request at all; otherwise that is a failure, because a typo must not read as a pass. */
   readonly may_be_empty: boolean;
-  readonly place: SourcePlace;
+  readonly place: SourceLocation;
 };
 
 /** What can be covered. */
@@ -167,7 +167,7 @@ export interface CoverageGate {
   readonly what: CoverageMeasure;
   /** Per cent, 0 to 100. */
   readonly required: number;
-  readonly place: SourcePlace;
+  readonly place: SourceLocation;
 }
 
 export interface CoverageDemand {

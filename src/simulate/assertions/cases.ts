@@ -1,37 +1,37 @@
-import type { Outcome, OutcomePair, RequestPoint } from "../point.ts";
+import type { Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
 import type { Assertion, CaseExpectation } from "./assertion.ts";
 import { formatDenial, outcomeViolation } from "./judge.ts";
 import { STANDPOINT_WORDS } from "./run.ts";
 
-/** Decides one request on both sides, from both standpoints: the engine's part of a point case. */
-export type DecidePoint = (point: RequestPoint) => { readonly declared: OutcomePair; readonly promoted: OutcomePair };
+/** Decides one request on both sides, from both views: the engine's part of a point case. */
+export type DecideSample = (point: SampleRequest) => { readonly declared: OutcomePair; readonly promoted: OutcomePair };
 
 /** One case of one assertion. Plain data. */
 export interface CaseResult {
   /** Id of the assertion. */
   readonly assertion: string;
-  readonly point: RequestPoint;
+  readonly point: SampleRequest;
   /** What is not as expected; `null`: nothing. */
   readonly message: string | null;
 }
 
 /** The requests of all cases, in the order of the file. */
-export function casePoints(assertions: readonly Assertion[]): readonly RequestPoint[] {
+export function casePoints(assertions: readonly Assertion[]): readonly SampleRequest[] {
   return assertions.flatMap((assertion) =>
     assertion.kind === "cases" ? assertion.cases.map(({ point }) => point) : [],
   );
 }
 
 /** Every case with its decision on head. */
-export function judgeCases(assertions: readonly Assertion[], decide: DecidePoint): readonly CaseResult[] {
+export function judgeCases(assertions: readonly Assertion[], decide: DecideSample): readonly CaseResult[] {
   return assertions.flatMap((assertion) => {
     if (assertion.kind !== "cases") return [];
-    const standpoints = assertion.standpoint === "both" ? (["declared", "promoted"] as const) : [assertion.standpoint];
+    const views = assertion.standpoint === "both" ? (["declared", "promoted"] as const) : [assertion.standpoint];
     return assertion.cases.map(({ name, point, expect }) => {
       const decided = decide(point);
-      const messages = standpoints.flatMap((standpoint) => {
-        const violation = caseViolation(decided[standpoint].head, expect);
-        return violation === null ? [] : [`${name}: ${STANDPOINT_WORDS[standpoint]}, ${violation}`];
+      const messages = views.flatMap((view) => {
+        const violation = caseViolation(decided[view].head, expect);
+        return violation === null ? [] : [`${name}: ${STANDPOINT_WORDS[view]}, ${violation}`];
       });
       return { assertion: assertion.id, point, message: messages[0] ?? null };
     });

@@ -1,6 +1,6 @@
 import type { RoutingTable } from "../../canon/table.ts";
-import { NARROWED, type Distinctions } from "../point.ts";
-import type { Assertion, OfSides, PlaceSelector, RequestSelector } from "./assertion.ts";
+import { NARROWED, type Distinctions } from "../sample-request.ts";
+import type { Assertion, OfSides, EndpointSelector, RequestSelector } from "./assertion.ts";
 import { conditionsOf } from "./select.ts";
 
 /**
@@ -56,8 +56,8 @@ export function distinctionsOf(assertions: readonly Assertion[], tables: OfSides
     look(assertion.except ?? {});
     // Whoever leaves places out has made the plan short.
     if (assertion.kind === "always_routable") reads.add(NARROWED);
-    for (const place of placesOf(assertion)) {
-      for (const word of placeWords(place, tables)) words.add(word);
+    for (const endpoint of selectorsOf(assertion)) {
+      for (const word of endpointNames(endpoint, tables)) words.add(word);
     }
     if (assertion.kind === "no_new_access") {
       // It tells every provider in every region from every other.
@@ -87,7 +87,7 @@ function isNumbers(condition: object): condition is readonly number[] {
   return Array.isArray(condition) && condition.every((item) => typeof item === "number");
 }
 
-function placesOf(assertion: Assertion): readonly PlaceSelector[] {
+function selectorsOf(assertion: Assertion): readonly EndpointSelector[] {
   switch (assertion.kind) {
     case "no_new_access":
     case "access_not_granted":
@@ -95,7 +95,7 @@ function placesOf(assertion: Assertion): readonly PlaceSelector[] {
     case "implies": {
       const { if: condition, then: demand } = assertion;
       return [condition.reaches, demand.every_place, demand.some_place, demand.primary].filter(
-        (place) => place !== undefined,
+        (endpoint) => endpoint !== undefined,
       );
     }
     case "always_routable":
@@ -105,8 +105,8 @@ function placesOf(assertion: Assertion): readonly PlaceSelector[] {
   }
 }
 
-function placeWords(place: PlaceSelector, { head }: OfSides<RoutingTable>): readonly string[] {
-  const { providers = [], regions = [], models = [], endpoints = [], retention, trains_on_data: trains } = place;
+function endpointNames(endpoint: EndpointSelector, { head }: OfSides<RoutingTable>): readonly string[] {
+  const { providers = [], regions = [], models = [], endpoints = [], retention, trains_on_data: trains } = endpoint;
   const grouped = regions.flatMap((name) => (Object.hasOwn(head.regionGroups, name) ? head.regionGroups[name] : []));
   // What a contract says is asked by provider: those that fit must not be taken for those that do not.
   const fitting = Object.values(head.providers).filter(

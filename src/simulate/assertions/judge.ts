@@ -1,9 +1,9 @@
 import type { RoutingTable } from "../../canon/table.ts";
-import type { Outcome, OutcomeDenial, OutcomePair, Place } from "../point.ts";
-import type { DecisionCondition, DecisionDemand, Demand, DenialSelector, PlaceSelector } from "./assertion.ts";
-import { placeTest } from "./select.ts";
+import type { Outcome, OutcomeDenial, OutcomePair, PlannedEndpoint } from "../sample-request.ts";
+import type { DecisionCondition, DecisionDemand, Demand, DenialSelector, EndpointSelector } from "./assertion.ts";
+import { endpointTest } from "./select.ts";
 
-/** What one standpoint of one class says of an assertion. */
+/** What one view of one class says of an assertion. */
 export interface Judgement {
   /** `false`: the assertion does not speak of such a decision. */
   readonly met: boolean;
@@ -23,14 +23,14 @@ const violated = (violation: string): Judgement => ({ met: true, violation });
 export function judgeOf(demand: ClassDemand, head: RoutingTable): Judge {
   switch (demand.kind) {
     case "no_new_access": {
-      const means = placeTest(demand.to, head);
+      const means = endpointTest(demand.to, head);
       return (pair) => noNewAccess(pair, means);
     }
     case "access_not_granted": {
-      const means = placeTest(demand.to, head);
+      const means = endpointTest(demand.to, head);
       return (pair) => {
-        const place = pair.head.plan.find(means);
-        return place === undefined ? HOLDS : violated(`the plan contains ${formatPlace(place)}`);
+        const endpoint = pair.head.plan.find(means);
+        return endpoint === undefined ? HOLDS : violated(`the plan contains ${formatEndpoint(endpoint)}`);
       };
     }
     case "always_routable":
@@ -52,26 +52,26 @@ export function judgeOf(demand: ClassDemand, head: RoutingTable): Judge {
   }
 }
 
-function noNewAccess(pair: OutcomePair, means: (place: Place) => boolean): Judgement {
+function noNewAccess(pair: OutcomePair, means: (endpoint: PlannedEndpoint) => boolean): Judgement {
   const before = new Set(pair.base.plan.map(destinationOf));
-  const added = pair.head.plan.find((place) => means(place) && !before.has(destinationOf(place)));
-  return added === undefined ? HOLDS : violated(`${formatPlace(added)} is reached in head and not in base`);
+  const added = pair.head.plan.find((endpoint) => means(endpoint) && !before.has(destinationOf(endpoint)));
+  return added === undefined ? HOLDS : violated(`${formatEndpoint(added)} is reached in head and not in base`);
 }
 
 /** Names may hold neither line feeds nor spaces, so that no two pairs read alike. */
-function destinationOf({ provider, region }: Place): string {
+function destinationOf({ provider, region }: PlannedEndpoint): string {
   return `${provider}\n${region}`;
 }
 
 function alwaysRoutable(outcome: Outcome, least: number): Judgement {
   if (outcome.denial !== null) return violated(`the request is denied by ${formatDenial(outcome.denial)}`);
   // A caller that takes no fallbacks is sent to one place, however many equals share it.
-  const places = Math.min(outcome.plan.length, outcome.maxPlaces ?? Infinity);
-  return places >= least ? HOLDS : violated(`the request can go to ${places} of the ${least} places demanded`);
+  const endpoints = Math.min(outcome.plan.length, outcome.maxPlaces ?? Infinity);
+  return endpoints >= least ? HOLDS : violated(`the request can go to ${endpoints} of the ${least} places demanded`);
 }
 
 function conditionTest(condition: DecisionCondition, head: RoutingTable): (outcome: Outcome) => boolean {
-  const reaches = condition.reaches === undefined ? null : placeTest(condition.reaches, head);
+  const reaches = condition.reaches === undefined ? null : endpointTest(condition.reaches, head);
   return (outcome) =>
     (condition.outcome === undefined || outcomeWord(outcome) === condition.outcome) &&
     (reaches === null || outcome.plan.some(reaches)) &&
@@ -79,18 +79,18 @@ function conditionTest(condition: DecisionCondition, head: RoutingTable): (outco
 }
 
 function demandTest(demand: DecisionDemand, head: RoutingTable): (outcome: Outcome) => string | null {
-  const test = (selector: PlaceSelector | undefined) => (selector === undefined ? null : placeTest(selector, head));
+  const test = (selector: EndpointSelector | undefined) =>
+    selector === undefined ? null : endpointTest(selector, head);
   const [every, some, primary] = [test(demand.every_place), test(demand.some_place), test(demand.primary)];
   return (outcome) => {
     const wrong = outcomeViolation(outcome, demand);
     if (wrong !== null) return wrong;
-    const stranger = every === null ? undefined : outcome.plan.find((place) => !every(place));
-    if (stranger !== undefined)
-      return `the plan contains ${formatPlace(stranger)}, which \`every_place\` does not mean`;
+    const other = every === null ? undefined : outcome.plan.find((endpoint) => !every(endpoint));
+    if (other !== undefined) return `the plan contains ${formatEndpoint(other)}, which \`every_place\` does not mean`;
     if (some !== null && !outcome.plan.some(some)) return "no place of the plan is one that `some_place` means";
     const [first] = outcome.plan;
     if (primary !== null && (first === undefined || !primary(first)))
-      return `${first === undefined ? "no place" : formatPlace(first)} comes first, which \`primary\` does not mean`;
+      return `${first === undefined ? "no place" : formatEndpoint(first)} comes first, which \`primary\` does not mean`;
     return null;
   };
 }
@@ -122,7 +122,7 @@ function isDeniedBy(denial: OutcomeDenial | null, by: DenialSelector): boolean {
   );
 }
 
-function formatPlace({ endpoint, provider, region }: Place): string {
+function formatEndpoint({ endpoint, provider, region }: PlannedEndpoint): string {
   return `${endpoint} (${provider}, ${region})`;
 }
 

@@ -1,4 +1,4 @@
-import type { RequestPoint } from "../point.ts";
+import type { SampleRequest } from "../sample-request.ts";
 import type { AssertionResult, AssertionsReport, CoverageResult } from "../report/report.ts";
 import type { Assertion } from "./assertion.ts";
 import type { CaseResult } from "./cases.ts";
@@ -6,7 +6,7 @@ import type { AssertionCount, AssertionTally } from "./run.ts";
 import { lastMoment } from "./waiver.ts";
 
 /** The command line that explains a request on head, without the program's name. */
-export type ExplainArguments = (point: RequestPoint) => readonly string[];
+export type ExplainArguments = (point: SampleRequest) => readonly string[];
 
 /**
  * What became of every assertion, in the order of the file.

@@ -1,5 +1,11 @@
 import type { RoutingTable } from "../../canon/table.ts";
-import { isNarrowed, type ClassComparison, type OutcomePair, type RequestPoint, type Standpoint } from "../point.ts";
+import {
+  isNarrowed,
+  type ClassComparison,
+  type OutcomePair,
+  type SampleRequest,
+  type View,
+} from "../sample-request.ts";
 import type { Assertion, OfSides } from "./assertion.ts";
 import { type Judge, judgeOf } from "./judge.ts";
 import { requestTest } from "./select.ts";
@@ -11,7 +17,7 @@ export interface AssertionCount {
   readonly classes: number;
   readonly violations: number;
   /** The first violation in the order of the classes. */
-  readonly first: { readonly point: RequestPoint; readonly message: string } | null;
+  readonly first: { readonly point: SampleRequest; readonly message: string } | null;
 }
 
 /** One for each assertion that is held against classes, in the order of the file. Plain data. */
@@ -19,7 +25,7 @@ export type AssertionTally = readonly AssertionCount[];
 
 interface Running {
   readonly assertion: Assertion;
-  readonly means: (point: RequestPoint) => boolean;
+  readonly means: (point: SampleRequest) => boolean;
   readonly judge: Judge;
   classes: number;
   violations: number;
@@ -61,10 +67,10 @@ function isOwnDoing({ assertion }: Running, { point }: ClassComparison): boolean
   return assertion.kind === "always_routable" && isNarrowed(point.preferences);
 }
 
-/** A class counts once, whether one or both standpoints violate the assertion. */
+/** A class counts once, whether one or both views violate the assertion. */
 function judgeClass(running: Running, { point, declared, promoted }: ClassComparison): void {
   const { assertion, judge } = running;
-  const pairs: readonly (readonly [Standpoint, OutcomePair])[] = [
+  const pairs: readonly (readonly [View, OutcomePair])[] = [
     ["declared", declared],
     ["promoted", promoted],
   ];
@@ -83,7 +89,7 @@ function judgeClass(running: Running, { point, declared, promoted }: ClassCompar
 }
 
 /** How a message says from where something is looked at. */
-export const STANDPOINT_WORDS: Readonly<Record<Standpoint, string>> = {
+export const STANDPOINT_WORDS: Readonly<Record<View, string>> = {
   declared: "as declared",
   promoted: "as if promoted",
 };

@@ -1,7 +1,7 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import type { Operation } from "../../canon/operation.ts";
-import { PLAIN_POINT, type Member, type Place, type RequestPoint } from "../point.ts";
-import type { Assertion, OfSides, PlaceSelector, RequestSelector, SetCondition } from "./assertion.ts";
+import { PLAIN_POINT, type Member, type PlannedEndpoint, type SampleRequest } from "../sample-request.ts";
+import type { Assertion, OfSides, EndpointSelector, RequestSelector, SetCondition } from "./assertion.ts";
 
 type Test<Value> = (value: Value) => boolean;
 
@@ -15,12 +15,12 @@ export function requestTest(
   selection: { readonly for: RequestSelector; readonly except: RequestSelector | null },
   tables: OfSides<RoutingTable>,
   sides: readonly (keyof OfSides<unknown>)[],
-): Test<RequestPoint> {
+): Test<SampleRequest> {
   const tests = sides.map((side) => {
     const table = tables[side];
     const meant = selectorTest(selection.for, table);
     const excepted = selection.except === null ? null : selectorTest(selection.except, table);
-    return (point: RequestPoint): boolean =>
+    return (point: SampleRequest): boolean =>
       Object.hasOwn(table.workspaces, point.workspace) && meant(point) && excepted?.(point) !== true;
   });
   return (point) => tests.some((test) => test(point));
@@ -48,11 +48,11 @@ export function concernTest(
 }
 
 /** A request as one table sees it: every member that the selector asks about must fit. */
-function selectorTest(selector: RequestSelector, table: RoutingTable): Test<RequestPoint> {
-  const workspaceOf = ({ workspace }: RequestPoint) =>
+function selectorTest(selector: RequestSelector, table: RoutingTable): Test<SampleRequest> {
+  const workspaceOf = ({ workspace }: SampleRequest) =>
     Object.hasOwn(table.workspaces, workspace) ? table.workspaces[workspace] : undefined;
   const { environments, workloads, labels } = table.vocabulary;
-  const tests: readonly (Test<RequestPoint> | null)[] = [
+  const tests: readonly (Test<SampleRequest> | null)[] = [
     wordTest(selector.workspaces, ({ workspace }) => workspace),
     wordTest(selector.tiers, (point) => workspaceOf(point)?.tier ?? ""),
     setTest(selector.labels, (point) => workspaceOf(point)?.labels ?? []),
@@ -84,24 +84,24 @@ function selectorTest(selector: RequestSelector, table: RoutingTable): Test<Requ
 }
 
 /** Places of a plan that a selector means, in the table that the plan was made with. */
-export function placeTest(selector: PlaceSelector, table: RoutingTable): Test<Place> {
+export function endpointTest(selector: EndpointSelector, table: RoutingTable): Test<PlannedEndpoint> {
   const groups = selector.regions?.flatMap((name) => [
     name,
     ...(Object.hasOwn(table.regionGroups, name) ? (table.regionGroups[name] ?? []) : []),
   ]);
-  const rowOf = ({ provider }: Place) =>
+  const rowOf = ({ provider }: PlannedEndpoint) =>
     Object.hasOwn(table.providers, provider) ? table.providers[provider] : undefined;
-  const tests: readonly (Test<Place> | null)[] = [
-    wordTest(selector.providers, ({ provider }: Place) => provider),
-    wordTest(groups, ({ region }: Place) => region),
-    wordTest(selector.models, ({ model }: Place) => model),
-    wordTest(selector.endpoints, ({ endpoint }: Place) => endpoint),
+  const tests: readonly (Test<PlannedEndpoint> | null)[] = [
+    wordTest(selector.providers, ({ provider }: PlannedEndpoint) => provider),
+    wordTest(groups, ({ region }: PlannedEndpoint) => region),
+    wordTest(selector.models, ({ model }: PlannedEndpoint) => model),
+    wordTest(selector.endpoints, ({ endpoint }: PlannedEndpoint) => endpoint),
     // What nobody knows is taken for the least favourable, as the compiler takes what a row leaves out.
-    wordTest(selector.retention, (place: Place) => rowOf(place)?.retention ?? "unlimited"),
-    flagTest(selector.trains_on_data, (place: Place) => rowOf(place)?.trainsOnData ?? true),
+    wordTest(selector.retention, (endpoint: PlannedEndpoint) => rowOf(endpoint)?.retention ?? "unlimited"),
+    flagTest(selector.trains_on_data, (endpoint: PlannedEndpoint) => rowOf(endpoint)?.trainsOnData ?? true),
   ];
   const asked = tests.filter((test) => test !== null);
-  return (place) => asked.every((test) => test(place));
+  return (endpoint) => asked.every((test) => test(endpoint));
 }
 
 /** A word of the key as policies see it. */

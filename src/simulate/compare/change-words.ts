@@ -1,5 +1,5 @@
 import type { RoutingTable } from "../../canon/table.ts";
-import type { ChangeWord, Outcome, Place } from "../point.ts";
+import type { ChangeWord, Outcome, PlannedEndpoint } from "../sample-request.ts";
 
 /** What endpoints of a table really are, whatever they are called. */
 export type Destinations = ReadonlyMap<string, string>;
@@ -45,7 +45,7 @@ export function changeWords(
   ];
 }
 
-function planWords(base: readonly Place[], head: readonly Place[]): readonly ChangeWord[] {
+function planWords(base: readonly PlannedEndpoint[], head: readonly PlannedEndpoint[]): readonly ChangeWord[] {
   const [before, after] = [idsOf(base), idsOf(head)];
   const [first, firstNow] = [before[0], after[0]];
   const words: ChangeWord[] = [];
@@ -57,11 +57,11 @@ function planWords(base: readonly Place[], head: readonly Place[]): readonly Cha
   return sharingOf(base) === sharingOf(head) ? [] : ["sharing_changed"];
 }
 
-function idsOf(plan: readonly Place[]): readonly string[] {
+function idsOf(plan: readonly PlannedEndpoint[]): readonly string[] {
   return plan.map(({ endpoint }) => endpoint);
 }
 
-function sharingOf(plan: readonly Place[]): string {
+function sharingOf(plan: readonly PlannedEndpoint[]): string {
   return plan.map(({ tier, balance, weight }) => `${tier} ${balance} ${weight}`).join("\n");
 }
 

@@ -1,10 +1,10 @@
-import type { ChangeWord, Member, Outcome, OutcomePair, RequestPoint } from "../point.ts";
+import type { ChangeWord, Member, Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
 import type { ClassDetails } from "../space/classes.ts";
 import type { Destinations } from "./change-words.ts";
 import { addToGroup, mergeGroups, type GroupTallies, type Order } from "./group-tally.ts";
 import { JobPaths, mergePaths, type PathTallies } from "./path-tally.ts";
 
-/** What one standpoint has come to so far. Plain data, merged in any order with the same result. */
+/** What one view has come to so far. Plain data, merged in any order with the same result. */
 export interface ComparisonTally {
   changedClasses: number;
   changedShapes: bigint;
@@ -59,7 +59,7 @@ export class JobComparison {
     this.#members = members;
   }
 
-  add(pair: OutcomePair, point: RequestPoint, shapes: bigint, order: Order, details: () => ClassDetails): void {
+  add(pair: OutcomePair, point: SampleRequest, shapes: bigint, order: Order, details: () => ClassDetails): void {
     this.#base.add(pair.base, point, order);
     this.#head.add(pair.head, point, order);
     if (pair.words.length === 0) return;

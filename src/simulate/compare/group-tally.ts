@@ -1,4 +1,4 @@
-import type { ChangeWord, Member, Outcome, OutcomePair, RequestPoint } from "../point.ts";
+import type { ChangeWord, Member, Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
 import type { ClassDetails } from "../space/classes.ts";
 
 /** Where a class stands in the enumeration: the first one that shows something is the witness, whoever came upon it first. */
@@ -18,7 +18,7 @@ export interface GroupTally {
   readonly taken: Map<string, Set<string>>;
   classes: number;
   shapes: bigint;
-  witness: RequestPoint;
+  witness: SampleRequest;
   order: Order;
 }
 
@@ -59,7 +59,7 @@ const keys = new WeakMap<OutcomePair, string>();
 export function addToGroup(
   groups: GroupTallies,
   pair: OutcomePair,
-  point: RequestPoint,
+  point: SampleRequest,
   members: readonly Member[],
   shapes: bigint,
   order: Order,

@@ -2,7 +2,7 @@ import type { Decision } from "../../canon/decision.ts";
 import type { PolicySlot } from "../../canon/policy.ts";
 import type { RouteRow, RoutingTable } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
-import type { Member, Outcome } from "../point.ts";
+import type { Member, Outcome } from "../sample-request.ts";
 
 /** What some request of one side has met. Plain data, merged in any order with the same result. */
 export interface LivenessTally {
@@ -78,7 +78,7 @@ export function noteDecision(
 }
 
 /** Endpoint ids of the plans of one job, on one side. */
-export class JobPlaces {
+export class JobCandidates {
   readonly #planned = new Set<string>();
   readonly #behind = new Set<string>();
 

@@ -1,4 +1,4 @@
-import type { Member, Outcome, RequestPoint } from "../point.ts";
+import type { Member, Outcome, SampleRequest } from "../sample-request.ts";
 import type { Order } from "./group-tally.ts";
 
 /** A data path (docs/simulate.md#what-the-report-says): the requests of a workspace and an operation that reach a provider in a region. */
@@ -8,7 +8,7 @@ export interface PathTally {
   readonly provider: string;
   readonly region: string;
   readonly routes: Set<string>;
-  witness: RequestPoint;
+  witness: SampleRequest;
   order: Order;
 }
 
@@ -16,9 +16,9 @@ export type PathTallies = Map<string, PathTally>;
 
 /** The places of one job, until its members are written out. */
 export class JobPaths {
-  readonly #places = new Map<string, { provider: string; region: string; witness: RequestPoint; order: Order }>();
+  readonly #places = new Map<string, { provider: string; region: string; witness: SampleRequest; order: Order }>();
 
-  add({ plan }: Outcome, point: RequestPoint, order: Order): void {
+  add({ plan }: Outcome, point: SampleRequest, order: Order): void {
     for (const { provider, region } of plan) {
       const key = `${provider}\n${region}`;
       if (!this.#places.has(key)) this.#places.set(key, { provider, region, witness: point, order });

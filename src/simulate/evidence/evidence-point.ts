@@ -4,12 +4,12 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { isOperation } from "../../canon/operation.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { timeWindow } from "../../decide/time-window.ts";
-import type { RequestPoint } from "../point.ts";
+import type { SampleRequest } from "../sample-request.ts";
 import { OUTSIDE_VOCABULARY } from "../space/universe.ts";
 
 /** A decision of the evidence, as far as it can be asked again. */
-export interface EvidencePoint {
-  readonly point: RequestPoint;
+export interface EvidenceSample {
+  readonly point: SampleRequest;
   /** Milliseconds since the epoch. */
   readonly at: number;
   /** How many decisions the record stands for. */
@@ -34,7 +34,7 @@ export interface UnsayableDecision {
  *
  * @returns `null` for records of anything but inference, and of requests that were refused before anything was decided.
  */
-export function readEvidencePoint(record: JsonValue | undefined): EvidencePoint | UnsayableDecision | null {
+export function readEvidenceSample(record: JsonValue | undefined): EvidenceSample | UnsayableDecision | null {
   if (!isJsonObject(record)) return null;
   const { operation, outcome, workspace, environment, route, at, stream, plan, reason, repeated } = record;
   if (typeof operation !== "string" || !isOperation(operation) || typeof workspace !== "string") return null;
@@ -79,7 +79,7 @@ function isInstant(at: JsonValue | undefined): at is number {
   return typeof at === "number" && !Number.isNaN(new Date(at).getTime());
 }
 
-function sizesOf(record: JsonObject): Pick<RequestPoint, "context" | "maxOutput" | "reasoningEffort"> | null {
+function sizesOf(record: JsonObject): Pick<SampleRequest, "context" | "maxOutput" | "reasoningEffort"> | null {
   const context = TOKEN_BUCKETS.find((bucket) => bucket === record["context"]);
   const maxOutput = TOKEN_BUCKETS.find((bucket) => bucket === record["maxOutput"]);
   const reasoningEffort = REASONING_EFFORTS.find((effort) => effort === record["reasoningEffort"]);

@@ -1,10 +1,10 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import { groupKey } from "../compare/group-tally.ts";
-import type { Member, Outcome, OutcomePair, RequestPoint, Standpoint } from "../point.ts";
+import type { Member, Outcome, OutcomePair, SampleRequest, View } from "../sample-request.ts";
 import type { EvidenceReport } from "../report/report.ts";
-import type { EvidencePoint, UnsayableDecision } from "./evidence-point.ts";
+import type { EvidenceSample, UnsayableDecision } from "./evidence-point.ts";
 
-/** What one standpoint makes of the requests that really came. */
+/** What one view makes of the requests that really came. */
 interface SeenAt {
   /** Group → decisions. */
   readonly groups: Map<string, number>;
@@ -18,13 +18,13 @@ const MAXIMUM_KNOWN = 20_000;
 
 /** Weighs what changes by what was really asked. */
 export class EvidenceTally {
-  readonly #decide: (point: RequestPoint) => Record<Standpoint, OutcomePair>;
+  readonly #decide: (point: SampleRequest) => Record<View, OutcomePair>;
   readonly #representative: (member: Member) => Member;
   readonly #head: RoutingTable;
   /** The same request is decided once, however often it came. */
-  readonly #known = new Map<string, Record<Standpoint, OutcomePair>>();
+  readonly #known = new Map<string, Record<View, OutcomePair>>();
   readonly #unrepresentable = new Map<string, number>();
-  readonly seen: Readonly<Record<Standpoint, SeenAt>> = { declared: nothingSeen(), promoted: nothingSeen() };
+  readonly seen: Readonly<Record<View, SeenAt>> = { declared: nothingSeen(), promoted: nothingSeen() };
   #decisions = 0;
   #notReproduced = 0;
   #first = Infinity;
@@ -33,7 +33,7 @@ export class EvidenceTally {
 
   /** @param representative the member whose endpoints a report names for all members of its class. */
   constructor(
-    decide: (point: RequestPoint) => Record<Standpoint, OutcomePair>,
+    decide: (point: SampleRequest) => Record<View, OutcomePair>,
     head: RoutingTable,
     representative: (member: Member) => Member = (member) => member,
   ) {
@@ -42,7 +42,7 @@ export class EvidenceTally {
     this.#head = head;
   }
 
-  add(found: EvidencePoint | UnsayableDecision): void {
+  add(found: EvidenceSample | UnsayableDecision): void {
     const { decisions, at } = found;
     this.#decisions += decisions;
     this.#first = Math.min(this.#first, at);
@@ -63,7 +63,7 @@ export class EvidenceTally {
     this.#see("promoted", point, shown.promoted, decisions);
   }
 
-  #pairs(point: RequestPoint): Record<Standpoint, OutcomePair> {
+  #pairs(point: SampleRequest): Record<View, OutcomePair> {
     const key = JSON.stringify(point);
     const known = this.#known.get(key) ?? this.#decide(point);
     if (this.#known.size >= MAXIMUM_KNOWN) this.#known.clear();
@@ -71,12 +71,13 @@ export class EvidenceTally {
     return known;
   }
 
-  #see(standpoint: Standpoint, point: RequestPoint, pair: OutcomePair, decisions: number): void {
-    const seen = this.seen[standpoint];
-    const places = new Set(
+  #see(view: View, point: SampleRequest, pair: OutcomePair, decisions: number): void {
+    const seen = this.seen[view];
+    const endpoints = new Set(
       [...pair.base.plan, ...pair.head.plan].map(({ provider, region }) => `${provider}\n${region}`),
     );
-    for (const place of places) count(seen.paths, `${point.workspace}\n${point.operation}\n${place}`, decisions);
+    for (const endpoint of endpoints)
+      count(seen.paths, `${point.workspace}\n${point.operation}\n${endpoint}`, decisions);
     if (pair.words.length === 0) return;
     seen.decisions += decisions;
     count(seen.groups, groupKey(pair), decisions);
@@ -118,7 +119,7 @@ function count(counts: Map<string, number>, key: string, decisions: number): voi
   counts.set(key, (counts.get(key) ?? 0) + decisions);
 }
 
-function reproduces({ outcome, plan, reason }: EvidencePoint, base: Outcome): boolean {
+function reproduces({ outcome, plan, reason }: EvidenceSample, base: Outcome): boolean {
   if (outcome === "deny") return base.denial !== null && base.denial.reason === reason;
   return base.denial === null && base.plan.map(({ endpoint }) => endpoint).join("\n") === plan.join("\n");
 }

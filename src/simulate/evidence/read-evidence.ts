@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseJson } from "../../canon/json/parse-json.ts";
 import { readHeader, readRow } from "../../evidence/export-line.ts";
-import { readEvidencePoint } from "./evidence-point.ts";
+import { readEvidenceSample } from "./evidence-point.ts";
 import type { EvidenceTally } from "./evidence-tally.ts";
 
 /** The file is none that `signalbox evidence export` has written, or cannot be read. */
@@ -53,7 +53,7 @@ function addLine(line: string, tally: EvidenceTally): void {
     tally.unreadable += 1;
     return;
   }
-  const found = readEvidencePoint(record);
+  const found = readEvidenceSample(record);
   if (found !== null) tally.add(found);
 }
 

@@ -1,7 +1,7 @@
 import type { Identity } from "../../canon/identity.ts";
 import { HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
 import type { Question } from "../../decide/decide.ts";
-import type { RequestPoint } from "../point.ts";
+import type { SampleRequest } from "../sample-request.ts";
 
 /** What `decide` is asked for a point. */
 export interface Asked {
@@ -12,7 +12,7 @@ export interface Asked {
 }
 
 /** The question that stands for a point, as a key with the point's words would ask it. */
-export function askedOf(point: RequestPoint): Asked {
+export function askedOf(point: SampleRequest): Asked {
   const { environment, workload, labels } = point.key;
   return {
     identity: {

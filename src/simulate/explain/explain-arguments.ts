@@ -1,7 +1,7 @@
 import { canonicalJson } from "../../canon/json.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import { ALWAYS_USED } from "../../canon/request.ts";
-import type { RequestPoint } from "../point.ts";
+import type { SampleRequest } from "../sample-request.ts";
 
 /** The environment of a key that says none, in `signalbox explain` as in `signalbox keys create`. */
 export const DEFAULT_ENVIRONMENT = "production";
@@ -12,7 +12,7 @@ export const DEFAULT_ENVIRONMENT = "production";
  *
  * @param base the ref or folder without which the files say something else of what acts; `null`: they say it all.
  */
-export function explainArguments(point: RequestPoint, base: string | null = null): readonly string[] {
+export function explainArguments(point: SampleRequest, base: string | null = null): readonly string[] {
   const following = base === null ? [] : flag("base", base);
   if (!isSayable(point)) return ["explain", ...flag("point", canonicalJson(point)), ...following];
   const { key, preferences, time } = point;
@@ -48,7 +48,7 @@ function isSayable({
   needs,
   features,
   dimensions,
-}: RequestPoint): boolean {
+}: SampleRequest): boolean {
   return (
     workspace !== "" &&
     key.environment !== "" &&

@@ -39,7 +39,7 @@ export interface AsOfNow {
   /** Whether this server can reach a provider. */
   readonly isAvailable: (provider: string) => boolean;
   /** What is known of an endpoint from its calls. */
-  readonly standingOf: (endpointId: string) => JsonObject;
+  readonly statusOf: (endpointId: string) => JsonObject;
   /** The order in which a call would try the plan now; `null` where the table no longer has the route. */
   readonly arrangementOf: (decision: RouteDecision) => NowArranged | null;
 }
@@ -89,7 +89,7 @@ export function explain(asked: ExplainedQuestion, decision: Decision, now: AsOfN
     route: decision.route === "" ? null : decision.route,
     plan:
       decision.outcome === "route"
-        ? (arranged?.order ?? decision.plan).map((candidate) => placeFacts(candidate, now))
+        ? (arranged?.order ?? decision.plan).map((candidate) => plannedFacts(candidate, now))
         : [],
     arrangement: arranged === null ? null : { decided: planned, by_chance: arranged.isByChance },
     max_places: decision.outcome === "route" ? decision.maxPlaces : null,
@@ -184,7 +184,7 @@ function editFacts({ maxOutputTokens, stripFields }: RequestEdits): JsonObject {
 }
 
 /** A place of the plan, and whether this server can reach it now. */
-function placeFacts(candidate: Candidate, now: AsOfNow | null): JsonObject {
+function plannedFacts(candidate: Candidate, now: AsOfNow | null): JsonObject {
   const { endpoint, tier, balance, weight } = candidate;
   return {
     ...candidateFacts(candidate),
@@ -192,7 +192,7 @@ function placeFacts(candidate: Candidate, now: AsOfNow | null): JsonObject {
     balance,
     weight,
     available: now?.isAvailable(endpoint.provider) ?? null,
-    standing: now?.standingOf(endpoint.id) ?? null,
+    standing: now?.statusOf(endpoint.id) ?? null,
   };
 }
 

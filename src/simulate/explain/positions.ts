@@ -4,31 +4,31 @@ import { Findings } from "../../compile/findings/findings.ts";
 import type { ConfigurationFiles } from "../../compile/load.ts";
 import { basename, dirname } from "node:path/posix";
 import type { Source } from "../../canon/diagnostic.ts";
-import type { SourcePlace } from "../report/report.ts";
+import type { SourceLocation } from "../report/report.ts";
 
-/** Where things stand in the files of one side; `null` where nobody knows. */
-export interface Places {
-  readonly route: (id: string) => SourcePlace | null;
-  readonly endpoint: (id: string) => SourcePlace | null;
-  readonly workspace: (id: string) => SourcePlace | null;
-  readonly provider: (id: string) => SourcePlace | null;
-  readonly model: (id: string) => SourcePlace | null;
+/** Locations in the files of one side; `null` where nobody knows. */
+export interface Locations {
+  readonly route: (id: string) => SourceLocation | null;
+  readonly endpoint: (id: string) => SourceLocation | null;
+  readonly workspace: (id: string) => SourceLocation | null;
+  readonly provider: (id: string) => SourceLocation | null;
+  readonly model: (id: string) => SourceLocation | null;
   /** A member of what a workspace approves, such as `providers`; the workspace's row where it says nothing of it. */
-  readonly approval: (workspace: string, member: string) => SourcePlace | null;
+  readonly approval: (workspace: string, member: string) => SourceLocation | null;
   /** The first `pass` rule of a policy's constraint. */
-  readonly constraint: (policy: string, constraint: string) => SourcePlace | null;
+  readonly constraint: (policy: string, constraint: string) => SourceLocation | null;
 }
 
 /** Look-ups into routes.yaml and the policies; reads the files' texts once. */
-export function placesOf(files: ConfigurationFiles): Places {
+export function locationsOf(files: ConfigurationFiles): Locations {
   const { routes, policies } = files;
   const tree = readTree(routes, files, new Findings(routes.path));
   const endpoints = endpointIndices(tree);
-  const at = (path: Path): SourcePlace | null => {
+  const at = (path: Path): SourceLocation | null => {
     if (tree === null || nodeAt(tree, path) === null) return null;
     return { file: routes.path, ...keyPosition(tree, path) };
   };
-  const workspace = (id: string): SourcePlace | null => at(["workspaces", id]);
+  const workspace = (id: string): SourceLocation | null => at(["workspaces", id]);
   return {
     route: (id) => at(["routes", id]),
     endpoint: (id) => {
@@ -41,7 +41,7 @@ export function placesOf(files: ConfigurationFiles): Places {
     model: (id) => at(["models", id]),
     approval: (id, member) =>
       at(["workspaces", id, "approve", member]) ?? at(["workspaces", id, "approve"]) ?? workspace(id),
-    constraint: (policy, constraint) => rulePlace(policies, policy, constraint),
+    constraint: (policy, constraint) => ruleLocation(policies, policy, constraint),
   };
 }
 
@@ -63,24 +63,24 @@ function endpointIndices(tree: ConfigNode | null): ReadonlyMap<string, number> {
  *
  * @returns `null` where no file of the policy names the constraint.
  */
-export function rulePlace(sources: readonly Source[], policy: string, constraint: string): SourcePlace | null {
+export function ruleLocation(sources: readonly Source[], policy: string, constraint: string): SourceLocation | null {
   const source = sources.find(({ path }) => basename(path) === `${policy}.rego` && basename(dirname(path)) !== "lib");
   if (source === undefined) return null;
   const lines = source.text.replace(/^\uFEFF/, "").split(/\r\n?|\n/);
   const name = constraint.replaceAll(/[^\w]/g, "\\$&");
   const rule = new RegExp(`^pass(?:\\.${name}(?![\\w-])|\\s*\\[\\s*["\`]${name}["\`]\\s*\\])`);
   return (
-    placeOf(source, lines, (line) => rule.test(line)) ??
-    placeOf(
+    locationOf(source, lines, (line) => rule.test(line)) ??
+    locationOf(
       source,
       lines,
       (line) => line.startsWith("default ") && rule.test(line.slice("default ".length).trimStart()),
     ) ??
-    placeOf(source, lines, (line) => new RegExp(`^#\\s+["']?${name}["']?\\s*:`).test(line))
+    locationOf(source, lines, (line) => new RegExp(`^#\\s+["']?${name}["']?\\s*:`).test(line))
   );
 }
 
-function placeOf(source: Source, lines: readonly string[], holds: (line: string) => boolean): SourcePlace | null {
+function locationOf(source: Source, lines: readonly string[], holds: (line: string) => boolean): SourceLocation | null {
   for (const [index, text] of lines.entries()) {
     const line = text.trimStart();
     if (holds(line)) return { file: source.path, line: index + 1, column: text.length - line.length + 1 };

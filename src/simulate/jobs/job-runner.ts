@@ -2,14 +2,14 @@ import type { PolicySlot } from "../../canon/policy.ts";
 import { AssertionRun } from "../assertions/run.ts";
 import { changeWords, destinationsOf, type Destinations } from "../compare/change-words.ts";
 import { JobComparison } from "../compare/comparison-tally.ts";
-import { JobPlaces, noteDecision, type LivenessTally } from "../compare/liveness-tally.ts";
+import { JobCandidates, noteDecision, type LivenessTally } from "../compare/liveness-tally.ts";
 import { emptyTally, type SimulationTally } from "../compare/simulation-tally.ts";
-import type { OutcomePair, RequestPoint, Standpoint } from "../point.ts";
+import type { OutcomePair, SampleRequest, View } from "../sample-request.ts";
 import { SideDecider, type SideOutcomes } from "../side-decider.ts";
 import { JobClasses } from "../space/classes.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import type { CompiledSide } from "../side-contents.ts";
-import { sideStandpoints } from "../standpoints.ts";
+import { sideViews } from "../views.ts";
 import { planJobs, type JobInput } from "./job-input.ts";
 
 /** So many classes are kept between counting and deciding. */
@@ -23,7 +23,7 @@ export class JobRunner {
   readonly #input: JobInput;
   readonly #plan: PlannedSpace;
   readonly #destinations: { readonly base: Destinations; readonly head: Destinations };
-  readonly #compared = new WeakMap<SideOutcomes, WeakMap<SideOutcomes, Record<Standpoint, OutcomePair>>>();
+  readonly #compared = new WeakMap<SideOutcomes, WeakMap<SideOutcomes, Record<View, OutcomePair>>>();
   #tally: SimulationTally = emptyTally();
   /** Jobs that have been counted and not yet been run. */
   readonly #kept = new Map<number, JobClasses>();
@@ -66,8 +66,8 @@ export class JobRunner {
     // What is kept from base has the names of head's own content, and nothing of head's files can be learnt from it.
     const kept = new Set(side.contents.filter(({ isKept }) => isKept).map(({ contract }) => contract.id));
     const isKeptVerdict = (policy: string, slot: PolicySlot): boolean => slot === "enforced" && kept.has(policy);
-    return new SideDecider(side.table, await sideStandpoints(side, promoted), (decision, standpoint) => {
-      if (standpoint === "declared") noteDecision(liveness(), decision, isKeptVerdict);
+    return new SideDecider(side.table, await sideViews(side, promoted), (decision, view) => {
+      if (view === "declared") noteDecision(liveness(), decision, isKeptVerdict);
     });
   }
 
@@ -90,7 +90,7 @@ export class JobRunner {
   }
 
   /** One request on both sides. */
-  decide(point: RequestPoint): Record<Standpoint, OutcomePair> {
+  decide(point: SampleRequest): Record<View, OutcomePair> {
     const { base, head } = this.#loaded();
     return this.#pairs(base.decide(point), head.decide(point));
   }
@@ -105,7 +105,7 @@ export class JobRunner {
       declared: new JobComparison(tally.declared, this.#destinations, members),
       promoted: new JobComparison(tally.promoted, this.#destinations, members),
     };
-    const places = { base: new JobPlaces(), head: new JobPlaces() };
+    const places = { base: new JobCandidates(), head: new JobCandidates() };
     const assertions = this.#assertions();
     base.beginJob();
     head.beginJob();
@@ -132,15 +132,15 @@ export class JobRunner {
   }
 
   /** Deciders give the same object for the same outcomes, so that most pairs have been compared before. */
-  #pairs(before: SideOutcomes, after: SideOutcomes): Record<Standpoint, OutcomePair> {
-    const known = this.#compared.get(before) ?? new WeakMap<SideOutcomes, Record<Standpoint, OutcomePair>>();
+  #pairs(before: SideOutcomes, after: SideOutcomes): Record<View, OutcomePair> {
+    const known = this.#compared.get(before) ?? new WeakMap<SideOutcomes, Record<View, OutcomePair>>();
     this.#compared.set(before, known);
     const made = known.get(after) ?? this.#compare(before, after);
     known.set(after, made);
     return made;
   }
 
-  #compare(before: SideOutcomes, after: SideOutcomes): Record<Standpoint, OutcomePair> {
+  #compare(before: SideOutcomes, after: SideOutcomes): Record<View, OutcomePair> {
     const declared = this.#pair(before.declared, after.declared);
     const same = before.promoted === before.declared && after.promoted === after.declared;
     return { declared, promoted: same ? declared : this.#pair(before.promoted, after.promoted) };

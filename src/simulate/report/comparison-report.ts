@@ -3,17 +3,17 @@ import type { ComparisonTally } from "../compare/comparison-tally.ts";
 import type { GroupTally } from "../compare/group-tally.ts";
 import type { PathTallies, PathTally } from "../compare/path-tally.ts";
 import type { ExplainArguments } from "../assertions/results.ts";
-import type { Places } from "../explain/positions.ts";
-import { CHANGE_WORDS, type Outcome } from "../point.ts";
+import type { Locations } from "../explain/positions.ts";
+import { CHANGE_WORDS, type Outcome } from "../sample-request.ts";
 import type { Universe } from "../space/universe.ts";
 import { conditionsOf } from "./conditions.ts";
-import type { ChangeGroup, ComparisonReport, DataPath, ResultReport, SidePlace, SourcePlace } from "./report.ts";
+import type { ChangeGroup, ComparisonReport, DataPath, ResultReport, SideLocation, SourceLocation } from "./report.ts";
 
 /** What a comparison needs besides its tally. */
 export interface ComparisonContext {
   readonly universe: Universe;
-  readonly places: { readonly base: Places; readonly head: Places };
-  /** Policies whose enforced content head has from base, under this standpoint. */
+  readonly locations: { readonly base: Locations; readonly head: Locations };
+  /** Policies whose enforced content head has from base, under this view. */
   readonly kept: ReadonlySet<string>;
   /** The command line that explains a request on head. */
   readonly explain: ExplainArguments;
@@ -87,7 +87,7 @@ function groupReport(key: string, group: GroupTally, context: ComparisonContext)
     head: resultReport(group.head),
     witness,
     explain: context.explain(witness),
-    place: placeOf(group, context),
+    place: locationOf(group, context),
     seen: context.seenInGroup === null ? null : context.seenInGroup(key),
   };
 }
@@ -107,9 +107,12 @@ function resultReport({ plan, denial, edits }: Outcome): ResultReport {
  * The rule that denies now or denied before; otherwise the route. In base's files where head has it no more, or where a rule of base's goes on acting:
  * what head's file says in its place is another rule, whatever it is called.
  */
-function placeOf({ base, head, witness }: GroupTally, { places, kept }: ComparisonContext): SidePlace | null {
+function locationOf(
+  { base, head, witness }: GroupTally,
+  { locations: places, kept }: ComparisonContext,
+): SideLocation | null {
   const denial = head.denial ?? base.denial;
-  const look = (find: (of: Places) => SourcePlace | null, first: SidePlace["side"]): SidePlace | null => {
+  const look = (find: (of: Locations) => SourceLocation | null, first: SideLocation["side"]): SideLocation | null => {
     const [here, there] = [find(places[first]), find(places[OTHER_SIDE[first]])];
     return here === null ? (there === null ? null : { ...there, side: OTHER_SIDE[first] }) : { ...here, side: first };
   };

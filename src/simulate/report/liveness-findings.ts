@@ -1,5 +1,5 @@
 import type { LivenessTally } from "../compare/liveness-tally.ts";
-import type { Places } from "../explain/positions.ts";
+import type { Locations } from "../explain/positions.ts";
 import type { CoverageFacts } from "../assertions/coverage.ts";
 import type { CompiledSide } from "../side-contents.ts";
 import type { LivenessFinding } from "./report.ts";
@@ -12,10 +12,10 @@ export function livenessFindings(
   baseTally: LivenessTally,
   head: CompiledSide,
   headTally: LivenessTally,
-  places: Places,
+  locations: Locations,
 ): readonly LivenessFinding[] {
   const before = new Set(findingsOf(base, baseTally, null).map(keyOf));
-  return findingsOf(head, headTally, places).map((found) => ({
+  return findingsOf(head, headTally, locations).map((found) => ({
     kind: found.kind,
     subject: found.subject,
     in_base: before.has(keyOf(found)),
@@ -32,13 +32,17 @@ function keyOf({ kind, subject }: Found): string {
   return `${kind}\n${subject}`;
 }
 
-function findingsOf({ table, contents }: CompiledSide, tally: LivenessTally, places: Places | null): readonly Found[] {
+function findingsOf(
+  { table, contents }: CompiledSide,
+  tally: LivenessTally,
+  locations: Locations | null,
+): readonly Found[] {
   const found: Found[] = [];
   for (const { contract } of ownRules(contents)) {
-    const place = (constraint: string) => places?.constraint(contract.id, constraint) ?? null;
+    const location = (constraint: string) => locations?.constraint(contract.id, constraint) ?? null;
     const [first] = contract.constraints;
     if (!tally.effective.has(contract.id)) {
-      const where = first === undefined ? null : place(first.name);
+      const where = first === undefined ? null : location(first.name);
       found.push({ kind: "policy_without_effect", subject: contract.id, place: where });
     }
     for (const { name, reasons } of contract.constraints) {
@@ -47,30 +51,30 @@ function findingsOf({ table, contents }: CompiledSide, tally: LivenessTally, pla
       if (!fails) {
         // Of a policy without any effect that is nothing new.
         if (tally.effective.has(contract.id))
-          found.push({ kind: "constraint_never_fails", subject: id, place: place(name) });
+          found.push({ kind: "constraint_never_fails", subject: id, place: location(name) });
         continue;
       }
-      if (!tally.passed.has(id)) found.push({ kind: "constraint_never_passes", subject: id, place: place(name) });
+      if (!tally.passed.has(id)) found.push({ kind: "constraint_never_passes", subject: id, place: location(name) });
       for (const reason of reasons) {
         if (tally.failed.has(id) && !tally.reasons.has(`${id}/${reason}`)) {
-          found.push({ kind: "reason_never_given", subject: `${id}/${reason}`, place: place(name) });
+          found.push({ kind: "reason_never_given", subject: `${id}/${reason}`, place: location(name) });
         }
       }
     }
   }
   for (const route of Object.values(table.routes)) {
-    const place = places?.route(route.id) ?? null;
-    if (!tally.routes.has(route.id)) found.push({ kind: "route_never_chosen", subject: route.id, place });
+    const location = locations?.route(route.id) ?? null;
+    if (!tally.routes.has(route.id)) found.push({ kind: "route_never_chosen", subject: route.id, place: location });
     else {
       for (const fallback of route.fallbacks) {
         const edge = `${route.id} → ${fallback}`;
-        if (!tally.fallbacks.has(edge)) found.push({ kind: "fallback_never_used", subject: edge, place });
+        if (!tally.fallbacks.has(edge)) found.push({ kind: "fallback_never_used", subject: edge, place: location });
       }
     }
   }
   for (const id of Object.keys(table.endpoints)) {
     if (!tally.endpoints.has(id))
-      found.push({ kind: "endpoint_never_chosen", subject: id, place: places?.endpoint(id) ?? null });
+      found.push({ kind: "endpoint_never_chosen", subject: id, place: locations?.endpoint(id) ?? null });
   }
   return found;
 }

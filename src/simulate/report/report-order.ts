@@ -1,14 +1,14 @@
-import type { RequestPoint } from "../point.ts";
+import type { SampleRequest } from "../sample-request.ts";
 import type {
   AssertionsReport,
   ChangeGroup,
   ComparisonReport,
   DataPath,
   ResultReport,
-  SidePlace,
+  SideLocation,
   SideReport,
   SimulationReport,
-  SourcePlace,
+  SourceLocation,
 } from "./report.ts";
 
 /** Names of members in the order in which they are written; a list has the order of its items. */
@@ -25,7 +25,7 @@ type OrderOf<Value> = [NonNullable<Value>] extends [readonly (infer Item)[]]
 
 const PERCENTILES = { p50: true, p75: true, p90: true, p99: true } as const;
 
-const POINT: OrderOf<RequestPoint> = {
+const POINT: OrderOf<SampleRequest> = {
   workspace: true,
   model: true,
   operation: true,
@@ -54,9 +54,9 @@ const POINT: OrderOf<RequestPoint> = {
   time: { day: true, hour: true },
 };
 
-const PLACE: OrderOf<SourcePlace> = { file: true, line: true, column: true };
+const PLACE: OrderOf<SourceLocation> = { file: true, line: true, column: true };
 
-const SIDE_PLACE: OrderOf<SidePlace> = { ...PLACE, side: true };
+const SIDE_PLACE: OrderOf<SideLocation> = { ...PLACE, side: true };
 
 const SIDE: OrderOf<SideReport> = {
   name: true,

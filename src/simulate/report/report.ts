@@ -1,6 +1,6 @@
 import type { Diagnostic } from "../../canon/diagnostic.ts";
 import type { Balance } from "../../canon/table.ts";
-import type { ChangeWord, OutcomeDenial, RequestPoint } from "../point.ts";
+import type { ChangeWord, OutcomeDenial, SampleRequest } from "../sample-request.ts";
 
 /**
  * What `signalbox simulate --format json` prints: versioned, its members in a fixed order, the same bytes for the same two trees whatever the number of
@@ -108,34 +108,34 @@ export interface ChangeGroup {
   readonly shapes: string;
   readonly base: ResultReport;
   readonly head: ResultReport;
-  readonly witness: RequestPoint;
+  readonly witness: SampleRequest;
   /** The command line that explains the witness on head, without the program's name. */
   readonly explain: readonly string[];
   /** Where a reader should look: in head's files, in base's for what stands or acts from there only; `null` where nobody knows. */
-  readonly place: SidePlace | null;
+  readonly place: SideLocation | null;
   /** Requests of the evidence in these classes; `null` without evidence. */
   readonly seen: number | null;
 }
 
-export interface SourcePlace {
+export interface SourceLocation {
   readonly file: string;
   readonly line: number;
   readonly column: number;
 }
 
 /** A place in the files of one side. */
-export interface SidePlace extends SourcePlace {
+export interface SideLocation extends SourceLocation {
   readonly side: "base" | "head";
 }
 
 export interface ResultReport {
   readonly outcome: "route" | "deny";
-  readonly plan: readonly PlaceReport[];
+  readonly plan: readonly CandidateReport[];
   readonly denial: OutcomeDenial | null;
   readonly edits: { readonly max_output_tokens: number | null; readonly strip_fields: readonly string[] } | null;
 }
 
-export interface PlaceReport {
+export interface CandidateReport {
   readonly endpoint: string;
   readonly model: string;
   readonly provider: string;
@@ -152,7 +152,7 @@ export interface DataPath {
   readonly provider: string;
   readonly region: string;
   readonly routes: readonly string[];
-  readonly witness: RequestPoint;
+  readonly witness: SampleRequest;
   readonly explain: readonly string[];
   readonly seen: number | null;
 }
@@ -171,7 +171,7 @@ export interface LivenessFinding {
   readonly subject: string;
   /** Whether it was so in base already. */
   readonly in_base: boolean;
-  readonly place: SourcePlace | null;
+  readonly place: SourceLocation | null;
 }
 
 export interface EvidenceReport {
@@ -189,7 +189,7 @@ export interface EvidenceReport {
   readonly to: string | null;
   /** Decisions that head's files cannot express, by what is missing: a workspace, route or word that is gone. Where base has it, they are among the others too. */
   readonly unrepresentable: readonly { readonly why: string; readonly decisions: number }[];
-  /** Groups that were seen, and decisions in them, for both standpoints. */
+  /** Groups that were seen, and decisions in them, for both views. */
   readonly declared: { readonly groups: number; readonly decisions: number };
   readonly promoted: { readonly groups: number; readonly decisions: number };
 }
@@ -214,7 +214,7 @@ export interface AssertionResult {
   readonly violations: number;
   /** One sentence about the first violation, or why it fails without one. */
   readonly message: string | null;
-  readonly witness: RequestPoint | null;
+  readonly witness: SampleRequest | null;
   readonly explain: readonly string[] | null;
   readonly waiver: {
     readonly until: string;
@@ -222,7 +222,7 @@ export interface AssertionResult {
     readonly owner: string;
     readonly expired: boolean;
   } | null;
-  readonly place: SourcePlace;
+  readonly place: SourceLocation;
 }
 
 export interface CoverageResult {
@@ -233,5 +233,5 @@ export interface CoverageResult {
   readonly required: number | null;
   readonly status: "PASS" | "FAIL";
   readonly missing: readonly string[];
-  readonly place: SourcePlace | null;
+  readonly place: SourceLocation | null;
 }

@@ -1,11 +1,11 @@
 import type { Capability } from "../../canon/capability.ts";
 import type { Feature } from "../../canon/generate/feature.ts";
-import type { RequestPoint } from "../point.ts";
+import type { SampleRequest } from "../sample-request.ts";
 import { stateKey, type SideState } from "./side-state.ts";
 
 /** The members of a point that the table's approvals look at. */
 export type ApprovalPart = Pick<
-  RequestPoint,
+  SampleRequest,
   "needs" | "features" | "signatureFamilies" | "dimensions" | "preferences"
 >;
 

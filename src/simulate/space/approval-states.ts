@@ -1,8 +1,8 @@
 import type { Capability } from "../../canon/capability.ts";
 import type { Feature } from "../../canon/generate/feature.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
-import { capabilityApprovals, featureApproval, placeApprovals, type Approval } from "../../decide/approvals.ts";
-import { isNarrowed, NARROWED, type RequestPoint } from "../point.ts";
+import { capabilityApprovals, featureApproval, endpointApprovals, type Approval } from "../../decide/approvals.ts";
+import { isNarrowed, NARROWED, type SampleRequest } from "../sample-request.ts";
 import { merged, StateNumbers, type ApprovalState, type Common } from "./approval-state.ts";
 import { joinedWords } from "./blocks.ts";
 import type { Sight } from "./readers.ts";
@@ -30,7 +30,7 @@ interface Step {
  * @param matters is told the needs and features by which requests come to different states.
  */
 export function approvalStates(
-  point: RequestPoint,
+  point: SampleRequest,
   universe: OperationUniverse,
   preferences: PreferenceUniverse,
   views: readonly SideView[],
@@ -51,7 +51,7 @@ export function approvalStates(
 }
 
 class Walk {
-  readonly #point: RequestPoint;
+  readonly #point: SampleRequest;
   readonly #universe: OperationUniverse;
   readonly #preferences: PreferenceUniverse;
   readonly #views: readonly SideView[];
@@ -61,7 +61,7 @@ class Walk {
   readonly #numbers: StateNumbers;
 
   constructor(
-    point: RequestPoint,
+    point: SampleRequest,
     universe: OperationUniverse,
     preferences: PreferenceUniverse,
     views: readonly SideView[],
@@ -158,10 +158,10 @@ class Walk {
 
   /** @param approvals of each view */
   #passesAll(approvals: readonly (readonly Approval[])[]): boolean {
-    return this.#views.every(({ table, opened }, place) => {
+    return this.#views.every(({ table, opened }, index) => {
       if (opened === null) return true;
       const candidates = routeCandidates(table, opened.route);
-      return (approvals[place] ?? []).every((approval) => candidates.every((candidate) => approval.passes(candidate)));
+      return (approvals[index] ?? []).every((approval) => candidates.every((candidate) => approval.passes(candidate)));
     });
   }
 
@@ -180,10 +180,10 @@ class Walk {
     const capability = kind === "needs" ? needs.find((name) => name === word) : undefined;
     const feature =
       kind === "features" ? [...features, ...this.#universe.always].find((name) => name === word) : undefined;
-    const sides = state.sides.map((side, place) => {
-      const view = this.#views[place];
+    const sides = state.sides.map((side, index) => {
+      const view = this.#views[index];
       if (view === undefined) return side;
-      return seeNeed(approveSide(view, side, step.approvals[place] ?? []), step.tokens[place] ?? "");
+      return seeNeed(approveSide(view, side, step.approvals[index] ?? []), step.tokens[index] ?? "");
     });
     const more = <Words extends Common>(words: Words): Words => ({
       ...words,
@@ -208,10 +208,10 @@ class Walk {
     return families.map((signatureFamilies) => {
       const { operation } = this.#point;
       const shape = { operation, dimensions: state.part.dimensions, signatureFamilies };
-      const sides = state.sides.map((side, place) => {
-        const view = this.#views[place];
+      const sides = state.sides.map((side, index) => {
+        const view = this.#views[index];
         if (view?.opened == null) return side;
-        return approveSide(view, side, placeApprovals(view.table, view.opened.workspace, shape));
+        return approveSide(view, side, endpointApprovals(view.table, view.opened.workspace, shape));
       });
       const seen = this.#assertions.sees("input.request.signature_families") ? signatureFamilies : [];
       const asserted = seen.reduce((text, family) => joinedWords(text, `family ${family}`), state.asserted);

@@ -1,12 +1,12 @@
 import type { PolicyTime } from "../../canon/policy.ts";
 import type { ReasoningEffort, TokenBucket } from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import type { RequestPoint } from "../point.ts";
+import type { SampleRequest } from "../sample-request.ts";
 import type { Sight } from "./readers.ts";
 import { OUTSIDE_VOCABULARY, type OperationUniverse, type Universe } from "./universe.ts";
 
 /** The members of a point that only policies look at. */
-export type PolicyOnly = Pick<RequestPoint, "stream" | "context" | "maxOutput" | "reasoningEffort" | "key" | "time">;
+export type PolicyOnly = Pick<SampleRequest, "stream" | "context" | "maxOutput" | "reasoningEffort" | "key" | "time">;
 
 /** Values of one dimension that nobody tells apart. */
 export interface Block {
@@ -129,7 +129,7 @@ function labelSets(labels: readonly string[], eyes: readonly Eyes[]): Dimension 
     });
     const next = new Map(sets);
     for (const { tokens, chosen, common, size } of sets.values()) {
-      const joined = tokens.map((text, place) => joinedWords(text, added[place] ?? ""));
+      const joined = tokens.map((text, index) => joinedWords(text, added[index] ?? ""));
       const key = JSON.stringify(joined);
       const same = next.get(key);
       const more = { tokens: joined, chosen: [...chosen, label], common: [...common, label], size };

@@ -1,6 +1,6 @@
 import type { Operation } from "../../canon/operation.ts";
-import { SOME_TIME } from "../decide-point.ts";
-import { PLAIN_POINT, type RequestPoint } from "../point.ts";
+import { SOME_TIME } from "../decide-sample.ts";
+import { PLAIN_POINT, type SampleRequest } from "../sample-request.ts";
 import type { ApprovalState, Common as ApprovalCommon, Taken } from "./approval-state.ts";
 import { approvalStates } from "./approval-states.ts";
 import { policyOnlyDimensions, type Block, type Dimension, type Eyes, type PolicyOnly } from "./blocks.ts";
@@ -22,7 +22,7 @@ export interface Common extends ApprovalCommon {
 
 /** Requests that neither the sides nor the assertions tell apart. */
 export interface RequestClass {
-  readonly point: RequestPoint;
+  readonly point: SampleRequest;
   /** For one member of the pair class. */
   readonly size: bigint;
   /** For each side its `stateKey`: what a decision there depends on besides what policies say. */
@@ -53,7 +53,7 @@ export interface Space {
 
 /** The classes of one job: first what the table makes of requests, then what only policies and assertions look at. */
 export class JobClasses {
-  readonly #start: RequestPoint;
+  readonly #start: SampleRequest;
   readonly #states: readonly ApprovalState[];
   readonly #dimensions: (state: ApprovalState) => readonly Dimension[];
   /** Requests of one member. */
@@ -98,7 +98,7 @@ export class JobClasses {
   *classes(): Generator<RequestClass> {
     for (const state of this.#states) {
       const { signatureFamilies, ...part } = state.part;
-      const point: RequestPoint = { ...this.#start, ...part, signatureFamilies };
+      const point: SampleRequest = { ...this.#start, ...part, signatureFamilies };
       yield* combinations(state, point, this.#dimensions(state));
     }
   }
@@ -114,8 +114,8 @@ export function eyesOf(
   live: readonly boolean[],
   assertions: Sight | null,
 ): readonly Eyes[] {
-  const sides = space.sides.map(({ table, sightOf }, place): Eyes => {
-    return { table, sight: live[place] === true ? sightOf(operation) : BLIND };
+  const sides = space.sides.map(({ table, sightOf }, depth): Eyes => {
+    return { table, sight: live[depth] === true ? sightOf(operation) : BLIND };
   });
   return assertions === null ? sides : [...sides, ...space.sides.map(({ table }) => ({ table, sight: assertions }))];
 }
@@ -124,13 +124,13 @@ const BLIND: Pick<Sight, "sees" | "tells"> = { sees: () => false, tells: () => f
 
 function* combinations(
   state: ApprovalState,
-  start: RequestPoint,
+  start: SampleRequest,
   dimensions: readonly Dimension[],
 ): Generator<RequestClass> {
   const stateKeys = state.sides.map(stateKey);
   const chosen: Block[] = [];
-  const walk = function* (place: number, point: PolicyOnly, size: bigint): Generator<RequestClass> {
-    const dimension = dimensions[place];
+  const walk = function* (depth: number, point: PolicyOnly, size: bigint): Generator<RequestClass> {
+    const dimension = dimensions[depth];
     if (dimension === undefined) {
       const describe = (): ClassDetails => {
         const taken = new Map(state.taken);
@@ -144,7 +144,7 @@ function* combinations(
     }
     for (const block of dimension.blocks) {
       chosen.push(block);
-      yield* walk(place + 1, block.set(point), size * block.size);
+      yield* walk(depth + 1, block.set(point), size * block.size);
       chosen.pop();
     }
   };
@@ -153,15 +153,15 @@ function* combinations(
 }
 
 function labelsOf(dimensions: readonly Dimension[], chosen: readonly Block[]): readonly string[] {
-  const place = dimensions.findIndex(({ name }) => name === "key_labels");
-  return chosen[place]?.values ?? [];
+  const labelIndex = dimensions.findIndex(({ name }) => name === "key_labels");
+  return chosen[labelIndex]?.values ?? [];
 }
 
 function startPoint(
   { workspace, model }: PairClass["members"][number],
   operation: Operation,
   { environments, workloads }: Universe,
-): RequestPoint {
+): SampleRequest {
   return {
     ...PLAIN_POINT,
     workspace,

@@ -1,7 +1,7 @@
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { destinationsOf } from "../compare/change-words.ts";
-import type { Distinctions, Member } from "../point.ts";
+import type { Distinctions, Member } from "../sample-request.ts";
 import type { CompiledSide } from "../side-contents.ts";
 import type { Job, Space } from "./classes.ts";
 import { pairClasses, type PairSide } from "./pairs.ts";

@@ -1,5 +1,5 @@
 import type { EndpointRow, RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
-import type { Member } from "../point.ts";
+import type { Member } from "../sample-request.ts";
 import type { Reader } from "./readers.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
 

@@ -5,7 +5,7 @@ import { RETENTIONS } from "../../canon/retention.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
-import type { Distinctions } from "../point.ts";
+import type { Distinctions } from "../sample-request.ts";
 import { OUTSIDE_VOCABULARY } from "./universe.ts";
 
 /** Somebody whose answer may depend on members of the input. */

@@ -7,8 +7,8 @@ import { routeCandidates } from "../../decide/candidates.ts";
 import { routeAsked } from "../../decide/decide.ts";
 import { applyPreferences, orderCandidates } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
-import { identityOf } from "../decide-point.ts";
-import type { RequestPoint } from "../point.ts";
+import { identityOf } from "../decide-sample.ts";
+import type { SampleRequest } from "../sample-request.ts";
 import { joinedWords } from "./blocks.ts";
 import type { Sight } from "./readers.ts";
 import type { PreferenceUniverse } from "./universe.ts";
@@ -21,7 +21,7 @@ export interface SideView {
   readonly opened: { readonly workspace: WorkspaceRow; readonly route: RouteRow } | null;
 }
 
-export function openSide(table: RoutingTable, sight: Sight, point: RequestPoint): SideView {
+export function openSide(table: RoutingTable, sight: Sight, point: SampleRequest): SideView {
   const asked = routeAsked(table, identityOf(point), point.model, point.operation);
   return { table, sight, opened: "reason" in asked ? null : asked };
 }
@@ -108,22 +108,22 @@ function bits(values: readonly boolean[]): string {
 
 /** States are compared again and again, and made seldom. */
 const keys = new WeakMap<SideState, string>();
-const placeKeys = new WeakMap<SideState["candidates"], string>();
+const candidateKeys = new WeakMap<SideState["candidates"], string>();
 
 export function stateKey(state: SideState): string {
   const known = keys.get(state);
   if (known !== undefined) return known;
-  const made = state.denied === null ? `${placesKey(state.candidates)}|${state.seen}` : `!${state.denied}`;
+  const made = state.denied === null ? `${candidatesKey(state.candidates)}|${state.seen}` : `!${state.denied}`;
   keys.set(state, made);
   return made;
 }
 
-function placesKey(candidates: SideState["candidates"]): string {
-  const known = placeKeys.get(candidates);
+function candidatesKey(candidates: SideState["candidates"]): string {
+  const known = candidateKeys.get(candidates);
   if (known !== undefined) return known;
-  const places = candidates.map(({ endpoint, tier, balance, weight }) => `${endpoint.id}@${tier}${balance}${weight}`);
-  const made = places.join(",");
-  placeKeys.set(candidates, made);
+  const planned = candidates.map(({ endpoint, tier, balance, weight }) => `${endpoint.id}@${tier}${balance}${weight}`);
+  const made = planned.join(",");
+  candidateKeys.set(candidates, made);
   return made;
 }
 

@@ -5,7 +5,7 @@ import type { PolicyTime } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS, type ReasoningEffort, type TokenBucket } from "../../canon/request.ts";
 import { timeWindow } from "../../decide/time-window.ts";
 import { asWord, type ShadowRecord, type Word } from "../../evidence/record.ts";
-import { readEvidencePoint, type UnsayableDecision } from "../evidence/evidence-point.ts";
+import { readEvidenceSample, type UnsayableDecision } from "../evidence/evidence-point.ts";
 import { explainArguments } from "../explain/explain-arguments.ts";
 import { shellLine } from "../explain/explain-command.ts";
 
@@ -74,7 +74,7 @@ export type WitnessExplanation =
 /** The command line that decides the request again as if candidates were promoted, without the program's name. What evidence does not hold is taken as absent. */
 export function explainWitness({ record }: WitnessedRequest): WitnessExplanation {
   // A request that its limits refused was decided before, and can be decided again.
-  const point = readEvidencePoint({ ...record, outcome: record["outcome"] === "refuse" ? "deny" : record["outcome"] });
+  const point = readEvidenceSample({ ...record, outcome: record["outcome"] === "refuse" ? "deny" : record["outcome"] });
   if (point === null) return { explain: null, not_explained: "operation" };
   if ("unsayable" in point) return { explain: null, not_explained: point.unsayable };
   // No record has the key's workload, and a word that stands for unknown ones would look like one of them.

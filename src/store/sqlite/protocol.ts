@@ -1,5 +1,5 @@
 import type { DecisionFields, OutcomeFields } from "../evidence-batch.ts";
-import type { LimitLease, LimitLeased, LimitStanding } from "../../limits/limit-store.ts";
+import type { LimitLease, LimitLeased, LimitUsage } from "../../limits/limit-store.ts";
 import type { IssuerRecord } from "../../keys/tokens/issuer-store.ts";
 import type { PolicyLogRow } from "../../lifecycle/policy-log-store.ts";
 import type { StoredContent } from "../../canon/policy.ts";
@@ -126,7 +126,7 @@ export type StoreReply =
   | { readonly kind: "policy_content"; readonly content: StoredContent | null }
   | { readonly kind: "issuers"; readonly records: readonly IssuerRecord[] }
   | { readonly kind: "limits_leased"; readonly leased: LimitLeased }
-  | { readonly kind: "limits"; readonly standing: LimitStanding }
+  | { readonly kind: "limits"; readonly standing: LimitUsage }
   | { readonly kind: "pruned"; readonly count: number }
   | { readonly kind: "duplicate_key"; readonly id: string }
   | { readonly kind: "key_not_active"; readonly id: string }

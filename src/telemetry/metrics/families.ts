@@ -122,9 +122,9 @@ export class Histogram<const Labels extends readonly string[]> implements Family
     if (!Number.isFinite(value)) return;
     const series = this.#series.take(labels);
     if (series === null) return;
-    let place = 0;
-    while (place < this.#bounds.length && value > (this.#bounds[place] ?? 0)) place += 1;
-    series.counts[place] = (series.counts[place] ?? 0) + 1;
+    let index = 0;
+    while (index < this.#bounds.length && value > (this.#bounds[index] ?? 0)) index += 1;
+    series.counts[index] = (series.counts[index] ?? 0) + 1;
     series.sum += value;
   }
 
@@ -168,7 +168,7 @@ export class Reading<const Labels extends readonly string[]> implements Family {
 }
 
 function named(names: readonly string[], values: readonly string[]): readonly (readonly [string, string])[] {
-  return names.map((name, place) => [name, values[place] ?? ""] as const);
+  return names.map((name, index) => [name, values[index] ?? ""] as const);
 }
 
 /** As OpenMetrics wants numbers in labels: always with a point, so that a bound is one series under both formats. */

@@ -1,7 +1,7 @@
-import type { RequestPoint } from "../../../src/simulate/point.ts";
+import type { SampleRequest } from "../../../src/simulate/sample-request.ts";
 import type { ChangeGroup, ComparisonReport, DataPath, SimulationReport } from "../../../src/simulate/report/report.ts";
 
-export const POINT: RequestPoint = {
+export const POINT: SampleRequest = {
   workspace: "acme",
   model: "chat",
   operation: "chat.completions",

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { explainRequest } from "../../../src/cli/explain/explain.ts";
 import { simulate } from "../../../src/cli/simulate/simulate.ts";
 import type { RunSimulation, Side } from "../../../src/simulate/request.ts";
-import { placesOf } from "../../../src/simulate/explain/positions.ts";
+import { locationsOf } from "../../../src/simulate/explain/positions.ts";
 import { SPLIT } from "../../compile/files/samples.ts";
 import { runCommand } from "../../keys/command.ts";
 import { reportOf } from "./report.ts";
@@ -43,9 +43,9 @@ describe.skipIf(NO_GIT !== null)("simulation of several files from git", { timeo
       "https://other.example/v1",
     ]);
     expect(seen.base.table.revision).not.toBe(seen.head.table.revision);
-    expect(placesOf(seen.head.files).provider("alpha-eu")).toEqual({ file: "providers.yaml", line: 2, column: 3 });
-    expect(placesOf(seen.head.files).endpoint("large-us")).toMatchObject({ file: "teams/supply.yaml" });
-    expect(placesOf(seen.head.files).route("chat")).toMatchObject({ file: "routes.yaml" });
+    expect(locationsOf(seen.head.files).provider("alpha-eu")).toEqual({ file: "providers.yaml", line: 2, column: 3 });
+    expect(locationsOf(seen.head.files).endpoint("large-us")).toMatchObject({ file: "teams/supply.yaml" });
+    expect(locationsOf(seen.head.files).route("chat")).toMatchObject({ file: "routes.yaml" });
   });
 
   test("an overlay is laid upon both sides; a base that has none yet is compared without, and that is said", async () => {

@@ -6,7 +6,7 @@ import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthr
 import { parseJsonBytes } from "../../../src/dialects/json-bytes.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
 import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
-import type { Passage } from "../../../src/dialects/translation/passage.ts";
+import type { ExchangePlan } from "../../../src/dialects/translation/exchange-plan.ts";
 import { encodeFrame } from "../bedrock-converse/wire.ts";
 import { joined, pieces, someCuts } from "../laws/arbitrary/wire.ts";
 import { passageTo, sentBy, type Journey } from "./hosted.ts";
@@ -116,7 +116,7 @@ describe("a request to Bedrock's InvokeModel", () => {
 });
 
 /** The body that is counted, out of what is sent. */
-function countedBody(passage: Passage): JsonValue {
+function countedBody(passage: ExchangePlan): JsonValue {
   const { input } = JSON.parse(passage.body);
   expect(Object.keys(input)).toEqual(["invokeModel"]);
   return JSON.parse(Buffer.from(input.invokeModel.body, "base64").toString());
@@ -167,7 +167,7 @@ const exception = (type: string, message = "secret words") =>
   encodeFrame({ ":exception-type": type, ":message-type": "exception" }, { message });
 
 /** What the client gets, and how the answer ended. A stream that has failed is not asked for its end. */
-function play(passage: Passage, frames: readonly Uint8Array[]) {
+function play(passage: ExchangePlan, frames: readonly Uint8Array[]) {
   const stream = passage.stream();
   const events = frames.flatMap((bytes) => stream.push(bytes));
   const { failure, usage } = stream;

@@ -3,7 +3,7 @@ import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/reque
 import type { ModelRow, ProviderRow, RouteRow } from "../../../src/canon/table.ts";
 import { messagesUpstream } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import type { Surface, Target } from "../../../src/dialects/dialect.ts";
-import { openPassage, type Passage } from "../../../src/dialects/translation/passage.ts";
+import { planExchange, type ExchangePlan } from "../../../src/dialects/translation/exchange-plan.ts";
 import { prepareTranslation, type PreparedTranslation } from "../../../src/dialects/translation/prepare.ts";
 import { route } from "../../support/table.ts";
 import { NO_EDITS, NO_HEADERS, contextOf, read, targetWith } from "./place.ts";
@@ -22,7 +22,7 @@ function targetOf(flag: string, { upstreamModel = "model", model, provider }: Jo
 }
 
 /** The way of a body to a provider with the flag, through whatever surface. */
-export function passageTo(flag: string, surface: Surface, body: JsonObject, journey: Journey = {}): Passage {
+export function passageTo(flag: string, surface: Surface, body: JsonObject, journey: Journey = {}): ExchangePlan {
   const { headers = NO_HEADERS, unknownFields = "reject" } = journey;
   const request = read(body, headers, surface);
   const target = targetOf(flag, journey);
@@ -30,7 +30,7 @@ export function passageTo(flag: string, surface: Surface, body: JsonObject, jour
   const isRelayed = surface.dialect === target.endpoint.dialect;
   const prepared = isRelayed ? null : prepare(surface, request, row, target);
   const options = { surface, request, prepared, route: row, edits: NO_EDITS, context: contextOf(request) };
-  return openPassage(options, target, messagesUpstream);
+  return planExchange(options, target, messagesUpstream);
 }
 
 function prepare(surface: Surface, request: InferenceRequest, row: RouteRow, target: Target): PreparedTranslation {
@@ -42,7 +42,7 @@ function prepare(surface: Surface, request: InferenceRequest, row: RouteRow, tar
 }
 
 /** What is sent, with the body read again. */
-export function sentBy({ path, headers, body, stripped }: Passage): {
+export function sentBy({ path, headers, body, stripped }: ExchangePlan): {
   readonly path: string;
   readonly headers: readonly string[];
   readonly body: JsonObject;

@@ -4,7 +4,7 @@ import type { Ending, Surface } from "../../../src/dialects/dialect.ts";
 import type { GenerateDialect } from "../../../src/dialects/table.ts";
 import { formatSseEvent } from "../../../src/dialects/sse.ts";
 import { upstreamFor } from "../../../src/dialects/upstreams.ts";
-import { openPassage, type Passage } from "../../../src/dialects/translation/passage.ts";
+import { planExchange, type ExchangePlan } from "../../../src/dialects/translation/exchange-plan.ts";
 import { prepareTranslation } from "../../../src/dialects/translation/prepare.ts";
 import { encodeFrame } from "../bedrock-converse/wire.ts";
 import { route } from "../../support/table.ts";
@@ -163,7 +163,7 @@ const PAIRS = PROTOCOLS.flatMap((to) =>
 );
 
 /** The way to an endpoint of the dialect for the surface's smallest request, which offers no tools. */
-function passageFrom(from: GenerateDialect, surface: Surface, stream: boolean, answerId = "law"): Passage {
+function passageFrom(from: GenerateDialect, surface: Surface, stream: boolean, answerId = "law"): ExchangePlan {
   const { spoken } = PROTOCOLS.find(({ spoken: known }) => known.surface === surface) ?? {};
   if (spoken === undefined) throw new Error("no such surface");
   const request = spoken.read({ ...spoken.body, stream });
@@ -175,7 +175,7 @@ function passageFrom(from: GenerateDialect, surface: Surface, stream: boolean, a
   const prepared = prepareTranslation(canonical, row, request.shape, target, upstreamFor("generate", from));
   if ("code" in prepared) throw new Error(prepared.message);
   const context = { ...contextOf(request), answerId };
-  return openPassage(
+  return planExchange(
     { surface, request, prepared, route: row, edits: NO_EDITS, context },
     target,
     upstreamFor("generate", from),

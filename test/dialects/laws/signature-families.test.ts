@@ -6,7 +6,7 @@ import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
 import { decide } from "../../../src/decide/decide.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
 import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/table.ts";
-import { openPassage } from "../../../src/dialects/translation/passage.ts";
+import { planExchange } from "../../../src/dialects/translation/exchange-plan.ts";
 import { formatSseEvent } from "../../../src/dialects/sse.ts";
 import { upstreamFor } from "../../../src/dialects/upstreams.ts";
 import { contextOf } from "../../support/dialects.ts";
@@ -57,7 +57,7 @@ function relayed(carrier: Carrier, family: Family, signature: string, streamed: 
   const context = contextOf(request, family);
   const row = route("r", target.endpoint.id, []);
   const options = { surface: carrier.surface, request, prepared: null, route: row, edits: NO_EDITS, context };
-  const passage = openPassage(options, target, upstreamOf(target.endpoint.dialect));
+  const passage = planExchange(options, target, upstreamOf(target.endpoint.dialect));
   if (!streamed) {
     const { ending, bytes } = passage.answer(encoder.encode(JSON.stringify(carrier.answer(signature))));
     expect(ending.failure).toBeNull();

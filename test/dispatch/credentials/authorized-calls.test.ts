@@ -3,12 +3,12 @@ import type { Candidate } from "../../../src/canon/decision.ts";
 import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { AwsSigning, ProviderRow } from "../../../src/canon/table.ts";
 import type { AnswerStream } from "../../../src/dialects/dialect.ts";
-import type { Passage } from "../../../src/dialects/translation/passage.ts";
+import type { ExchangePlan } from "../../../src/dialects/translation/exchange-plan.ts";
 import type { ClientAnswer } from "../../../src/dispatch/client/client-answer.ts";
 import { ConnectionPools, type Access } from "../../../src/dispatch/connections.ts";
 import { createAuthorize } from "../../../src/dispatch/credentials/authorize.ts";
 import type { Authorize } from "../../../src/dispatch/credentials/authorization.ts";
-import { Places } from "../../../src/dispatch/places/places.ts";
+import { EndpointTracker } from "../../../src/dispatch/endpoints/endpoint-tracker.ts";
 import { relayPlan } from "../../../src/dispatch/relay-plan.ts";
 import type { RelayOutcome } from "../../../src/dispatch/relay-job.ts";
 import { startUpstream, until, type Upstream } from "../../support/router.ts";
@@ -34,7 +34,7 @@ const answering = () =>
     response.end('{"ok":true}');
   });
 
-function passage(more: Partial<Passage> = {}): Passage {
+function passage(more: Partial<ExchangePlan> = {}): ExchangePlan {
   return {
     path: "/model/a%3Ab/converse",
     headers: ["x-protocol", "1"],
@@ -74,7 +74,7 @@ class Client implements ClientAnswer {
 }
 
 interface Options {
-  readonly passage?: Passage;
+  readonly passage?: ExchangePlan;
   readonly stream?: boolean;
   readonly client?: Client;
 }
@@ -101,14 +101,14 @@ function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome>
     request: { shape: shape({ stream: options.stream ?? false }) } as InferenceRequest,
     plan,
     inService: plan.length,
-    passageTo: () => options.passage ?? passage(),
+    exchangePlanFor: () => options.passage ?? passage(),
     connections,
     deadline: performance.now() + 5_000,
     // Each place once: what is tried again is tested elsewhere.
     resends: false,
     maxAttempts: plan.length,
     random: () => 0,
-    places: new Places(() => null),
+    places: new EndpointTracker(() => null),
     countsTokens: false,
     maxAnswerBytes: 100_000,
     durable: Promise.resolve(),

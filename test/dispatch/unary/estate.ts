@@ -4,7 +4,7 @@ import type { UnaryPart, UnaryTask } from "../../../src/dialects/unary/surface.t
 import { faultyAnswer } from "../../../src/dialects/unary/answer-codes.ts";
 import { kindOfStatus } from "../../../src/dialects/translation/answer-failure.ts";
 import type { Connection } from "../../../src/dispatch/connections.ts";
-import { Gate } from "../../../src/dispatch/gates/gate.ts";
+import { ConcurrencyLimiter } from "../../../src/dispatch/limiters/concurrency-limiter.ts";
 import type { GatherJob } from "../../../src/dispatch/unary/gather-job.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 
@@ -130,7 +130,7 @@ export interface Stubbed {
 
 export interface Estate {
   readonly job: Pick<GatherJob, "plan" | "inService" | "connections" | "targetOf" | "ownDialect">;
-  readonly gates: readonly Gate[];
+  readonly gates: readonly ConcurrencyLimiter[];
 }
 
 /** A plan over stub providers, the first of them the primary. */
@@ -145,7 +145,7 @@ export function estateOf(stubs: readonly Stubbed[], ledger: Ledger): Estate {
   const connections = new Map(
     stubs.map(({ id, maxConcurrency, reply }): readonly [string, Connection] => {
       const row = provider(id, maxConcurrency === undefined ? {} : { maxConcurrency });
-      const gate = new Gate(row.maxConcurrency, row.queue);
+      const gate = new ConcurrencyLimiter(row.maxConcurrency, row.queue);
       const connection = {
         provider: row,
         dispatcher: stub(id, ledger, reply) as Dispatcher,
@@ -155,9 +155,9 @@ export function estateOf(stubs: readonly Stubbed[], ledger: Ledger): Estate {
         pathPrefix: "",
         headers: [],
         simulated: false,
-        gate,
-        endpointGates: new Map(),
-        gateOf: () => gate,
+        limiter: gate,
+        endpointLimiters: new Map(),
+        limiterOf: () => gate,
       };
       return [id, connection];
     }),
@@ -174,6 +174,6 @@ export function estateOf(stubs: readonly Stubbed[], ledger: Ledger): Estate {
         provider: provider(candidate.endpoint.provider),
       }),
     },
-    gates: [...connections.values()].map(({ gate }) => gate),
+    gates: [...connections.values()].map(({ limiter: gate }) => gate),
   };
 }

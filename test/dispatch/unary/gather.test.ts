@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Gathering } from "../../../src/dispatch/unary/gather.ts";
 import type { Gathered, GatherJob } from "../../../src/dispatch/unary/gather-job.ts";
-import { Places } from "../../../src/dispatch/places/places.ts";
+import { EndpointTracker } from "../../../src/dispatch/endpoints/endpoint-tracker.ts";
 import { echoTask, emptyLedger, estateOf, type Ledger, type Reply, type Stubbed } from "./estate.ts";
 
 const TEXTS = Array.from({ length: 10 }, (_, index) => `t${index}`);
@@ -15,7 +15,7 @@ function jobOf(stubs: readonly Stubbed[], ledger: Ledger, more: Partial<GatherJo
     maxAttempts: 10,
     resends: false,
     hedgeAfter: null,
-    places: new Places(() => null),
+    endpoints: new EndpointTracker(() => null),
     maxAnswerBytes: 1_000_000,
     // No pauses: the rules of waiting are tested by themselves.
     random: () => 0,
@@ -78,7 +78,7 @@ describe("gathering parts", () => {
     ]);
   });
 
-  it("goes on to the next place of the plan, for that part alone", async () => {
+  it("goes on to the next candidate of the plan, for that part alone", async () => {
     const ledger = emptyLedger();
     const stubs = [
       { id: "a", reply: failing(9, broken, (inputs) => inputs.includes("t4")) },
@@ -110,7 +110,7 @@ describe("gathering parts", () => {
     },
   );
 
-  it("stops at once where the caller is to blame: no other place, no second round, no further part", async () => {
+  it("stops at once where the caller is to blame: no other candidate, no second round, no further part", async () => {
     const ledger = emptyLedger();
     const refused: Reply = { kind: "status", status: 400 };
     const stubs = [
@@ -193,7 +193,7 @@ describe("gathering parts", () => {
     expect(ledger.running).toBe(0);
   });
 
-  it("asks a second place too where the first is slow, and takes the first answer", async () => {
+  it("asks a second candidate too where the first is slow, and takes the first answer", async () => {
     const ledger = emptyLedger();
     const stubs = [
       { id: "a", reply: (inputs: readonly string[]) => (inputs.includes("t4") ? ({ kind: "never" } as const) : ok) },
@@ -211,7 +211,7 @@ describe("gathering parts", () => {
     ]);
   });
 
-  it("makes no second call where the first is quick, where there is no other place, or beyond the attempts allowed", async () => {
+  it("makes no second call where the first is quick, where there is no other candidate, or beyond the attempts allowed", async () => {
     const quick = emptyLedger();
     const two = [
       { id: "a", reply: () => ok },
@@ -238,7 +238,7 @@ describe("gathering parts", () => {
     }
   });
 
-  it("does not wait for a call that has not begun, and stops where the second place says that the request is wrong", async () => {
+  it("does not wait for a call that has not begun, and stops where the second candidate says that the request is wrong", async () => {
     const ledger = emptyLedger();
     const task = echoTask(["x", "y"], 1, false);
     const slow = { id: "a", maxConcurrency: 1, reply: (): Reply => ({ kind: "never" }) };

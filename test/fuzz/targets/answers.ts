@@ -6,7 +6,7 @@ import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { AnswerStream } from "../../../src/dialects/dialect.ts";
 import type { GenerateDialect } from "../../../src/dialects/table.ts";
 import { upstreamFor } from "../../../src/dialects/upstreams.ts";
-import { openPassage, type Passage } from "../../../src/dialects/translation/passage.ts";
+import { planExchange, type ExchangePlan } from "../../../src/dialects/translation/exchange-plan.ts";
 import { prepareTranslation } from "../../../src/dialects/translation/prepare.ts";
 import { encodeFrame } from "../../dialects/bedrock-converse/wire.ts";
 import { contextFor } from "../../dialects/laws/speak.ts";
@@ -103,7 +103,7 @@ function samplesOf(dialect: GenerateDialect): { readonly stream: string | Uint8A
 }
 
 /** The way from a surface to a dialect and back, for a stream or for a whole answer; `null` where there is none. */
-function passageOf(spoken: Spoken, dialect: GenerateDialect, stream: boolean): Passage | null {
+function passageOf(spoken: Spoken, dialect: GenerateDialect, stream: boolean): ExchangePlan | null {
   const request = spoken.read({ ...spoken.body, ...(stream ? { stream: true } : {}) });
   if ("code" in request) throw new Error(request.message);
   const { surface } = spoken;
@@ -114,7 +114,7 @@ function passageOf(spoken: Spoken, dialect: GenerateDialect, stream: boolean): P
   if ("code" in made) return null;
   const prepared = surface.dialect === dialect ? null : made;
   const context = contextOf(request);
-  return openPassage({ surface, request, prepared, route: row, edits: NO_EDITS, context }, target, upstream);
+  return planExchange({ surface, request, prepared, route: row, edits: NO_EDITS, context }, target, upstream);
 }
 
 /** All that a client would get of a stream, and how it ended. */
@@ -136,7 +136,7 @@ const TALKING = SURFACES.filter(({ operation }) => operation !== "messages.count
 export const ANSWERS: readonly FuzzTarget[] = DIALECT_NAMES.flatMap((dialect) => {
   const { stream, whole } = samplesOf(dialect);
   const surfaces = TALKING.filter((spoken) => passageOf(spoken, dialect, true) !== null);
-  const open = (spoken: Spoken, streamed: boolean): Passage => {
+  const open = (spoken: Spoken, streamed: boolean): ExchangePlan => {
     const passage = passageOf(spoken, dialect, streamed);
     if (passage === null) throw new Error(`${dialect} has no way for ${spoken.operation}`);
     return passage;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { casePoints, judgeCases } from "../../../src/simulate/assertions/cases.ts";
 import { assertionResults } from "../../../src/simulate/assertions/results.ts";
-import type { Outcome } from "../../../src/simulate/point.ts";
+import type { Outcome } from "../../../src/simulate/sample-request.ts";
 import { assertionsOf, denied, fileWith, NOW, pairOf, pointWith, routed } from "./samples.ts";
 
 const PLAN = routed(["gpt-5-us", "gpt-5-eu", "mistral-large-eu"]);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { distinctionsOf } from "../../../src/simulate/assertions/distinctions.ts";
 import { SELECTOR_DEFINITIONS } from "../../../src/simulate/assertions/file/schema-selectors.ts";
-import type { Distinctions, RequestPoint } from "../../../src/simulate/point.ts";
+import type { Distinctions, SampleRequest } from "../../../src/simulate/sample-request.ts";
 import { assertionsOf, comparisonOf, fileWith, pairOf, pointWith, resultOf, routed, TABLE } from "./samples.ts";
 
 const of = (lines: string): Distinctions => distinctionsOf(assertionsOf(fileWith(lines)), { base: TABLE, head: TABLE });
@@ -131,7 +131,7 @@ describe("what must be told apart", () => {
           const seen = (set: readonly string[]) =>
             [...new Set(set.map((word) => (words.includes(word) ? word : "another")))].toSorted().join();
           fc.pre(seen(left) === seen(right));
-          const meets = (set: RequestPoint["needs"]) => {
+          const meets = (set: SampleRequest["needs"]) => {
             const outcome = routed(["gpt-5-us"]);
             return resultOf(lines, [comparisonOf(pairOf(outcome, outcome), pointWith({ needs: set }))]).classes;
           };

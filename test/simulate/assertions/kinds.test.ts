@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { comparisonOf, denied, pairOf, pointWith, resultOf, routed, TABLE, tableWith } from "./samples.ts";
-import type { OutcomePair, RequestPoint } from "../../../src/simulate/point.ts";
+import type { OutcomePair, SampleRequest } from "../../../src/simulate/sample-request.ts";
 
 const US = routed(["gpt-5-us"]);
 const EU = routed(["gpt-5-eu"]);
@@ -15,7 +15,7 @@ interface Row {
   readonly pair: OutcomePair;
   /** `null`: it passes. */
   readonly message: string | null;
-  readonly point?: Partial<RequestPoint>;
+  readonly point?: Partial<SampleRequest>;
 }
 
 const rows: readonly Row[] = [

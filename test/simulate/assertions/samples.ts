@@ -6,7 +6,13 @@ import type { Assertion, AssertionSide } from "../../../src/simulate/assertions/
 import { parseAssertions, type ParsedAssertions } from "../../../src/simulate/assertions/file/parse.ts";
 import { AssertionRun } from "../../../src/simulate/assertions/run.ts";
 import { assertionResults } from "../../../src/simulate/assertions/results.ts";
-import type { ChangeWord, ClassComparison, Outcome, OutcomePair, RequestPoint } from "../../../src/simulate/point.ts";
+import type {
+  ChangeWord,
+  ClassComparison,
+  Outcome,
+  OutcomePair,
+  SampleRequest,
+} from "../../../src/simulate/sample-request.ts";
 import type { AssertionResult } from "../../../src/simulate/report/report.ts";
 
 export function readText(path: string): string {
@@ -64,7 +70,7 @@ export function assertionsOf(text: string, base?: AssertionSide, head?: Assertio
   return assertions.assertions;
 }
 
-export function pointWith(changes: Partial<RequestPoint> = {}): RequestPoint {
+export function pointWith(changes: Partial<SampleRequest> = {}): SampleRequest {
   return {
     workspace: "demo",
     model: "chat-large",
@@ -116,7 +122,7 @@ export function pairOf(base: Outcome, head: Outcome, ...words: readonly ChangeWo
 
 export function comparisonOf(
   declared: OutcomePair,
-  point: RequestPoint = pointWith(),
+  point: SampleRequest = pointWith(),
   promoted: OutcomePair = declared,
 ): ClassComparison {
   return { point, members: [{ workspace: point.workspace, model: point.model }], shapes: 1n, declared, promoted };

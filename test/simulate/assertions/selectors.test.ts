@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { RequestPoint } from "../../../src/simulate/point.ts";
+import type { SampleRequest } from "../../../src/simulate/sample-request.ts";
 import { comparisonOf, pairOf, pointWith, resultOf, routed, TABLE, tableWith } from "./samples.ts";
 
 const head = tableWith([
@@ -9,18 +9,18 @@ const head = tableWith([
 ]);
 
 /** How many classes a selector meets of one. */
-function meets(selector: string, point: Partial<RequestPoint>, where = "for"): boolean {
+function meets(selector: string, point: Partial<SampleRequest>, where = "for"): boolean {
   const outcome = routed(["gpt-5-us"]);
   const comparison = comparisonOf(pairOf(outcome, outcome), pointWith(point));
   const lines = `kind: always_routable\nmay_be_empty: true\n${where}: ${selector}`;
   return resultOf(lines, [comparison], TABLE, head).classes === 1;
 }
 
-const key = (changes: Partial<RequestPoint["key"]>): Partial<RequestPoint> => ({
+const key = (changes: Partial<SampleRequest["key"]>): Partial<SampleRequest> => ({
   key: { environment: "production", workload: "other", labels: [], ...changes },
 });
 
-const rows: readonly (readonly [string, Partial<RequestPoint>, boolean])[] = [
+const rows: readonly (readonly [string, Partial<SampleRequest>, boolean])[] = [
   ["{ workspaces: [demo, acme-dev] }", { workspace: "acme-dev" }, true],
   ["{ workspaces: [demo] }", { workspace: "acme-dev" }, false],
   ["{ workspaces: [demo] }", { workspace: "constructor" }, false],

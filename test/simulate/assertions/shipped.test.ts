@@ -17,7 +17,7 @@ import { judgeCases } from "../../../src/simulate/assertions/cases.ts";
 import { parseAssertions } from "../../../src/simulate/assertions/file/parse.ts";
 import { assertionResults } from "../../../src/simulate/assertions/results.ts";
 import { AssertionRun } from "../../../src/simulate/assertions/run.ts";
-import type { Outcome, OutcomePair, RequestPoint } from "../../../src/simulate/point.ts";
+import type { Outcome, OutcomePair, SampleRequest } from "../../../src/simulate/sample-request.ts";
 import { toolchain } from "../../policy/samples.ts";
 import { comparisonOf, NOW, pairOf, readText, TABLE, tableWith } from "./samples.ts";
 
@@ -63,7 +63,7 @@ function outcomeOf(decision: Decision): Outcome {
   return { plan, maxPlaces: decision.maxPlaces, denial: null, edits: decision.edits, indeterminate: false };
 }
 
-function decidePoint(side: Side, standpoint: "declared" | "promoted", point: RequestPoint): Outcome {
+function decidePoint(side: Side, standpoint: "declared" | "promoted", point: SampleRequest): Outcome {
   const { workspace, model, key, preferences, ...shape } = point;
   const identity = {
     workspace,
@@ -77,7 +77,7 @@ function decidePoint(side: Side, standpoint: "declared" | "promoted", point: Req
   return outcomeOf(decide(side.table, side[standpoint], identity, { model, shape, preferences }, 0));
 }
 
-function compare(base: Side, head: Side, point: RequestPoint): Record<"declared" | "promoted", OutcomePair> {
+function compare(base: Side, head: Side, point: SampleRequest): Record<"declared" | "promoted", OutcomePair> {
   const pair = (standpoint: "declared" | "promoted"): OutcomePair => {
     const [before, after] = [decidePoint(base, standpoint, point), decidePoint(head, standpoint, point)];
     return pairOf(

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { AssertionRun, mergeTallies, type AssertionTally } from "../../../src/simulate/assertions/run.ts";
 import { assertionResults, assertionsReport } from "../../../src/simulate/assertions/results.ts";
-import type { ClassComparison } from "../../../src/simulate/point.ts";
+import type { ClassComparison } from "../../../src/simulate/sample-request.ts";
 import { assertionsOf, comparisonOf, denied, NOW, pairOf, pointWith, routed, TABLE } from "./samples.ts";
 
 const FILE = `version: 1

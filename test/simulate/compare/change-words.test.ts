@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { changeWords, destinationsOf } from "../../../src/simulate/compare/change-words.ts";
-import { CHANGE_WORDS, type Outcome, type Place } from "../../../src/simulate/point.ts";
+import { CHANGE_WORDS, type Outcome, type PlannedEndpoint } from "../../../src/simulate/sample-request.ts";
 import { endpoint, provider, table } from "../../support/table.ts";
 
 const NOWHERE = { base: new Map<string, string>(), head: new Map<string, string>() };
 
-function place(name: string, changes: Partial<Place> = {}): Place {
+function place(name: string, changes: Partial<PlannedEndpoint> = {}): PlannedEndpoint {
   return {
     endpoint: name,
     model: "m",

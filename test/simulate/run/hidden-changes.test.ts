@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { DEFAULT_PROMOTION } from "../../../src/canon/policy.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";
-import type { ChangeWord } from "../../../src/simulate/point.ts";
+import type { ChangeWord } from "../../../src/simulate/sample-request.ts";
 import { endpoint, model, provider, route, table, workspace } from "../../support/table.ts";
 import { sideOf, simulate } from "../small-sides.ts";
 

@@ -6,9 +6,9 @@ import { readOptions } from "../../../src/cli/explain/flags.ts";
 import { decide } from "../../../src/decide/decide.ts";
 import { decisionRecord } from "../../../src/http/records.ts";
 import { asWord } from "../../../src/evidence/record.ts";
-import { decidePoint, identityOf, instantOf, questionOf } from "../../../src/simulate/decide-point.ts";
+import { decideSample, identityOf, instantOf, questionOf } from "../../../src/simulate/decide-sample.ts";
 import { promotedPolicies } from "../../../src/simulate/explain/promoted.ts";
-import { PLAIN_POINT, type RequestPoint } from "../../../src/simulate/point.ts";
+import { PLAIN_POINT, type SampleRequest } from "../../../src/simulate/sample-request.ts";
 import { findWitnesses } from "../../../src/simulate/witness/witnesses.ts";
 import { fakePolicies, route, table, workspace } from "../../support/table.ts";
 import { memoryEvidence } from "./memory-evidence.ts";
@@ -24,7 +24,7 @@ const estate = table({
 const someWords = <Item extends string>(items: readonly Item[]): fc.Arbitrary<readonly Item[]> =>
   fc.subarray([...items], { maxLength: 2 }).map((some) => some.toSorted());
 
-const points: fc.Arbitrary<RequestPoint> = fc
+const points: fc.Arbitrary<SampleRequest> = fc
   .record({
     workspace: fc.constantFrom(...NAMES),
     model: fc.constantFrom(...ROUTES),
@@ -116,7 +116,7 @@ it("a witness's command decides the request again, and the promoted revision say
         expect(command).toBe("explain");
         const { point, promoted } = readOptions(argv, 0);
         expect(promoted).toBe(true);
-        const decision = decidePoint(estate, promotedPolicies(set), point);
+        const decision = decideSample(estate, promotedPolicies(set), point);
         const line = decision.trace.find(({ policy }) => policy === "watched");
         expect(line).toMatchObject({
           constraint: witness.constraint,

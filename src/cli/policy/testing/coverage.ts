@@ -1,6 +1,6 @@
 import { compareDiagnostics, type Diagnostic } from "../../../canon/diagnostic.ts";
 import type { PolicyIdentity, Verdict } from "../../../canon/policy.ts";
-import type { Place } from "../../../policy/codes.ts";
+import type { Location } from "../../../policy/codes.ts";
 import type { CompiledPolicy } from "../../../policy/compiled.ts";
 import { deriveVerdicts } from "../../../policy/verdicts.ts";
 import { linePercentage, percentText, type CoveredConstraint, type CoveredFile, type GapCode } from "./test-run.ts";
@@ -60,9 +60,9 @@ function judge({ contract, digest }: CompiledPolicy, sighting: Sighting): readon
 }
 
 /** Where the gaps of a policy are shown. */
-export interface GapPlaces {
-  readonly policy: Place;
-  readonly constraintAt: (name: string) => Place;
+export interface GapLocations {
+  readonly policy: Location;
+  readonly constraintAt: (name: string) => Location;
 }
 
 /**
@@ -73,32 +73,32 @@ export interface GapPlaces {
 export function gapsOf(
   constraints: readonly CoveredConstraint[],
   untested: readonly string[],
-  places: ReadonlyMap<string, GapPlaces>,
+  locations: ReadonlyMap<string, GapLocations>,
 ): readonly Diagnostic<GapCode>[] {
   const gaps: Diagnostic<GapCode>[] = [];
-  const report = (code: GapCode, place: Place | undefined, message: string, hint: string): void => {
-    if (place === undefined) throw new Error("gapsOf: a policy has no place");
-    gaps.push({ code, severity: "warning", ...place, message, hint });
+  const report = (code: GapCode, location: Location | undefined, message: string, hint: string): void => {
+    if (location === undefined) throw new Error("gapsOf: a policy has no place");
+    gaps.push({ code, severity: "warning", ...location, message, hint });
   };
   for (const id of untested) {
-    report("POLICY_NOT_TESTED", places.get(id)?.policy, `the policy ${id} has no tests`, `Write ${id}_test.rego.`);
+    report("POLICY_NOT_TESTED", locations.get(id)?.policy, `the policy ${id} has no tests`, `Write ${id}_test.rego.`);
   }
   for (const { policy, constraint, effect, verdicts, reasons } of constraints) {
     if (untested.includes(policy)) continue;
-    const place = places.get(policy)?.constraintAt(constraint);
+    const location = locations.get(policy)?.constraintAt(constraint);
     if (verdicts.pass === 0) {
       const input = effect === "gate" ? "which it passes" : "of which every candidate passes";
       const message = `no test has seen ${constraint} pass`;
-      report("CONSTRAINT_NEVER_SEEN_PASSING", place, message, `Ask for pass.${constraint} with an input ${input}.`);
+      report("CONSTRAINT_NEVER_SEEN_PASSING", location, message, `Ask for pass.${constraint} with an input ${input}.`);
     }
     if (verdicts.fail === 0) {
       const input = effect === "gate" ? "which it does not pass" : "of which a candidate does not pass";
       const message = `no test has seen ${constraint} fail`;
-      report("CONSTRAINT_NEVER_SEEN_FAILING", place, message, `Ask for pass.${constraint} with an input ${input}.`);
+      report("CONSTRAINT_NEVER_SEEN_FAILING", location, message, `Ask for pass.${constraint} with an input ${input}.`);
     }
     for (const { reason } of reasons.filter(({ tests }) => tests === 0)) {
       const hint = "Test an input that fails for this reason, or remove the reason from METADATA.";
-      report("REASON_NEVER_SEEN", place, `no test has seen ${constraint} give the reason ${reason}`, hint);
+      report("REASON_NEVER_SEEN", location, `no test has seen ${constraint} give the reason ${reason}`, hint);
     }
   }
   return gaps.toSorted(compareDiagnostics);

@@ -13,10 +13,10 @@ function failureOf(test: PolicyTest): readonly Diagnostic<TestFailureCode>[] {
   if (outcome !== "fail" && outcome !== "error") return [];
   const hint = [...error, ...printed.map((text) => `printed: ${text}`)].join("\n");
   const which = cases.length === 0 ? "" : ` for ${cases.join(", ")}`;
-  const place = { severity: "error", file, line, column, hint } as const;
+  const location = { severity: "error", file, line, column, hint } as const;
   return [
     outcome === "error"
-      ? { code: "POLICY_TEST_ERROR", message: `${name} ended with an error`, ...place }
-      : { code: "POLICY_TEST_FAILED", message: `${name} does not hold${which}`, ...place },
+      ? { code: "POLICY_TEST_ERROR", message: `${name} ended with an error`, ...location }
+      : { code: "POLICY_TEST_FAILED", message: `${name} does not hold${which}`, ...location },
   ];
 }

@@ -7,7 +7,7 @@ import { classifySources, type PolicyFile } from "../../../policy/contract/sourc
 import type { FileCoverage, ModuleFacts, TestResponse, TestResult } from "../../../policy/toolchain/protocol.ts";
 import type { Toolchain } from "../../../policy/toolchain/toolchain.ts";
 import { CommandError } from "../../terminal/command-io.ts";
-import { coveredConstraints, gapsOf, type GapPlaces } from "./coverage.ts";
+import { coveredConstraints, gapsOf, type GapLocations } from "./coverage.ts";
 import type { Coverage, CoveredFile, PolicyTest, TestedPolicy, TestRun } from "./test-run.ts";
 import { readSightings, watchedSources, type WatchedPolicy } from "./watched-sources.ts";
 
@@ -86,8 +86,8 @@ function coverageOf(
   const outcomes = new Map(response.results.map((result) => [identityOf(result), result.outcome]));
   const different = plain.results.find((result) => outcomes.get(identityOf(result)) !== result.outcome);
   if (different !== undefined) throw cannotWatch(`${different.file}: ${different.name} reads a policy in a way that`);
-  const places = new Map(
-    policies.map(({ policy, file, facts }): [string, GapPlaces] => {
+  const locations = new Map(
+    policies.map(({ policy, file, facts }): [string, GapLocations] => {
       const start = { file: facts.path, line: facts.package_at.row, column: facts.package_at.col };
       const constraintAt = readContract(file, facts).located?.constraintAt ?? (() => start);
       return [policy.contract.id, { policy: start, constraintAt }];
@@ -99,7 +99,7 @@ function coverageOf(
   return {
     files: plain.coverage.map(fileOf),
     constraints,
-    gaps: gapsOf(constraints, untested, places),
+    gaps: gapsOf(constraints, untested, locations),
   };
 }
 

@@ -69,8 +69,8 @@ function renamed(text: string, facts: ModuleFacts, mark: string): string {
       root === "data" && facts.package.every((word, index) => path[index] === word) && isWatched(path[own]),
   );
   const ends = new Set<number>();
-  for (const place of [...heads, ...references]) {
-    NAMED.lastIndex = offsetOf(text, place);
+  for (const location of [...heads, ...references]) {
+    NAMED.lastIndex = offsetOf(text, location);
     // Further bodies of a rule stand under its first head; they have a place, but no name of their own.
     if (NAMED.test(text)) ends.add(NAMED.lastIndex);
   }

@@ -1,4 +1,4 @@
-import type { Standpoint } from "../../../simulate/point.ts";
+import type { View } from "../../../simulate/sample-request.ts";
 import type {
   AssertionResult,
   AssertionsReport,
@@ -22,7 +22,7 @@ import {
   coverageJudgement,
   coverageText,
   needlessWaiver,
-  standpointText,
+  viewText,
   statusText,
   type CoverageJudgement,
 } from "./wording/messages.ts";
@@ -49,7 +49,7 @@ export interface ReportModel extends Omit<SimulationReport, "assertions"> {
   /** Findings that base does not have. */
   readonly newFindings: readonly LivenessFinding[];
   /** One sentence without a full stop for each of the two comparisons. */
-  readonly verdicts: Readonly<Record<Standpoint, string>>;
+  readonly verdicts: Readonly<Record<View, string>>;
   /** "3,184 classes stand for 1,926,400 request shapes" */
   readonly spaceText: string;
 }
@@ -103,7 +103,7 @@ function assertionsOf({ assertions, complete }: SimulationReport): AssertionsMod
   const results = assertions.results.map((result) => ({
     ...result,
     label: statusText(result, complete),
-    lookedAt: standpointText(result),
+    lookedAt: viewText(result),
     needless: needlessWaiver(result, complete),
   }));
   const coverage = assertions.coverage.map((result) => ({

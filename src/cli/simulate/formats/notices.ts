@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import type { ChangeWord } from "../../../simulate/point.ts";
-import type { ChangeGroup, DataPath, SourcePlace } from "../../../simulate/report/report.ts";
+import type { ChangeWord } from "../../../simulate/sample-request.ts";
+import type { ChangeGroup, DataPath, SourceLocation } from "../../../simulate/report/report.ts";
 import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
 import { printable } from "../../terminal/printing.ts";
 import type { AssertionModel, ReportModel } from "./model.ts";
@@ -32,9 +32,9 @@ export interface Notice {
   /** `null` for what is no result of a rule, such as the verdict. */
   readonly rule: NoticeRule | null;
   readonly level: AnnotationLevel;
-  readonly place: SourcePlace | null;
+  readonly place: SourceLocation | null;
   /** For formats that show only what has a position: the one where a reader may begin. */
-  readonly near: SourcePlace | null;
+  readonly near: SourceLocation | null;
   readonly title: string;
   /** The message below the title. */
   readonly message: string;
@@ -156,7 +156,7 @@ function pathNotice(path: DataPath, asIf: string | null, groups: readonly Change
   return notice({
     rule: "new_data_path",
     level: "warning",
-    near: firstPlace(path, groups),
+    near: firstLocation(path, groups),
     title: asIf === null ? NEW_DATA_PATH.title : `${NEW_DATA_PATH.title} ${asIf}`,
     message,
     alone: asIf === null ? message : `${asIf}: ${message}`,
@@ -165,7 +165,7 @@ function pathNotice(path: DataPath, asIf: string | null, groups: readonly Change
 }
 
 /** The position of the first group that sends requests of these routes there. */
-function firstPlace({ provider, region, routes }: DataPath, groups: readonly ChangeGroup[]): SourcePlace | null {
+function firstLocation({ provider, region, routes }: DataPath, groups: readonly ChangeGroup[]): SourceLocation | null {
   const group = groups.find(
     ({ routes: changed, head, place }) =>
       place !== null &&

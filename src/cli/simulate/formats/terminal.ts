@@ -92,7 +92,7 @@ function incompleteLines({ complete, cut }: ReportModel): readonly Line[] {
   ];
 }
 
-/** Counted over the standpoint with more of them: either ends the command with exit code 4. */
+/** Counted over the view with more of them: either ends the command with exit code 4. */
 function indeterminateLines({ declared, promoted }: ReportModel): readonly Line[] {
   const most = Math.max(
     0,
@@ -118,7 +118,7 @@ function declaredLines(report: ReportModel): readonly Line[] {
   ];
 }
 
-/** Only what the standpoint adds: nobody should read a group twice. */
+/** Only what the view adds: nobody should read a group twice. */
 function promotedLines(report: ReportModel): readonly Line[] {
   const { promoted_policies: policies, difference } = report;
   if (policies.length === 0 && !difference.any) return [];

@@ -1,17 +1,17 @@
 import type { Capability } from "../../../canon/capability.ts";
 
 /** Where a block stands. */
-export type Place = "user" | "assistant" | "system" | "tool_result";
+export type BlockContext = "user" | "assistant" | "system" | "tool_result";
 
 interface BlockFacts {
   /** Places where canon can take the block in; elsewhere only the protocol itself has it. */
-  readonly places: readonly Place[];
+  readonly places: readonly BlockContext[];
   /** Members that canon can take in, or may leave out. */
   readonly members: ReadonlySet<string>;
   readonly needs: Capability | null;
 }
 
-const NOWHERE: readonly Place[] = [];
+const NOWHERE: readonly BlockContext[] = [];
 const NOTHING: ReadonlySet<string> = new Set();
 
 /** A block that only the protocol itself has: what it lets the model do, or `null` where it only carries text. */
@@ -109,7 +109,7 @@ export function toolTypeNeeds(type: string): Capability | null {
 export const TOOL_TYPE_LIST = ["custom", ...TOOL_TYPES.map(([beginning]) => `${beginning}*`)].join(", ");
 
 /** Blocks that an error names for a place. */
-export function blocksOf(place: Place): string {
+export function blocksOf(place: BlockContext): string {
   return Object.keys(BLOCKS)
     .filter((type) => BLOCKS[type]?.places.includes(place) === true)
     .join(", ");

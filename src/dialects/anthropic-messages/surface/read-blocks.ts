@@ -4,14 +4,14 @@ import type { Asked } from "../../asked.ts";
 import { askUnknownMember } from "../../fields.ts";
 import { readSigned } from "../signed-reasoning.ts";
 import { typeOf } from "../type-of.ts";
-import { blockFacts, blocksOf, serverToolNeeds, type Place } from "./block-facts.ts";
+import { blockFacts, blocksOf, serverToolNeeds, type BlockContext } from "./block-facts.ts";
 import { storedFile } from "./refusals.ts";
 import { goneUnder, type Version } from "./version.ts";
 
 /** What a list of blocks asks for. Gives the 400 for the first block that cannot go anywhere. */
 export function readBlocks(
   blocks: readonly JsonValue[],
-  place: Place,
+  place: BlockContext,
   path: string,
   asked: Asked,
   version: Version,
@@ -25,7 +25,13 @@ export function readBlocks(
   return null;
 }
 
-function readBlock(block: JsonObject, place: Place, path: string, asked: Asked, version: Version): ServiceError | null {
+function readBlock(
+  block: JsonObject,
+  place: BlockContext,
+  path: string,
+  asked: Asked,
+  version: Version,
+): ServiceError | null {
   const type = typeOf(block);
   if (type === "container_upload") return storedFile(`${path}.file_id`);
   const facts = blockFacts(type);
@@ -48,7 +54,7 @@ function readBlock(block: JsonObject, place: Place, path: string, asked: Asked, 
 }
 
 /** An unknown block of the caller's cannot be approved; one that an approved model once said may go back to its own protocol. */
-function unknownBlock(place: Place, path: string, asked: Asked): ServiceError | null {
+function unknownBlock(place: BlockContext, path: string, asked: Asked): ServiceError | null {
   if (place === "assistant") {
     asked.use("native_messages", path);
     return null;
@@ -57,7 +63,7 @@ function unknownBlock(place: Place, path: string, asked: Asked): ServiceError | 
   return invalidRequest("unknown_content_part", sentence, `${path}.type`);
 }
 
-function misplaced(type: string, place: Place, path: string, version: Version): ServiceError | null {
+function misplaced(type: string, place: BlockContext, path: string, version: Version): ServiceError | null {
   if (type !== "document" || place !== "assistant" || version === "2023-06-01") return null;
   return goneUnder(version, path, "must not be a document in an assistant message");
 }
@@ -65,7 +71,7 @@ function misplaced(type: string, place: Place, path: string, version: Version): 
 function readKind(
   type: string,
   block: JsonObject,
-  place: Place,
+  place: BlockContext,
   path: string,
   asked: Asked,
   version: Version,
@@ -100,7 +106,7 @@ function readKind(
 
 function readCitations(
   citations: JsonValue | undefined,
-  place: Place,
+  place: BlockContext,
   path: string,
   version: Version,
 ): ServiceError | null {

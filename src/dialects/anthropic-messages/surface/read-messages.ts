@@ -27,7 +27,7 @@ export function readConversation(body: JsonObject, asked: Asked, version: Versio
     if (message["role"] !== "system") begun = true;
     else if (begun) asked.use("mid_conversation_system", path);
   }
-  const place = conversationPlace(body, messages);
+  const place = conversationMember(body, messages);
   if (place !== null) asked.use("conversation", place);
   readLast(messages, asked);
   return null;
@@ -42,7 +42,7 @@ function readMessage(message: JsonObject, path: string, asked: Asked, version: V
 }
 
 /** The first member that makes the request more than one text; `null` where it is one. */
-function conversationPlace(body: JsonObject, messages: readonly JsonValue[]): string | null {
+function conversationMember(body: JsonObject, messages: readonly JsonValue[]): string | null {
   const { system, tools } = body;
   if (Array.isArray(tools) && tools.length > 0) return "tools";
   if (Array.isArray(system) ? system.length > 0 : typeof system === "string" && system !== "") return "system";

@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
  */
 export function refusedMember(body: JsonObject): ServiceError | null {
   return (
-    refusedPlace(body) ??
+    refusedBlock(body) ??
     (holdsSomething(body["container"])
       ? stateful("container", "names or makes a container kept at the provider; leave it out")
       : null) ??
@@ -18,7 +18,7 @@ export function refusedMember(body: JsonObject): ServiceError | null {
   );
 }
 
-function refusedPlace(body: JsonObject): ServiceError | null {
+function refusedBlock(body: JsonObject): ServiceError | null {
   if (isGiven(body["inference_geo"])) {
     return invalidRequest(
       "unsupported_region_field",

@@ -39,12 +39,12 @@ export class FrameReader {
   /** The frames that `chunk` completes, up to the first fault. They do not share memory with it. */
   push(chunk: Uint8Array): readonly Frame[] {
     const frames: Frame[] = [];
-    let place = 0;
-    while (place < chunk.length && this.#fault === null) {
+    let offset = 0;
+    while (offset < chunk.length && this.#fault === null) {
       const filling: Uint8Array = this.#frame ?? this.#prelude;
-      const piece = chunk.subarray(place, place + filling.length - this.#arrived);
+      const piece = chunk.subarray(offset, offset + filling.length - this.#arrived);
       filling.set(piece, this.#arrived);
-      place += piece.length;
+      offset += piece.length;
       this.#arrived += piece.length;
       if (this.#arrived < filling.length) break;
       if (this.#frame === null) this.#begin();

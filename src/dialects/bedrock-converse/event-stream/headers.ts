@@ -30,9 +30,9 @@ export function readHeaders(bytes: Uint8Array): ReadonlyMap<string, string> | nu
 function parseHeaders(bytes: Uint8Array): ReadonlyMap<string, string> | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const headers = new Map<string, string>();
-  let place = 0;
-  while (place < bytes.length) {
-    const nameEnd = place + 1 + view.getUint8(place);
+  let offset = 0;
+  while (offset < bytes.length) {
+    const nameEnd = offset + 1 + view.getUint8(offset);
     if (nameEnd >= bytes.length) return null;
     const type = view.getUint8(nameEnd);
     const fixed = LENGTHS.get(type);
@@ -42,8 +42,8 @@ function parseHeaders(bytes: Uint8Array): ReadonlyMap<string, string> | null {
     const end = start + (isCounted ? view.getUint16(nameEnd + 1) : fixed);
     if (end > bytes.length) return null;
     if (type === TEXT)
-      headers.set(decoder.decode(bytes.subarray(place + 1, nameEnd)), decoder.decode(bytes.subarray(start, end)));
-    place = end;
+      headers.set(decoder.decode(bytes.subarray(offset + 1, nameEnd)), decoder.decode(bytes.subarray(start, end)));
+    offset = end;
   }
   return headers;
 }

@@ -11,7 +11,7 @@ import { formatTurns } from "./format-turns.ts";
 export function formatConverse(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
   const draft = new Draft();
   const { body, additional, losses } = draft;
-  refuseStrangers(request, draft);
+  refuseUnsupported(request, draft);
   formatTurns(request.turns, draft);
   formatTools(request, draft);
   formatReasoning(request, target, draft);
@@ -38,8 +38,8 @@ export function formatConverse(request: GenerateRequest, target: Target): Format
 }
 
 /** The decision keeps such requests away; one that gets here all the same must not lose what it says. */
-function refuseStrangers(request: GenerateRequest, draft: Draft): void {
-  const strangers: readonly (readonly [string, JsonValue])[] = [
+function refuseUnsupported(request: GenerateRequest, draft: Draft): void {
+  const unsupported: readonly (readonly [string, JsonValue])[] = [
     ["frequency penalty", request.frequencyPenalty],
     ["presence penalty", request.presencePenalty],
     ["logit bias", request.logitBias],
@@ -48,7 +48,7 @@ function refuseStrangers(request: GenerateRequest, draft: Draft): void {
     ["verbosity", request.verbosity],
     ["JSON answers without a schema", request.format?.kind === "json_object" ? true : null],
   ];
-  for (const [what, value] of strangers)
+  for (const [what, value] of unsupported)
     if (value !== null) draft.refuse("feature_not_supported", `The converse protocol has no ${what}`);
 }
 

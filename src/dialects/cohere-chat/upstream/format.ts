@@ -14,7 +14,7 @@ const PATH = "/v2/chat";
 export function formatCohere(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
   const draft: Draft = { body: { model: target.endpoint.upstreamModel }, losses: new Set() };
   const problem =
-    strangerOf(request) ??
+    unsupportedField(request) ??
     formatTurns(request.turns, target, draft) ??
     formatTools(request, draft) ??
     formatSampling(request, draft) ??
@@ -29,7 +29,7 @@ export function formatCohere(request: GenerateRequest, target: Target): Formatte
 }
 
 /** The decision keeps such requests away; one that gets here all the same must not lose what it says. */
-function strangerOf({ purpose, logitBias, verbosity }: GenerateRequest): ServiceError | null {
+function unsupportedField({ purpose, logitBias, verbosity }: GenerateRequest): ServiceError | null {
   if (purpose === "count") return lacking("token counting");
   if (logitBias !== null) return lacking("logit_bias");
   return verbosity === null ? null : lacking("verbosity");

@@ -106,9 +106,9 @@ export class MessageReader {
     if (!this.#goesOn()) return;
     const { content, citations, incomplete } = readCitation(value);
     const text = this.#text;
-    const isPlaced = text !== null && (content === null || content === text);
-    if (incomplete || !isPlaced) this.#lose("citations_dropped");
-    if (isPlaced) for (const citation of citations) this.#blocks.citation(citation, String(text));
+    const hasPosition = text !== null && (content === null || content === text);
+    if (incomplete || !hasPosition) this.#lose("citations_dropped");
+    if (hasPosition) for (const citation of citations) this.#blocks.citation(citation, String(text));
   }
 
   /** The end of the answer: why it ended, and its usage. */

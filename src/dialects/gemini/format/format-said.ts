@@ -1,7 +1,7 @@
 import type { AssistantPart, ReasoningPart, ToolCallPart } from "../../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { parseExactJsonText } from "../../json-bytes.ts";
-import { readPlaced, UNSIGNED_CALL } from "../signed-parts.ts";
+import { readMarked, UNSIGNED_CALL } from "../signed-parts.ts";
 import { dropMark, type Draft } from "./draft.ts";
 import { formatText } from "./format-parts.ts";
 
@@ -54,15 +54,15 @@ export class SaidParts {
 
   #addReasoning({ text, signature }: ReasoningPart): void {
     this.#flushNext();
-    const placed = signature === null ? null : readPlaced(signature);
-    const isOnThought = placed?.place === "thought" || (placed?.place === null && text !== "");
+    const placed = signature === null ? null : readMarked(signature);
+    const isOnThought = placed?.part === "thought" || (placed?.part === null && text !== "");
     if (text !== "" || isOnThought) {
       this.#parts.push({ text, thought: true, ...(isOnThought ? { thoughtSignature: placed.signature } : {}) });
     }
     if (placed === null || isOnThought) return;
-    if (placed.place === "call") this.#forCalls.push(placed.signature);
-    else if (placed.place === "text") this.#forTexts.push(placed.signature);
-    else if (placed.place === "empty") this.#addEmpty(placed.signature);
+    if (placed.part === "call") this.#forCalls.push(placed.signature);
+    else if (placed.part === "text") this.#forTexts.push(placed.signature);
+    else if (placed.part === "empty") this.#addEmpty(placed.signature);
     else this.#forNext = placed.signature;
   }
 

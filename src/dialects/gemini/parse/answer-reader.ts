@@ -8,7 +8,7 @@ import type { Target } from "../../dialect.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { readFinishReason } from "../finish.ts";
 import { readErrorFrame } from "../read-error.ts";
-import { placeSignature, type Place } from "../signed-parts.ts";
+import { markSignature, type SignedPart } from "../signed-parts.ts";
 import { readUsage } from "../usage.ts";
 import { AnswerCallIds } from "./answer-call-ids.ts";
 import { readCitations } from "./read-citations.ts";
@@ -136,7 +136,7 @@ export class AnswerReader {
     this.#inText = false;
     if (signature === "") return;
     if (this.#family === null) this.#events.push({ type: "loss", loss: "signature_dropped" });
-    else this.#blocks.signature(placeSignature("thought", signature), this.#family);
+    else this.#blocks.signature(markSignature("thought", signature), this.#family);
     this.#blocks.close();
   }
 
@@ -166,26 +166,26 @@ export class AnswerReader {
     return true;
   }
 
-  #sign(place: Place, signature: string): void {
+  #sign(place: SignedPart, signature: string): void {
     if (signature === "") return;
     if (this.#family === null) {
       this.#flush();
       this.#events.push({ type: "loss", loss: "signature_dropped" });
       return;
     }
-    this.#blocks.signature(placeSignature(place, signature), this.#family, SIGNATURE_BLOCK);
+    this.#blocks.signature(markSignature(place, signature), this.#family, SIGNATURE_BLOCK);
     this.#blocks.close();
     this.#inText = false;
   }
 
   #cite(candidate: JsonObject): void {
     const { citations, complete } = readCitations(candidate);
-    const isPlaced = this.#inText || citations.length === 0;
-    if (!complete || !isPlaced) {
+    const hasPosition = this.#inText || citations.length === 0;
+    if (!complete || !hasPosition) {
       this.#flush();
       this.#events.push({ type: "loss", loss: "citations_dropped" });
     }
-    if (isPlaced) for (const citation of citations) this.#blocks.citation(citation);
+    if (hasPosition) for (const citation of citations) this.#blocks.citation(citation);
   }
 
   #finish(reason: FinishReason): void {

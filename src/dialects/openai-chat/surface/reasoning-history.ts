@@ -31,9 +31,9 @@ export function askReasoningHistory(message: JsonObject, path: string, asked: As
   }
   const details = message["reasoning_details"];
   if (details === undefined || details === null) return;
-  const place = `${path}.reasoning_details`;
+  const member = `${path}.reasoning_details`;
   if (!Array.isArray(details)) {
-    asked.use("native_chat", place);
+    asked.use("native_chat", member);
     return;
   }
   for (const detail of details) {
@@ -44,7 +44,7 @@ export function askReasoningHistory(message: JsonObject, path: string, asked: As
       hasUnknownMember(detail, DETAIL_MEMBERS[kind]) ||
       !isText(detail, kind)
     ) {
-      asked.use("native_chat", place);
+      asked.use("native_chat", member);
     }
   }
 }

@@ -8,7 +8,7 @@ import { finishReason, holdsAnswer, MISSING_FINISH_REASON } from "../finish.ts";
 import { choiceFailure, errorIn, readErrorFrame } from "../read-error.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { readUsage } from "../usage.ts";
-import { CitationPlaces, readCitations } from "./read-citations.ts";
+import { CitationPositions, readCitations } from "./read-citations.ts";
 import { readLogprobs } from "./read-logprobs.ts";
 import { ReasoningReader } from "./read-reasoning.ts";
 import { ToolFragments } from "./tool-fragments.ts";
@@ -20,7 +20,7 @@ import { ToolFragments } from "./tool-fragments.ts";
 export class ChatAnswerReader {
   readonly #sequencer = new BlockSequencer();
   readonly #tools = new ToolFragments(this.#sequencer);
-  readonly #places = new CitationPlaces();
+  readonly #places = new CitationPositions();
   readonly #reasoning: ReasoningReader;
   readonly #wantsLogprobs: boolean;
   #events: InferenceEvent[] = [];

@@ -20,8 +20,8 @@ const OTHER_TIERS: ReadonlyMap<string, string> = new Map([["standard_only", "def
 
 /** Prints a request as providers of this protocol take it. */
 export function formatChat(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
-  const stranger = strangerOf(request);
-  if (stranger !== null) return stranger;
+  const unsupported = unsupportedField(request);
+  if (unsupported !== null) return unsupported;
   const losses = new Set<Loss>();
   const messages = formatTurns(request.turns, target, losses);
   if ("code" in messages) return messages;
@@ -43,7 +43,7 @@ export function formatChat(request: GenerateRequest, target: Target): FormattedR
 }
 
 /** The decision keeps such requests away; one that gets here all the same must not lose what it says. */
-function strangerOf(request: GenerateRequest): ServiceError | null {
+function unsupportedField(request: GenerateRequest): ServiceError | null {
   const what = request.purpose === "count" ? "token counting" : request.topK === null ? null : "top_k";
   if (what === null) return null;
   return invalidRequest("feature_not_supported", `The chat completions protocol has no ${what}`);

@@ -22,7 +22,7 @@ export function readCitations(annotations: JsonValue | undefined): readonly Cita
  * Makes the positions of citations count from their block. This protocol counts from the message's beginning, and other blocks may stand between two
  * pieces of its text.
  */
-export class CitationPlaces {
+export class CitationPositions {
   /** Code points of text in earlier blocks, and in the latest. */
   #before = 0;
   #length = 0;

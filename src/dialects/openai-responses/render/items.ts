@@ -77,13 +77,13 @@ export function printLogprob({ token, logprob, bytes, top }: TokenLogprob): Json
  */
 export function printCitation({ url, title, start, end }: Citation, said: string): JsonObject | null {
   if (url === null) return null;
-  const isPlaced = start !== null && end !== null;
-  const last = isPlaced ? 0 : Array.from(said).length;
+  const hasPosition = start !== null && end !== null;
+  const last = hasPosition ? 0 : Array.from(said).length;
   return {
     type: "url_citation",
     url,
     title: title ?? "",
-    start_index: isPlaced ? start : last,
-    end_index: isPlaced ? end : last,
+    start_index: hasPosition ? start : last,
+    end_index: hasPosition ? end : last,
   };
 }

@@ -76,14 +76,14 @@ function printItem(
   { answerId }: AnswerContext,
   losses: Set<Loss>,
 ): JsonObject {
-  const place = `${answerId}_${index}`;
+  const position = `${answerId}_${index}`;
   const [first] = blocks;
   if (first?.kind === "tool_call") {
-    return callItem(`${ID_PREFIXES.function_call}_${place}`, status, first.id, first.name, first.arguments);
+    return callItem(`${ID_PREFIXES.function_call}_${position}`, status, first.id, first.name, first.arguments);
   }
-  if (first?.kind === "reasoning") return reasoningItem(`${ID_PREFIXES.reasoning}_${place}`, status, first);
+  if (first?.kind === "reasoning") return reasoningItem(`${ID_PREFIXES.reasoning}_${position}`, status, first);
   const parts = blocks.flatMap((block) => printPart(block, losses));
-  return messageItem(`${ID_PREFIXES.message}_${place}`, status, parts);
+  return messageItem(`${ID_PREFIXES.message}_${position}`, status, parts);
 }
 
 function printPart(block: AnswerBlock, losses: Set<Loss>): readonly JsonObject[] {

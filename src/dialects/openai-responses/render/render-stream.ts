@@ -223,8 +223,8 @@ class ResponsesRenderer implements EventRenderer {
   }
 
   #sayOfPart(type: string, item: OpenItem, more: JsonObject): void {
-    const place = item.isSummary ? { summary_index: item.partIndex } : { content_index: item.partIndex };
-    this.#sayOfItem(type, item, { ...place, ...more });
+    const position = item.isSummary ? { summary_index: item.partIndex } : { content_index: item.partIndex };
+    this.#sayOfItem(type, item, { ...position, ...more });
   }
 
   #sayOfItem(type: string, item: OpenItem, more: JsonObject): void {

@@ -6,7 +6,7 @@ import type { Asked } from "../../asked.ts";
 import { askUnknownMember } from "../../fields.ts";
 import { NATIVE_FAMILY } from "../fields.ts";
 import { storedItem } from "../stateful.ts";
-import { askPart, isText, type PartPlace } from "./ask-parts.ts";
+import { askPart, isText, type PartContext } from "./ask-parts.ts";
 import { askToolList } from "./ask-tools.ts";
 
 /** Members of the items that canon can say. `caller: {"type": "direct"}` is what a call without one is. */
@@ -52,7 +52,7 @@ const NATIVE_ITEMS: Readonly<Record<string, Capability | null>> = {
   compaction_trigger: null,
 };
 
-const ROLES: Readonly<Record<string, PartPlace>> = {
+const ROLES: Readonly<Record<string, PartContext>> = {
   user: "user",
   assistant: "assistant",
   system: "system",
@@ -119,19 +119,19 @@ function askItem(item: JsonObject, path: string, asked: Asked): ServiceError | n
 
 function askMessage(item: JsonObject, path: string, asked: Asked): ServiceError | null {
   const { role, content } = item;
-  const place = typeof role === "string" && Object.hasOwn(ROLES, role) ? ROLES[role] : undefined;
-  if (place === undefined) {
+  const context = typeof role === "string" && Object.hasOwn(ROLES, role) ? ROLES[role] : undefined;
+  if (context === undefined) {
     const known = Object.keys(ROLES).join(", ");
     return invalidRequest("invalid_value", `${path}.role must be one of ${known}`, `${path}.role`);
   }
   askUnknownMember(item, MESSAGE_MEMBERS, path, "native_responses", asked);
   if (!Array.isArray(content)) return isText(content, `${path}.content`);
-  return askParts(content, place, `${path}.content`, asked);
+  return askParts(content, context, `${path}.content`, asked);
 }
 
-function askParts(parts: readonly JsonValue[], place: PartPlace, path: string, asked: Asked): ServiceError | null {
+function askParts(parts: readonly JsonValue[], context: PartContext, path: string, asked: Asked): ServiceError | null {
   for (const [index, part] of parts.entries()) {
-    const problem = askPart(part, place, `${path}[${index}]`, asked);
+    const problem = askPart(part, context, `${path}[${index}]`, asked);
     if (problem !== null) return problem;
   }
   return null;

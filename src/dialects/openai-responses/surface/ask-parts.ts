@@ -20,13 +20,13 @@ const PARTS: Readonly<Record<string, ReadonlySet<string>>> = {
 const AUDIO_MEMBERS: ReadonlySet<string> = new Set(["data", "format"]);
 
 /** Where a content part stands: whose it is decides what it may be. */
-export type PartPlace = "user" | "assistant" | "system" | "tool_result";
+export type PartContext = "user" | "assistant" | "system" | "tool_result";
 
 /** Media types that every protocol with files takes. */
 const COMMON_FILE_TYPES: ReadonlySet<string> = new Set(["application/pdf", "text/plain"]);
 
 /** What one content part asks. */
-export function askPart(part: JsonValue, place: PartPlace, path: string, asked: Asked): ServiceError | null {
+export function askPart(part: JsonValue, context: PartContext, path: string, asked: Asked): ServiceError | null {
   const type = isJsonObject(part) ? part["type"] : undefined;
   if (!isJsonObject(part) || typeof type !== "string" || !Object.hasOwn(PARTS, type)) {
     const known = Object.keys(PARTS).join(", ");
@@ -39,17 +39,17 @@ export function askPart(part: JsonValue, place: PartPlace, path: string, asked: 
   if (!isPlainMark(part["prompt_cache_breakpoint"])) asked.use("native_responses", `${path}.prompt_cache_breakpoint`);
   switch (type) {
     case "input_image":
-      return askImage(part, place, path, asked);
+      return askImage(part, context, path, asked);
     case "input_file":
-      return askFile(part, place, path, asked);
+      return askFile(part, context, path, asked);
     case "input_audio":
-      return askAudio(part, place, path, asked);
+      return askAudio(part, context, path, asked);
     case "input_video":
       asked.need("video_input", path);
       asked.use("native_responses", path);
       return null;
     case "refusal":
-      if (place !== "assistant") asked.use("native_responses", path);
+      if (context !== "assistant") asked.use("native_responses", path);
       return isText(part["refusal"], `${path}.refusal`);
     default:
       return isText(part["text"], `${path}.text`);
@@ -62,11 +62,11 @@ function isPlainMark(mark: JsonValue | undefined): boolean {
   return isJsonObject(mark) && mark["mode"] === "explicit" && Object.keys(mark).length === 1;
 }
 
-function askImage(part: JsonObject, place: PartPlace, path: string, asked: Asked): ServiceError | null {
+function askImage(part: JsonObject, context: PartContext, path: string, asked: Asked): ServiceError | null {
   const { image_url: url, detail } = part;
   asked.need("image_input", path);
-  if (place === "tool_result") asked.use("tool_result_files", path);
-  else if (place !== "user") asked.use("native_responses", path);
+  if (context === "tool_result") asked.use("tool_result_files", path);
+  else if (context !== "user") asked.use("native_responses", path);
   if (detail === "low" || detail === "high") asked.use("image_detail", `${path}.detail`);
   else if (detail !== undefined && detail !== null && detail !== "auto")
     asked.use("native_responses", `${path}.detail`);
@@ -77,11 +77,11 @@ function askImage(part: JsonObject, place: PartPlace, path: string, asked: Asked
   return null;
 }
 
-function askFile(part: JsonObject, place: PartPlace, path: string, asked: Asked): ServiceError | null {
+function askFile(part: JsonObject, context: PartContext, path: string, asked: Asked): ServiceError | null {
   const { file_data: data, file_url: url, detail } = part;
   asked.need("file_input", path);
-  if (place === "tool_result") asked.use("tool_result_files", path);
-  else if (place !== "user") asked.use("native_responses", path);
+  if (context === "tool_result") asked.use("tool_result_files", path);
+  else if (context !== "user") asked.use("native_responses", path);
   if (detail !== undefined && detail !== null && detail !== "auto") asked.use("native_responses", `${path}.detail`);
   if (typeof url === "string") {
     // A file in two places: which of them counts is the provider's business.
@@ -106,10 +106,10 @@ function askFileType(mediaType: string, path: string, asked: Asked): null {
   return null;
 }
 
-function askAudio(part: JsonObject, place: PartPlace, path: string, asked: Asked): ServiceError | null {
+function askAudio(part: JsonObject, context: PartContext, path: string, asked: Asked): ServiceError | null {
   const audio = part["input_audio"];
   asked.need("audio_input", path);
-  if (place !== "user") asked.use("native_responses", path);
+  if (context !== "user") asked.use("native_responses", path);
   if (!isJsonObject(audio)) return isText(null, `${path}.input_audio`);
   if (hasUnknownMember(audio, AUDIO_MEMBERS)) asked.use("native_responses", path);
   return isText(audio["data"], `${path}.input_audio.data`) ?? isText(audio["format"], `${path}.input_audio.format`);

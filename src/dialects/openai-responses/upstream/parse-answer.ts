@@ -7,7 +7,7 @@ import { readErrorFrame } from "../../openai-chat/read-error.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { wholeTerminal } from "../terminal.ts";
 import { readUsage } from "../usage.ts";
-import { ItemTeller } from "./item-teller.ts";
+import { ItemEmitter } from "./item-emitter.ts";
 
 /**
  * A whole response resource as the events that a stream of it would be.
@@ -21,18 +21,18 @@ export function parseResponsesAnswer(bytes: Uint8Array, family: string | null): 
   const start = typeof model === "string" ? model : null;
   if (isJsonObject(error) && status === undefined) return failed(start, [], readErrorFrame(error));
   const sequencer = new BlockSequencer();
-  const teller = new ItemTeller(sequencer, family);
-  tellOutput(output, teller);
+  const emitter = new ItemEmitter(sequencer, family);
+  tellOutput(output, emitter);
   sequencer.closeAll();
   const usage = readUsage(response["usage"]);
   const events: InferenceEvent[] = [...sequencer.drain()];
   if (usage !== null) events.push({ type: "usage", usage });
-  const terminal = wholeTerminal(response, teller);
+  const terminal = wholeTerminal(response, emitter);
   if (terminal.kind === "failure") return failed(start, events, terminal.failure);
-  if (teller.unexpected !== null) return failed(start, events, answerFailure("malformed", teller.unexpected));
+  if (emitter.unexpected !== null) return failed(start, events, answerFailure("malformed", emitter.unexpected));
   if (!Array.isArray(output)) return failed(start, events, answerFailure("malformed"));
   if (terminal.reason === "other") return failed(start, events, answerFailure("malformed", "unknown_finish_reason"));
-  const losses = [...teller.losses].map((loss) => ({ type: "loss", loss }) as const);
+  const losses = [...emitter.losses].map((loss) => ({ type: "loss", loss }) as const);
   const finish = { type: "finish", reason: terminal.reason, stopSequence: null } as const;
   return [{ type: "start", model: start }, ...events, ...losses, finish];
 }
@@ -49,9 +49,9 @@ export function parseTokenCount(bytes: Uint8Array): readonly InferenceEvent[] {
   ];
 }
 
-function tellOutput(output: JsonValue | undefined, teller: ItemTeller): void {
+function tellOutput(output: JsonValue | undefined, emitter: ItemEmitter): void {
   const items: readonly JsonObject[] = Array.isArray(output) ? output.filter(isJsonObject) : [];
-  for (const [index, item] of items.entries()) teller.done(index, item);
+  for (const [index, item] of items.entries()) emitter.done(index, item);
 }
 
 function failed(

@@ -9,19 +9,19 @@ import { answerFailure } from "../../translation/answer-failure.ts";
 import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
 import { terminalOf, terminalStatus } from "../terminal.ts";
 import { readUsage } from "../usage.ts";
-import { ItemTeller, readLogprobs } from "./item-teller.ts";
+import { ItemEmitter, readLogprobs } from "./item-emitter.ts";
 
 /** Reads a responses stream as events (docs/protocols.md#responses). It ignores kinds of events that have no meaning in other protocols. */
 class ResponsesStreamParser implements EventParser {
   readonly #framer = new SseFramer();
   readonly #sequencer = new BlockSequencer();
-  readonly #teller: ItemTeller;
+  readonly #emitter: ItemEmitter;
   #events: InferenceEvent[] = [];
   #started = false;
   #ended = false;
 
   constructor(family: string | null) {
-    this.#teller = new ItemTeller(this.#sequencer, family);
+    this.#emitter = new ItemEmitter(this.#sequencer, family);
   }
 
   push(chunk: Uint8Array): readonly InferenceEvent[] {
@@ -76,53 +76,55 @@ class ResponsesStreamParser implements EventParser {
   }
 
   #takeItemEvent(type: string, event: JsonObject): void {
-    const teller = this.#teller;
+    const emitter = this.#emitter;
     const index = numberOf(event["output_index"]);
     const content = numberOf(event["content_index"]);
     const { delta, item, part, text } = event;
     switch (type) {
       case "response.output_item.added":
-        return isJsonObject(item) ? teller.added(index, item) : undefined;
+        return isJsonObject(item) ? emitter.added(index, item) : undefined;
       case "response.output_item.done":
-        return isJsonObject(item) ? teller.done(index, item) : undefined;
+        return isJsonObject(item) ? emitter.done(index, item) : undefined;
       case "response.output_text.delta":
-        return teller.text(index, content, textOf(delta), readLogprobs(event["logprobs"]));
+        return emitter.text(index, content, textOf(delta), readLogprobs(event["logprobs"]));
       case "response.output_text.done":
-        if (!teller.hasText(index, content)) teller.text(index, content, textOf(text), readLogprobs(event["logprobs"]));
+        if (!emitter.hasText(index, content))
+          emitter.text(index, content, textOf(text), readLogprobs(event["logprobs"]));
         return;
       case "response.output_text.annotation.added":
-        return teller.annotation(index, content, event["annotation"]);
+        return emitter.annotation(index, content, event["annotation"]);
       case "response.refusal.delta":
-        return teller.refused(index, content, textOf(delta));
+        return emitter.refused(index, content, textOf(delta));
       case "response.refusal.done":
-        if (!teller.hasText(index, content)) teller.refused(index, content, textOf(event["refusal"]));
+        if (!emitter.hasText(index, content)) emitter.refused(index, content, textOf(event["refusal"]));
         return;
       case "response.content_part.done":
       case "response.reasoning_part.done":
-        return isJsonObject(part) ? teller.part(index, content, part) : undefined;
+        return isJsonObject(part) ? emitter.part(index, content, part) : undefined;
       case "response.reasoning_text.delta":
       case "response.reasoning.delta":
-        return teller.reasoning(index, content, textOf(delta), false);
+        return emitter.reasoning(index, content, textOf(delta), false);
       case "response.reasoning_text.done":
       case "response.reasoning.done":
-        if (!teller.hasReasoning(index)) teller.reasoning(index, content, textOf(text), false);
+        if (!emitter.hasReasoning(index)) emitter.reasoning(index, content, textOf(text), false);
         return;
       case "response.reasoning_summary_text.delta":
-        return teller.reasoning(index, numberOf(event["summary_index"]), textOf(delta), true);
+        return emitter.reasoning(index, numberOf(event["summary_index"]), textOf(delta), true);
       case "response.reasoning_summary_text.done":
-        if (!teller.hasReasoning(index)) teller.reasoning(index, numberOf(event["summary_index"]), textOf(text), true);
+        if (!emitter.hasReasoning(index))
+          emitter.reasoning(index, numberOf(event["summary_index"]), textOf(text), true);
         return;
       case "response.function_call_arguments.delta":
-        return teller.arguments(index, textOf(delta));
+        return emitter.arguments(index, textOf(delta));
       case "response.function_call_arguments.done":
-        if (!teller.hasArguments(index)) teller.arguments(index, textOf(event["arguments"]));
+        if (!emitter.hasArguments(index)) emitter.arguments(index, textOf(event["arguments"]));
     }
   }
 
   /** Gives what the sequencer has made, and ends the stream where it told what cannot be. */
   #settle(): void {
     this.#flush();
-    const { unexpected } = this.#teller;
+    const { unexpected } = this.#emitter;
     if (unexpected !== null) this.#fail("malformed", unexpected);
     else if (this.#sequencer.torn) this.#fail("malformed", "torn_tool_call");
   }
@@ -146,12 +148,12 @@ class ResponsesStreamParser implements EventParser {
     if (this.#ended) return;
     const usage = readUsage(response["usage"]);
     if (usage !== null) this.#events.push({ type: "usage", usage });
-    const terminal = terminalOf(status, response, this.#teller);
+    const terminal = terminalOf(status, response, this.#emitter);
     if (terminal.kind === "failure") return this.#close(terminal.failure);
     if (terminal.reason === "other") return this.#fail("malformed", "unknown_finish_reason");
     this.#sequencer.closeAll();
     this.#flush();
-    for (const loss of this.#teller.losses) this.#events.push({ type: "loss", loss });
+    for (const loss of this.#emitter.losses) this.#events.push({ type: "loss", loss });
     this.#events.push({ type: "finish", reason: terminal.reason, stopSequence: null });
     this.#ended = true;
   }
@@ -159,7 +161,7 @@ class ResponsesStreamParser implements EventParser {
   /** Items that no event told of stand in the whole output only. Neither places nor ids alone tell them: some providers leave places out, some change ids. */
   #tellRest(output: JsonValue | undefined): void {
     for (const [index, item] of (Array.isArray(output) ? output : []).entries()) {
-      if (isJsonObject(item) && !this.#teller.has(index, item)) this.#teller.done(index, item);
+      if (isJsonObject(item) && !this.#emitter.has(index, item)) this.#emitter.done(index, item);
     }
     this.#settle();
   }

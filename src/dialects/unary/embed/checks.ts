@@ -16,7 +16,7 @@ export interface ObjectAnswer {
 /** What a protocol finds in its answers, not yet checked against the request. */
 export interface FoundVectors {
   /** Where the vectors should be, in the order of the inputs. */
-  readonly places: readonly (JsonValue | undefined)[];
+  readonly entries: readonly (JsonValue | undefined)[];
   readonly inputTokens: number | null;
   readonly model: string | null;
 }
@@ -44,7 +44,7 @@ export function readInOrder(
   const found = find(answer.body);
   if (typeof found === "string") return faultyAnswer(found);
   if ("kind" in found) return found;
-  const vectors = checkedVectors(found.places, answer.vectorAt, request, target);
+  const vectors = checkedVectors(found.entries, answer.vectorAt, request, target);
   if (typeof vectors === "string") return faultyAnswer(vectors);
   const { inputTokens, model } = found;
   return { operation: "embed", vectors, inputTokens, model, isVerbatim: false };
@@ -56,15 +56,15 @@ export function readInOrder(
  * @param read makes a vector of what stands in its place.
  */
 export function checkedVectors(
-  places: readonly (JsonValue | undefined)[],
+  entries: readonly (JsonValue | undefined)[],
   read: (value: JsonValue | undefined) => Vector | AnswerFault,
   { inputs, dimensions }: EmbedRequest,
   { model }: Target,
 ): readonly Vector[] | AnswerFault {
-  if (places.length !== inputs.length) return "result_count";
+  if (entries.length !== inputs.length) return "result_count";
   const vectors: Vector[] = [];
-  for (const place of places) {
-    const vector = read(place);
+  for (const entry of entries) {
+    const vector = read(entry);
     if (typeof vector === "string") return vector;
     vectors.push(vector);
   }

@@ -55,23 +55,23 @@ function skeletonIn(bytes: Uint8Array, vectors: Vector[]): string | null {
 function skeletonOf(bytes: Uint8Array, vectors: Vector[]): string {
   const pieces: string[] = [];
   let kept = 0;
-  let place = 0;
-  while (place < bytes.length) {
-    const byte = bytes[place];
+  let offset = 0;
+  while (offset < bytes.length) {
+    const byte = bytes[offset];
     if (byte === QUOTE) {
-      place = afterString(bytes, place);
+      offset = afterString(bytes, offset);
       continue;
     }
-    const numbers = byte === OPEN ? scanNumberArray(bytes, place) : null;
+    const numbers = byte === OPEN ? scanNumberArray(bytes, offset) : null;
     if (numbers === null) {
-      place += 1;
+      offset += 1;
       continue;
     }
     const { count, end } = numbers;
-    pieces.push(strict.decode(bytes.subarray(kept, place)), `[${vectors.length}]`);
-    vectors.push({ dimension: count, encoding: "float", text: strict.decode(bytes.subarray(place, end)) });
+    pieces.push(strict.decode(bytes.subarray(kept, offset)), `[${vectors.length}]`);
+    vectors.push({ dimension: count, encoding: "float", text: strict.decode(bytes.subarray(offset, end)) });
     kept = end;
-    place = end;
+    offset = end;
   }
   pieces.push(strict.decode(bytes.subarray(kept)));
   return pieces.join("");
@@ -89,9 +89,9 @@ function afterString(bytes: Uint8Array, open: number): number {
 
 /** Whether an odd number of backslashes stands before a quote inside a string. The string's own quote ends the count. */
 function isEscaped(bytes: Uint8Array, quote: number): boolean {
-  let place = quote - 1;
-  while (bytes[place] === BACKSLASH) place -= 1;
-  return (quote - place) % 2 === 0;
+  let offset = quote - 1;
+  while (bytes[offset] === BACKSLASH) offset -= 1;
+  return (quote - offset) % 2 === 0;
 }
 
 function markedVector(vectors: readonly Vector[], value: JsonValue | undefined): Vector | undefined {

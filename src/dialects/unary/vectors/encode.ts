@@ -32,8 +32,8 @@ export function asFloatText(vector: Vector): Vector {
   if (bytes === null) throw new Error("vectors: base64 that was not checked");
   const view = viewOf(bytes);
   const numbers: unknown[] = [];
-  for (let place = 0; place < bytes.length; place += FLOAT_BYTES) {
-    const number = view.getFloat32(place, true);
+  for (let offset = 0; offset < bytes.length; offset += FLOAT_BYTES) {
+    const number = view.getFloat32(offset, true);
     // JSON.stringify prints the other zero as this one.
     numbers.push(Object.is(number, -0) ? NEGATIVE_ZERO : shortestDecimal(number));
   }
@@ -59,8 +59,8 @@ const EXPONENT = 0x7f80_0000;
 
 function areFinite(bytes: Uint8Array<ArrayBuffer>): boolean {
   const view = viewOf(bytes);
-  for (let place = 0; place < bytes.length; place += FLOAT_BYTES) {
-    if ((view.getUint32(place, true) & EXPONENT) === EXPONENT) return false;
+  for (let offset = 0; offset < bytes.length; offset += FLOAT_BYTES) {
+    if ((view.getUint32(offset, true) & EXPONENT) === EXPONENT) return false;
   }
   return true;
 }

@@ -26,15 +26,15 @@ export interface NumberArray {
  * @returns `null` where something else than finite numbers is in it, nothing is, or the bytes end before it does.
  */
 export function scanNumberArray(bytes: Uint8Array, open: number): NumberArray | null {
-  let place = afterSpace(bytes, open + 1);
+  let offset = afterSpace(bytes, open + 1);
   for (let count = 1; ; count += 1) {
-    const end = afterNumber(bytes, place);
+    const end = afterNumber(bytes, offset);
     if (end === NONE) return null;
-    place = afterSpace(bytes, end);
-    const byte = bytes[place];
-    if (byte === CLOSE) return { count, end: place + 1 };
+    offset = afterSpace(bytes, end);
+    const byte = bytes[offset];
+    if (byte === CLOSE) return { count, end: offset + 1 };
     if (byte !== COMMA) return null;
-    place = afterSpace(bytes, place + 1);
+    offset = afterSpace(bytes, offset + 1);
   }
 }
 
@@ -42,47 +42,47 @@ const NONE = -1;
 
 /** Place after the finite number that begins at `start`; `NONE` where none does. */
 function afterNumber(bytes: Uint8Array, start: number): number {
-  let place = bytes[start] === MINUS ? start + 1 : start;
-  if (bytes[place] === ZERO) place += 1;
+  let offset = bytes[start] === MINUS ? start + 1 : start;
+  if (bytes[offset] === ZERO) offset += 1;
   else {
-    const first = place;
-    place = afterDigits(bytes, first);
-    if (place === first) return NONE;
+    const first = offset;
+    offset = afterDigits(bytes, first);
+    if (offset === first) return NONE;
   }
-  if (bytes[place] === POINT) {
-    const first = place + 1;
-    place = afterDigits(bytes, first);
-    if (place === first) return NONE;
+  if (bytes[offset] === POINT) {
+    const first = offset + 1;
+    offset = afterDigits(bytes, first);
+    if (offset === first) return NONE;
   }
   let exponentDigits = 0;
-  if (bytes[place] === LOWER_E || bytes[place] === UPPER_E) {
-    const sign = bytes[place + 1];
-    const first = sign === PLUS || sign === MINUS ? place + 2 : place + 1;
-    place = afterDigits(bytes, first);
-    exponentDigits = place - first;
+  if (bytes[offset] === LOWER_E || bytes[offset] === UPPER_E) {
+    const sign = bytes[offset + 1];
+    const first = sign === PLUS || sign === MINUS ? offset + 2 : offset + 1;
+    offset = afterDigits(bytes, first);
+    exponentDigits = offset - first;
     if (exponentDigits === 0) return NONE;
   }
-  const isPlain = exponentDigits < 3 && place - start <= SURELY_FINITE;
-  return isPlain || Number.isFinite(Number(ascii.decode(bytes.subarray(start, place)))) ? place : NONE;
+  const isPlain = exponentDigits < 3 && offset - start <= SURELY_FINITE;
+  return isPlain || Number.isFinite(Number(ascii.decode(bytes.subarray(start, offset)))) ? offset : NONE;
 }
 
 const ascii = new TextDecoder();
 
 function afterDigits(bytes: Uint8Array, start: number): number {
-  let place = start;
+  let offset = start;
   for (;;) {
-    const byte = bytes[place];
-    if (byte === undefined || byte < ZERO || byte > NINE) return place;
-    place += 1;
+    const byte = bytes[offset];
+    if (byte === undefined || byte < ZERO || byte > NINE) return offset;
+    offset += 1;
   }
 }
 
 /** The four characters that JSON allows between its tokens. */
 function afterSpace(bytes: Uint8Array, start: number): number {
-  let place = start;
+  let offset = start;
   for (;;) {
-    const byte = bytes[place];
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return place;
-    place += 1;
+    const byte = bytes[offset];
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return offset;
+    offset += 1;
   }
 }

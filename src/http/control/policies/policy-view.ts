@@ -14,7 +14,7 @@ type SlotView = PolicyView["candidate"];
 type ApprovalView = PolicyView["approvals"][number];
 
 /** What a view of a policy is made of besides its line. */
-export interface ViewScene {
+export interface ViewContext {
   readonly requirements: PromotionRequirements;
   /** Revision of the table that serves. */
   readonly tableRevision: string;
@@ -29,7 +29,7 @@ export interface ViewScene {
 /** A policy as people and scripts see it. */
 export function describePolicy(
   line: PolicyLine,
-  { requirements, tableRevision, file, differing, contractOf }: ViewScene,
+  { requirements, tableRevision, file, differing, contractOf }: ViewContext,
 ): PolicyView {
   const contract = contractOf(namingDigest(line) ?? "");
   const target = rollBackTarget(line, undefined);
@@ -80,7 +80,7 @@ function holdsRules(line: PolicyLine, slot: SlotState | null): boolean {
   return slot !== null && contentOf(line, slot.digest).content === "rules";
 }
 
-function describeSlot(line: PolicyLine, slot: SlotState | null, contractOf: ViewScene["contractOf"]): SlotView {
+function describeSlot(line: PolicyLine, slot: SlotState | null, contractOf: ViewContext["contractOf"]): SlotView {
   if (slot === null) return null;
   const { revision, digest, module, content, firstSeenAt } = contentOf(line, slot.digest);
   const contract = content === "rules" ? contractOf(digest) : null;

@@ -1,11 +1,11 @@
-import type { ChangeWord, Standpoint } from "../../point.ts";
+import type { ChangeWord, View } from "../../sample-request.ts";
 import type {
   CaseExpectation,
   CaseRequest,
   CoverageMeasure,
   DecisionCondition,
   DecisionDemand,
-  PlaceSelector,
+  EndpointSelector,
   RequestSelector,
   Waiver,
 } from "../assertion.ts";
@@ -13,7 +13,7 @@ import type {
 interface AuthoredCommon {
   readonly id: string;
   readonly title: string;
-  readonly standpoint?: Standpoint | "both";
+  readonly standpoint?: View | "both";
   readonly waiver?: Waiver;
 }
 
@@ -30,8 +30,8 @@ export interface AuthoredCase {
 }
 
 type AuthoredDemand =
-  | ({ readonly kind: "no_new_access"; readonly to?: PlaceSelector } & AuthoredSelection)
-  | ({ readonly kind: "access_not_granted"; readonly to: PlaceSelector } & AuthoredSelection)
+  | ({ readonly kind: "no_new_access"; readonly to?: EndpointSelector } & AuthoredSelection)
+  | ({ readonly kind: "access_not_granted"; readonly to: EndpointSelector } & AuthoredSelection)
   | ({ readonly kind: "always_routable"; readonly min_places?: number } & AuthoredSelection)
   | ({ readonly kind: "implies"; readonly if: DecisionCondition; readonly then: DecisionDemand } & AuthoredSelection)
   | ({ readonly kind: "equivalent"; readonly ignoring?: readonly ChangeWord[] } & AuthoredSelection)

@@ -8,7 +8,7 @@ import type {
   CaseRequest,
   DenialSelector,
   OfSides,
-  PlaceSelector,
+  EndpointSelector,
   RequestSelector,
   SetCondition,
 } from "../assertion.ts";
@@ -31,7 +31,7 @@ export class WordCheck {
   }
 
   /** @param either whether words that only base knows mean something here. */
-  selector(selector: RequestSelector | PlaceSelector | undefined, path: Path, either: boolean): void {
+  selector(selector: RequestSelector | EndpointSelector | undefined, path: Path, either: boolean): void {
     for (const [member, condition] of Object.entries(selector ?? {})) {
       if (!isTableWord(member)) continue;
       for (const { word, at } of wordsOf(condition, [...path, member])) this.#word(member, word, at, either);

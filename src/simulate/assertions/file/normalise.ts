@@ -1,8 +1,8 @@
 import { ALWAYS_USED } from "../../../canon/request.ts";
 import type { ProviderPreferences } from "../../../canon/preferences.ts";
 import { type ConfigNode, keyPosition, type Path, valuePosition } from "../../../compile/authored/tree.ts";
-import type { RequestPoint } from "../../point.ts";
-import type { SourcePlace } from "../../report/report.ts";
+import type { SampleRequest } from "../../sample-request.ts";
+import type { SourceLocation } from "../../report/report.ts";
 import {
   type Assertion,
   type Assertions,
@@ -19,13 +19,13 @@ export function normaliseAssertions(
   file: string,
   tree: ConfigNode,
 ): Assertions {
-  const placeOf = (path: Path, position = valuePosition): SourcePlace => ({ file, ...position(tree, path) });
+  const locationOf = (path: Path, position = valuePosition): SourceLocation => ({ file, ...position(tree, path) });
   return {
-    assertions: assertions.map((assertion, index) => normalise(assertion, placeOf(["assertions", index]))),
+    assertions: assertions.map((assertion, index) => normalise(assertion, locationOf(["assertions", index]))),
     coverage: {
       gates: COVERAGE_MEASURES.flatMap((what) => {
         const required = coverage[what];
-        return required === undefined ? [] : [{ what, required, place: placeOf(["coverage", what], keyPosition) }];
+        return required === undefined ? [] : [{ what, required, place: locationOf(["coverage", what], keyPosition) }];
       }),
       except: (coverage.except ?? []).map(coverageSubject),
     },
@@ -37,7 +37,7 @@ export function coverageSubject(text: string): string {
   return text.replaceAll(/ *(?:->|→) */g, " → ");
 }
 
-function normalise(assertion: AuthoredAssertion, place: SourcePlace): Assertion {
+function normalise(assertion: AuthoredAssertion, place: SourceLocation): Assertion {
   return {
     ...demandOf(assertion),
     id: assertion.id,
@@ -72,7 +72,7 @@ function normaliseCase({ name, request, expect }: AuthoredCase, index: number): 
 }
 
 /** The request of a case, with the plainest value for everything that it does not say. */
-function pointOf(request: CaseRequest): RequestPoint {
+function pointOf(request: CaseRequest): SampleRequest {
   return {
     workspace: request.workspace,
     model: request.model ?? "",

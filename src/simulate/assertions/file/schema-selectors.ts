@@ -79,7 +79,7 @@ const requestSelector: Schema = {
   minProperties: 1,
 };
 
-const placeSelector: Schema = {
+const endpointSelector: Schema = {
   ...object("Which places are meant: everything that is said must hold, of a list one of its members.", {
     providers: words("Provider ids."),
     regions: words("Regions, or region groups for all regions in them."),
@@ -144,7 +144,7 @@ const caseRequest: Schema = object(
 export const SELECTOR_DEFINITIONS: Readonly<Record<string, Schema>> = {
   name,
   request_selector: requestSelector,
-  place_selector: placeSelector,
+  place_selector: endpointSelector,
   denial_selector: denialSelector,
   case_request: caseRequest,
 };

@@ -1,5 +1,5 @@
 import { list, object, ref, type Schema } from "../../../compile/authored/schema.ts";
-import { CHANGE_WORDS, STANDPOINTS } from "../../point.ts";
+import { CHANGE_WORDS, VIEWS } from "../../sample-request.ts";
 import { ASSERTION_KINDS } from "../assertion.ts";
 import { SELECTOR_DEFINITIONS } from "./schema-selectors.ts";
 
@@ -44,7 +44,7 @@ const common: Readonly<Record<string, Schema>> = {
   title: line("What is asserted, in one sentence."),
   standpoint: {
     type: "string",
-    enum: [...STANDPOINTS, "both"],
+    enum: [...VIEWS, "both"],
     default: "both",
     description:
       "`declared`: as the files say. `promoted`: as if every candidate were promoted. `both`: each must hold.",

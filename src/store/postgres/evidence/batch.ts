@@ -18,7 +18,7 @@ export interface BatchItem {
 export interface EvidenceBatch {
   readonly items: readonly BatchItem[];
   /** For each item: its place among the batch's decisions, `null` for an outcome. */
-  readonly places: readonly (number | null)[];
+  readonly positions: readonly (number | null)[];
   /** Places of the decisions whose request id stands in the batch before. */
   readonly duplicates: readonly number[];
   /** Outcomes whose request has another one in the batch before. */
@@ -27,21 +27,21 @@ export interface EvidenceBatch {
 
 export function toBatch(decisions: DecisionFields, outcomes: OutcomeFields): EvidenceBatch {
   const items: BatchItem[] = [];
-  const places: (number | null)[] = [];
+  const positions: (number | null)[] = [];
   const duplicates: number[] = [];
   const decided = new Set<string>();
   for (let index = 0; index < decisions.length; index += DECISION_FIELDS) {
     const requestId = String(decisions[index + 1]);
-    const place = index / DECISION_FIELDS;
+    const position = index / DECISION_FIELDS;
     if (decided.has(requestId)) {
-      duplicates.push(place);
+      duplicates.push(position);
       continue;
     }
     const workspace = decisions[index + 2];
     const w = typeof workspace === "string" ? workspace : null;
     decided.add(requestId);
     items.push({ k: "decision", r: requestId, a: Number(decisions[index]), w, t: String(decisions[index + 3]) });
-    places.push(place);
+    positions.push(position);
   }
   const ended = new Set<string>();
   let lost = 0;
@@ -53,7 +53,7 @@ export function toBatch(decisions: DecisionFields, outcomes: OutcomeFields): Evi
     }
     ended.add(String(r));
     items.push({ k: "outcome", r: String(r), a: Number(a), w: null, t: String(t) });
-    places.push(null);
+    positions.push(null);
   }
-  return { items, places, duplicates, lost };
+  return { items, positions, duplicates, lost };
 }

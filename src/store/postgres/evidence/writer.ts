@@ -95,10 +95,10 @@ export class EvidenceWriter {
     for (let start = 0; start < batch.items.length; start += LARGEST_STATEMENT) {
       const { refused, again } = await this.#write(batch.items.slice(start, start + LARGEST_STATEMENT), deadline);
       for (const [index, refusal] of refused) {
-        const place = batch.places[start + index] ?? null;
-        if (place === null) lost += refusal === "same" ? 0 : 1;
+        const position = batch.positions[start + index] ?? null;
+        if (position === null) lost += refusal === "same" ? 0 : 1;
         // Only after a lost answer the same record is ours; otherwise somebody gave a request id twice.
-        else if (!(again && refusal === "same")) duplicates.push(place);
+        else if (!(again && refusal === "same")) duplicates.push(position);
       }
     }
     return { duplicates, lost, head: this.#head ?? GENESIS };
@@ -141,10 +141,10 @@ function readRefused(row: Row): Written["refused"] {
   const value = row["refused"];
   if (!Array.isArray(value)) throw new TypeError("column refused holds no list");
   return value.map((entry: unknown) => {
-    const [place, reason] = Array.isArray(entry) ? (entry as unknown[]) : [];
-    if (typeof place !== "number" || (reason !== "same" && reason !== "other" && reason !== "orphan")) {
+    const [position, reason] = Array.isArray(entry) ? (entry as unknown[]) : [];
+    if (typeof position !== "number" || (reason !== "same" && reason !== "other" && reason !== "orphan")) {
       throw new TypeError("column refused holds something else");
     }
-    return [place - 1, reason] as const;
+    return [position - 1, reason] as const;
   });
 }

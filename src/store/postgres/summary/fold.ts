@@ -111,17 +111,17 @@ export class RollUpFolder {
     if (first === undefined || last === undefined) return null;
     const [from, to] = [readNumber(first, "folded"), readNumber(last, "position")];
     const entries = countRows(rows.map(readCounted)).entries();
-    const places = entries.map(({ workspace, facet, hour, labels }) => ({
+    const positions = entries.map(({ workspace, facet, hour, labels }) => ({
       w: workspace ?? "",
       f: facet,
       h: hour,
       l: labels,
     }));
-    for (const row of await this.#link.query(CELLS, [JSON.stringify(places)])) {
+    for (const row of await this.#link.query(CELLS, [JSON.stringify(positions)])) {
       if (row["cell"] !== null) entries[readNumber(row, "place") - 1]?.cell.addEncoded(readBytes(row, "cell"));
     }
     const cells = entries.map(({ cell }, index) => ({
-      ...places[index],
+      ...positions[index],
       c: Buffer.from(cell.encode()).toString("base64"),
     }));
     const done = (await this.#link.query(FOLD, [from, to, JSON.stringify(cells)]))[0]?.["folded"];

@@ -7,7 +7,7 @@ import {
   type CounterLeased,
   type LimitLease,
   type LimitLeased,
-  type LimitStanding,
+  type LimitUsage,
   type LimitUse,
   type SlotLease,
   type SlotsLeased,
@@ -71,7 +71,7 @@ export class LimitTable {
     }));
   }
 
-  read(now: number): LimitStanding {
+  read(now: number): LimitUsage {
     return {
       counters: this.#counters.all(...LIMIT_WINDOWS.map((window) => windowStart(window, now))).map(toUse),
       slots: this.#slots.all(now).map((row) => ({ subject: readText(row, "subject"), held: readNumber(row, "held") })),

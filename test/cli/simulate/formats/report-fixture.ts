@@ -1,18 +1,18 @@
-import type { RequestPoint } from "../../../../src/simulate/point.ts";
+import type { SampleRequest } from "../../../../src/simulate/sample-request.ts";
 import type {
   AssertionResult,
   AssertionsReport,
   ChangeGroup,
   ComparisonReport,
   DataPath,
-  PlaceReport,
+  CandidateReport,
   ResultReport,
   SideReport,
   SimulationReport,
 } from "../../../../src/simulate/report/report.ts";
 
 /** Reports written by hand: a format must not need an engine to be tested. */
-export const POINT: RequestPoint = {
+export const POINT: SampleRequest = {
   workspace: "acme-eu",
   model: "chat-eu",
   operation: "chat.completions",
@@ -32,21 +32,21 @@ export const POINT: RequestPoint = {
 export const EXPLAIN = ["explain", "--workspace", "acme-eu", "--model", "chat-eu", "--needs", "tools"];
 
 const ALONE = { tier: 0, balance: "order", weight: 1 } as const;
-export const EU: PlaceReport = {
+export const EU: CandidateReport = {
   endpoint: "azure-eu-gpt5",
   model: "gpt-5",
   provider: "azure",
   region: "eu-west",
   ...ALONE,
 };
-export const EU2: PlaceReport = {
+export const EU2: CandidateReport = {
   endpoint: "azure-se-gpt5",
   model: "gpt-5",
   provider: "azure",
   region: "eu-north",
   ...ALONE,
 };
-export const US: PlaceReport = {
+export const US: CandidateReport = {
   endpoint: "openai-us-gpt5",
   model: "gpt-5",
   provider: "openai",
@@ -54,7 +54,7 @@ export const US: PlaceReport = {
   ...ALONE,
 };
 
-export function routed(...plan: readonly PlaceReport[]): ResultReport {
+export function routed(...plan: readonly CandidateReport[]): ResultReport {
   return { outcome: "route", plan, denial: null, edits: null };
 }
 

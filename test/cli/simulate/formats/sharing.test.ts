@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { FORMATS, type Format } from "../../../../src/cli/simulate/formats/formats.ts";
 import { compareResults } from "../../../../src/cli/simulate/formats/wording/results.ts";
-import type { ChangeWord } from "../../../../src/simulate/point.ts";
-import type { PlaceReport, SimulationReport } from "../../../../src/simulate/report/report.ts";
+import type { ChangeWord } from "../../../../src/simulate/sample-request.ts";
+import type { CandidateReport, SimulationReport } from "../../../../src/simulate/report/report.ts";
 import { comparison, EU, EU2, group, report, routed } from "./report-fixture.ts";
 
-const weighted = (place: PlaceReport, weight: number, tier = 0): PlaceReport => ({
+const weighted = (place: CandidateReport, weight: number, tier = 0): CandidateReport => ({
   ...place,
   tier,
   balance: "weighted",
@@ -46,7 +46,7 @@ describe("places that are shared in another way", () => {
     expect(log.runs[0]?.tool.driver.rules.map(({ id }) => id)).toEqual(["sharing_changed"]);
   });
 
-  test.each<[string, PlaceReport, PlaceReport, string]>([
+  test.each<[string, CandidateReport, CandidateReport, string]>([
     ["another weight", weighted(EU, 9), weighted(EU, 1), "weighted 9 → weighted 1"],
     ["an equal no more", weighted(EU, 1), weighted(EU, 1, 1), "tier 1, weighted 1 → tier 2, weighted 1"],
     ["another balance", EU, { ...EU, balance: "least_in_flight" }, "order, weight 1 → least in flight, weight 1"],

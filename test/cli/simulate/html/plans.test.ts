@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { markPlaces } from "../../../../src/cli/simulate/formats/html/plans.ts";
+import { markCandidates } from "../../../../src/cli/simulate/formats/html/plans.ts";
 import { place } from "./report-fixture.ts";
 
 const marks = (base: string, head: string): string => {
   const placesOf = (text: string) => text.split("").map((letter) => place(letter.toLowerCase(), letter));
-  const marked = markPlaces(placesOf(base), placesOf(head));
+  const marked = markCandidates(placesOf(base), placesOf(head));
   const shown = (side: (typeof marked)["base"]) =>
     side.map(({ place: { model }, mark }) => `${model}:${mark}`).join(" ");
   return `${shown(marked.base)} | ${shown(marked.head)}`;
@@ -30,7 +30,7 @@ describe("plans beside each other", () => {
     const plan = fc.uniqueArray(fc.constantFrom("a", "b", "c", "d", "e", "f", "g"), { maxLength: 6 });
     fc.assert(
       fc.property(plan, plan, (base, head) => {
-        const marked = markPlaces(
+        const marked = markCandidates(
           base.map((each) => place(each)),
           head.map((each) => place(each)),
         );

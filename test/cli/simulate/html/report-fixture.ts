@@ -1,9 +1,9 @@
-import type { ChangeWord, RequestPoint } from "../../../../src/simulate/point.ts";
+import type { ChangeWord, SampleRequest } from "../../../../src/simulate/sample-request.ts";
 import type {
   ChangeGroup,
   ComparisonReport,
   DataPath,
-  PlaceReport,
+  CandidateReport,
   ResultReport,
   SideReport,
   SimulationReport,
@@ -11,11 +11,11 @@ import type {
 
 /** Reports for the tests of the page: everything a report may say, said once. */
 
-export function place(endpoint: string, model = "gpt-5", provider = "openai-eu", region = "eu"): PlaceReport {
+export function place(endpoint: string, model = "gpt-5", provider = "openai-eu", region = "eu"): CandidateReport {
   return { endpoint, model, provider, region, tier: 0, balance: "order", weight: 1 };
 }
 
-export function routed(...plan: readonly PlaceReport[]): ResultReport {
+export function routed(...plan: readonly CandidateReport[]): ResultReport {
   return { outcome: "route", plan, denial: null, edits: { max_output_tokens: null, strip_fields: [] } };
 }
 
@@ -23,7 +23,7 @@ export function denied(policy = "eu-residency", constraint = "processed_in_eu", 
   return { outcome: "deny", plan: [], denial: { policy, constraint, reason }, edits: null };
 }
 
-export function point(change: Partial<RequestPoint> = {}): RequestPoint {
+export function point(change: Partial<SampleRequest> = {}): SampleRequest {
   return {
     workspace: "acme",
     model: "chat-large",

@@ -5,7 +5,7 @@ import { COVERAGE_TITLE, NOT_JUDGED, SO_FAR, type CoverageJudgement } from "../w
 import type { Look } from "../wording/change-words.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
-import { placeMarkup, witnessMarkup } from "./witness.ts";
+import { locationMarkup, witnessMarkup } from "./witness.ts";
 
 const LOOK_OF_STATUS: Readonly<Record<AssertionResult["status"], Look>> = {
   FAIL: { sign: "×", tone: "stop" },
@@ -60,7 +60,7 @@ function assertionMarkup(result: AssertionModel): Markup {
     ${statusBadge(status, result.label)}
     <div>
       <h3>${title === "" ? id : title}</h3>
-      <p class="note">${code(id)} ${against} ${placeMarkup(place)}</p>
+      <p class="note">${code(id)} ${against} ${locationMarkup(place)}</p>
       ${text === null ? NOTHING : html`<p>${text}</p>`}${waiverOf(result)}${shown}
     </div>
   </li>`;
@@ -91,7 +91,7 @@ function coverageMarkup(result: CoverageModel): Markup {
     ${barMarkup(percent, required, judgement)}
     <p class="note">
       ${numberText(covered)} of ${numberText(of)}${of === 0 ? "" : ` (${Math.floor(percent)} %)`}, ${gate}
-      ${placeMarkup(place)}
+      ${locationMarkup(place)}
     </p>
     ${
       missing.length === 0

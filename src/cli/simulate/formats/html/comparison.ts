@@ -1,4 +1,4 @@
-import { STANDPOINTS, type ChangeWord, type Standpoint } from "../../../../simulate/point.ts";
+import { VIEWS, type ChangeWord, type View } from "../../../../simulate/sample-request.ts";
 import type { ChangeGroup, ComparisonReport, DataPath } from "../../../../simulate/report/report.ts";
 import type { ReportModel } from "../model.ts";
 import { amountText, extentText, numberText, seenText, shapesText } from "../../../terminal/amounts.ts";
@@ -6,18 +6,18 @@ import { CHANGE_WORDING, worstFirst } from "../wording/change-words.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code, facetsAttribute, nameList, shownName, type Facets } from "./names.ts";
 import { plansMarkup } from "./plans.ts";
-import { placeMarkup, witnessMarkup } from "./witness.ts";
+import { locationMarkup, witnessMarkup } from "./witness.ts";
 
-export const LABEL_OF_STANDPOINT: Readonly<Record<Standpoint, string>> = {
+export const LABEL_OF_STANDPOINT: Readonly<Record<View, string>> = {
   declared: "As declared",
   promoted: "As if promoted",
 };
 
-/** What both standpoints see, one of them at a time; once where they see the same, which spares half of a large page. */
+/** What both views see, one of them at a time; once where they see the same, which spares half of a large page. */
 export function comparisonsMarkup(report: ReportModel): Markup {
   if (seeTheSame(report))
     return panelMarkup(report, "declared", "declared promoted", "As declared, and as if promoted");
-  return html`${STANDPOINTS.map((standpoint) => panelMarkup(report, standpoint, standpoint, LABEL_OF_STANDPOINT[standpoint]))}`;
+  return html`${VIEWS.map((standpoint) => panelMarkup(report, standpoint, standpoint, LABEL_OF_STANDPOINT[standpoint]))}`;
 }
 
 /** Whether promotion changes nothing that is shown. */
@@ -25,7 +25,7 @@ export function seeTheSame({ declared, promoted }: ReportModel): boolean {
   return JSON.stringify(declared) === JSON.stringify(promoted);
 }
 
-function panelMarkup(report: ReportModel, standpoint: Standpoint, shownFor: string, title: string): Markup {
+function panelMarkup(report: ReportModel, standpoint: View, shownFor: string, title: string): Markup {
   const comparison = report[standpoint];
   const paths = (direction: "new" | "lost"): Markup => pathsMarkup(report, standpoint, direction);
   const { groups } = comparison;
@@ -45,7 +45,7 @@ function panelMarkup(report: ReportModel, standpoint: Standpoint, shownFor: stri
   `;
 }
 
-function leadOf(report: ReportModel, standpoint: Standpoint): Markup {
+function leadOf(report: ReportModel, standpoint: View): Markup {
   const { promoted_policies: promoted } = report;
   if (standpoint === "promoted")
     return html`What the change does with these candidates enforced: ${nameList(promoted)}`;
@@ -54,7 +54,7 @@ function leadOf(report: ReportModel, standpoint: Standpoint): Markup {
   return html`Promotion of these candidates would change nothing here: ${nameList(promoted)}`;
 }
 
-function wordsMarkup({ words }: ComparisonReport, standpoint: Standpoint): Markup {
+function wordsMarkup({ words }: ComparisonReport, standpoint: View): Markup {
   if (words.length === 0) return NOTHING;
   const row = ({ word, classes, shapes }: ComparisonReport["words"][number]): Markup =>
     html`<tr>
@@ -85,7 +85,7 @@ function wordsMarkup({ words }: ComparisonReport, standpoint: Standpoint): Marku
   </div>`;
 }
 
-function pathsMarkup(report: ReportModel, standpoint: Standpoint, direction: "new" | "lost"): Markup {
+function pathsMarkup(report: ReportModel, standpoint: View, direction: "new" | "lost"): Markup {
   const { new_data_paths: gained, lost_data_paths: lost } = report[standpoint];
   const paths = direction === "new" ? gained : lost;
   const id = `${standpoint}-${direction}-paths`;
@@ -131,7 +131,7 @@ function pathMarkup(path: DataPath, direction: "new" | "lost"): Markup {
   </li>`;
 }
 
-function groupMarkup(group: ChangeGroup, standpoint: Standpoint): Markup {
+function groupMarkup(group: ChangeGroup, standpoint: View): Markup {
   const anchor = `${standpoint}-${group.id}`;
   const places = [...group.base.plan, ...group.head.plan];
   const facets: Facets = {
@@ -154,7 +154,7 @@ function groupMarkup(group: ChangeGroup, standpoint: Standpoint): Markup {
     <p class="note">
       ${extentText(group)}${seenMarkup(group.seen)}
       <a class="anchor" href="#${anchor}" aria-label="Link to change ${group.id}">${group.id}</a>
-      ${placeMarkup(group.place)}${group.place?.side === "base" ? " in base" : ""}
+      ${locationMarkup(group.place)}${group.place?.side === "base" ? " in base" : ""}
     </p>
     ${witnessMarkup(group.witness, group.explain, witnessNote(group))}
   </article>`;

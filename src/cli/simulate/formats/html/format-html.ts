@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { CHANGE_WORDS, STANDPOINTS } from "../../../../simulate/point.ts";
+import { CHANGE_WORDS, VIEWS } from "../../../../simulate/sample-request.ts";
 import type { SideReport } from "../../../../simulate/report/report.ts";
 import type { FormatContext, ReportModel } from "../model.ts";
 import { capitalised } from "../../../terminal/amounts.ts";
@@ -63,7 +63,7 @@ function sideTitle({ name, commit }: SideReport): Markup {
 function contentsMarkup(report: ReportModel): Markup {
   const panels = seeTheSame(report)
     ? [["declared", "declared promoted"] as const]
-    : STANDPOINTS.map((each) => [each, each] as const);
+    : VIEWS.map((each) => [each, each] as const);
   return html`<nav aria-label="On this page">
     <ul>
       ${panels.map(

@@ -12,7 +12,7 @@ import { FRESH } from "../wording/comparison.ts";
 import { evidenceCautions, NOT_JUDGED } from "../wording/messages.ts";
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
-import { placeMarkup } from "./witness.ts";
+import { locationMarkup } from "./witness.ts";
 
 /** What no request meets; new in head first, because that is what the change brings. */
 export function findingsMarkup({ findings, newFindings, complete }: ReportModel): Markup {
@@ -22,7 +22,7 @@ export function findingsMarkup({ findings, newFindings, complete }: ReportModel)
       <th scope="row">${code(subject)}</th>
       <td>${FINDING_WORDING[kind]}</td>
       <td>${inBase ? "in base already" : html`<strong>new in head</strong>`}</td>
-      <td>${placeMarkup(place)}</td>
+      <td>${locationMarkup(place)}</td>
     </tr>`;
   return section(
     "findings",
@@ -101,7 +101,7 @@ function sideMarkup(title: string, { name, commit, table_revision: revision, pol
   const warned = warnings.map(
     ({ code: number, file, line, column, message, hint }) =>
       html`<li>
-        ${code(number)} ${placeMarkup({ file, line, column })}<br />${message}${hint === "" ? NOTHING : html` ${hint}`}
+        ${code(number)} ${locationMarkup({ file, line, column })}<br />${message}${hint === "" ? NOTHING : html` ${hint}`}
       </li>`,
   );
   return html`<div>

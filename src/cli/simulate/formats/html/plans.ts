@@ -1,4 +1,4 @@
-import type { ChangeGroup, PlaceReport, ResultReport } from "../../../../simulate/report/report.ts";
+import type { ChangeGroup, CandidateReport, ResultReport } from "../../../../simulate/report/report.ts";
 import { numberText } from "../../../terminal/amounts.ts";
 import { commonSubsequence, sharingText } from "../wording/results.ts";
 import { code } from "./names.ts";
@@ -6,21 +6,21 @@ import { html, NOTHING, type Markup } from "./markup.ts";
 
 export type Mark = "kept" | "added" | "removed" | "moved" | "changed";
 
-export interface MarkedPlace {
-  readonly place: PlaceReport;
+export interface MarkedCandidate {
+  readonly place: CandidateReport;
   readonly mark: Mark;
 }
 
 const SIGN_OF_MARK: Readonly<Record<Mark, string>> = { kept: "", added: "+", removed: "−", moved: "↕", changed: "≠" };
 
 /** What becomes of each place, seen from either side. `moved`: both sides try it, in another order among those that both try. */
-export function markPlaces(
-  base: readonly PlaceReport[],
-  head: readonly PlaceReport[],
-): { readonly base: readonly MarkedPlace[]; readonly head: readonly MarkedPlace[] } {
+export function markCandidates(
+  base: readonly CandidateReport[],
+  head: readonly CandidateReport[],
+): { readonly base: readonly MarkedCandidate[]; readonly head: readonly MarkedCandidate[] } {
   const steady = longestCommonOrder(base, head);
-  const marksFrom = (places: readonly PlaceReport[], others: readonly PlaceReport[], absent: Mark) =>
-    places.map((place): MarkedPlace => {
+  const marksFrom = (places: readonly CandidateReport[], others: readonly CandidateReport[], absent: Mark) =>
+    places.map((place): MarkedCandidate => {
       const same = others.find(({ endpoint }) => endpoint === place.endpoint);
       if (same === undefined) return { place, mark: absent };
       if (!isSame(place, same)) return { place, mark: "changed" };
@@ -32,7 +32,7 @@ export function markPlaces(
 /** Base and head beside each other. */
 export function plansMarkup({ words, base, head }: Pick<ChangeGroup, "words" | "base" | "head">): Markup {
   const sharing = words.includes("sharing_changed");
-  const marked = markPlaces(base.plan, head.plan);
+  const marked = markCandidates(base.plan, head.plan);
   return html`<div class="plans">
     <div class="side">
       <h5>Base</h5>
@@ -45,19 +45,19 @@ export function plansMarkup({ words, base, head }: Pick<ChangeGroup, "words" | "
   </div>`;
 }
 
-function resultMarkup(result: ResultReport, places: readonly MarkedPlace[], sharing: boolean): Markup {
-  return html`${result.denial === null ? NOTHING : denialMarkup(result.denial)}${placesMarkup(result, places, sharing)}${editsMarkup(result.edits)}`;
+function resultMarkup(result: ResultReport, places: readonly MarkedCandidate[], sharing: boolean): Markup {
+  return html`${result.denial === null ? NOTHING : denialMarkup(result.denial)}${planMarkup(result, places, sharing)}${editsMarkup(result.edits)}`;
 }
 
-function placesMarkup(result: ResultReport, places: readonly MarkedPlace[], sharing: boolean): Markup {
+function planMarkup(result: ResultReport, places: readonly MarkedCandidate[], sharing: boolean): Markup {
   if (places.length > 0)
     return html`<ol>
-      ${places.map((each) => placeMarkup(each, sharing))}
+      ${places.map((each) => candidateMarkup(each, sharing))}
     </ol>`;
   return result.denial === null ? html`<p class="denied">No place to go</p>` : NOTHING;
 }
 
-function placeMarkup({ place, mark }: MarkedPlace, sharing: boolean): Markup {
+function candidateMarkup({ place, mark }: MarkedCandidate, sharing: boolean): Markup {
   const text = html`<code>${place.endpoint}</code> ${place.model} at ${place.provider},
     ${place.region}${sharing ? `, ${sharingText(place)}` : ""}`;
   if (mark === "kept") return html`<li>${text}</li>`;
@@ -77,12 +77,12 @@ function editsMarkup(edits: ResultReport["edits"]): Markup {
   return html`${most === null ? NOTHING : html`<p class="edit">at most ${numberText(most)} output tokens</p>`}${fields.length === 0 ? NOTHING : html`<p class="edit">takes out ${fields.map((field, index) => html`${index === 0 ? "" : ", "}${code(field)}`)}</p>`}`;
 }
 
-function isSame(left: PlaceReport, right: PlaceReport): boolean {
+function isSame(left: CandidateReport, right: CandidateReport): boolean {
   return left.model === right.model && left.provider === right.provider && left.region === right.region;
 }
 
 /** Endpoints of a longest run that both sides try in the same order. Of two such runs it takes the one that ends first in base. */
-function longestCommonOrder(base: readonly PlaceReport[], head: readonly PlaceReport[]): ReadonlySet<string> {
+function longestCommonOrder(base: readonly CandidateReport[], head: readonly CandidateReport[]): ReadonlySet<string> {
   const [before, after] = [base, head].map((places) => places.map(({ endpoint }) => endpoint).toReversed());
   return new Set([...commonSubsequence(before ?? [], after ?? []).keys()].map((index) => after?.[index] ?? ""));
 }

@@ -1,4 +1,4 @@
-import type { Standpoint } from "../../../../simulate/point.ts";
+import type { View } from "../../../../simulate/sample-request.ts";
 import type { DimensionCut, EvidenceReport } from "../../../../simulate/report/report.ts";
 import type { ReportModel } from "../model.ts";
 import { LABEL_OF_STANDPOINT } from "./comparison.ts";
@@ -9,7 +9,7 @@ import { keptText } from "../wording/messages.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code } from "./names.ts";
 
-/** What a reader takes away who reads nothing else; its two cards are the tabs between the standpoints. */
+/** What a reader takes away who reads nothing else; its two cards are the tabs between the views. */
 export function verdictMarkup(report: ReportModel): Markup {
   return html` <section class="choice" aria-labelledby="verdict">
     <h2 id="verdict" class="unseen">Verdict</h2>
@@ -24,7 +24,7 @@ export function verdictMarkup(report: ReportModel): Markup {
   </section>`;
 }
 
-function cardMarkup(report: ReportModel, standpoint: Standpoint): Markup {
+function cardMarkup(report: ReportModel, standpoint: View): Markup {
   const comparison = report[standpoint];
   const { title, sentence, look } = ACCESS_WORDING[comparison.access];
   const among = report.complete ? "" : " among the classes that were decided";

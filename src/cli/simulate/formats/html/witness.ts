@@ -1,11 +1,11 @@
-import type { RequestPoint } from "../../../../simulate/point.ts";
-import type { SourcePlace } from "../../../../simulate/report/report.ts";
+import type { SampleRequest } from "../../../../simulate/sample-request.ts";
+import type { SourceLocation } from "../../../../simulate/report/report.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { nameList, shownName } from "./names.ts";
 
 /** One request that shows the change: what it says, and the command that explains it. Folded, because a reader wants a few of many. */
-export function witnessMarkup(point: RequestPoint, explain: readonly string[], note: string): Markup {
+export function witnessMarkup(point: SampleRequest, explain: readonly string[], note: string): Markup {
   return html`<details class="witness">
     <summary>Witness${note === "" ? NOTHING : html` <span>${note}</span>`}</summary>
     ${pointMarkup(point)}${explain.length === 0 ? NOTHING : commandMarkup(explain)}
@@ -18,11 +18,11 @@ export function commandMarkup(explain: readonly string[]): Markup {
   </div>`;
 }
 
-export function placeMarkup(place: SourcePlace | null): Markup {
+export function locationMarkup(place: SourceLocation | null): Markup {
   return place === null ? NOTHING : html`<code class="place">${place.file}:${place.line}:${place.column}</code>`;
 }
 
-function pointMarkup(point: RequestPoint): Markup {
+function pointMarkup(point: SampleRequest): Markup {
   return html`<dl class="point">
     ${fieldsOf(point).map(
       ([name, value]) =>
@@ -33,7 +33,7 @@ function pointMarkup(point: RequestPoint): Markup {
 }
 
 /** What a request says. Fields that it leaves out are left out here, because every witness would repeat them. */
-function fieldsOf(point: RequestPoint): readonly (readonly [string, Content])[] {
+function fieldsOf(point: SampleRequest): readonly (readonly [string, Content])[] {
   const { key, time, preferences, dimensions } = point;
   const fields: (readonly [string, Content])[] = [
     ["workspace", shownName(point.workspace)],

@@ -1,4 +1,4 @@
-import type { ChangeGroup, DataPath, SidePlace } from "../../../../simulate/report/report.ts";
+import type { ChangeGroup, DataPath, SideLocation } from "../../../../simulate/report/report.ts";
 import { amountText, extentText, listText, numberText, seenText } from "../../../terminal/amounts.ts";
 import { CHANGE_WORDING, titleOf, worstWord } from "../wording/change-words.ts";
 import { commonOf, shortResults, type ResultLine } from "../wording/results.ts";
@@ -99,7 +99,7 @@ function oneGroup(group: ChangeGroup): readonly Line[] {
 }
 
 /** A line of base is not where head's reader would look for it. */
-function sideNote({ side }: SidePlace): string {
+function sideNote({ side }: SideLocation): string {
   return side === "base" ? "  in base" : "";
 }
 

@@ -1,4 +1,4 @@
-import { CHANGE_WORDS, type ChangeWord } from "../../../../simulate/point.ts";
+import { CHANGE_WORDS, type ChangeWord } from "../../../../simulate/sample-request.ts";
 import type { Colour } from "../../../terminal/layout.ts";
 import type { ComparisonReport, LivenessFinding } from "../../../../simulate/report/report.ts";
 

@@ -8,7 +8,7 @@ import type {
 import { ACCESS_WORDING, CHANGE_WORDING, worstFirst } from "./change-words.ts";
 import { amountText, capitalised, classesText, numberText, requestShapesText } from "../../../terminal/amounts.ts";
 
-/** What the second standpoint says that the first does not. */
+/** What the second view says that the first does not. */
 export interface PromotedDifference {
   /** Groups and data paths that are the same under both, so that nobody reads them twice. */
   readonly shared: number;

@@ -47,7 +47,7 @@ export function assertionLinesOf(result: AssertionResult): readonly string[] {
     message ?? "The assertion does not hold.",
     ...(violations === 0
       ? []
-      : [`Violated by ${numberText(violations)} of ${classesText(classes)}.`, `Looked at ${standpointText(result)}.`]),
+      : [`Violated by ${numberText(violations)} of ${classesText(classes)}.`, `Looked at ${viewText(result)}.`]),
     ...(waiver === null ? [] : [`${waiver.expired ? "The waiver has expired" : "Waived"}: ${waiverText(waiver)}`]),
     ...(witness === null ? [] : [`Witness: ${pointText(witness)}`]),
     ...(explain === null ? [] : [tryLine(explain)]),
@@ -115,7 +115,7 @@ export function assertionCounts({ passed, failed, waived }: AssertionsReport, co
 }
 
 /** From where an assertion looks at requests; it may fail from one of both only, which its message says. */
-export function standpointText({ standpoint }: AssertionResult): string {
+export function viewText({ standpoint }: AssertionResult): string {
   return { declared: "as declared", promoted: "as if promoted", both: "as declared and as if promoted" }[standpoint];
 }
 

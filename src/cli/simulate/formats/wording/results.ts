@@ -1,5 +1,5 @@
-import type { RequestPoint } from "../../../../simulate/point.ts";
-import type { ChangeGroup, PlaceReport, ResultReport } from "../../../../simulate/report/report.ts";
+import type { SampleRequest } from "../../../../simulate/sample-request.ts";
+import type { ChangeGroup, CandidateReport, ResultReport } from "../../../../simulate/report/report.ts";
 
 /** One line of what becomes of requests, base against head. */
 export interface ResultLine {
@@ -8,7 +8,7 @@ export interface ResultLine {
   readonly mark: "+" | "-" | "~" | null;
   readonly text: string;
   /** What the text is about where it is a place; for aligned columns. */
-  readonly place: PlaceReport | null;
+  readonly place: CandidateReport | null;
   /** "was number 2, is number 1", "weighted 9 → weighted 1": what differs of a place that both sides try; empty otherwise. */
   readonly note: string;
 }
@@ -65,7 +65,7 @@ function compareTexts(
 }
 
 /** In the order of head, with base's lost places where they stood; a place that only stands elsewhere is marked `~`. */
-function comparePlans(base: readonly PlaceReport[], head: readonly PlaceReport[]): readonly ResultLine[] {
+function comparePlans(base: readonly CandidateReport[], head: readonly CandidateReport[]): readonly ResultLine[] {
   const before = base.map(placeText);
   const after = head.map(placeText);
   const kept = commonSubsequence(before, after);
@@ -93,8 +93,8 @@ function comparePlans(base: readonly PlaceReport[], head: readonly PlaceReport[]
 /** With how each place is shared: without it both sides of such a change read the same. */
 function withSharing(
   lines: readonly ResultLine[],
-  base: readonly PlaceReport[],
-  head: readonly PlaceReport[],
+  base: readonly CandidateReport[],
+  head: readonly CandidateReport[],
 ): readonly ResultLine[] {
   return lines.map((line) => {
     const { mark, place } = line;
@@ -109,19 +109,19 @@ function withSharing(
 }
 
 /** "weighted 9 → weighted 1", "tier 1 → tier 2"; `null` where both sides share the place alike. */
-export function sharingChange(was: PlaceReport, is: PlaceReport): string | null {
+export function sharingChange(was: CandidateReport, is: CandidateReport): string | null {
   if (sharingText(was) === sharingText(is)) return null;
   const shown = was.tier === is.tier ? balanceText : sharingText;
   return `${shown(was)} → ${shown(is)}`;
 }
 
 /** "tier 1, weighted 9": its rank, counted from 1 for people, and how it is shared with its equals. */
-export function sharingText(place: PlaceReport): string {
+export function sharingText(place: CandidateReport): string {
   return `tier ${place.tier + 1}, ${balanceText(place)}`;
 }
 
 /** A weight is told also where another balance does not look at it: it may be all that differs. */
-function balanceText({ balance, weight }: PlaceReport): string {
+function balanceText({ balance, weight }: CandidateReport): string {
   return balance === "weighted" ? `weighted ${weight}` : `${balance.replaceAll("_", " ")}, weight ${weight}`;
 }
 
@@ -151,7 +151,7 @@ export function commonSubsequence(before: readonly string[], after: readonly str
 }
 
 /** "azure-eu: gpt-5 at azure in eu-west". */
-export function placeText({ endpoint, model, provider, region }: PlaceReport): string {
+export function placeText({ endpoint, model, provider, region }: CandidateReport): string {
   return `${endpoint}: ${model} at ${provider} in ${region}`;
 }
 
@@ -165,7 +165,7 @@ export function commonOf(group: ChangeGroup): readonly { readonly name: string; 
 }
 
 /** A request in one line; what it does not say is left out. */
-export function pointText(point: RequestPoint): string {
+export function pointText(point: SampleRequest): string {
   const { key, preferences, time } = point;
   const parts: (readonly [string, string])[] = [
     ["environment", key.environment],

@@ -1,0 +1,221 @@
+import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
+import type { HealthSettings } from "../../canon/table.ts";
+import { FailureWindow } from "./failure-window.ts";
+
+/** What a failure says of the endpoint where it happened. `nothing`: it was ours, or the caller's, or says as little of the endpoint as a success would. */
+export type FailureEffect = "ill" | "rate_limited" | "nothing";
+
+export const FAILURE_EFFECTS: Readonly<Record<FailureKind, FailureEffect>> = {
+  connect: "ill",
+  tls: "ill",
+  address_refused: "ill",
+  reset: "ill",
+  timeout_connect: "ill",
+  timeout_first_byte: "ill",
+  timeout_first_token: "ill",
+  timeout_idle: "ill",
+  timeout_attempt: "ill",
+  // The caller's deadline, of which earlier attempts may have left this one next to nothing.
+  timeout_total: "nothing",
+  rate_limited: "rate_limited",
+  overloaded: "ill",
+  server_error: "ill",
+  auth: "ill",
+  not_found: "ill",
+  // Otherwise one caller's bad requests would close the endpoint to all others.
+  rejected: "nothing",
+  redirect: "ill",
+  malformed: "ill",
+  truncated: "ill",
+  error_frame: "ill",
+  too_large: "nothing",
+  credentials_missing: "nothing",
+  saturated: "nothing",
+  client_closed: "nothing",
+  abandoned: "nothing",
+  server_stopping: "nothing",
+  key_revoked: "nothing",
+};
+
+/** Whether calls go to an endpoint. All times are on the caller's clock, milliseconds. */
+export type HealthState =
+  | { readonly state: "healthy" }
+  | { readonly state: "ejected" | "rate_limited"; readonly until: number }
+  /**
+   * Its time out is over since `until`, and one call shall find out whether it has recovered. `isTaken`: that call is somebody else's, or the
+   * active probe's.
+   */
+  | { readonly state: "half_open"; readonly until: number; readonly isTaken: boolean };
+
+export const HEALTHY: HealthState = { state: "healthy" };
+
+/** How long an endpoint is left alone that is out of quota and does not say for how long, milliseconds. */
+export const DEFAULT_RATE_LIMIT = 5_000;
+
+/** How long a trial is kept for a request that has not begun it, milliseconds: a request may end before it gets there. */
+export const TRIAL_CLAIM = 5_000;
+
+/** Good calls in a row that take an endpoint back before its time. */
+const SUCCESSES_TO_READMIT = 3;
+
+/** Beyond so many ejections in a row a longer one is always the longest; the power of two stays a finite number. */
+const MOST_DOUBLINGS = 30;
+
+/**
+ * The health of one endpoint, as its calls tell: outlier ejection with a trial before readmission. A machine without a clock.
+ *
+ * While its time out runs, no call that ends there shortens or lengthens it: what ends then mostly began before, and a hundred calls that fail together are
+ * one outage, not a hundred. Afterwards the first call or probe to end decides, whoever made it.
+ */
+export class Health {
+  #failuresInARow = 0;
+  #window: FailureWindow | null = null;
+  /** `null`: not ejected; past: half-open. */
+  #ejectedUntil: number | null = null;
+  #rateLimitedUntil = 0;
+  /** Ejections in a row; a long healthy time takes them back one by one. */
+  #ejections = 0;
+  #timesEjected = 0;
+  #readmittedAt = 0;
+  /** Until then the trial is somebody's; without end once it has begun. */
+  #trialUntil = 0;
+  #probedAt = -Infinity;
+  #successesWhileOut = 0;
+
+  get failuresInARow(): number {
+    return this.#failuresInARow;
+  }
+
+  /** Out of service, or on trial. */
+  get isOut(): boolean {
+    return this.#ejectedUntil !== null;
+  }
+
+  /** Ejections since the beginning. */
+  get timesEjected(): number {
+    return this.#timesEjected;
+  }
+
+  healthState(settings: HealthSettings, now: number): HealthState {
+    const ejectedUntil = this.#ejectedUntil;
+    if (ejectedUntil !== null && ejectedUntil > now) return { state: "ejected", until: ejectedUntil };
+    if (this.#rateLimitedUntil > now) return { state: "rate_limited", until: this.#rateLimitedUntil };
+    if (ejectedUntil === null) return HEALTHY;
+    const isTaken = settings.probe !== null || this.#trialUntil > now;
+    return { state: "half_open", until: ejectedUntil, isTaken };
+  }
+
+  /** Keeps the trial for one request, which has a moment to begin it. */
+  claimTrial(now: number): void {
+    this.#trialUntil = now + TRIAL_CLAIM;
+  }
+
+  /** A call begins. To an endpoint whose time out is over it is the trial, for as long as it takes. */
+  begin(now: number): void {
+    if (this.#isHalfOpen(now)) this.#trialUntil = Infinity;
+  }
+
+  /** A call has brought output: enough to readmit the endpoint, though the answer may go on for minutes. */
+  answering(now: number): void {
+    if (this.#isHalfOpen(now)) this.#readmit(now);
+  }
+
+  /** A call has ended; `null`: well. */
+  end(failure: UpstreamFailure | null, settings: HealthSettings, now: number): void {
+    const effect = failure === null ? "well" : FAILURE_EFFECTS[failure.kind];
+    switch (effect) {
+      case "well":
+        this.#failuresInARow = 0;
+        if (this.#ejectedUntil === null) return this.#windowFor(settings).add(false, now);
+        this.#successesWhileOut += 1;
+        // It is asked although it is out where nothing else is left; what began before it was ejected cannot be told from that, a few together can.
+        if (this.#isHalfOpen(now) || this.#successesWhileOut >= SUCCESSES_TO_READMIT) this.#readmit(now);
+        return;
+      case "ill":
+        return this.#fail(settings, now);
+      case "rate_limited": {
+        const asked = Math.min(failure?.retryAfter ?? DEFAULT_RATE_LIMIT, settings.longestEjection);
+        this.#rateLimitedUntil = Math.max(this.#rateLimitedUntil, now + asked);
+        this.#giveTrialBack(now);
+        return;
+      }
+      case "nothing":
+        this.#giveTrialBack(now);
+    }
+  }
+
+  /** Whether the active probe shall ask now; if so it has the trial until it reports with `probed`. */
+  takeProbe(settings: HealthSettings, now: number): boolean {
+    const { probe } = settings;
+    if (probe === null || !this.#isHalfOpen(now) || this.#trialUntil > now) return false;
+    if (now - this.#probedAt < probe.interval) return false;
+    this.#probedAt = now;
+    this.#trialUntil = Infinity;
+    return true;
+  }
+
+  probed(isThere: boolean, settings: HealthSettings, now: number): void {
+    if (!this.#isHalfOpen(now)) return;
+    if (isThere) this.#readmit(now);
+    else this.#eject(settings, now);
+  }
+
+  #fail(settings: HealthSettings, now: number): void {
+    this.#failuresInARow += 1;
+    this.#successesWhileOut = 0;
+    if (this.#isHalfOpen(now)) return this.#eject(settings, now);
+    if (this.#ejectedUntil !== null) return;
+    const window = this.#windowFor(settings);
+    window.add(true, now);
+    if (isTooMuch(settings, this.#failuresInARow, window.totals(now))) this.#eject(settings, now);
+  }
+
+  #eject(settings: HealthSettings, now: number): void {
+    if (this.#ejectedUntil === null) this.#forgiveEjections(settings, now);
+    const doubled = settings.ejection * 2 ** Math.min(this.#ejections, MOST_DOUBLINGS);
+    this.#ejectedUntil = now + Math.min(doubled, settings.longestEjection);
+    this.#ejections += 1;
+    this.#timesEjected += 1;
+    this.#trialUntil = 0;
+    this.#successesWhileOut = 0;
+  }
+
+  /** One ejection is forgotten for each of the longest that the endpoint has been well: who falls ill every minute stays out longer each time. */
+  #forgiveEjections(settings: HealthSettings, now: number): void {
+    const spans = Math.floor((now - this.#readmittedAt) / Math.max(settings.longestEjection, 1));
+    this.#ejections = Math.max(this.#ejections - spans, 0);
+  }
+
+  #readmit(now: number): void {
+    this.#ejectedUntil = null;
+    this.#readmittedAt = now;
+    this.#failuresInARow = 0;
+    // Failures from before would eject it again at the first new one.
+    this.#window = null;
+    this.#trialUntil = 0;
+  }
+
+  /** What decides nothing leaves the trial to the next request. */
+  #giveTrialBack(now: number): void {
+    if (this.#isHalfOpen(now)) this.#trialUntil = 0;
+  }
+
+  #isHalfOpen(now: number): boolean {
+    return this.#ejectedUntil !== null && this.#ejectedUntil <= now;
+  }
+
+  /** A reload may have changed the window's length; counts of another length mean nothing. */
+  #windowFor({ window: span }: HealthSettings): FailureWindow {
+    if (this.#window === null || this.#window.span !== span) this.#window = new FailureWindow(span);
+    return this.#window;
+  }
+}
+
+function isTooMuch(
+  { consecutiveFailures, failureRatio, minimumCalls }: HealthSettings,
+  failuresInARow: number,
+  { calls, failures }: { readonly calls: number; readonly failures: number },
+): boolean {
+  if (consecutiveFailures > 0 && failuresInARow >= consecutiveFailures) return true;
+  return failureRatio > 0 && calls >= minimumCalls && failures >= failureRatio * calls;
+}

@@ -1,0 +1,75 @@
+import { InFlightList } from "./in-flight-list.ts";
+
+/** Why the router ends a request that it has let in. */
+export type StopReason = "server_stopping" | "key_revoked";
+
+/** The end of requests under way. Nothing new is begun for them; `running` says what becomes of a call that has begun. */
+export interface Stop {
+  readonly reason: StopReason;
+  readonly running: "end" | "finish";
+}
+
+/** Where a request hears of its end. */
+export interface StopSource {
+  readonly given: boolean;
+  /**
+   * Calls back when an order is given; at once where one has been given. A request with several sources hears of each.
+   *
+   * @returns its end; call it when the request has ended.
+   */
+  onGiven(listener: (stop: Stop) => void): () => void;
+}
+
+const SERVER_STOPPING: Stop = Object.freeze({ reason: "server_stopping", running: "end" });
+
+/**
+ * The end of a server, or of a key, as its requests hear of it: whatever still runs when the order is given has had its time. It ends with what can be
+ * said of it, at once.
+ */
+export class StopOrder implements StopSource {
+  readonly #listeners = new InFlightList<(stop: Stop) => void>();
+  #given: Stop | null = null;
+
+  get given(): boolean {
+    return this.#given !== null;
+  }
+
+  /** Safe to call twice; the first call counts. */
+  give(stop: Stop = SERVER_STOPPING): void {
+    if (this.#given !== null) return;
+    this.#given = stop;
+    this.#listeners.each((listener) => listener(stop));
+  }
+
+  onGiven(listener: (stop: Stop) => void): () => void {
+    if (this.#given !== null) {
+      listener(this.#given);
+      return () => {};
+    }
+    return this.#listeners.enter(listener);
+  }
+}
+
+/** Two sources as one. */
+export class EitherStop implements StopSource {
+  readonly #one: StopSource;
+  readonly #other: StopSource;
+
+  constructor(one: StopSource, other: StopSource) {
+    this.#one = one;
+    this.#other = other;
+  }
+
+  get given(): boolean {
+    return this.#one.given || this.#other.given;
+  }
+
+  onGiven(listener: (stop: Stop) => void): () => void {
+    const forgetOne = this.#one.onGiven(listener);
+    const forgetOther = this.#other.onGiven(listener);
+    return () => {
+      forgetOne();
+      forgetOther();
+    };
+  }
+}

@@ -1,0 +1,278 @@
+import { formatRevision } from "../../canon/policy.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import type { Connection } from "../../dispatch/connections.ts";
+import type { Runtime } from "../../http/runtime.ts";
+import type { Store } from "../../store/port.ts";
+import { Reading, type Family } from "../../telemetry/metrics/families.ts";
+
+export interface StatusSources {
+  readonly runtime: Pick<
+    Runtime,
+    "snapshots" | "endpoints" | "ledger" | "build" | "degraded" | "accepting" | "policies"
+  >;
+  readonly evidence: Pick<Store["evidence"], "health">;
+  /** Keys that this process knows. */
+  readonly keyCount: () => number;
+  readonly version: string;
+  /** Lines of the log that no reader took in time. */
+  readonly droppedLines: () => number;
+  /** Spans that no collector got. */
+  readonly lostSpans: () => number;
+}
+
+const STATES = ["healthy", "ejected", "rate_limited", "half_open"] as const;
+
+const MILLISECONDS = 1_000;
+
+/** How things stand now: endpoints, queues, evidence, keys, configuration. Read when somebody asks. */
+export function statusMetrics(sources: StatusSources): readonly Family[] {
+  return [
+    ...endpointMetrics(sources),
+    ...queueMetrics(sources),
+    ...evidenceMetrics(sources),
+    ...stateMetrics(sources),
+    new Reading(
+      "counter",
+      { name: "signalbox_log_lines_dropped", help: "Lines of the log that no reader took in time.", labels: [] },
+      () => [[sources.droppedLines()] as const],
+    ),
+    new Reading(
+      "counter",
+      {
+        name: "signalbox_spans_lost",
+        help: "Spans that no collector got: the queue was full, or an export failed.",
+        labels: [],
+      },
+      () => [[sources.lostSpans()] as const],
+    ),
+  ];
+}
+
+function endpointMetrics({ runtime: { endpoints: places, snapshots } }: StatusSources): readonly Family[] {
+  const tableOf = (): RoutingTable => snapshots.current.decider.table;
+  const each = <Row>(read: (endpoint: string, provider: string, now: number) => readonly Row[]): readonly Row[] => {
+    const now = performance.now();
+    return Object.values(tableOf().endpoints).flatMap(({ id, provider }) => read(id, provider, now));
+  };
+  return [
+    new Reading(
+      "gauge",
+      {
+        name: "signalbox_endpoint_info",
+        help: "Always 1: what an endpoint is.",
+        labels: ["endpoint", "provider", "region"],
+      },
+      () => Object.values(tableOf().endpoints).map(({ id, provider, region }) => [1, id, provider, region] as const),
+    ),
+    new Reading(
+      "gauge",
+      {
+        name: "signalbox_endpoint_state",
+        help: "1 for the state that the endpoint is in, as its calls from this process tell.",
+        labels: ["endpoint", "provider", "state"],
+      },
+      () =>
+        each((endpoint, provider, now) => {
+          const { state } = places.status(endpoint, now);
+          return STATES.map((one) => [one === state ? 1 : 0, endpoint, provider, one] as const);
+        }),
+    ),
+    new Reading(
+      "counter",
+      {
+        name: "signalbox_endpoint_ejections",
+        help: "Times that the endpoint was taken out of service for its failures.",
+        labels: ["endpoint", "provider"],
+      },
+      () => each((endpoint, provider) => [[places.ejections(endpoint), endpoint, provider] as const]),
+    ),
+    new Reading(
+      "gauge",
+      { name: "signalbox_endpoint_in_flight", help: "Calls under way.", labels: ["endpoint", "provider"] },
+      () => each((endpoint, provider, now) => [[places.status(endpoint, now).in_flight, endpoint, provider] as const]),
+    ),
+    new Reading(
+      "gauge",
+      {
+        name: "signalbox_endpoint_consecutive_failures",
+        help: "Failed calls since the last good one.",
+        labels: ["endpoint", "provider"],
+      },
+      () =>
+        each((endpoint, provider, now) => [
+          [places.status(endpoint, now).consecutive_failures, endpoint, provider] as const,
+        ]),
+    ),
+    new Reading(
+      "gauge",
+      {
+        name: "signalbox_endpoint_first_token_seconds",
+        help: "Time to the first output of the latest calls, by percentile; absent where none was measured lately.",
+        labels: ["endpoint", "provider", "quantile"],
+        unit: "seconds",
+      },
+      () =>
+        each((endpoint, provider, now) => {
+          const { p50, p90 } = places.status(endpoint, now).latency;
+          return [
+            ...(p50 === null ? [] : [[p50 / MILLISECONDS, endpoint, provider, "0.5"] as const]),
+            ...(p90 === null ? [] : [[p90 / MILLISECONDS, endpoint, provider, "0.9"] as const]),
+          ];
+        }),
+    ),
+    new Reading(
+      "gauge",
+      {
+        name: "signalbox_endpoint_tokens_per_second",
+        help: "Output tokens a second of the latest calls, the median; absent where none was measured lately.",
+        labels: ["endpoint", "provider"],
+      },
+      () =>
+        each((endpoint, provider, now) => {
+          const { p50 } = places.status(endpoint, now).throughput;
+          return p50 === null ? [] : [[p50, endpoint, provider] as const];
+        }),
+    ),
+  ];
+}
+
+function queueMetrics({ runtime: { snapshots } }: StatusSources): readonly Family[] {
+  const each = <Row>(read: (connection: Connection, id: string) => readonly Row[]): readonly Row[] =>
+    [...snapshots.current.connections].flatMap(([id, connection]) => read(connection, id));
+  return [
+    new Reading(
+      "gauge",
+      {
+        name: "signalbox_provider_in_flight",
+        help: "Calls that hold a place of the provider's limit.",
+        labels: ["provider"],
+      },
+      () => each(({ limiter: gate }, id) => [[gate.inFlight, id] as const]),
+    ),
+    new Reading(
+      "gauge",
+      { name: "signalbox_provider_concurrency_limit", help: "Most calls at once.", labels: ["provider"] },
+      () => each(({ provider }, id) => [[provider.maxConcurrency, id] as const]),
+    ),
+    new Reading(
+      "gauge",
+      {
+        name: "signalbox_queue_depth",
+        help: "Calls that wait for a place: of the provider's limit, or of an endpoint's own where one is named.",
+        labels: ["provider", "endpoint"],
+      },
+      () =>
+        each(({ limiter: gate, endpointLimiters: endpointGates }, id) => [
+          [gate.waiting, id, ""] as const,
+          ...[...endpointGates].map(([endpoint, own]) => [own.waiting, id, endpoint] as const),
+        ]),
+    ),
+  ];
+}
+
+function evidenceMetrics({ evidence, runtime }: StatusSources): readonly Family[] {
+  const facts = (name: string, help: string) => ({ name, help, labels: [] }) as const;
+  return [
+    new Reading(
+      "gauge",
+      facts(
+        "signalbox_evidence_available",
+        "1 where evidence is written; 0 where requests may be refused for want of it.",
+      ),
+      () => [[evidence.health().state === "ok" ? 1 : 0] as const],
+    ),
+    new Reading("gauge", facts("signalbox_evidence_waiting", "Decisions handed over and not yet on disk."), () => [
+      [evidence.health().waiting] as const,
+    ]),
+    new Reading(
+      "counter",
+      facts(
+        "signalbox_evidence_refused",
+        "Decisions that could not be confirmed in time; what waited for them was refused. Most are written late.",
+      ),
+      () => [[evidence.health().refused] as const],
+    ),
+    new Reading(
+      "counter",
+      facts("signalbox_evidence_lost", "Outcomes that could not be kept; those decisions read unknown."),
+      () => [[evidence.health().lost] as const],
+    ),
+    new Reading(
+      "gauge",
+      facts(
+        "signalbox_evidence_position",
+        "Newest row of the evidence log as this process knows it; absent before its first.",
+      ),
+      () => {
+        const { head } = evidence.health();
+        return head === null ? [] : [[head.position] as const];
+      },
+    ),
+    new Reading(
+      "gauge",
+      facts("signalbox_limits_available", "1 where limits can be counted; 0 where limited requests are refused."),
+      () => [[runtime.ledger === undefined || runtime.ledger.state === "ok" ? 1 : 0] as const],
+    ),
+  ];
+}
+
+function stateMetrics({ runtime, keyCount, version }: StatusSources): readonly Family[] {
+  const { snapshots, build } = runtime;
+  return [
+    new Reading(
+      "gauge",
+      { name: "signalbox_keys", help: "Keys that this process knows, whatever their state.", labels: [] },
+      () => [[keyCount()] as const],
+    ),
+    new Reading(
+      "gauge",
+      { name: "signalbox_table_info", help: "Always 1: the routing table in force.", labels: ["revision"] },
+      () => [[1, snapshots.current.decider.table.revision] as const],
+    ),
+    new Reading(
+      "gauge",
+      {
+        name: "signalbox_policy_info",
+        help: "Always 1: a policy's slot and what is in it.",
+        labels: ["policy", "slot", "revision"],
+      },
+      () =>
+        snapshots.current.decider.policies.policies.map(
+          ({ identity: { id, slot, revision } }) => [1, id, slot, formatRevision(revision) ?? ""] as const,
+        ),
+    ),
+    new Reading(
+      "gauge",
+      {
+        name: "signalbox_policy_suspended",
+        help: "Always 1: a candidate that is not evaluated any more, because it took more than an evaluation may take.",
+        labels: ["policy", "revision"],
+      },
+      () =>
+        (runtime.policies?.suspended() ?? []).map(
+          ({ id, revision }) => [1, id, formatRevision(revision) ?? ""] as const,
+        ),
+    ),
+    new Reading(
+      "gauge",
+      {
+        name: "signalbox_build_info",
+        help: "Always 1: what runs.",
+        labels: ["version", "build_id", "contract_sha256"],
+      },
+      () => [[1, version, build.id, build.contractSha256] as const],
+    ),
+    new Reading(
+      "gauge",
+      {
+        name: "signalbox_degraded",
+        help: "1 for each part that does not work as it should, as in /status.",
+        labels: ["part"],
+      },
+      () => runtime.degraded().map((part) => [1, part] as const),
+    ),
+    new Reading("gauge", { name: "signalbox_accepting", help: "0 while the process drains.", labels: [] }, () => [
+      [runtime.accepting() ? 1 : 0] as const,
+    ]),
+  ];
+}

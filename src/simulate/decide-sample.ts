@@ -1,0 +1,93 @@
+import type { Candidate, Decision } from "../canon/decision.ts";
+import type { Identity } from "../canon/identity.ts";
+import { DAY_BUCKETS, HOUR_BUCKETS, type PolicySet, type PolicyTime } from "../canon/policy.ts";
+import type { RoutingTable } from "../canon/table.ts";
+import { decide, type Question } from "../decide/decide.ts";
+import type { Outcome, PlannedEndpoint, SampleRequest } from "./sample-request.ts";
+
+/** The identity that a point's key would have. Nothing of a decision depends on the members that are made up here. */
+export function identityOf({ workspace, key }: SampleRequest): Identity {
+  return {
+    workspace,
+    keyId: "simulated",
+    scopes: new Set(["inference"]),
+    environment: key.environment,
+    workload: key.workload,
+    labels: key.labels,
+    expiresAt: Number.MAX_SAFE_INTEGER,
+  };
+}
+
+export function questionOf(point: SampleRequest): Question {
+  const { operation, needs, features, stream, context, maxOutput, reasoningEffort, signatureFamilies } = point;
+  return {
+    model: point.model,
+    preferences: point.preferences,
+    shape: {
+      operation,
+      needs,
+      features,
+      stream,
+      context,
+      maxOutput,
+      reasoningEffort,
+      signatureFamilies,
+      dimensions: point.dimensions,
+    },
+  };
+}
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+/** 1 January 1970 was a Thursday, 3 January a Saturday. */
+const FIRST_DAY: Readonly<Record<PolicyTime["day"], number>> = { weekday: 0, weekend: 2 * DAY };
+
+/** An instant of a time window, milliseconds since the epoch. */
+export function instantOf({ day, hour }: PolicyTime): number {
+  return FIRST_DAY[day] + HOUR_BUCKETS.indexOf(hour) * (24 / HOUR_BUCKETS.length) * HOUR;
+}
+
+/** The decision that a call of this shape gets: it is the same function (docs/concepts.md#how-a-decision-is-made). */
+export function decideSample(table: RoutingTable, policies: PolicySet, point: SampleRequest): Decision {
+  return decide(table, policies, identityOf(point), questionOf(point), instantOf(point.time));
+}
+
+/** What a comparison looks at. */
+export function outcomeOf(decision: Decision): Outcome {
+  if (decision.outcome === "deny") {
+    const { policy, constraint, reason } = decision.denial;
+    const indeterminate = !isDeniedByTable(decision) && isIndeterminate(decision);
+    return { plan: [], maxPlaces: null, denial: { policy, constraint, reason }, edits: null, indeterminate };
+  }
+  const { maxOutputTokens, stripFields } = decision.edits;
+  return {
+    plan: decision.plan.map((candidate) => plannedEndpoint(candidate, decision.plan)),
+    // How many of one place may be tried says nothing.
+    maxPlaces: decision.plan.length === 1 ? null : decision.maxPlaces,
+    denial: null,
+    edits: { maxOutputTokens, stripFields },
+    indeterminate: isIndeterminate(decision),
+  };
+}
+
+/** Then it does not matter what policies say. */
+export function isDeniedByTable(decision: Decision): boolean {
+  return (
+    decision.outcome === "deny" && (decision.denial.policy === "approvals" || decision.denial.policy === "preferences")
+  );
+}
+
+/** How a place is shared says something only where it has an equal, and weights only where they count. */
+function plannedEndpoint({ endpoint, tier, balance, weight }: Candidate, plan: readonly Candidate[]): PlannedEndpoint {
+  const { id, model, provider, region } = endpoint;
+  const isAlone = plan.filter((other) => other.tier === tier).length === 1;
+  const shared = isAlone ? "order" : balance;
+  return { endpoint: id, model, provider, region, tier, balance: shared, weight: shared === "weighted" ? weight : 1 };
+}
+
+function isIndeterminate({ trace }: Decision): boolean {
+  return trace.some(({ slot, verdict }) => slot === "enforced" && verdict === "indeterminate");
+}
+
+/** For windows nobody reads. */
+export const SOME_TIME: PolicyTime = { day: DAY_BUCKETS[0], hour: HOUR_BUCKETS[1] };

@@ -1,0 +1,106 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import type { SourceLocation } from "../report/report.ts";
+import type { Locations } from "./positions.ts";
+
+/** Enforced rules that are not those of the files, because nobody has promoted what the files say since. */
+export interface KeptRules {
+  readonly policies: ReadonlySet<string>;
+  /** Of the files that they come from. */
+  readonly locations: Locations;
+}
+
+/** Where in the files an explanation's parts stand: the explanation again, with `place` beside each of them. */
+export function withLocations(
+  explanation: JsonObject,
+  locations: Locations,
+  kept: KeptRules | null = null,
+): JsonObject {
+  const workspace = textOf(explanation["workspace"]);
+  const route = textOf(explanation["route"]);
+  const context = { locations, workspace, route, kept };
+  return {
+    ...explanation,
+    workspace_place: jsonOf(locations.workspace(workspace)),
+    route_place: jsonOf(locations.route(route)),
+    candidates: objectsOf(explanation["candidates"]).map((candidate) => ({
+      ...candidate,
+      place: jsonOf(locations.endpoint(textOf(candidate["endpoint"]))),
+      constraints: objectsOf(candidate["constraints"]).map((verdict) => located(context, verdict, candidate)),
+    })),
+    constraints: objectsOf(explanation["constraints"]).map((verdict) => located(context, verdict, null)),
+    obligations: objectsOf(explanation["obligations"]).map((obligation) => ({
+      ...obligation,
+      place: ruleLocationOf(context, obligation, textOf(obligation["obligation"])),
+    })),
+  };
+}
+
+interface PositionContext {
+  readonly locations: Locations;
+  readonly workspace: string;
+  readonly route: string;
+  readonly kept: KeptRules | null;
+}
+
+function located(context: PositionContext, verdict: JsonObject, candidate: JsonObject | null): JsonObject {
+  const [policy, constraint] = [textOf(verdict["policy"]), textOf(verdict["constraint"])];
+  if (policy !== "preferences" && policy !== "approvals") {
+    return { ...verdict, place: ruleLocationOf(context, verdict, constraint) };
+  }
+  return { ...verdict, place: jsonOf(tableLocation(context, policy, constraint, candidate)) };
+}
+
+/** Where a policy says it; with `side` where that is not in the files that are explained. */
+function ruleLocationOf(
+  { locations: places, kept }: PositionContext,
+  said: JsonObject,
+  name: string,
+): JsonObject | null {
+  const policy = textOf(said["policy"]);
+  if (said["slot"] !== "enforced" || kept?.policies.has(policy) !== true)
+    return jsonOf(places.constraint(policy, name));
+  const location = jsonOf(kept.locations.constraint(policy, name));
+  return location === null ? null : { ...location, side: "base" };
+}
+
+/** Lists of `approve` by the constraint that looks at them. */
+const APPROVAL_LISTS: ReadonlyMap<string, string> = new Map([
+  ["route_known", "routes"],
+  ["provider_approved", "providers"],
+  ["region_approved", "regions"],
+  ["capability_approved", "capabilities"],
+  ["dimensions_approved", "dimensions"],
+  ["context_window_approved", "context_window"],
+]);
+
+/** Where to look at, or to change, what a constraint goes by. A preference stands in the request, so in no file. */
+function tableLocation(
+  { locations: places, workspace, route }: PositionContext,
+  policy: string,
+  constraint: string,
+  candidate: JsonObject | null,
+): SourceLocation | null {
+  if (policy === "preferences") return null;
+  const [name = ""] = constraint.split(":");
+  const list = APPROVAL_LISTS.get(name);
+  if (list !== undefined) return places.approval(workspace, list);
+  if (name === "route_named") return places.workspace(workspace);
+  if (name === "operation_supported" || name === "request_translatable") return places.route(route);
+  if (candidate === null) return null;
+  // What a protocol can say belongs to the provider's row; what a model can do, and whose reasoning it reads, to the model's.
+  return name === "feature_expressed"
+    ? places.provider(textOf(candidate["provider"]))
+    : places.model(textOf(candidate["model"]));
+}
+
+function jsonOf(location: SourceLocation | null): JsonObject | null {
+  return location === null ? null : { file: location.file, line: location.line, column: location.column };
+}
+
+function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter((item): item is JsonObject => isJsonObject(item)) : [];
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,146 @@
+import type { Capability } from "../canon/capability.ts";
+import type { Feature } from "../canon/generate/feature.ts";
+import type { Operation } from "../canon/operation.ts";
+import type { PolicyTime } from "../canon/policy.ts";
+import type { ProviderPreferences } from "../canon/preferences.ts";
+import type { ReasoningEffort, TokenBucket } from "../canon/request.ts";
+import type { Balance } from "../canon/table.ts";
+
+/** One request as far as any decision may look at it: what stands for a class, and what a reader can try again. Plain JSON. */
+export interface SampleRequest {
+  readonly workspace: string;
+  /** The route's name as a caller would write it; empty for moderations that leave it to the workspace. */
+  readonly model: string;
+  readonly operation: Operation;
+  readonly key: { readonly environment: string; readonly workload: string; readonly labels: readonly string[] };
+  /** Sorted, each once. */
+  readonly needs: readonly Capability[];
+  /** Sorted, each once. */
+  readonly features: readonly Feature[];
+  readonly signatureFamilies: readonly string[];
+  readonly stream: boolean;
+  readonly context: TokenBucket;
+  readonly maxOutput: TokenBucket;
+  readonly reasoningEffort: ReasoningEffort;
+  readonly dimensions: number | null;
+  readonly preferences: ProviderPreferences | null;
+  readonly time: PolicyTime;
+}
+
+/** The plainest request there is, of nobody for nothing. */
+export const PLAIN_POINT: SampleRequest = {
+  workspace: "",
+  model: "",
+  operation: "chat.completions",
+  key: { environment: "", workload: "", labels: [] },
+  needs: [],
+  features: [],
+  signatureFamilies: [],
+  stream: false,
+  context: "unspecified",
+  maxOutput: "unspecified",
+  reasoningEffort: "unspecified",
+  dimensions: null,
+  preferences: null,
+  time: { day: "weekday", hour: "morning" },
+};
+
+/** Where a request may go, with everything that makes it another place for a reviewer. */
+export interface PlannedEndpoint {
+  readonly endpoint: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly region: string;
+  /** Candidates of one tier are equals, shared as `balance` says. */
+  readonly tier: number;
+  readonly balance: Balance;
+  readonly weight: number;
+}
+
+export interface OutcomeDenial {
+  /** Policy id, `approvals` or `preferences`. */
+  readonly policy: string;
+  readonly constraint: string;
+  readonly reason: string;
+}
+
+/** What becomes of a request on one side. */
+export interface Outcome {
+  /** In the order of trying; empty for a denial. */
+  readonly plan: readonly PlannedEndpoint[];
+  /** `null`: all of the plan. */
+  readonly maxPlaces: number | null;
+  readonly denial: OutcomeDenial | null;
+  /** The most output tokens and members to take out; `null` for a denial. */
+  readonly edits: { readonly maxOutputTokens: number | null; readonly stripFields: readonly string[] } | null;
+  /** Whether a constraint that acts here could not be evaluated. */
+  readonly indeterminate: boolean;
+}
+
+export const CHANGE_WORDS = [
+  "newly_denied",
+  "newly_allowed",
+  "primary_changed",
+  "fallbacks_widened",
+  "fallbacks_narrowed",
+  "fallbacks_reordered",
+  "sharing_changed",
+  "destination_changed",
+  "edits_changed",
+  "reason_changed",
+  "indeterminate_new",
+] as const;
+/**
+ * What a change does to a request (docs/simulate.md#what-the-report-says). `destination_changed`: an endpoint of the same id now has another provider,
+ * region, address, model or contract; `sharing_changed`: a load-balanced group distributes its requests differently or has other members;
+ * `edits_changed`: obligations remove or limit something else.
+ */
+export type ChangeWord = (typeof CHANGE_WORDS)[number];
+
+/** Which slots act: as the files say, or as if candidates were promoted. */
+export const VIEWS = ["declared", "promoted"] as const;
+export type View = (typeof VIEWS)[number];
+
+export interface OutcomePair {
+  readonly base: Outcome;
+  readonly head: Outcome;
+  /** In the order of {@link CHANGE_WORDS}; empty where nothing changes. */
+  readonly words: readonly ChangeWord[];
+}
+
+/** A workspace and the name of a route that its requests ask for. */
+export interface Member {
+  readonly workspace: string;
+  readonly model: string;
+}
+
+/** One class of requests, decided on both sides. */
+export interface ClassComparison {
+  /** Stands for every request of the class. */
+  readonly point: SampleRequest;
+  /** The workspaces and routes that the class holds for; nothing tells them apart. The point is one of them. */
+  readonly members: readonly [Member, ...Member[]];
+  /** How many request shapes the class stands for, all members together. */
+  readonly shapes: bigint;
+  readonly declared: OutcomePair;
+  readonly promoted: OutcomePair;
+}
+
+/** What somebody besides the policies wants told apart; no class then holds two requests that differ in it. */
+export interface Distinctions {
+  /** Ids, capabilities, features, labels and other words that must not be taken for others. */
+  readonly words: readonly string[];
+  /**
+   * Paths of `PolicyInput`, such as `input.key.environment`, that are read; besides them `input.request.features`,
+   * `input.request.signature_families` and {@link NARROWED}. Words that are not listed are one to the reader, but not the same as none.
+   */
+  readonly reads: readonly string[];
+}
+
+/** Whether the caller has narrowed the places, of which no policy knows. */
+export const NARROWED = "preferences.narrowed";
+
+/** Whether a caller leaves some places out that the route has. */
+export function isNarrowed(preferences: ProviderPreferences | null): boolean {
+  return preferences?.only !== undefined || preferences?.region !== undefined || preferences?.ignore !== undefined;
+}

@@ -1,0 +1,63 @@
+import type { PolicyEvaluation, PolicyIdentity, PolicySet } from "../canon/policy.ts";
+import { readsPath } from "../policy/modules/reads.ts";
+import { rememberingSet } from "../policy/modules/remembering-set.ts";
+import { policyData } from "../policy/policy-data.ts";
+import { createSinglePolicies, type SinglePolicy } from "../policy/policy-set.ts";
+import { promotedPolicies } from "./explain/promoted.ts";
+import type { CompiledSide, SideContent } from "./side-contents.ts";
+
+/** The policies of one side as they are, and as if some were promoted. */
+export interface SideViews {
+  readonly declared: PolicySet;
+  /** The same object where promotion changes nothing. */
+  readonly promoted: PolicySet;
+}
+
+/** Answers kept of each policy: a simulation asks about every class, and ends. */
+const MAXIMUM_ANSWERS = 50_000;
+
+/**
+ * Loads the policies of one side once, for both views: every input is evaluated once, and what the slots make of it is a matter of reading.
+ *
+ * @param promoted which candidates are taken as promoted.
+ */
+export async function sideViews(side: CompiledSide, promoted: (id: string) => boolean): Promise<SideViews> {
+  const declared = rememberingSet(await singlePolicies(side), readsTime(side), MAXIMUM_ANSWERS);
+  return { declared, promoted: promotedPolicies(declared, promoted) };
+}
+
+/**
+ * Every content of a side in its slot, asked alone. What is kept from base is asked with head's table, as a server asks it.
+ *
+ * @throws {PolicyModuleError} when a module cannot be loaded.
+ */
+export async function singlePolicies({ table, contents, modules }: CompiledSide): Promise<readonly SinglePolicy[]> {
+  const states = contents.map(({ contract: { id }, digest, slot }) => {
+    return { id, digest, revision: 0, mode: slot === "enforced" ? ("enforce" as const) : ("shadow" as const) };
+  });
+  const loaded = await createSinglePolicies({ modules }, states, policyData(table), () => "shadow");
+  // Modules of base hold more than what is kept of it, and what both sides have alike stands in two of them.
+  const byContent = new Map(loaded.map((policy) => [contentKey(policy.identity), policy]));
+  return contents.map((content) => {
+    if (content.rules === null) return silentPolicy(content);
+    const policy = byContent.get(contentKey({ id: content.contract.id, digest: content.digest }));
+    if (policy === undefined) throw new Error(`simulation: no module has the policy ${content.contract.id}`);
+    return policy;
+  });
+}
+
+function contentKey({ id, digest }: Pick<PolicyIdentity, "id" | "digest">): string {
+  return `${id}@${digest}`;
+}
+
+const NOTHING: PolicyEvaluation = { verdicts: [], obligations: [] };
+
+/** A removal takes the place of the rules and says nothing. */
+function silentPolicy({ contract, digest, slot }: SideContent): SinglePolicy {
+  const identity = { id: contract.id, revision: 0, digest, slot };
+  return { identity, contract, reads: [], evaluate: () => NOTHING };
+}
+
+function readsTime({ contents }: CompiledSide): boolean {
+  return contents.some(({ rules }) => rules !== null && readsPath(rules, "input.time"));
+}

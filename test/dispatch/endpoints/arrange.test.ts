@@ -1,0 +1,219 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Candidate } from "../../../src/canon/decision.ts";
+import type { ProviderPreferences } from "../../../src/canon/preferences.ts";
+import { BALANCES } from "../../../src/canon/table.ts";
+import { arrange, type Circumstances } from "../../../src/dispatch/endpoints/arrange.ts";
+import { HEALTHY, type HealthState } from "../../../src/dispatch/endpoints/health.ts";
+import { Measures } from "../../../src/dispatch/endpoints/measures.ts";
+import { candidate, idsOf, seeded, tier } from "./estate.ts";
+
+const ejected = (until: number): HealthState => ({ state: "ejected", until });
+const limited = (until: number): HealthState => ({ state: "rate_limited", until });
+const half = (isTaken: boolean, until = -1): HealthState => ({ state: "half_open", until, isTaken });
+
+function circumstances(
+  outlooks: Readonly<Record<string, HealthState>>,
+  maxEjectedShare: number,
+  more: Partial<Circumstances> = {},
+): Circumstances {
+  return {
+    measuresOf: () => null,
+    healthStateOf: (id) => outlooks[id] ?? HEALTHY,
+    maxEjectedShare,
+    preferences: null,
+    isOrdered: false,
+    stickyKey: null,
+    now: 0,
+    random: seeded(1),
+    ...more,
+  };
+}
+
+/** One tier per letter, tried in the order of the letters. */
+function plan(ids: string): readonly Candidate[] {
+  return ids.split("").map((id, index) => candidate(id, { tier: index }));
+}
+
+describe("what is out for its health", () => {
+  it.each<[string, string, Readonly<Record<string, HealthState>>, number, string, string, string | null]>([
+    ["nothing is", "abc", {}, 1, "abc", "", null],
+    ["goes last", "abc", { a: ejected(9) }, 0.5, "bca", "a", null],
+    ["whatever takes it out", "abcd", { a: limited(9), b: ejected(5) }, 0.5, "cdba", "ba", null],
+    ["in the order of return", "abcdef", { a: ejected(9), b: ejected(5), c: limited(7) }, 0.5, "defbca", "bca", null],
+    ["no more than the share", "abcd", { a: ejected(9), b: ejected(8), c: ejected(7) }, 0.5, "cdba", "ba", null],
+    ["the better ranked of equals stays", "abc", { a: ejected(9), b: ejected(9) }, 0.5, "acb", "b", null],
+    ["rounded down", "abc", { a: ejected(9) }, 0.3, "abc", "", null],
+    ["none at all", "abc", { a: ejected(9) }, 0, "abc", "", null],
+    ["never all", "ab", { a: ejected(9), b: ejected(8) }, 1, "ba", "a", null],
+    ["never the only one", "a", { a: ejected(9) }, 1, "a", "", null],
+    ["half-open and first: this request's trial", "abc", { a: half(false) }, 0.5, "abc", "", "a"],
+    ["half-open and another's trial", "abc", { a: half(true) }, 0.5, "bca", "a", null],
+    ["half-open behind a healthy one", "abc", { b: half(false) }, 0.5, "abc", "", null],
+    ["half-open once those before it are out", "abcd", { a: ejected(9), b: half(false) }, 0.5, "bcda", "a", "b"],
+    ["one trial for one request", "abcd", { a: half(false, -1), b: half(false, -2) }, 0.5, "abcd", "", "a"],
+    [
+      "limited ones, whatever the share",
+      "abcd",
+      { a: limited(9), b: limited(8), c: limited(7) },
+      0.25,
+      "dcba",
+      "cba",
+      null,
+    ],
+    ["ill ones within what limited ones leave", "abc", { a: limited(9), b: ejected(8) }, 0.34, "cba", "ba", null],
+    ["half-open, and no more may be out", "abc", { b: half(false), c: ejected(9) }, 0.34, "abc", "c", null],
+  ])("%s", (_, ids, outlooks, share, order, out, trial) => {
+    const arrangement = arrange(plan(ids), circumstances(outlooks, share));
+    expect(idsOf(arrangement.order).join("")).toBe(order);
+    expect(idsOf(arrangement.out.map((aside) => aside.candidate)).join("")).toBe(out);
+    expect(arrangement.trial?.endpoint.id ?? null).toBe(trial);
+  });
+
+  it("is said with its reason and its time", () => {
+    const { out } = arrange(plan("abcdef"), circumstances({ a: ejected(9), b: limited(4), c: half(true, -5) }, 0.5));
+    expect(out.map(({ candidate: { endpoint }, why, until }) => [endpoint.id, why, until])).toEqual([
+      ["c", "ejected", -5],
+      ["b", "rate_limited", 4],
+      ["a", "ejected", 9],
+    ]);
+  });
+
+  it("a share that falls just short of a whole number is that number", () => {
+    const ids = Array.from({ length: 100 }, (_, index) => `e${index}`);
+    const outlooks = Object.fromEntries(ids.map((id) => [id, ejected(9)]));
+    expect(arrange(tier(ids), circumstances(outlooks, 0.29)).out).toHaveLength(29);
+  });
+});
+
+describe("preferred speeds", () => {
+  const measures = new Map(
+    Object.entries({ a: [2_000, 20], b: [500, 80] }).map(([id, [firstToken = 0, rate = 0]]) => {
+      const one = new Measures();
+      for (let call = 0; call < 9; call += 1) one.end(firstToken, rate, 0);
+      one.end(firstToken * 10, rate / 10, 0);
+      return [id, one];
+    }),
+  );
+  const measuresOf = (id: string): Measures | null => measures.get(id) ?? null;
+
+  it.each<[string, ProviderPreferences, string]>([
+    ["nothing asked", {}, "abc"],
+    ["seconds, not milliseconds", { preferred_max_latency: { p50: 2 } }, "abc"],
+    ["the slow one goes last, the unmeasured one does not", { preferred_max_latency: { p50: 1.999 } }, "bca"],
+    ["at the edge of a percentile", { preferred_max_latency: { p90: 2 } }, "abc"],
+    ["any percentile that is missed", { preferred_max_latency: { p50: 3, p99: 5 } }, "bca"],
+    ["p75 as well", { preferred_max_latency: { p75: 1 } }, "bca"],
+    ["all miss it: the order stays", { preferred_max_latency: { p50: 0.1 } }, "cab"],
+    ["tokens a second", { preferred_min_throughput: { p50: 21 } }, "bca"],
+    ["tokens a second at the edge", { preferred_min_throughput: { p90: 20 } }, "abc"],
+    ["a higher percentile of throughput is the stricter one", { preferred_min_throughput: { p99: 3 } }, "bca"],
+    ["either", { preferred_max_latency: { p50: 1 }, preferred_min_throughput: { p50: 81 } }, "cab"],
+  ])("%s", (_, preferences, order) => {
+    const { order: arranged } = arrange(plan("abc"), circumstances({}, 0.5, { preferences, measuresOf }));
+    expect(idsOf(arranged).join("")).toBe(order);
+  });
+
+  it("do not bring back what is out", () => {
+    const preferences = { preferred_max_latency: { p50: 1 } };
+    const at = circumstances({ b: ejected(9) }, 0.5, { preferences, measuresOf });
+    expect(idsOf(arrange(plan("abc"), at).order).join("")).toBe("cab");
+  });
+});
+
+describe("every arrangement", () => {
+  const outlook: fc.Arbitrary<HealthState> = fc.oneof(
+    { weight: 2, arbitrary: fc.constant(HEALTHY) },
+    fc.nat({ max: 5 }).map(ejected),
+    fc.nat({ max: 5 }).map(limited),
+    fc.tuple(fc.boolean(), fc.integer({ min: -5, max: 0 })).map(([isTaken, until]) => half(isTaken, until)),
+  );
+  const place = fc.record({
+    outlook,
+    weight: fc.constantFrom(0, 1, 5),
+    firstToken: fc.option(fc.nat({ max: 3_000 })),
+    inFlight: fc.nat({ max: 3 }),
+  });
+  const oneTier = fc.record({
+    balance: fc.constantFrom(...BALANCES),
+    places: fc.array(place, { minLength: 1, maxLength: 4 }),
+  });
+  const world = fc.record({
+    tiers: fc.array(oneTier, { minLength: 1, maxLength: 4 }),
+    share: fc.double({ min: 0, max: 1, noNaN: true }),
+    stickyKey: fc.option(fc.string()),
+    seed: fc.integer(),
+    wanted: fc.option(fc.constantFrom(0.5, 1, 2)),
+  });
+
+  function built({
+    tiers,
+    share,
+    stickyKey,
+    seed,
+    wanted,
+  }: typeof world extends fc.Arbitrary<infer World> ? World : never) {
+    const measures = new Map<string, Measures>();
+    const outlooks: Record<string, HealthState> = {};
+    const candidates = tiers.flatMap(({ balance, places }, index) =>
+      places.map(({ outlook: one, weight, firstToken, inFlight }, at) => {
+        const id = `t${index}p${at}`;
+        const known = new Measures();
+        known.end(firstToken, firstToken === null ? null : 50_000 / (firstToken + 1), 0);
+        for (let call = 0; call < inFlight; call += 1) known.begin();
+        measures.set(id, known);
+        outlooks[id] = one;
+        return candidate(id, { tier: index, balance, weight });
+      }),
+    );
+    const preferences = wanted === null ? null : { preferred_max_latency: { p50: wanted } };
+    const random = seeded(seed);
+    const measuresOf = (id: string): Measures | null => measures.get(id) ?? null;
+    return { candidates, outlooks, at: { measuresOf, preferences, stickyKey, random }, share };
+  }
+
+  it("keeps the candidates, sets aside no more than the share and never all, and tries at most one endpoint first", () => {
+    fc.assert(
+      fc.property(world, (drawn) => {
+        const { candidates, outlooks, at, share } = built(drawn);
+        const { order, out, trial } = arrange(candidates, circumstances(outlooks, share, at));
+        expect(new Set(order)).toEqual(new Set(candidates));
+        expect(order).toHaveLength(candidates.length);
+        expect(out.length).toBeLessThan(candidates.length);
+        const ill = out.filter(({ why }) => why === "ejected");
+        expect(ill.length).toBeLessThanOrEqual(share * candidates.length + 1e-6);
+        expect(order.slice(order.length - out.length)).toEqual(out.map((aside) => aside.candidate));
+        const untils = out.map(({ until }) => until);
+        expect(untils).toEqual(untils.toSorted((left, right) => left - right));
+        for (const aside of out) expect(outlooks[aside.candidate.endpoint.id]?.state).not.toBe("healthy");
+        if (trial === null) return;
+        expect(trial).toBe(order[0]);
+        expect(outlooks[trial.endpoint.id]).toMatchObject({ state: "half_open", isTaken: false });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("keeps the order of tiers where nothing is out or asked for", () => {
+    fc.assert(
+      fc.property(world, (drawn) => {
+        const { candidates, at } = built({ ...drawn, wanted: null });
+        const { order } = arrange(candidates, circumstances({}, 1, at));
+        const tiers = order.map((one) => one.tier);
+        expect(tiers).toEqual(tiers.toSorted((left, right) => left - right));
+      }),
+    );
+  });
+
+  it("is the same for the same circumstances", () => {
+    fc.assert(
+      fc.property(world, (drawn) => {
+        const one = built(drawn);
+        const other = built(drawn);
+        expect(arrange(one.candidates, circumstances(one.outlooks, one.share, one.at))).toEqual(
+          arrange(other.candidates, circumstances(other.outlooks, other.share, other.at)),
+        );
+      }),
+    );
+  });
+});

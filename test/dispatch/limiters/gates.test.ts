@@ -1,0 +1,154 @@
+import fc from "fast-check";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { ConcurrencyLimiter } from "../../../src/dispatch/limiters/concurrency-limiter.ts";
+import { endpointLimiter } from "../../../src/dispatch/limiters/endpoint-limiter.ts";
+import { NEVER, placed, queue, turn } from "./support.ts";
+
+const counts = (...gates: readonly ConcurrencyLimiter[]): readonly (readonly [number, number])[] =>
+  gates.map(({ inFlight, waiting }) => [inFlight, waiting]);
+
+describe("the limiter of a slot", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it("is the provider's where the endpoint has no limit of its own", () => {
+    const provider = new ConcurrencyLimiter(1, queue());
+    const place = endpointLimiter(provider, null);
+    const leave = placed(place.tryEnter());
+    expect([provider.inFlight, place.tryEnter()]).toEqual([1, null]);
+    leave();
+    expect(provider.inFlight).toBe(0);
+  });
+
+  it("enters both and leaves both, once", async () => {
+    const [provider, endpoint] = [new ConcurrencyLimiter(5, queue()), new ConcurrencyLimiter(5, queue())];
+    const place = endpointLimiter(provider, endpoint);
+    const leaves = [placed(place.tryEnter()), placed(await place.enter(NEVER))];
+    expect(counts(provider, endpoint)).toEqual([
+      [2, 0],
+      [2, 0],
+    ]);
+    for (const leave of [...leaves, ...leaves]) leave();
+    expect(counts(provider, endpoint)).toEqual([
+      [0, 0],
+      [0, 0],
+    ]);
+  });
+
+  it.each([
+    ["the endpoint's", 5, 1],
+    ["the provider's", 1, 5],
+  ])("is shut where %s limit is reached, and keeps nothing of the other", async (_, providerLimit, endpointLimit) => {
+    const none = queue({ size: 0 });
+    const [provider, endpoint] = [
+      new ConcurrencyLimiter(providerLimit, none),
+      new ConcurrencyLimiter(endpointLimit, none),
+    ];
+    const place = endpointLimiter(provider, endpoint);
+    const leave = placed(place.tryEnter());
+    expect(place.tryEnter()).toBeNull();
+    expect(await place.enter(NEVER)).toBeNull();
+    expect(counts(provider, endpoint)).toEqual([
+      [1, 0],
+      [1, 0],
+    ]);
+    leave();
+    placed(place.tryEnter());
+  });
+
+  it("keeps no slot of the provider while it waits for the endpoint's", () => {
+    const [provider, endpoint] = [new ConcurrencyLimiter(2, queue()), new ConcurrencyLimiter(1, queue())];
+    placed(endpointLimiter(provider, endpoint).tryEnter());
+    void endpointLimiter(provider, endpoint).enter(NEVER);
+    expect(counts(provider, endpoint)).toEqual([
+      [1, 0],
+      [1, 1],
+    ]);
+    placed(endpointLimiter(provider, null).tryEnter());
+  });
+
+  it("gives the endpoint's slot to the next in line where there is none at the provider", async () => {
+    const provider = new ConcurrencyLimiter(1, queue({ size: 1 }));
+    const endpoint = new ConcurrencyLimiter(1, queue());
+    const leaveProvider = placed(provider.tryEnter());
+    const controller = new AbortController();
+    const first = endpointLimiter(provider, endpoint).enter(NEVER, controller.signal);
+    const second = endpointLimiter(provider, endpoint).enter(NEVER);
+    await turn();
+    expect(counts(provider, endpoint)).toEqual([
+      [1, 1],
+      [1, 1],
+    ]);
+    controller.abort();
+    expect(await first).toBeNull();
+    leaveProvider();
+    placed(await second)();
+    expect(counts(provider, endpoint)).toEqual([
+      [0, 0],
+      [0, 0],
+    ]);
+  });
+
+  it("waits in both queues together no longer than in one", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    const [provider, endpoint] = [
+      new ConcurrencyLimiter(1, queue({ wait: 100 })),
+      new ConcurrencyLimiter(1, queue({ wait: 100 })),
+    ];
+    placed(provider.tryEnter());
+    const leaveEndpoint = placed(endpoint.tryEnter());
+    let end: number | null = null;
+    void endpointLimiter(provider, endpoint)
+      .enter(NEVER)
+      .then((leave) => {
+        expect(leave).toBeNull();
+        end = performance.now();
+      });
+    const start = performance.now();
+    await vi.advanceTimersByTimeAsync(60);
+    leaveEndpoint();
+    await vi.advanceTimersByTimeAsync(200);
+    expect((end ?? Number.NaN) - start).toBeCloseTo(100, 0);
+    expect(counts(provider, endpoint)).toEqual([
+      [1, 0],
+      [0, 0],
+    ]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("never lets in more than either limit, nor keeps a slot of anybody, under any schedule", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.scheduler(),
+        fc.integer({ min: 1, max: 4 }),
+        fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 1, maxLength: 3 }),
+        fc.integer({ min: 0, max: 4 }),
+        fc.array(fc.record({ endpoint: fc.nat({ max: 2 }), isGivenUp: fc.boolean() }), { minLength: 1, maxLength: 20 }),
+        async (scheduler, limit, endpointLimits, size, calls) => {
+          const provider = new ConcurrencyLimiter(limit, queue({ size }));
+          const endpoints = endpointLimits.map((own) => new ConcurrencyLimiter(own, queue({ size })));
+          const running = endpointLimits.map(() => 0);
+          const call = async (at: number, isGivenUp: boolean): Promise<void> => {
+            const endpoint = endpoints[at];
+            if (endpoint === undefined) throw new Error("no such endpoint");
+            await scheduler.schedule(Promise.resolve(), "comes");
+            const controller = new AbortController();
+            if (isGivenUp) void scheduler.schedule(Promise.resolve(), "gives up").then(() => controller.abort());
+            const leave = await endpointLimiter(provider, endpoint).enter(NEVER, controller.signal);
+            if (leave === null) return;
+            running[at] = (running[at] ?? 0) + 1;
+            expect(running[at]).toBeLessThanOrEqual(endpointLimits[at] ?? 0);
+            expect(running.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(limit);
+            await scheduler.schedule(Promise.resolve(), "ends");
+            running[at] = (running[at] ?? 0) - 1;
+            leave();
+          };
+          const all = calls.map(({ endpoint, isGivenUp }) => call(endpoint % endpoints.length, isGivenUp));
+          await scheduler.waitFor(Promise.all(all));
+          expect(counts(provider, ...endpoints)).toEqual([[0, 0], ...endpoints.map(() => [0, 0])]);
+        },
+      ),
+      { numRuns: 300 },
+    ));
+});

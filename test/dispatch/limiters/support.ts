@@ -1,0 +1,21 @@
+import { expect } from "vitest";
+import type { QueueSettings } from "../../../src/canon/table.ts";
+import type { Leave } from "../../../src/dispatch/limiters/concurrency-limiter.ts";
+
+/** A queue in which nobody waits too long or finds no room, unless the test says so. */
+export function queue(more: Partial<QueueSettings> = {}): QueueSettings {
+  return { size: 1_000, wait: 60_000, ...more };
+}
+
+export const NEVER = Number.POSITIVE_INFINITY;
+
+/** What was hoped for: a slot. */
+export function placed(leave: Leave | null): Leave {
+  expect(leave).not.toBeNull();
+  return leave ?? (() => {});
+}
+
+/** Lets everything that is settled reach those who wait for it. */
+export async function turn(): Promise<void> {
+  for (let times = 0; times < 10; times += 1) await Promise.resolve();
+}
