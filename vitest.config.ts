@@ -14,8 +14,8 @@ const limits = {
 };
 
 /**
- * CI repeats a failed test of whole servers, processes or browsers once: of 14,000 such tests one now and then meets a machine that is busy elsewhere, and
- * would refuse the work of a day. `test/support/repeated.ts` prints its name. Tests of the project `pure` are never repeated, and nothing is outside of CI.
+ * CI repeats a failed test once: of 14,000 such tests one now and then meets a machine that is busy elsewhere, and
+ * would refuse the work of a day. `test/support/repeated.ts` prints its name. Outside of CI nothing is repeated.
  */
 const repeated = { ...limits, retry: process.env["CI"] === "true" ? 1 : 0 };
 
@@ -90,7 +90,7 @@ export default defineConfig({
     maxWorkers: Math.max(2, availableParallelism() - 1),
     reporters: ["default", "./test/support/repeated.ts"],
     projects: [
-      { test: { ...limits, name: "pure", include: pure, exclude: [modules, ...onlyLong], isolate: false } },
+      { test: { ...repeated, name: "pure", include: pure, exclude: [modules, ...onlyLong], isolate: false } },
       {
         test: { ...repeated, name: "whole", include: ["test/**/*.test.ts"], exclude: [modules, ...pure, ...onlyLong] },
       },

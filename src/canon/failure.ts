@@ -36,7 +36,7 @@ export const FAILURE_SENTENCES: Readonly<Record<FailureKind, string>> = {
   connect: "no connection to the provider could be made",
   tls: "the provider's certificate or TLS handshake was not acceptable",
   address_refused:
-    "the provider's host leads to an address that routes.yaml does not allow; this is for the operator to mend, not for the caller",
+    "the provider's host leads to an address that routes.yaml does not allow; the operator has to fix this, not the caller",
   reset: "the provider closed the connection before it answered",
   timeout_connect: "connecting to the provider took too long",
   timeout_first_byte: "the provider did not begin to answer in time",
@@ -47,7 +47,7 @@ export const FAILURE_SENTENCES: Readonly<Record<FailureKind, string>> = {
   rate_limited: "the provider's rate limit is exhausted",
   overloaded: "the provider is overloaded",
   server_error: "the provider failed",
-  auth: "the provider refused the router's credentials, or none could be had; this is for the operator to mend, not for the caller",
+  auth: "the provider refused the router's credentials, or none could be had; the operator has to fix this, not the caller",
   not_found: "the provider does not know the model or path that routes.yaml names",
   rejected: "the provider refused the request as invalid",
   redirect: "the provider answered with a redirect, which is never followed",
@@ -83,7 +83,7 @@ export interface UpstreamFailure {
 /** What a client is told where a code says more than the kind does; the other codes have the kind's sentence. */
 export const FAILURE_CODE_SENTENCES: Readonly<Record<string, string>> = {
   unexpected_output_item:
-    "the provider answered with something that the request did not ask for, or that has no place in the answer",
+    "the provider answered with something that the request did not ask for, or that the answer cannot hold",
   missing_finish_reason: "the provider closed its answer without a finish reason, so it may not be whole",
 };
 

@@ -182,7 +182,7 @@ export interface PromotionRequirements {
   readonly approvals: number;
   /** Roles of which each must be among the approvers'; sorted. */
   readonly roles: readonly string[];
-  /** Whether the approval of whoever promotes counts. */
+  /** Whether the promoter's own approval counts. */
   readonly selfApproval: boolean;
   /** How long the content must have been the candidate, milliseconds. */
   readonly soak: number;

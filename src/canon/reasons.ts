@@ -64,7 +64,7 @@ export const REASONS = {
     kind: "invalid_request",
     param: null,
     sentence:
-      "the request uses {feature}, which cannot be said to {failing}, whose wire protocol or model has no place for it",
+      "the request uses {feature}, which the wire protocol or the model of {failing} does not have",
     meaning:
       "The request uses something that the wire protocol or the model of an endpoint of the route does not have.",
     example: "`logit_bias` to a provider whose protocol has none.",

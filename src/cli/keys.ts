@@ -233,7 +233,7 @@ function namingFlags<Result>(action: () => Result): Result {
   }
 }
 
-/** The core names the field; whoever sits at a terminal looks for the flag. */
+/** The core names the field; the user of the terminal looks for the flag. */
 function namingFlag(error: unknown): unknown {
   return error instanceof KeyOptionError ? new UsageError(`${FLAG_OF[error.field]}: ${error.fix}`) : error;
 }

@@ -10,7 +10,7 @@ export interface CompileContext {
   readonly file: RoutesFile;
   readonly normalised: NormalisedRoutes;
   readonly declared: Declared;
-  /** Ids of the policies beside the file; `null` where nobody has looked. */
+  /** Ids of the policies beside the file; `null` where not read. */
   readonly policies: readonly string[] | null;
   dialect(name: string): DialectFacts | undefined;
   readonly report: Report;

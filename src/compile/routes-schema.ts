@@ -41,7 +41,7 @@ export function routesSchema(dialects: readonly string[]): Schema {
 const TOP: Readonly<Record<string, Schema>> = {
   version: { const: 1, description: "Version of this format." },
   include: list(
-    "Further files with the same sections, relative to this one and inside its folder. `*` stands for any part of a name. Only routes.yaml includes, and what two files define is an error.",
+    "Further files with the same sections, relative to this one and inside its folder. `*` matches any part of a name. Only routes.yaml includes, and what two files define is an error.",
     {
       type: "string",
       pattern: INCLUDE,
@@ -123,7 +123,7 @@ function definitions(dialects: readonly string[]): Readonly<Record<string, Schem
     auth,
     secret: {
       type: "object",
-      description: "Where the secret stands; never the secret itself.",
+      description: "Where the secret is read from; never the secret itself.",
       properties: {
         env: {
           type: "string",

@@ -94,7 +94,7 @@ export function shownName(name: string): string {
 }
 
 /**
- * The 400 for members that nobody knows, where the route does not say `strip` or `forward`. Names are quoted only when they look like one.
+ * The 400 for unknown members, where the route does not say `strip` or `forward`. Names are quoted only when they look like one.
  *
  * @param protocol what the surface is called in a sentence, such as `responses`.
  */

@@ -101,7 +101,7 @@ class PlanRun {
     return this.#failed();
   }
 
-  /** Nobody passes a queue by for a candidate that is out, or that cannot be called at all. */
+  /** A queue is not passed by for a candidate that is out, or that cannot be called at all. */
   readonly #isWorthTrying = (place: number): boolean => {
     const { plan, inService, connections } = this.#job;
     const candidate = plan[place];
@@ -150,7 +150,7 @@ class PlanRun {
     if (connection === undefined) {
       result = notTried("credentials_missing");
     } else if (this.#stopped) {
-      // In a queue, or in the moment in which a slot became free: nobody was called.
+      // In a queue, or in the moment in which a slot became free: no provider was called.
       leave?.();
       return notTried(this.#gone ? "client_closed" : (this.#stop ?? "abandoned"));
     } else if (leave === null) {

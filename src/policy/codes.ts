@@ -24,11 +24,11 @@ export const POLICY_CODES = {
     "Move lists into routes.yaml, where policies read them as data.",
   ),
   POLICY_DUPLICATE: error("Two files are the same policy, test or library.", "Keep one of them."),
-  POLICY_SYNTAX: error("The text is not Rego (version 1).", "Correct the place named."),
+  POLICY_SYNTAX: error("The text is not Rego (version 1).", "Correct the named line."),
   POLICY_TYPE: error("A type does not fit.", "Compare what the place gives with what it is used as."),
   POLICY_COMPILE: error(
     "The module does not compile: a variable that nothing binds, a recursion, an unused import or variable.",
-    "Correct the place named.",
+    "Correct the named line.",
   ),
   POLICY_INPUT_PATH: error(
     "The policy reads a member of the input that does not exist; it would always be undefined.",
@@ -54,7 +54,7 @@ export const POLICY_CODES = {
     "`with` replaces input, data or functions; a policy that does so decides about something else.",
     "Use `with` in <id>_test.rego only.",
   ),
-  POLICY_PACKAGE: error("The package is not the one that the file's name asks for.", "Rename the file or the package."),
+  POLICY_PACKAGE: error("The package is not the one that the file's name requires.", "Rename the file or the package."),
   POLICY_METADATA_MISSING: error(
     "The policy has no METADATA block with its contract.",
     "Begin the file with the block that docs/policies.md shows.",
@@ -65,7 +65,7 @@ export const POLICY_CODES = {
     "An id is stable: rename the file, or correct the id.",
   ),
   POLICY_CONSTRAINT_UNDECLARED: error(
-    "A rule speaks of a constraint that METADATA does not declare; nothing would ask for it.",
+    "A rule names a constraint that METADATA does not declare, so the constraint is never evaluated.",
     "Declare it under custom.signalbox.constraints, or correct the name.",
   ),
   POLICY_CONSTRAINT_WITHOUT_RULE: error(

@@ -104,7 +104,7 @@ function inputSchema(words: TableWords | null): JsonObject {
         dimensions: known("integer", "Vector length asked for; 0 where none was.", words?.dimensions),
         allow_fallbacks: truth("Whether the caller allows fallbacks."),
         data_collection: word("Whether the caller allows providers that collect data.", ["allow", "deny"]),
-        zdr: truth("Whether the caller asks for zero data retention."),
+        zdr: truth("Whether the caller requires zero data retention."),
       }),
       time,
       candidates: list("Where the request may go, in the order to try.", candidateSchema(words)),

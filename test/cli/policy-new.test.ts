@@ -82,7 +82,7 @@ describe("signalbox policy new", () => {
     const { code, stderr } = await run(["new", "eu-only"]);
     expect(code).toBe(1);
     expect(stderr).toBe(
-      "signalbox policy new: policies: the folder cannot be made; check what stands there, and the permissions\n",
+      "signalbox policy new: policies: the folder cannot be created; check what is at this path, and the permissions\n",
     );
   });
 

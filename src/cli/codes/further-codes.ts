@@ -32,12 +32,12 @@ export const TEST_CODES: Readonly<Record<string, FurtherCode>> = {
   POLICY_TEST_FAILED: error(
     "A test of a policy does not hold.",
     ['test_others_are_denied if not policy.pass.gate with input as {"workspace": {"tier": "standard"}}'],
-    "Look at what the test printed; correct the policy, or the test where it asks for the wrong thing.",
+    "Look at what the test printed; correct the policy, or the test if its expectation is wrong.",
   ),
   POLICY_TEST_ERROR: error(
     "A test of a policy ended with an error: two rules gave one name two values, or a built-in refused its arguments.",
     ["two := 1 if true", "two := 2 if true"],
-    "Correct the place named.",
+    "Correct the named line.",
   ),
   POLICY_NOT_TESTED: error(
     "`policy test --strict`: a policy has no test.",
@@ -46,12 +46,12 @@ export const TEST_CODES: Readonly<Record<string, FurtherCode>> = {
   ),
   CONSTRAINT_NEVER_SEEN_PASSING: error(
     "`policy test --strict`: no test sees the constraint pass.",
-    ["Tests that only ask for denials."],
+    ["Tests that only expect denials."],
     "Write a test in which it passes.",
   ),
   CONSTRAINT_NEVER_SEEN_FAILING: error(
-    "`policy test --strict`: no test sees the constraint fail, so nobody knows whether it can.",
-    ["Tests that only ask for what is allowed."],
+    "`policy test --strict`: no test sees the constraint fail, so it may never fail.",
+    ["Tests that only expect what is allowed."],
     "Write a test in which it fails.",
   ),
   REASON_NEVER_SEEN: error(

@@ -130,7 +130,7 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
   ],
   [
     "compaction_block_misplaced",
-    "A compaction block stands where none may.",
+    "A compaction block is where none may be.",
     "Send the conversation as it was answered.",
   ],
   ["compaction_content_mismatch", "A compaction block is not what the provider wrote.", "Send it unchanged."],

@@ -6,7 +6,7 @@ import { describeEnd, endJson, notVerified, type LogEnd, type Verified } from ".
 import { startOf, walkLog } from "./walk-log.ts";
 
 const CAUSES: Readonly<Record<ChainCause, string>> = {
-  gap: "a row is missing here, or stands in another place",
+  gap: "a row is missing here, or is at another position",
   hash: "the row, or the one before it, is not what was written",
   column: "what the row is looked up by is not what its record says, or it is listed as running and is not",
   unreadable: "the row holds no record with a request id",

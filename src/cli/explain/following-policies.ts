@@ -31,7 +31,7 @@ export async function followingPolicies(
   if ("diagnostics" in before) {
     const sources = allSources(before.files);
     io.stderr(formatDiagnostics("terminal", before.diagnostics, { sources, colour: wantsColour(io) }));
-    throw new CommandError("--base: its files have errors, so nobody can say what acts there");
+    throw new CommandError("--base: its files have errors, so what is enforced there is unknown");
   }
   const side = compiledSides(before, head, false).head;
   const kept = side.contents.filter(({ isKept }) => isKept).map(({ contract }) => contract.id);

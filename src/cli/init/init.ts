@@ -144,4 +144,4 @@ Until rows of routes.yaml say \`trains_on_data: false\`, as your contracts allow
 `;
 
 const IGNORED =
-  "# The store and compiled policies.\n.signalbox/\n# Secrets never belong into routes.yaml; if they stand in such a file, keep it out of git.\n.env\n";
+  "# The store and compiled policies.\n.signalbox/\n# Secrets never belong into routes.yaml; if such a file holds one, keep it out of git.\n.env\n";

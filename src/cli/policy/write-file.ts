@@ -57,7 +57,7 @@ async function makeFolder(path: string, shown: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true });
   } catch {
-    throw new CommandError(`${shown}: the folder cannot be made; check what stands there, and the permissions`);
+    throw new CommandError(`${shown}: the folder cannot be created; check what is at this path, and the permissions`);
   }
 }
 

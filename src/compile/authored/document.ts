@@ -68,13 +68,13 @@ export function readDocument(text: string, findings: TextFindings, file?: string
 /** Our words for what the parser found; anything else is `YAML_SYNTAX` with the general sentence. */
 const PARSER_FINDINGS: Readonly<Partial<Record<string, readonly [TextCode, string, string]>>> = {
   MULTIPLE_DOCS: ["YAML_MULTIPLE_DOCUMENTS", "a second YAML document begins here", "remove the `---` and merge both"],
-  NON_STRING_KEY: ["YAML_KEY", "a list or mapping stands where a key is expected", "use a plain name"],
-  TAG_RESOLVE_FAILED: ["YAML_TAG", "a tag asks for a type that this file does not use", "remove the tag"],
+  NON_STRING_KEY: ["YAML_KEY", "a list or mapping is used as a key", "use a plain name"],
+  TAG_RESOLVE_FAILED: ["YAML_TAG", "a tag names a type that this file does not use", "remove the tag"],
   BAD_ALIAS: ["YAML_ALIAS", "this alias cannot be read", "write the value out"],
   TAB_AS_INDENT: ["YAML_SYNTAX", "a tab is used as indentation", "indent with spaces"],
   BAD_INDENT: [
     "YAML_SYNTAX",
-    "the indentation does not fit what stands around it",
+    "the indentation does not match the lines around it",
     "align it with its neighbours, and close every bracket",
   ],
   MISSING_CHAR: ["YAML_SYNTAX", "a quote, bracket or comma is missing", "close what is open on this line or above"],
@@ -101,7 +101,7 @@ function reportParserErrors(
     const [code, message, hint] = PARSER_FINDINGS[problem.code] ?? [
       "YAML_SYNTAX",
       "the text is not valid YAML here",
-      "look at the indentation, quotes and brackets around this place",
+      "look at the indentation, quotes and brackets around this line",
     ];
     findings.add(code, position(problem.pos[0]), message, hint);
     if (!HARMLESS.has(problem.code)) readable = false;
@@ -110,7 +110,7 @@ function reportParserErrors(
     findings.add(
       "YAML_SYNTAX",
       position(0),
-      "the file asks for YAML 1.1",
+      "the file declares YAML 1.1",
       "remove the %YAML line: `yes` is text in 1.2",
     );
     readable = false;
@@ -230,7 +230,7 @@ class Reader {
   #reportDuplicate(key: unknown, at: Position): void {
     if (this.#duplicates.has(key)) return;
     this.#duplicates.add(key);
-    this.#findings.add("YAML_DUPLICATE_KEY", at, "this key stands in the same mapping twice", "keep one of them");
+    this.#findings.add("YAML_DUPLICATE_KEY", at, "this key is in the same mapping twice", "keep one of them");
   }
 }
 

@@ -28,7 +28,7 @@ const promotion: Schema = object("What has to be there before the candidate of a
   self_approval: {
     type: "boolean",
     default: DEFAULT_PROMOTION.selfApproval,
-    description: "Whether the approval of whoever promotes counts.",
+    description: "Whether the promoter's own approval counts.",
   },
   soak: ref(
     "soak",
@@ -65,7 +65,7 @@ const promotion: Schema = object("What has to be there before the candidate of a
 export const POLICY_DIRECTORY = "^(?!/)(?!.*(?:^|/)\\.\\.(?:/|$))[^\\\\\\u0000-\\u001f]{1,256}$";
 
 /** The section `policies`. */
-export const policies: Schema = object("Where the policies stand, and how they start.", {
+export const policies: Schema = object("Where the policies are, and how they start.", {
   dir: {
     type: "string",
     pattern: POLICY_DIRECTORY,
@@ -89,7 +89,7 @@ export const policies: Schema = object("Where the policies stand, and how they s
   },
   managed_by: {
     ...list(
-      "Workspaces whose keys, with `operations:manage`, may approve, promote, roll back, withdraw and release policies, and see what all workspaces' requests came to. Unless set, nobody may where there is more than one workspace.",
+      "Workspaces whose keys, with `operations:manage`, may approve, promote, roll back, withdraw and release policies, and see what all workspaces' requests came to. Unless set, no workspace may where there is more than one.",
       { $ref: "#/$defs/word" },
     ),
     minItems: 1,

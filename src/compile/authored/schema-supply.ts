@@ -53,7 +53,7 @@ const providerKeys: Schema = object(
     },
     retention: ref(
       "retention",
-      "How long the provider keeps what it is sent. The default is the least favourable, so that nobody approves it by omission.",
+      "How long the provider keeps what it is sent. The default is the least favourable, so that an omission approves nothing.",
       {
         default: DEFAULT_RETENTION,
       },
@@ -71,7 +71,7 @@ const providerKeys: Schema = object(
         "Whether calls carry `traceparent` and `tracestate` of the request's trace. For providers of your own; others learn which calls belong together.",
     },
     timeouts: object("How long to wait.", {
-      connect: ref("duration", "Until the connection stands.", {
+      connect: ref("duration", "Until the connection is made.", {
         default: DEFAULT_TIMEOUTS.connect,
       }),
       first_byte: ref(
@@ -126,7 +126,7 @@ const providerKeys: Schema = object(
 export const provider: Schema = {
   ...providerKeys,
   if: { required: ["preset"] },
-  // oxlint-disable-next-line unicorn/no-thenable -- `then` is a keyword of JSON Schema; nobody awaits a schema
+  // oxlint-disable-next-line unicorn/no-thenable -- `then` is a keyword of JSON Schema; no code awaits a schema
   then: {},
   else: {
     required: ["dialect", "base_url", "auth"],
@@ -151,7 +151,7 @@ export const model: Schema = object(
     max_output_tokens: ref("tokens", "Most tokens that an answer may have. Shown in the catalogue."),
     default_max_output_tokens: ref("tokens", "Sent where a dialect demands a limit and the caller gave none."),
     capabilities: list(
-      "What requests to this model may ask for beyond text. A request that needs another is refused.",
+      "What requests to this model may use beyond text. A request that needs more is refused.",
       {
         $ref: "#/$defs/capability",
       },

@@ -151,7 +151,7 @@ export const workspace: Schema = object(
       "word",
       "How sensitive its data is, in words that your policies know, such as `standard` or `regulated`.",
     ),
-    labels: list("Words of `vocabulary.labels` that policies may ask for.", {
+    labels: list("Values of `vocabulary.labels` that policies may read.", {
       $ref: "#/$defs/word",
     }),
     approve: object(
@@ -162,10 +162,10 @@ export const workspace: Schema = object(
           $ref: "#/$defs/word",
         }),
         providers: list("Provider ids.", { $ref: "#/$defs/word" }),
-        capabilities: list("What its requests may ask for beyond text.", {
+        capabilities: list("What its requests may use beyond text.", {
           $ref: "#/$defs/capability",
         }),
-        dimensions: list("Lengths of vectors that it may ask for.", {
+        dimensions: list("Lengths of vectors that it may request.", {
           type: "integer",
           minimum: 1,
           maximum: 65_536,

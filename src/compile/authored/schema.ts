@@ -29,6 +29,6 @@ export function ref(definition: string, description: string, rest: Schema = {}):
 
 /** One shape for values of a type, another for all others. */
 export function choose(type: "string" | "object", matching: Schema, others: Schema): Schema {
-  // oxlint-disable-next-line unicorn/no-thenable -- `then` is a keyword of JSON Schema; nobody awaits a schema
+  // oxlint-disable-next-line unicorn/no-thenable -- `then` is a keyword of JSON Schema; no code awaits a schema
   return { if: { type }, then: matching, else: others };
 }

@@ -71,7 +71,7 @@ function checkNetwork({ report }: CompileContext, { id, baseUrl, network }: Prov
   const path = ["providers", id, "base_url"];
   const where = `the base_url of provider ${quote(id)}`;
   if (kind === "forbidden") {
-    const message = `${where} is an address at which no provider can stand: link-local, multicast, reserved, or a metadata service`;
+    const message = `${where} is not an address of a provider: link-local, multicast, reserved, or a metadata service`;
     report.value("BASE_URL_FORBIDDEN", path, message, "write the provider's host");
   } else if (kind === "private" && network !== "private") {
     const message = `${where} leads to this machine or into a private network`;

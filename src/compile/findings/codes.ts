@@ -95,7 +95,7 @@ export const ROUTE_CODES = {
     "Write `network: private` in the provider's row where the provider is your own; otherwise correct the host.",
   ),
   BASE_URL_FORBIDDEN: error(
-    "`base_url` is an address at which no provider can stand: link-local, multicast or reserved, or a cloud's metadata service.",
+    "`base_url` is not an address of a provider: link-local, multicast or reserved, or a cloud's metadata service.",
     "Write the provider's host. There is no key that allows this address.",
   ),
   HEADER_RESERVED: error(

@@ -47,7 +47,7 @@ export const TEXT_CODES = {
     "Write `version: 1`, or run the release of Signalbox that knows the version.",
   ),
   LITERAL_SECRET: error(
-    "A credential, or something that looks like one, stands in the file. The value is never repeated in a message.",
+    "The file holds a credential, or something that looks like one. The value is never repeated in a message.",
     "Revoke the credential if it was committed, then refer to it: `{env: NAME}` or `{file: path}`.",
   ),
 } as const satisfies Record<string, CodeFacts>;

@@ -31,7 +31,7 @@ export function redactedData(signature: string): string | null {
 }
 
 /**
- * Written as the signature of reasoning that nobody signed. Clients give it back, and a provider that checks signatures would refuse it; an
+ * Written as the signature of reasoning without a signature. Clients give it back, and a provider that checks signatures would refuse it; an
  * empty one could also be a provider's own, which must stay.
  */
 export const UNSIGNED = tagSignature("unsigned", "");
@@ -49,7 +49,7 @@ interface Signed {
   readonly signature: string;
 }
 
-/** Who signed, and the bare signature; `null` where nobody did. */
+/** Who signed, and the bare signature; `null` where unsigned. */
 export function readSigned(text: unknown): Signed | null {
   if (typeof text !== "string" || text === "" || isUnsigned(text)) return null;
   const { family, signature } = readSignature(text, NATIVE_FAMILY);

@@ -17,7 +17,7 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>
 /** Words that say that the model made something that is no answer. They are told as they are: the list is closed. */
 const FAILURES: ReadonlySet<string> = new Set(["malformed_model_output", "malformed_tool_use"]);
 
-/** Why an answer ended; a word that nobody knows, and none at all, are failures. */
+/** Why an answer ended; an unknown value, and none at all, are failures. */
 export function readStopReason(word: JsonValue | undefined): FinishReason | UpstreamFailure {
   if (typeof word !== "string") return answerFailure("malformed", "unknown_finish_reason");
   const failure = answerFailure("malformed", FAILURES.has(word) ? word : "unknown_finish_reason");

@@ -20,7 +20,7 @@ const FAILURES: ReadonlyMap<string, string | null> = new Map([
 /** Kinds of errors beside the word ERROR that say something to a caller and nothing of its content, in the words that we have for them. */
 const ERROR_TYPES: ReadonlyMap<string, string> = new Map([["INVALID_TOOL_GENERATION", "tool_use_failed"]]);
 
-/** The reason of a finish word; `other` for a word that nobody knows, `null` where there is none. */
+/** The reason of a finish word; `other` for an unknown value, `null` where there is none. */
 export function finishReason(word: JsonValue | undefined): FinishReason | null {
   if (typeof word !== "string" || word === "") return null;
   return REASONS.get(word) ?? "other";

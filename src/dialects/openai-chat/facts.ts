@@ -89,7 +89,7 @@ const CHAT_FLAGS = {
   },
   short_call_ids: {
     meaning:
-      "Rewrites ids of tool calls in the history that are not nine letters and digits, the same wherever an id stands.",
+      "Rewrites ids of tool calls in the history that are not nine letters and digits, the same for every use of an id.",
     withdraws: [],
   },
   no_tool_choice: {

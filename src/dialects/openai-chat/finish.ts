@@ -39,7 +39,7 @@ export function holdsAnswer(choice: JsonObject): boolean {
   return outputCharacters(choice["delta"], ANSWER_MEMBERS) + outputCharacters(choice, COMPLETION_MEMBERS) > 0;
 }
 
-/** The reason of a finish word; `other` for a word that nobody knows, `null` where there is none (absent, null or empty). */
+/** The reason of a finish word; `other` for an unknown value, `null` where there is none (absent, null or empty). */
 export function finishReason(word: JsonValue | undefined): FinishReason | null {
   if (typeof word !== "string" || word === "") return null;
   return REASONS.get(word) ?? "other";

@@ -22,7 +22,7 @@ const INCOMPLETE_REASONS: ReadonlyMap<JsonValue | undefined, FinishReason> = new
 ]);
 
 /**
- * Reads the resource that ends an answer. A status that says that the answer still goes on, or that nobody knows, is a malformed answer. One with an
+ * Reads the resource that ends an answer. A status of an answer that still goes on, or an unknown one, makes the answer malformed. One with an
  * error has failed, whatever its status says.
  *
  * @param status the resource's, or what the event that carries it says.
@@ -48,7 +48,7 @@ export function terminalOf(status: JsonValue | undefined, response: JsonObject, 
 
 /**
  * The status that a terminal event tells of. A failure is one wherever it is said; `null` where the event and its resource tell of different ends,
- * so that nobody knows which is true.
+ * so it is unknown which is true.
  */
 export function terminalStatus(type: string, response: JsonObject): JsonValue {
   const told = type.slice("response.".length);

@@ -6,7 +6,7 @@ export const ANSWER_FAULTS = {
   not_json: "the answer is not JSON, or not an object",
   missing_results: "there is no list of results",
   result_count: "there are more or fewer results than inputs",
-  index_invalid: "an index is no place of the request",
+  index_invalid: "an index is outside the request",
   index_repeated: "two results have the same index",
   vector_malformed: "a vector is no list of numbers and no base64 of them",
   vector_not_finite: "a vector holds something that is no finite number",

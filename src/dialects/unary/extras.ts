@@ -7,7 +7,7 @@ import { Ledger, Members } from "../members.ts";
 
 /**
  * Takes out of a body what is not sent, and what is sent as it came: identity members and those that a policy takes out are recorded; members
- * that nobody knows are given back where the route forwards them, for endpoints of the surface's own protocol.
+ * that are unknown go back where the route forwards them, for endpoints of the surface's own protocol.
  */
 export function takeExtras(
   members: Members,

@@ -1,4 +1,4 @@
-/** A value and when it stops being valid: milliseconds since the epoch, `null` where nobody says. */
+/** A value and when it stops being valid: milliseconds since the epoch, `null` where not given. */
 export interface Dated<Value> {
   readonly value: Value;
   readonly expiresAt: number | null;

@@ -18,7 +18,7 @@ export interface Circumstances {
 type Ordering = (tier: readonly Candidate[], circumstances: Circumstances) => readonly Candidate[];
 
 /**
- * An endpoint that nobody has measured counts as good as the best that somebody has, or it would never be measured. Equals among what is measured share at
+ * An endpoint that was not measured counts as good as the best that somebody has, or it would never be measured. Equals among what is measured share at
  * random, by weight: if the first of them won every tie, it alone would get traffic while nothing is known. Equal prices keep the file's order.
  */
 const ORDERINGS: Readonly<Record<Balance, Ordering>> = {

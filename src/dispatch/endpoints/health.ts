@@ -65,7 +65,7 @@ const MOST_DOUBLINGS = 30;
  * The health of one endpoint, as its calls tell: outlier ejection with a trial before readmission. A machine without a clock.
  *
  * While its time out runs, no call that ends there shortens or lengthens it: what ends then mostly began before, and a hundred calls that fail together are
- * one outage, not a hundred. Afterwards the first call or probe to end decides, whoever made it.
+ * one outage, not a hundred. Afterwards the first call or probe to end decides, by either.
  */
 export class Health {
   #failuresInARow = 0;

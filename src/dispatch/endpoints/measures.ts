@@ -9,7 +9,7 @@ export const FADE = 60_000;
 /** Percentiles that callers may ask about, as shares. */
 export const PERCENTILES = { p50: 0.5, p75: 0.75, p90: 0.9, p99: 0.99 } as const;
 
-/** What has been measured at one endpoint. A value that nobody has measured is `null`, never a number that could be taken for one. */
+/** What has been measured at one endpoint. A value that was not measured is `null`, never a number that could be taken for one. */
 export class Measures {
   readonly #firstToken = new RecentSamples("lower");
   readonly #throughput = new RecentSamples("higher");

@@ -66,7 +66,7 @@ export class Gathering {
     return { ...common, ends: null, error: this.#error() };
   }
 
-  /** Nobody waits any more: every call is given up and its socket closed. */
+  /** No caller waits any more: every call is given up and its socket closed. */
   cancel(why: GivenUp): void {
     this.#cancelled = true;
     this.#stop(why);

@@ -28,7 +28,7 @@ type CandidateResult = PartResult | { readonly failure: UpstreamFailure };
 
 export type PartRunEnd = PartResult | { readonly failure: ServiceError };
 
-/** Why a part is not run to its end: nobody waits for it, another part of the request has failed, or the router ends the request. */
+/** Why a part is not run to its end: no caller waits for it, another part of the request has failed, or the router ends the request. */
 export type GivenUp = Extract<FailureKind, "client_closed" | "abandoned" | StopReason>;
 
 /** One part on its way through the plan (`itinerary.ts`). */
@@ -109,12 +109,12 @@ export class PartRun {
     return end;
   }
 
-  /** Why nobody is called any more. */
+  /** Why no provider is called any more. */
   get #ending(): GivenUp | null {
     return this.#givenUp ?? this.#stopped;
   }
 
-  /** Nobody passes a queue by for a candidate that is out, or that cannot be called at all. */
+  /** A queue is not passed by for a candidate that is out, or that cannot be called at all. */
   readonly #isWorthTrying = (place: number): boolean => {
     const { plan, inService, connections } = this.#job;
     const candidate = plan[place];
@@ -135,7 +135,7 @@ export class PartRun {
       return this.#notTried(candidate, { ...failureOf("saturated"), code: hasOther ? NOT_WAITED : null });
     }
     try {
-      // It may have been given up in the moment in which a slot became free: nobody was called.
+      // It may have been given up in the moment in which a slot became free: no provider was called.
       if (why !== null) return { failure: failureOf(why) };
       const call = this.#call(candidate, connection, chance);
       this.#calls.add(call);

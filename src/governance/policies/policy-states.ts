@@ -21,7 +21,7 @@ export interface AnswerSlot {
   readonly revision: Word | null;
   readonly digest: Word;
   readonly content: "rules" | "removal";
-  /** RFC 3339: when it entered the slot; `null` where nobody has written it down. */
+  /** RFC 3339: when it entered the slot; `null` where it was not recorded. */
   readonly since: Word | null;
 }
 

@@ -14,7 +14,7 @@ export interface StoredSlot {
   readonly digest: string;
   /** `removal`: the policy's end, which evaluates nothing. */
   readonly content: "rules" | "removal";
-  /** When it entered the slot, milliseconds since the epoch; `null` where nobody has written it down. */
+  /** When it entered the slot, milliseconds since the epoch; `null` where it was not recorded. */
   readonly since: number | null;
 }
 

@@ -15,7 +15,7 @@ export const TAGS = {
   Models: "The routes that a key's workspace may use.",
   Routing: "What would be decided, without a call of a provider.",
   "Service keys": "Keys of the caller's workspace, and tokens that they are exchanged for.",
-  Policies: "Where policies stand, and how a change of one begins to act.",
+  Policies: "The state of policies, and how a change is enforced.",
   Governance: "Operational evidence, without content.",
   Service: "What is deployed, and how it is.",
 } as const;

@@ -49,7 +49,7 @@ export const INFERENCE_ENDPOINTS: readonly InferenceEndpoint[] = [
     ...GENERATION,
     path: "/v1/responses",
     id: "createResponse",
-    summary: "Responses, whole or as a stream of events; nothing is stored, so everything stands in the request",
+    summary: "Responses, whole or as a stream of events; nothing is stored, so the request holds everything",
     operation: "responses",
     ...responsesSurface.contract,
     surface: responsesSurface,

@@ -21,7 +21,7 @@ const SHAPE = {
     items: { type: "string", minLength: 1, maxLength: 128 },
     maxItems: 16,
     uniqueItems: true,
-    description: "Families whose signed reasoning stands in the history.",
+    description: "Families whose signed reasoning is in the history.",
   },
   dimensions: { type: "integer", minimum: 1, maximum: 1_000_000, description: "Length of the vectors." },
 } as const;

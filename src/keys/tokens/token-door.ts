@@ -30,7 +30,7 @@ export type ExchangeFault =
   | { readonly fault: "not_granted" | "too_large" | "unavailable" }
   | { readonly fault: "option"; readonly field: TokenRefusal["field"]; readonly fix: string };
 
-/** A token that nobody has yet. */
+/** A token before it is handed out. */
 export interface PreparedToken {
   readonly id: string;
   readonly scopes: readonly string[];

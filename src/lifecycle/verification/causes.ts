@@ -1,6 +1,6 @@
 /** Why a log of policies does not verify; each with its sentence. The first six are of the chain, the others of what its rows say. */
 export const POLICY_LOG_CAUSES = {
-  gap: "a row is missing here, or stands in another place",
+  gap: "a row is missing here, or is at another position",
   hash: "the row, or the one before it, is not what was written",
   unreadable: "the row holds no record of a policy in its canonical form",
   unknown_kind: "this version does not know what kind of record it is; verify with the version that wrote it",
@@ -14,23 +14,23 @@ export const POLICY_LOG_CAUSES = {
   removal: "the digest is not that of the policy's removal, or there is nothing that a removal could end",
   slot: "the content took a slot that it cannot have taken",
   no_change: "nothing was changed by what it records",
-  not_approved: "an approval was withdrawn that did not stand",
+  not_approved: "an approval was withdrawn that did not exist",
   not_candidate: "the content was not the candidate",
   not_enforced: "what it replaced was not what was enforced",
   never_enforced: "it went back to something that was not enforced before",
-  held: "the content was held after a rollback, and nobody had released it",
+  held: "the content was held after a rollback and not released",
   not_held: "a content was released that was not held",
-  approval_unknown: "it counts an approval that did not stand for this content",
+  approval_unknown: "it counts an approval that did not exist for this content",
   approval_missing: "it leaves out an approval that stood for this content and counts",
-  self_approval: "it counts the approval of whoever promoted, which the row's own requirements forbid",
+  self_approval: "it counts the approval of the promoter, which the row's own requirements forbid",
   approvals: "fewer people had approved than the row's own requirements say",
   roles: "no approver had a role that the row's own requirements name",
   soak: "the content had not been the candidate for as long as the row's own requirements say",
   decisions: "the content had been asked about fewer decisions than the row's own requirements say",
   indeterminate: "verdicts were indeterminate, which the row's own requirements forbid",
   report:
-    "no approval that counts refers to a whole report of this promotion, which the row's own requirements ask for",
-  assertions: "no approval that counts refers to assertions that all passed, which the row's own requirements ask for",
+    "no approval that counts refers to a whole report of this promotion, which the row's own requirements demand",
+  assertions: "no approval that counts refers to assertions that all passed, which the row's own requirements demand",
   figures: "the figures of shadow are missing, or are there for a removal, of which nothing is counted",
 } as const;
 

@@ -109,7 +109,7 @@ function titleFindings(block: AnnotationFacts, positions: MetadataPositions): Po
         "POLICY_METADATA",
         positions.of([]),
         "title is missing",
-        "Add a title: one line that says what the policy asks for.",
+        "Add a title: one line with what the policy requires.",
       ),
     ];
   }

@@ -32,7 +32,7 @@ export function checkReferences(
     report("POLICY_BUILTIN", builtin, `the built-in ${builtin.name} ${why}`);
   }
   if (file.kind === "test") return diagnostics;
-  for (const location of facts.withs) report("POLICY_WITH", location, "`with` stands outside of a test");
+  for (const location of facts.withs) report("POLICY_WITH", location, "`with` is used outside of a test");
   for (const reference of facts.references) {
     if (reference.root === "input") continue;
     const problem = dataProblem(reference.path, file, libraries);

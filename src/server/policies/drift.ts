@@ -20,7 +20,7 @@ export function driftsOf(
 
 /** What an operator should know of it. */
 export const DRIFT_SENTENCES: Readonly<Record<DriftWord, string>> = {
-  files_differ: "what the files hold is known and stands in no slot; other content acts or is watched",
+  files_differ: "the content of the files is known and is in no slot; other content is enforced or in shadow",
   files_held: "what the files hold was rolled back and is held",
   files_withdrawn: "what the files hold was withdrawn",
   candidate_not_in_files: "the candidate is not what the files hold",

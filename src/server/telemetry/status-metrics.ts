@@ -144,7 +144,7 @@ function queueMetrics({ runtime: { snapshots } }: StatusSources): readonly Famil
       "gauge",
       {
         name: "signalbox_provider_in_flight",
-        help: "Calls that hold a place of the provider's limit.",
+        help: "Calls that hold a slot of the provider's limit.",
         labels: ["provider"],
       },
       () => each(({ limiter: gate }, id) => [[gate.inFlight, id] as const]),
@@ -158,7 +158,7 @@ function queueMetrics({ runtime: { snapshots } }: StatusSources): readonly Famil
       "gauge",
       {
         name: "signalbox_queue_depth",
-        help: "Calls that wait for a place: of the provider's limit, or of an endpoint's own where one is named.",
+        help: "Calls that wait for a slot: of the provider's limit, or of an endpoint's own where one is named.",
         labels: ["provider", "endpoint"],
       },
       () =>

@@ -44,7 +44,7 @@ export type FromWorkerProcess =
   /** It listens to messages. */
   | { readonly type: "hello" }
   | { readonly type: "ready"; readonly url: string }
-  /** It cannot start. `message` is for operators; `null` where nobody has written one. */
+  /** It cannot start. `message` is for operators; `null` where there is none. */
   | { readonly type: "failed"; readonly message: string | null }
   | { readonly type: "reloaded"; readonly round: number; readonly ok: boolean }
   | { readonly type: "alive" }

@@ -5,7 +5,7 @@ import type { Borrowing, ThreadDesk } from "../../store/sqlite/shared/thread-des
 import { Heartbeat } from "./heartbeat.ts";
 import type { FromWorkerProcess, ToWorkerProcess } from "./messages.ts";
 
-/** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. Nobody rewrites this path for us. */
+/** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. No tool rewrites this path. */
 const WORKER_FILE = new URL(`./worker-main${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
 export interface WorkerEvents {

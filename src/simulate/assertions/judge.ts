@@ -67,7 +67,7 @@ function alwaysRoutable(outcome: Outcome, least: number): Judgement {
   if (outcome.denial !== null) return violated(`the request is denied by ${formatDenial(outcome.denial)}`);
   // A caller that takes no fallbacks is sent to one place, however many equals share it.
   const endpoints = Math.min(outcome.plan.length, outcome.maxPlaces ?? Infinity);
-  return endpoints >= least ? HOLDS : violated(`the request can go to ${endpoints} of the ${least} places demanded`);
+  return endpoints >= least ? HOLDS : violated(`the request can go to ${endpoints} of the ${least} endpoints demanded`);
 }
 
 function conditionTest(condition: DecisionCondition, head: RoutingTable): (outcome: Outcome) => boolean {
@@ -87,10 +87,10 @@ function demandTest(demand: DecisionDemand, head: RoutingTable): (outcome: Outco
     if (wrong !== null) return wrong;
     const other = every === null ? undefined : outcome.plan.find((endpoint) => !every(endpoint));
     if (other !== undefined) return `the plan contains ${formatEndpoint(other)}, which \`every_place\` does not mean`;
-    if (some !== null && !outcome.plan.some(some)) return "no place of the plan is one that `some_place` means";
+    if (some !== null && !outcome.plan.some(some)) return "no endpoint of the plan is one that `some_place` selects";
     const [first] = outcome.plan;
     if (primary !== null && (first === undefined || !primary(first)))
-      return `${first === undefined ? "no place" : formatEndpoint(first)} comes first, which \`primary\` does not mean`;
+      return `${first === undefined ? "no place" : formatEndpoint(first)} comes first, which \`primary\` does not select`;
     return null;
   };
 }

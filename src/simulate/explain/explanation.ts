@@ -64,7 +64,7 @@ type ShownTrace = Omit<ConstraintTrace, "revision"> & { readonly revision: strin
  * A decision as a reader wants it: the plan, and every candidate with every constraint's verdict. The body of `POST /v1/route/simulate`, and what
  * `signalbox explain` prints.
  *
- * @param now `null` where nobody knows, as with files alone.
+ * @param now `null` where unknown, as with files alone.
  */
 export function explain(asked: ExplainedQuestion, decision: Decision, now: AsOfNow | null): JsonObject {
   const { table, policies, identity, question } = asked;

@@ -6,7 +6,7 @@ import { basename, dirname } from "node:path/posix";
 import type { Source } from "../../canon/diagnostic.ts";
 import type { SourceLocation } from "../report/report.ts";
 
-/** Locations in the files of one side; `null` where nobody knows. */
+/** Locations in the files of one side; `null` where unknown. */
 export interface Locations {
   readonly route: (id: string) => SourceLocation | null;
   readonly endpoint: (id: string) => SourceLocation | null;

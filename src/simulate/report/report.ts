@@ -111,7 +111,7 @@ export interface ChangeGroup {
   readonly witness: SampleRequest;
   /** The command line that explains the witness on head, without the program's name. */
   readonly explain: readonly string[];
-  /** Where a reader should look: in head's files, in base's for what stands or acts from there only; `null` where nobody knows. */
+  /** Where a reader should look: in head's files, in base's for what stands or acts from there only; `null` where unknown. */
   readonly place: SideLocation | null;
   /** Requests of the evidence in these classes; `null` without evidence. */
   readonly seen: number | null;

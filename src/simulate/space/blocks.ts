@@ -8,7 +8,7 @@ import { OUTSIDE_VOCABULARY, type OperationUniverse, type Universe } from "./uni
 /** The members of a point that only policies look at. */
 export type PolicyOnly = Pick<SampleRequest, "stream" | "context" | "maxOutput" | "reasoningEffort" | "key" | "time">;
 
-/** Values of one dimension that nobody tells apart. */
+/** Values of one dimension that nothing distinguishes. */
 export interface Block {
   /** The values, as text; of sets, what all of them have. */
   readonly values: readonly string[];

@@ -21,7 +21,7 @@ export interface PairSide {
 
 /**
  * Gathers pairs of workspace and route into classes. Two pairs are of one class when everything that both sides know of them is the same up to the
- * names of workspace, route, endpoints and models, and nobody can tell these names apart.
+ * names of workspace, route, endpoints and models, and nothing can distinguish these names.
  */
 export function pairClasses(
   workspaces: readonly string[],

@@ -161,7 +161,7 @@ function regionsOf(table: RoutingTable, name: string): string {
   return JSON.stringify(regionsNamed(table, name)?.toSorted() ?? null);
 }
 
-/** The first value stands for all where nobody tells them apart: the one that surprises a reader least. */
+/** The first value stands for all where nothing distinguishes them: the one that surprises a reader least. */
 function first<Word extends string>(word: Word, words: readonly Word[]): readonly Word[] {
   return words.includes(word) ? [word, ...words.filter((other) => other !== word)] : words;
 }

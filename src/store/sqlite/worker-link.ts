@@ -37,7 +37,7 @@ export interface WorkerLinkOptions {
   readonly startWorker?: ((start: WorkerStart) => StoreThread) | undefined;
 }
 
-/** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. Nobody rewrites this path for us. */
+/** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. No tool rewrites this path. */
 const WORKER_FILE = new URL(`./worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
 /** A new thread with a connection of its own. */

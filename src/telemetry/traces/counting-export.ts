@@ -1,7 +1,7 @@
 import type { Context } from "@opentelemetry/api";
 import type { ReadableSpan, Span, SpanExporter, SpanProcessor } from "@opentelemetry/sdk-trace";
 
-/** Spans that nobody got: the queue was full, or the collector did not take them. */
+/** Spans that were dropped: the queue was full, or the collector did not take them. */
 export class SpanLosses {
   #waiting = 0;
   lost = 0;

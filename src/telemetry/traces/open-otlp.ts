@@ -23,7 +23,7 @@ export interface Otlp {
   /** `null` where no spans are exported. */
   readonly beginTrace: BeginTrace | null;
   readonly observer: RequestObserver | null;
-  /** Spans that nobody got. */
+  /** Spans that were dropped. */
   readonly lostSpans: () => number;
   /** Sends what waits, for at most `patience` milliseconds. Never rejects. */
   close(patience: number): Promise<void>;

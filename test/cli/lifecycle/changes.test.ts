@@ -331,7 +331,7 @@ describe("signalbox policy rollback", () => {
   });
 
   it.each([
-    [{ enforced: null }, "nothing is enforced; what was stands in: signalbox policy history eu-residency"],
+    [{ enforced: null }, "nothing is enforced; for what was, see: signalbox policy history eu-residency"],
     [
       { can_roll_back: false, rollback_to: null },
       /nothing was enforced before r\d \([0-9a-f]{8}\); change the policy's file/,

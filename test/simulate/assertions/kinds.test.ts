@@ -143,7 +143,7 @@ const rows: readonly Row[] = [
     name: "no place is wanted",
     lines: "kind: implies\nif: { reaches: { regions: [us] } }\nthen: { some_place: { regions: [eu] } }",
     pair: same(US),
-    message: "no place of the plan is one that `some_place` means",
+    message: "no endpoint of the plan is one that `some_place` selects",
   },
   {
     name: "every place, one is not",

@@ -352,7 +352,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
       `kind: cases\ncases:\n  - request: { workspace: demo, model: chat-large, operation: responses }\n    expect: ${expectation}`,
     ),
     [
-      "ASSERTION_CONTRADICTION 8:9 what is said here cannot hold of one decision (a denial has no places, and a routed request no denial)",
+      "ASSERTION_CONTRADICTION 8:9 what is said here cannot hold of one decision (a denial has no endpoints, and a routed request has no denial)",
     ],
   ]),
   ...[
@@ -370,12 +370,12 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "a duplicate key",
     fileWith("kind: equivalent\nkind: equivalent"),
-    ["YAML_DUPLICATE_KEY 6:5 this key stands in the same mapping twice (keep one of them)"],
+    ["YAML_DUPLICATE_KEY 6:5 this key is in the same mapping twice (keep one of them)"],
   ],
   [
     "a duplicate selector",
     fileWith("kind: equivalent\nfor: { tiers: [regulated], tiers: [standard] }"),
-    ["YAML_DUPLICATE_KEY 6:32 this key stands in the same mapping twice (keep one of them)"],
+    ["YAML_DUPLICATE_KEY 6:32 this key is in the same mapping twice (keep one of them)"],
   ],
   [
     "a merge key",
@@ -385,7 +385,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "a tag",
     fileWith("kind: !!js/function equivalent"),
-    ["YAML_TAG 5:11 a tag asks for a type that this file does not use (remove the tag)"],
+    ["YAML_TAG 5:11 a tag names a type that this file does not use (remove the tag)"],
   ],
   [
     "two documents",
@@ -487,7 +487,7 @@ describe("words of one side", () => {
     ),
     contracts: [CONTRACT],
   };
-  const gone = "ASSERTION_WORD_GONE 6:21 head has no route `rerank` (remove it: `rerank` stands in base only)";
+  const gone = "ASSERTION_WORD_GONE 6:21 head has no route `rerank` (remove it: `rerank` is in base only)";
 
   test.for([
     ["no_new_access", "", []],

@@ -154,7 +154,7 @@ Default: other. It stands in the history.`,
 });
 
 function whyNowhere(id: string, enforced: SlotView | null): string {
-  if (enforced === null) return `nothing is enforced; what was stands in: signalbox policy history ${id}`;
+  if (enforced === null) return `nothing is enforced; for what was, see: signalbox policy history ${id}`;
   return `nothing was enforced before ${contentText(enforced)}; change the policy's file, or delete it, and promote the candidate that follows`;
 }
 
@@ -176,7 +176,7 @@ of its slot: it is not watched any more, and a restart with it in the files does
   plan: (values) => {
     const isCandidate = values.candidate === true;
     if (isCandidate && values.digest !== undefined) {
-      throw new UsageError("--candidate, --digest: give one of them; the candidate is whatever stands in the slot");
+      throw new UsageError("--candidate, --digest: give one of them; the candidate is the content of the slot");
     }
     return async (view, server) => {
       if (isCandidate && view.candidate === null) throw new NotNowError("there is no candidate to withdraw");

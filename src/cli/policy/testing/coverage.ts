@@ -115,7 +115,7 @@ export function thresholdGap(files: readonly CoveredFile[], threshold: number): 
     file: worst.path,
     line: worst.missed[0] ?? 1,
     column: 1,
-    message: `the tests reach ${percentText(percentage)} % of the lines, fewer than the ${threshold} % that --threshold asks for`,
+    message: `the tests reach ${percentText(percentage)} % of the lines, fewer than the ${threshold} % that --threshold requires`,
     hint: "Test what is not reached, or remove it.",
   };
 }

@@ -31,7 +31,7 @@ export interface TestedPolicy {
 export interface TestRun {
   /** Sorted by id; a policy without tests stands here too. */
   readonly policies: readonly TestedPolicy[];
-  /** `null` where nobody asked for it. */
+  /** `null` where not requested. */
   readonly coverage: Coverage | null;
   readonly milliseconds: number;
 }

@@ -112,7 +112,7 @@ function readPattern(text: string): RegExp {
   try {
     return new RegExp(text, "u");
   } catch {
-    throw new UsageError("--run: is not a regular expression; escape what is meant as it stands with a backslash");
+    throw new UsageError("--run: is not a regular expression; escape literal characters with a backslash");
   }
 }
 

@@ -23,7 +23,7 @@ const RULES: readonly SarifRule[] = [
   rule("assertion_waived", "An assertion does not hold and is waived.", "note", "Mend it before the waiver ends."),
   rule(
     "coverage_failed",
-    "All requests of head together cover less than the assertions ask for.",
+    "All requests of head together cover less than the assertions require.",
     "error",
     "Remove or correct what no request covers, or except it from coverage.",
   ),

@@ -66,7 +66,7 @@ const BLOCKS: Readonly<Record<string, BlockFacts>> = {
   fallback: native(null),
 };
 
-/** `null` for a kind that nobody has heard of. */
+/** `null` for an unknown kind. */
 export function blockFacts(type: string): BlockFacts | null {
   return (Object.hasOwn(BLOCKS, type) ? BLOCKS[type] : undefined) ?? null;
 }
@@ -100,7 +100,7 @@ const TOOL_TYPES: readonly (readonly [string, Capability])[] = [
   ["mcp_toolset", "mcp"],
 ];
 
-/** What a tool of the protocol's own lets the model do; `null` for a type that nobody has heard of. */
+/** What a tool of the protocol's own lets the model do; `null` for an unknown type. */
 export function toolTypeNeeds(type: string): Capability | null {
   return TOOL_TYPES.find(([beginning]) => type.startsWith(beginning))?.[1] ?? null;
 }

@@ -18,7 +18,7 @@ const TOOL_MEMBERS: ReadonlySet<string> = new Set([
   "eager_input_streaming",
 ]);
 
-/** What the list of tools needs. A kind that nobody has heard of cannot be approved, so it is refused by name of its place. */
+/** What the list of tools needs. An unknown kind cannot be approved, so it is refused by name of its place. */
 export function readTools(tools: JsonValue | undefined, asked: Asked): ServiceError | null {
   if (!Array.isArray(tools)) return null;
   for (let index = 0; index < tools.length; index += 1) {

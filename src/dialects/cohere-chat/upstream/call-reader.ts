@@ -25,7 +25,7 @@ export class CallReader {
     return this.#calls.size === 0;
   }
 
-  /** @returns what is wrong with the call, which nobody could carry out; `null` for a sound one. */
+  /** @returns what is wrong with the call, which cannot be carried out; `null` for a sound one. */
   open(index: number, value: JsonValue | undefined): UpstreamFailure | null {
     const called = isJsonObject(value) ? value["function"] : null;
     if (!isJsonObject(value) || !isJsonObject(called)) return answerFailure("malformed", "unexpected_output_item");

@@ -42,7 +42,7 @@ export function formatResults(
     if (name === null) {
       return invalidRequest(
         "unknown_tool_call",
-        "A tool result answers no tool call of the conversation; an endpoint that may get the request needs the name of the function, which stands in the call",
+        "A tool result answers no tool call of the conversation; an endpoint that may get the request needs the name of the function, which is in the call",
       );
     }
     parts.push({

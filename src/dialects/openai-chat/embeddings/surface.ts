@@ -21,7 +21,7 @@ import { EMBEDDING_LIST } from "./answer-schema.ts";
 import { EMBEDDINGS_EXAMPLES } from "./examples.ts";
 import { EMBEDDINGS_SCHEMA } from "./schema.ts";
 
-/** Where members that nobody knows are forwarded to. */
+/** Where unknown members are forwarded to. */
 const OWN_DIALECT = "openai-chat";
 
 /** Embeddings for clients: OpenAI's request and answer (docs/protocols.md#embeddings). */

@@ -8,7 +8,7 @@ const MEMBERS = {
   image: new Set(["url"]),
 } as const;
 
-/** Path of the first member of a part that nobody knows; `null` where there is none. Null counts as absent. */
+/** Path of the first unknown member of a part; `null` where there is none. Null counts as absent. */
 export function strangePartMember(input: JsonValue | undefined): string | null {
   if (!Array.isArray(input)) return null;
   const items: readonly JsonValue[] = input;

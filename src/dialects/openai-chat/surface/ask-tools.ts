@@ -19,7 +19,7 @@ const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
   image_generation: "image_output",
 };
 
-/** What tools and the choice among them ask. A kind that nobody has heard of cannot be approved, so it is refused by name of its place. */
+/** What tools and the choice among them ask. An unknown kind cannot be approved, so it is refused by name of its place. */
 export function askTools(body: JsonObject, asked: Asked): ServiceError | null {
   const { tools } = body;
   const names = new Set<string>();

@@ -153,7 +153,7 @@ function effortOf(
   if (budget !== null) losses.add("budget_as_effort");
   if (effort !== "unspecified") return effort;
   if (budget !== null) return effortOfBudget(budget, model, REASONING_EFFORTS) ?? "unspecified";
-  // How much to think is the model's to decide here where nobody says.
+  // How much to think is the model's to decide here where not given.
   if (adaptive) losses.add("hint_dropped");
   return "unspecified";
 }

@@ -27,7 +27,7 @@ export class ToolFragments {
     this.#sequencer = sequencer;
   }
 
-  /** Whether a call has come whose function has no name: nobody could carry it out. */
+  /** Whether a call has come whose function has no name: it cannot be carried out. */
   get isIncomplete(): boolean {
     return [...this.#byIndex.values(), ...this.#byId.values(), this.#last].some((call) => call?.name === "");
   }

@@ -31,7 +31,7 @@ export class PartialOutput implements Said {
   calls = false;
   refusal = false;
 
-  /** Takes one event of the stream. Events of items that nobody added, and of kinds that nobody knows, change nothing. */
+  /** Takes one event of the stream. Events of items that were not added, and of unknown kinds, change nothing. */
   take(type: string, event: JsonObject): void {
     const index = event["output_index"];
     if (typeof index !== "number") return;

@@ -40,7 +40,7 @@ export function askTools(body: JsonObject, asked: Asked): ServiceError | null {
   return null;
 }
 
-/** Reads one list of tools. A kind that nobody has heard of cannot be approved, so it is refused by the name of its place. */
+/** Reads one list of tools. An unknown kind cannot be approved, so it is refused by the name of its place. */
 export function askToolList(tools: JsonValue | undefined, path: string, asked: Asked): ServiceError | null {
   if (!Array.isArray(tools)) return null;
   for (const [index, tool] of tools.entries()) {

@@ -158,7 +158,7 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
   },
   {
     name: "cache-control",
-    description: "`no-store`: nobody on the way may keep the answer. `no-cache`: it is a stream.",
+    description: "`no-store`: no proxy or cache may keep the answer. `no-cache`: it is a stream.",
     schema: { enum: ["no-store", "no-cache"] },
     isSent: ({ path, isNeverStored, stream }, status) => {
       if (status !== 200) return isTokenEndpoint(path) ? "always" : "never";

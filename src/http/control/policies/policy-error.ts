@@ -47,7 +47,7 @@ export function faultError(fault: LifecycleFault): ServiceError {
     case "not_held":
       return conflict("not_held", "The content is neither held nor withdrawn, so there is nothing to release.");
     case "not_approved":
-      return conflict("not_approved", "No approval of this content by you stands, so there is none to withdraw.");
+      return conflict("not_approved", "You have no approval of this content, so there is none to withdraw.");
     case "no_bytes":
       return conflict(
         "content_not_kept",
@@ -112,7 +112,7 @@ export function storeUnavailable(): ServiceError {
 export function notApplied(): ServiceError {
   return codedError(
     "policies_not_applied",
-    "The change is made and stands, but this server could not load it yet and decides as before; it keeps trying, and /status says when it is done.",
+    "The change is stored, but this server could not load it yet and decides as before. It keeps trying; /status shows when it is done.",
   );
 }
 

@@ -144,7 +144,7 @@ function faultError(fault: KeyFault, body: JsonObject = {}): ServiceError {
     case "too_many":
       return invalidRequest(
         "too_many_keys",
-        "The workspace has as many good keys as it may; revoke those that nobody uses, or let them expire.",
+        "The workspace has as many valid keys as it may have; revoke unused ones, or let them expire.",
       );
     case "unavailable":
       return codedError(

@@ -109,7 +109,7 @@ export class WordCheck {
     const base = this.#known.base.of(kind);
     if (head.has(word) || (either && base.has(word))) return;
     if (base.has(word)) {
-      const hint = `remove it: ${quote(word)} stands in base only`;
+      const hint = `remove it: ${quote(word)} is in base only`;
       this.#report.value("ASSERTION_WORD_GONE", path, `head has no ${WORD_NAMES[kind]} ${quote(word)}`, hint);
     } else {
       this.#unknown(WORD_NAMES[kind], word, path, either ? [...head, ...base] : head);

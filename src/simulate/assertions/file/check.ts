@@ -97,5 +97,5 @@ function isDenial({ outcome, denied_by }: Pick<CaseExpectation, "outcome" | "den
 
 function contradict(report: Report, path: Path): void {
   const message = "what is said here cannot hold of one decision";
-  report.key("ASSERTION_CONTRADICTION", path, message, "a denial has no places, and a routed request no denial");
+  report.key("ASSERTION_CONTRADICTION", path, message, "a denial has no endpoints, and a routed request has no denial");
 }

@@ -15,7 +15,7 @@ export const ASSERTION_CODES = {
   ),
   DUPLICATE_ID: error("Two assertions have the same id.", "Give one of them another id."),
   LITERAL_SECRET: error(
-    "A credential, or something that looks like one, stands in the file. The value is never repeated in a message.",
+    "The file holds a credential, or something that looks like one. The value is never repeated in a message.",
     "Revoke the credential if it was committed, and remove it.",
   ),
   ASSERTION_UNKNOWN_WORD: error(
@@ -28,7 +28,7 @@ export const ASSERTION_CODES = {
   ),
   ASSERTION_DATE_INVALID: error("A date is none of the calendar.", "Write year, month and day, such as `2026-12-31`."),
   ASSERTION_CONTRADICTION: error(
-    "Two things are demanded of one request that cannot both be: a denial has no places, a routed request no denial.",
+    "One request cannot meet both demands: a denial has no endpoints, a routed request has no denial.",
     "Keep one of them.",
   ),
 } as const satisfies Record<string, CodeFacts>;

@@ -60,7 +60,7 @@ function demandOf(assertion: AuthoredAssertion): Demand {
     case "always_routable":
       return { kind: assertion.kind, ...selection, min_places: assertion.min_places ?? 1 };
     case "implies":
-      // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; nobody awaits an assertion
+      // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; no code awaits an assertion
       return { kind: assertion.kind, ...selection, if: assertion.if, then: assertion.then };
     case "equivalent":
       return { kind: assertion.kind, ...selection, ignoring: assertion.ignoring ?? [] };

@@ -57,7 +57,7 @@ const requestSelector: Schema = {
     operations: oneOf("What is asked for.", OPERATIONS),
     needs: set("Capabilities that the request needs.", { type: "string", enum: CAPABILITY_NAMES }),
     features: set("What the request asks of a wire protocol.", { type: "string", enum: FEATURE_NAMES }),
-    signature_families: set("Families whose signed reasoning stands in the history.", word),
+    signature_families: set("Families whose signed reasoning is in the history.", word),
     environments: words("Environments of the key; `other`: one outside the vocabulary."),
     workloads: words("Workloads of the key; `other`: one outside the vocabulary."),
     key_labels: set("Labels of the key.", word),
@@ -111,7 +111,7 @@ const caseRequest: Schema = object(
     key_labels: list("Labels of the key.", word),
     needs: list("Capabilities that the request needs.", { type: "string", enum: CAPABILITY_NAMES }),
     features: list("What the request asks of a wire protocol.", { type: "string", enum: FEATURE_NAMES }),
-    signature_families: list("Families whose signed reasoning stands in the history.", word),
+    signature_families: list("Families whose signed reasoning is in the history.", word),
     stream: flag("Whether the answer is streamed."),
     context: { type: "string", enum: TOKEN_BUCKETS, default: "to_1k", description: "Estimated size of the input." },
     max_output: {

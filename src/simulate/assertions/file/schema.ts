@@ -108,7 +108,7 @@ const KINDS: Readonly<Record<(typeof ASSERTION_KINDS)[number], Schema>> = {
         }),
         minProperties: 1,
       },
-      // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; nobody awaits a schema
+      // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; no code awaits a schema
       then: {
         ...object("What must hold of them. A denial keeps to every `every_place`, and to no `some_place`.", {
           outcome,

@@ -18,7 +18,7 @@ export interface Asked {
   readonly changes: boolean;
 }
 
-/** What an answer without success means for whoever sits at the terminal, with what there is to do. */
+/** What an answer without success means for whoever uses the terminal, with what there is to do. */
 export function refusal({ status, body }: ServerAnswer, asked: Asked): CommandError | NotNowError {
   const error = objectOf(body, "error");
   const code = textOf(error, "code");
@@ -41,7 +41,7 @@ export function refusal({ status, body }: ServerAnswer, asked: Asked): CommandEr
     case 503:
       if (code === "policies_not_applied") {
         return new CommandError(
-          "--server: the change is made and stands, but the server that answered could not load it yet and decides as before; it keeps trying, and its GET /status says when it is done",
+          "--server: the change is stored, but the server that answered could not load it yet and decides as before; it keeps trying, and its GET /status shows when it is done",
         );
       }
       if (code === "simulation_busy") {
@@ -91,7 +91,7 @@ function conflict(code: string, error: JsonObject | null, policy: string): strin
       return "there is no candidate; new content becomes one when a server reads its files";
     case "nothing_to_roll_back_to":
       return (
-        `there is nothing to roll back to; what a rollback can reach stands in: signalbox policy history ${policy} ` +
+        `there is nothing to roll back to; a rollback can reach what this lists: signalbox policy history ${policy} ` +
         "(content that initial_mode enforced at first sight had nothing before it: promote a change of it, or its end)"
       );
     case "not_held":

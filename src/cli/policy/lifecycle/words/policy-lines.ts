@@ -136,7 +136,7 @@ function nextStep(view: PolicyView, server: string | null): NextStep {
   const lacking = new Set(missing?.map(({ requirement }) => requirement));
   if (lacking.has("no_indeterminate")) {
     return {
-      text: "the policy could not be evaluated for some requests; mend it, and the mended content starts anew",
+      text: "the policy could not be evaluated for some requests; fix it, and the new content starts a new period in shadow",
       command: null,
     };
   }

@@ -54,7 +54,7 @@ function planMarkup(result: ResultReport, places: readonly MarkedCandidate[], sh
     return html`<ol>
       ${places.map((each) => candidateMarkup(each, sharing))}
     </ol>`;
-  return result.denial === null ? html`<p class="denied">No place to go</p>` : NOTHING;
+  return result.denial === null ? html`<p class="denied">No endpoint</p>` : NOTHING;
 }
 
 function candidateMarkup({ place, mark }: MarkedCandidate, sharing: boolean): Markup {

@@ -10,7 +10,7 @@ import { amountText, capitalised, classesText, numberText, requestShapesText } f
 
 /** What the second view says that the first does not. */
 export interface PromotedDifference {
-  /** Groups and data paths that are the same under both, so that nobody reads them twice. */
+  /** Groups and data paths that are the same under both, so that they are read once. */
   readonly shared: number;
   readonly onlyDeclared: readonly ChangeGroup[];
   readonly onlyPromoted: readonly ChangeGroup[];
