@@ -228,10 +228,10 @@ describe("rules that the tables themselves keep", () => {
     ["DELETE FROM policy_contents", "kept as they are"],
   ])("%s", (statement, complaint) => {
     const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+    onTestFinished(() => database.close());
     // What a rule lets through would be another test's beginning.
     database.exec("BEGIN");
     expect(() => database.exec(statement)).toThrow(complaint);
-    database.close();
   });
 });
 
