@@ -58,7 +58,7 @@ describe("a kept content", { timeout: 120_000 }, () => {
 
   test("comes back as it was, and answers as it did, for every operation", async () => {
     const kept = readStoredContent(stored, sha256(stored.module));
-    expect(kept.policy).toEqual({ ...policy, path: "kept.rego", places: {} });
+    expect(kept.policy).toEqual({ ...policy, path: "kept.rego", locations: {} });
     expect(kept.moduleSha256).toBe(sha256(stored.module));
     const { modules } = await compilePolicies(sources, { cache: null, toolchain });
     const before = await createPolicySet({ modules }, [], sampleData);
