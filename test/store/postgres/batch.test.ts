@@ -20,7 +20,7 @@ describe("a batch", () => {
         { k: "outcome", r: "b", a: 7, w: null, t: '{"at":7.5}' },
         { k: "outcome", r: "elsewhere", a: 9, w: null, t: '{"at":9}' },
       ],
-      places: [0, 1, 3, null, null],
+      positions: [0, 1, 3, null, null],
       duplicates: [2],
       lost: 1,
     });
