@@ -63,8 +63,7 @@ export const REASONS = {
     status: 400,
     kind: "invalid_request",
     param: null,
-    sentence:
-      "the request uses {feature}, which the wire protocol or the model of {failing} does not have",
+    sentence: "the request uses {feature}, which the wire protocol or the model of {failing} does not have",
     meaning:
       "The request uses something that the wire protocol or the model of an endpoint of the route does not have.",
     example: "`logit_bias` to a provider whose protocol has none.",

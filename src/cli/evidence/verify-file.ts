@@ -34,7 +34,9 @@ export async function verifyFile(path: string, positions: NotedPositions): Promi
   refuse(positions.policies, "of evidence; --policy-head is for exports of policies");
   const noted = positions.evidence;
   if (header.workspace !== null && noted.length > 0) {
-    throw new CommandError("--file: holds a selection; positions in the chain can only be checked against a whole export");
+    throw new CommandError(
+      "--file: holds a selection; positions in the chain can only be checked against a whole export",
+    );
   }
   return header.workspace === null ? await verifyChain(header, lines, noted) : await verifySelection(lines);
 }

@@ -150,12 +150,9 @@ export const model: Schema = object(
     context_window: ref("tokens", "Tokens that input and output may have together. Shown in the catalogue."),
     max_output_tokens: ref("tokens", "Most tokens that an answer may have. Shown in the catalogue."),
     default_max_output_tokens: ref("tokens", "Sent where a dialect demands a limit and the caller gave none."),
-    capabilities: list(
-      "What requests to this model may use beyond text. A request that needs more is refused.",
-      {
-        $ref: "#/$defs/capability",
-      },
-    ),
+    capabilities: list("What requests to this model may use beyond text. A request that needs more is refused.", {
+      $ref: "#/$defs/capability",
+    }),
     dimensions: list("Lengths of the vectors that the model makes; required for, and only for, models that embed.", {
       type: "integer",
       minimum: 1,

@@ -28,8 +28,7 @@ export const POLICY_LOG_CAUSES = {
   soak: "the content had not been the candidate for as long as the row's own requirements say",
   decisions: "the content had been asked about fewer decisions than the row's own requirements say",
   indeterminate: "verdicts were indeterminate, which the row's own requirements forbid",
-  report:
-    "no approval that counts refers to a whole report of this promotion, which the row's own requirements demand",
+  report: "no approval that counts refers to a whole report of this promotion, which the row's own requirements demand",
   assertions: "no approval that counts refers to assertions that all passed, which the row's own requirements demand",
   figures: "the figures of shadow are missing, or are there for a removal, of which nothing is counted",
 } as const;

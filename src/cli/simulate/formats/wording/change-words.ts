@@ -56,8 +56,7 @@ export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
     symbol: "~",
     colour: "yellow",
     title: "destination changed",
-    sentence:
-      "An endpoint of the same id now means another provider, region, address, model or contract.",
+    sentence: "An endpoint of the same id now means another provider, region, address, model or contract.",
     level: "warning",
     look: { sign: "≠", tone: "widen" },
   },
