@@ -124,13 +124,13 @@ const rows: readonly Row[] = [
     name: "one place of two",
     lines: "kind: always_routable\nmin_places: 2",
     pair: same(US),
-    message: "the request can go to 1 of the 2 places demanded",
+    message: "the request can go to 1 of the 2 endpoints demanded",
   },
   {
     name: "two equals of which one is tried",
     lines: "kind: always_routable\nmin_places: 2",
     pair: same(routed(["gpt-5-us", "gpt-5-eu"], TABLE, 1)),
-    message: "the request can go to 1 of the 2 places demanded",
+    message: "the request can go to 1 of the 2 endpoints demanded",
   },
 
   {
@@ -167,7 +167,7 @@ const rows: readonly Row[] = [
     name: "another primary",
     lines: "kind: implies\nif: { outcome: route }\nthen: { primary: { regions: [eu] } }",
     pair: same(BOTH),
-    message: "gpt-5-us (openai-us, us) comes first, which `primary` does not mean",
+    message: "gpt-5-us (openai-us, us) comes first, which `primary` does not select",
   },
   {
     name: "the denial that is expected",
