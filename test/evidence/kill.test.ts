@@ -12,7 +12,7 @@ import { answerJson, delta, hello, sse, startSse, startUpstream, until } from ".
 import { fault } from "../store/conformance-log.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 
-const ROUNDS = Number(process.env["SIGNALBOX_KILL_ROUNDS"] ?? fewOrMany(8, 60));
+const ROUNDS = Number(process.env["SIGNALBOX_KILL_ROUNDS"] ?? fewOrMany(8, 40));
 
 /** Clients that ask at once, one request after the other. */
 const CLIENTS = 12;

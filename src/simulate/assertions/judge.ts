@@ -86,7 +86,7 @@ function demandTest(demand: DecisionDemand, head: RoutingTable): (outcome: Outco
     const wrong = outcomeViolation(outcome, demand);
     if (wrong !== null) return wrong;
     const other = every === null ? undefined : outcome.plan.find((endpoint) => !every(endpoint));
-    if (other !== undefined) return `the plan contains ${formatEndpoint(other)}, which \`every_place\` does not mean`;
+    if (other !== undefined) return `the plan contains ${formatEndpoint(other)}, which \`every_place\` does not select`;
     if (some !== null && !outcome.plan.some(some)) return "no endpoint of the plan is one that `some_place` selects";
     const [first] = outcome.plan;
     if (primary !== null && (first === undefined || !primary(first)))

@@ -149,7 +149,7 @@ const rows: readonly Row[] = [
     name: "every place, one is not",
     lines: "kind: implies\nif: { outcome: route }\nthen: { every_place: { regions: [eu] } }",
     pair: same(BOTH),
-    message: "the plan contains gpt-5-us (openai-us, us), which `every_place` does not mean",
+    message: "the plan contains gpt-5-us (openai-us, us), which `every_place` does not select",
   },
   {
     name: "every place of a denial",
