@@ -61,7 +61,7 @@ describe("a server that refuses", () => {
     ["503 simulating", failed(503, "simulation_busy"), 1, "makes other simulations just now"],
     ["412 without more", failed(412, "precondition_failed"), 3, "the policy has changed meanwhile; nothing was done"],
     ["503", failed(503, "store_unavailable"), 1, "after a look at what became of it"],
-    ["503 done", failed(503, "policies_not_applied"), 1, "the change is made and stands"],
+    ["503 done", failed(503, "policies_not_applied"), 1, "the change is stored"],
     ["200 without a policy", { body: {} }, 1, "whether it was done is not known"],
     ["200 that breaks off", { body: '{"object":"po' }, 1, "whether it was done is not known"],
     ["a redirection", { status: 307, body: "", headers: { location: "/elsewhere" } }, 1, "a key is not sent after it"],
