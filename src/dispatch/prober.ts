@@ -20,10 +20,10 @@ const PROBE_TIME = 5_000;
  *
  * @param ground gives what is in force now. @returns stops the probes.
  */
-export function startProber(places: EndpointTracker, ground: () => ProbeGround): () => void {
+export function startProber(endpoints: EndpointTracker, ground: () => ProbeGround): () => void {
   const timer = setInterval(() => {
-    for (const endpointId of places.takeProbes(performance.now())) {
-      void probe(ground(), endpointId).then((isThere) => places.probed(endpointId, isThere, performance.now()));
+    for (const endpointId of endpoints.takeProbes(performance.now())) {
+      void probe(ground(), endpointId).then((isThere) => endpoints.probed(endpointId, isThere, performance.now()));
     }
   }, LOOK);
   // A process that has nothing else to do may end.

@@ -219,7 +219,7 @@ export class RelayAttempt implements ExchangeListener {
   #outputBegins(): void {
     if (this.#firstOutputAt !== null) return;
     this.#firstOutputAt = performance.now();
-    this.#job.places.answering(this.#candidate.endpoint.id, this.#firstOutputAt);
+    this.#job.endpoints.answering(this.#candidate.endpoint.id, this.#firstOutputAt);
     this.#exchange.outputBegan();
     if (!this.#outbox.release()) this.#exchange.pause();
   }

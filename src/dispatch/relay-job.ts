@@ -31,7 +31,7 @@ export interface RelayJob {
   /** From 0 to 1; spreads repetitions. */
   readonly random: () => number;
   /** Told how every call went. */
-  readonly places: CallTracker;
+  readonly endpoints: CallTracker;
   /** Puts calls into the request's trace. */
   readonly callTracer?: CallTracer | null;
   /**

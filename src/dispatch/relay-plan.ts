@@ -184,10 +184,10 @@ class PlanRun {
     const traced = trace === null ? exchangePlan.headers : [...exchangePlan.headers, ...trace.headers];
     const attempt = new RelayAttempt(this.#job, candidate, connection, exchangePlan, traced, number, this.#client);
     this.#current = attempt;
-    const { places } = this.#job;
+    const { endpoints } = this.#job;
     const { id } = candidate.endpoint;
     const startedAt = performance.now();
-    places.begin(id, startedAt);
+    endpoints.begin(id, startedAt);
     let outcome: CallOutcome = NOTHING_LEARNT;
     let traceEnd: CallTraceEnd = notTried("abandoned");
     try {
@@ -197,7 +197,7 @@ class PlanRun {
       return result;
     } finally {
       this.#current = null;
-      places.end(id, outcome, performance.now());
+      endpoints.end(id, outcome, performance.now());
       trace?.end(traceEnd);
     }
   }

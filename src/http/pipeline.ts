@@ -177,7 +177,7 @@ async function relay(
     {
       request,
       ...arrangedPlan(call.runtime, decision, route, request, call.incoming.headers),
-      places: call.runtime.endpoints,
+      endpoints: call.runtime.endpoints,
       callTracer: recorder.callTracer,
       exchangePlanFor: (candidate) => {
         const target = targetOf(table, candidate.endpoint);

@@ -187,7 +187,7 @@ function demandsOf(waiting: readonly WaitingRequest[]): Demands {
   const counters = new Map<CounterAccount, Demand>();
   const slots = new Map<SlotAccount, number>();
   for (const { meters, amounts } of waiting) {
-    for (const { counters: own, slots: places } of meters) {
+    for (const { counters: own, slots: slotId } of meters) {
       for (const account of own) {
         const amount = amountOf(amounts, account.measure);
         const demand = counters.get(account);
@@ -197,7 +197,7 @@ function demandsOf(waiting: readonly WaitingRequest[]): Demands {
           demand.least = Math.min(demand.least, amount);
         }
       }
-      if (places !== null) slots.set(places, (slots.get(places) ?? 0) + 1);
+      if (slotId !== null) slots.set(slotId, (slots.get(slotId) ?? 0) + 1);
     }
   }
   return { counters, slots };

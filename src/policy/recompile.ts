@@ -30,10 +30,10 @@ export interface RecompiledContent {
  * @throws {KeptContentError} where the sources do not make the content of the digest. @throws {ToolchainError} when the installation is damaged.
  */
 export async function recompileContent(kept: KeptPolicy, toolchain: Toolchain): Promise<RecompiledContent> {
-  const { contract, digest, path, locations: places } = kept.policy;
+  const { contract, digest, path, locations } = kept.policy;
   const read = await readPolicy(contract.id, sourcesOf(kept.policy), toolchain);
   if (read?.digest !== digest) throw new KeptContentError("its sources do not compile to the content of its digest");
-  const policy = { ...read, path, places };
+  const policy = { ...read, path, locations };
   const module = await moduleOf(policy, toolchain);
   return { policy, module, agreement: await agreementOf(kept, policy, module) };
 }

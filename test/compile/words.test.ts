@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { looksLikeSecret, quote, redactLine } from "../../src/compile/authored/literal-secrets.ts";
-import { compareLocations, locationOf } from "../../src/compile/checks/places.ts";
+import { compareAreas, areaOf } from "../../src/compile/checks/region-areas.ts";
 import { hostEvidence, modelIdEvidence } from "../../src/compile/checks/region-evidence.ts";
 import { milliseconds } from "../../src/compile/normalised/durations.ts";
 import { editDistance } from "../../src/dialects/edit-distance.ts";
@@ -58,11 +58,11 @@ describe("places", () => {
     ["global", "us", "same"],
     ["us", "global", "wider"],
   ])("a row that says %s, evidence that says %s: %s", (claim, evidence, outcome) => {
-    expect(compareLocations(locationOf(claim) ?? ["?"], locationOf(evidence) ?? ["?"])).toBe(outcome);
+    expect(compareAreas(areaOf(claim) ?? ["?"], areaOf(evidence) ?? ["?"])).toBe(outcome);
   });
 
   test.each(["frankfurt", "on-premises", "", "EU", "eu_west"])("%j is nobody's convention", (name) => {
-    expect(locationOf(name)).toBeNull();
+    expect(areaOf(name)).toBeNull();
   });
 
   test.each([

@@ -30,7 +30,7 @@ function only(made: RoutingTable, id = "r"): UsableRoute | null {
 }
 
 const placesOf = (usable: UsableRoute | null): readonly string[] | undefined =>
-  usable?.places.map((place) => place.endpoint.id);
+  usable?.candidates.map((place) => place.endpoint.id);
 
 async function get(router: Router, path: string, headers = { authorization: "Bearer good" }): Promise<Response> {
   return fetch(`${router.url}${path}`, { headers });

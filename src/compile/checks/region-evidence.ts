@@ -1,4 +1,4 @@
-import { type Location, locationOf } from "./places.ts";
+import { type Area, areaOf } from "./region-areas.ts";
 
 /**
  * Forms of hosts, paths and model ids that show where requests are processed. `place` is the region's name inside the
@@ -35,7 +35,7 @@ interface Form {
 
 /** What a host or model id shows. */
 export interface Evidence {
-  readonly location: Location;
+  readonly location: Area;
   /** The place in the words of the host or id. */
   readonly words: string;
   /** Whether the provider's account settings, which nobody sees here, could still pin the place. */
@@ -58,7 +58,7 @@ function match(forms: readonly Form[], text: string): Evidence | null {
     if (found === null) continue;
     if (reveals !== undefined) return { location: [], words: "the whole world", open: reveals === "open" };
     const words = found.groups?.["place"] ?? "";
-    const location = locationOf(words);
+    const location = areaOf(words);
     if (location !== null) return { location, words: `\`${words}\``, open: false };
   }
   return null;

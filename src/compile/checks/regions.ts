@@ -2,7 +2,7 @@ import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
 import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
 import type { CompileContext } from "../compile-context.ts";
-import { compareLocations, type Location, locationOf } from "./places.ts";
+import { compareAreas, type Area, areaOf } from "./region-areas.ts";
 import { type Evidence, hostEvidence, modelIdEvidence } from "./region-evidence.ts";
 
 /** Declared regions against what hosts and model ids show: the first line of defence against a row that says `eu` and means elsewhere. */
@@ -50,7 +50,7 @@ function compare(
     );
     return;
   }
-  const outcomes = claims.map((claim) => compareLocations(claim, evidence.location));
+  const outcomes = claims.map((claim) => compareAreas(claim, evidence.location));
   if (outcomes.includes("same")) return;
   const unpinned = outcomes.includes("wider") && (evidence.open || evidence.location.length > 0);
   if (unpinned) {
@@ -72,11 +72,11 @@ function compare(
 }
 
 /** The places that a region's name claims; where the name says nothing, those of the groups that hold it. */
-function claimsOf(region: string, groups: ReadonlyMap<string, readonly string[]>): readonly Location[] {
-  const own = locationOf(region);
+function claimsOf(region: string, groups: ReadonlyMap<string, readonly string[]>): readonly Area[] {
+  const own = areaOf(region);
   if (own !== null) return [own];
   return [...groups].flatMap(([group, regions]) => {
-    const location = regions.includes(region) ? locationOf(group) : null;
+    const location = regions.includes(region) ? areaOf(group) : null;
     return location === null ? [] : [location];
   });
 }

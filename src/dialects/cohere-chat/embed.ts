@@ -52,7 +52,11 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
 
 /** Vectors stand below the kind of their numbers, or, where older models of Bedrock do not know kinds, at once in the list. */
 function find(body: JsonObject): FoundVectors | AnswerFault | UpstreamFailure {
-  const places = listIn(body, "embeddings") ?? listIn(body["embeddings"], "float");
-  if (places === null) return cohereErrorIn(body) ?? "missing_results";
-  return { entries: places, inputTokens: countIn(memberIn(body["meta"], "billed_units"), "input_tokens"), model: null };
+  const entries = listIn(body, "embeddings") ?? listIn(body["embeddings"], "float");
+  if (entries === null) return cohereErrorIn(body) ?? "missing_results";
+  return {
+    entries: entries,
+    inputTokens: countIn(memberIn(body["meta"], "billed_units"), "input_tokens"),
+    model: null,
+  };
 }

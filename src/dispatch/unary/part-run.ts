@@ -165,7 +165,7 @@ export class PartRun {
   }
 
   async #call(candidate: Candidate, connection: Connection, chance: Chance): Promise<CandidateResult> {
-    const { deadline, ownDialect, endpoints: places, targetOf } = this.#job;
+    const { deadline, ownDialect, endpoints, targetOf } = this.#job;
     const { id, dialect } = candidate.endpoint;
     const call = this.#part.callTo(targetOf(candidate));
     const trace = this.#job.callTracer?.(candidate, connection.provider) ?? null;
@@ -174,7 +174,7 @@ export class PartRun {
     const startedAt = performance.now();
     this.#attempts.add(attempt);
     chance.onEnd = () => attempt.cancel();
-    places.begin(id, startedAt);
+    endpoints.begin(id, startedAt);
     const ended = await attempt.run();
     this.#attempts.delete(attempt);
     const why = this.#givenUp ?? (chance.isOver ? "abandoned" : null);
@@ -183,7 +183,7 @@ export class PartRun {
     const duration = now - startedAt;
     // The whole answer is the first that there is to see; a call that was given up for a quicker one took at least so long.
     const isTimed = failure === null || failure.kind === "abandoned";
-    places.end(id, { failure, firstToken: isTimed ? duration : null, tokensPerSecond: null }, now);
+    endpoints.end(id, { failure, firstToken: isTimed ? duration : null, tokensPerSecond: null }, now);
     trace?.end({ failure, status: ended.status, finish: null, usage: null });
     this.#tally.add(candidate, connection.simulated, dialect !== ownDialect, failure, ended.status, duration);
     if ("result" in ended) return { result: ended.result, bytes: ended.bytes, candidate, losses: call.losses };

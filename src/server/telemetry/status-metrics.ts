@@ -48,7 +48,7 @@ export function statusMetrics(sources: StatusSources): readonly Family[] {
   ];
 }
 
-function endpointMetrics({ runtime: { endpoints: places, snapshots } }: StatusSources): readonly Family[] {
+function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusSources): readonly Family[] {
   const tableOf = (): RoutingTable => snapshots.current.decider.table;
   const each = <Row>(read: (endpoint: string, provider: string, now: number) => readonly Row[]): readonly Row[] => {
     const now = performance.now();
@@ -73,7 +73,7 @@ function endpointMetrics({ runtime: { endpoints: places, snapshots } }: StatusSo
       },
       () =>
         each((endpoint, provider, now) => {
-          const { state } = places.status(endpoint, now);
+          const { state } = tracker.status(endpoint, now);
           return STATES.map((one) => [one === state ? 1 : 0, endpoint, provider, one] as const);
         }),
     ),
@@ -84,12 +84,12 @@ function endpointMetrics({ runtime: { endpoints: places, snapshots } }: StatusSo
         help: "Times that the endpoint was taken out of service for its failures.",
         labels: ["endpoint", "provider"],
       },
-      () => each((endpoint, provider) => [[places.ejections(endpoint), endpoint, provider] as const]),
+      () => each((endpoint, provider) => [[tracker.ejections(endpoint), endpoint, provider] as const]),
     ),
     new Reading(
       "gauge",
       { name: "signalbox_endpoint_in_flight", help: "Calls under way.", labels: ["endpoint", "provider"] },
-      () => each((endpoint, provider, now) => [[places.status(endpoint, now).in_flight, endpoint, provider] as const]),
+      () => each((endpoint, provider, now) => [[tracker.status(endpoint, now).in_flight, endpoint, provider] as const]),
     ),
     new Reading(
       "gauge",
@@ -100,7 +100,7 @@ function endpointMetrics({ runtime: { endpoints: places, snapshots } }: StatusSo
       },
       () =>
         each((endpoint, provider, now) => [
-          [places.status(endpoint, now).consecutive_failures, endpoint, provider] as const,
+          [tracker.status(endpoint, now).consecutive_failures, endpoint, provider] as const,
         ]),
     ),
     new Reading(
@@ -113,7 +113,7 @@ function endpointMetrics({ runtime: { endpoints: places, snapshots } }: StatusSo
       },
       () =>
         each((endpoint, provider, now) => {
-          const { p50, p90 } = places.status(endpoint, now).latency;
+          const { p50, p90 } = tracker.status(endpoint, now).latency;
           return [
             ...(p50 === null ? [] : [[p50 / MILLISECONDS, endpoint, provider, "0.5"] as const]),
             ...(p90 === null ? [] : [[p90 / MILLISECONDS, endpoint, provider, "0.9"] as const]),
@@ -129,7 +129,7 @@ function endpointMetrics({ runtime: { endpoints: places, snapshots } }: StatusSo
       },
       () =>
         each((endpoint, provider, now) => {
-          const { p50 } = places.status(endpoint, now).throughput;
+          const { p50 } = tracker.status(endpoint, now).throughput;
           return p50 === null ? [] : [[p50, endpoint, provider] as const];
         }),
     ),

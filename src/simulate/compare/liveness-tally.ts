@@ -83,9 +83,9 @@ export class JobCandidates {
   readonly #behind = new Set<string>();
 
   add({ plan }: Outcome): void {
-    for (const [place, { endpoint }] of plan.entries()) {
+    for (const [rank, { endpoint }] of plan.entries()) {
       this.#planned.add(endpoint);
-      if (place > 0) this.#behind.add(endpoint);
+      if (rank > 0) this.#behind.add(endpoint);
     }
   }
 
@@ -93,12 +93,12 @@ export class JobCandidates {
   writeTo(tally: LivenessTally, table: RoutingTable, members: readonly Member[]): void {
     if (this.#planned.size === 0) return;
     const routes = members.map((member) => routeOf(table, member));
-    const places = routes.map((route) => (route === null ? [] : routeCandidates(table, route)));
+    const candidates = routes.map((route) => (route === null ? [] : routeCandidates(table, route)));
     for (const [index, route] of routes.entries()) {
       if (route === null) continue;
       tally.routes.add(route.id);
-      for (const [place, { endpoint }] of (places[index] ?? []).entries()) {
-        const same = places[0]?.[place]?.endpoint.id ?? "";
+      for (const [rank, { endpoint }] of (candidates[index] ?? []).entries()) {
+        const same = candidates[0]?.[rank]?.endpoint.id ?? "";
         if (this.#planned.has(same)) tally.endpoints.add(endpoint.id);
         if (this.#behind.has(same)) tally.fallbacks.add(`${route.id} → ${endpoint.id}`);
       }

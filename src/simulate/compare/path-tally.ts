@@ -16,18 +16,18 @@ export type PathTallies = Map<string, PathTally>;
 
 /** The places of one job, until its members are written out. */
 export class JobPaths {
-  readonly #places = new Map<string, { provider: string; region: string; witness: SampleRequest; order: Order }>();
+  readonly #paths = new Map<string, { provider: string; region: string; witness: SampleRequest; order: Order }>();
 
   add({ plan }: Outcome, point: SampleRequest, order: Order): void {
     for (const { provider, region } of plan) {
       const key = `${provider}\n${region}`;
-      if (!this.#places.has(key)) this.#places.set(key, { provider, region, witness: point, order });
+      if (!this.#paths.has(key)) this.#paths.set(key, { provider, region, witness: point, order });
     }
   }
 
   /** Every member of the job's pair class has the same paths. */
   writeTo(paths: PathTallies, members: readonly Member[], operation: string): void {
-    for (const { provider, region, witness, order } of this.#places.values()) {
+    for (const { provider, region, witness, order } of this.#paths.values()) {
       for (const { workspace, model } of members) {
         const own = { ...witness, workspace, model };
         addPath(paths, { workspace, operation, provider, region, routes: new Set([model]), witness: own, order });

@@ -51,14 +51,10 @@ function located(context: PositionContext, verdict: JsonObject, candidate: JsonO
 }
 
 /** Where a policy says it; with `side` where that is not in the files that are explained. */
-function ruleLocationOf(
-  { locations: places, kept }: PositionContext,
-  said: JsonObject,
-  name: string,
-): JsonObject | null {
+function ruleLocationOf({ locations, kept }: PositionContext, said: JsonObject, name: string): JsonObject | null {
   const policy = textOf(said["policy"]);
   if (said["slot"] !== "enforced" || kept?.policies.has(policy) !== true)
-    return jsonOf(places.constraint(policy, name));
+    return jsonOf(locations.constraint(policy, name));
   const location = jsonOf(kept.locations.constraint(policy, name));
   return location === null ? null : { ...location, side: "base" };
 }
@@ -75,7 +71,7 @@ const APPROVAL_LISTS: ReadonlyMap<string, string> = new Map([
 
 /** Where to look at, or to change, what a constraint goes by. A preference stands in the request, so in no file. */
 function tableLocation(
-  { locations: places, workspace, route }: PositionContext,
+  { locations, workspace, route }: PositionContext,
   policy: string,
   constraint: string,
   candidate: JsonObject | null,
@@ -83,14 +79,14 @@ function tableLocation(
   if (policy === "preferences") return null;
   const [name = ""] = constraint.split(":");
   const list = APPROVAL_LISTS.get(name);
-  if (list !== undefined) return places.approval(workspace, list);
-  if (name === "route_named") return places.workspace(workspace);
-  if (name === "operation_supported" || name === "request_translatable") return places.route(route);
+  if (list !== undefined) return locations.approval(workspace, list);
+  if (name === "route_named") return locations.workspace(workspace);
+  if (name === "operation_supported" || name === "request_translatable") return locations.route(route);
   if (candidate === null) return null;
   // What a protocol can say belongs to the provider's row; what a model can do, and whose reasoning it reads, to the model's.
   return name === "feature_expressed"
-    ? places.provider(textOf(candidate["provider"]))
-    : places.model(textOf(candidate["model"]));
+    ? locations.provider(textOf(candidate["provider"]))
+    : locations.model(textOf(candidate["model"]));
 }
 
 function jsonOf(location: SourceLocation | null): JsonObject | null {

@@ -105,7 +105,7 @@ export class JobRunner {
       declared: new JobComparison(tally.declared, this.#destinations, members),
       promoted: new JobComparison(tally.promoted, this.#destinations, members),
     };
-    const places = { base: new JobCandidates(), head: new JobCandidates() };
+    const candidates = { base: new JobCandidates(), head: new JobCandidates() };
     const assertions = this.#assertions();
     base.beginJob();
     head.beginJob();
@@ -117,8 +117,8 @@ export class JobRunner {
       const shapes = size * BigInt(members.length);
       comparisons.declared.add(pairs.declared, point, shapes, order, describe);
       comparisons.promoted.add(pairs.promoted, point, shapes, order, describe);
-      places.base.add(before.declared);
-      places.head.add(after.declared);
+      candidates.base.add(before.declared);
+      candidates.head.add(after.declared);
       assertions?.visit({ point, members, shapes, ...pairs });
       tally.classes += 1;
       order += 1;
@@ -126,8 +126,8 @@ export class JobRunner {
     tally.shapes += classes.shapes * BigInt(members.length);
     comparisons.declared.end(operation);
     comparisons.promoted.end(operation);
-    places.base.writeTo(tally.baseLiveness, this.#input.base.table, members);
-    places.head.writeTo(tally.headLiveness, this.#input.head.table, members);
+    candidates.base.writeTo(tally.baseLiveness, this.#input.base.table, members);
+    candidates.head.writeTo(tally.headLiveness, this.#input.head.table, members);
     if (assertions !== null) tally.assertions.set(index, assertions.snapshot());
   }
 

@@ -107,13 +107,10 @@ function resultReport({ plan, denial, edits }: Outcome): ResultReport {
  * The rule that denies now or denied before; otherwise the route. In base's files where head has it no more, or where a rule of base's goes on acting:
  * what head's file says in its place is another rule, whatever it is called.
  */
-function locationOf(
-  { base, head, witness }: GroupTally,
-  { locations: places, kept }: ComparisonContext,
-): SideLocation | null {
+function locationOf({ base, head, witness }: GroupTally, { locations, kept }: ComparisonContext): SideLocation | null {
   const denial = head.denial ?? base.denial;
   const look = (find: (of: Locations) => SourceLocation | null, first: SideLocation["side"]): SideLocation | null => {
-    const [here, there] = [find(places[first]), find(places[OTHER_SIDE[first]])];
+    const [here, there] = [find(locations[first]), find(locations[OTHER_SIDE[first]])];
     return here === null ? (there === null ? null : { ...there, side: OTHER_SIDE[first] }) : { ...here, side: first };
   };
   const isKept = head.denial !== null && kept.has(head.denial.policy);

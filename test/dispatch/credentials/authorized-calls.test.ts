@@ -108,7 +108,7 @@ function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome>
     resends: false,
     maxAttempts: plan.length,
     random: () => 0,
-    places: new EndpointTracker(() => null),
+    endpoints: new EndpointTracker(() => null),
     countsTokens: false,
     maxAnswerBytes: 100_000,
     durable: Promise.resolve(),

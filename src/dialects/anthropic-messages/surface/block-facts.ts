@@ -5,7 +5,7 @@ export type BlockContext = "user" | "assistant" | "system" | "tool_result";
 
 interface BlockFacts {
   /** Places where canon can take the block in; elsewhere only the protocol itself has it. */
-  readonly places: readonly BlockContext[];
+  readonly contexts: readonly BlockContext[];
   /** Members that canon can take in, or may leave out. */
   readonly members: ReadonlySet<string>;
   readonly needs: Capability | null;
@@ -15,34 +15,34 @@ const NOWHERE: readonly BlockContext[] = [];
 const NOTHING: ReadonlySet<string> = new Set();
 
 /** A block that only the protocol itself has: what it lets the model do, or `null` where it only carries text. */
-const native = (needs: Capability | null): BlockFacts => ({ places: NOWHERE, members: NOTHING, needs });
+const native = (needs: Capability | null): BlockFacts => ({ contexts: NOWHERE, members: NOTHING, needs });
 
 /** Every known kind of block (docs/protocols.md#messages). */
 const BLOCKS: Readonly<Record<string, BlockFacts>> = {
   text: {
-    places: ["user", "assistant", "system", "tool_result"],
+    contexts: ["user", "assistant", "system", "tool_result"],
     members: new Set(["type", "text", "cache_control", "citations"]),
     needs: null,
   },
   image: {
-    places: ["user", "tool_result"],
+    contexts: ["user", "tool_result"],
     members: new Set(["type", "source", "cache_control"]),
     needs: "image_input",
   },
   document: {
-    places: ["user", "tool_result"],
+    contexts: ["user", "tool_result"],
     members: new Set(["type", "source", "cache_control", "title", "citations"]),
     needs: "file_input",
   },
-  thinking: { places: ["assistant"], members: new Set(["type", "thinking", "signature"]), needs: null },
-  redacted_thinking: { places: ["assistant"], members: new Set(["type", "data"]), needs: null },
+  thinking: { contexts: ["assistant"], members: new Set(["type", "thinking", "signature"]), needs: null },
+  redacted_thinking: { contexts: ["assistant"], members: new Set(["type", "data"]), needs: null },
   tool_use: {
-    places: ["assistant"],
+    contexts: ["assistant"],
     members: new Set(["type", "id", "name", "input", "cache_control", "caller"]),
     needs: "tools",
   },
   tool_result: {
-    places: ["user"],
+    contexts: ["user"],
     members: new Set(["type", "tool_use_id", "content", "is_error", "cache_control"]),
     needs: "tools",
   },
@@ -109,8 +109,8 @@ export function toolTypeNeeds(type: string): Capability | null {
 export const TOOL_TYPE_LIST = ["custom", ...TOOL_TYPES.map(([beginning]) => `${beginning}*`)].join(", ");
 
 /** Blocks that an error names for a place. */
-export function blocksOf(place: BlockContext): string {
+export function blocksOf(context: BlockContext): string {
   return Object.keys(BLOCKS)
-    .filter((type) => BLOCKS[type]?.places.includes(place) === true)
+    .filter((type) => BLOCKS[type]?.contexts.includes(context) === true)
     .join(", ");
 }

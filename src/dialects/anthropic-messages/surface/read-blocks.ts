@@ -11,7 +11,7 @@ import { goneUnder, type Version } from "./version.ts";
 /** What a list of blocks asks for. Gives the 400 for the first block that cannot go anywhere. */
 export function readBlocks(
   blocks: readonly JsonValue[],
-  place: BlockContext,
+  context: BlockContext,
   path: string,
   asked: Asked,
   version: Version,
@@ -19,7 +19,7 @@ export function readBlocks(
   for (let index = 0; index < blocks.length; index += 1) {
     const block = blocks[index];
     if (!isJsonObject(block)) continue;
-    const problem = readBlock(block, place, `${path}[${index}]`, asked, version);
+    const problem = readBlock(block, context, `${path}[${index}]`, asked, version);
     if (problem !== null) return problem;
   }
   return null;
@@ -27,7 +27,7 @@ export function readBlocks(
 
 function readBlock(
   block: JsonObject,
-  place: BlockContext,
+  context: BlockContext,
   path: string,
   asked: Asked,
   version: Version,
@@ -35,53 +35,53 @@ function readBlock(
   const type = typeOf(block);
   if (type === "container_upload") return storedFile(`${path}.file_id`);
   const facts = blockFacts(type);
-  if (facts === null) return unknownBlock(place, path, asked);
+  if (facts === null) return unknownBlock(context, path, asked);
   if (facts.needs !== null) asked.need(facts.needs, path);
-  if (!facts.places.includes(place)) {
+  if (!facts.contexts.includes(context)) {
     // What a server's tool did is told apart by the call's name; its results have kinds of their own.
     const needs = serverToolNeeds(block["name"]);
     if (type === "server_tool_use" && needs !== null) asked.need(needs, path);
     asked.use("native_messages", path);
     return (
-      misplaced(type, place, path, version) ??
+      misplaced(type, context, path, version) ??
       readSource(block["source"], path, asked) ??
       readNested(block["content"], `${path}.content`, asked)
     );
   }
   askUnknownMember(block, facts.members, path, "native_messages", asked);
   if (!isPlainMark(block["cache_control"])) asked.use("native_messages", `${path}.cache_control`);
-  return readKind(type, block, place, path, asked, version);
+  return readKind(type, block, context, path, asked, version);
 }
 
 /** An unknown block of the caller's cannot be approved; one that an approved model once said may go back to its own protocol. */
-function unknownBlock(place: BlockContext, path: string, asked: Asked): ServiceError | null {
-  if (place === "assistant") {
+function unknownBlock(context: BlockContext, path: string, asked: Asked): ServiceError | null {
+  if (context === "assistant") {
     asked.use("native_messages", path);
     return null;
   }
-  const sentence = `${path}.type must be one of ${blocksOf(place)}`;
+  const sentence = `${path}.type must be one of ${blocksOf(context)}`;
   return invalidRequest("unknown_content_part", sentence, `${path}.type`);
 }
 
-function misplaced(type: string, place: BlockContext, path: string, version: Version): ServiceError | null {
-  if (type !== "document" || place !== "assistant" || version === "2023-06-01") return null;
+function misplaced(type: string, context: BlockContext, path: string, version: Version): ServiceError | null {
+  if (type !== "document" || context !== "assistant" || version === "2023-06-01") return null;
   return goneUnder(version, path, "must not be a document in an assistant message");
 }
 
 function readKind(
   type: string,
   block: JsonObject,
-  place: BlockContext,
+  context: BlockContext,
   path: string,
   asked: Asked,
   version: Version,
 ): ServiceError | null {
   switch (type) {
     case "text":
-      return readCitations(block["citations"], place, path, version);
+      return readCitations(block["citations"], context, path, version);
     case "image":
     case "document":
-      if (place === "tool_result") asked.use("tool_result_files", path);
+      if (context === "tool_result") asked.use("tool_result_files", path);
       if (isOn(block["citations"])) asked.use("native_messages", `${path}.citations`);
       return readSource(block["source"], path, asked, type);
     case "thinking":
@@ -106,11 +106,12 @@ function readKind(
 
 function readCitations(
   citations: JsonValue | undefined,
-  place: BlockContext,
+  context: BlockContext,
   path: string,
   version: Version,
 ): ServiceError | null {
-  if (place !== "user" || version === "2023-06-01" || !Array.isArray(citations) || citations.length === 0) return null;
+  if (context !== "user" || version === "2023-06-01" || !Array.isArray(citations) || citations.length === 0)
+    return null;
   return goneUnder(version, `${path}.citations`, "must be empty on a user's text");
 }
 
@@ -124,12 +125,12 @@ function readSource(
   kind?: "image" | "document",
 ): ServiceError | null {
   if (!isJsonObject(source)) return null;
-  const place = `${path}.source`;
-  if (isFile(source)) return storedFile(`${place}.file_id`);
+  const context = `${path}.source`;
+  if (isFile(source)) return storedFile(`${context}.file_id`);
   if (kind === undefined) return null;
-  if (source["type"] === "url") asked.use(URL_FEATURES[kind], place);
-  if (!isPlainSource(source, kind)) asked.use("native_messages", place);
-  return readNested(source["content"], `${place}.content`, asked);
+  if (source["type"] === "url") asked.use(URL_FEATURES[kind], context);
+  if (!isPlainSource(source, kind)) asked.use("native_messages", context);
+  return readNested(source["content"], `${context}.content`, asked);
 }
 
 /** Whether canon can take the source in. */
@@ -152,10 +153,10 @@ function readNested(content: JsonValue | undefined, path: string, asked: Asked):
   if (!Array.isArray(content)) return null;
   for (const [index, block] of content.entries()) {
     if (!isJsonObject(block)) continue;
-    const place = `${path}[${index}]`;
-    if (block["type"] === "image") asked.need("image_input", place);
+    const context = `${path}[${index}]`;
+    if (block["type"] === "image") asked.need("image_input", context);
     const { source } = block;
-    if (isJsonObject(source) && isFile(source)) return storedFile(`${place}.source.file_id`);
+    if (isJsonObject(source) && isFile(source)) return storedFile(`${context}.source.file_id`);
   }
   return null;
 }

@@ -27,8 +27,8 @@ export function readConversation(body: JsonObject, asked: Asked, version: Versio
     if (message["role"] !== "system") begun = true;
     else if (begun) asked.use("mid_conversation_system", path);
   }
-  const place = conversationMember(body, messages);
-  if (place !== null) asked.use("conversation", place);
+  const context = conversationMember(body, messages);
+  if (context !== null) asked.use("conversation", context);
   readLast(messages, asked);
   return null;
 }
@@ -37,8 +37,8 @@ function readMessage(message: JsonObject, path: string, asked: Asked, version: V
   askUnknownMember(message, MESSAGE_MEMBERS, path, "native_messages", asked);
   const { role, content } = message;
   if (!Array.isArray(content)) return null;
-  const place = role === "assistant" || role === "system" ? role : "user";
-  return readBlocks(content, place, `${path}.content`, asked, version);
+  const context = role === "assistant" || role === "system" ? role : "user";
+  return readBlocks(content, context, `${path}.content`, asked, version);
 }
 
 /** The first member that makes the request more than one text; `null` where it is one. */
@@ -72,5 +72,5 @@ function readLast(messages: readonly JsonValue[], asked: Asked): void {
 
 function isServerBlock(block: JsonValue): boolean {
   const facts = isJsonObject(block) ? blockFacts(typeOf(block)) : null;
-  return facts !== null && facts.places.length === 0;
+  return facts !== null && facts.contexts.length === 0;
 }

@@ -36,7 +36,7 @@ export function readOpenAiList(
   if (data === null) return faultyAnswer("missing_results");
   const ordered = orderedByIndex(data, request.inputs.length);
   if (typeof ordered === "string") return faultyAnswer(ordered);
-  const places = ordered.items.map((item) => item["embedding"]);
-  const vectors = checkedVectors(places, (value) => read(value, vectorAt), request, target);
+  const entries = ordered.items.map((item) => item["embedding"]);
+  const vectors = checkedVectors(entries, (value) => read(value, vectorAt), request, target);
   return typeof vectors === "string" ? faultyAnswer(vectors) : { ...ordered, body, skeleton, vectors };
 }

@@ -20,7 +20,7 @@ import { ToolFragments } from "./tool-fragments.ts";
 export class ChatAnswerReader {
   readonly #sequencer = new BlockSequencer();
   readonly #tools = new ToolFragments(this.#sequencer);
-  readonly #places = new CitationPositions();
+  readonly #citations = new CitationPositions();
   readonly #reasoning: ReasoningReader;
   readonly #wantsLogprobs: boolean;
   #events: InferenceEvent[] = [];
@@ -126,7 +126,7 @@ export class ChatAnswerReader {
   }
 
   #blocks(): readonly InferenceEvent[] {
-    return this.#places.place(this.#sequencer.drain());
+    return this.#citations.place(this.#sequencer.drain());
   }
 
   #flush(): void {

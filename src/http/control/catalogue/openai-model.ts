@@ -18,18 +18,18 @@ export function openAiModel(usable: ListedRoute): JsonObject {
 /** The members that both shapes of the catalogue share (docs/api.md#models). */
 export function routeFacts({
   operations,
-  places,
+  candidates,
   contextWindow,
   maxOutputTokens,
   dimensions,
   denial,
 }: ListedRoute): JsonObject {
-  const [, ...fallbacks] = places;
+  const [, ...fallbacks] = candidates;
   return {
     available: denial === null,
     denial: denial === null ? null : denialFacts(denial),
     operations,
-    regions: [...new Set(places.map(({ endpoint }) => endpoint.region))].toSorted(),
+    regions: [...new Set(candidates.map(({ endpoint }) => endpoint.region))].toSorted(),
     context_window: contextWindow,
     max_output_tokens: maxOutputTokens,
     dimensions,

@@ -20,7 +20,7 @@ export interface UsableRoute {
   /** What requests may need; in the order of `canon/capability.ts`. */
   readonly capabilities: readonly Capability[];
   /** Where requests go, in the order of trying; none where every request is denied. */
-  readonly places: readonly Candidate[];
+  readonly candidates: readonly Candidate[];
   /** Tokens; the least of all places, `null` where one does not declare it. */
   readonly contextWindow: number | null;
   /** Tokens; the same. */
@@ -131,7 +131,7 @@ function unusable(route: RouteRow): UsableRoute {
     route,
     operations: [],
     capabilities: [],
-    places: [],
+    candidates: [],
     contextWindow: null,
     maxOutputTokens: null,
     dimensions: [],
@@ -242,7 +242,7 @@ function usableWith(
     capabilities: CAPABILITY_NAMES.filter((capability) =>
       kindsOf(operations).some((kind) => serves(kind, [capability], [])),
     ),
-    places: [first, ...rest],
+    candidates: [first, ...rest],
     contextWindow: smallest(models, (model) => model.contextWindow),
     maxOutputTokens: smallest(models, (model) => model.maxOutputTokens),
     dimensions,

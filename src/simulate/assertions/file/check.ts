@@ -86,9 +86,9 @@ function checkCase({ request, expect }: AuthoredCase, path: Path, words: WordChe
 }
 
 function checkDemanded(demand: DecisionDemand, path: Path, report: Report): void {
-  const places = demand.some_place !== undefined || demand.primary !== undefined;
+  const namesEndpoints = demand.some_place !== undefined || demand.primary !== undefined;
   const routed = demand.outcome === "route" && demand.denied_by !== undefined;
-  if ((isDenial(demand) && places) || routed) contradict(report, path);
+  if ((isDenial(demand) && namesEndpoints) || routed) contradict(report, path);
 }
 
 function isDenial({ outcome, denied_by }: Pick<CaseExpectation, "outcome" | "denied_by">): boolean {

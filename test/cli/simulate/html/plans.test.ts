@@ -7,7 +7,7 @@ const marks = (base: string, head: string): string => {
   const placesOf = (text: string) => text.split("").map((letter) => place(letter.toLowerCase(), letter));
   const marked = markCandidates(placesOf(base), placesOf(head));
   const shown = (side: (typeof marked)["base"]) =>
-    side.map(({ place: { model }, mark }) => `${model}:${mark}`).join(" ");
+    side.map(({ candidate: { model }, mark }) => `${model}:${mark}`).join(" ");
   return `${shown(marked.base)} | ${shown(marked.head)}`;
 };
 
@@ -35,7 +35,7 @@ describe("plans beside each other", () => {
           head.map((each) => place(each)),
         );
         const kept = (side: (typeof marked)["base"]) =>
-          side.filter(({ mark }) => mark === "kept").map(({ place: { endpoint } }) => endpoint);
+          side.filter(({ mark }) => mark === "kept").map(({ candidate: { endpoint } }) => endpoint);
         expect(kept(marked.base)).toEqual(kept(marked.head));
         const same = base.join() === head.join();
         expect([...marked.base, ...marked.head].every(({ mark }) => mark === "kept")).toBe(same);

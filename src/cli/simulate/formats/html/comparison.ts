@@ -133,14 +133,14 @@ function pathMarkup(path: DataPath, direction: "new" | "lost"): Markup {
 
 function groupMarkup(group: ChangeGroup, standpoint: View): Markup {
   const anchor = `${standpoint}-${group.id}`;
-  const places = [...group.base.plan, ...group.head.plan];
+  const candidates = [...group.base.plan, ...group.head.plan];
   const facets: Facets = {
     word: group.words,
     route: group.routes,
     workspace: group.workspaces,
     operation: group.operations,
-    provider: distinct(places.map(({ provider }) => provider)),
-    region: distinct(places.map(({ region }) => region)),
+    provider: distinct(candidates.map(({ provider }) => provider)),
+    region: distinct(candidates.map(({ region }) => region)),
   };
   return html` <article class="change" id="${anchor}" data-facets="${facetsAttribute(facets)}">
     <header>

@@ -7,7 +7,7 @@ import { html, NOTHING, type Markup } from "./markup.ts";
 export type Mark = "kept" | "added" | "removed" | "moved" | "changed";
 
 export interface MarkedCandidate {
-  readonly place: CandidateReport;
+  readonly candidate: CandidateReport;
   readonly mark: Mark;
 }
 
@@ -19,12 +19,12 @@ export function markCandidates(
   head: readonly CandidateReport[],
 ): { readonly base: readonly MarkedCandidate[]; readonly head: readonly MarkedCandidate[] } {
   const steady = longestCommonOrder(base, head);
-  const marksFrom = (places: readonly CandidateReport[], others: readonly CandidateReport[], absent: Mark) =>
-    places.map((place): MarkedCandidate => {
-      const same = others.find(({ endpoint }) => endpoint === place.endpoint);
-      if (same === undefined) return { place, mark: absent };
-      if (!isSame(place, same)) return { place, mark: "changed" };
-      return { place, mark: steady.has(place.endpoint) ? "kept" : "moved" };
+  const marksFrom = (candidates: readonly CandidateReport[], others: readonly CandidateReport[], absent: Mark) =>
+    candidates.map((candidate): MarkedCandidate => {
+      const same = others.find(({ endpoint }) => endpoint === candidate.endpoint);
+      if (same === undefined) return { candidate, mark: absent };
+      if (!isSame(candidate, same)) return { candidate, mark: "changed" };
+      return { candidate, mark: steady.has(candidate.endpoint) ? "kept" : "moved" };
     });
   return { base: marksFrom(base, head, "removed"), head: marksFrom(head, base, "added") };
 }
@@ -45,19 +45,19 @@ export function plansMarkup({ words, base, head }: Pick<ChangeGroup, "words" | "
   </div>`;
 }
 
-function resultMarkup(result: ResultReport, places: readonly MarkedCandidate[], sharing: boolean): Markup {
-  return html`${result.denial === null ? NOTHING : denialMarkup(result.denial)}${planMarkup(result, places, sharing)}${editsMarkup(result.edits)}`;
+function resultMarkup(result: ResultReport, candidates: readonly MarkedCandidate[], sharing: boolean): Markup {
+  return html`${result.denial === null ? NOTHING : denialMarkup(result.denial)}${planMarkup(result, candidates, sharing)}${editsMarkup(result.edits)}`;
 }
 
-function planMarkup(result: ResultReport, places: readonly MarkedCandidate[], sharing: boolean): Markup {
-  if (places.length > 0)
+function planMarkup(result: ResultReport, candidates: readonly MarkedCandidate[], sharing: boolean): Markup {
+  if (candidates.length > 0)
     return html`<ol>
-      ${places.map((each) => candidateMarkup(each, sharing))}
+      ${candidates.map((each) => candidateMarkup(each, sharing))}
     </ol>`;
   return result.denial === null ? html`<p class="denied">No endpoint</p>` : NOTHING;
 }
 
-function candidateMarkup({ place, mark }: MarkedCandidate, sharing: boolean): Markup {
+function candidateMarkup({ candidate: place, mark }: MarkedCandidate, sharing: boolean): Markup {
   const text = html`<code>${place.endpoint}</code> ${place.model} at ${place.provider},
     ${place.region}${sharing ? `, ${sharingText(place)}` : ""}`;
   if (mark === "kept") return html`<li>${text}</li>`;
@@ -83,6 +83,6 @@ function isSame(left: CandidateReport, right: CandidateReport): boolean {
 
 /** Endpoints of a longest run that both sides try in the same order. Of two such runs it takes the one that ends first in base. */
 function longestCommonOrder(base: readonly CandidateReport[], head: readonly CandidateReport[]): ReadonlySet<string> {
-  const [before, after] = [base, head].map((places) => places.map(({ endpoint }) => endpoint).toReversed());
+  const [before, after] = [base, head].map((candidates) => candidates.map(({ endpoint }) => endpoint).toReversed());
   return new Set([...commonSubsequence(before ?? [], after ?? []).keys()].map((index) => after?.[index] ?? ""));
 }

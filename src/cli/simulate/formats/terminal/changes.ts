@@ -121,10 +121,10 @@ const MARK_STYLES = { "+": "green", "-": "red", "~": "yellow" } as const satisfi
 const DENIAL_STYLES = { "+": "red", "-": "green", "~": "yellow" } as const satisfies Record<string, Style>;
 
 function resultLines(lines: readonly ResultLine[], columns: number): readonly Line[] {
-  const places = lines.flatMap(({ place }) => (place === null ? [] : [place]));
-  const endpoints = columnWidth(places.map(({ endpoint }) => endpoint));
-  const models = columnWidth(places.map(({ model }) => model));
-  return lines.map(({ about, mark, text, place, note }, index) => {
+  const candidates = lines.flatMap(({ candidate: place }) => (place === null ? [] : [place]));
+  const endpoints = columnWidth(candidates.map(({ endpoint }) => endpoint));
+  const models = columnWidth(candidates.map(({ model }) => model));
+  return lines.map(({ about, mark, text, candidate: place, note }, index) => {
     const styles: readonly Style[] = mark === null ? [] : [(about === "denial" ? DENIAL_STYLES : MARK_STYLES)[mark]];
     const shown =
       place === null

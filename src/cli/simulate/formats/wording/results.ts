@@ -8,7 +8,7 @@ export interface ResultLine {
   readonly mark: "+" | "-" | "~" | null;
   readonly text: string;
   /** What the text is about where it is a place; for aligned columns. */
-  readonly place: CandidateReport | null;
+  readonly candidate: CandidateReport | null;
   /** "was number 2, is number 1", "weighted 9 → weighted 1": what differs of a place that both sides try; empty otherwise. */
   readonly note: string;
 }
@@ -17,9 +17,9 @@ type Change = Pick<ChangeGroup, "words" | "base" | "head">;
 
 /** What requests meet in base and in head, as one list in which only the marked lines differ. */
 export function compareResults({ words, base, head }: Change): readonly ResultLine[] {
-  const places = comparePlans(base.plan, head.plan);
+  const candidates = comparePlans(base.plan, head.plan);
   return [
-    ...(words.includes("sharing_changed") ? withSharing(places, base.plan, head.plan) : places),
+    ...(words.includes("sharing_changed") ? withSharing(candidates, base.plan, head.plan) : candidates),
     ...compareTexts("denial", denialLines(base), denialLines(head)),
     ...compareTexts("edit", editLines(base), editLines(head)),
   ];
@@ -56,7 +56,7 @@ function compareTexts(
 ): readonly ResultLine[] {
   const line =
     (mark: ResultLine["mark"]) =>
-    (text: string): ResultLine => ({ about, mark, text, place: null, note: "" });
+    (text: string): ResultLine => ({ about, mark, text, candidate: null, note: "" });
   return [
     ...base.filter((text) => !head.includes(text)).map(line("-")),
     ...head.filter((text) => base.includes(text)).map(line(null)),
@@ -75,7 +75,7 @@ function comparePlans(base: readonly CandidateReport[], head: readonly Candidate
     for (; next < end; next += 1) {
       const [place, text] = [base[next], before[next]];
       if (place !== undefined && text !== undefined && !after.includes(text))
-        lines.push({ about: "place", mark: "-", text, place, note: "" });
+        lines.push({ about: "place", mark: "-", text, candidate: place, note: "" });
     }
   };
   for (const [index, place] of head.entries()) {
@@ -84,7 +84,7 @@ function comparePlans(base: readonly CandidateReport[], head: readonly Candidate
     if (same !== undefined) lostUpTo(same);
     const mark = same !== undefined ? null : before.includes(text) ? "~" : "+";
     const note = mark === "~" ? `was number ${before.indexOf(text) + 1}, is number ${index + 1}` : "";
-    lines.push({ about: "place", mark, text, place, note });
+    lines.push({ about: "place", mark, text, candidate: place, note });
   }
   lostUpTo(base.length);
   return lines;
@@ -97,7 +97,7 @@ function withSharing(
   head: readonly CandidateReport[],
 ): readonly ResultLine[] {
   return lines.map((line) => {
-    const { mark, place } = line;
+    const { mark, candidate: place } = line;
     if (place === null) return line;
     if (mark === "+" || mark === "-") return { ...line, note: sharingText(place) };
     const was = base.find(({ endpoint }) => endpoint === place.endpoint);
@@ -116,8 +116,8 @@ export function sharingChange(was: CandidateReport, is: CandidateReport): string
 }
 
 /** "tier 1, weighted 9": its rank, counted from 1 for people, and how it is shared with its equals. */
-export function sharingText(place: CandidateReport): string {
-  return `tier ${place.tier + 1}, ${balanceText(place)}`;
+export function sharingText(candidate: CandidateReport): string {
+  return `tier ${candidate.tier + 1}, ${balanceText(candidate)}`;
 }
 
 /** A weight is told also where another balance does not look at it: it may be all that differs. */

@@ -2,10 +2,10 @@
  * Places as a path from wide to narrow, so that `eu-central-1` lies in `eu-central`, which lies in `eu`. The empty path
  * is the whole world. Two names of one place in different spellings (`europe-west4`, `eu-west`) share their beginning.
  */
-export type Location = readonly string[];
+export type Area = readonly string[];
 
 /** First words of region names, and the area that each lies in. */
-const AREAS: ReadonlyMap<string, Location> = new Map<string, Location>([
+const AREAS: ReadonlyMap<string, Area> = new Map<string, Area>([
   ["global", []],
   ["us", ["us"]],
   ["usgov", ["us", "usgov"]],
@@ -37,7 +37,7 @@ const AREAS: ReadonlyMap<string, Location> = new Map<string, Location>([
  * Regions whose name claims more than their place holds. London and Zürich are not in the European Union; the others
  * are national regions with a continent's name.
  */
-const PARTICULAR: ReadonlyMap<string, Location> = new Map<string, Location>([
+const PARTICULAR: ReadonlyMap<string, Area> = new Map<string, Area>([
   ["eu-west-2", ["uk"]],
   ["europe-west2", ["uk"]],
   ["eu-central-2", ["ch"]],
@@ -55,7 +55,7 @@ const PARTICULAR: ReadonlyMap<string, Location> = new Map<string, Location>([
 ]);
 
 /** The place that a region's name says; `null` where the name is nobody's convention. */
-export function locationOf(name: string): Location | null {
+export function areaOf(name: string): Area | null {
   const particular = PARTICULAR.get(name);
   if (particular !== undefined) return particular;
   const spelt = /^(?<area>us-gov|[a-z]+)(?:-(?<direction>[a-z]+))?(?:-?(?<number>\d+))?$/.exec(name)?.groups;
@@ -69,7 +69,7 @@ export function locationOf(name: string): Location | null {
 }
 
 /** `same`: the claim holds. `wider`: the evidence allows places outside the claim. `elsewhere`: it contradicts it. */
-export function compareLocations(claim: Location, evidence: Location): "same" | "wider" | "elsewhere" {
+export function compareAreas(claim: Area, evidence: Area): "same" | "wider" | "elsewhere" {
   const shared = Math.min(claim.length, evidence.length);
   for (let index = 0; index < shared; index += 1) if (claim[index] !== evidence[index]) return "elsewhere";
   return evidence.length < claim.length ? "wider" : "same";
