@@ -125,7 +125,8 @@ describe("simulate == execute", () => {
       expect(counts.several).toBeGreaterThan(10);
       expect(counts.rearranged).toBeGreaterThan(2);
       expect(counts.denied).toBeGreaterThan(20);
-      expect(counts.refused).toBeGreaterThan(2);
+      // About nine of a run; fewer than three came once in a hundred runs.
+      expect(counts.refused).toBeGreaterThan(0);
     },
   );
 });
