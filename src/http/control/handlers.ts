@@ -40,12 +40,12 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
     const asked = simulationQuestion(body.value, operation);
     if ("code" in asked) return asked;
     const { question, request } = asked;
-    const standpoint = simulationView(body.value);
+    const view = simulationView(body.value);
     const { table } = snapshot.decider;
-    const { policies, decision: decided } = decideFrom(snapshot.decider, identity, question, standpoint, Date.now);
+    const { policies, decision: decided } = decideFrom(snapshot.decider, identity, question, view, Date.now);
     const decision = simulatedDecision(request, operation, table, decided);
     if ("code" in decision) return decision;
-    const explained = { table, policies, identity, question, paths: request?.paths ?? null, ...standpoint };
+    const explained = { table, policies, identity, question, paths: request?.paths ?? null, ...view };
     const isAvailable = (provider: string): boolean => snapshot.connections.has(provider);
     const statusOf = (endpointId: string): JsonObject => statusFacts(runtime.endpoints, endpointId);
     const arranged = request ?? { preferences: question.preferences, body: {}, reader: PLAIN_BODY };

@@ -1,7 +1,7 @@
 import type { Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
 import type { Assertion, CaseExpectation } from "./assertion.ts";
 import { formatDenial, outcomeViolation } from "./judge.ts";
-import { STANDPOINT_WORDS } from "./run.ts";
+import { VIEW_WORDS } from "./run.ts";
 
 /** Decides one request on both sides, from both views: the engine's part of a point case. */
 export type DecideSample = (point: SampleRequest) => { readonly declared: OutcomePair; readonly promoted: OutcomePair };
@@ -31,7 +31,7 @@ export function judgeCases(assertions: readonly Assertion[], decide: DecideSampl
       const decided = decide(point);
       const messages = views.flatMap((view) => {
         const violation = caseViolation(decided[view].head, expect);
-        return violation === null ? [] : [`${name}: ${STANDPOINT_WORDS[view]}, ${violation}`];
+        return violation === null ? [] : [`${name}: ${VIEW_WORDS[view]}, ${violation}`];
       });
       return { assertion: assertion.id, point, message: messages[0] ?? null };
     });

@@ -80,7 +80,7 @@ function judgeClass(running: Running, { point, declared, promoted }: ClassCompar
     if (assertion.standpoint !== "both" && assertion.standpoint !== standpoint) continue;
     const judgement = judge(pair);
     met ||= judgement.met;
-    if (judgement.violation !== null) message ??= `${STANDPOINT_WORDS[standpoint]}, ${judgement.violation}`;
+    if (judgement.violation !== null) message ??= `${VIEW_WORDS[standpoint]}, ${judgement.violation}`;
   }
   if (met) running.classes += 1;
   if (message === null) return;
@@ -89,7 +89,7 @@ function judgeClass(running: Running, { point, declared, promoted }: ClassCompar
 }
 
 /** How a message says from where something is looked at. */
-export const STANDPOINT_WORDS: Readonly<Record<View, string>> = {
+export const VIEW_WORDS: Readonly<Record<View, string>> = {
   declared: "as declared",
   promoted: "as if promoted",
 };

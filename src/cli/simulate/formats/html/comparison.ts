@@ -8,7 +8,7 @@ import { code, facetsAttribute, nameList, shownName, type Facets } from "./names
 import { plansMarkup } from "./plans.ts";
 import { locationMarkup, witnessMarkup } from "./witness.ts";
 
-export const LABEL_OF_STANDPOINT: Readonly<Record<View, string>> = {
+export const LABEL_OF_VIEW: Readonly<Record<View, string>> = {
   declared: "As declared",
   promoted: "As if promoted",
 };
@@ -17,7 +17,7 @@ export const LABEL_OF_STANDPOINT: Readonly<Record<View, string>> = {
 export function comparisonsMarkup(report: ReportModel): Markup {
   if (seeTheSame(report))
     return panelMarkup(report, "declared", "declared promoted", "As declared, and as if promoted");
-  return html`${VIEWS.map((standpoint) => panelMarkup(report, standpoint, standpoint, LABEL_OF_STANDPOINT[standpoint]))}`;
+  return html`${VIEWS.map((view) => panelMarkup(report, view, view, LABEL_OF_VIEW[view]))}`;
 }
 
 /** Whether promotion changes nothing that is shown. */
@@ -25,41 +25,40 @@ export function seeTheSame({ declared, promoted }: ReportModel): boolean {
   return JSON.stringify(declared) === JSON.stringify(promoted);
 }
 
-function panelMarkup(report: ReportModel, standpoint: View, shownFor: string, title: string): Markup {
-  const comparison = report[standpoint];
-  const paths = (direction: "new" | "lost"): Markup => pathsMarkup(report, standpoint, direction);
+function panelMarkup(report: ReportModel, view: View, shownFor: string, title: string): Markup {
+  const comparison = report[view];
+  const paths = (direction: "new" | "lost"): Markup => pathsMarkup(report, view, direction);
   const { groups } = comparison;
   return html`
-    <section class="panel ${shownFor}" aria-labelledby="${standpoint}-title">
-      <h2 id="${standpoint}-title">${title}</h2>
-      <div class="lead">${leadOf(report, standpoint)}</div>
+    <section class="panel ${shownFor}" aria-labelledby="${view}-title">
+      <h2 id="${view}-title">${title}</h2>
+      <div class="lead">${leadOf(report, view)}</div>
       ${paths("new")} ${paths("lost")}
-      <section aria-labelledby="${standpoint}-changes">
-        <h3 id="${standpoint}-changes">Changes <span class="count">${numberText(groups.length)}</span></h3>
-        ${wordsMarkup(comparison, standpoint)}
+      <section aria-labelledby="${view}-changes">
+        <h3 id="${view}-changes">Changes <span class="count">${numberText(groups.length)}</span></h3>
+        ${wordsMarkup(comparison, view)}
         ${groups.length === 0 ? html`<p class="none">${report.complete ? "No request is decided in another way." : "None among the classes that were decided."}</p>` : NOTHING}
-        ${groups.map((group) => groupMarkup(group, standpoint))}
+        ${groups.map((group) => groupMarkup(group, view))}
         <p class="none unmatched" hidden>No change matches the filter.</p>
       </section>
     </section>
   `;
 }
 
-function leadOf(report: ReportModel, standpoint: View): Markup {
+function leadOf(report: ReportModel, view: View): Markup {
   const { promoted_policies: promoted } = report;
-  if (standpoint === "promoted")
-    return html`What the change does with these candidates enforced: ${nameList(promoted)}`;
+  if (view === "promoted") return html`What the change does with these candidates enforced: ${nameList(promoted)}`;
   if (!seeTheSame(report)) return html`Policies act as the files of each side say: candidates decide nothing.`;
   if (promoted.length === 0) return html`There is no candidate to promote, so that both are the same.`;
   return html`Promotion of these candidates would change nothing here: ${nameList(promoted)}`;
 }
 
-function wordsMarkup({ words }: ComparisonReport, standpoint: View): Markup {
+function wordsMarkup({ words }: ComparisonReport, view: View): Markup {
   if (words.length === 0) return NOTHING;
   const row = ({ word, classes, shapes }: ComparisonReport["words"][number]): Markup =>
     html`<tr>
       <th scope="row">
-        <a class="filter-link" href="#tab=${standpoint}&amp;word=${encodeURIComponent(word)}">${badge(word)}</a>
+        <a class="filter-link" href="#tab=${view}&amp;word=${encodeURIComponent(word)}">${badge(word)}</a>
       </th>
       <td>${CHANGE_WORDING[word].sentence}</td>
       <td class="number">${numberText(classes)}</td>
@@ -85,10 +84,10 @@ function wordsMarkup({ words }: ComparisonReport, standpoint: View): Markup {
   </div>`;
 }
 
-function pathsMarkup(report: ReportModel, standpoint: View, direction: "new" | "lost"): Markup {
-  const { new_data_paths: gained, lost_data_paths: lost } = report[standpoint];
+function pathsMarkup(report: ReportModel, view: View, direction: "new" | "lost"): Markup {
+  const { new_data_paths: gained, lost_data_paths: lost } = report[view];
   const paths = direction === "new" ? gained : lost;
-  const id = `${standpoint}-${direction}-paths`;
+  const id = `${view}-${direction}-paths`;
   const title = direction === "new" ? "New data paths" : "Lost data paths";
   const meaning =
     direction === "new"
@@ -131,8 +130,8 @@ function pathMarkup(path: DataPath, direction: "new" | "lost"): Markup {
   </li>`;
 }
 
-function groupMarkup(group: ChangeGroup, standpoint: View): Markup {
-  const anchor = `${standpoint}-${group.id}`;
+function groupMarkup(group: ChangeGroup, view: View): Markup {
+  const anchor = `${view}-${group.id}`;
   const candidates = [...group.base.plan, ...group.head.plan];
   const facets: Facets = {
     word: group.words,

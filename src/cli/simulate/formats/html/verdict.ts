@@ -1,7 +1,7 @@
 import type { View } from "../../../../simulate/sample-request.ts";
 import type { DimensionCut, EvidenceReport } from "../../../../simulate/report/report.ts";
 import type { ReportModel } from "../model.ts";
-import { LABEL_OF_STANDPOINT } from "./comparison.ts";
+import { LABEL_OF_VIEW } from "./comparison.ts";
 import { amountText, capitalised, numberText, percentageText, requestShapesText } from "../../../terminal/amounts.ts";
 import { ACCESS_WORDING, type Look } from "../wording/change-words.ts";
 import { policyLine } from "../wording/comparison.ts";
@@ -24,11 +24,11 @@ export function verdictMarkup(report: ReportModel): Markup {
   </section>`;
 }
 
-function cardMarkup(report: ReportModel, standpoint: View): Markup {
-  const comparison = report[standpoint];
+function cardMarkup(report: ReportModel, view: View): Markup {
+  const comparison = report[view];
   const { title, sentence, look } = ACCESS_WORDING[comparison.access];
   const among = report.complete ? "" : " among the classes that were decided";
-  const checked = standpoint === "declared" ? html` checked` : NOTHING;
+  const checked = view === "declared" ? html` checked` : NOTHING;
   const changed =
     comparison.changed_classes === 0
       ? html`No class changes.`
@@ -36,9 +36,8 @@ function cardMarkup(report: ReportModel, standpoint: View): Markup {
         ${requestShapesText(comparison.changed_shapes)}.`;
   const paths = comparison.new_data_paths.length;
   return html`<label class="verdict ${look.tone}"
-    ><input type="radio" name="standpoint" id="show-${standpoint}" autocomplete="off" ${checked} /><span
-      class="standpoint"
-      >${LABEL_OF_STANDPOINT[standpoint]}</span
+    ><input type="radio" name="standpoint" id="show-${view}" autocomplete="off" ${checked} /><span class="standpoint"
+      >${LABEL_OF_VIEW[view]}</span
     ><strong><span class="sign" aria-hidden="true">${look.sign}</span> ${capitalised(title)}${among}</strong
     ><span>${report.complete ? sentence : "The others may change more."}</span
     ><span
