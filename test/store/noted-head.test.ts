@@ -35,6 +35,25 @@ const start = (path: string) => openSqliteStore({ path, refuseCutEnd: true });
 const verify = (cwd: string, ...flags: readonly string[]) =>
   runCommand(evidence, ["verify", "--database", "signalbox.db", ...flags], { cwd });
 
+describe("a note that is removed while the store is open", () => {
+  it("is made again within seconds, with the newest row", async () => {
+    const path = join(temporaryFolder(), "signalbox.db");
+    const store = await start(path);
+    await store.evidence.decide(decisionRecord("first"));
+    rmSync(`${path}-head`);
+    let number = 0;
+    await expect
+      .poll(async () => {
+        await store.evidence.decide(decisionRecord(`later-${(number += 1)}`));
+        return existsSync(`${path}-head`);
+      })
+      .toBe(true);
+    const { position, hash } = await store.evidence.head();
+    expect(readFileSync(`${path}-head`, "utf8")).toBe(`${String(position).padStart(15, "0")}:${hash}\n`);
+    await store.close();
+  });
+});
+
 describe("a process that was killed", () => {
   it("leaves a note of the newest row, for its owner only, which the next start finds true", async () => {
     const { path, cwd } = await killed();
