@@ -1,6 +1,6 @@
 import type { DialectFacts } from "../dialects/dialect-facts.ts";
 import type { Declared } from "./authored/declared.ts";
-import type { RoutesFile } from "./authored/routes-file.ts";
+import type { RoutesFile } from "./routes-schema.ts";
 import type { Report } from "./findings/findings.ts";
 import type { NormalisedRoutes } from "./normalised/normalise.ts";
 

@@ -1,5 +1,6 @@
 import { CAPABILITY_NAMES } from "../canon/capability.ts";
 import { FEATURE_NAMES } from "../canon/generate/feature.ts";
+import type { ValueOf } from "../canon/json/value-of.ts";
 import { MODEL_OPERATIONS } from "../canon/operation.ts";
 import { REASONING_EFFORTS } from "../canon/request.ts";
 import { RETENTIONS } from "../canon/retention.ts";
@@ -25,66 +26,62 @@ export function routesSchema(dialects: readonly string[]): Schema {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     $id: SCHEMA_ID,
     title: "routes.yaml",
-    ...object("Everything that Signalbox may route to, and who may use it. Unknown keys are errors.", TOP, [
-      "version",
-      "regions",
-      "providers",
-      "models",
-      "endpoints",
-      "routes",
-      "workspaces",
-    ]),
+    ...FILE,
     $defs: definitions(dialects),
   });
 }
 
-const TOP: Readonly<Record<string, Schema>> = {
-  version: { const: 1, description: "Version of this format." },
-  include: list(
-    "Further files with the same sections, relative to this one and inside its folder. `*` matches any part of a name. Only routes.yaml includes, and what two files define is an error.",
-    {
-      type: "string",
-      pattern: INCLUDE,
-      patternErrorMessage:
-        "a path to files, such as `providers.yaml` or `teams/*.yaml`: inside the folder, without `./`, `..`, `**` and names that begin with a dot",
-      examples: ["providers.yaml", "teams/*.yaml"],
-    },
-  ),
-  regions: {
-    ...rows(
-      "Region groups and the regions in each. Only regions listed here exist. A group named after an area (`eu`, `us`, `apac`) lets the compiler compare its regions with hosts and model ids.",
-      { $ref: "#/$defs/word" },
+const FILE = object(
+  "Everything that Signalbox may route to, and who may use it. Unknown keys are errors.",
+  {
+    version: { const: 1, description: "Version of this format." },
+    include: list(
+      "Further files with the same sections, relative to this one and inside its folder. `*` matches any part of a name. Only routes.yaml includes, and what two files define is an error.",
       {
-        type: "array",
-        items: { $ref: "#/$defs/word" },
-        minItems: 1,
-        uniqueItems: true,
-        description: "Regions of the group.",
+        type: "string",
+        pattern: INCLUDE,
+        patternErrorMessage:
+          "a path to files, such as `providers.yaml` or `teams/*.yaml`: inside the folder, without `./`, `..`, `**` and names that begin with a dot",
+        examples: ["providers.yaml", "teams/*.yaml"],
       },
     ),
+    regions: {
+      ...rows(
+        "Region groups and the regions in each. Only regions listed here exist. A group named after an area (`eu`, `us`, `apac`) lets the compiler compare its regions with hosts and model ids.",
+        { $ref: "#/$defs/word" },
+        {
+          type: "array",
+          items: { $ref: "#/$defs/word" },
+          minItems: 1,
+          uniqueItems: true,
+          description: "Regions of the group.",
+        },
+      ),
+    },
+    providers: rows(
+      "Places that serve models, by id. A vendor with two regions is two providers.",
+      { $ref: "#/$defs/word" },
+      provider,
+    ),
+    models: rows("What models can do, by id, wherever they are served.", { $ref: "#/$defs/name" }, model),
+    endpoints: {
+      type: "array",
+      items: endpoint,
+      description: "One row for each model at each provider.",
+    },
+    routes: rows("Public model names: one primary endpoint and its fallbacks.", { $ref: "#/$defs/name" }, route),
+    workspaces: rows(
+      "Tenants, and what each may use. Whatever is not approved is denied.",
+      { $ref: "#/$defs/word" },
+      workspace,
+    ),
+    policies,
+    vocabulary,
   },
-  providers: rows(
-    "Places that serve models, by id. A vendor with two regions is two providers.",
-    { $ref: "#/$defs/word" },
-    provider,
-  ),
-  models: rows("What models can do, by id, wherever they are served.", { $ref: "#/$defs/name" }, model),
-  endpoints: {
-    type: "array",
-    items: endpoint,
-    description: "One row for each model at each provider.",
-  },
-  routes: rows("Public model names: one primary endpoint and its fallbacks.", { $ref: "#/$defs/name" }, route),
-  workspaces: rows(
-    "Tenants, and what each may use. Whatever is not approved is denied.",
-    { $ref: "#/$defs/word" },
-    workspace,
-  ),
-  policies,
-  vocabulary,
-};
+  ["version", "regions", "providers", "models", "endpoints", "routes", "workspaces"],
+);
 
-function definitions(dialects: readonly string[]): Readonly<Record<string, Schema>> {
+function definitions(dialects: readonly string[]) {
   return {
     word: {
       type: "string",
@@ -140,5 +137,27 @@ function definitions(dialects: readonly string[]): Readonly<Record<string, Schem
       minProperties: 1,
       maxProperties: 1,
     },
-  };
+  } as const satisfies Readonly<Record<string, Schema>>;
 }
+
+/** What a shape says, in its type. */
+type Authored<Shape> = ValueOf<Shape, ReturnType<typeof definitions>>;
+
+/** routes.yaml as its author writes it: the first of three stages. No reference has been followed yet; includes and presets have been expanded. */
+export type RoutesFile = Omit<Authored<typeof FILE>, "providers"> & {
+  readonly providers: Readonly<Record<string, AuthoredProvider>>;
+};
+
+/** A preset has given what the row leaves out. */
+export type AuthoredProvider = Authored<typeof provider> &
+  Required<Pick<Authored<typeof provider>, (typeof provider)["else"]["required"][number]>>;
+
+/** Either `bearer`, or `header` with `secret`, or `aws_sigv4`, or `google_oauth`; the schema refuses anything between. */
+export type AuthoredAuth = Authored<typeof auth>;
+export type AuthoredModel = Authored<typeof model>;
+export type AuthoredEndpoint = Authored<typeof endpoint>;
+export type AuthoredRoute = Authored<typeof route>;
+/** An endpoint, or the whole chain of another route. */
+export type AuthoredFallback = NonNullable<AuthoredRoute["fallbacks"]>[number];
+export type AuthoredWorkspace = Authored<typeof workspace>;
+export type AuthoredPolicies = Authored<typeof policies>;

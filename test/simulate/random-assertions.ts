@@ -1,9 +1,10 @@
 import fc from "fast-check";
-import type { Assertion, Demand, RequestSelector } from "../../src/simulate/assertions/assertion.ts";
+import type { Assertion, Demand } from "../../src/simulate/assertions/assertion.ts";
+import type { RequestSelector } from "../../src/simulate/assertions/file/schema-selectors.ts";
 
 const some = <Word>(words: readonly Word[]): fc.Arbitrary<readonly Word[]> => fc.subarray([...words], { minLength: 1 });
 
-function someOf(words: readonly string[]): fc.Arbitrary<NonNullable<RequestSelector["needs"]>> {
+function someOf<const Word extends string>(words: readonly Word[]) {
   return fc.oneof(
     some(words),
     some(words).map((all) => ({ all })),

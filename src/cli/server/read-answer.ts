@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { Answer } from "../../http/contract/answer.ts";
+import type { ValueOf } from "../../canon/json/value-of.ts";
 import { printable } from "../terminal/printing.ts";
 
 /** As much of JSON Schema as the answers are written in. */
@@ -13,6 +13,9 @@ export interface AnswerSchema {
   readonly properties?: Readonly<Record<string, AnswerSchema>>;
 }
 
+/** What is read by a schema. */
+export type Answer<Schema> = ValueOf<Schema, object, "open">;
+
 /** A text does not match its pattern, so that it must not be put into a command. */
 export class UnreadableAnswerError extends Error {
   override readonly name = "UnreadableAnswerError";
@@ -24,9 +27,9 @@ export class UnreadableAnswerError extends Error {
  *
  * @throws {UnreadableAnswerError} for a text that must have a form, and is missing or has another.
  */
-export function readAnswer<const Schema extends AnswerSchema>(schema: Schema, value: unknown): Answer<Schema, "any"> {
+export function readAnswer<const Schema extends AnswerSchema>(schema: Schema, value: unknown): Answer<Schema> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- readValue makes what the schema describes
-  return readValue(schema, value) as Answer<Schema, "any">;
+  return readValue(schema, value) as Answer<Schema>;
 }
 
 function readValue(schema: AnswerSchema, value: unknown): JsonValue {

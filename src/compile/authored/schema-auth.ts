@@ -2,7 +2,7 @@ import { AWS_CREDENTIAL_SOURCES, GOOGLE_CREDENTIAL_SOURCES } from "../../canon/t
 import { DEFAULT_AWS_PROFILE } from "../normalised/defaults.ts";
 import { choose, list, object, ref, type Schema } from "./schema.ts";
 
-const signing: Schema = object(
+const signing = object(
   "Every call is signed (AWS Signature Version 4) with keys that are renewed before they expire.",
   {
     service: {
@@ -33,7 +33,7 @@ const signing: Schema = object(
   ["service", "credentials"],
 );
 
-const googleOauth: Schema = object(
+const googleOauth = object(
   "Every call carries a Google OAuth token that is renewed before it expires.",
   {
     credentials: {
@@ -63,7 +63,7 @@ function form(required: readonly string[], optional: readonly string[] = []): Sc
 const KEYS = ["bearer", "header", "secret", "prefix", "aws_sigv4", "google_oauth"];
 
 /** `auth` where it is not `none`. */
-export const auth: Schema = {
+export const auth = {
   ...object("How requests prove who sends them.", {
     bearer: ref("secret", "Sent as `Authorization: Bearer …`."),
     header: {

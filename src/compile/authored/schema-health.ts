@@ -1,8 +1,8 @@
 import { DEFAULT_HEALTH, DEFAULT_PROBE_INTERVAL } from "../normalised/defaults.ts";
-import { object, ref, type Schema } from "./schema.ts";
+import { object, ref } from "./schema.ts";
 
 /** `health` of a provider row. */
-export const health: Schema = object(
+export const health = object(
   "When an endpoint is left out for a while because its calls fail. Counted for each endpoint by itself; when the time is over, one request tries it.",
   {
     consecutive_failures: {

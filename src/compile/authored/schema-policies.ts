@@ -1,15 +1,15 @@
 import { DEFAULT_PROMOTION } from "../../canon/policy.ts";
 import { DEFAULT_POLICY_DIRECTORY } from "../normalised/defaults.ts";
-import { list, object, ref, type Schema } from "./schema.ts";
+import { list, object, ref } from "./schema.ts";
 
-const POLICY_OR_ALL: Schema = {
+const POLICY_OR_ALL = {
   type: "string",
   pattern: "^(?:\\*|[a-z0-9]+(?:-[a-z0-9]+)*)$",
   patternErrorMessage: "a policy id in kebab-case, or `*`",
-};
+} as const;
 
 /** A row of `policies.promotion`. */
-const promotion: Schema = object("What has to be there before the candidate of a policy acts.", {
+const promotion = object("What has to be there before the candidate of a policy acts.", {
   approvals: {
     type: "integer",
     minimum: 0,
@@ -65,7 +65,7 @@ const promotion: Schema = object("What has to be there before the candidate of a
 export const POLICY_DIRECTORY = "^(?!/)(?!.*(?:^|/)\\.\\.(?:/|$))[^\\\\\\u0000-\\u001f]{1,256}$";
 
 /** The section `policies`. */
-export const policies: Schema = object("Where the policies are, and how they start.", {
+export const policies = object("Where the policies are, and how they start.", {
   dir: {
     type: "string",
     pattern: POLICY_DIRECTORY,

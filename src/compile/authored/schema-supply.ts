@@ -7,9 +7,9 @@ import {
 } from "../normalised/defaults.ts";
 import { MODERATION_CATEGORIES } from "../../canon/unary/moderate.ts";
 import { health } from "./schema-health.ts";
-import { choose, list, object, ref, type Schema } from "./schema.ts";
+import { choose, list, object, ref } from "./schema.ts";
 
-const providerKeys: Schema = object(
+const providerKeys = object(
   "One place that serves models, reached with one credential.",
   {
     preset: ref(
@@ -123,7 +123,7 @@ const providerKeys: Schema = object(
 );
 
 /** A row of `providers`. What a preset gives need not be written. */
-export const provider: Schema = {
+export const provider = {
   ...providerKeys,
   if: { required: ["preset"] },
   // oxlint-disable-next-line unicorn/no-thenable -- `then` is a keyword of JSON Schema; no code awaits a schema
@@ -137,10 +137,10 @@ export const provider: Schema = {
       auth: { description: "How requests authenticate, or a preset that says so." },
     },
   },
-};
+} as const;
 
 /** A row of `models`. */
-export const model: Schema = object(
+export const model = object(
   "What a model can do, wherever it is served.",
   {
     operations: {
@@ -208,7 +208,7 @@ export const model: Schema = object(
 );
 
 /** A row of `endpoints`. */
-export const endpoint: Schema = object(
+export const endpoint = object(
   "One model at one provider.",
   {
     id: ref("name", "Name that routes use."),

@@ -6,10 +6,10 @@ import {
   DEFAULT_MAX_ATTEMPTS,
   DEFAULT_MAX_EJECTED_SHARE,
 } from "../normalised/defaults.ts";
-import { choose, list, object, ref, type Schema } from "./schema.ts";
+import { choose, list, object, ref } from "./schema.ts";
 
 /** A row of `routes`. */
-export const route: Schema = object(
+export const route = object(
   "A public model name: what clients write as `model`.",
   {
     title: {
@@ -99,7 +99,7 @@ export const route: Schema = object(
   ["primary"],
 );
 
-const ceilings: Readonly<Record<string, Schema>> = {
+const ceilings = {
   requests_per_minute: {
     type: "integer",
     minimum: 1,
@@ -141,10 +141,10 @@ const ceilings: Readonly<Record<string, Schema>> = {
     minProperties: 2,
     maxProperties: 2,
   },
-};
+} as const;
 
 /** A row of `workspaces`. */
-export const workspace: Schema = object(
+export const workspace = object(
   "One tenant.",
   {
     tier: ref(
@@ -203,7 +203,7 @@ export const workspace: Schema = object(
 );
 
 /** The section `vocabulary`. */
-export const vocabulary: Schema = object(
+export const vocabulary = object(
   "Closed lists of words that policies may see. A word outside its list reaches them as `other`.",
   {
     environments: {

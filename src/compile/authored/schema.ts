@@ -7,28 +7,40 @@ export interface Schema {
 
 type Properties = Readonly<Record<string, Schema>>;
 
-/** A mapping with these keys and no others. */
-export function object(description: string, properties: Properties, required: readonly string[] = []): Schema {
-  return { type: "object", description, properties, required, additionalProperties: false };
+/** A mapping with these keys and no others. The parameters are `const`, here and below, so that `ValueOf` can read a schema. */
+export function object<const Members extends Properties, const Required extends keyof Members & string = never>(
+  description: string,
+  properties: Members,
+  required: readonly Required[] = [],
+) {
+  return { type: "object", description, properties, required, additionalProperties: false } as const;
 }
 
 /** A mapping from ids of the file's own to rows. */
-export function rows(description: string, names: Schema, row: Schema): Schema {
-  return { type: "object", description, propertyNames: names, additionalProperties: row };
+export function rows<const Names extends Schema, const Row extends Schema>(
+  description: string,
+  names: Names,
+  row: Row,
+) {
+  return { type: "object", description, propertyNames: names, additionalProperties: row } as const;
 }
 
 /** A list that names things; repeating one would mean nothing. */
-export function list(description: string, items: Schema): Schema {
-  return { type: "array", description, items, uniqueItems: true };
+export function list<const Items extends Schema>(description: string, items: Items) {
+  return { type: "array", description, items, uniqueItems: true } as const;
 }
 
 /** A reference to a definition, with what it means in this place. */
-export function ref(definition: string, description: string, rest: Schema = {}): Schema {
-  return { $ref: `#/$defs/${definition}`, description, ...rest };
+export function ref<const Name extends string>(definition: Name, description: string, rest: Schema = {}) {
+  return { $ref: `#/$defs/${definition}`, description, ...rest } as const;
 }
 
 /** One shape for values of a type, another for all others. */
-export function choose(type: "string" | "object", matching: Schema, others: Schema): Schema {
+export function choose<const Matching extends Schema, const Others extends Schema>(
+  type: "string" | "object",
+  matching: Matching,
+  others: Others,
+) {
   // oxlint-disable-next-line unicorn/no-thenable -- `then` is a keyword of JSON Schema; no code awaits a schema
-  return { if: { type }, then: matching, else: others };
+  return { if: { type }, then: matching, else: others } as const;
 }

@@ -1,7 +1,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
 import type { Findings } from "../findings/findings.ts";
 import { routesSchema } from "../routes-schema.ts";
-import type { RoutesFile } from "./routes-file.ts";
+import type { RoutesFile } from "../routes-schema.ts";
 import { pathOf, reportShapeError, ROUTE_COMPLAINTS } from "./shape-errors.ts";
 import { type ConfigNode, type MapNode, nodeAt, type Path, plainValue, removeNode } from "./tree.ts";
 

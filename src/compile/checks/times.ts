@@ -1,6 +1,6 @@
 import type { ProviderRow } from "../../canon/table.ts";
 import { describeSafely, quote } from "../authored/literal-secrets.ts";
-import type { AuthoredProvider } from "../authored/routes-file.ts";
+import type { AuthoredProvider } from "../routes-schema.ts";
 import type { Path } from "../authored/tree.ts";
 import type { Report } from "../findings/findings.ts";
 import { LONGEST_DURATION, milliseconds } from "../normalised/durations.ts";

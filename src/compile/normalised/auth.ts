@@ -1,5 +1,5 @@
 import type { OnMissingSecret, ProviderAuth } from "../../canon/table.ts";
-import type { AuthoredAuth, AuthoredProvider } from "../authored/routes-file.ts";
+import type { AuthoredAuth, AuthoredProvider } from "../routes-schema.ts";
 import { awsHost } from "./aws-host.ts";
 import * as defaults from "./defaults.ts";
 

@@ -1,8 +1,10 @@
 import type { Budget, KeyLimits, WorkspaceLimits } from "../../canon/limits.ts";
-import type { AuthoredKeyLimits, AuthoredLimits } from "../authored/routes-file.ts";
+import type { AuthoredWorkspace } from "../routes-schema.ts";
+
+type AuthoredKeyLimits = NonNullable<NonNullable<AuthoredWorkspace["limits"]>["per_key"]>;
 
 /** The ceilings of a workspace; `null` for each that the file does not set. */
-export function normaliseLimits(limits: AuthoredLimits | undefined): WorkspaceLimits {
+export function normaliseLimits(limits: AuthoredWorkspace["limits"]): WorkspaceLimits {
   return {
     ...keyLimits(limits ?? {}),
     perKey: limits?.per_key === undefined ? null : keyLimits(limits.per_key),

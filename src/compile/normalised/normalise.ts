@@ -22,7 +22,7 @@ import type {
   AuthoredRoute,
   AuthoredWorkspace,
   RoutesFile,
-} from "../authored/routes-file.ts";
+} from "../routes-schema.ts";
 import { normaliseAuth } from "./auth.ts";
 import * as defaults from "./defaults.ts";
 import { milliseconds } from "./durations.ts";

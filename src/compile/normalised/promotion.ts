@@ -1,6 +1,6 @@
 import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../canon/policy.ts";
 import type { PolicySettings } from "../../canon/table.ts";
-import type { AuthoredPolicies, AuthoredPromotion } from "../authored/routes-file.ts";
+import type { AuthoredPolicies } from "../routes-schema.ts";
 import { milliseconds } from "./durations.ts";
 
 /** Rows with every member of their own, and who may change policies; each absent where the file does not set it. */
@@ -18,7 +18,7 @@ export function normalisePromotion({ promotion, managed_by: managedBy }: Authore
   };
 }
 
-function requirements(row: AuthoredPromotion): PromotionRequirements {
+function requirements(row: NonNullable<AuthoredPolicies["promotion"]>[string]): PromotionRequirements {
   const assertions = row.assertions ?? DEFAULT_PROMOTION.assertions;
   return {
     approvals: row.approvals ?? DEFAULT_PROMOTION.approvals,

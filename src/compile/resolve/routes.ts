@@ -1,6 +1,6 @@
 import type { ModelOperation } from "../../canon/operation.ts";
 import type { RouteRow } from "../../canon/table.ts";
-import type { AuthoredFallback } from "../authored/routes-file.ts";
+import type { AuthoredFallback } from "../routes-schema.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { NormalisedRoute } from "../normalised/normalise.ts";
 import type { CompileContext } from "../compile-context.ts";

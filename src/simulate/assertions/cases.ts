@@ -1,5 +1,6 @@
 import type { Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
-import type { Assertion, CaseExpectation } from "./assertion.ts";
+import type { Assertion } from "./assertion.ts";
+import type { CaseExpectation } from "./file/schema.ts";
 import { formatDenial, outcomeViolation } from "./judge.ts";
 import { VIEW_WORDS } from "./run.ts";
 

@@ -1,6 +1,7 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import { NARROWED, type Distinctions } from "../sample-request.ts";
-import type { Assertion, OfSides, EndpointSelector, RequestSelector } from "./assertion.ts";
+import type { Assertion, OfSides } from "./assertion.ts";
+import type { EndpointSelector, RequestSelector } from "./file/schema-selectors.ts";
 import { conditionsOf } from "./select.ts";
 
 /**

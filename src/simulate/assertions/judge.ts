@@ -1,6 +1,8 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import type { Outcome, OutcomeDenial, OutcomePair, PlannedEndpoint } from "../sample-request.ts";
-import type { DecisionCondition, DecisionDemand, Demand, DenialSelector, EndpointSelector } from "./assertion.ts";
+import type { Demand } from "./assertion.ts";
+import type { DenialSelector, EndpointSelector } from "./file/schema-selectors.ts";
+import type { DecisionCondition, DecisionDemand } from "./file/schema.ts";
 import { endpointTest } from "./select.ts";
 
 /** What one view of one class says of an assertion. */

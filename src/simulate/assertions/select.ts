@@ -1,7 +1,8 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { PLAIN_POINT, type Member, type PlannedEndpoint, type SampleRequest } from "../sample-request.ts";
-import type { Assertion, OfSides, EndpointSelector, RequestSelector, SetCondition } from "./assertion.ts";
+import type { Assertion, OfSides } from "./assertion.ts";
+import type { EndpointSelector, RequestSelector, SetCondition } from "./file/schema-selectors.ts";
 
 type Test<Value> = (value: Value) => boolean;
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { ASSERTION_KINDS } from "../../../src/simulate/assertions/assertion.ts";
 import { ASSERTION_CODES } from "../../../src/simulate/assertions/file/codes.ts";
-import { ASSERTIONS_SCHEMA } from "../../../src/simulate/assertions/file/schema.ts";
+import { ASSERTION_KINDS, ASSERTIONS_SCHEMA } from "../../../src/simulate/assertions/file/schema.ts";
 import { CONTRACT, parse, readText, TABLE } from "./samples.ts";
 
 const document = readText("docs/assertions.md");

@@ -1,3 +1,4 @@
+import type { ValueOf } from "../../../canon/json/value-of.ts";
 import { formatRevision, type PolicyContract } from "../../../canon/policy.ts";
 import { formatTime } from "../../../canon/rfc3339.ts";
 import { rollBackTarget } from "../../../lifecycle/changes.ts";
@@ -6,10 +7,9 @@ import { contentOf, type PolicyLine, type SlotState } from "../../../lifecycle/l
 import { driftOf } from "../../../lifecycle/observe.ts";
 import type { Approval, PromotionRequirements, ReportReference } from "../../../lifecycle/records.ts";
 import { isOfThisPromotion } from "../../../lifecycle/requirements.ts";
-import type { Answer } from "../../contract/answer.ts";
 import type { POLICY_VIEW } from "../../contract/policies/policy-answers.ts";
 
-type PolicyView = Answer<typeof POLICY_VIEW>;
+type PolicyView = ValueOf<typeof POLICY_VIEW>;
 type SlotView = PolicyView["candidate"];
 type ApprovalView = PolicyView["approvals"][number];
 

@@ -3,15 +3,15 @@ import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { Path } from "../../../compile/authored/tree.ts";
 import type { ReportOf } from "../../../compile/findings/findings.ts";
 import { suggest } from "../../../compile/findings/suggest.ts";
+import type { OfSides } from "../assertion.ts";
 import type {
-  CaseExpectation,
   CaseRequest,
   DenialSelector,
-  OfSides,
   EndpointSelector,
   RequestSelector,
   SetCondition,
-} from "../assertion.ts";
+} from "./schema-selectors.ts";
+import type { CaseExpectation } from "./schema.ts";
 import type { AssertionCode } from "./codes.ts";
 import { isTableWord, type KnownWords, type TableWord, WORD_NAMES } from "./known-words.ts";
 

@@ -1,9 +1,9 @@
 import type { ReportOf } from "../../../compile/findings/findings.ts";
 import type { Path } from "../../../compile/authored/tree.ts";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
-import type { AssertionSide, CaseExpectation, DecisionDemand, OfSides } from "../assertion.ts";
+import type { AssertionSide, OfSides } from "../assertion.ts";
+import type { CaseExpectation, DecisionDemand, AuthoredAssertion, AuthoredAssertions, AuthoredCase } from "./schema.ts";
 import { lastMoment } from "../waiver.ts";
-import type { AuthoredAssertion, AuthoredAssertions, AuthoredCase } from "./authored.ts";
 import { WordCheck } from "./check-words.ts";
 import type { AssertionCode } from "./codes.ts";
 import { KnownWords } from "./known-words.ts";

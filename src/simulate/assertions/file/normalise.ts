@@ -3,15 +3,9 @@ import type { ProviderPreferences } from "../../../canon/preferences.ts";
 import { type ConfigNode, keyPosition, type Path, valuePosition } from "../../../compile/authored/tree.ts";
 import type { SampleRequest } from "../../sample-request.ts";
 import type { SourceLocation } from "../../report/report.ts";
-import {
-  type Assertion,
-  type Assertions,
-  type CaseRequest,
-  COVERAGE_MEASURES,
-  type Demand,
-  type PointCase,
-} from "../assertion.ts";
-import type { AuthoredAssertion, AuthoredAssertions, AuthoredCase } from "./authored.ts";
+import { type Assertion, type Assertions, COVERAGE_MEASURES, type Demand, type PointCase } from "../assertion.ts";
+import type { CaseRequest } from "./schema-selectors.ts";
+import type { AuthoredAssertion, AuthoredAssertions, AuthoredCase } from "./schema.ts";
 
 /** The file with its defaults written out and the place of every row. */
 export function normaliseAssertions(

@@ -6,11 +6,10 @@ import { type Complaints, pathOf, reportShapeError } from "../../../compile/auth
 import { normaliseText } from "../../../compile/authored/text.ts";
 import { type ConfigNode, keyPosition, plainValue } from "../../../compile/authored/tree.ts";
 import type { Assertions, AssertionSide, OfSides } from "../assertion.ts";
-import type { AuthoredAssertions } from "./authored.ts";
 import { checkAssertions } from "./check.ts";
 import { AssertionFindings, type AssertionCode } from "./codes.ts";
 import { normaliseAssertions } from "./normalise.ts";
-import { ASSERTIONS_SCHEMA } from "./schema.ts";
+import { ASSERTIONS_SCHEMA, type AuthoredAssertions } from "./schema.ts";
 
 export interface ParsedAssertions {
   /** `null` where the file has an error: none of it is then held against anything. */

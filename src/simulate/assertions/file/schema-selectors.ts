@@ -1,31 +1,32 @@
 import { CAPABILITY_NAMES } from "../../../canon/capability.ts";
 import { FEATURE_NAMES } from "../../../canon/generate/feature.ts";
+import type { ValueOf } from "../../../canon/json/value-of.ts";
 import { OPERATIONS } from "../../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../../canon/request.ts";
 import { RETENTIONS } from "../../../canon/retention.ts";
 import { choose, list, object, ref, type Schema } from "../../../compile/authored/schema.ts";
 
-const name: Schema = {
+const name = {
   type: "string",
   pattern: "^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$",
   patternErrorMessage: "a name as routes.yaml has it",
-};
+} as const;
+
+const word = { $ref: "#/$defs/name" } as const;
 
 /** Several names, of which one must fit. */
-const words = (description: string): Schema => ({ ...list(description, { $ref: "#/$defs/name" }), minItems: 1 });
+const words = (description: string) => ({ ...list(description, word), minItems: 1 }) as const;
 
-const oneOf = (description: string, values: readonly string[]): Schema => ({
-  ...list(description, { type: "string", enum: values }),
-  minItems: 1,
-});
+const oneOf = <const Value extends string>(description: string, values: readonly Value[]) =>
+  ({ ...list(description, { type: "string", enum: values }), minItems: 1 }) as const;
 
-const flag = (description: string): Schema => ({ type: "boolean", description });
+const flag = (description: string) => ({ type: "boolean", description }) as const;
 
 /** A condition on a set: a list is short for `any`. */
-function set(description: string, item: Schema): Schema {
-  const some = (meaning: string): Schema => ({ ...list(meaning, item), minItems: 1 });
-  const conditions: Schema = {
+function set<const Item extends Schema>(description: string, item: Item) {
+  const some = (meaning: string) => ({ ...list(meaning, item), minItems: 1 }) as const;
+  const conditions = {
     ...object(`${description} Everything that is said must hold.`, {
       all: some("All of these are there."),
       any: some("At least one of these is there."),
@@ -33,22 +34,20 @@ function set(description: string, item: Schema): Schema {
       only: list("Nothing but these is there; `[]`: nothing at all.", item),
     }),
     minProperties: 1,
-  };
+  } as const;
   return { description, ...choose("object", conditions, some(`${description} At least one of these is there.`)) };
 }
 
-const lengths: Schema = {
+const lengths = {
   ...list("Lengths of vectors asked for; 0: the request asks for none.", {
     type: "integer",
     minimum: 0,
     maximum: 65_536,
   }),
   minItems: 1,
-};
+} as const;
 
-const word = { $ref: "#/$defs/name" };
-
-const requestSelector: Schema = {
+const requestSelector = {
   ...object("Which requests are meant: everything that is said must hold, of a list one of its members.", {
     workspaces: words("Workspace ids."),
     tiers: words("Tiers of workspaces."),
@@ -79,7 +78,7 @@ const requestSelector: Schema = {
   minProperties: 1,
 };
 
-const endpointSelector: Schema = {
+const endpointSelector = {
   ...object("Which places are meant: everything that is said must hold, of a list one of its members.", {
     providers: words("Provider ids."),
     regions: words("Regions, or region groups for all regions in them."),
@@ -91,7 +90,7 @@ const endpointSelector: Schema = {
   minProperties: 1,
 };
 
-const denialSelector: Schema = {
+const denialSelector = {
   ...object("What a denial names: everything that is said must hold.", {
     policy: ref("name", "Policy id; `approvals` or `preferences` for denials by the table."),
     constraint: ref("name", "Name of the constraint."),
@@ -100,7 +99,7 @@ const denialSelector: Schema = {
   minProperties: 1,
 };
 
-const caseRequest: Schema = object(
+const caseRequest = object(
   "One request. What is left out is the plainest there is: no needs, no features, a small input, no preferences.",
   {
     workspace: ref("name", "Workspace id."),
@@ -141,10 +140,23 @@ const caseRequest: Schema = object(
 );
 
 /** What the kinds of assertions are made of, as `$defs` of the schema. */
-export const SELECTOR_DEFINITIONS: Readonly<Record<string, Schema>> = {
+export const SELECTOR_DEFINITIONS = {
   name,
   request_selector: requestSelector,
   place_selector: endpointSelector,
   denial_selector: denialSelector,
   case_request: caseRequest,
-};
+} as const;
+
+/** What a shape says, in its type. */
+export type Authored<Shape> = ValueOf<Shape, typeof SELECTOR_DEFINITIONS>;
+
+/** Which requests are meant: everything that is said must hold, of a list one member. Names are those of the file. */
+export type RequestSelector = Authored<typeof requestSelector>;
+/** A condition on a set: a list stands for `any`. */
+export type SetCondition = NonNullable<RequestSelector["labels"]>;
+/** Which places are meant: everything that is said must hold, of a list one member. */
+export type EndpointSelector = Authored<typeof endpointSelector>;
+export type DenialSelector = Authored<typeof denialSelector>;
+/** What a request of a point case says; what is left out is the plainest request there is. */
+export type CaseRequest = Authored<typeof caseRequest>;

@@ -1,25 +1,25 @@
 import { list, object, ref, type Schema } from "../../../compile/authored/schema.ts";
 import { CHANGE_WORDS, VIEWS } from "../../sample-request.ts";
-import { ASSERTION_KINDS } from "../assertion.ts";
-import { SELECTOR_DEFINITIONS } from "./schema-selectors.ts";
+import { SELECTOR_DEFINITIONS, type Authored } from "./schema-selectors.ts";
 
 /** `$id` of the schema; a name, not an address that anybody has to reach. */
 const SCHEMA_ID = "urn:signalbox:assertions:1";
 
-const line = (description: string): Schema => ({
-  type: "string",
-  pattern: "^[^\\u0000-\\u001f\\u007f]{1,200}$",
-  patternErrorMessage: "one line of at most 200 characters",
-  description,
-});
+const line = (description: string) =>
+  ({
+    type: "string",
+    pattern: "^[^\\u0000-\\u001f\\u007f]{1,200}$",
+    patternErrorMessage: "one line of at most 200 characters",
+    description,
+  }) as const;
 
-const outcome: Schema = {
+const outcome = {
   type: "string",
   enum: ["route", "deny"],
   description: "Whether the request is routed or denied.",
-};
+} as const;
 
-const waiver: Schema = object(
+const waiver = object(
   "A failure that is put up with for a while: it reads WAIVED until the end of the day, and FAIL afterwards.",
   {
     until: {
@@ -34,7 +34,7 @@ const waiver: Schema = object(
   ["until", "reason", "owner"],
 );
 
-const common: Readonly<Record<string, Schema>> = {
+const common = {
   id: {
     type: "string",
     pattern: "^(?=.{1,63}$)[a-z0-9]+(?:-[a-z0-9]+)*$",
@@ -50,9 +50,9 @@ const common: Readonly<Record<string, Schema>> = {
       "`declared`: as the files say. `promoted`: as if every candidate were promoted. `both`: each must hold.",
   },
   waiver,
-};
+} as const;
 
-const selection: Readonly<Record<string, Schema>> = {
+const selection = {
   for: ref("request_selector", "Requests that are meant. All unless set."),
   except: ref("request_selector", "Requests that are not meant after all."),
   may_be_empty: {
@@ -60,20 +60,24 @@ const selection: Readonly<Record<string, Schema>> = {
     default: false,
     description: "Whether it may meet no request at all; otherwise that is a failure.",
   },
-};
+} as const;
 
 /** A kind of assertion with keys of its own. */
-function kind(
-  word: (typeof ASSERTION_KINDS)[number],
-  description: string,
-  keys: Readonly<Record<string, Schema>>,
-  required: readonly string[] = [],
-): Schema {
-  const discriminator: Schema = { const: word, description: "Kind of the assertion." };
-  return object(description, { kind: discriminator, ...common, ...keys }, ["kind", "id", "title", ...required]);
+function kind<
+  const Kind extends string,
+  const Keys extends Readonly<Record<string, Schema>>,
+  const Required extends keyof Keys & string = never,
+>(word: Kind, description: string, keys: Keys, required: readonly Required[] = []) {
+  const properties = { kind: { const: word, description: "Kind of the assertion." }, ...common, ...keys } as const;
+  return object<typeof properties, "kind" | "id" | "title" | Required>(description, properties, [
+    "kind",
+    "id",
+    "title",
+    ...required,
+  ]);
 }
 
-const KINDS: Readonly<Record<(typeof ASSERTION_KINDS)[number], Schema>> = {
+const KINDS = {
   no_new_access: kind(
     "no_new_access",
     "Requests reach no provider in a region in head that they do not reach there in base.",
@@ -157,11 +161,13 @@ const KINDS: Readonly<Record<(typeof ASSERTION_KINDS)[number], Schema>> = {
     },
     ["cases"],
   ),
-};
+} as const;
 
-const share = (description: string): Schema => ({ type: "number", minimum: 0, maximum: 100, description });
+export const ASSERTION_KINDS = Object.keys(KINDS);
 
-const coverage: Schema = object("How much of head the classes must bring into play, in per cent.", {
+const share = (description: string) => ({ type: "number", minimum: 0, maximum: 100, description }) as const;
+
+const coverage = object("How much of head the classes must bring into play, in per cent.", {
   constraints: share("Constraints that some request passes and some request fails."),
   reasons: share("Declared reasons that some request is given."),
   routes: share("Routes that some request goes to."),
@@ -207,3 +213,22 @@ export const ASSERTIONS_SCHEMA: Schema = {
   ),
   $defs: { ...KINDS, ...SELECTOR_DEFINITIONS },
 };
+
+/** One row of the file, before any word is looked up. */
+export type AuthoredAssertion = { [Kind in keyof typeof KINDS]: Authored<(typeof KINDS)[Kind]> }[keyof typeof KINDS];
+type OfKind<Kind extends AuthoredAssertion["kind"]> = Extract<AuthoredAssertion, { readonly kind: Kind }>;
+export type AuthoredCase = OfKind<"cases">["cases"][number];
+/** What a point case expects of head; endpoints by id. */
+export type CaseExpectation = AuthoredCase["expect"];
+/** `if` of an implication; everything that is said must hold. */
+export type DecisionCondition = OfKind<"implies">["if"];
+/** `then` of an implication. A denial has no places: it keeps to every `every_place` and to no `some_place` or `primary`. */
+export type DecisionDemand = OfKind<"implies">["then"];
+export type Waiver = Authored<typeof waiver>;
+
+/** The file as its schema has it. */
+export interface AuthoredAssertions {
+  readonly version: 1;
+  readonly assertions: readonly AuthoredAssertion[];
+  readonly coverage?: Authored<typeof coverage>;
+}

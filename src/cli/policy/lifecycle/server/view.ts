@@ -1,11 +1,10 @@
 import type { JsonObject } from "../../../../canon/json.ts";
-import type { Answer } from "../../../../http/contract/answer.ts";
 import { MISSING_REQUIREMENT, POLICY } from "../../../../http/contract/policies/policy-answers.ts";
-import { readAnswer, UnreadableAnswerError } from "../../../server/read-answer.ts";
+import { readAnswer, UnreadableAnswerError, type Answer } from "../../../server/read-answer.ts";
 import { CommandError } from "../../../terminal/command-io.ts";
 
 /** A policy as a server shows it. Its texts are safe for a terminal; `etag` is the server's own. */
-export type PolicyView = Answer<typeof POLICY, "any">;
+export type PolicyView = Answer<typeof POLICY>;
 
 export type SlotView = NonNullable<PolicyView["candidate"]>;
 
@@ -15,7 +14,7 @@ export type Content = Pick<SlotView, "revision" | "digest">;
 export type ApprovalView = PolicyView["approvals"][number];
 
 /** One thing that a promotion lacks. */
-export type Missing = Answer<typeof MISSING_REQUIREMENT, "any">;
+export type Missing = Answer<typeof MISSING_REQUIREMENT>;
 
 /** Reads a policy. @throws {CommandError} for what is none, or has contents that could not be named in a command. */
 export function parseView(answer: JsonObject | null): PolicyView {
