@@ -17,13 +17,14 @@ async function benchmark(options: Options, children: Children, folder: string): 
     cores.rest,
     true,
   );
-  const { subjects, absent } = await startSubjects(children, upstream.origin, folder, cores);
+  const { subjects, absent } = await startSubjects(children, upstream.origin, folder, cores, options.peers);
   const generator = children.start(
     process.execPath,
     [join(import.meta.dirname, "load-generator.ts")],
     cores.rest,
     true,
   );
+  const failed = new Set<string>();
   for (const line of absent) process.stderr.write(`${line}\n`);
   const plan = options.quick ? { scale: 0.2, openSeconds: 1 } : { scale: 1, openSeconds: 5 };
   const cases = options.cases.map((testCase) => ({
@@ -35,12 +36,17 @@ async function benchmark(options: Options, children: Children, folder: string): 
     for (const { testCase, subjects: results } of cases) {
       for (const subject of subjects) {
         process.stderr.write(`run ${run}/${options.runs}  ${testCase.name}  ${subject.name}\n`);
-        const figures = await measure(generator, subject, testCase, plan);
-        results.find((result) => result.subject === subject.name)?.runs.push(figures);
+        const runs = results.find((result) => result.subject === subject.name)?.runs;
+        try {
+          runs?.push(await measure(generator, subject, testCase, plan));
+        } catch (error) {
+          if (subject.share === undefined || !(error instanceof Error)) throw error;
+          failed.add(`${testCase.name}: ${error.message}; left out`);
+        }
       }
     }
   }
-  return { cores, runs: options.runs, quick: options.quick, absent, cases };
+  return { cores, runs: options.runs, quick: options.quick, absent: [...absent, ...failed], cases };
 }
 
 function publish(report: Report): void {

@@ -7,6 +7,8 @@ import type { Subject } from "./subjects.ts";
 /** One subject, one case, one run. Times are milliseconds unless the name says otherwise; `null` where there is nothing to measure. */
 export interface Figures {
   readonly requestsPerSecond: number;
+  /** Of the open loop, requests a second: that of the case, or half of what a slow subject can do. */
+  readonly rate: number;
   /** Of the subject's process, all threads, per request of the closed loop. */
   readonly cpuMicroseconds: number | null;
   readonly p50: number;
@@ -32,7 +34,7 @@ const JOB_LIMIT = 120_000;
  * @throws {Error} when any answer is not complete: errors are quick, and would look like speed.
  */
 export async function measure(generator: ChildProcess, subject: Subject, testCase: Case, plan: Plan): Promise<Figures> {
-  const requests = Math.ceil(testCase.requests * plan.scale);
+  const requests = Math.ceil(testCase.requests * plan.scale * (subject.share ?? 1));
   const job = (loop: LoadJob["loop"]): LoadJob => ({
     origin: subject.origin,
     headers: subject.headers,
@@ -45,10 +47,13 @@ export async function measure(generator: ChildProcess, subject: Subject, testCas
   const before = subject.pid === null ? null : cpuMicroseconds(subject.pid);
   const closed = await run(generator, subject, job({ kind: "closed", requests, concurrency: CONCURRENCY }));
   const after = subject.pid === null ? null : cpuMicroseconds(subject.pid);
-  const { rate } = testCase;
+  const requestsPerSecond = (requests * 1_000) / closed.duration;
+  // Beyond what a subject can do, its queue would be measured.
+  const rate = Math.min(testCase.rate, Math.max(1, Math.floor(requestsPerSecond / 2)));
   const open = await run(generator, subject, job({ kind: "open", requests: Math.ceil(rate * plan.openSeconds), rate }));
   return {
-    requestsPerSecond: (requests * 1_000) / closed.duration,
+    requestsPerSecond,
+    rate,
     cpuMicroseconds: before === null || after === null ? null : (after - before) / requests,
     p50: open.p50,
     p99: open.p99,
@@ -95,6 +100,7 @@ export function medians(runs: readonly Figures[]): Figures {
   };
   return {
     requestsPerSecond: of((figures) => figures.requestsPerSecond),
+    rate: of((figures) => figures.rate),
     cpuMicroseconds: maybe((figures) => figures.cpuMicroseconds),
     p50: of((figures) => figures.p50),
     p99: of((figures) => figures.p99),

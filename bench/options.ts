@@ -5,6 +5,8 @@ export interface Options {
   readonly cases: readonly Case[];
   readonly runs: number;
   readonly quick: boolean;
+  /** Whether other gateways are installed and measured. */
+  readonly peers: boolean;
 }
 
 export const HELP = `Usage: npm run bench -- [options]
@@ -13,6 +15,7 @@ Compares Signalbox with a bare relay, with nginx where it is installed, and with
 
   --quick         one short run: to see that everything works, not to quote
   --case NAME     only this case; may be given several times: ${CASES.map((testCase) => testCase.name).join(", ")}
+  --peers         also Portkey and LiteLLM, which are installed into bench/peers/installed (needs npm and Python 3)
   --runs N        runs of which the median is taken, 1 to 20 (default: 3)
   --help          this text
 
@@ -27,6 +30,7 @@ export function readOptions(argv: readonly string[]): Options | "help" | { reado
       args: [...argv],
       options: {
         quick: { type: "boolean", default: false },
+        peers: { type: "boolean", default: false },
         case: { type: "string", multiple: true, default: [] },
         runs: { type: "string" },
         help: { type: "boolean", default: false },
@@ -42,5 +46,5 @@ export function readOptions(argv: readonly string[]): Options | "help" | { reado
   const runs = values.runs ?? (values.quick ? "1" : "3");
   if (!/^([1-9]|1\d|20)$/.test(runs)) return { problem: "--runs: must be a number from 1 to 20" };
   const cases = values.case.length === 0 ? CASES : CASES.filter((testCase) => values.case.includes(testCase.name));
-  return { cases, runs: Number(runs), quick: values.quick };
+  return { cases, runs: Number(runs), quick: values.quick, peers: values.peers };
 }

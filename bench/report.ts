@@ -70,10 +70,11 @@ const HEADINGS = [
 ];
 
 function caseLines({ testCase, subjects }: CaseResult): readonly string[] {
-  const rows = subjects.map(({ subject, runs }) => ({ subject, runs, figures: medians(runs) }));
+  const measured = subjects.filter(({ runs }) => runs.length > 0);
+  const rows = measured.map(({ subject, runs }) => ({ subject, runs, figures: medians(runs) }));
   const baseline = rows.find((row) => row.subject === BASELINE)?.figures.cpuMicroseconds ?? null;
   const cells = rows.map(({ subject, runs, figures }) => [
-    subject,
+    figures.rate === testCase.rate ? subject : `${subject} (at ${figures.rate}/s)`,
     show(figures.cpuMicroseconds, 0),
     spread(runs),
     figures.cpuMicroseconds === null || baseline === null ? "–" : show(figures.cpuMicroseconds / baseline, 2),

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Children, Cores } from "./children.ts";
+import { startPeers } from "./peers/peers.ts";
 import { startNginx } from "./subjects/nginx.ts";
 import { startSignalbox } from "./subjects/signalbox.ts";
 
@@ -10,6 +11,8 @@ export interface Subject {
   readonly headers: Readonly<Record<string, string>>;
   /** The process whose CPU and memory count; `null` where the load goes straight to the upstream. */
   readonly pid: number | null;
+  /** The part of a case's requests that it gets, where that is not all; failing, it is left out instead of ending the benchmark. */
+  readonly share?: number;
 }
 
 export interface Field {
@@ -24,6 +27,7 @@ export async function startSubjects(
   upstream: string,
   folder: string,
   cores: Cores,
+  peers: boolean,
 ): Promise<Field> {
   const subjects: Subject[] = [{ name: "direct", origin: upstream, headers: {}, pid: null }];
   const absent: string[] = [];
@@ -46,6 +50,11 @@ export async function startSubjects(
   const signalbox = await startSignalbox(children, upstream, folder, cores.subject);
   const headers = { authorization: `Bearer ${signalbox.key}` };
   subjects.push({ name: "signalbox", origin: signalbox.origin, headers, pid: signalbox.process.pid ?? null });
+  if (peers)
+    for (const peer of await startPeers(children, upstream, folder, cores.subject)) {
+      if (typeof peer === "string") absent.push(peer);
+      else subjects.push(peer);
+    }
   return { subjects, absent };
 }
 

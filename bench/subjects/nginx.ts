@@ -1,8 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import type { Children, Listening } from "../children.ts";
+import { answers, freePort } from "../ports.ts";
+
+/** Milliseconds that nginx may take to listen. */
+const ANSWER_LIMIT = 5_000;
 
 export interface StartedNginx extends Listening {
   /** Such as `1.28.0`. */
@@ -28,7 +31,7 @@ export async function startNginx(
   writeFileSync(join(prefix, "nginx.conf"), configuration(port, new URL(upstream).host));
   const child = children.start("nginx", ["-p", prefix, "-c", "nginx.conf", "-e", "stderr"], core, false);
   const origin = `http://127.0.0.1:${port}`;
-  if (await answers(origin)) return { process: child, origin, version };
+  if (await answers(origin, ANSWER_LIMIT)) return { process: child, origin, version };
   child.kill();
   return `nginx ${version}: did not answer within ${ANSWER_LIMIT / 1_000} s, left out`;
 }
@@ -71,35 +74,4 @@ http {
   }
 }
 `;
-}
-
-/** nginx cannot say which port it took, so one is found for it. */
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
-}
-
-const ANSWER_LIMIT = 5_000;
-
-/** Whether the address comes to take connections. The upstream answers no GET, so a connection has to be proof enough. */
-async function answers(origin: string): Promise<boolean> {
-  const { hostname, port } = new URL(origin);
-  const limit = performance.now() + ANSWER_LIMIT;
-  while (performance.now() < limit) {
-    const socket = connect(Number(port), hostname);
-    const opened = await new Promise<boolean>((resolve) => {
-      socket.once("connect", () => resolve(true));
-      socket.once("error", () => resolve(false));
-    });
-    socket.destroy();
-    if (opened) return true;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  return false;
 }
