@@ -15,7 +15,7 @@ Compares Signalbox with a bare relay, with nginx where it is installed, and with
 
   --quick         one short run: to see that everything works, not to quote
   --case NAME     only this case; may be given several times: ${CASES.map((testCase) => testCase.name).join(", ")}
-  --peers         also Portkey and LiteLLM, which are installed into bench/peers/installed (needs npm and Python 3)
+  --peers         also Portkey and LiteLLM, which are installed into ~/.cache/signalbox-bench-peers (needs npm and Python 3)
   --runs N        runs of which the median is taken, 1 to 20 (default: 3)
   --help          this text
 

@@ -1,13 +1,15 @@
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { CASES } from "../cases.ts";
 import type { Children } from "../children.ts";
 import { answers, freePort } from "../ports.ts";
 import type { Subject } from "../subjects.ts";
 
-const INSTALLED = join(import.meta.dirname, "installed");
+/** Outside of the checkout: tests and searches would read the thousands of files of others. */
+const INSTALLED = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "signalbox-bench-peers");
 
 /** Milliseconds: LiteLLM imports for half a minute on a busy core. */
 const START_LIMIT = 120_000;
