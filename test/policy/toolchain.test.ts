@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -8,6 +8,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { POLICY_INPUT_SCHEMA } from "../../src/policy/input-schema.ts";
 import { ARTEFACT_DIRECTORY } from "../../src/policy/toolchain/artefact.ts";
 import { createToolchain } from "../../src/policy/toolchain/toolchain.ts";
+import { cacheIn } from "../support/cache.ts";
 import { toolchain } from "./samples.ts";
 
 const folders: string[] = [];
@@ -57,6 +58,27 @@ describe("toolchain", () => {
       { code: "rego_parse_error", file: "syntax.rego", row: 5, col: 1 },
       { code: "rego_type_error", file: "type.rego", row: 3, col: 6 },
     ]);
+  });
+
+  test("keeps a check for the same policies in another folder, and names the files where they are", async () => {
+    const cache = cacheIn(await scratchFolder());
+    const caching = createToolchain({ cache });
+    const checkIn = async (folder: string) => {
+      const modules = [
+        { path: `${folder}/a.rego`, text: "package a\n\np if input.operation == 7\n" },
+        { path: `${folder}/lib/b.rego`, text: "package b\n" },
+      ];
+      const units = [[`${folder}/a.rego`, `${folder}/lib/b.rego`]];
+      const { errors, modules: facts } = await caching.check({ modules, units, input_schema: POLICY_INPUT_SCHEMA });
+      return [...errors.map(({ file }) => file), ...facts.map(({ path }) => path)];
+    };
+    expect(await checkIn("/first")).toEqual(["/first/a.rego", "/first/a.rego", "/first/lib/b.rego"]);
+    const kept = await readdir(cache.directory);
+    expect(await checkIn("other/second")).toEqual(
+      ["a.rego", "a.rego", "lib/b.rego"].map((path) => `other/second/${path}`),
+    );
+    expect(await readdir(cache.directory)).toEqual(kept);
+    expect(kept).toHaveLength(1);
   });
 
   test("reads through imports to what a module refers to", async () => {

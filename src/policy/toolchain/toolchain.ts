@@ -13,6 +13,7 @@ import type {
 } from "./protocol.ts";
 import type { CompileCache } from "./compile-cache.ts";
 import { ResultCache } from "./result-cache.ts";
+import { withoutFolder } from "./same-anywhere.ts";
 import { runOnThread } from "./threads.ts";
 
 /** Milliseconds that one run may take: an ordinary one takes half a second, a test may loop for ever. */
@@ -70,7 +71,11 @@ export function createToolchain(options: ToolchainOptions): Toolchain {
   // The program that wrote these responses was verified by its digest, and so was what comes from the cache: the types
   // of `protocol.ts` describe our own output.
   return {
-    check: async (request): Promise<CheckResponse> => JSON.parse(await runCached("check", canonicalJson(request))),
+    check: async (asked): Promise<CheckResponse> => {
+      const { request, restore } = withoutFolder(asked);
+      const response = restore(JSON.parse(await runCached("check", canonicalJson(request))));
+      return response ?? JSON.parse(await runCached("check", canonicalJson(asked)));
+    },
     build: async (request): Promise<BuildResponse> => JSON.parse(await runCached("build", canonicalJson(request))),
     test: async (request): Promise<TestResponse> => JSON.parse(await run("test", canonicalJson(request))),
     format: async (request): Promise<FormatResponse> => JSON.parse(await run("fmt", canonicalJson(request))),
