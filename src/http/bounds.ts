@@ -52,6 +52,15 @@ export function beforeDeadline(work: Promise<void>, deadline: number): Promise<v
       () => reject(new Error("the request's deadline has passed")),
       Math.max(0, deadline - performance.now()),
     );
-    void work.finally(() => clearTimeout(timer)).then(resolve, reject);
+    work.then(
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error instanceof Error ? error : new Error("the work failed"));
+      },
+    );
   });
 }

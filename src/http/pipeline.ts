@@ -12,6 +12,7 @@ import { relayPlan } from "../dispatch/relay-plan.ts";
 import { arrangedPlan } from "./arranged-plan.ts";
 import { admit } from "./authenticate.ts";
 import { readBounds, type Bounds } from "./bounds.ts";
+import { varyHeaders } from "./credentials/cross-origin.ts";
 import { stopsOf } from "./credentials/revocations.ts";
 import { takeFromToken } from "./credentials/admit-token.ts";
 import type { InferenceEndpoint } from "./contract/endpoint.ts";
@@ -42,7 +43,7 @@ export async function handleInference(
   const { snapshot, done } = runtime.snapshots.take();
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
-  const common = commonHeaders(requestId, clientRequestId);
+  const common = commonHeaders(requestId, clientRequestId, varyHeaders(runtime, incoming));
   const recorder = new Recorder(runtime, endpoint.operation, requestId, clientRequestId, incoming.headers);
   try {
     const refusal = await handle({

@@ -4,9 +4,17 @@ import { codedError } from "../canon/errors/coded-error.ts";
 import { familyOf, isTokenEndpoint } from "./contract/endpoint.ts";
 import { NOT_STORED, renderOAuthError } from "./credentials/oauth-error.ts";
 
-/** Headers of every answer (docs/api.md#headers-of-answers); names and values alternate. */
-export function commonHeaders(requestId: string, clientRequestId: string | null): readonly string[] {
-  const headers = ["x-request-id", requestId, "request-id", requestId];
+/**
+ * Headers of every answer (docs/api.md#headers-of-answers); names and values alternate.
+ *
+ * @param vary of `varyHeaders`.
+ */
+export function commonHeaders(
+  requestId: string,
+  clientRequestId: string | null,
+  vary: readonly string[],
+): readonly string[] {
+  const headers = [...vary, "x-request-id", requestId, "request-id", requestId];
   if (clientRequestId !== null) headers.push("x-client-request-id", clientRequestId);
   return headers;
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { H3, type H3Event, type HTTPError } from "h3";
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
 import { isWithToken } from "./authenticate.ts";
-import { allowReading, answerPreflight } from "./credentials/cross-origin.ts";
+import { allowReading, answerPreflight, varyHeaders } from "./credentials/cross-origin.ts";
 import { handleControl } from "./control/handle.ts";
 import type { Endpoint } from "./contract/endpoint.ts";
 import { ENDPOINTS } from "./contract/endpoints.ts";
@@ -61,7 +61,10 @@ function exactPath(runtime: Runtime, path: string, handler: NodeHandler): NodeHa
   const unknown = notFound(runtime);
   // RFC 9112 §3.2.2: the target may be a whole URL; its host is not looked at.
   const target = new RegExp(`^(?:[Hh][Tt][Tt][Pp][Ss]?://[^/?#]*)?${path.replaceAll(/\{\w+\}/g, "[^/?#]+")}(?:[?#]|$)`);
-  return (incoming, response) => (target.test(incoming.url ?? "/") ? handler : unknown)(incoming, response);
+  return (incoming, response) => {
+    const { url = "/" } = incoming;
+    return (url === path || target.test(url) ? handler : unknown)(incoming, response);
+  };
 }
 
 function nodeHandler(
@@ -122,7 +125,8 @@ function answerError(runtime: Runtime, incoming: IncomingMessage, response: Serv
   if (isWithToken(runtime, incoming.headers)) allowReading(runtime, incoming, response, null);
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
-  sendError(response, printerAt(incoming.url ?? "/"), error, requestId, commonHeaders(requestId, clientRequestId));
+  const common = commonHeaders(requestId, clientRequestId, varyHeaders(runtime, incoming));
+  sendError(response, printerAt(incoming.url ?? "/"), error, requestId, common);
 }
 
 function refusedByFramework(runtime: Runtime, { status }: HTTPError): NodeHandler {

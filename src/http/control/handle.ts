@@ -6,6 +6,7 @@ import { admit } from "../authenticate.ts";
 import { isTokenEndpoint, type ControlEndpoint } from "../contract/endpoint.ts";
 import type { Capacity, RequestHold } from "../listener/capacity.ts";
 import type { BodyValidator } from "../contract/validate.ts";
+import { varyHeaders } from "../credentials/cross-origin.ts";
 import { oauthError } from "../credentials/oauth-error.ts";
 import { stopsOf } from "../credentials/revocations.ts";
 import { readBody, type Body, type BodyReading } from "../read-body.ts";
@@ -85,7 +86,7 @@ export async function handleControl(
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
   const operation = RECORDED_AS[endpoint.handler];
   const recorder = new Recorder(runtime, operation, requestId, clientRequestId, incoming.headers);
-  const common = commonHeaders(requestId, clientRequestId);
+  const common = commonHeaders(requestId, clientRequestId, varyHeaders(runtime, incoming));
   const headers = (): readonly string[] => [...common, ...recorder.headers(snapshot)];
   try {
     const visit = { ...served, snapshot, incoming, requestId };

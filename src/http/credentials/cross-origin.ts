@@ -34,9 +34,22 @@ const ANSWER_HEADERS = [
 /** How long a browser may remember a preflight, seconds. */
 const REMEMBERED = 600;
 
-const PATHS = ENDPOINTS.filter(takesTokens).map(
-  ({ path }) => new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`),
+const PATHS = ENDPOINTS.filter(takesTokens).map(({ path }) => path);
+const WHOLE_PATHS: ReadonlySet<string> = new Set(PATHS);
+const TEMPLATES = PATHS.filter((path) => path.includes("{")).map(
+  (path) => new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`),
 );
+
+const VARY: readonly string[] = ["vary", "origin"];
+const NONE: readonly string[] = [];
+
+/**
+ * Headers of every answer on a path that web pages may call: a cache must not give one origin's answer to another. Names and values by turns. They are not
+ * set with `setHeader`: after it, node:http checks and copies every header of `writeHead` three times.
+ */
+export function varyHeaders({ tokens }: Pick<Runtime, "tokens">, incoming: IncomingMessage): readonly string[] {
+  return tokens !== undefined && isForPages(incoming) ? VARY : NONE;
+}
 
 /**
  * Answers preflights of the Fetch standard's CORS protocol for origins that a good key's grant of exchange names, and for no others. A preflight has no
@@ -45,20 +58,24 @@ const PATHS = ENDPOINTS.filter(takesTokens).map(
  * @returns whether it was a preflight, which has been answered.
  */
 export function answerPreflight(runtime: Runtime, incoming: IncomingMessage, response: ServerResponse): boolean {
-  if (runtime.tokens === undefined || !isForPages(incoming)) return false;
-  // Whatever the answer: a cache must not give one origin's to another.
-  response.setHeader("vary", "origin");
-  const { origin } = incoming.headers;
   if (incoming.method !== "OPTIONS" || incoming.headers["access-control-request-method"] === undefined) return false;
+  if (runtime.tokens === undefined || !isForPages(incoming)) return false;
+  const { origin } = incoming.headers;
   if (origin === undefined || !runtime.tokens.allowsOrigin(origin, Date.now())) return false;
   const asked = (incoming.headers["access-control-request-headers"] ?? "")
     .split(",")
     .map((name) => name.trim().toLowerCase());
-  response.setHeader("access-control-allow-origin", origin);
-  response.setHeader("access-control-allow-methods", "GET, POST");
-  response.setHeader("access-control-allow-headers", asked.filter((name) => REQUEST_HEADERS.test(name)).join(", "));
-  response.setHeader("access-control-max-age", String(REMEMBERED));
-  response.writeHead(204, [...commonHeaders(runtime.newRequestId(), null)]);
+  response.writeHead(204, [
+    ...commonHeaders(runtime.newRequestId(), null, VARY),
+    "access-control-allow-origin",
+    origin,
+    "access-control-allow-methods",
+    "GET, POST",
+    "access-control-allow-headers",
+    asked.filter((name) => REQUEST_HEADERS.test(name)).join(", "),
+    "access-control-max-age",
+    String(REMEMBERED),
+  ]);
   response.end();
   return true;
 }
@@ -85,6 +102,8 @@ export function allowReading(
 }
 
 function isForPages(incoming: IncomingMessage): boolean {
-  const path = (incoming.url ?? "/").split("?", 1)[0] ?? "/";
-  return PATHS.some((served) => served.test(path));
+  const { url = "/" } = incoming;
+  const query = url.indexOf("?");
+  const path = query === -1 ? url : url.slice(0, query);
+  return WHOLE_PATHS.has(path) || TEMPLATES.some((served) => served.test(path));
 }

@@ -85,8 +85,8 @@ export async function listen(
   // Node would leave those beyond out and say nothing; their size is bounded.
   node.maxHeadersCount = 0;
   if (maxConnections !== undefined) node.maxConnections = maxConnections;
-  answerUnparsed(node, newRequestId);
   const answers = new OpenAnswers(node);
+  answerUnparsed(node, newRequestId, answers);
   return {
     url: (server.url ?? "").replace(/\/$/, ""),
     retire: () => answers.retire(),

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { InFlightList } from "../../dispatch/limiters/in-flight-list.ts";
 
 interface OpenAnswer {
@@ -21,6 +22,15 @@ export class OpenAnswers {
 
   get size(): number {
     return this.#open.size;
+  }
+
+  /** Whether an answer has begun on the connection and not ended. */
+  hasBegunOn(socket: Duplex): boolean {
+    let hasBegun = false;
+    this.#open.each((answer) => {
+      if (answer.socket === socket && answer.response.headersSent) hasBegun = true;
+    });
+    return hasBegun;
   }
 
   /**

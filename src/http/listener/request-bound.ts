@@ -20,8 +20,8 @@ const counts = new WeakMap<Socket, Count>();
  */
 export function isAnswered(incoming: IncomingMessage, response: ServerResponse): boolean {
   const { socket, headers } = incoming;
-  const count = counts.get(socket) ?? { idle: 0, isEnding: false };
-  counts.set(socket, count);
+  let count = counts.get(socket);
+  if (count === undefined) counts.set(socket, (count = { idle: 0, isEnding: false }));
   if (count.isEnding) return false;
   if (!hasCredential(headers)) count.idle += 1;
   if (count.idle < BOUND) return true;

@@ -20,17 +20,15 @@ export function refuseHead({ headers, httpVersion, rawHeaders, url = "/" }: Inco
   if (headers.host === undefined && httpVersion === "1.1") {
     return invalidRequest("missing_host", "Send the Host header; HTTP/1.1 requires it.");
   }
-  const hosts = rawHeaders.filter(
-    (name, index) => index % 2 === 0 && name.length === 4 && name.toLowerCase() === "host",
-  );
   // RFC 9112 §3.2: nor one that is none, or several; whoever stands in front may have looked at another one.
-  if (hosts.length > 1 || (headers.host !== undefined && !HOST.test(headers.host))) {
+  if (namesHostTwice(rawHeaders) || (headers.host !== undefined && !HOST.test(headers.host))) {
     return invalidRequest("missing_host", "Send one Host header, with a name or an address and its port.");
   }
   // RFC 9112 §6.1: a coding that is not decoded here must not pass as none; before HTTP/1.1 there are no codings. Where the
   // last one is not chunked, Node refuses by itself.
-  const coding = headers["transfer-encoding"]?.trim().toLowerCase() ?? "";
-  if (/(?:^|[,\s])chunked$/.test(coding) && (coding !== "chunked" || httpVersion !== "1.1")) {
+  const coding = headers["transfer-encoding"]?.trim().toLowerCase();
+  const isChunked = coding !== undefined && /(?:^|[,\s])chunked$/.test(coding);
+  if (isChunked && (coding !== "chunked" || httpVersion !== "1.1")) {
     return invalidRequest("malformed_request", "The only transfer coding is chunked, of HTTP/1.1.");
   }
   // RFC 9112 §3.2: a request target has no fragment.
@@ -42,4 +40,14 @@ export function refuseHead({ headers, httpVersion, rawHeaders, url = "/" }: Inco
     return serviceError(431, "too_large", "too_many_headers", `The request has more than ${MOST_HEADERS} headers.`);
   }
   return null;
+}
+
+/** @param rawHeaders names and values by turns, as they came. */
+function namesHostTwice(rawHeaders: readonly string[]): boolean {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === "host") hosts += 1;
+  }
+  return hosts > 1;
 }

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { serviceError, type ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
 import { OPENAI_FAMILY } from "../../dialects/openai-family/family.ts";
+import type { OpenAnswers } from "./open-answers.ts";
 import { commonHeaders, errorHeaders, printerAt, readClientRequestId, sendError } from "../send.ts";
 
 const REASONS: Readonly<Record<number, string>> = {
@@ -16,15 +17,10 @@ const REASONS: Readonly<Record<number, string>> = {
  * Answers what Node refuses before any handler of ours: bytes that are not HTTP, headers too long or too slow, an unknown `Expect`. The
  * answers have the shape and the request id of all others. There is no record: nobody and nothing was identified.
  */
-export function answerUnparsed(server: Server, newRequestId: () => string): void {
-  const answering = new WeakMap<Duplex, ServerResponse>();
-  server.prependListener("request", (incoming: IncomingMessage, response: ServerResponse) => {
-    answering.set(incoming.socket, response);
-    response.once("close", () => answering.delete(incoming.socket));
-  });
+export function answerUnparsed(server: Server, newRequestId: () => string, answers: OpenAnswers): void {
   server.on("clientError", (error: Error, socket: Duplex) => {
     // Bytes of ours in the middle of another answer would be read as part of it.
-    if (socket.writable && !isTlsFailure(error) && answering.get(socket)?.headersSent !== true) {
+    if (socket.writable && !isTlsFailure(error) && !answers.hasBegunOn(socket)) {
       socket.end(rawAnswer(describe(error), newRequestId()), () => socket.destroy());
     } else socket.destroy();
   });
@@ -41,7 +37,7 @@ export function answerUnparsed(server: Server, newRequestId: () => string): void
       printerAt(incoming.url ?? "/"),
       error,
       requestId,
-      commonHeaders(requestId, readClientRequestId(incoming.headers["x-client-request-id"])),
+      commonHeaders(requestId, readClientRequestId(incoming.headers["x-client-request-id"]), []),
     );
   });
 }
