@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { Ajv2020 } from "ajv/dist/2020.js";
 import { canonicalJson } from "../canon/json.ts";
 import { parseJson } from "../canon/json/parse-json.ts";
 import type { PolicyContract, StoredContent } from "../canon/policy.ts";
 import type { CompiledPolicy, PolicyModule, PolicySource, PolicyWords } from "./compiled.ts";
 import { policyDigest } from "./digest.ts";
+import { Validator, type ValidatorOptions } from "../validation/validator.ts";
 
 /**
  * A content that was read from the store. Contract and sources are those of its digest. Everything else is what somebody has written there: what runs is
@@ -44,7 +44,7 @@ interface Description {
 const texts = { type: "array", items: { type: "string" } } as const;
 
 /** The contract is held to its digest instead: it was checked when it was digested. */
-const isDescription = new Ajv2020().compile<Description>({
+const DESCRIPTION_SCHEMA = {
   type: "object",
   required: ["version", "contract", "sources", "reasoned", "reads", "words", "entrypoints"],
   properties: {
@@ -69,7 +69,12 @@ const isDescription = new Ajv2020().compile<Description>({
     },
     build: { type: "string" },
   },
-});
+} as const;
+
+/** How the check of a description is compiled. */
+export const DESCRIPTION_CHECK: ValidatorOptions = { schema: DESCRIPTION_SCHEMA };
+
+const descriptions = new Validator<Description>(() => DESCRIPTION_CHECK);
 
 /**
  * What the store is to keep of a content.
@@ -121,7 +126,7 @@ export function entrypointsOf({ units, passes }: PolicyModule): Description["ent
 function parse(text: string): Description {
   try {
     const read: unknown = parseJson(text);
-    if (isDescription(read)) return read;
+    if (descriptions.accepts(read)) return read;
   } catch {
     // The parser's own text quotes what it chokes on.
   }

@@ -1,4 +1,5 @@
-import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+import type { ErrorObject } from "ajv/dist/2020.js";
+import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
 import type { Findings } from "../findings/findings.ts";
 import { routesSchema } from "../routes-schema.ts";
 import type { RoutesFile } from "../routes-schema.ts";
@@ -8,26 +9,25 @@ import { type ConfigNode, type MapNode, nodeAt, type Path, plainValue, removeNod
 /** More rounds than a file of our depth can need: each removes at least the innermost value at fault. */
 const MOST_ROUNDS = 40;
 
-type Validate = ValidateFunction<RoutesFile>;
-
-const validators = new Map<string, Validate>();
+const validators = new Map<string, Validator<RoutesFile>>();
 
 /** Compiling the schema takes some ten milliseconds; the set of dialects of one process never changes. */
-function validatorFor(dialects: readonly string[]): Validate {
+function validatorFor(dialects: readonly string[]): Validator<RoutesFile> {
   const key = dialects.join(" ");
   const known = validators.get(key);
   if (known !== undefined) return known;
-  const ajv = new Ajv2020({
-    allErrors: true,
-    verbose: true,
-    strict: true,
-    strictRequired: false,
-    strictTypes: false,
-  });
-  ajv.addKeyword({ keyword: "patternErrorMessage", schemaType: "string" });
-  const validate = ajv.compile<RoutesFile>(routesSchema(dialects));
-  validators.set(key, validate);
-  return validate;
+  const validator = new Validator<RoutesFile>(() => routesCheck(dialects));
+  validators.set(key, validator);
+  return validator;
+}
+
+/** How the check of routes.yaml is compiled. */
+export function routesCheck(dialects: readonly string[]): ValidatorOptions {
+  return {
+    schema: routesSchema(dialects),
+    options: { allErrors: true, verbose: true },
+    annotations: ["patternErrorMessage"],
+  };
 }
 
 /**
@@ -37,16 +37,16 @@ function validatorFor(dialects: readonly string[]): Validate {
  * @returns `null` where nothing is left to judge.
  */
 export function readShape(tree: ConfigNode, dialects: readonly string[], findings: Findings): RoutesFile | null {
-  const validate = validatorFor(dialects);
+  const validator = validatorFor(dialects);
   const original = plainValue(tree);
-  if (!validate(original))
-    for (const error of validate.errors ?? []) reportShapeError(error, tree, findings, ROUTE_COMPLAINTS);
+  if (!validator.accepts(original))
+    for (const error of validator.errors) reportShapeError(error, tree, findings, ROUTE_COMPLAINTS);
   if (tree.kind !== "map") return null;
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
     const value: unknown = plainValue(tree);
-    if (validate(value)) return value;
+    if (validator.accepts(value)) return value;
     // One value can be at fault twice; taking it out twice would take its neighbour in a list as well.
-    const faults = new Map((validate.errors ?? []).map(faultPath).map((path) => [JSON.stringify(path), path]));
+    const faults = new Map(validator.errors.map(faultPath).map((path) => [JSON.stringify(path), path]));
     for (const path of [...faults.values()].toSorted(deepestLast).toReversed()) removeFault(tree, path);
   }
   return null;

@@ -1,9 +1,10 @@
-import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+import type { ErrorObject } from "ajv/dist/2020.js";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import { isDeeperThan } from "../../dialects/json-bytes.ts";
 import { PARSER_RULES } from "../../dialects/contract/parser-rules.ts";
 import { PROVIDER_PREFERENCES_SCHEMA } from "../../dialects/preferences.ts";
+import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
 
 /** Schemas that bodies refer to; they stand in /openapi.json under the same path. */
 export const COMPONENT_SCHEMAS = { ProviderPreferences: PROVIDER_PREFERENCES_SCHEMA } as const;
@@ -15,34 +16,31 @@ export type BodyValidator = (body: JsonValue) => ServiceError | null;
 
 const made = new WeakMap<JsonObject, BodyValidator>();
 
-/** A check that gives the first thing wrong with a body. Compiled once for each schema of the process: ajv takes tens of milliseconds for a large one. */
+/** A check that gives the first thing wrong with a body. One for each schema of the process, compiled with the first body: ajv takes tens of milliseconds for a large one. */
 export function bodyValidator(schema: JsonObject): BodyValidator {
   const known = made.get(schema);
   if (known !== undefined) return known;
-  const validator = compileValidator(schema);
+  const validator = validatorOf(schema);
   made.set(schema, validator);
   return validator;
 }
 
-function compileValidator(schema: JsonObject): BodyValidator {
-  const ajv = new Ajv2020({
-    allErrors: false,
-    strict: true,
-    strictTypes: false,
-    strictRequired: false,
-    // A list whose first item tells what the others are has more items than the one that is looked at.
-    strictTuples: false,
-    verbose: false,
-  });
-  // What stands under it is for the contract; the parser of the surface refuses it with a code of its own.
-  ajv.addVocabulary(["components", PARSER_RULES]);
-  const validate: ValidateFunction = ajv.compile({ ...schema, components: { schemas: COMPONENT_SCHEMAS } });
+/** How the check of a body is compiled. */
+export function bodyCheck(schema: JsonObject): ValidatorOptions {
+  return {
+    schema: { ...schema, components: { schemas: COMPONENT_SCHEMAS } },
+    // What stands under it is for the contract; the parser of the surface refuses it with a code of its own.
+    annotations: ["components", PARSER_RULES],
+  };
+}
+
+function validatorOf(schema: JsonObject): BodyValidator {
+  const validator = new Validator<JsonValue>(() => bodyCheck(schema));
   return (body) => {
     if (isDeeperThan(body, MAXIMUM_DEPTH)) {
       return invalidRequest("too_deeply_nested", `The body is nested more than ${MAXIMUM_DEPTH} levels deep`);
     }
-    if (validate(body)) return null;
-    return describe(validate.errors ?? []);
+    return validator.accepts(body) ? null : describe(validator.errors);
   };
 }
 

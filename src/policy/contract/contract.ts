@@ -1,4 +1,4 @@
-import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
+import type { ErrorObject } from "ajv/dist/2020.js";
 import { isJsonObject } from "../../canon/json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import type { ConstraintContract, PolicyContract } from "../../canon/policy.ts";
@@ -8,6 +8,7 @@ import { obligationsOf, obligationFindings } from "./obligations.ts";
 import { CONTRACT_SCHEMA, type AuthoredContract } from "./contract-schema.ts";
 import { MetadataPositions, type Step } from "./metadata-positions.ts";
 import type { PolicyFile } from "./sources.ts";
+import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
 
 /** A policy's contract with the places that its findings point to. */
 export interface LocatedContract {
@@ -26,9 +27,11 @@ export interface ContractReading {
 const LONGEST_TITLE = 200;
 
 // One branch at a time is reported, and every problem in it: allErrors without unions in the schema gives exactly that.
-const isContract = new Ajv2020({ allErrors: true, verbose: true, strictTypes: false }).compile<AuthoredContract>(
-  CONTRACT_SCHEMA,
-);
+export const CONTRACT_CHECK: ValidatorOptions = {
+  schema: CONTRACT_SCHEMA,
+  options: { allErrors: true, verbose: true },
+};
+const contracts = new Validator<AuthoredContract>(() => CONTRACT_CHECK);
 
 /** Reads the METADATA block of a policy's package and checks it against the schema and the file's name (docs/policies.md#a-policy). */
 export function readContract(file: PolicyFile, facts: ModuleFacts): ContractReading {
@@ -50,9 +53,9 @@ export function readContract(file: PolicyFile, facts: ModuleFacts): ContractRead
     ...emptinessFindings(authored, positions),
     ...obligationFindings(authored, (steps) => positions.of(["custom", "signalbox", ...steps])),
   ];
-  if (!isContract(authored)) {
+  if (!contracts.accepts(authored)) {
     // What is wrong with a member's name comes a second time without the name.
-    const errors = (isContract.errors ?? []).filter(({ propertyName }) => propertyName === undefined);
+    const errors = contracts.errors.filter(({ propertyName }) => propertyName === undefined);
     diagnostics.push(...errors.map((error) => schemaFinding(error, positions)));
     return { located: null, diagnostics };
   }

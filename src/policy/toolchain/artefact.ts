@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { brotliDecompress } from "node:zlib";
-import { Ajv2020 } from "ajv/dist/2020.js";
 import { ToolchainError } from "./error.ts";
 import { parseJson } from "../../canon/json/parse-json.ts";
+import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
 
 /** What `tools/rego/dist/manifest.json` says of the artefact beside it. */
 export interface Manifest {
@@ -28,7 +28,7 @@ export interface Artefact {
 export const ARTEFACT_DIRECTORY = new URL("../../../tools/rego/dist/", import.meta.url);
 
 const digest = { type: "string", pattern: "^[0-9a-f]{64}$" };
-const isManifest = new Ajv2020().compile<Manifest>({
+const MANIFEST_SCHEMA = {
   type: "object",
   required: ["opa", "go", "wasm_sha256", "wasm_bytes", "compressed_sha256", "compressed_bytes"],
   additionalProperties: false,
@@ -40,7 +40,12 @@ const isManifest = new Ajv2020().compile<Manifest>({
     compressed_sha256: digest,
     compressed_bytes: { type: "integer", minimum: 1 },
   },
-});
+} as const;
+
+/** How the check of a manifest is compiled. */
+export const MANIFEST_CHECK: ValidatorOptions = { schema: MANIFEST_SCHEMA };
+
+const manifests = new Validator<Manifest>(() => MANIFEST_CHECK);
 
 const decompress = promisify(brotliDecompress);
 const REBUILD = "reinstall the package, or in a clone run: node tools/rego/rebuild.mjs";
@@ -54,7 +59,7 @@ export async function readManifest(directory: URL): Promise<Manifest> {
   } catch {
     manifest = null;
   }
-  if (!isManifest(manifest)) {
+  if (!manifests.accepts(manifest)) {
     throw new ToolchainError("ARTEFACT_DAMAGED", `tools/rego/dist/manifest.json is not a manifest; ${REBUILD}`);
   }
   return manifest;

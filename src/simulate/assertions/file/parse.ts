@@ -1,4 +1,3 @@
-import { Ajv2020 } from "ajv/dist/2020.js";
 import type { Diagnostic, Source } from "../../../canon/diagnostic.ts";
 import { readDocument } from "../../../compile/authored/document.ts";
 import { reportLiteralSecrets } from "../../../compile/authored/literal-secrets.ts";
@@ -10,6 +9,7 @@ import { checkAssertions } from "./check.ts";
 import { AssertionFindings, type AssertionCode } from "./codes.ts";
 import { normaliseAssertions } from "./normalise.ts";
 import { ASSERTIONS_SCHEMA, type AuthoredAssertions } from "./schema.ts";
+import { Validator, type ValidatorOptions } from "../../../validation/validator.ts";
 
 export interface ParsedAssertions {
   /** `null` where the file has an error: none of it is then held against anything. */
@@ -18,16 +18,14 @@ export interface ParsedAssertions {
   readonly diagnostics: readonly Diagnostic<AssertionCode>[];
 }
 
-const ajv = new Ajv2020({
-  allErrors: true,
-  verbose: true,
-  strict: true,
-  strictRequired: false,
-  strictTypes: false,
-  discriminator: true,
-});
-ajv.addKeyword({ keyword: "patternErrorMessage", schemaType: "string" });
-const validate = ajv.compile<AuthoredAssertions>(ASSERTIONS_SCHEMA);
+/** How the check of assertions is compiled. */
+export const ASSERTIONS_CHECK: ValidatorOptions = {
+  schema: ASSERTIONS_SCHEMA,
+  options: { allErrors: true, verbose: true, discriminator: true },
+  annotations: ["patternErrorMessage"],
+};
+
+const validator = new Validator<AuthoredAssertions>(() => ASSERTIONS_CHECK);
 
 /**
  * Reads `policies/assertions.yaml`, or says everything that is wrong with it. Never throws over what the file holds.
@@ -57,10 +55,10 @@ interface Shape {
 /** What does not fit the schema is reported and left out, so that the words of the rest are checked in the same run. */
 function readShape(tree: ConfigNode, findings: AssertionFindings): Shape | null {
   const value: unknown = plainValue(tree);
-  if (validate(value)) return { authored: value, wrong: new Set() };
+  if (validator.accepts(value)) return { authored: value, wrong: new Set() };
   const wrong = new Set<number>();
   let coverageFits = true;
-  for (const error of validate.errors ?? []) {
+  for (const error of validator.errors) {
     reportShapeError(error, tree, findings, COMPLAINTS);
     const [section, row] = pathOf(error);
     if (section === "assertions" && typeof row === "number") wrong.add(row);
@@ -74,7 +72,7 @@ function readShape(tree: ConfigNode, findings: AssertionFindings): Shape | null 
     assertions: assertions.map((row: unknown, index) => (wrong.has(index) ? SAYS_NOTHING : row)),
     ...(coverageFits && "coverage" in value ? { coverage: value.coverage } : {}),
   };
-  return validate(rest) ? { authored: rest, wrong } : null;
+  return validator.accepts(rest) ? { authored: rest, wrong } : null;
 }
 
 const SAYS_NOTHING = { kind: "equivalent", id: "left-out", title: "Left out" };
