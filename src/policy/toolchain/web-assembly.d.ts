@@ -1,11 +1,13 @@
 /**
- * The part of the WebAssembly API that policies and their toolchain use: TypeScript declares it for browsers only ("dom"), and
+ * The part of the WebAssembly API that policies, their toolchain and the reader of vectors use: TypeScript declares it for browsers only ("dom"), and
  * @types/node does not.
  */
 declare namespace WebAssembly {
   /** Opaque: made by `compile`, taken by everything else. */
   type Module = object;
   const Module: {
+    /** Compiles at once: for modules of some hundred bytes. */
+    new (bytes: Uint8Array<ArrayBuffer>): Module;
     exports(module: Module): readonly { readonly name: string }[];
   };
   class Memory {
@@ -19,7 +21,7 @@ declare namespace WebAssembly {
   }
   class Instance {
     readonly exports: Readonly<Record<string, unknown>>;
-    private constructor();
+    constructor(module: Module);
   }
   function compile(bytes: Uint8Array<ArrayBuffer>): Promise<Module>;
   function instantiate(

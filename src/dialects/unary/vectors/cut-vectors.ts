@@ -2,7 +2,7 @@ import type { JsonValue } from "../../../canon/json.ts";
 import type { Vector } from "../../../canon/unary/vector.ts";
 import { parseJsonText } from "../../json-bytes.ts";
 import type { AnswerFault } from "../answer-codes.ts";
-import { scanNumberArray } from "./scan-numbers.ts";
+import { NumberArrays } from "./number-arrays.ts";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -18,8 +18,8 @@ export interface CutAnswer {
 }
 
 /**
- * Reads an answer without making numbers of its vectors: a megabyte of them would be a hundred thousand numbers that nobody wants but the
- * caller, who wants them as they were printed.
+ * Reads an answer without making numbers of its vectors: a megabyte of them would be a hundred thousand numbers that only the caller wants, as
+ * they were printed. The text of a vector is made when it is read: an answer that is relayed as it came needs none.
  *
  * The mark of the n-th array is the array `[n]`. No provider can write one: every array of finite numbers is cut out, those with one number
  * too, so that whatever else stands in `body` is no such array.
@@ -53,6 +53,7 @@ function skeletonIn(bytes: Uint8Array, vectors: Vector[]): string | null {
  * @throws where the bytes are not UTF-8.
  */
 function skeletonOf(bytes: Uint8Array, vectors: Vector[]): string {
+  const arrays = new NumberArrays(bytes);
   const pieces: string[] = [];
   let kept = 0;
   let offset = 0;
@@ -62,19 +63,30 @@ function skeletonOf(bytes: Uint8Array, vectors: Vector[]): string {
       offset = afterString(bytes, offset);
       continue;
     }
-    const numbers = byte === OPEN ? scanNumberArray(bytes, offset) : null;
+    const numbers = byte === OPEN ? arrays.at(offset) : null;
     if (numbers === null) {
       offset += 1;
       continue;
     }
     const { count, end } = numbers;
     pieces.push(strict.decode(bytes.subarray(kept, offset)), `[${vectors.length}]`);
-    vectors.push({ dimension: count, encoding: "float", text: strict.decode(bytes.subarray(offset, end)) });
+    vectors.push(vectorIn(bytes.subarray(offset, end), count));
     kept = end;
     offset = end;
   }
   pieces.push(strict.decode(bytes.subarray(kept)));
   return pieces.join("");
+}
+
+/** @param array digits, signs and white space, all of them ASCII. */
+function vectorIn(array: Uint8Array, dimension: number): Vector {
+  return {
+    dimension,
+    encoding: "float",
+    get text() {
+      return strict.decode(array);
+    },
+  };
 }
 
 /** Place after the string that begins at `open`, or the end where it does not end. */

@@ -331,6 +331,85 @@ describe("answers with embeddings", () => {
   });
 });
 
+describe("answers of long vectors, which are counted 64 bytes at a time", () => {
+  const numbers = (length: number): readonly number[] =>
+    Array.from({ length }, (_, index) => ((index * 7_919) % 2_000) / 1e7 - 1e-4);
+  const long = JSON.stringify(openAi([numbers(300), numbers(300)]));
+  const inside = long.indexOf("e-", long.lastIndexOf("[")) - 3;
+  const verdict = (text: string): unknown => {
+    const result = read("openai-chat", text, asking(), { model: { defaultDimensions: 300 } });
+    return "kind" in result ? result.code : result.isVerbatim;
+  };
+
+  it("go on as they came where nothing is wrong with them", () => {
+    expect(verdict(long)).toBe(true);
+    expect(verdict(long.replaceAll(",-", ", -"))).toBe(true);
+  });
+
+  it.each<[string, string, unknown]>([
+    ["cut off in a vector", long.slice(0, inside), "not_json"],
+    ["cut off after a vector", long.slice(0, long.lastIndexOf("]}")), "not_json"],
+    ["one byte short", long.slice(0, -1), "not_json"],
+    ["something after their end", `${long}}`, "not_json"],
+    ["another answer after their end", long + long, "not_json"],
+    ["a letter in a number", `${long.slice(0, inside)}a${long.slice(inside + 1)}`, "not_json"],
+    ["a zero byte in a number", `${long.slice(0, inside)}\u0000${long.slice(inside + 1)}`, "not_json"],
+    ["a second point in a number", `${long.slice(0, inside)}.${long.slice(inside + 1)}`, "not_json"],
+    ["a comma more", long.replace("[-", "[,-"), "not_json"],
+    ["a comma at the end of a vector", long.replace("]}", ",]}"), "not_json"],
+    ["a zero before a number", long.replace("[-", "[-0"), "not_json"],
+    ["a bracket more in a vector", long.replace("[-", "[[-"), "not_json"],
+    ["null in a vector", long.replace("[-", "[null,-"), "vector_malformed"],
+    ["a text in a vector", long.replace("[-", '["1",-'), "vector_malformed"],
+    ["a list in a vector", long.replace("[-", "[[1],-"), "vector_malformed"],
+    ["a number that is not finite", long.replace("[-", "[1e999,-"), "vector_not_finite"],
+    ["one number more in one vector", long.replace("[-", "[0,-"), "dimension_mixed"],
+    ["one number more in every vector", long.replaceAll("[-", "[0,-"), "dimension_wrong"],
+    ["one number fewer in one vector", long.replace(/\[-[^,]+,/, "["), "dimension_mixed"],
+    ["one vector fewer", JSON.stringify(openAi([numbers(300)])), "result_count"],
+    ["one vector more", JSON.stringify(openAi([1, 2, 3].map(() => numbers(300)))), "result_count"],
+    ["an index twice", long.replace('"index":1', '"index":0'), "index_repeated"],
+    ["an index that is not of the request", long.replace('"index":1', '"index":2'), "index_invalid"],
+    ["vectors under another name", long.replaceAll('"embedding":[', '"vector":['), "vector_malformed"],
+    [
+      "a vector that only looks like one in a text",
+      long.replace('"embedding":[-', String.raw`"x":"\"embedding\":[-`).replace("]}", ']"}'),
+      "vector_malformed",
+    ],
+    [
+      "a vector one object further in",
+      long.replace('"embedding":[', '"x":{"embedding":[').replace("]}", "]}}"),
+      "vector_malformed",
+    ],
+    ["the list of vectors one object further in", `{"x":${long}}`, "missing_results"],
+  ])("are refused with %s", (_what, text, code) => {
+    expect(text).not.toBe(long);
+    expect(verdict(text)).toBe(code);
+  });
+
+  it.each<[string, string]>([
+    [
+      "another order",
+      JSON.stringify({
+        ...openAi([]),
+        data: [1, 0].map((index) => ({ object: "embedding", index, embedding: numbers(300) })),
+      }),
+    ],
+    ["a vector twice under one name", long.replace('"embedding":[', '"embedding":[1,2],"embedding":[')],
+    [
+      "a name twice, once with an escape",
+      long.replace('"embedding":[', String.raw`"\u0065mbedding":[1,2],"embedding":[`),
+    ],
+    ["an index that is no plain number", long.replace('"index":1', '"index":1.0')],
+  ])("do not go on as they came with %s", (_what, text) => {
+    expect(verdict(text)).toBe(false);
+  });
+
+  it("are read where a name is written with an escape", () => {
+    expect(verdict(long.replaceAll('"embedding":[', String.raw`"\u0065mbedding":[`))).toBe(true);
+  });
+});
+
 describe("errors of providers that embed", () => {
   it.each<[DialectName, number, unknown, object]>([
     ["openai-chat", 404, { error: { code: "model_not_found" } }, { kind: "not_found", code: "model_not_found" }],
