@@ -176,38 +176,6 @@ export interface PolicyState {
   readonly mode: "shadow" | "enforce";
 }
 
-/** What has to be there before a policy's content is promoted (`policies.promotion` of routes.yaml). */
-export interface PromotionRequirements {
-  /** How many people must have approved; 0 to 20. */
-  readonly approvals: number;
-  /** Roles of which each must be among the approvers'; sorted. */
-  readonly roles: readonly string[];
-  /** Whether the promoter's own approval counts. */
-  readonly selfApproval: boolean;
-  /** How long the content must have been the candidate, milliseconds. */
-  readonly soak: number;
-  /** How many decisions it must have been asked about in shadow. */
-  readonly decisions: number;
-  /** Whether verdicts `indeterminate` in shadow forbid the promotion. */
-  readonly noIndeterminate: boolean;
-  /** Whether a standing approval must refer to a whole simulation report. */
-  readonly report: boolean;
-  /** Whether a standing approval must refer to a report with assertions that all passed or were waived, none failed. */
-  readonly assertions: boolean;
-}
-
-/** What holds where routes.yaml says nothing: nobody needs to approve, but a policy that fails by itself is not promoted by accident. */
-export const DEFAULT_PROMOTION: PromotionRequirements = {
-  approvals: 0,
-  roles: [],
-  selfApproval: false,
-  soak: 0,
-  decisions: 0,
-  noIndeterminate: true,
-  report: false,
-  assertions: false,
-};
-
 /** How a revision is shown everywhere: `r7`. `null` for 0: no store has numbered the content. */
 export function formatRevision(revision: number): string | null {
   return revision > 0 ? `r${revision}` : null;

@@ -3,7 +3,7 @@ import type { Feature } from "./generate/feature.ts";
 import type { WorkspaceLimits } from "./limits.ts";
 import type { Vocabulary } from "./vocabulary.ts";
 import type { ModelOperation } from "./operation.ts";
-import type { PromotionRequirements } from "./policy.ts";
+import type { PromotionRequirements } from "./promotion.ts";
 import type { ReasoningEffort } from "./request.ts";
 import type { CategoryMapping } from "./unary/moderate.ts";
 import type { Retention } from "./retention.ts";

@@ -1,19 +1,5 @@
+import type { MissingRequirement } from "../canon/promotion.ts";
 import type { ContentReference } from "./records.ts";
-
-/** What is missing of what a promotion requires; numbers as they are and as they must be. */
-export type MissingRequirement =
-  | { readonly requirement: "approvals"; readonly have: number; readonly need: number }
-  /** `roles`: those that no approver has. */
-  | { readonly requirement: "roles"; readonly roles: readonly string[] }
-  /** Milliseconds. */
-  | { readonly requirement: "soak"; readonly have: number; readonly need: number }
-  | { readonly requirement: "decisions"; readonly have: number; readonly need: number }
-  /** `have`: how many verdicts were indeterminate. */
-  | { readonly requirement: "no_indeterminate"; readonly have: number }
-  /** `claimed`: approvals with a report that no server has verified. `outdated`: verified under another table, or against other enforced content. */
-  | { readonly requirement: "report"; readonly claimed: number; readonly outdated: number }
-  /** `have`: how many assertions failed in the verified reports; 0 where there is none with assertions. */
-  | { readonly requirement: "assertions"; readonly have: number };
 
 /** Why something was not done. The caller says it in words of its own (`http/control/policies/`, `cli/policy/lifecycle/`). */
 export type LifecycleFault =

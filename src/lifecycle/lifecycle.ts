@@ -1,13 +1,7 @@
+import type { PromotionRequirements } from "../canon/promotion.ts";
 import type { PolicyLedger } from "./ledger.ts";
 import type { LifecycleFault } from "./fault.ts";
-import type {
-  Actor,
-  PolicyRecord,
-  PromotionRequirements,
-  ReportReference,
-  RollbackReason,
-  ShadowFigures,
-} from "./records.ts";
+import type { Actor, PolicyRecord, ReportReference, RollbackReason, ShadowFigures } from "./records.ts";
 
 /** One policy as a server's files have it. */
 export interface FileContent {

@@ -1,4 +1,4 @@
-import { DEFAULT_PROMOTION, type PromotionRequirements } from "../canon/policy.ts";
+import { DEFAULT_PROMOTION, type PromotionRequirements } from "../canon/promotion.ts";
 import type { RoutingTable } from "../canon/table.ts";
 
 /** What a promotion of the policy requires (`policies.promotion`): its own row, which is whole, or that of `*`, or the defaults. */

@@ -1,6 +1,4 @@
-import type { PromotionRequirements } from "../canon/policy.ts";
-
-export type { PromotionRequirements };
+import type { PromotionRequirements } from "../canon/promotion.ts";
 
 /**
  * The records of the log of policies (docs/evidence.md#the-log-of-policies). They hold identifiers, numbers and closed lists, and no free text. Records are

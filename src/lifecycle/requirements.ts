@@ -1,12 +1,56 @@
-import type { MissingRequirement } from "./fault.ts";
+import {
+  REQUIREMENTS,
+  type MissingRequirement,
+  type PromotionRequirements,
+  type RequirementFacts,
+  type RequirementName,
+} from "../canon/promotion.ts";
 import { contentOf, type PolicyLine } from "./ledger.ts";
 import type { PromotionRequest } from "./lifecycle.ts";
-import type { Actor, Approval, PromotionRequirements, ReportReference, ShadowFigures } from "./records.ts";
+import type { Actor, Approval, ReportReference, ShadowFigures } from "./records.ts";
+
+/** What a promotion is judged by. */
+interface Judged {
+  readonly required: PromotionRequirements;
+  /** Approvals that count. */
+  readonly approvals: readonly Approval[];
+  /** How long the content has been the candidate, milliseconds. */
+  readonly soaked: number;
+  /** `null` for a removal: it is not asked about requests, so nothing can be required of its answers. */
+  readonly figures: ShadowFigures | null;
+  /** Verified reports of exactly this promotion. */
+  readonly reports: readonly ReportReference[];
+  readonly claimed: number;
+  readonly outdated: number;
+}
+
+/** What is missing of each requirement; `null`: nothing. */
+const MISSING: { readonly [Name in RequirementName]: (judged: Judged) => Partial<RequirementFacts> | null } = {
+  approvals: ({ required, approvals: { length: have } }) =>
+    have < required.approvals ? { have, need: required.approvals } : null,
+  roles: ({ required, approvals }) => {
+    const roles = required.roles.filter((role) => !approvals.some(({ by }) => by.roles.includes(role)));
+    return roles.length > 0 ? { roles } : null;
+  },
+  soak: ({ required, soaked: have }) => (have < required.soak ? { have, need: required.soak } : null),
+  decisions: ({ required, figures }) =>
+    figures !== null && figures.judged < required.decisions ? { have: figures.judged, need: required.decisions } : null,
+  no_indeterminate: ({ required, figures }) =>
+    figures !== null && required.noIndeterminate && figures.indeterminate > 0 ? { have: figures.indeterminate } : null,
+  report: ({ required, reports, claimed, outdated }) =>
+    (required.report || required.assertions) && !reports.some(({ complete }) => complete)
+      ? { claimed, outdated }
+      : null,
+  assertions: ({ required, reports }) =>
+    required.assertions && !reports.some(isAsserted)
+      ? { have: Math.max(0, ...reports.map(({ assertions }) => assertions.failed)) }
+      : null,
+};
 
 /**
  * What is missing before the candidate may be promoted by `by` at `now`; empty where nothing is. In the order of the documentation.
  *
- * @param figures `null` for a removal: it is not asked about requests, so nothing can be required of its answers.
+ * @param figures `null` for a removal.
  */
 export function missingRequirements(
   line: PolicyLine,
@@ -15,39 +59,24 @@ export function missingRequirements(
   figures: ShadowFigures | null,
   now: number,
 ): readonly MissingRequirement[] {
-  const { candidate } = line;
-  if (candidate === null) return [];
-  const counted = countedApprovals(line, required, by);
-  const missing: MissingRequirement[] = [];
-  if (counted.length < required.approvals) {
-    missing.push({ requirement: "approvals", have: counted.length, need: required.approvals });
-  }
-  const roles = required.roles.filter((role) => !counted.some((approval) => approval.by.roles.includes(role)));
-  if (roles.length > 0) missing.push({ requirement: "roles", roles });
-  const soaked = Math.max(0, now - candidate.since);
-  if (soaked < required.soak) missing.push({ requirement: "soak", have: soaked, need: required.soak });
-  if (figures !== null) {
-    if (figures.judged < required.decisions) {
-      missing.push({ requirement: "decisions", have: figures.judged, need: required.decisions });
-    }
-    if (required.noIndeterminate && figures.indeterminate > 0) {
-      missing.push({ requirement: "no_indeterminate", have: figures.indeterminate });
-    }
-  }
-  const named = counted.flatMap(({ report }) => (report === null ? [] : [report]));
+  if (line.candidate === null) return [];
+  const approvals = countedApprovals(line, required, by);
+  const named = approvals.flatMap(({ report }) => (report === null ? [] : [report]));
   const verified = named.filter(({ verification }) => verification?.result === "verified");
   const reports = verified.filter((report) => isOfThisPromotion(report, line, required.tableRevision));
-  if ((required.report || required.assertions) && !reports.some(({ complete }) => complete)) {
-    const [claimed, outdated] = [named.length - verified.length, verified.length - reports.length];
-    missing.push({ requirement: "report", claimed, outdated });
-  }
-  if (required.assertions && !reports.some(isAsserted)) {
-    missing.push({
-      requirement: "assertions",
-      have: Math.max(0, ...reports.map(({ assertions }) => assertions.failed)),
-    });
-  }
-  return missing;
+  const judged: Judged = {
+    required,
+    approvals,
+    soaked: Math.max(0, now - line.candidate.since),
+    figures,
+    reports,
+    claimed: named.length - verified.length,
+    outdated: verified.length - reports.length,
+  };
+  return REQUIREMENTS.flatMap(({ name }) => {
+    const facts = MISSING[name](judged);
+    return facts === null ? [] : [{ requirement: name, ...facts }];
+  });
 }
 
 /** Standing approvals of the candidate's content that count for whoever promotes. */

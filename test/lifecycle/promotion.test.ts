@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { MissingRequirement } from "../../src/lifecycle/fault.ts";
-import type { Actor, PromotionRequirements, ReportReference } from "../../src/lifecycle/records.ts";
+import type { MissingRequirement, PromotionRequirements } from "../../src/canon/promotion.ts";
+import type { Actor, ReportReference } from "../../src/lifecycle/records.ts";
 import { actor, digestOf, file, Scene, TABLE } from "./scene.ts";
 
 const DAY = 86_400_000;

@@ -1,10 +1,11 @@
+import type { PromotionRequirements } from "../../src/canon/promotion.ts";
 import { createHash } from "node:crypto";
 import { entityTag } from "../../src/lifecycle/entity-tag.ts";
 import type { LifecycleFault } from "../../src/lifecycle/fault.ts";
 import { referenceOf, type PolicyLine } from "../../src/lifecycle/ledger.ts";
 import type { Expectation, FileContent, LifecycleChange, PolicyLifecycle } from "../../src/lifecycle/lifecycle.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
-import type { Actor, PromotionRequirements, ShadowFigures } from "../../src/lifecycle/records.ts";
+import type { Actor, ShadowFigures } from "../../src/lifecycle/records.ts";
 import { MemoryPolicyLog } from "./memory-log.ts";
 
 export const TABLE = "table-1";

@@ -1,3 +1,4 @@
+import { PROMOTION_ERRORS } from "../promotion.ts";
 import { final, passing, type ErrorRow } from "./error-row.ts";
 
 const LOOK = "Look again with `GET /v1/policies/{id}`, or `signalbox policy show ID`.";
@@ -165,49 +166,7 @@ export const CONTROL_ERRORS = {
     example: "A replica whose disk is full.",
     fix: "Do not repeat it; `/status` says when it is done.",
   },
-  approvals_required: {
-    ...final(409, "precondition"),
-    at: ["policy_change"],
-    meaning: "The promotion lacks approvals, or roles among them; `missing` of the error lists them.",
-    example: '`promotion: {"*": {approvals: 2}}` and one approval.',
-    fix: "`signalbox policy approve ID`, by somebody else.",
-  },
-  soak_not_met: {
-    ...final(409, "precondition"),
-    at: ["policy_change"],
-    meaning: "The candidate has not been in shadow for as long as `soak` requires; `missing` has the rest.",
-    example: "`soak: 24h`, an hour after the change.",
-    fix: "Wait; `missing` says how long.",
-  },
-  decisions_required: {
-    ...final(409, "precondition"),
-    at: ["policy_change"],
-    meaning: "The candidate has judged fewer requests in shadow than `decisions` requires; `missing` has the number.",
-    example: "`decisions: 1000` on a quiet day.",
-    fix: "Wait for traffic; `missing` has the numbers.",
-  },
-  indeterminate_seen: {
-    ...final(409, "precondition"),
-    at: ["policy_change"],
-    meaning: "The candidate could not judge some requests in shadow, and the promotion requires that there are none.",
-    example: "A rule that reads a member that some requests lack.",
-    fix: "Fix the policy; `signalbox policy show ID` has examples.",
-  },
-  report_required: {
-    ...final(409, "precondition"),
-    at: ["policy_change"],
-    meaning:
-      "The promotion requires an approval with the simulation report that the server itself makes of exactly this promotion.",
-    example: "An approval without `--report` where `report: true`, or a change of `routes.yaml` since the approval.",
-    fix: "`signalbox policy simulate ID --format json=report.json`, then approve with `--report report.json`.",
-  },
-  assertions_not_passed: {
-    ...final(409, "precondition"),
-    at: ["policy_change"],
-    meaning: "The verified report has assertions that failed, or none at all.",
-    example: "A server without `assertions.yaml` beside its policies.",
-    fix: "Give the server the assertions and correct what fails, then approve again with a new report.",
-  },
+  ...PROMOTION_ERRORS,
   nothing_to_simulate: {
     ...final(409, "precondition"),
     at: ["retrievePolicySimulation"],

@@ -1,4 +1,4 @@
-import { DEFAULT_PROMOTION } from "../../canon/policy.ts";
+import { mapSettings } from "../../canon/promotion.ts";
 import { DEFAULT_POLICY_DIRECTORY } from "../normalised/defaults.ts";
 import { list, object, ref } from "./schema.ts";
 
@@ -9,57 +9,16 @@ const POLICY_OR_ALL = {
 } as const;
 
 /** A row of `policies.promotion`. */
-const promotion = object("What has to be there before the candidate of a policy acts.", {
-  approvals: {
-    type: "integer",
-    minimum: 0,
-    maximum: 20,
-    default: DEFAULT_PROMOTION.approvals,
-    description:
-      "How many people must have approved exactly this content. Keys that come from one key, by rotation or by being made with it, are one person.",
-  },
-  roles: {
-    ...list(
-      "Words of `vocabulary.labels`: each must be a label of the key of one of the approvers. One person may have several.",
-      { $ref: "#/$defs/word" },
-    ),
-    default: [...DEFAULT_PROMOTION.roles],
-  },
-  self_approval: {
-    type: "boolean",
-    default: DEFAULT_PROMOTION.selfApproval,
-    description: "Whether the promoter's own approval counts.",
-  },
-  soak: ref(
-    "soak",
-    "How long the content must have been in shadow; at most `90d`. `none` takes back what `*` asks for.",
-    {
-      default: "none",
-    },
-  ),
-  min_decisions: {
-    type: "integer",
-    minimum: 0,
-    maximum: 1_000_000_000,
-    default: DEFAULT_PROMOTION.decisions,
-    description: "How many requests the content must have been asked about in shadow.",
-  },
-  no_indeterminate: {
-    type: "boolean",
-    default: DEFAULT_PROMOTION.noIndeterminate,
-    description: "Whether a verdict `indeterminate` in shadow forbids the promotion. When enforced it would deny.",
-  },
-  report: {
-    type: "boolean",
-    default: DEFAULT_PROMOTION.report,
-    description: "Whether an approval must name the complete simulation report that the server makes itself.",
-  },
-  assertions: {
-    type: "boolean",
-    default: DEFAULT_PROMOTION.assertions,
-    description: "Whether the assertions of that report must all have passed or been waived. Asks for `report` too.",
-  },
-});
+const promotion = object(
+  "What has to be there before the candidate of a policy acts.",
+  mapSettings("key", {
+    count: ({ maximum, default: value, description }) =>
+      ({ type: "integer", minimum: 0, maximum, default: value, description }) as const,
+    flag: ({ default: value, description }) => ({ type: "boolean", default: value, description }) as const,
+    words: ({ default: value, description }) => ({ ...list(description, { $ref: "#/$defs/word" }), default: value }),
+    duration: ({ description }) => ref("soak", description, { default: "none" }),
+  }),
+);
 
 /** A relative path that stays below its folder: a table must not be able to make the router read elsewhere. */
 export const POLICY_DIRECTORY = "^(?!/)(?!.*(?:^|/)\\.\\.(?:/|$))[^\\\\\\u0000-\\u001f]{1,256}$";

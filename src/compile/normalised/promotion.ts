@@ -1,4 +1,4 @@
-import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../canon/policy.ts";
+import { mapSettings, type PromotionRequirements } from "../../canon/promotion.ts";
 import type { PolicySettings } from "../../canon/table.ts";
 import type { AuthoredPolicies } from "../routes-schema.ts";
 import { milliseconds } from "./durations.ts";
@@ -19,16 +19,15 @@ export function normalisePromotion({ promotion, managed_by: managedBy }: Authore
 }
 
 function requirements(row: NonNullable<AuthoredPolicies["promotion"]>[string]): PromotionRequirements {
-  const assertions = row.assertions ?? DEFAULT_PROMOTION.assertions;
-  return {
-    approvals: row.approvals ?? DEFAULT_PROMOTION.approvals,
-    roles: row.roles?.toSorted() ?? DEFAULT_PROMOTION.roles,
-    selfApproval: row.self_approval ?? DEFAULT_PROMOTION.selfApproval,
-    soak: row.soak === undefined || row.soak === "none" ? DEFAULT_PROMOTION.soak : milliseconds(row.soak),
-    decisions: row.min_decisions ?? DEFAULT_PROMOTION.decisions,
-    noIndeterminate: row.no_indeterminate ?? DEFAULT_PROMOTION.noIndeterminate,
-    // Assertions are results of a report.
-    report: assertions || (row.report ?? DEFAULT_PROMOTION.report),
-    assertions,
-  };
+  const required = mapSettings("own", {
+    count: ({ key, default: value }): number => row[key] ?? value,
+    flag: ({ key, default: value }): boolean => row[key] ?? value,
+    words: ({ key, default: value }): readonly string[] => row[key]?.toSorted() ?? value,
+    duration: ({ key, default: value }): number => {
+      const time = row[key] ?? "none";
+      return time === "none" ? value : milliseconds(time);
+    },
+  });
+  // Assertions are results of a report.
+  return { ...required, report: required.report || required.assertions };
 }

@@ -1,3 +1,5 @@
+import { PROMOTION_CAUSES } from "./promotion.ts";
+
 /** Why a log of policies does not verify; each with its sentence. The first six are of the chain, the others of what its rows say. */
 export const POLICY_LOG_CAUSES = {
   gap: "a row is missing here, or is at another position",
@@ -20,17 +22,7 @@ export const POLICY_LOG_CAUSES = {
   never_enforced: "it went back to something that was not enforced before",
   held: "the content was held after a rollback and not released",
   not_held: "a content was released that was not held",
-  approval_unknown: "it counts an approval that did not exist for this content",
-  approval_missing: "it leaves out an approval that stood for this content and counts",
-  self_approval: "it counts the approval of the promoter, which the row's own requirements forbid",
-  approvals: "fewer people had approved than the row's own requirements say",
-  roles: "no approver had a role that the row's own requirements name",
-  soak: "the content had not been the candidate for as long as the row's own requirements say",
-  decisions: "the content had been asked about fewer decisions than the row's own requirements say",
-  indeterminate: "verdicts were indeterminate, which the row's own requirements forbid",
-  report: "no approval that counts refers to a whole report of this promotion, which the row's own requirements demand",
-  assertions: "no approval that counts refers to assertions that all passed, which the row's own requirements demand",
-  figures: "the figures of shadow are missing, or are there for a removal, of which nothing is counted",
+  ...PROMOTION_CAUSES,
 } as const;
 
 export type PolicyLogCause = keyof typeof POLICY_LOG_CAUSES;

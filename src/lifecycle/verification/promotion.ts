@@ -1,6 +1,22 @@
 import { canonicalJson } from "../../canon/json.ts";
 import type { Approval, PromotedRecord, ReportReference } from "../records.ts";
-import type { PolicyLogCause } from "./causes.ts";
+
+/** What can be wrong with a promotion, each with its sentence. */
+export const PROMOTION_CAUSES = {
+  approval_unknown: "it counts an approval that did not exist for this content",
+  approval_missing: "it leaves out an approval that stood for this content and counts",
+  self_approval: "it counts the approval of the promoter, which the row's own requirements forbid",
+  approvals: "fewer people had approved than the row's own requirements say",
+  roles: "no approver had a role that the row's own requirements name",
+  soak: "the content had not been the candidate for as long as the row's own requirements say",
+  decisions: "the content had been asked about fewer decisions than the row's own requirements say",
+  indeterminate: "verdicts were indeterminate, which the row's own requirements forbid",
+  report: "no approval that counts refers to a whole report of this promotion, which the row's own requirements demand",
+  assertions: "no approval that counts refers to assertions that all passed, which the row's own requirements demand",
+  figures: "the figures of shadow are missing, or are there for a removal, of which nothing is counted",
+} as const;
+
+type PromotionCause = keyof typeof PROMOTION_CAUSES;
 
 /** What the rows before a promotion say of the content that it promotes. */
 export interface Promotable {
@@ -12,7 +28,7 @@ export interface Promotable {
 }
 
 /** Whether what a promotion's own requirements ask for was there, by the rows before it; the first thing that was not. */
-export function promotionCause(record: PromotedRecord, status: Promotable): PolicyLogCause | null {
+export function promotionCause(record: PromotedRecord, status: Promotable): PromotionCause | null {
   if ((record.shadow === null) !== status.isRemoval) return "figures";
   return (
     copyCause(record, status.approvals) ?? peopleCause(record) ?? reportCause(record) ?? shadowCause(record, status)
@@ -23,7 +39,7 @@ export function promotionCause(record: PromotedRecord, status: Promotable): Poli
 function copyCause(
   { approvals, by, requirements }: PromotedRecord,
   status: readonly Approval[],
-): PolicyLogCause | null {
+): PromotionCause | null {
   const copies = approvals.map(canonicalJson);
   const originals = status.map(canonicalJson);
   if (copies.some((copy) => !originals.includes(copy)) || new Set(copies).size < copies.length)
@@ -33,7 +49,7 @@ function copyCause(
   return copies.length === status.filter(counts).length ? null : "approval_missing";
 }
 
-function peopleCause({ approvals, requirements }: PromotedRecord): PolicyLogCause | null {
+function peopleCause({ approvals, requirements }: PromotedRecord): PromotionCause | null {
   if (approvals.length < requirements.approvals) return "approvals";
   const roles = new Set(approvals.flatMap(({ by }) => by.roles));
   return requirements.roles.every((role) => roles.has(role)) ? null : "roles";
@@ -63,7 +79,7 @@ function isCounted({ verification, tableRevision }: ReportReference, record: Pro
   );
 }
 
-function reportCause(record: PromotedRecord): PolicyLogCause | null {
+function reportCause(record: PromotedRecord): PromotionCause | null {
   const { approvals, requirements } = record;
   const whole = approvals.flatMap(({ report }) =>
     report?.complete === true && isCounted(report, record) ? [report] : [],
@@ -74,7 +90,7 @@ function reportCause(record: PromotedRecord): PolicyLogCause | null {
   return isProven ? null : "assertions";
 }
 
-function shadowCause({ at, requirements, shadow }: PromotedRecord, { since }: Promotable): PolicyLogCause | null {
+function shadowCause({ at, requirements, shadow }: PromotedRecord, { since }: Promotable): PromotionCause | null {
   // A clock that was behind another one's takes nothing away where nothing is required.
   if (Math.max(0, at - since) < requirements.soak) return "soak";
   // Of a removal nothing is counted, so nothing is asked.

@@ -1,4 +1,5 @@
 import { canonicalJson, isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { mapSettings } from "../../canon/promotion.ts";
 import { parseJson } from "../../canon/json/parse-json.ts";
 import {
   RECORD_KINDS,
@@ -7,7 +8,6 @@ import {
   type Approval,
   type ContentReference,
   type PolicyRecord,
-  type PromotionRequirements,
   type ReportReference,
   type ShadowFigures,
 } from "../records.ts";
@@ -77,16 +77,14 @@ const REFERENCE = {
 } satisfies Shape<ContentReference>;
 const isReference = hasShape(REFERENCE);
 
-const isRequirements = hasShape({
-  approvals: isCount,
-  roles: isListOf(isText),
-  selfApproval: isFlag,
-  soak: isCount,
-  decisions: isCount,
-  noIndeterminate: isFlag,
-  report: isFlag,
-  assertions: isFlag,
-} satisfies Shape<PromotionRequirements>);
+const isRequirements = hasShape(
+  mapSettings("own", {
+    count: () => isCount,
+    flag: () => isFlag,
+    words: () => isListOf(isText),
+    duration: () => isCount,
+  }),
+);
 
 const isFigures = hasShape({
   since: isCount,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { describeMissing, missingCode, missingJson } from "../../../src/http/control/policies/missing.ts";
-import type { MissingRequirement } from "../../../src/lifecycle/fault.ts";
+import type { MissingRequirement } from "../../../src/canon/promotion.ts";
 import { digestOf } from "../../lifecycle/scene.ts";
 import { Estate, type Answered, type EstateOptions, type MadeKey, type ReportBody } from "./estate.ts";
 

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import { DEFAULT_PROMOTION, type PolicyContract, type PromotionRequirements } from "../../../src/canon/policy.ts";
+import type { PolicyContract } from "../../../src/canon/policy.ts";
+import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../../src/canon/promotion.ts";
 import type { Scope } from "../../../src/canon/scope.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";
 import { Cell } from "../../../src/governance/cell.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { DEFAULT_PROMOTION } from "../../../src/canon/policy.ts";
+import { DEFAULT_PROMOTION } from "../../../src/canon/promotion.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";
 import type { ChangeWord } from "../../../src/simulate/sample-request.ts";
 import { endpoint, model, provider, route, table, workspace } from "../../support/table.ts";

@@ -1,5 +1,6 @@
 import { OPERATIONS } from "../../../canon/operation.ts";
 import { REVISION_PATTERN, CONSTRAINT_EFFECTS, OBLIGATION_KINDS } from "../../../canon/policy.ts";
+import { mapSettings, REQUIREMENTS } from "../../../canon/promotion.ts";
 import { DRIFT_WORDS } from "../../../lifecycle/observe.ts";
 
 const text = { type: "string" } as const;
@@ -98,29 +99,12 @@ const REPORT = {
   },
 } as const;
 
-const REQUIREMENTS = {
-  type: "object",
-  required: [
-    "approvals",
-    "roles",
-    "self_approval",
-    "soak_seconds",
-    "min_decisions",
-    "no_indeterminate",
-    "report",
-    "assertions",
-  ],
-  properties: {
-    approvals: count,
-    roles: texts,
-    self_approval: flag,
-    soak_seconds: { type: "number", minimum: 0 },
-    min_decisions: count,
-    no_indeterminate: flag,
-    report: flag,
-    assertions: flag,
-  },
-} as const;
+const SETTINGS = mapSettings("shown", {
+  count: () => count,
+  flag: () => flag,
+  words: () => texts,
+  duration: () => ({ type: "number", minimum: 0 }) as const,
+});
 
 const POLICY_STATES = ["enforced", "shadow", "changing", "ending", "ended"] as const;
 
@@ -171,7 +155,7 @@ export const POLICY_VIEW = {
       description: "Those of the candidate's content that stand.",
       items: { type: "object", required: ["by", "at", "report"], properties: { by: ACTOR, at: time, report: REPORT } },
     },
-    requirements: REQUIREMENTS,
+    requirements: { type: "object", required: Object.keys(SETTINGS), properties: SETTINGS },
     rollback_to: {
       ...REFERENCE,
       type: ["object", "null"],
@@ -195,7 +179,7 @@ export const MISSING_REQUIREMENT = {
   type: "object",
   required: ["requirement"],
   properties: {
-    requirement: { enum: ["approvals", "roles", "soak", "decisions", "no_indeterminate", "report", "assertions"] },
+    requirement: { enum: REQUIREMENTS.map(({ name }) => name) },
     have: count,
     need: count,
     have_seconds: { type: "number", minimum: 0 },

@@ -1,11 +1,12 @@
 import type { ValueOf } from "../../../canon/json/value-of.ts";
 import { formatRevision, type PolicyContract } from "../../../canon/policy.ts";
+import { mapSettings, type PromotionRequirements } from "../../../canon/promotion.ts";
 import { formatTime } from "../../../canon/rfc3339.ts";
 import { rollBackTarget } from "../../../lifecycle/changes.ts";
 import { entityTag } from "../../../lifecycle/entity-tag.ts";
 import { contentOf, type PolicyLine, type SlotState } from "../../../lifecycle/ledger.ts";
 import { driftOf } from "../../../lifecycle/observe.ts";
-import type { Approval, PromotionRequirements, ReportReference } from "../../../lifecycle/records.ts";
+import type { Approval, ReportReference } from "../../../lifecycle/records.ts";
 import { isOfThisPromotion } from "../../../lifecycle/requirements.ts";
 import type { POLICY_VIEW } from "../../contract/policies/policy-answers.ts";
 
@@ -134,16 +135,12 @@ function describeApproval({ by, at, report }: Approval, line: PolicyLine, servin
 }
 
 function describeRequirements(required: PromotionRequirements): PolicyView["requirements"] {
-  return {
-    approvals: required.approvals,
-    roles: required.roles,
-    self_approval: required.selfApproval,
-    soak_seconds: required.soak / 1_000,
-    min_decisions: required.decisions,
-    no_indeterminate: required.noIndeterminate,
-    report: required.report,
-    assertions: required.assertions,
-  };
+  return mapSettings("shown", {
+    count: (_, name) => required[name],
+    flag: (_, name) => required[name],
+    words: (_, name) => required[name],
+    duration: (_, name) => required[name] / 1_000,
+  });
 }
 
 function reference(line: PolicyLine, digest: string): PolicyView["held"][number] {

@@ -1,48 +1,26 @@
+import { REQUIREMENTS, type RequirementFacts, type RequirementFormat } from "../../../../canon/promotion.ts";
 import { amountText, numberText } from "../../../terminal/amounts.ts";
 import type { Missing, PolicyView } from "../server/view.ts";
 import { durationText } from "./contents.ts";
 
+const FORMAT: RequirementFormat = {
+  number: numberText,
+  amount: amountText,
+  duration: durationText,
+  selfApproval: false,
+};
+
 /** One thing that a promotion still lacks, in words; the same in a list, after an approval and in a refusal. */
 export function missingText(missing: Missing): string {
-  const { requirement, roles = [], claimed = 0, outdated = 0 } = missing;
-  const { have, need } = amountsOf(missing);
-  switch (requirement) {
-    case "approvals":
-      return `${numberText(have ?? 0)} of ${amountText(need ?? 0, "approval")}`;
-    case "roles":
-      return `no approver with the role ${roles.join(", none with ")}`;
-    case "soak":
-      return `watched ${durationText(have ?? 0)} of ${durationText(need ?? 0)}`;
-    case "decisions":
-      return `${numberText(have ?? 0)} of ${amountText(need ?? 0, "decision")}`;
-    case "no_indeterminate":
-      return `${amountText(have ?? 0, "verdict")} indeterminate`;
-    case "report":
-      return `no approval with the server's own complete simulation report${reportCounts(claimed, outdated)}`;
-    case "assertions":
-      return have === null || have === 0
-        ? "no approval with a verified report whose assertions passed"
-        : `${amountText(have, "assertion")} failed in a verified report`;
-    default:
-      // A newer server may require more than this command knows.
-      return requirement;
-  }
+  const row = REQUIREMENTS.find(({ name }) => name === missing.requirement);
+  // A newer server may require more than this command knows.
+  return row?.missing(factsOf(missing), FORMAT) ?? missing.requirement;
 }
 
-/** What there is and what is required: seconds for a soak, otherwise amounts. */
-function amountsOf(missing: Missing): { readonly have: number | null; readonly need: number | null } {
-  return {
-    have: missing.have_seconds ?? missing.have ?? null,
-    need: missing.need_seconds ?? missing.need ?? null,
-  };
-}
-
-function reportCounts(claimed: number, outdated: number): string {
-  const counts = [
-    ...(claimed === 0 ? [] : [`${numberText(claimed)} only claimed`]),
-    ...(outdated === 0 ? [] : [`${numberText(outdated)} outdated`]),
-  ];
-  return counts.length === 0 ? "" : ` (${counts.join(", ")})`;
+/** Durations are seconds. */
+function factsOf({ roles = [], claimed = 0, outdated = 0, ...missing }: Missing): RequirementFacts {
+  const { have = missing.have_seconds ?? 0, need = missing.need_seconds ?? 0 } = missing;
+  return { have, need, roles, claimed, outdated };
 }
 
 export function missingTexts(missing: readonly Missing[]): string {
@@ -84,38 +62,28 @@ export interface RequirementLine {
 
 /** Everything that the policy's promotion requires, with what is missing of it. */
 export function requirementLines({ requirements, missing }: PolicyView): readonly RequirementLine[] {
-  const known = new Set<string>();
-  const lines = WORDS.flatMap(([requirement, say]) => {
-    known.add(requirement);
-    const text = say(requirements);
-    const lacking = missing?.find((one) => one.requirement === requirement);
-    if (text === null && lacking === undefined) return [];
+  const lines = REQUIREMENTS.flatMap(({ name, shown, required }) => {
+    const lacking = missing?.find(({ requirement }) => requirement === name);
+    const value = requirements[shown];
+    const isRequired = typeof value === "object" ? value.length > 0 : value !== 0 && value !== false;
+    if (!isRequired && lacking === undefined) return [];
     const met = missing === null ? null : lacking === undefined;
-    if (lacking === undefined) return [{ text: text ?? requirement, met }];
+    const text = required(
+      {
+        have: 0,
+        need: typeof value === "number" ? value : 0,
+        roles: typeof value === "object" ? value : [],
+        claimed: 0,
+        outdated: 0,
+      },
+      { ...FORMAT, selfApproval: requirements.self_approval },
+    );
+    if (lacking === undefined) return [{ text, met }];
     // What has no amounts would say the same twice.
-    const amounts = amountsOf(lacking).have !== null || (lacking.roles ?? []).length > 0;
-    return [
-      { text: text === null || !amounts ? (text ?? missingText(lacking)) : `${text}: ${missingText(lacking)}`, met },
-    ];
+    const hasAmounts = (lacking.have_seconds ?? lacking.have ?? lacking.roles?.[0]) !== undefined;
+    if (isRequired && !hasAmounts) return [{ text, met }];
+    return [{ text: isRequired ? `${text}: ${missingText(lacking)}` : missingText(lacking), met }];
   });
-  const others = (missing ?? []).filter(({ requirement }) => !known.has(requirement));
+  const others = (missing ?? []).filter(({ requirement }) => REQUIREMENTS.every(({ name }) => name !== requirement));
   return [...lines, ...others.map((one) => ({ text: missingText(one), met: false }))];
-}
-
-const WORDS: readonly (readonly [string, (required: PolicyView["requirements"]) => string | null])[] = [
-  ["approvals", approvalsText],
-  ["roles", ({ roles }) => (roles.length === 0 ? null : `an approver with the role ${roles.join(", one with ")}`)],
-  ["soak", ({ soak_seconds: soak }) => (soak === 0 ? null : `in shadow for ${durationText(soak)}`)],
-  [
-    "decisions",
-    ({ min_decisions: decisions }) => (decisions === 0 ? null : `asked about ${amountText(decisions, "decision")}`),
-  ],
-  ["no_indeterminate", ({ no_indeterminate: none }) => (none ? "no indeterminate verdict in shadow" : null)],
-  ["report", ({ report }) => (report ? "an approval with the server's own complete simulation report" : null)],
-  ["assertions", ({ assertions }) => (assertions ? "assertions that passed in a verified report" : null)],
-];
-
-function approvalsText({ approvals, self_approval: selfApproval }: PolicyView["requirements"]): string | null {
-  if (approvals === 0) return null;
-  return `${amountText(approvals, "approval")}${selfApproval ? ", the promoter's own among them or not" : ", the promoter's own not counted"}`;
 }
