@@ -73,7 +73,7 @@ export interface UpstreamFailure {
   readonly code: string | null;
   /**
    * The member of its request that the upstream names, such as `max_tokens` or `input[2]`. Untrusted until it is found in the request that was sent:
-   * only `toldFailure` lets it pass. None where absent.
+   * only `reportedFailure` lets it pass. None where absent.
    */
   readonly param?: string;
   /** The failure is the provider's whole answer: it is passed on, and nobody else is asked for another one. */

@@ -78,16 +78,19 @@ export class Exchange implements CarriedCall {
     this.#attemptEnds = now + request.timeouts.total;
   }
 
-  start(connection: Connection): void {
+  /** @param traceHeaders sent besides the request's; names and values by turns. */
+  start(connection: Connection, traceHeaders: readonly string[] = []): void {
     this.#watch();
     this.#connection = connection;
-    this.#headers = this.#request.headers;
+    const { headers } = this.#request;
+    this.#headers = traceHeaders.length === 0 ? headers : [...headers, ...traceHeaders];
     if (connection.authorize === undefined) this.#dispatch(connection.dispatcher);
     else void this.#authorized(connection, connection.authorize);
   }
 
   async #authorized(connection: Connection, authorize: Authorize): Promise<void> {
-    const { path, headers, body } = this.#request;
+    const { path, body } = this.#request;
+    const headers = this.#headers;
     let credentials: readonly string[];
     try {
       credentials = await authorize({ method: METHOD, path, headers, body });

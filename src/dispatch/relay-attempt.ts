@@ -1,42 +1,48 @@
 import type { Candidate } from "../canon/decision.ts";
-import { NO_EDITS, withAnswer } from "../canon/generate/edit.ts";
-import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
+import { NO_EDITS, withAnswer, type EditSet } from "../canon/generate/edit.ts";
+import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/failure.ts";
+import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { AnswerStream, Ending } from "../dialects/dialect.ts";
 import { judgedAnswer, judgedEnd, type ExchangePlan } from "../dialects/translation/exchange-plan.ts";
-import { isPassedOn, MAXIMUM_ERROR_BYTES, STREAM_FACTOR, type AttemptResult } from "./attempt-result.ts";
+import type { CallEnd } from "./attempt.ts";
 import type { ClientAnswer } from "./client/client-answer.ts";
 import type { Connection } from "./connections.ts";
-import { decompressorFor, type Decompressor } from "./decompress.ts";
-import { Exchange, timeoutsFor, type ExchangeListener, type ResponseHeaders } from "./exchange.ts";
+import { timeoutsFor, type ResponseHeaders } from "./exchange.ts";
 import { failureError } from "./failure-error.ts";
-import type { StopReason } from "./limiters/stop-order.ts";
+import type { StopCause } from "./limiters/stop-order.ts";
 import { ReadOn } from "./client/read-on.ts";
 import { Outbox } from "./client/outbox.ts";
-import { refusedRequest, toldFailure } from "./endpoints/reported-failure.ts";
+import { reportedFailure } from "./endpoints/reported-failure.ts";
+import { ProviderCall } from "./provider-call.ts";
 import type { RelayJob } from "./relay-job.ts";
-import { readRetryAfter } from "./retry-after.ts";
+
+/** A stream has a frame around every few characters: it may have this many times the bytes of an answer in one piece. */
+const STREAM_FACTOR = 8;
 
 const EVENT_STREAM = ["content-type", "text/event-stream; charset=utf-8", "cache-control", "no-cache"];
 
+/** What is known of an answer besides its end. */
+export interface RelayedAnswer {
+  /** Fields that the answer lost on its way to the client. */
+  readonly losses: readonly Loss[];
+  /** What was changed in the answer without a loss. */
+  readonly edits: EditSet;
+  /** Characters of output of a stream, as far as it was read; `null` for an answer in one piece and where none arrived. */
+  readonly outputCharacters: number | null;
+}
+
 /** Brings one candidate's answer to the client, relayed or translated, and says how it ended. */
-export class RelayAttempt implements ExchangeListener {
+export class RelayAttempt extends ProviderCall<RelayedAnswer> {
+  readonly translated: boolean;
   readonly #job: RelayJob;
   readonly #candidate: Candidate;
   readonly #number: number;
   readonly #exchangePlan: ExchangePlan;
-  readonly #connection: Connection;
   readonly #client: ClientAnswer;
-  readonly #exchange: Exchange;
-  readonly #result = Promise.withResolvers<AttemptResult>();
   #stream: AnswerStream | null = null;
-  /** Takes an encoding off that we did not ask for; `null` where there is none. */
-  #decompressor: Decompressor | null = null;
   /** A stream that ends without its protocol's mark may have been cut, unless its usage has come. */
   #mayBeCut = false;
-  #status: number | null = null;
-  #retryAfter: number | null = null;
-  #chunks: Uint8Array[] = [];
   #collected = 0;
   /** What of a stream is on its way to the client. */
   readonly #outbox: Outbox;
@@ -47,7 +53,6 @@ export class RelayAttempt implements ExchangeListener {
   /** The end of an answer that is whole and waits for the decision to be on disk. */
   #answered: Ending | null = null;
   #unsent = false;
-  #ended = false;
   /** Of a stream whose client has left; `null` while the client is there. */
   #readOn: ReadOn | null = null;
 
@@ -56,144 +61,113 @@ export class RelayAttempt implements ExchangeListener {
     candidate: Candidate,
     connection: Connection,
     exchangePlan: ExchangePlan,
-    ownHeaders: readonly string[],
     number: number,
     client: ClientAnswer,
   ) {
+    super(connection, {
+      path: `${connection.pathPrefix}${exchangePlan.path}`,
+      headers:
+        exchangePlan.headers.length === 0 ? connection.headers : [...connection.headers, ...exchangePlan.headers],
+      body: exchangePlan.body,
+      timeouts: timeoutsFor(connection.provider.timeouts, job.request.shape.stream),
+      deadline: job.deadline,
+      awaitsOutput: job.request.shape.stream,
+      callers: job.request.body,
+      readError: exchangePlan.readError,
+    });
+    this.translated = exchangePlan.translated;
     this.#job = job;
     this.#candidate = candidate;
-    this.#connection = connection;
     this.#number = number;
     this.#client = client;
     this.#exchangePlan = exchangePlan;
     this.#outbox = new Outbox(client, () => this.#commit(EVENT_STREAM, this.#stream ?? {}));
-    this.#exchange = new Exchange(
-      {
-        path: `${connection.pathPrefix}${exchangePlan.path}`,
-        headers: ownHeaders.length === 0 ? connection.headers : [...connection.headers, ...ownHeaders],
-        body: exchangePlan.body,
-        timeouts: timeoutsFor(connection.provider.timeouts, job.request.shape.stream),
-        deadline: job.deadline,
-        awaitsOutput: job.request.shape.stream,
-      },
-      this,
-    );
   }
 
-  /** Runs to the end. Rejects only for a bug of ours. */
-  run(): Promise<AttemptResult> {
+  override run(traceHeaders: readonly string[]): Promise<CallEnd<RelayedAnswer>> {
+    // Where it rejects, the walk stops the call.
     this.#job.durable.then(
       () => this.#becomeDurable(),
-      () => this.#abandon(),
+      () => {},
     );
-    this.#exchange.start(this.#connection);
-    return this.#result.promise;
+    return super.run(traceHeaders);
   }
 
-  /** The client has left. */
-  cancel(): void {
-    const stream = this.#job.countsTokens && this.#answered === null && !this.#ended ? this.#stream : null;
+  /** What has begun is ended in its own grammar, what has not is answered with an error. A whole answer only waits for the disk. */
+  stop(cause: StopCause): void {
+    if (cause === "client_closed") this.#clientLeft();
+    else if (cause === "abandoned") this.#abandon();
+    else if (this.#readOn !== null) this.#readOn.stop();
+    else if (this.#answered === null) this.break(cause);
+  }
+
+  #clientLeft(): void {
+    const stream = this.#job.countsTokens && this.#answered === null && !this.ended ? this.#stream : null;
     if (stream === null || !stream.hasOutput) return this.#giveUp("client_closed");
     this.#readOn = new ReadOn(stream, (ending) => this.#giveUp("client_closed", ending));
-    this.#exchange.resume();
+    this.exchange.resume();
   }
 
-  /** The router ends the request: what has begun is told its end, what has not is answered with an error. A whole answer only waits for the disk. */
-  stop(reason: StopReason): void {
-    if (this.#readOn !== null) this.#readOn.stop();
-    else if (this.#answered === null) this.#break(reason);
+  /** The decision is not on disk in time: nothing may be sent. What the provider has answered by now is reported nevertheless. */
+  #abandon(): void {
+    if (this.ended) return;
+    if (this.#readOn !== null) return this.#readOn.stop();
+    this.#unsent = !this.exchange.begun;
+    this.exchange.cancel();
+    const answered = this.#answered;
+    if (answered === null) return this.#finish(failureOf("abandoned"), this.#stream?.usage ?? null);
+    this.#finish(answered.failure, answered.usage, answered);
   }
 
   resume(): void {
-    this.#exchange.resume();
+    this.exchange.resume();
   }
 
-  /** The decision is not on disk in time: nothing may be sent. What the provider has answered by now is told nevertheless. */
-  #abandon(): void {
-    if (this.#ended) return;
-    if (this.#readOn !== null) return this.#readOn.stop();
-    this.#unsent = !this.#exchange.begun;
-    this.#exchange.cancel();
-    const told = this.#answered;
-    if (told === null) return this.#finish(failureOf("abandoned"), this.#stream?.usage ?? null);
-    this.#finish(told.failure, told.usage, told);
-  }
-
-  headers(status: number, headers: ResponseHeaders, endsWithConnection: boolean): void {
-    this.#status = status;
-    this.#retryAfter = readRetryAfter(headers, Date.now());
+  override headers(status: number, headers: ResponseHeaders, endsWithConnection: boolean): void {
+    super.headers(status, headers, endsWithConnection);
+    if (this.ended) return;
     this.#mayBeCut = this.#exchangePlan.expectsUsage && endsWithConnection;
-    const decompressor = decompressorFor(headers["content-encoding"], {
-      data: (chunk) => this.#take(chunk),
-      end: () => this.#close(),
-      broken: (kind) => this.#break(kind),
-    });
-    if (decompressor === undefined) return this.#giveUp("malformed");
-    this.#decompressor = decompressor;
     const type = String(headers["content-type"] ?? "").toLowerCase();
     if (status === 200 && this.#job.request.shape.stream && type.startsWith(this.#exchangePlan.streamType)) {
       this.#stream = this.#exchangePlan.stream();
     }
   }
 
-  data(chunk: Uint8Array): void {
-    if (this.#decompressor === null) this.#take(chunk);
-    else this.#decompressor.write(chunk);
+  protected mayCollect(count: number): boolean {
+    this.#collected += count;
+    return this.#collected <= this.#job.maxAnswerBytes;
   }
 
-  end(): void {
-    if (this.#decompressor === null) this.#close();
-    else this.#decompressor.end();
-  }
-
-  #take(chunk: Uint8Array): void {
-    if (this.#ended) return;
+  protected override take(chunk: Uint8Array): void {
     if (this.#readOn !== null) return this.#readOn.take(chunk);
-    if (this.#stream === null) return this.#collect(chunk);
+    if (this.#stream === null) return super.take(chunk);
     this.#collected += chunk.length;
-    if (this.#collected > this.#job.maxAnswerBytes * STREAM_FACTOR) return this.#break("too_large");
+    if (this.#collected > this.#job.maxAnswerBytes * STREAM_FACTOR) return this.break("too_large");
     let events: readonly Uint8Array[];
     try {
       events = this.#stream.push(chunk);
     } catch {
       // Whatever an upstream can send that a machine of ours cannot bear must not end more than its own request.
-      return this.#break("malformed");
+      return this.break("malformed");
     }
     this.#relayEvents(this.#stream, events);
   }
 
-  #close(): void {
-    if (this.#ended) return;
-    if (this.#readOn !== null) return this.#readOn.close();
-    if (this.#stream !== null) return void this.#endStream(this.#stream);
-    const bytes = this.#chunks.length === 1 ? (this.#chunks[0] ?? EMPTY) : Buffer.concat(this.#chunks);
-    if (this.#status === 200 && !this.#job.request.shape.stream) return void this.#endAnswer(bytes);
-    if (this.#status === 200) return this.#giveUp("malformed");
-    const sent = { body: this.#exchangePlan.body, callers: this.#job.request.body };
-    const failure = refusedRequest(this.#exchangePlan.readError(this.#status ?? 0, bytes), sent);
-    this.#finish({ ...failure, retryAfter: this.#retryAfter ?? failure.retryAfter }, null);
+  protected override close(): void {
+    if (this.#readOn !== null) this.#readOn.close();
+    else if (this.#stream !== null) void this.#endStream(this.#stream);
+    else super.close();
   }
 
-  #break(kind: UpstreamFailure["kind"]): void {
-    this.#exchange.cancel();
-    this.fail(failureOf(kind));
-  }
-
-  #collect(chunk: Uint8Array): void {
-    this.#collected += chunk.length;
-    const limit = this.#status === 200 ? this.#job.maxAnswerBytes : MAXIMUM_ERROR_BYTES;
-    if (this.#collected > limit) {
-      // An error answer is already known to be one; a success that does not end is not an answer.
-      if (this.#status === 200) return this.#giveUp("too_large");
-      this.#exchange.cancel();
-      return this.#finish(this.#exchangePlan.readError(this.#status ?? 0, EMPTY), null);
-    }
-    this.#chunks.push(chunk);
+  protected whole(bytes: Uint8Array): void {
+    // A stream was requested, and something else has come.
+    if (this.#job.request.shape.stream) this.break("malformed");
+    else void this.#endAnswer(bytes);
   }
 
   async #endAnswer(received: Uint8Array): Promise<void> {
     const { ending, bytes } = judgedAnswer(this.#exchangePlan, received);
-    const failure = ending.failure && toldFailure(ending.failure);
+    const failure = ending.failure && reportedFailure(ending.failure);
     if (!isPassedOn(failure, bytes)) return this.#finish(failure, ending.usage);
     if (!(await this.#isSendable({ ...ending, failure }))) return;
     this.#commit(["content-type", "application/json", "content-length", String(bytes.length)], ending);
@@ -202,16 +176,16 @@ export class RelayAttempt implements ExchangeListener {
   }
 
   #relayEvents(stream: AnswerStream, events: readonly Uint8Array[]): void {
-    if (!this.#outbox.add(events, performance.now())) this.#exchange.pause();
+    if (!this.#outbox.add(events, performance.now())) this.exchange.pause();
     // Before the output is let go: where both came at once, another candidate may still give the answer.
     if (stream.failure !== null) {
-      this.#exchange.cancel();
+      this.exchange.cancel();
       return this.fail(stream.failure);
     }
     if (stream.hasOutput) this.#outputBegins();
     if (stream.done) {
       // The client need not wait for the upstream to hang up, and nothing that still comes is part of the answer.
-      this.#exchange.drain();
+      this.exchange.drain();
       void this.#endStream(stream);
     }
   }
@@ -220,22 +194,22 @@ export class RelayAttempt implements ExchangeListener {
     if (this.#firstOutputAt !== null) return;
     this.#firstOutputAt = performance.now();
     this.#job.endpoints.answering(this.#candidate.endpoint.id, this.#firstOutputAt);
-    this.#exchange.outputBegan();
-    if (!this.#outbox.release()) this.#exchange.pause();
+    this.exchange.outputBegan();
+    if (!this.#outbox.release()) this.exchange.pause();
   }
 
   #becomeDurable(): void {
-    if (this.#ended || this.#readOn !== null) return;
+    if (this.ended || this.#readOn !== null) return;
     // It may have been paused because too much was waiting.
-    this.#exchange.resume();
-    if (!this.#outbox.becomeDurable()) this.#exchange.pause();
+    this.exchange.resume();
+    if (!this.#outbox.becomeDurable()) this.exchange.pause();
   }
 
   /** Keeps a whole answer until the decision is on disk. False where it must not be sent. */
   async #isSendable(answer: Ending): Promise<boolean> {
     this.#answered = answer;
     await this.#job.durable.catch(() => {});
-    return !this.#ended;
+    return !this.ended;
   }
 
   async #endStream(stream: AnswerStream): Promise<void> {
@@ -248,16 +222,16 @@ export class RelayAttempt implements ExchangeListener {
     this.#finish(null, ending.usage, ending);
   }
 
-  #giveUp(kind: UpstreamFailure["kind"], answered: Partial<Ending> = {}): void {
-    this.#exchange.cancel();
+  #giveUp(kind: FailureKind, answered: Partial<Ending> = {}): void {
+    this.exchange.cancel();
     this.#finish(failureOf(kind), this.#stream?.usage ?? null, answered);
   }
 
   /** After the first byte the failure is said in the stream's own grammar; before it the plan goes on. */
-  fail(said: UpstreamFailure): void {
-    if (this.#ended) return;
+  fail(reported: UpstreamFailure): void {
+    if (this.ended) return;
     if (this.#readOn !== null) return this.#readOn.stop();
-    const failure = toldFailure(said);
+    const failure = reportedFailure(reported);
     if (this.#firstByteAt !== null && this.#stream !== null) {
       const error = failureError([{ endpoint: this.#candidate.endpoint.id, failure }]);
       this.#client.end(this.#stream.fail(error));
@@ -274,23 +248,20 @@ export class RelayAttempt implements ExchangeListener {
 
   /** @param answered the end of an answer that is whole. */
   #finish(failure: UpstreamFailure | null, usage: TokenUsage | null, answered: Partial<Ending> = {}): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#decompressor?.destroy();
-    const firstToken = this.#firstOutputAt === null ? null : this.#firstOutputAt - this.#startedAt;
-    this.#result.resolve({
+    const outputCharacters = this.#stream?.outputCharacters ?? null;
+    this.finish({
       failure,
-      status: this.#status,
       finish: answered.finish ?? null,
       usage,
-      losses: answered.losses ?? [],
-      edits: answered.edits ?? NO_EDITS,
+      answer: { losses: answered.losses ?? [], edits: answered.edits ?? NO_EDITS, outputCharacters },
       firstByteAt: this.#firstByteAt,
-      firstToken,
-      outputCharacters: this.#stream?.outputCharacters ?? null,
+      firstToken: this.#firstOutputAt === null ? null : this.#firstOutputAt - this.#startedAt,
       ...(this.#unsent ? { unsent: true } : {}),
     });
   }
 }
 
-const EMPTY = new Uint8Array(0);
+/** Whether a whole answer goes to the client: one that has failed does where the failure is the answer. @param bytes what there is to pass on. */
+function isPassedOn(failure: UpstreamFailure | null, bytes: Uint8Array): boolean {
+  return failure === null || (failure.final === true && bytes.length > 0);
+}

@@ -6,34 +6,15 @@ import type { FinishReason } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { InferenceRequest } from "../canon/request.ts";
-import type { CallTracer } from "../canon/call-trace.ts";
 import type { ExchangePlan } from "../dialects/translation/exchange-plan.ts";
-import type { Connection } from "./connections.ts";
-import type { StopReason, StopSource } from "./limiters/stop-order.ts";
-import type { CallTracker } from "./endpoints/endpoint-tracker.ts";
+import type { WalkJob } from "./attempt.ts";
+import type { StopReason } from "./limiters/stop-order.ts";
 
 /** One request to be answered by the first candidate of its plan that can. */
-export interface RelayJob {
+export interface RelayJob extends WalkJob {
   readonly request: InferenceRequest;
-  /** In the order to try them; at least one. */
-  readonly plan: readonly Candidate[];
-  /** How many of them, from the first, are in service: those behind are out for their health, and tried last. */
-  readonly inService: number;
   /** The way to a candidate. */
   readonly exchangePlanFor: (candidate: Candidate) => ExchangePlan;
-  readonly connections: ReadonlyMap<string, Connection>;
-  /** On the clock of `performance.now()`. */
-  readonly deadline: number;
-  /** Calls that reach a provider, at least 1. */
-  readonly maxAttempts: number;
-  /** A request that its provider may have read is sent to the same provider again. */
-  readonly resends: boolean;
-  /** From 0 to 1; spreads repetitions. */
-  readonly random: () => number;
-  /** Told how every call went. */
-  readonly endpoints: CallTracker;
-  /** Puts calls into the request's trace. */
-  readonly callTracer?: CallTracer | null;
   /**
    * The request's tokens count against a limit: a stream whose client leaves is read on for a moment, until the provider says what it counted.
    */
@@ -45,8 +26,6 @@ export interface RelayJob {
    * calls are given up, and the outcome is `failed` without an error: the caller knows why.
    */
   readonly durable: Promise<void>;
-  /** Ends the request where it stands, or keeps it from calling anybody else; never given where absent. */
-  readonly stopOrder?: StopSource | undefined;
   /**
    * Headers of an answer by this candidate at this attempt; names and values by turns.
    *
@@ -63,7 +42,7 @@ export interface AttemptReport {
   readonly translated: boolean;
   readonly failure: UpstreamFailure | null;
   readonly status: number | null;
-  /** Milliseconds; the longest where several calls are told of together. */
+  /** Milliseconds; the longest where several calls are reported together. */
   readonly duration: number;
   /** Calls that ended alike, where a request was sent in parts; one where absent. */
   readonly calls?: number;
@@ -71,7 +50,7 @@ export interface AttemptReport {
 
 export interface RelayOutcome {
   readonly terminal: "completed" | "incomplete" | "failed" | "client_closed";
-  /** What the client must still be told, where nothing has been sent; `null` where the answer has been sent. */
+  /** The error that the client must still be sent, where nothing has been sent; `null` where the answer has been sent. */
   readonly error: ServiceError | null;
   readonly attempts: readonly AttemptReport[];
   readonly finish: FinishReason | null;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EndpointRow, ProviderRow } from "../../src/canon/table.ts";
 import { ConnectionPools } from "../../src/dispatch/connections.ts";
-import type { Leave } from "../../src/dispatch/limiters/concurrency-limiter.ts";
+import type { Release } from "../../src/dispatch/limiters/concurrency-limiter.ts";
 import type { EndpointLimiter } from "../../src/dispatch/limiters/endpoint-limiter.ts";
 import { endpoint, provider, table } from "../support/table.ts";
 
@@ -59,8 +59,8 @@ describe("the gates of a table's endpoints", () => {
     return connection.limiterOf(row);
   };
 
-  const fill = (gate: EndpointLimiter): readonly Leave[] => {
-    const leaves: Leave[] = [];
+  const fill = (gate: EndpointLimiter): readonly Release[] => {
+    const leaves: Release[] = [];
     for (let leave = gate.tryEnter(); leave !== null; leave = gate.tryEnter()) leaves.push(leave);
     return leaves;
   };

@@ -82,7 +82,7 @@ function isMemberOf(body: string, name: string): boolean {
  * An error event for what an error status would have said. Otherwise one caller's prompt that is too long would be sent to every endpoint, and close them
  * all to everybody.
  */
-export function toldFailure(failure: UpstreamFailure): UpstreamFailure {
+export function reportedFailure(failure: UpstreamFailure): UpstreamFailure {
   const { kind, code } = failure;
   if (kind !== "error_frame" || code === null || !Object.hasOwn(KINDS, code)) return failure;
   return { ...failure, kind: KINDS[code] ?? kind };

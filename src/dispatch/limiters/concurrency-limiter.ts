@@ -2,10 +2,10 @@ import type { QueueSettings } from "../../canon/table.ts";
 import { WaitingQueue } from "./waiting-queue.ts";
 
 /** Gives a slot back. The first call counts; later ones do nothing. */
-export type Leave = () => void;
+export type Release = () => void;
 
 /** Ends a wait, with a slot or without one. */
-type Settle = (leave: Leave | null) => void;
+type Settle = (release: Release | null) => void;
 
 /**
  * A limit on calls under way, with a bounded queue before it. First come, first served: nobody who asks later is let in before those who wait,
@@ -38,7 +38,7 @@ export class ConcurrencyLimiter {
   }
 
   /** A slot where one is free; `null` otherwise, and that is as long as anybody waits. */
-  tryEnter(): Leave | null {
+  tryEnter(): Release | null {
     // Whoever waits has been given what was free (`#admit`): a free slot means that nobody does.
     return this.#inFlight >= this.#limit ? null : this.#take();
   }
@@ -52,10 +52,10 @@ export class ConcurrencyLimiter {
    *
    * @param deadline on the clock of `performance.now()`.
    */
-  enter(deadline: number, signal?: AbortSignal): Promise<Leave | null> {
+  enter(deadline: number, signal?: AbortSignal): Promise<Release | null> {
     if (signal?.aborted === true) return Promise.resolve(null);
-    const leave = this.tryEnter();
-    if (leave !== null || this.#waiting.length >= this.#queue.size) return Promise.resolve(leave);
+    const release = this.tryEnter();
+    if (release !== null || this.#waiting.length >= this.#queue.size) return Promise.resolve(release);
     const wait = Math.min(this.#queue.wait, deadline - performance.now());
     return wait > 0 ? this.#wait(wait, signal) : Promise.resolve(null);
   }
@@ -70,14 +70,14 @@ export class ConcurrencyLimiter {
     this.#admit();
   }
 
-  #wait(milliseconds: number, signal: AbortSignal | undefined): Promise<Leave | null> {
+  #wait(milliseconds: number, signal: AbortSignal | undefined): Promise<Release | null> {
     return new Promise((resolve) => {
-      const settle: Settle = (leave) => {
+      const settle: Settle = (release) => {
         this.#waiting.remove(node);
         clearTimeout(timer);
         // The signal may outlive many waits: what stays on it stays in memory.
         signal?.removeEventListener("abort", giveUp);
-        resolve(leave);
+        resolve(release);
       };
       const giveUp = (): void => settle(null);
       const timer = setTimeout(giveUp, milliseconds);
@@ -86,7 +86,7 @@ export class ConcurrencyLimiter {
     });
   }
 
-  #take(): Leave {
+  #take(): Release {
     this.#inFlight += 1;
     let isInside = true;
     return () => {

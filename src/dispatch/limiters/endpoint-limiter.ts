@@ -1,15 +1,15 @@
-import type { ConcurrencyLimiter, Leave } from "./concurrency-limiter.ts";
+import type { ConcurrencyLimiter, Release } from "./concurrency-limiter.ts";
 
 /** What admits calls to one endpoint; a `Gate` is one. */
 export interface EndpointLimiter {
   /** A slot where one is free; `null` otherwise, and that is as long as anybody waits. */
-  tryEnter(): Leave | null;
+  tryEnter(): Release | null;
   /**
    * Waits for a slot as `ConcurrencyLimiter.enter` does.
    *
    * @param deadline on the clock of `performance.now()`.
    */
-  enter(deadline: number, signal?: AbortSignal): Promise<Leave | null>;
+  enter(deadline: number, signal?: AbortSignal): Promise<Release | null>;
 }
 
 /** The way through both limits, or through the provider's alone where the endpoint has none of its own. */
@@ -30,27 +30,27 @@ class TwoLimiters implements EndpointLimiter {
     this.#provider = provider;
   }
 
-  tryEnter(): Leave | null {
-    const leave = this.#endpoint.tryEnter();
-    return leave === null ? null : withBoth(leave, this.#provider.tryEnter());
+  tryEnter(): Release | null {
+    const release = this.#endpoint.tryEnter();
+    return release === null ? null : withBoth(release, this.#provider.tryEnter());
   }
 
-  async enter(deadline: number, signal?: AbortSignal): Promise<Leave | null> {
+  async enter(deadline: number, signal?: AbortSignal): Promise<Release | null> {
     // The longest wait is for both queues together: an operator who allows a second means one.
     const end = Math.min(deadline, performance.now() + this.#provider.queue.wait);
-    const leave = await this.#endpoint.enter(end, signal);
-    return leave === null ? null : withBoth(leave, await this.#provider.enter(end, signal));
+    const release = await this.#endpoint.enter(end, signal);
+    return release === null ? null : withBoth(release, await this.#provider.enter(end, signal));
   }
 }
 
 /** The endpoint's slot is given back where there is none at the provider. */
-function withBoth(leaveEndpoint: Leave, leaveProvider: Leave | null): Leave | null {
-  if (leaveProvider === null) {
-    leaveEndpoint();
+function withBoth(releaseEndpoint: Release, releaseProvider: Release | null): Release | null {
+  if (releaseProvider === null) {
+    releaseEndpoint();
     return null;
   }
   return () => {
-    leaveProvider();
-    leaveEndpoint();
+    releaseProvider();
+    releaseEndpoint();
   };
 }

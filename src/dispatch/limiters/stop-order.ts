@@ -3,6 +3,9 @@ import { InFlightList } from "./in-flight-list.ts";
 /** Why the router ends a request that it has let in. */
 export type StopReason = "server_stopping" | "key_revoked";
 
+/** Why no provider is called for a request any more: the router ends it, another part of it has failed or it cannot be recorded, or its client has left. */
+export type StopCause = StopReason | "abandoned" | "client_closed";
+
 /** The end of requests under way. Nothing new is begun for them; `running` says what becomes of a call that has begun. */
 export interface Stop {
   readonly reason: StopReason;

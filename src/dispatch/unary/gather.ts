@@ -1,12 +1,13 @@
 import type { Candidate } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { Loss } from "../../canon/generate/loss.ts";
-import type { PartEnd } from "../../dialects/unary/surface.ts";
-import type { StopReason } from "../limiters/stop-order.ts";
-import { AttemptTally } from "./attempt-tally.ts";
-import { Siblings } from "./siblings.ts";
-import { PartRun, type GivenUp } from "./part-run.ts";
+import type { PartEnd, UnaryPart } from "../../dialects/unary/surface.ts";
+import { failureError } from "../failure-error.ts";
+import type { StopCause, StopReason } from "../limiters/stop-order.ts";
+import { PlanWalk } from "../plan-walk.ts";
 import type { Gathered, GatherJob } from "./gather-job.ts";
+import { Siblings } from "./siblings.ts";
+import { UnaryAttempt, type PartAnswer } from "./unary-attempt.ts";
 
 /** Parts of one request under way at once: enough to hide latency, too few to take a provider from everybody else. */
 const PARTS_AT_ONCE = 4;
@@ -17,10 +18,9 @@ const PARTS_AT_ONCE = 4;
  */
 export class Gathering {
   readonly #job: GatherJob;
-  readonly #tally = new AttemptTally();
   readonly #losses = new Set<Loss>();
   readonly #ends: (PartEnd | undefined)[];
-  readonly #running = new Set<PartRun>();
+  readonly #running = new Set<PlanWalk<PartAnswer>>();
   readonly #siblings: Siblings;
   /** For each part the candidate that answered it. */
   readonly #answeredBy: (Candidate | undefined)[];
@@ -39,7 +39,10 @@ export class Gathering {
 
   /** Runs to the end. Rejects only for a bug of ours. */
   async run(): Promise<Gathered> {
-    const forget = this.#job.stopOrder?.onGiven(({ reason }) => this.#beginNothing(reason));
+    const forget = this.#job.stopOrder?.onGiven(({ reason }) => {
+      this.#stopped ??= reason;
+      for (const walk of this.#running) walk.stop(reason, "finish");
+    });
     try {
       return await this.#run();
     } finally {
@@ -50,10 +53,10 @@ export class Gathering {
   async #run(): Promise<Gathered> {
     const workers = Math.min(PARTS_AT_ONCE, this.#ends.length);
     await Promise.all(Array.from({ length: workers }, () => this.#work()));
-    const attempts = this.#tally.reports();
+    const attempts = this.#siblings.reports();
     const common = {
       attempts,
-      calls: this.#tally.calls,
+      calls: this.#siblings.madeCalls,
       losses: [...this.#losses],
       answeredBy: [...new Set(this.#answeredBy.flatMap((candidate) => candidate ?? []))],
       spentTokens: this.#spentTokens(),
@@ -66,10 +69,10 @@ export class Gathering {
     return { ...common, ends: null, error: this.#error() };
   }
 
-  /** No caller waits any more: every call is given up and its socket closed. */
-  cancel(why: GivenUp): void {
+  /** The answer is not wanted any more: every call ends, and its socket is closed. */
+  cancel(cause: StopCause): void {
     this.#cancelled = true;
-    this.#stop(why);
+    this.#endAll(cause);
   }
 
   async #work(): Promise<void> {
@@ -83,29 +86,42 @@ export class Gathering {
   async #runPart(index: number): Promise<void> {
     const part = this.#job.task.parts[index];
     if (part === undefined) throw new Error("gather: no such part");
-    const run = new PartRun(this.#job, part, this.#tally, this.#siblings);
-    this.#running.add(run);
-    if (this.#stopped !== null) run.beginNothing(this.#stopped);
-    const end = await run.run().finally(() => this.#running.delete(run));
+    const walk = this.#walkOf(part);
+    this.#running.add(walk);
+    if (this.#stopped !== null) walk.stop(this.#stopped, "finish");
+    const { answer } = await walk.run().finally(() => this.#running.delete(walk));
     if (this.#cancelled) return;
-    if ("failure" in end) {
-      this.#ends[index] = { failure: end.failure };
+    if (answer === null) {
+      const failure = failureError(walk.failed);
+      this.#ends[index] = { failure };
       if (this.#job.task.takesGaps || this.#failure !== null) return;
-      this.#failure = { index, error: end.failure };
-      return this.#stop("abandoned");
+      this.#failure = { index, error: failure };
+      return this.#endAll("abandoned");
     }
-    for (const loss of end.losses) this.#losses.add(loss);
-    this.#ends[index] = { result: end.result, bytes: end.bytes };
-    this.#answeredBy[index] = end.candidate;
+    for (const loss of answer.losses) this.#losses.add(loss);
+    this.#ends[index] = { result: answer.result, bytes: answer.bytes };
+    this.#answeredBy[index] = answer.candidate;
   }
 
-  #beginNothing(why: StopReason): void {
-    this.#stopped ??= why;
-    for (const run of this.#running) run.beginNothing(why);
+  #walkOf(part: UnaryPart): PlanWalk<PartAnswer> {
+    const { callersBody, deadline, ownDialect, targetOf } = this.#job;
+    const siblings = this.#siblings;
+    return new PlanWalk<PartAnswer>(
+      this.#job,
+      {
+        prepare: (candidate, connection) => {
+          const translated = candidate.endpoint.dialect !== ownDialect;
+          const call = part.callTo(targetOf(candidate));
+          return new UnaryAttempt(candidate, call, callersBody, connection, deadline, siblings, translated);
+        },
+        report: (report) => siblings.add(report),
+      },
+      siblings,
+    );
   }
 
-  #stop(why: GivenUp): void {
-    for (const run of this.#running) run.cancel(why);
+  #endAll(cause: StopCause): void {
+    for (const walk of this.#running) walk.stop(cause, "end");
   }
 
   /** The error of the part that failed first, with its inputs; where the caller took gaps, of the first part: all have failed. */

@@ -1,7 +1,12 @@
-/** What the parts of one request share: their calls under way, and the bytes that they may collect together. */
+import type { AttemptReport } from "../relay-job.ts";
+import { wasAsked } from "../failure-error.ts";
+
+/** State that the parts of one request share: their calls under way and ended, and the bytes that they may collect together. */
 export class Siblings {
   /** Provider id → calls of this request under way. */
   readonly #calls = new Map<string, number>();
+  readonly #reports = new Map<string, AttemptReport & { readonly calls: number }>();
+  #madeCalls = 0;
   #bytesLeft: number;
   #waiting: (() => void)[] = [];
 
@@ -11,18 +16,18 @@ export class Siblings {
   }
 
   callBegins(provider: string): void {
-    this.#calls.set(provider, this.callsTo(provider) + 1);
+    this.#calls.set(provider, (this.#calls.get(provider) ?? 0) + 1);
   }
 
   callEnds(provider: string): void {
-    this.#calls.set(provider, this.callsTo(provider) - 1);
+    this.#calls.set(provider, (this.#calls.get(provider) ?? 0) - 1);
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const wake of waiting) wake();
   }
 
-  callsTo(provider: string): number {
-    return this.#calls.get(provider) ?? 0;
+  hasCallTo(provider: string): boolean {
+    return (this.#calls.get(provider) ?? 0) > 0;
   }
 
   /** Resolves when any call of the request has ended; never where none is under way. */
@@ -42,5 +47,25 @@ export class Siblings {
   /** Of an answer that is not kept. */
   giveBytesBack(count: number): void {
     this.#bytesLeft += count;
+  }
+
+  /** Counts calls that ended alike together: a batch of two thousand parts must not become two thousand lines of evidence. */
+  add(report: AttemptReport): void {
+    const { candidate, failure, status } = report;
+    if (failure === null || wasAsked(failure)) this.#madeCalls += 1;
+    const key = `${candidate.endpoint.id}|${failure?.kind ?? ""}|${failure?.code ?? ""}|${status ?? ""}`;
+    const known = this.#reports.get(key);
+    const duration = Math.max(known?.duration ?? 0, report.duration);
+    this.#reports.set(key, { ...report, duration, calls: (known?.calls ?? 0) + 1 });
+  }
+
+  /** Calls that reached a provider. */
+  get madeCalls(): number {
+    return this.#madeCalls;
+  }
+
+  /** In the order in which each way to end was first met. */
+  reports(): readonly AttemptReport[] {
+    return [...this.#reports.values()];
   }
 }

@@ -1,149 +1,91 @@
-import { MAXIMUM_ERROR_BYTES } from "../attempt-result.ts";
+import type { Candidate } from "../../canon/decision.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
+import type { Loss } from "../../canon/generate/loss.ts";
 import type { UnaryCall } from "../../dialects/unary/surface.ts";
 import type { UnaryResult } from "../../dialects/unary/upstream.ts";
 import type { Connection } from "../connections.ts";
-import { decompressorFor, type Decompressor } from "../decompress.ts";
-import { Exchange, type ExchangeListener } from "../exchange.ts";
-import { refusedRequest, toldFailure } from "../endpoints/reported-failure.ts";
-import { readRetryAfter } from "../retry-after.ts";
+import { reportedFailure } from "../endpoints/reported-failure.ts";
+import type { StopCause } from "../limiters/stop-order.ts";
+import { ProviderCall } from "../provider-call.ts";
 import type { Siblings } from "./siblings.ts";
 
-/** How one call ended. `status` is `null` where no answer began. */
-export type AttemptEnd =
-  | { readonly result: UnaryResult; readonly bytes: Uint8Array; readonly status: number }
-  | { readonly failure: UpstreamFailure; readonly status: number | null };
+/** The answer to one part. */
+export interface PartAnswer {
+  readonly candidate: Candidate;
+  readonly result: UnaryResult;
+  /** As they came. */
+  readonly bytes: Uint8Array;
+  readonly losses: readonly Loss[];
+}
 
 /** One call to one endpoint whose whole answer is wanted before anything is done with it. */
-export class UnaryAttempt implements ExchangeListener {
+export class UnaryAttempt extends ProviderCall<PartAnswer> {
+  readonly translated: boolean;
+  readonly #candidate: Candidate;
   readonly #call: UnaryCall;
-  readonly #callersBody: JsonObject;
-  readonly #exchange: Exchange;
-  readonly #connection: Connection;
   readonly #siblings: Siblings;
-  readonly #end = Promise.withResolvers<AttemptEnd>();
-  #decompressor: Decompressor | null = null;
-  #status: number | null = null;
-  #retryAfter: number | null = null;
-  #chunks: Uint8Array[] = [];
-  /** Bytes of an error answer. */
-  #collected = 0;
-  /** Bytes that the siblings have let go. */
+  readonly #startedAt = performance.now();
+  /** Bytes that the siblings have let it collect. */
   #taken = 0;
-  #ended = false;
 
-  /**
-   * @param callersBody the body as the caller sent it: an error names a member that stands there.
-   * @param deadline on the clock of `performance.now()`.
-   * @param siblings say how much of the answer may be collected.
-   */
-  constructor(call: UnaryCall, callersBody: JsonObject, connection: Connection, deadline: number, siblings: Siblings) {
-    this.#call = call;
-    this.#callersBody = callersBody;
-    this.#connection = connection;
-    this.#siblings = siblings;
-    this.#exchange = new Exchange(
-      {
-        path: `${connection.pathPrefix}${call.path}`,
-        headers: [...connection.headers, ...call.headers, ...(connection.simulated ? (call.simulated ?? []) : [])],
-        body: call.body,
-        timeouts: connection.provider.timeouts,
-        deadline,
-        awaitsOutput: false,
-      },
-      this,
-    );
-  }
-
-  /** Runs to the end. Never rejects. */
-  run(): Promise<AttemptEnd> {
-    this.#exchange.start(this.#connection);
-    return this.#end.promise;
-  }
-
-  /** Gives the call up; its socket is closed at once. */
-  cancel(): void {
-    this.#giveUp("client_closed");
-  }
-
-  headers(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
-    this.#status = status;
-    this.#retryAfter = readRetryAfter(headers, Date.now());
-    const decompressor = decompressorFor(headers["content-encoding"], {
-      data: (chunk) => this.#take(chunk),
-      end: () => this.#close(),
-      broken: (kind) => this.#giveUp(kind),
+  /** @param callers the body as the caller sent it. @param deadline on the clock of `performance.now()`. */
+  constructor(
+    candidate: Candidate,
+    call: UnaryCall,
+    callers: JsonObject,
+    connection: Connection,
+    deadline: number,
+    siblings: Siblings,
+    translated: boolean,
+  ) {
+    super(connection, {
+      path: `${connection.pathPrefix}${call.path}`,
+      headers: [...connection.headers, ...call.headers, ...(connection.simulated ? (call.simulated ?? []) : [])],
+      body: call.body,
+      timeouts: connection.provider.timeouts,
+      deadline,
+      awaitsOutput: false,
+      callers,
+      readError: call.readError,
     });
-    if (decompressor === undefined) return this.#giveUp("malformed");
-    this.#decompressor = decompressor;
+    this.translated = translated;
+    this.#candidate = candidate;
+    this.#call = call;
+    this.#siblings = siblings;
   }
 
-  data(chunk: Uint8Array): void {
-    if (this.#decompressor === null) this.#take(chunk);
-    else this.#decompressor.write(chunk);
-  }
-
-  end(): void {
-    if (this.#decompressor === null) this.#close();
-    else this.#decompressor.end();
+  stop(cause: StopCause): void {
+    this.break(cause);
   }
 
   fail(failure: UpstreamFailure): void {
-    this.#finish({ failure, status: this.#status });
+    if (!this.ended) this.#siblings.giveBytesBack(this.#taken);
+    this.#finish(reportedFailure(failure), null);
   }
 
-  #take(chunk: Uint8Array): void {
-    if (this.#ended) return;
-    if (this.#status === 200) {
-      if (!this.#siblings.takeBytes(chunk.length)) return this.#giveUp("too_large");
-      this.#taken += chunk.length;
-      this.#chunks.push(chunk);
-      return;
-    }
-    this.#collected += chunk.length;
-    if (this.#collected <= MAXIMUM_ERROR_BYTES) {
-      this.#chunks.push(chunk);
-    } else {
-      // An error answer is known to be one before it ends.
-      this.#exchange.cancel();
-      this.#refuse(EMPTY);
-    }
+  protected mayCollect(count: number): boolean {
+    if (!this.#siblings.takeBytes(count)) return false;
+    this.#taken += count;
+    return true;
   }
 
-  #close(): void {
-    if (this.#ended) return;
-    const bytes = this.#chunks.length === 1 ? (this.#chunks[0] ?? EMPTY) : Buffer.concat(this.#chunks);
-    if (this.#status !== 200) return this.#refuse(bytes);
+  protected whole(bytes: Uint8Array): void {
     let read: ReturnType<UnaryCall["read"]>;
     try {
       read = this.#call.read(bytes);
     } catch {
       // Whatever an upstream can send that a reader of ours cannot bear must not end more than its own request.
-      return this.#finish({ failure: failureOf("malformed"), status: 200 });
+      return this.fail(failureOf("malformed"));
     }
-    this.#finish("kind" in read ? { failure: toldFailure(read), status: 200 } : { result: read, bytes, status: 200 });
+    if ("kind" in read) this.fail(read);
+    else this.#finish(null, { candidate: this.#candidate, result: read, bytes, losses: this.#call.losses });
   }
 
-  #refuse(bytes: Uint8Array): void {
-    const read = this.#call.readError(this.#status ?? 0, bytes);
-    const failure = refusedRequest(read, { body: this.#call.body, callers: this.#callersBody });
-    const retryAfter = this.#retryAfter ?? failure.retryAfter;
-    this.#finish({ failure: { ...failure, retryAfter }, status: this.#status });
-  }
-
-  #giveUp(kind: UpstreamFailure["kind"]): void {
-    this.#exchange.cancel();
-    this.#finish({ failure: failureOf(kind), status: this.#status });
-  }
-
-  #finish(end: AttemptEnd): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    if ("failure" in end) this.#siblings.giveBytesBack(this.#taken);
-    this.#decompressor?.destroy();
-    this.#end.resolve(end);
+  #finish(failure: UpstreamFailure | null, answer: PartAnswer | null): void {
+    // The whole answer is the first output that there is to see; a call that was given up for a quicker one took at least so long.
+    const isTimed = failure === null || failure.kind === "abandoned";
+    const firstToken = isTimed ? performance.now() - this.#startedAt : null;
+    this.finish({ failure, answer, firstToken, firstByteAt: null, finish: null, usage: null });
   }
 }
-
-const EMPTY = new Uint8Array(0);

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { RouteDecision } from "../../canon/decision.ts";
 import { canonicalJson, type JsonObject } from "../../canon/json.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { GivenUp } from "../../dispatch/unary/part-run.ts";
+import type { StopCause } from "../../dispatch/limiters/stop-order.ts";
 import type { Bounds } from "../bounds.ts";
 import type { UnaryAnswer } from "../../dialects/unary/surface.ts";
 import type { Gathered } from "../../dispatch/unary/gather-job.ts";
@@ -58,7 +58,7 @@ export type WorkBounds = Pick<Bounds, "deadline" | "maxAttempts">;
 export interface Work<Result> {
   readonly result: Promise<Result>;
   /** Nobody waits any more, because of what the last one said. */
-  readonly cancel: (why: GivenUp) => void;
+  readonly cancel: (why: StopCause) => void;
 }
 
 /** One request's share in a piece of work. */
@@ -68,7 +68,7 @@ export interface Share<Result> {
   readonly joined: string | null;
   readonly bounds: WorkBounds;
   /** This request waits no more; true where it was the last, so that the work ends. Later calls do nothing. */
-  readonly leave: (why?: GivenUp) => boolean;
+  readonly leave: (why?: StopCause) => boolean;
   /** True for the first that asks: what the work cost stands in exactly one request's evidence. */
   readonly claim: () => boolean;
 }
@@ -162,7 +162,7 @@ export class RunningRequests<Result> {
   #share(running: Running<Result>, joined: string | null): Share<Result> {
     running.waiting += 1;
     let isIn = true;
-    const leave = (why: GivenUp = "client_closed"): boolean => {
+    const leave = (why: StopCause = "client_closed"): boolean => {
       if (!isIn) return false;
       isIn = false;
       running.waiting -= 1;

@@ -3,7 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ConcurrencyLimiter, type Leave } from "../../../src/dispatch/limiters/concurrency-limiter.ts";
+import { ConcurrencyLimiter, type Release } from "../../../src/dispatch/limiters/concurrency-limiter.ts";
 import { NEVER, placed, queue, turn } from "./support.ts";
 
 describe("a limiter", () => {
@@ -152,7 +152,7 @@ describe("the time in a limiter's queue", () => {
   ])("ends at %s", async (_, wait, deadline, end) => {
     const gate = new ConcurrencyLimiter(1, queue({ wait }));
     placed(gate.tryEnter());
-    const settled = vi.fn<(leave: Leave | null) => void>();
+    const settled = vi.fn<(leave: Release | null) => void>();
     void gate.enter(performance.now() + deadline).then(settled);
     await vi.advanceTimersByTimeAsync(end - 1);
     expect(settled).not.toHaveBeenCalled();
@@ -183,7 +183,7 @@ describe("the time in a limiter's queue", () => {
   });
 
   it("leaves no timer and no listener, however a wait ends", async () => {
-    const ends: Record<string, (leave: Leave, controller: AbortController) => void> = {
+    const ends: Record<string, (leave: Release, controller: AbortController) => void> = {
       place: (leave) => leave(),
       abort: (_, controller) => controller.abort(),
       time: () => vi.advanceTimersByTime(100),
@@ -286,11 +286,11 @@ describe("any schedule", () => {
         vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
         const model = new Model();
         const gate = new ConcurrencyLimiter(model.limit, queue({ size: model.size, wait: model.wait }));
-        const inside = new Map<number, Leave>();
-        const left: Leave[] = [];
+        const inside = new Map<number, Release>();
+        const left: Release[] = [];
         const refused: number[] = [];
         const controllers = new Map<number, AbortController>();
-        const hear = (id: number, leave: Leave | null): void => {
+        const hear = (id: number, leave: Release | null): void => {
           if (leave === null) refused.push(id);
           else inside.set(id, leave);
         };

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { QueueSettings } from "../../../src/canon/table.ts";
-import type { Leave } from "../../../src/dispatch/limiters/concurrency-limiter.ts";
+import type { Release } from "../../../src/dispatch/limiters/concurrency-limiter.ts";
 
 /** A queue in which nobody waits too long or finds no room, unless the test says so. */
 export function queue(more: Partial<QueueSettings> = {}): QueueSettings {
@@ -10,7 +10,7 @@ export function queue(more: Partial<QueueSettings> = {}): QueueSettings {
 export const NEVER = Number.POSITIVE_INFINITY;
 
 /** What was hoped for: a slot. */
-export function placed(leave: Leave | null): Leave {
+export function placed(leave: Release | null): Release {
   expect(leave).not.toBeNull();
   return leave ?? (() => {});
 }

@@ -1,0 +1,279 @@
+import type { Candidate } from "../canon/decision.ts";
+import type { UpstreamFailure } from "../canon/failure.ts";
+import {
+  ABANDONED,
+  notTried,
+  tokensPerSecond,
+  type Attempt,
+  type CallEnd,
+  type Calls,
+  type WalkJob,
+} from "./attempt.ts";
+import type { Connection } from "./connections.ts";
+import { Itinerary, NOT_WAITED, retryActionFor, type Step } from "./itinerary.ts";
+import type { FailedAttempt } from "./failure-error.ts";
+import type { Release } from "./limiters/concurrency-limiter.ts";
+import type { Stop, StopCause, StopReason } from "./limiters/stop-order.ts";
+import type { Siblings } from "./unary/siblings.ts";
+
+/** Why a walk calls nobody any more. */
+export interface WalkStop {
+  readonly cause: StopCause;
+  /** The router's own reason. It stays when the client leaves later. */
+  readonly ended: StopReason | null;
+}
+
+/** A cause replaces one of a lower rank: an answer can be sent after the first rank only. */
+const RANKS: Readonly<Record<StopCause, number>> = {
+  server_stopping: 0,
+  key_revoked: 0,
+  abandoned: 1,
+  client_closed: 2,
+};
+
+const NO_HEADERS: readonly string[] = [];
+
+/**
+ * Tries the candidates of a plan in the order of its itinerary: pauses between attempts, waits in queues, and calls a second candidate beside a slow one
+ * where the route allows it.
+ */
+export class PlanWalk<Answer> {
+  readonly #job: WalkJob;
+  readonly #calls: Calls<Answer>;
+  readonly #siblings: Siblings | null;
+  readonly #failed: FailedAttempt[] = [];
+  /** Under way: one, or two where the second is a hedge. */
+  #turns: readonly Turn<Answer>[] = [];
+  readonly #pause = new Pause();
+  /** Ends a wait in a queue; made where there is one. */
+  #queueExit: AbortController | null = null;
+  #stop: WalkStop | null = null;
+
+  /** @param siblings the other walks of the same request; `null` where there are none. */
+  constructor(job: WalkJob, calls: Calls<Answer>, siblings: Siblings | null = null) {
+    this.#job = job;
+    this.#calls = calls;
+    this.#siblings = siblings;
+  }
+
+  get stopped(): WalkStop | null {
+    return this.#stop;
+  }
+
+  /** In the order of their failures. */
+  get failed(): readonly FailedAttempt[] {
+    return this.#failed;
+  }
+
+  /** No call begins any more. @param running what becomes of one that has begun. */
+  stop(cause: StopCause, running: Stop["running"]): void {
+    const before = this.#stop;
+    if (before === null || RANKS[cause] > RANKS[before.cause]) {
+      const isOwn = cause === "server_stopping" || cause === "key_revoked";
+      this.#stop = { cause, ended: before === null ? (isOwn ? cause : null) : before.ended };
+    }
+    this.#queueExit?.abort();
+    this.#pause.end();
+    if (running === "end") for (const turn of this.#turns) turn.attempt?.stop(cause);
+  }
+
+  /** Walks to the first answer, or to the end. @returns how the last candidate fared. */
+  async run(): Promise<CallEnd<Answer>> {
+    const { plan, maxAttempts, deadline, resends, random } = this.#job;
+    const itinerary = new Itinerary(plan.length, maxAttempts, deadline, resends);
+    let step: Step = { destination: 0, pause: 0 };
+    for (;;) {
+      if (step.pause > 0 && this.#stop === null) await this.#pause.of(step.pause);
+      const candidate = plan[step.destination];
+      if (candidate === undefined) throw new Error("plan walk: no such candidate");
+      const end = await this.#hedged(candidate, itinerary);
+      if (end.failure === null || end.firstByteAt !== null || this.#isUnanswered) return end;
+      this.#failed.push({ endpoint: candidate.endpoint.id, failure: end.failure });
+      const next = itinerary.next(end.failure, performance.now(), random());
+      if (next === null) return end;
+      step = next;
+    }
+  }
+
+  /** Nothing is sent to the client, whatever the provider has said. */
+  get #isUnanswered(): boolean {
+    return this.#stop !== null && RANKS[this.#stop.cause] > 0;
+  }
+
+  /** The first answer of two candidates, where the first is slow and the route allows a second call; otherwise the one candidate's. */
+  async #hedged(candidate: Candidate, itinerary: Itinerary): Promise<CallEnd<Answer>> {
+    const { hedgeAfter, plan } = this.#job;
+    const hasOther = itinerary.hasFresh(this.#isWorthTrying);
+    const turn = new Turn<Answer>();
+    this.#turns = [turn];
+    const first = this.#try(candidate, hasOther, turn);
+    if (hedgeAfter === null || hedgeAfter === undefined || !hasOther) return first;
+    const patience = new Pause();
+    const early = await Promise.race([first, patience.of(hedgeAfter)]);
+    patience.end();
+    if (early !== undefined) return early;
+    const destination = this.#stop === null ? itinerary.takeFresh(this.#isWorthTrying) : null;
+    const other = destination === null ? undefined : plan[destination];
+    if (other === undefined) return first;
+    const hedge = new Turn<Answer>();
+    this.#turns = [turn, hedge];
+    const { end, failed } = await settledEnd(first, this.#try(other, true, hedge));
+    // The slower call ends at once, and its line of the evidence says why.
+    for (const each of this.#turns) each.end();
+    await Promise.all(this.#turns.flatMap(({ call }) => call ?? []));
+    if (failed !== null) this.#failed.push({ endpoint: other.endpoint.id, failure: failed });
+    return end;
+  }
+
+  /** A queue is not passed by for a candidate that is out, or that cannot be called at all. */
+  readonly #isWorthTrying = (destination: number): boolean => {
+    const { plan, inService, connections } = this.#job;
+    const candidate = plan[destination];
+    return candidate !== undefined && destination < inService && connections.has(candidate.endpoint.provider);
+  };
+
+  /** @param hasOther another candidate is fresh: then this one's queue is not waited in. */
+  async #try(candidate: Candidate, hasOther: boolean, turn: Turn<Answer>): Promise<CallEnd<Answer>> {
+    if (this.#stop !== null) return notTried(this.#stop.cause);
+    const startedAt = performance.now();
+    // It would be too late: that is no call, and no line of the evidence.
+    if (startedAt >= this.#job.deadline) return notTried("timeout_total");
+    const connection = this.#job.connections.get(candidate.endpoint.provider);
+    if (connection === undefined) return this.#passBy(candidate, false, notTried("credentials_missing"), startedAt);
+    const release = await this.#enter(candidate, connection, hasOther, turn);
+    const why = this.stopped?.cause ?? (turn.isOver ? "abandoned" : null);
+    if (release === null) {
+      if (why !== null) return notTried(why);
+      const end = notTried("saturated", hasOther ? NOT_WAITED : null);
+      return this.#passBy(candidate, connection.simulated, end, startedAt);
+    }
+    try {
+      // It may have been ended in the moment in which a slot became free: no provider was called.
+      if (why !== null) return notTried(why);
+      turn.call = this.#call(candidate, connection, turn, startedAt);
+      return await turn.call;
+    } finally {
+      release();
+      this.#siblings?.callEnds(connection.provider.id);
+    }
+  }
+
+  #passBy(candidate: Candidate, simulated: boolean, end: CallEnd<Answer>, turnStartedAt: number): CallEnd<Answer> {
+    const { failure } = end;
+    const report = { candidate, simulated, translated: false, failure, status: null, duration: 0 };
+    this.#calls.report(report, performance.now() - turnStartedAt);
+    return end;
+  }
+
+  /**
+   * A free slot among the endpoint's calls, at once or by its queue; `null` where there is none. Calls of this very request are waited for without a
+   * queue: one of them will end in a moment.
+   */
+  async #enter(
+    candidate: Candidate,
+    connection: Connection,
+    hasOther: boolean,
+    turn: Turn<Answer>,
+  ): Promise<Release | null> {
+    const limiter = connection.limiterOf(candidate.endpoint);
+    const provider = connection.provider.id;
+    let release = limiter.tryEnter();
+    while (release === null && this.#stop === null && !turn.isOver && this.#siblings?.hasCallTo(provider) === true) {
+      await this.#siblings.nextEnd();
+      release = limiter.tryEnter();
+    }
+    if (release === null && !hasOther && this.#stop === null) {
+      this.#queueExit ??= new AbortController();
+      release = await limiter.enter(this.#job.deadline, this.#queueExit.signal);
+    }
+    // In the turn in which the slot is taken: siblings that find it taken must see by whom.
+    if (release !== null) this.#siblings?.callBegins(provider);
+    return release;
+  }
+
+  async #call(
+    candidate: Candidate,
+    connection: Connection,
+    turn: Turn<Answer>,
+    turnStartedAt: number,
+  ): Promise<CallEnd<Answer>> {
+    const { endpoints, callTracer } = this.#job;
+    const { id } = candidate.endpoint;
+    const attempt = this.#calls.prepare(candidate, connection);
+    const trace = callTracer?.(candidate, connection.provider) ?? null;
+    turn.attempt = attempt;
+    const startedAt = performance.now();
+    endpoints.begin(id, startedAt);
+    let end: CallEnd<Answer> = ABANDONED;
+    let duration = 0;
+    try {
+      end = await attempt.run(trace?.headers ?? NO_HEADERS);
+    } finally {
+      turn.attempt = null;
+      const now = performance.now();
+      duration = now - startedAt;
+      const { failure, firstToken } = end;
+      endpoints.end(id, { failure, firstToken, tokensPerSecond: tokensPerSecond(end, duration) }, now);
+      trace?.end(end);
+    }
+    if (end.unsent === true) return end;
+    const { failure, status } = end;
+    const { translated } = attempt;
+    const report = { candidate, simulated: connection.simulated, translated, failure, status, duration };
+    this.#calls.report(report, startedAt - turnStartedAt);
+    return end;
+  }
+}
+
+/** A candidate's turn, which another candidate may end by answering sooner. */
+class Turn<Answer> {
+  isOver = false;
+  /** The call that is under way. */
+  attempt: Attempt<Answer> | null = null;
+  call: Promise<CallEnd<Answer>> | null = null;
+
+  end(): void {
+    this.isOver = true;
+    this.attempt?.stop("abandoned");
+  }
+}
+
+/** A wait that can be ended early. One at a time. */
+class Pause {
+  #wake: (() => void) | null = null;
+
+  /** Resolves after the time, in milliseconds, or when the wait is ended. */
+  of(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.end(), milliseconds);
+      this.#wake = () => {
+        clearTimeout(timer);
+        this.#wake = null;
+        resolve();
+      };
+    });
+  }
+
+  /** Ends the wait that is under way; nothing where there is none. */
+  end(): void {
+    this.#wake?.();
+  }
+}
+
+/**
+ * The first of two that settles the matter: an answer, or a failure after which nothing helps; otherwise the first one's. `failed`: how the second went
+ * wrong, where it did.
+ */
+async function settledEnd<End extends CallEnd<unknown>>(
+  first: Promise<End>,
+  second: Promise<End>,
+): Promise<{ readonly end: End; readonly failed: UpstreamFailure | null }> {
+  const isSettled = ({ failure }: End): boolean => failure === null || retryActionFor(failure) === "stop";
+  const winner = await Promise.race([
+    first.then((end) => ({ end, failed: null })),
+    second.then((end) => ({ end, failed: end.failure })),
+  ]);
+  if (isSettled(winner.end)) return winner;
+  const [firstEnd, secondEnd] = await Promise.all([first, second]);
+  return { end: isSettled(secondEnd) ? secondEnd : firstEnd, failed: secondEnd.failure };
+}

@@ -1,0 +1,132 @@
+import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/failure.ts";
+import type { JsonObject } from "../canon/json.ts";
+import type { Attempt, CallEnd } from "./attempt.ts";
+import type { Connection } from "./connections.ts";
+import { decompressorFor, type Decompressor } from "./decompress.ts";
+import { refusedRequest } from "./endpoints/reported-failure.ts";
+import { Exchange, type ExchangeListener, type ExchangeRequest, type ResponseHeaders } from "./exchange.ts";
+import type { StopCause } from "./limiters/stop-order.ts";
+import { readRetryAfter } from "./retry-after.ts";
+
+/** Most of an error answer that is read; only its machine code is wanted. Bytes. */
+const MAXIMUM_ERROR_BYTES = 64 * 1024;
+
+const EMPTY = new Uint8Array(0);
+
+/** What a call sends, and how an answer with an error status is read. */
+export interface ProviderRequest extends ExchangeRequest {
+  /** The body as the caller sent it: an error may name a member of it. */
+  readonly callers: JsonObject;
+  readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
+}
+
+/** One call to an endpoint, whatever is done with its answer: the answer without its encoding, bounded in size, and the reading of error answers. */
+export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<Answer> {
+  abstract readonly translated: boolean;
+  protected readonly exchange: Exchange;
+  /** `null` until an answer begins. */
+  protected status: number | null = null;
+  protected ended = false;
+  readonly #request: ProviderRequest;
+  readonly #connection: Connection;
+  readonly #end = Promise.withResolvers<CallEnd<Answer>>();
+  /** Takes an encoding off that we did not ask for; `null` where there is none. */
+  #decompressor: Decompressor | null = null;
+  #retryAfter: number | null = null;
+  #chunks: Uint8Array[] = [];
+  #errorBytes = 0;
+
+  constructor(connection: Connection, request: ProviderRequest) {
+    this.#connection = connection;
+    this.#request = request;
+    this.exchange = new Exchange(request, this);
+  }
+
+  run(traceHeaders: readonly string[]): Promise<CallEnd<Answer>> {
+    this.exchange.start(this.#connection, traceHeaders);
+    return this.#end.promise;
+  }
+
+  abstract stop(cause: StopCause): void;
+
+  headers(status: number, headers: ResponseHeaders, _endsWithConnection: boolean): void {
+    this.status = status;
+    this.#retryAfter = readRetryAfter(headers, Date.now());
+    const encoding = headers["content-encoding"];
+    if (encoding === undefined) return;
+    const decompressor = decompressorFor(encoding, {
+      data: (chunk) => this.#take(chunk),
+      end: () => this.#close(),
+      broken: (kind) => this.break(kind),
+    });
+    if (decompressor === undefined) this.break("malformed");
+    else this.#decompressor = decompressor;
+  }
+
+  data(chunk: Uint8Array): void {
+    if (this.#decompressor === null) this.#take(chunk);
+    else this.#decompressor.write(chunk);
+  }
+
+  end(): void {
+    if (this.#decompressor === null) this.#close();
+    else this.#decompressor.end();
+  }
+
+  /** The call has failed. Nothing happens where it has ended. */
+  abstract fail(failure: UpstreamFailure): void;
+
+  /** Whether an answer in one piece may have these bytes more. */
+  protected abstract mayCollect(count: number): boolean;
+
+  /** An answer in one piece, with status 200. */
+  protected abstract whole(bytes: Uint8Array): void;
+
+  /** Bytes of the answer. */
+  protected take(chunk: Uint8Array): void {
+    if (this.status === 200) {
+      if (!this.mayCollect(chunk.length)) return this.break("too_large");
+    } else {
+      this.#errorBytes += chunk.length;
+      if (this.#errorBytes > MAXIMUM_ERROR_BYTES) {
+        // An error answer is known to be one before it ends.
+        this.exchange.cancel();
+        return this.#refuse(EMPTY);
+      }
+    }
+    this.#chunks.push(chunk);
+  }
+
+  /** The bytes have ended. */
+  protected close(): void {
+    const bytes = this.#chunks.length === 1 ? (this.#chunks[0] ?? EMPTY) : Buffer.concat(this.#chunks);
+    if (this.status === 200) this.whole(bytes);
+    else this.#refuse(bytes);
+  }
+
+  /** Closes the socket, and fails. */
+  protected break(kind: FailureKind): void {
+    this.exchange.cancel();
+    this.fail(failureOf(kind));
+  }
+
+  protected finish(end: Omit<CallEnd<Answer>, "status">): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.#decompressor?.destroy();
+    this.#end.resolve({ ...end, status: this.status });
+  }
+
+  #take(chunk: Uint8Array): void {
+    if (!this.ended) this.take(chunk);
+  }
+
+  #close(): void {
+    if (!this.ended) this.close();
+  }
+
+  #refuse(bytes: Uint8Array): void {
+    const failure = refusedRequest(this.#request.readError(this.status ?? 0, bytes), this.#request);
+    this.fail({ ...failure, retryAfter: this.#retryAfter ?? failure.retryAfter });
+  }
+}
