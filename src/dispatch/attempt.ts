@@ -4,7 +4,6 @@ import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/fail
 import type { Connection } from "./connections.ts";
 import type { CallTracker } from "./endpoints/endpoint-tracker.ts";
 import type { StopCause, StopSource } from "./limiters/stop-order.ts";
-import type { AttemptReport } from "./relay-job.ts";
 
 /** A plan to be tried, and the bounds within which it is. */
 export interface WalkJob {
@@ -50,6 +49,20 @@ export interface Attempt<Answer> {
   run(traceHeaders: readonly string[]): Promise<CallEnd<Answer>>;
   /** Ends the call; `run` resolves soon after. */
   stop(cause: StopCause): void;
+}
+
+/** How one candidate fared, for the evidence. */
+export interface AttemptReport {
+  readonly candidate: Candidate;
+  readonly simulated: boolean;
+  /** The candidate speaks another dialect than the caller. */
+  readonly translated: boolean;
+  readonly failure: UpstreamFailure | null;
+  readonly status: number | null;
+  /** Milliseconds; the longest where several calls are reported together. */
+  readonly duration: number;
+  /** Calls that ended alike, where a request was sent in parts; one where absent. */
+  readonly calls?: number;
 }
 
 /** The calls of one walk. */

@@ -5,9 +5,7 @@ import type { EndpointRow, ProviderRow, QueueSettings, RoutingTable } from "../c
 import type { Authorize } from "./credentials/authorization.ts";
 import { guardedConnector } from "./connect/guarded-connector.ts";
 import { ProviderClient } from "./connect/provider-client.ts";
-import { ConcurrencyLimiter } from "./limiters/concurrency-limiter.ts";
-import { endpointLimiter, type EndpointLimiter } from "./limiters/endpoint-limiter.ts";
-import { Shared } from "./shared.ts";
+import { ConcurrencyLimiter, endpointLimiter, type EndpointLimiter } from "./limiters/concurrency-limiter.ts";
 
 /** Everything that a call to one provider needs and that does not change from call to call. */
 export interface Connection {
@@ -47,7 +45,7 @@ export interface Access {
 }
 
 /**
- * Connection pools by provider, shared by all tables of a process. Providers at one origin have a pool each, so none can take another's connections. A
+ * Connection pools by provider, shared by all tables of a process. Providers at one origin have a pool each, so that none can take another's connections. A
  * table releases its pools when its last request has ended, and a pool is closed when no table uses it. So a reload keeps connections warm and closes
  * none that is in use, which stopped LiteLLM in production (BerriAI/litellm#22247).
  */
@@ -58,10 +56,10 @@ export class ConnectionPools {
   readonly #limiters = new Shared<ConcurrencyLimiter>();
   /** By endpoint id; only endpoints with a limit of their own have one. */
   readonly #endpointLimiters = new Shared<ConcurrencyLimiter>();
-  /** Shared too, so that a reload neither asks for tokens anew nor loses good ones while their issuer is down. */
+  /** Shared too, so that a reload does not request new tokens, nor lose valid ones while their issuer is down. */
   readonly #authorizers = new Shared<Authorize | null>();
 
-  /** @param resolve asks for the addresses of a provider's host; the machine's resolver unless given. */
+  /** @param resolve looks up the addresses of a provider's host; the machine's resolver unless given. */
   constructor(resolve?: LookupFunction) {
     this.#resolve = resolve;
   }
@@ -91,7 +89,7 @@ export class ConnectionPools {
     taken.pools.push(pool);
     taken.limiters.push(provider.id);
     const limiter = takeLimiter(this.#limiters, provider.id, provider.maxConcurrency, provider.queue);
-    const endpointLimiters = this.#takeEndpointGates(provider, endpoints, taken);
+    const endpointLimiters = this.#takeEndpointLimiters(provider, endpoints, taken);
     const authorize = this.#authorize(provider, way, taken);
     const { timeouts } = provider;
     const { kept, fresh } = this.#pools.take(pool, () => ({
@@ -115,7 +113,7 @@ export class ConnectionPools {
   }
 
   /** Endpoints wait as their provider's row says: they have no queue of their own in it. */
-  #takeEndpointGates(
+  #takeEndpointLimiters(
     provider: ProviderRow,
     endpoints: readonly EndpointRow[],
     taken: Taken,
@@ -145,7 +143,7 @@ export class ConnectionPools {
     await Promise.all(unused.flatMap(({ kept, fresh }) => [kept.close(), fresh.close()]));
   }
 
-  /** Ends every connection, whoever uses it. For the end of the process. */
+  /** Ends every connection, also those in use. For the end of the process. */
   async destroy(): Promise<void> {
     this.#authorizers.clear();
     await Promise.all(this.#pools.clear().flatMap(({ kept, fresh }) => [kept.destroy(), fresh.destroy()]));
@@ -184,7 +182,7 @@ function limiterOf(
   };
 }
 
-/** The gate under the id with these limits, whoever uses it already with others. */
+/** The limiter under the id. One that is in use already gets these limits. */
 function takeLimiter(
   limiters: Shared<ConcurrencyLimiter>,
   id: string,
@@ -216,4 +214,38 @@ function staticHeaders(provider: ProviderRow, way: Access): readonly string[] {
     headers.push(provider.auth.header, `${provider.auth.prefix}${way.secret}`);
   }
   return headers;
+}
+
+/** Values by key that live as long as they are in use. */
+class Shared<Value> {
+  readonly #entries = new Map<string, { readonly value: Value; users: number }>();
+
+  /** The value under the key, made where none is in use. Give it back with `release`, once. */
+  take(key: string, make: () => Value): Value {
+    const known = this.#entries.get(key);
+    if (known !== undefined) {
+      known.users += 1;
+      return known.value;
+    }
+    const value = make();
+    this.#entries.set(key, { value, users: 1 });
+    return value;
+  }
+
+  /** The value, where this was its last user and it is the caller's to close. */
+  release(key: string): Value | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    entry.users -= 1;
+    if (entry.users > 0) return undefined;
+    this.#entries.delete(key);
+    return entry.value;
+  }
+
+  /** Forgets all values, also those in use, and gives them back. */
+  clear(): readonly Value[] {
+    const values = [...this.#entries.values()].map(({ value }) => value);
+    this.#entries.clear();
+    return values;
+  }
 }

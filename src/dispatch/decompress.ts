@@ -27,7 +27,7 @@ const FREE_BYTES = 16 * 1024 * 1024;
 const MOST_EXPANSION = 100;
 
 /**
- * For answers that come compressed although we asked for none (RFC 9110 §8.4 lets a server do so).
+ * For answers that come compressed although we requested none (RFC 9110 §8.4 lets a server do so).
  *
  * @returns `null` for no encoding at all, `undefined` for one that we cannot take off.
  */

@@ -8,9 +8,9 @@ import { failureOfTransport } from "./transport-failure.ts";
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Who listens to one upstream call. Every call ends with exactly one of `end` and `fail`; nothing is called after it. */
+/** Receives the events of one upstream call. Every call ends with exactly one of `end` and `fail`; nothing is called after it. */
 export interface ExchangeListener {
-  /** @param endsWithConnection nothing but the end of the connection will say where the answer ends (RFC 9112 §6.3, item 8): a lost one looks the same. */
+  /** @param endsWithConnection nothing but the end of the connection marks the end of the answer (RFC 9112 §6.3, item 8): a lost one looks the same. */
   headers(status: number, headers: ResponseHeaders, endsWithConnection: boolean): void;
   data(chunk: Uint8Array): void;
   end(): void;
@@ -24,7 +24,7 @@ export interface ExchangeRequest {
   readonly timeouts: Timeouts;
   /** When the whole request must have ended, on the clock of `performance.now()`. */
   readonly deadline: number;
-  /** The answer is a stream that must say something in time (`Timeouts.firstToken`); the listener calls `outputBegan` when it has. */
+  /** The answer is a stream whose first output is due in time (`Timeouts.firstToken`); the listener calls `outputBegan` when it has come. */
   readonly awaitsOutput: boolean;
 }
 
@@ -62,7 +62,7 @@ export class Exchange implements CarriedCall {
   #ended = false;
   /** The next moment at which silence becomes a failure. Moved by every chunk; the timer only looks at it. */
   #silenceEnds: number;
-  /** When the stream must have said something; `Infinity` where nothing is waited for. */
+  /** When the first output of the stream is due; `Infinity` where none is waited for. */
   #outputDue: number;
   /** When the provider's own time for one attempt has passed. The request's deadline may come before. */
   #attemptEnds: number;
@@ -95,11 +95,11 @@ export class Exchange implements CarriedCall {
     try {
       credentials = await authorize({ method: METHOD, path, headers, body });
     } catch {
-      // What went wrong may hold a token or the name of a file; the kind says whom it concerns.
+      // The error may hold a token or the name of a file. The kind of failure is enough for an operator.
       return this.#fail({ kind: "auth", status: null, retryAfter: null, code: null });
     }
     if (this.#ended) return;
-    // The provider has not been asked yet; its time begins now.
+    // The provider has not been called yet; its time begins now.
     const now = performance.now();
     this.#silenceEnds = now + this.#request.timeouts.firstByte;
     if (this.#request.awaitsOutput) this.#outputDue = now + this.#request.timeouts.firstToken;
@@ -133,7 +133,7 @@ export class Exchange implements CarriedCall {
     if (this.#pausedAt !== null) this.#controller?.resume();
   }
 
-  /** The stream has said something: from here on only its silence and its whole time are watched. */
+  /** The stream has output: from here on only its silence and its whole time are watched. */
   outputBegan(): void {
     this.#outputDue = Infinity;
   }
@@ -180,7 +180,7 @@ export class Exchange implements CarriedCall {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
     if (this.#ended) return;
-    // Nobody asked for another protocol (RFC 9110 §15.2.2). Every other interim answer is ignored, and does not count as an answer in time.
+    // No upgrade to another protocol was requested (RFC 9110 §15.2.2). Every other interim answer is ignored, and does not count as an answer in time.
     if (status === SWITCHING_PROTOCOLS) return this.#refuse();
     if (status < 200) return;
     this.#sawHeaders = true;

@@ -16,17 +16,17 @@ export interface FailedAttempt {
   readonly failure: UpstreamFailure;
 }
 
-/** Kinds that say that a provider was not asked at all. Such an attempt costs nobody anything and never speaks for the others. */
-const NOT_ASKED: ReadonlySet<FailureKind> = new Set(["credentials_missing", "saturated"]);
+/** Kinds of attempts that did not call a provider. Such an attempt costs nothing and never decides the client's error. */
+const NOT_CALLED: ReadonlySet<FailureKind> = new Set(["credentials_missing", "saturated"]);
 
-/** Whether the failure is that of a provider that was asked; only such attempts count against the caller's bound. */
-export function wasAsked(failure: UpstreamFailure): boolean {
-  return !NOT_ASKED.has(failure.kind);
+/** Whether a provider was called; only such attempts count against the caller's bound. */
+export function hasCalledProvider(failure: UpstreamFailure): boolean {
+  return !NOT_CALLED.has(failure.kind);
 }
 
-/** The client's error for a plan whose attempts all failed; the last cause speaks, every attempt is named. */
+/** The client's error for a plan whose attempts all failed; the last cause decides it, and every attempt is named. */
 export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
-  const last = attempts.findLast(({ failure }) => wasAsked(failure));
+  const last = attempts.findLast(({ failure }) => hasCalledProvider(failure));
   if (last === undefined) {
     if (attempts.some(({ failure }) => failure.kind === "saturated")) return saturated();
     return noHealthyEndpoint();
@@ -41,7 +41,7 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
   const mayPass = attempts.some((attempt) => mayPassLater(attempt.failure));
   const more = { mayPass, retryAfter };
   if (isTimeout(kind)) return codedError(`upstream_${kind}`, message, more);
-  // What is wrong with an answer is a word of our parsers' closed lists, and says more than that something is.
+  // The code is of our parsers' closed lists, and is more precise than the kind.
   const said = kind === "malformed" && failure.code !== null ? { code: failure.code } : {};
   const endpoints = new Set(attempts.map(({ endpoint }) => endpoint)).size;
   if (endpoints > 1) return codedError("upstream_exhausted", message, more);
@@ -97,7 +97,7 @@ function serverStopping(): ServiceError {
   );
 }
 
-/** What a provider's closed code says of the member that it names. */
+/** What a provider's closed code means for the member that it names. */
 const MEMBER_FAULTS: Readonly<Record<string, string>> = {
   unsupported_parameter: "the model does not support it",
   unknown_parameter: "the provider does not know it",
@@ -111,7 +111,7 @@ const MEMBER_FAULTS: Readonly<Record<string, string>> = {
 /** The words of the vendors: agents shorten their conversation where an error has them, and not for the code alone. */
 const TOO_LONG = "the prompt is too long, this model's maximum context length is exceeded";
 
-/** The caller's own mistake, as far as it can be told without the provider's words. */
+/** The caller's own mistake, described without the provider's words. */
 function rejected({ code: said, status: given, param }: UpstreamFailure): ServiceError {
   const code = said ?? "upstream_rejected";
   const status = given ?? 400;

@@ -1,5 +1,5 @@
 import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
-import { wasAsked } from "./failure-error.ts";
+import { hasCalledProvider } from "./failure-error.ts";
 
 /**
  * What may help after a failure while nothing has been sent to the client. `again`: another candidate, and later the same one; `elsewhere`: another candidate only;
@@ -35,7 +35,7 @@ const RETRY_ACTIONS: Readonly<Record<FailureKind, RetryAction>> = {
   error_frame: "again",
   too_large: "elsewhere",
   credentials_missing: "elsewhere",
-  // Whoever could wait has waited in the queue; those who could not are told apart by `NOT_WAITED`.
+  // The request has waited in the queue. One that passed the queue by has the code `NOT_WAITED`.
   saturated: "elsewhere",
   client_closed: "stop",
   abandoned: "stop",
@@ -43,14 +43,14 @@ const RETRY_ACTIONS: Readonly<Record<FailureKind, RetryAction>> = {
   key_revoked: "stop",
 };
 
-/** Code of a candidate that was passed over because its calls were taken and another candidate was fresh: nobody has waited there yet. */
+/** Code of a candidate that was passed over because its calls were taken and another candidate was fresh: its queue has not been tried yet. */
 export const NOT_WAITED = "not_waited";
 
 /** Codes of answers that the same provider would give again: what it makes of the request has no form in the caller's protocol. */
 const GIVEN_AGAIN: ReadonlySet<string> = new Set(["unexpected_output_item", "missing_finish_reason"]);
 
 /**
- * A timeout that the provider itself has told of (408) was quick.
+ * A timeout that the provider itself reported (408) was quick.
  *
  * @param resends the route allows that a request which the provider may have read is sent to it again.
  */
@@ -69,14 +69,14 @@ export interface Step {
   readonly pause: number;
 }
 
-/** How often one candidate is asked for one request. */
+/** How often one candidate is called for one request. */
 const TRIES = 2;
 
 /** Full jitter between nothing and this, doubled with every attempt: milliseconds. */
 const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 5_000;
 
-/** A provider that wants to be left alone for longer is not waited for: the caller is told when to come back. Milliseconds. */
+/** A longer `Retry-After` is not waited for: the caller gets an error with it instead. Milliseconds. */
 const LONGEST_WAIT = 30_000;
 
 interface Destination {
@@ -112,7 +112,7 @@ export class Itinerary {
     this.#resends = resends;
   }
 
-  /** Whether a candidate that is worth trying has not been tried yet: nobody waits in a queue while there is one. */
+  /** Whether a candidate that is worth trying has not been tried yet: the request does not wait in a queue while there is one. */
   hasFresh(isWorthTrying: (destination: number) => boolean): boolean {
     return this.#destinations.some(
       ({ tries, closed }, destination) =>
@@ -143,11 +143,11 @@ export class Itinerary {
     const failed = this.#destinations[this.#at];
     if (failed === undefined) throw new Error("itinerary: no such candidate");
     failed.tries += 1;
-    if (wasAsked(failure)) this.#attempts += 1;
+    if (hasCalledProvider(failure)) this.#attempts += 1;
     const action = retryActionFor(failure, this.#resends);
     if (action === "stop" || this.#attempts >= this.#maxAttempts) return null;
     failed.closed = action === "elsewhere" || failed.tries >= TRIES;
-    // There is a queue to wait in, which knows better than any pause when a candidate is free.
+    // The queue lets the request in as soon as a slot is free; a pause could only be longer.
     const pause = failure.kind === "saturated" ? 0 : (failure.retryAfter ?? random * this.#longestPause());
     failed.readyAt = now + pause;
     const fresh = this.#destinations.findIndex(({ tries, closed }) => tries === 0 && !closed);
@@ -158,7 +158,7 @@ export class Itinerary {
     const chosen = destination === null ? undefined : this.#destinations[destination];
     if (destination === null || chosen === undefined) return null;
     const pause = chosen.tries === 0 ? 0 : Math.max(chosen.readyAt - now, 0);
-    // Whoever would be told of the deadline is better told at once what went wrong.
+    // The wait would end at the deadline. The failure itself, at once, is the better answer.
     if (pause > LONGEST_WAIT || (pause > 0 && now + pause >= this.#deadline)) return null;
     this.#at = destination;
     return { destination, pause };

@@ -16,10 +16,10 @@ import type { Release } from "./limiters/concurrency-limiter.ts";
 import type { Stop, StopCause, StopReason } from "./limiters/stop-order.ts";
 import type { Siblings } from "./unary/siblings.ts";
 
-/** Why a walk calls nobody any more. */
+/** Why a walk makes no further call. */
 export interface WalkStop {
   readonly cause: StopCause;
-  /** The router's own reason. It stays when the client leaves later. */
+  /** The router's own reason. It stays when the client disconnects later. */
   readonly ended: StopReason | null;
 }
 

@@ -8,15 +8,15 @@ export interface ProbeGround {
   readonly connections: ReadonlyMap<string, Connection>;
 }
 
-/** How often it is looked which probes are due, milliseconds: the finest interval that a row can ask for. */
+/** How often due probes are looked for, milliseconds: the shortest interval that a row can have. */
 const LOOK = 1_000;
 
 /** Longest time that a probe may take, milliseconds. */
 const PROBE_TIME = 5_000;
 
 /**
- * Asks providers whether they are back, for endpoints that are out and whose provider has a `health.probe`. Any answer below 500 says that somebody is
- * there; its body is not read.
+ * Probes endpoints that are out of service and whose provider has a `health.probe`. Any answer below 500 means that the provider is back; its body is
+ * not read.
  *
  * @param ground gives what is in force now. @returns stops the probes.
  */
@@ -31,7 +31,7 @@ export function startProber(endpoints: EndpointTracker, ground: () => ProbeGroun
   return () => clearInterval(timer);
 }
 
-/** Never rejects: whatever goes wrong, nobody was there. */
+/** Never rejects: any error means that the provider is not back. */
 async function probe({ table, connections }: ProbeGround, endpointId: string): Promise<boolean> {
   const endpoint: EndpointRow | undefined = table.endpoints[endpointId];
   const provider: ProviderRow | undefined = endpoint === undefined ? undefined : table.providers[endpoint.provider];

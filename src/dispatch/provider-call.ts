@@ -30,7 +30,7 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
   readonly #request: ProviderRequest;
   readonly #connection: Connection;
   readonly #end = Promise.withResolvers<CallEnd<Answer>>();
-  /** Takes an encoding off that we did not ask for; `null` where there is none. */
+  /** Takes off an encoding that we did not request; `null` where there is none. */
   #decompressor: Decompressor | null = null;
   #retryAfter: number | null = null;
   #chunks: Uint8Array[] = [];

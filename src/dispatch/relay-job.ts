@@ -1,13 +1,12 @@
 import type { Candidate } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
-import type { UpstreamFailure } from "../canon/failure.ts";
 import type { AnswerEdits, EditSet } from "../canon/generate/edit.ts";
 import type { FinishReason } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { ExchangePlan } from "../dialects/translation/exchange-plan.ts";
-import type { WalkJob } from "./attempt.ts";
+import type { AttemptReport, WalkJob } from "./attempt.ts";
 import type { StopReason } from "./limiters/stop-order.ts";
 
 /** One request to be answered by the first candidate of its plan that can. */
@@ -16,7 +15,7 @@ export interface RelayJob extends WalkJob {
   /** The way to a candidate. */
   readonly exchangePlanFor: (candidate: Candidate) => ExchangePlan;
   /**
-   * The request's tokens count against a limit: a stream whose client leaves is read on for a moment, until the provider says what it counted.
+   * The request's tokens count against a limit: a stream whose client disconnects is read on for a moment, until the provider reports its count.
    */
   readonly countsTokens: boolean;
   /** Largest answer that is collected, bytes. A stream may have eight times as many. */
@@ -32,20 +31,6 @@ export interface RelayJob extends WalkJob {
    * @param known what was changed in its request and, as far as it has been read, in its answer.
    */
   readonly answerHeaders: (candidate: Candidate, attempt: number, known: AnswerEdits) => readonly string[];
-}
-
-/** How one candidate fared. */
-export interface AttemptReport {
-  readonly candidate: Candidate;
-  readonly simulated: boolean;
-  /** The candidate speaks another dialect than the caller. */
-  readonly translated: boolean;
-  readonly failure: UpstreamFailure | null;
-  readonly status: number | null;
-  /** Milliseconds; the longest where several calls are reported together. */
-  readonly duration: number;
-  /** Calls that ended alike, where a request was sent in parts; one where absent. */
-  readonly calls?: number;
 }
 
 export interface RelayOutcome {

@@ -2,14 +2,14 @@ import type { Candidate } from "../canon/decision.ts";
 import { NO_EDITS, type EditSet } from "../canon/generate/edit.ts";
 import { INCOMPLETE_REASONS } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
-import type { CallEnd, Calls } from "./attempt.ts";
+import type { AttemptReport, CallEnd, Calls } from "./attempt.ts";
 import type { ClientAnswer } from "./client/client-answer.ts";
 import type { Connection } from "./connections.ts";
-import { failureError, stoppedError, wasAsked } from "./failure-error.ts";
+import { failureError, stoppedError, hasCalledProvider } from "./failure-error.ts";
 import type { StopReason } from "./limiters/stop-order.ts";
 import { PlanWalk } from "./plan-walk.ts";
 import { RelayAttempt, type RelayedAnswer } from "./relay-attempt.ts";
-import type { AttemptReport, RelayJob, RelayOutcome } from "./relay-job.ts";
+import type { RelayJob, RelayOutcome } from "./relay-job.ts";
 
 /**
  * Tries the candidates of the plan until one commits (docs/dispatch.md#the-commit-point). Before the first byte to the client a failed call may be tried at
@@ -28,7 +28,7 @@ class RelayRun implements Calls<RelayedAnswer> {
   readonly #stripped = new Set<string>();
   readonly #losses = new Set<Loss>();
   #edits: EditSet = NO_EDITS;
-  /** The latest; one that has ended ignores what it is asked. */
+  /** The latest; one that has ended ignores `resume`. */
   #attempt: RelayAttempt | null = null;
 
   constructor(job: RelayJob, client: ClientAnswer) {
@@ -57,7 +57,7 @@ class RelayRun implements Calls<RelayedAnswer> {
     for (const loss of plan.losses) this.#losses.add(loss);
     this.#edits |= plan.edits;
     // Candidates that were not called are no attempts.
-    const number = 1 + this.#attempts.filter(({ failure }) => failure === null || wasAsked(failure)).length;
+    const number = 1 + this.#attempts.filter(({ failure }) => failure === null || hasCalledProvider(failure)).length;
     this.#attempt = new RelayAttempt(this.#job, candidate, connection, plan, number, this.#client);
     return this.#attempt;
   }

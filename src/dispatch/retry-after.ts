@@ -1,9 +1,9 @@
-/** Longest wait that is believed, milliseconds: a provider that asks for more is treated as asking for an hour. */
+/** Longest wait that is believed, milliseconds: a longer one is taken as an hour. */
 const MAXIMUM = 3_600_000;
 
 /**
- * Reads how long an upstream asks to wait, in milliseconds from `now` (milliseconds since the epoch): `retry-after-ms`, or
- * `Retry-After` in seconds or as a date (RFC 9110 §10.2.3). `null` where it says nothing usable.
+ * Reads how long an upstream wants its clients to wait, in milliseconds from `now` (milliseconds since the epoch): `retry-after-ms`, or
+ * `Retry-After` in seconds or as a date (RFC 9110 §10.2.3). `null` without a usable value.
  */
 export function readRetryAfter(
   headers: Readonly<Record<string, string | string[] | undefined>>,

@@ -13,7 +13,7 @@ import {
   type ShadowRecord,
   type ShadowRevision,
 } from "../evidence/record.ts";
-import type { AttemptReport } from "../dispatch/relay-job.ts";
+import type { AttemptReport } from "../dispatch/attempt.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /** What is known of a request before anything of it has been read. */

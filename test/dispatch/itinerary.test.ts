@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FAILURE_KINDS, type FailureKind, type UpstreamFailure } from "../../src/canon/failure.ts";
-import { wasAsked } from "../../src/dispatch/failure-error.ts";
+import { hasCalledProvider } from "../../src/dispatch/failure-error.ts";
 import { Itinerary, retryActionFor, type Step } from "../../src/dispatch/itinerary.ts";
 
 function failure(kind: FailureKind, more: Partial<UpstreamFailure> = {}): UpstreamFailure {
@@ -144,7 +144,7 @@ describe("the way through a plan", () => {
             step = itinerary.next(one, now, random);
           }
           expect(step).toBeNull();
-          expect(visits.filter((visit) => wasAsked(visit.failure)).length).toBeLessThanOrEqual(maxAttempts);
+          expect(visits.filter((visit) => hasCalledProvider(visit.failure)).length).toBeLessThanOrEqual(maxAttempts);
           for (let place = 0; place < places; place += 1) {
             const own = visits.filter((visit) => visit.place === place);
             expect(own.length).toBeLessThanOrEqual(2);

@@ -1,9 +1,9 @@
 import type { ClientAnswer } from "./client-answer.ts";
 
-/** Events that may wait for the decision to be on disk before the upstream is asked to pause, bytes. */
+/** Events that may wait for the decision to be on disk before the upstream is paused, bytes. */
 const MAXIMUM_WAITING_BYTES = 256 * 1024;
 
-/** Events without output that may wait for the first that has some; beyond them the answer has begun, whatever it says. Bytes. */
+/** Events without output that may wait for the first that has some; beyond them the answer is taken to have begun. Bytes. */
 const MAXIMUM_HELD_BYTES = 64 * 1024;
 
 /** How long events without output are held while more of them arrive: a client behind a proxy needs the keep-alives. Milliseconds. */
@@ -52,14 +52,14 @@ export class Outbox {
     return this.#heldBytes <= MAXIMUM_WAITING_BYTES;
   }
 
-  /** The stream has said something, or has ended properly. As `add`, says whether to go on. */
+  /** The stream has output, or has ended properly. @returns as `add` does. */
   release(): boolean {
     if (this.#released) return true;
     this.#released = true;
     return this.#flush();
   }
 
-  /** The decision is on disk. As `add`, says whether to go on. */
+  /** The decision is on disk. @returns as `add` does. */
   becomeDurable(): boolean {
     this.#durable = true;
     return this.#flush();

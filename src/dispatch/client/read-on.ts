@@ -1,13 +1,13 @@
 import type { AnswerStream, Ending } from "../../dialects/dialect.ts";
 
-/** How long a stream is read after its client has left. Its slot of `concurrency` is taken as long, and refusals by that say to wait a second. Milliseconds. */
+/** How long a stream is read after its client has disconnected. Its slot of `concurrency` is taken as long, and its refusals have a `Retry-After` of one second. Milliseconds. */
 const TIME = 1_000;
 
 /** How much of it. Bytes. */
 const BYTES = 256 * 1024;
 
 /**
- * Reads a stream whose client has left, until the provider gives its usage or a bound is reached. Providers count at the end: without this, a client
+ * Reads a stream whose client has disconnected, until the provider gives its usage or a bound is reached. Providers count at the end: without this, a client
  * that closes the connection before the last event would not be charged for what it took.
  */
 export class ReadOn {

@@ -15,11 +15,11 @@ class AddressRefusedError extends Error {
 }
 
 /**
- * Connections that only go where the row of a provider lets them. What is judged is the very address that the socket is about to be connected to, at every connection: a name that leads
- * elsewhere than a moment ago (DNS rebinding) gains nothing by it.
+ * Connections that only go where the row of a provider lets them. The address that the socket is about to be connected to is checked at every connection, so a name that resolves
+ * to another address than a moment ago (DNS rebinding) gains nothing.
  *
  * @param timeout until a connection stands, milliseconds.
- * @param resolve asks for the addresses of a name.
+ * @param resolve looks up the addresses of a name.
  * @param allowsHttp2 HTTP/2 is spoken with providers that offer it; its connections cannot be had for one call alone.
  */
 export function guardedConnector(
@@ -30,14 +30,14 @@ export function guardedConnector(
 ): buildConnector.connector {
   const connect = buildConnector({ timeout, lookup: guardedLookup(reach, resolve), allowH2: allowsHttp2 });
   return (options, callback) => {
-    // A socket asks nobody about an address that is written out.
+    // An address that is written out is connected to without a look-up, so it is judged here.
     const kind = hostKind(options.hostname);
     if (kind !== null && !mayReach(reach, kind)) callback(new AddressRefusedError("address refused"), null);
     else connect(options, callback);
   };
 }
 
-/** A look-up that answers addresses within reach only. One address beyond it spoils all: a name that is inside and outside at once is up to something. */
+/** A look-up that answers addresses within reach only. One address beyond it refuses all: a name that resolves to both is taken for an attack. */
 export function guardedLookup(reach: Reach, resolve: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, options, (error, address, family) => {

@@ -2,9 +2,9 @@ import { Client, type buildConnector, type Dispatcher } from "undici";
 import type { Socket } from "node:net";
 import { tolerateContinue } from "./interim-answers.ts";
 
-/** What a call may know of the connection that carries it. */
+/** The connection that carries a call, as the call sees it. */
 export interface Carrier {
-  /** The connection tells where an answer ends, whatever its headers say: it speaks HTTP/2. */
+  /** The connection marks where an answer ends, whatever its headers are: it speaks HTTP/2. */
   readonly framesAnswers: boolean;
   /** A call begins. Gives whether the connection had been idle after earlier calls: its other end may have closed it meanwhile. */
   begin(): boolean;
@@ -12,7 +12,7 @@ export interface Carrier {
   end(): void;
 }
 
-/** A handler that learns which connection its call goes to, before the call begins. */
+/** A handler that is given the connection of its call before the call begins. */
 export interface CarriedCall extends Dispatcher.DispatchHandler {
   carriedBy(carrier: Carrier): void;
 }
@@ -28,7 +28,7 @@ export class ProviderClient extends Client implements Carrier {
       connect: (target, callback) => {
         connect(target, (...result) => {
           const [error, socket] = result;
-          // The connector leaves the socket out of a failure, whatever its types say.
+          // The connector gives no socket with an error, although its types have one.
           if (error === null) {
             connection.used = false;
             connection.multiplexed = isMultiplexed(socket);

@@ -8,5 +8,5 @@ export interface OutgoingRequest {
   readonly body: string;
 }
 
-/** Gives the headers that prove who sends a call, names and values by turns. Rejects where none can be had; the reason is for nobody's eyes. */
+/** Gives the headers that authenticate a call, names and values by turns. Rejects where there are none; the reason must not be shown. */
 export type Authorize = (request: OutgoingRequest) => readonly string[] | Promise<readonly string[]>;

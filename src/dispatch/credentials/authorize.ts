@@ -14,7 +14,7 @@ export interface Surroundings {
   readonly now: () => number;
 }
 
-/** The way to credentials that are made for each call; `null` for a provider whose headers never change. Asks nobody before the first call. */
+/** The way to credentials that are made for each call; `null` for a provider whose headers never change. No request is made before the first call. */
 export function createAuthorize(provider: ProviderRow, surroundings: Surroundings): Authorize | null {
   const { auth, timeouts, baseUrl } = provider;
   const { environment, folder, now } = surroundings;

@@ -101,13 +101,13 @@ async function fromContainer(environment: Environment, timeout: number): Promise
     })();
 }
 
-/** Amazon EC2. Version 1 of its metadata service answers whoever makes the machine ask, so only version 2 is used. */
+/** Amazon EC2. Version 1 of its metadata service also answers requests that were forged through this machine, so only version 2 is used. */
 async function fromInstance(timeout: number): Promise<Source> {
   const { fromInstanceMetadata } = await import("@smithy/credential-provider-imds");
   return fromInstanceMetadata({ timeout, maxRetries: RETRIES, ec2MetadataV1Disabled: true, logger: SILENT });
 }
 
-/** How the service that exchanges tokens for keys is reached: in the region that is signed for, unless the environment names another place. */
+/** How the service that exchanges tokens for keys is reached: in the region that is signed for, unless the environment names another address. */
 function tokenService(environment: Environment, region: string, timeout: number) {
   const endpoint = variable(environment, "AWS_ENDPOINT_URL_STS");
   return {

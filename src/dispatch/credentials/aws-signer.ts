@@ -18,7 +18,7 @@ export interface AwsSignerOptions {
 /** Headers of a signed request that were not there before. */
 const ADDED = ["authorization", "x-amz-date", "x-amz-content-sha256", "x-amz-security-token"] as const;
 
-/** A proxy may change it without changing what is asked. */
+/** A proxy may change it without changing the request. */
 const UNSIGNED: ReadonlySet<string> = new Set(["accept-encoding"]);
 
 /**

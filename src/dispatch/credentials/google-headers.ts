@@ -25,7 +25,7 @@ const IMPERSONATION_SCOPE = "https://www.googleapis.com/auth/cloud-platform";
 
 /**
  * The way to the headers that carry a token: `authorization`, and `x-goog-user-project` where the credentials name who pays. A new client
- * each time: it reads the file again, and asks for a new token instead of giving back one that it keeps.
+ * each time: it reads the file again, and requests a new token instead of giving back one that it keeps.
  *
  * @param folder that a file of routes.yaml is relative to.
  */
@@ -52,7 +52,7 @@ async function clientFor(
   folder: string,
   scopes: string[],
 ): Promise<AuthClient> {
-  // Loaded when it is first needed: most routers call nobody with it.
+  // Loaded when it is first needed: most routers do not use it.
   const google = await import("google-auth-library");
   if (credentials === "metadata_server") return new google.Compute({ scopes });
   const path = credentials === "adc" ? resolve(applicationDefaultFile(environment)) : resolve(folder, credentials.file);

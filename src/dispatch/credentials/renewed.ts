@@ -21,7 +21,7 @@ const RENEWED_AHEAD = 4 * 60_000;
 const LEEWAY = 10_000;
 /** How often a value without an end is read again, so that a key exchanged in its file is found, milliseconds. */
 const UNDATED_LIFE = 5 * 60_000;
-/** How long nobody is asked again after a failure, milliseconds. */
+/** Time without another renewal after a failed one, milliseconds. */
 const PAUSE_AFTER_FAILURE = 1_000;
 /** A renewal that takes longer has failed; without this one lost answer would block all that follow, milliseconds. */
 const LONGEST_RENEWAL = 30_000;
@@ -42,7 +42,7 @@ interface Held<Value> {
 
 /**
  * A value that must be fetched anew from time to time: fetched at the first call, renewed in the background before it ends, by one fetch
- * for all who wait. A renewal that fails costs nobody anything while the old value is valid.
+ * for all who wait. A renewal that fails has no effect while the old value is valid.
  */
 export class Renewed<Value> {
   readonly #options: RenewedOptions<Value>;
@@ -71,7 +71,7 @@ export class Renewed<Value> {
       this.#renewal = null;
     });
     this.#renewal = renewal;
-    // Whoever waits hears of it; in the background nobody does.
+    // Callers that wait get the rejection; a renewal in the background has none.
     renewal.catch(() => {});
     return renewal;
   }

@@ -74,7 +74,7 @@ function tiersOf(plan: readonly Candidate[]): readonly (readonly Candidate[])[] 
   return tiers;
 }
 
-/** Behind all others given: where nobody has ordered them, the caller would rather have a fallback that is quick than a primary that is not. */
+/** Behind all other candidates: where no order is set, a quick fallback is better for the caller than a slow primary. */
 function byPreferredSpeed(plan: readonly Candidate[], circumstances: Circumstances): readonly Candidate[] {
   const { preferred_max_latency: latency, preferred_min_throughput: throughput } = circumstances.preferences ?? {};
   if (latency === undefined && throughput === undefined) return plan;
@@ -91,15 +91,15 @@ function byPreferredSpeed(plan: readonly Candidate[], circumstances: Circumstanc
   return [...plan.filter((candidate) => !slow.has(candidate)), ...slow];
 }
 
-/** Whether something has been measured that misses one of the percentiles asked for. */
+/** Whether a measurement misses one of the required percentiles. */
 function missesAny(
-  asked: Percentiles | undefined,
+  required: Percentiles | undefined,
   measured: (share: number) => number | null,
-  isMiss: (measured: number, asked: number) => boolean,
+  isMiss: (measured: number, required: number) => boolean,
 ): boolean {
-  if (asked === undefined) return false;
+  if (required === undefined) return false;
   for (const name of ["p50", "p75", "p90", "p99"] as const) {
-    const wanted = asked[name];
+    const wanted = required[name];
     if (wanted === undefined) continue;
     const value = measured(PERCENTILES[name]);
     if (value !== null && isMiss(value, wanted)) return true;
@@ -111,13 +111,13 @@ function isSlower(milliseconds: number, seconds: number): boolean {
   return milliseconds > seconds * 1000;
 }
 
-function isLess(tokensPerSecond: number, asked: number): boolean {
-  return tokensPerSecond < asked;
+function isLess(tokensPerSecond: number, required: number): boolean {
+  return tokensPerSecond < required;
 }
 
 /**
- * A half-open endpoint keeps its position: the request that goes there first has its trial. Behind another candidate the trial is kept for nobody, and taken by
- * whoever gets there.
+ * A half-open endpoint keeps its position: the request that goes there first has its trial. Behind another candidate the trial is not reserved: the
+ * first request that gets there has it.
  */
 function byHealth(plan: readonly Candidate[], { healthStateOf, maxEjectedShare }: Circumstances): Arrangement {
   const healthStates = new Map(plan.map((candidate) => [candidate, healthStateOf(candidate.endpoint.id)]));
@@ -155,7 +155,7 @@ function longestOut(
     return healthState.isTaken ? [{ candidate, why: "ejected", until: healthState.until }] : [];
   });
   const longest = out.toReversed().toSorted((left, right) => right.until - left.until);
-  // A provider that has asked to be left alone is; only what is ill is bounded by the share.
+  // A rate limit is always respected; the share bounds only endpoints that are out for their failures.
   const limited = longest.filter(({ why }) => why === "rate_limited").slice(0, plan.length - 1);
   const ill = longest.filter(({ why }) => why === "ejected");
   const left = Math.min(limit, plan.length - 1 - limited.length);

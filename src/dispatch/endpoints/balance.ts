@@ -18,7 +18,7 @@ export interface Circumstances {
 type Ordering = (tier: readonly Candidate[], circumstances: Circumstances) => readonly Candidate[];
 
 /**
- * An endpoint that was not measured counts as good as the best that somebody has, or it would never be measured. Equals among what is measured share at
+ * An endpoint that was not measured counts as good as the best one measured, or it would never be measured. Equals among what is measured share at
  * random, by weight: if the first of them won every tie, it alone would get traffic while nothing is known. Equal prices keep the file's order.
  */
 const ORDERINGS: Readonly<Record<Balance, Ordering>> = {
@@ -103,7 +103,7 @@ function totalPrice({ endpoint: { price } }: Candidate): number {
 }
 
 /**
- * Power of two choices: of two at random, the one that will probably speak first. If everybody went to the very best, everybody would be there at once.
+ * Power of two choices: of two at random, the one that will probably answer first. If every request went to the very best, all would be there at once.
  */
 function byLatency(tier: readonly Candidate[], circumstances: Circumstances): readonly Candidate[] {
   const { random } = circumstances;

@@ -11,11 +11,11 @@ export interface CallOutcome {
   readonly failure: UpstreamFailure | null;
   /** Milliseconds from the request sent to the first output; `null` where there was none to measure. */
   readonly firstToken: number | null;
-  /** Output tokens a second; `null` where nobody counted. */
+  /** Output tokens a second; `null` where the provider did not count. */
   readonly tokensPerSecond: number | null;
 }
 
-/** How an endpoint stands, for people to read. Measures are `null` where there are none. */
+/** The status of an endpoint, for people to read. Measures are `null` where there are none. */
 export interface EndpointStatus {
   readonly state: HealthState["state"];
   /** When the state ends by itself, on the caller's clock; `null` where it does not. */
@@ -43,14 +43,14 @@ interface TrackedEndpoint {
   isRetired: boolean;
 }
 
-/** Told when an endpoint is taken out of service and when it is back. @param ejections times that it was taken out. */
+/** Called when an endpoint is taken out of service and when it is back. @param ejections times that it was taken out. */
 export type HealthListener = (endpointId: string, change: "ejected" | "readmitted", ejections: number) => void;
 
-/** Who is told how calls go. */
+/** Receives how calls go. */
 export type CallTracker = Pick<EndpointTracker, "begin" | "answering" | "end">;
 
 /**
- * What this process knows of its endpoints, from their calls alone. It outlives tables: an endpoint whose id stays keeps what is known of it.
+ * Health and measurements of the endpoints, from the calls of this process alone. They outlive tables: an endpoint whose id stays keeps them.
  *
  * All times are milliseconds on one clock that never goes back (`performance.now()`), given with every call.
  */
@@ -169,7 +169,7 @@ export class EndpointTracker {
   }
 
   /**
-   * The endpoints whose active probe is due now. Each is reported with `probed` however its probe ends: until then nobody else tries it, and it is not due.
+   * The endpoints whose active probe is due now. Each is reported with `probed` however its probe ends: until then no request tries it, and it is not due.
    */
   takeProbes(now: number): readonly string[] {
     const due: string[] = [];
@@ -188,9 +188,9 @@ export class EndpointTracker {
   /** Forgets every endpoint but these; one with calls under way once they have ended, so that they are not counted to a namesake. */
   retain(endpointIds: Iterable<string>): void {
     const kept = new Set(endpointIds);
-    for (const [endpointId, place] of this.#endpoints) {
-      place.isRetired = !kept.has(endpointId);
-      this.#dropIfDone(endpointId, place);
+    for (const [endpointId, tracked] of this.#endpoints) {
+      tracked.isRetired = !kept.has(endpointId);
+      this.#dropIfDone(endpointId, tracked);
     }
   }
 

@@ -36,7 +36,7 @@ export class FailureWindow {
 
   #slide(now: number): void {
     const current = Math.floor(now / this.#width);
-    // A bucket is forgotten once, however long nobody called; a clock that stands still or steps back forgets nothing.
+    // A bucket is forgotten once, however long no call came; a clock that stands still or steps back forgets nothing.
     const from = Math.max(this.#newest + 1, current - BUCKETS + 1);
     for (let bucket = from; bucket <= current; bucket += 1) {
       const slot = bucket % BUCKETS;

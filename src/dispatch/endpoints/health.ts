@@ -42,7 +42,7 @@ export type HealthState =
   | { readonly state: "healthy" }
   | { readonly state: "ejected" | "rate_limited"; readonly until: number }
   /**
-   * Its time out is over since `until`, and one call shall find out whether it has recovered. `isTaken`: that call is somebody else's, or the
+   * Its time out is over since `until`, and one call shall find out whether it has recovered. `isTaken`: another request has that call, or the
    * active probe's.
    */
   | { readonly state: "half_open"; readonly until: number; readonly isTaken: boolean };
@@ -62,7 +62,7 @@ const SUCCESSES_TO_READMIT = 3;
 const MOST_DOUBLINGS = 30;
 
 /**
- * The health of one endpoint, as its calls tell: outlier ejection with a trial before readmission. A machine without a clock.
+ * The health of one endpoint, from its calls: outlier ejection with a trial before readmission. A machine without a clock.
  *
  * While its time out runs, no call that ends there shortens or lengthens it: what ends then mostly began before, and a hundred calls that fail together are
  * one outage, not a hundred. Afterwards the first call or probe to end decides, by either.
@@ -77,7 +77,7 @@ export class Health {
   #ejections = 0;
   #timesEjected = 0;
   #readmittedAt = 0;
-  /** Until then the trial is somebody's; without end once it has begun. */
+  /** Until then the trial is taken; without end once it has begun. */
   #trialUntil = 0;
   #probedAt = -Infinity;
   #successesWhileOut = 0;
@@ -128,14 +128,14 @@ export class Health {
         this.#failuresInARow = 0;
         if (this.#ejectedUntil === null) return this.#windowFor(settings).add(false, now);
         this.#successesWhileOut += 1;
-        // It is asked although it is out where nothing else is left; what began before it was ejected cannot be told from that, a few together can.
+        // It is called although it is out where no other candidate is left. A success that began before the ejection looks alike, so a few together are needed.
         if (this.#isHalfOpen(now) || this.#successesWhileOut >= SUCCESSES_TO_READMIT) this.#readmit(now);
         return;
       case "ill":
         return this.#fail(settings, now);
       case "rate_limited": {
-        const asked = Math.min(failure?.retryAfter ?? DEFAULT_RATE_LIMIT, settings.longestEjection);
-        this.#rateLimitedUntil = Math.max(this.#rateLimitedUntil, now + asked);
+        const wait = Math.min(failure?.retryAfter ?? DEFAULT_RATE_LIMIT, settings.longestEjection);
+        this.#rateLimitedUntil = Math.max(this.#rateLimitedUntil, now + wait);
         this.#giveTrialBack(now);
         return;
       }
@@ -144,7 +144,7 @@ export class Health {
     }
   }
 
-  /** Whether the active probe shall ask now; if so it has the trial until it reports with `probed`. */
+  /** Whether the active probe is due now; if so it has the trial until it reports with `probed`. */
   takeProbe(settings: HealthSettings, now: number): boolean {
     const { probe } = settings;
     if (probe === null || !this.#isHalfOpen(now) || this.#trialUntil > now) return false;
@@ -195,7 +195,7 @@ export class Health {
     this.#trialUntil = 0;
   }
 
-  /** What decides nothing leaves the trial to the next request. */
+  /** A call that decides nothing passes the trial on to the next request. */
   #giveTrialBack(now: number): void {
     if (this.#isHalfOpen(now)) this.#trialUntil = 0;
   }

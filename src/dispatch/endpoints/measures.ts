@@ -6,7 +6,7 @@ import { RecentSamples } from "./recent-samples.ts";
  */
 export const FADE = 60_000;
 
-/** Percentiles that callers may ask about, as shares. */
+/** Percentiles that callers may set bounds for, as shares. */
 export const PERCENTILES = { p50: 0.5, p75: 0.75, p90: 0.9, p99: 0.99 } as const;
 
 /** What has been measured at one endpoint. A value that was not measured is `null`, never a number that could be taken for one. */
@@ -38,7 +38,7 @@ export class Measures {
 
   /**
    * Time to the first token, milliseconds: an average over time that a higher sample raises at once and that fades while none comes, so that an endpoint
-   * that was slow is asked again some day.
+   * that was slow is called again some day.
    */
   peakFirstToken(now: number): number | null {
     return this.#peak === null ? null : this.#peak * this.#remaining(now);

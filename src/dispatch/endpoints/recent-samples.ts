@@ -2,7 +2,7 @@
 export const CAPACITY = 256;
 
 /**
- * Milliseconds after which a sample no longer counts. Without an end, an endpoint that was slow once and therefore is not asked would be slow for ever.
+ * Milliseconds after which a sample no longer counts. Without an end, an endpoint that was slow once and therefore is not called would be slow for ever.
  */
 export const OLDEST = 600_000;
 

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import { parseJson } from "../../canon/json/parse-json.ts";
 import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
 
-/** What an error that a provider reports inside an answer says of whose fault it is; the words are those of the dialects' closed lists. */
+/** The kind of failure of an error that a provider reports inside an answer, by codes of the dialects' closed lists. */
 const KINDS: Readonly<Record<string, FailureKind>> = {
   context_length_exceeded: "rejected",
   max_tokens_exceeded: "rejected",
@@ -32,7 +32,7 @@ const KINDS: Readonly<Record<string, FailureKind>> = {
   unavailable: "overloaded",
 };
 
-/** Failures that another caller's request would not have met where the code or the member says that the request was at fault. */
+/** Failures that another caller's request would not have met where the code or the member shows that the request was at fault. */
 const MAY_BE_THE_CALLERS: ReadonlySet<FailureKind> = new Set([
   "auth",
   "not_found",
@@ -51,7 +51,7 @@ export interface SentRequest {
 
 /**
  * An error status whose cause is the request and not the endpoint: otherwise one caller's mistake would be sent to every endpoint, and eject them all for
- * everybody. A code of the caller's says so, or a member of the request that is named; `model` is the operator's. The member's name is kept where the caller has
+ * all callers. A code for a faulty request shows it, or a member of the request that is named; `model` is the operator's. The member's name is kept where the caller has
  * sent it.
  */
 export function refusedRequest(failure: UpstreamFailure, { body, callers }: SentRequest): UpstreamFailure {
@@ -79,8 +79,8 @@ function isMemberOf(body: string, name: string): boolean {
 }
 
 /**
- * An error event for what an error status would have said. Otherwise one caller's prompt that is too long would be sent to every endpoint, and close them
- * all to everybody.
+ * An error event for what an error status would have said. Otherwise one caller's prompt that is too long would be sent to every endpoint, and eject
+ * them all.
  */
 export function reportedFailure(failure: UpstreamFailure): UpstreamFailure {
   const { kind, code } = failure;

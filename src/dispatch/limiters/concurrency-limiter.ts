@@ -1,5 +1,4 @@
 import type { QueueSettings } from "../../canon/table.ts";
-import { WaitingQueue } from "./waiting-queue.ts";
 
 /** Gives a slot back. The first call counts; later ones do nothing. */
 export type Release = () => void;
@@ -8,8 +7,8 @@ export type Release = () => void;
 type Settle = (release: Release | null) => void;
 
 /**
- * A limit on calls under way, with a bounded queue before it. First come, first served: nobody who asks later is let in before those who wait,
- * so nobody waits for ever behind a stream of others.
+ * A limit on calls under way, with a bounded queue before it. First come, first served: a later call is not let in before those that wait,
+ * so no call waits for ever behind a stream of others.
  */
 export class ConcurrencyLimiter {
   #limit: number;
@@ -23,7 +22,7 @@ export class ConcurrencyLimiter {
     this.#queue = queue;
   }
 
-  /** Calls that have entered and not left. Above the limit only after it was lowered. */
+  /** Calls that have entered and not ended. Above the limit only after it was lowered. */
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -37,17 +36,17 @@ export class ConcurrencyLimiter {
     return this.#queue;
   }
 
-  /** A slot where one is free; `null` otherwise, and that is as long as anybody waits. */
+  /** A slot where one is free; `null` otherwise, and always while a call waits in the queue. */
   tryEnter(): Release | null {
-    // Whoever waits has been given what was free (`#admit`): a free slot means that nobody does.
+    // A call that waits has been given what was free (`#admit`): a free slot means that none waits.
     return this.#inFlight >= this.#limit ? null : this.#take();
   }
 
   /**
    * A free slot at once, or the next one that is this caller's turn. `null` where the queue is full, at the end of the queue's longest wait or at the
-   * deadline, and for those who are gone: an aborted signal takes its waiter out of the queue in the same turn.
+   * deadline, and after an abort: an aborted signal takes its waiter out of the queue in the same turn.
    *
-   * A free slot is given after the deadline too: whoever calls with it learns of the deadline, not of a limit that was not reached. A signal that is
+   * A free slot is given after the deadline too: the call then fails by the deadline, not by a limit that was not reached. A signal that is
    * aborted after a slot was given changes nothing: the slot is the caller's to give back.
    *
    * @param deadline on the clock of `performance.now()`.
@@ -61,7 +60,7 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * For a reload: holds for whoever comes from now on. Those who have entered or wait stay, with the longest wait that they came with; a raised limit
+   * For a reload: applies to calls from now on. Those that have entered or wait stay, with the longest wait that they came with; a raised limit
    * lets the first of them in at once.
    */
   setLimits(limit: number, queue: QueueSettings): void {
@@ -97,12 +96,110 @@ export class ConcurrencyLimiter {
     };
   }
 
-  /** In the same turn in which a slot became free, so that nobody else can take it. */
+  /** In the same turn in which a slot became free, so that no other call can take it. */
   #admit(): void {
     while (this.#inFlight < this.#limit) {
       const settle = this.#waiting.first;
       if (settle === undefined) return;
       settle(this.#take());
     }
+  }
+}
+
+/** Admits calls to one endpoint; a `ConcurrencyLimiter` is one. */
+export interface EndpointLimiter {
+  /** A slot where one is free; `null` otherwise, and always while a call waits in the queue. */
+  tryEnter(): Release | null;
+  /**
+   * Waits for a slot as `ConcurrencyLimiter.enter` does.
+   *
+   * @param deadline on the clock of `performance.now()`.
+   */
+  enter(deadline: number, signal?: AbortSignal): Promise<Release | null>;
+}
+
+/** The way through both limits, or through the provider's alone where the endpoint has none of its own. */
+export function endpointLimiter(provider: ConcurrencyLimiter, endpoint: ConcurrencyLimiter | null): EndpointLimiter {
+  return endpoint === null ? provider : new TwoLimiters(endpoint, provider);
+}
+
+/**
+ * The endpoint first: a call that waits for its slot has none of the provider's, which its other endpoints can use. All calls enter in this order, so no
+ * two can wait for each other.
+ */
+class TwoLimiters implements EndpointLimiter {
+  readonly #endpoint: ConcurrencyLimiter;
+  readonly #provider: ConcurrencyLimiter;
+
+  constructor(endpoint: ConcurrencyLimiter, provider: ConcurrencyLimiter) {
+    this.#endpoint = endpoint;
+    this.#provider = provider;
+  }
+
+  tryEnter(): Release | null {
+    const release = this.#endpoint.tryEnter();
+    return release === null ? null : withBoth(release, this.#provider.tryEnter());
+  }
+
+  async enter(deadline: number, signal?: AbortSignal): Promise<Release | null> {
+    // The longest wait is for both queues together: an operator who allows a second means one.
+    const end = Math.min(deadline, performance.now() + this.#provider.queue.wait);
+    const release = await this.#endpoint.enter(end, signal);
+    return release === null ? null : withBoth(release, await this.#provider.enter(end, signal));
+  }
+}
+
+/** The endpoint's slot is given back where there is none at the provider. */
+function withBoth(releaseEndpoint: Release, releaseProvider: Release | null): Release | null {
+  if (releaseProvider === null) {
+    releaseEndpoint();
+    return null;
+  }
+  return () => {
+    releaseProvider();
+    releaseEndpoint();
+  };
+}
+
+/** A member's node of the queue. */
+interface Node<Member> {
+  readonly member: Member;
+  before: Node<Member> | null;
+  after: Node<Member> | null;
+}
+
+/**
+ * First come, first out, and any member may be removed at any time: each in constant time. A `Set` does the same, but looks for its first member from
+ * the start of its memory, past all that were removed from there: a queue of a hundred thousand then empties ten times as slowly.
+ */
+class WaitingQueue<Member> {
+  #first: Node<Member> | null = null;
+  #last: Node<Member> | null = null;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  get first(): Member | undefined {
+    return this.#first?.member;
+  }
+
+  join(member: Member): Node<Member> {
+    const node: Node<Member> = { member, before: this.#last, after: null };
+    if (this.#last === null) this.#first = node;
+    else this.#last.after = node;
+    this.#last = node;
+    this.#length += 1;
+    return node;
+  }
+
+  /** Takes a member out; once for each. */
+  remove({ before, after }: Node<Member>): void {
+    if (before === null) this.#first = after;
+    else before.after = after;
+    if (after === null) this.#last = before;
+    else after.before = before;
+    this.#length -= 1;
   }
 }

@@ -5,7 +5,7 @@ interface Node<Value> {
 }
 
 /**
- * Who is here at the moment, where thousands come and go each second: a linked list.
+ * The values in flight, where thousands come and go each second: a linked list.
  *
  * Not a Set or a Map: the tables that one of those outgrows keep what stood in them until the engine collects its old
  * space, and with it everything that a request holds.
@@ -25,23 +25,23 @@ export class InFlightList<Value> {
     this.#last.after = node;
     this.#last = node;
     this.#size += 1;
-    return () => this.#leave(node);
+    return () => this.#remove(node);
   }
 
-  /** Calls with each that is here, in the order in which they came; not with who leaves or comes meanwhile. */
+  /** Calls with each value, in the order in which they came; not with those that are removed or added meanwhile. */
   each(call: (value: Value) => void): void {
     const nodes: Node<Value>[] = [];
     for (let node = this.#ends.after; node !== null; node = node.after) nodes.push(node);
     for (const { value } of nodes) if (value !== null) call(value);
   }
 
-  #leave(node: Node<Value>): void {
+  #remove(node: Node<Value>): void {
     const { before, after } = node;
     if (before === null) return;
     before.after = after;
     if (after === null) this.#last = before;
     else after.before = before;
-    // What has left must lead to nobody: it may be found in old space long after.
+    // A removed node must not reference others: it may stay in old space long after.
     node.value = null;
     node.before = null;
     node.after = null;

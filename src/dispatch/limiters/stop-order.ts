@@ -12,11 +12,11 @@ export interface Stop {
   readonly running: "end" | "finish";
 }
 
-/** Where a request hears of its end. */
+/** Ends requests. */
 export interface StopSource {
   readonly given: boolean;
   /**
-   * Calls back when an order is given; at once where one has been given. A request with several sources hears of each.
+   * Calls back when an order is given; at once where one has been given. A request with several sources gets each of their orders.
    *
    * @returns its end; call it when the request has ended.
    */
@@ -26,8 +26,7 @@ export interface StopSource {
 const SERVER_STOPPING: Stop = Object.freeze({ reason: "server_stopping", running: "end" });
 
 /**
- * The end of a server, or of a key, as its requests hear of it: whatever still runs when the order is given has had its time. It ends with what can be
- * said of it, at once.
+ * Ends the requests of a server, or of a key. What still runs when the order is given has had its time, and ends at once.
  */
 export class StopOrder implements StopSource {
   readonly #listeners = new InFlightList<(stop: Stop) => void>();

@@ -1,5 +1,5 @@
-import type { AttemptReport } from "../relay-job.ts";
-import { wasAsked } from "../failure-error.ts";
+import type { AttemptReport } from "../attempt.ts";
+import { hasCalledProvider } from "../failure-error.ts";
 
 /** State that the parts of one request share: their calls under way and ended, and the bytes that they may collect together. */
 export class Siblings {
@@ -52,7 +52,7 @@ export class Siblings {
   /** Counts calls that ended alike together: a batch of two thousand parts must not become two thousand lines of evidence. */
   add(report: AttemptReport): void {
     const { candidate, failure, status } = report;
-    if (failure === null || wasAsked(failure)) this.#madeCalls += 1;
+    if (failure === null || hasCalledProvider(failure)) this.#madeCalls += 1;
     const key = `${candidate.endpoint.id}|${failure?.kind ?? ""}|${failure?.code ?? ""}|${status ?? ""}`;
     const known = this.#reports.get(key);
     const duration = Math.max(known?.duration ?? 0, report.duration);

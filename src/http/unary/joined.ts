@@ -6,7 +6,7 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { StopCause } from "../../dispatch/limiters/stop-order.ts";
 import type { Bounds } from "../bounds.ts";
 import type { UnaryAnswer } from "../../dialects/unary/surface.ts";
-import type { Gathered } from "../../dispatch/unary/gather-job.ts";
+import type { Gathered } from "../../dispatch/unary/gather.ts";
 
 /** What a caller's idempotency key stands for while its request runs: whose it is, what is asked, and what was decided. */
 export interface IdempotentCall {

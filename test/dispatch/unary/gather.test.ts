@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Gathering } from "../../../src/dispatch/unary/gather.ts";
-import type { Gathered, GatherJob } from "../../../src/dispatch/unary/gather-job.ts";
+import { Gathering, type Gathered, type GatherJob } from "../../../src/dispatch/unary/gather.ts";
 import { EndpointTracker } from "../../../src/dispatch/endpoints/endpoint-tracker.ts";
 import { echoTask, emptyLedger, estateOf, type Ledger, type Reply, type Stubbed } from "./estate.ts";
 

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ConcurrencyLimiter } from "../../../src/dispatch/limiters/concurrency-limiter.ts";
-import { endpointLimiter } from "../../../src/dispatch/limiters/endpoint-limiter.ts";
+import { ConcurrencyLimiter, endpointLimiter } from "../../../src/dispatch/limiters/concurrency-limiter.ts";
 import { NEVER, placed, queue, turn } from "./support.ts";
 
 const counts = (...gates: readonly ConcurrencyLimiter[]): readonly (readonly [number, number])[] =>
