@@ -5,6 +5,7 @@ import type { PolicyTime } from "../canon/policy.ts";
 import type { ProviderPreferences } from "../canon/preferences.ts";
 import type { ReasoningEffort, TokenBucket } from "../canon/request.ts";
 import type { Balance } from "../canon/table.ts";
+import type { ChangeWord } from "./change-word.ts";
 
 /** One request as far as any decision may look at it: what stands for a class, and what a reader can try again. Plain JSON. */
 export interface SampleRequest {
@@ -77,26 +78,6 @@ export interface Outcome {
   readonly indeterminate: boolean;
 }
 
-export const CHANGE_WORDS = [
-  "newly_denied",
-  "newly_allowed",
-  "primary_changed",
-  "fallbacks_widened",
-  "fallbacks_narrowed",
-  "fallbacks_reordered",
-  "sharing_changed",
-  "destination_changed",
-  "edits_changed",
-  "reason_changed",
-  "indeterminate_new",
-] as const;
-/**
- * What a change does to a request (docs/simulate.md#what-the-report-says). `destination_changed`: an endpoint of the same id now has another provider,
- * region, address, model or contract; `sharing_changed`: a load-balanced group distributes its requests differently or has other members;
- * `edits_changed`: obligations remove or limit something else.
- */
-export type ChangeWord = (typeof CHANGE_WORDS)[number];
-
 /** Which slots act: as the files say, or as if candidates were promoted. */
 export const VIEWS = ["declared", "promoted"] as const;
 export type View = (typeof VIEWS)[number];
@@ -104,7 +85,7 @@ export type View = (typeof VIEWS)[number];
 export interface OutcomePair {
   readonly base: Outcome;
   readonly head: Outcome;
-  /** In the order of {@link CHANGE_WORDS}; empty where nothing changes. */
+  /** In the order of `CHANGE_WORDS`; empty where nothing changes. */
   readonly words: readonly ChangeWord[];
 }
 

@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, it } from "vitest";
 import { simulateHelp } from "../../src/cli/simulate/help.ts";
+import { CHANGES } from "../../src/simulate/change-word.ts";
 import { GIT_ENVIRONMENT, git, temporaryFolder } from "../cli/simulate/repository.ts";
 import { missingPrograms } from "../support/at-hand.ts";
 import { COMPILED } from "../support/node-cache.ts";
@@ -112,6 +113,15 @@ it.skipIf(MISSING !== null)(
     else expect(page).toBe(written);
   },
 );
+
+it("docs/simulate.md has the sentence of every change (npm run generate writes it)", () => {
+  const rows = Object.entries(CHANGES).map(([word, { sentence }]) => `| \`${word}\` | ${sentence} |\n`);
+  const page = readFileSync(PATH, "utf8");
+  const written = page.replace(/(?<=\n\*\*Words\*\*.*\n\n.*\n\|---\|---\|\n)(?:\|.*\n)+/, rows.join(""));
+  expect(written).toContain(rows.join(""));
+  if (process.env["UPDATE_DOCS"] === "1") writeFileSync(PATH, written);
+  else expect(page).toBe(written);
+});
 
 it("docs/simulate.md says of every flag what it is for, and of no other", () => {
   const section = /\n## Flags\n([^]*?)\n## /.exec(readFileSync(PATH, "utf8"))?.[1] ?? "";

@@ -1,4 +1,4 @@
-import { CHANGE_WORDS, type ChangeWord } from "../../simulate/sample-request.ts";
+import { CHANGE_WORDS, type ChangeWord } from "../../simulate/change-word.ts";
 import type { ComparisonReport, SimulationReport } from "../../simulate/report/report.ts";
 
 /** Exit codes of `signalbox simulate`. A command line that cannot be used is an error: 2 says something else here. */

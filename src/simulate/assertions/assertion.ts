@@ -1,6 +1,7 @@
 import type { PolicyContract } from "../../canon/policy.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import type { ChangeWord, SampleRequest, View } from "../sample-request.ts";
+import type { ChangeWord } from "../change-word.ts";
+import type { SampleRequest, View } from "../sample-request.ts";
 import type { EndpointSelector, RequestSelector } from "./file/schema-selectors.ts";
 import type { CaseExpectation, DecisionCondition, DecisionDemand, Waiver } from "./file/schema.ts";
 import type { SourceLocation } from "../report/report.ts";

@@ -1,5 +1,6 @@
 import type { RoutingTable } from "../../canon/table.ts";
-import type { ChangeWord, Outcome, PlannedEndpoint } from "../sample-request.ts";
+import type { ChangeWord } from "../change-word.ts";
+import type { Outcome, PlannedEndpoint } from "../sample-request.ts";
 
 /** What endpoints of a table really are, whatever they are called. */
 export type Destinations = ReadonlyMap<string, string>;

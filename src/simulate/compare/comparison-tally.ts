@@ -1,4 +1,5 @@
-import type { ChangeWord, Member, Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
+import type { ChangeWord } from "../change-word.ts";
+import type { Member, Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
 import type { ClassDetails } from "../space/classes.ts";
 import type { Destinations } from "./change-words.ts";
 import { addToGroup, mergeGroups, type GroupTallies, type Order } from "./group-tally.ts";

@@ -1,4 +1,5 @@
-import type { ChangeWord, Member, Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
+import type { ChangeWord } from "../change-word.ts";
+import type { Member, Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
 import type { ClassDetails } from "../space/classes.ts";
 
 /** Where a class stands in the enumeration: the first one that shows something is the witness, whoever came upon it first. */

@@ -4,7 +4,8 @@ import type { GroupTally } from "../compare/group-tally.ts";
 import type { PathTallies, PathTally } from "../compare/path-tally.ts";
 import type { ExplainArguments } from "../assertions/results.ts";
 import type { Locations } from "../explain/positions.ts";
-import { CHANGE_WORDS, type Outcome } from "../sample-request.ts";
+import { CHANGES, CHANGE_WORDS } from "../change-word.ts";
+import type { Outcome } from "../sample-request.ts";
 import type { Universe } from "../space/universe.ts";
 import { conditionsOf } from "./conditions.ts";
 import type { ChangeGroup, ComparisonReport, DataPath, ResultReport, SideLocation, SourceLocation } from "./report.ts";
@@ -54,23 +55,8 @@ function bySeverity([leftKey, left]: Entry, [rightKey, right]: Entry): number {
 }
 
 function rankOf({ words }: GroupTally): number {
-  return Math.min(...words.map((word) => SEVERITY.indexOf(word)));
+  return Math.min(...words.map((word) => CHANGES[word].rank));
 }
-
-/** What a reviewer must see first: requests that fail, then places that requests did not reach before. */
-const SEVERITY: readonly GroupTally["words"][number][] = [
-  "indeterminate_new",
-  "newly_denied",
-  "newly_allowed",
-  "destination_changed",
-  "fallbacks_widened",
-  "primary_changed",
-  "fallbacks_narrowed",
-  "fallbacks_reordered",
-  "sharing_changed",
-  "edits_changed",
-  "reason_changed",
-];
 
 function groupReport(key: string, group: GroupTally, context: ComparisonContext): ChangeGroup {
   const { words, classes, shapes, witness } = group;

@@ -1,6 +1,7 @@
 import type { Diagnostic } from "../../canon/diagnostic.ts";
 import type { Balance } from "../../canon/table.ts";
-import type { ChangeWord, OutcomeDenial, SampleRequest } from "../sample-request.ts";
+import type { ChangeWord } from "../change-word.ts";
+import type { OutcomeDenial, SampleRequest } from "../sample-request.ts";
 
 /**
  * What `signalbox simulate --format json` prints: versioned, its members in a fixed order, the same bytes for the same two trees whatever the number of

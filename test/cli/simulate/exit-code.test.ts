@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { exitCodeOf, FAIL_ON_WORDS, type ExitFlags, type FailOnWord } from "../../../src/cli/simulate/exit-code.ts";
-import { CHANGE_WORDS, type ChangeWord } from "../../../src/simulate/sample-request.ts";
+import { CHANGE_WORDS, type ChangeWord } from "../../../src/simulate/change-word.ts";
 import type { ComparisonReport, SimulationReport } from "../../../src/simulate/report/report.ts";
 import { ASSERTIONS, PATH, reportOf, SAME } from "./report.ts";
 

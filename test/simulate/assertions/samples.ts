@@ -6,13 +6,8 @@ import type { Assertion, AssertionSide } from "../../../src/simulate/assertions/
 import { parseAssertions, type ParsedAssertions } from "../../../src/simulate/assertions/file/parse.ts";
 import { AssertionRun } from "../../../src/simulate/assertions/run.ts";
 import { assertionResults } from "../../../src/simulate/assertions/results.ts";
-import type {
-  ChangeWord,
-  ClassComparison,
-  Outcome,
-  OutcomePair,
-  SampleRequest,
-} from "../../../src/simulate/sample-request.ts";
+import type { ChangeWord } from "../../../src/simulate/change-word.ts";
+import type { ClassComparison, Outcome, OutcomePair, SampleRequest } from "../../../src/simulate/sample-request.ts";
 import type { AssertionResult } from "../../../src/simulate/report/report.ts";
 
 export function readText(path: string): string {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { changeWords, destinationsOf } from "../../../src/simulate/compare/change-words.ts";
-import { CHANGE_WORDS, type Outcome, type PlannedEndpoint } from "../../../src/simulate/sample-request.ts";
+import { CHANGE_WORDS } from "../../../src/simulate/change-word.ts";
+import type { Outcome, PlannedEndpoint } from "../../../src/simulate/sample-request.ts";
 import { endpoint, provider, table } from "../../support/table.ts";
 
 const NOWHERE = { base: new Map<string, string>(), head: new Map<string, string>() };

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { DEFAULT_PROMOTION } from "../../../src/canon/promotion.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";
-import type { ChangeWord } from "../../../src/simulate/sample-request.ts";
+import type { ChangeWord } from "../../../src/simulate/change-word.ts";
 import { endpoint, model, provider, route, table, workspace } from "../../support/table.ts";
 import { sideOf, simulate } from "../small-sides.ts";
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ChangeWord } from "../../../simulate/sample-request.ts";
+import type { ChangeWord } from "../../../simulate/change-word.ts";
 import type { ChangeGroup, DataPath, SourceLocation } from "../../../simulate/report/report.ts";
 import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
 import { printable } from "../../terminal/printing.ts";

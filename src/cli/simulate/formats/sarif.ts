@@ -1,4 +1,4 @@
-import { CHANGE_WORDS } from "../../../simulate/sample-request.ts";
+import { CHANGE_WORDS } from "../../../simulate/change-word.ts";
 import { formatSarifLog, type SarifLevel, type SarifResult, type SarifRule } from "../../terminal/sarif.ts";
 import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
 import type { ReportModel } from "./model.ts";

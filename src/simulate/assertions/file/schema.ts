@@ -1,5 +1,6 @@
 import { list, object, ref, type Schema } from "../../../compile/authored/schema.ts";
-import { CHANGE_WORDS, VIEWS } from "../../sample-request.ts";
+import { CHANGE_WORDS } from "../../change-word.ts";
+import { VIEWS } from "../../sample-request.ts";
 import { SELECTOR_DEFINITIONS, type Authored } from "./schema-selectors.ts";
 
 /** `$id` of the schema; a name, not an address that anybody has to reach. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { FORMATS, type Format } from "../../../../src/cli/simulate/formats/formats.ts";
 import { compareResults } from "../../../../src/cli/simulate/formats/wording/results.ts";
-import type { ChangeWord } from "../../../../src/simulate/sample-request.ts";
+import type { ChangeWord } from "../../../../src/simulate/change-word.ts";
 import type { CandidateReport, SimulationReport } from "../../../../src/simulate/report/report.ts";
 import { comparison, EU, EU2, group, report, routed } from "./report-fixture.ts";
 

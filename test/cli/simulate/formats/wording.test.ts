@@ -12,7 +12,7 @@ import { policyDifferences } from "../../../../src/cli/simulate/formats/wording/
 import { evidenceCautions } from "../../../../src/cli/simulate/formats/wording/messages.ts";
 import { explainCommand, shellWord } from "../../../../src/simulate/explain/explain-command.ts";
 import { printable } from "../../../../src/cli/terminal/printing.ts";
-import { CHANGE_WORDS } from "../../../../src/simulate/sample-request.ts";
+import { CHANGE_WORDS } from "../../../../src/simulate/change-word.ts";
 import { programAtHand } from "../../../support/at-hand.ts";
 import { everything, HOSTILE, side } from "./report-fixture.ts";
 

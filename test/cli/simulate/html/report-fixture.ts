@@ -1,4 +1,5 @@
-import type { ChangeWord, SampleRequest } from "../../../../src/simulate/sample-request.ts";
+import type { ChangeWord } from "../../../../src/simulate/change-word.ts";
+import type { SampleRequest } from "../../../../src/simulate/sample-request.ts";
 import type {
   ChangeGroup,
   ComparisonReport,

@@ -1,4 +1,5 @@
-import { VIEWS, type ChangeWord, type View } from "../../../../simulate/sample-request.ts";
+import type { ChangeWord } from "../../../../simulate/change-word.ts";
+import { VIEWS, type View } from "../../../../simulate/sample-request.ts";
 import type { ChangeGroup, ComparisonReport, DataPath } from "../../../../simulate/report/report.ts";
 import type { ReportModel } from "../model.ts";
 import { amountText, extentText, numberText, seenText, shapesText } from "../../../terminal/amounts.ts";

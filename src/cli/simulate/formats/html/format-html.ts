@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { CHANGE_WORDS, VIEWS } from "../../../../simulate/sample-request.ts";
+import { CHANGE_WORDS } from "../../../../simulate/change-word.ts";
+import { VIEWS } from "../../../../simulate/sample-request.ts";
 import type { SideReport } from "../../../../simulate/report/report.ts";
 import type { FormatContext, ReportModel } from "../model.ts";
 import { capitalised } from "../../../terminal/amounts.ts";

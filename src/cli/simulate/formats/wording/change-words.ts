@@ -1,4 +1,4 @@
-import { CHANGE_WORDS, type ChangeWord } from "../../../../simulate/sample-request.ts";
+import { CHANGES, type Change, type ChangeWord } from "../../../../simulate/change-word.ts";
 import type { Colour } from "../../../terminal/layout.ts";
 import type { ComparisonReport, LivenessFinding } from "../../../../simulate/report/report.ts";
 
@@ -14,124 +14,61 @@ export interface Look {
   readonly tone: Tone;
 }
 
-/** How a change is said, the same in every format. */
-export interface ChangeWording {
+/** How a change is shown, the same in every format. */
+interface ChangeWording extends Change {
   readonly symbol: ChangeSymbol;
   readonly colour: Colour;
-  /** A few words, as in "3 newly denied". */
-  readonly title: string;
-  readonly sentence: string;
-  /** How loud machines should be about it. */
-  readonly level: "error" | "warning" | "notice";
   readonly look: Look;
 }
 
-/** The worst first: the first of its words gives a group its symbol. */
 export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
-  indeterminate_new: {
-    symbol: "!",
-    colour: "magenta",
-    title: "newly indeterminate",
-    sentence: "A constraint that acts here cannot be evaluated any more.",
-    level: "error",
-    look: { sign: "?", tone: "stop" },
-  },
-  newly_denied: {
-    symbol: "-",
-    colour: "red",
-    title: "newly denied",
-    sentence: "Requests that base serves are denied in head.",
-    level: "warning",
-    look: { sign: "×", tone: "stop" },
-  },
-  newly_allowed: {
-    symbol: "+",
-    colour: "green",
-    title: "newly allowed",
-    sentence: "Requests that base denies are served in head.",
-    level: "warning",
-    look: { sign: "+", tone: "widen" },
-  },
-  destination_changed: {
-    symbol: "~",
-    colour: "yellow",
-    title: "destination changed",
-    sentence: "An endpoint of the same id now means another provider, region, address, model or contract.",
-    level: "warning",
-    look: { sign: "≠", tone: "widen" },
-  },
-  primary_changed: {
-    symbol: "~",
-    colour: "yellow",
-    title: "primary changed",
-    sentence: "Requests go to another endpoint first.",
-    level: "notice",
-    look: { sign: "→", tone: "widen" },
-  },
-  fallbacks_widened: {
-    symbol: "+",
-    colour: "green",
-    title: "fallbacks widened",
-    sentence: "Requests may fall back to an endpoint that base does not use for them.",
-    level: "notice",
-    look: { sign: "+", tone: "widen" },
-  },
+  newly_denied: { ...CHANGES.newly_denied, symbol: "-", colour: "red", look: { sign: "×", tone: "stop" } },
+  newly_allowed: { ...CHANGES.newly_allowed, symbol: "+", colour: "green", look: { sign: "+", tone: "widen" } },
+  primary_changed: { ...CHANGES.primary_changed, symbol: "~", colour: "yellow", look: { sign: "→", tone: "widen" } },
+  fallbacks_widened: { ...CHANGES.fallbacks_widened, symbol: "+", colour: "green", look: { sign: "+", tone: "widen" } },
   fallbacks_narrowed: {
+    ...CHANGES.fallbacks_narrowed,
     symbol: "-",
     colour: "red",
-    title: "fallbacks narrowed",
-    sentence: "Requests lose an endpoint that they may fall back to in base.",
-    level: "notice",
     look: { sign: "−", tone: "narrow" },
   },
   fallbacks_reordered: {
+    ...CHANGES.fallbacks_reordered,
     symbol: "~",
     colour: "yellow",
-    title: "fallbacks reordered",
-    sentence: "Requests fall back to the same endpoints in another order.",
-    level: "notice",
     look: { sign: "↕", tone: "quiet" },
   },
-  sharing_changed: {
+  sharing_changed: { ...CHANGES.sharing_changed, symbol: "~", colour: "yellow", look: { sign: "↕", tone: "quiet" } },
+  destination_changed: {
+    ...CHANGES.destination_changed,
     symbol: "~",
     colour: "yellow",
-    title: "sharing changed",
-    sentence: "Requests are shared among the same endpoints in another way.",
-    level: "notice",
-    look: { sign: "↕", tone: "quiet" },
+    look: { sign: "≠", tone: "widen" },
   },
-  edits_changed: {
-    symbol: "~",
-    colour: "cyan",
-    title: "edits changed",
-    sentence: "Obligations take out or limit something else.",
-    level: "notice",
-    look: { sign: "≠", tone: "quiet" },
-  },
-  reason_changed: {
-    symbol: "~",
-    colour: "cyan",
-    title: "reason changed",
-    sentence: "Requests are denied as before, for another reason.",
-    level: "notice",
-    look: { sign: "≠", tone: "quiet" },
+  edits_changed: { ...CHANGES.edits_changed, symbol: "~", colour: "cyan", look: { sign: "≠", tone: "quiet" } },
+  reason_changed: { ...CHANGES.reason_changed, symbol: "~", colour: "cyan", look: { sign: "≠", tone: "quiet" } },
+  indeterminate_new: {
+    ...CHANGES.indeterminate_new,
+    symbol: "!",
+    colour: "magenta",
+    look: { sign: "?", tone: "stop" },
   },
 };
 
-/** `words` with the worst at the front. */
+/** `words` with the worst at the front: the first of its words gives a group its symbol. */
 export function worstFirst(words: readonly ChangeWord[]): readonly ChangeWord[] {
-  return Object.keys(CHANGE_WORDING).flatMap((name) => words.find((word) => word === name) ?? []);
+  return words.toSorted((left, right) => CHANGES[left].rank - CHANGES[right].rank);
 }
 
 /** Of a group's words the worst; a group without one says that its primary changed. */
 export function worstWord(words: readonly ChangeWord[]): ChangeWord {
-  return worstFirst(words)[0] ?? CHANGE_WORDS[2];
+  return worstFirst(words)[0] ?? "primary_changed";
 }
 
 /** "newly denied, fallbacks widened". */
 export function titleOf(words: readonly ChangeWord[]): string {
   return worstFirst(words)
-    .map((word) => CHANGE_WORDING[word].title)
+    .map((word) => CHANGES[word].title)
     .join(", ");
 }
 

@@ -1,0 +1,91 @@
+/** A row of {@link CHANGES}. */
+export interface Change {
+  /** Groups of changes are sorted by it, the lowest first: requests that fail, then endpoints that requests did not reach before. */
+  readonly rank: number;
+  /** A few words, as in "3 newly denied". */
+  readonly title: string;
+  readonly sentence: string;
+  /** How loud machines should be about it. */
+  readonly level: "error" | "warning" | "notice";
+}
+
+/**
+ * What a change can do to a request, in the order in which reports count it. `--fail-on`, assertions, the formats of reports and the table of docs/simulate.md are
+ * made of these rows; `compare/change-words.ts` says which of them a request meets.
+ */
+export const CHANGES = {
+  newly_denied: {
+    rank: 20,
+    title: "newly denied",
+    sentence: "Requests that base serves are denied in head.",
+    level: "warning",
+  },
+  newly_allowed: {
+    rank: 30,
+    title: "newly allowed",
+    sentence: "Requests that base denies are served in head.",
+    level: "warning",
+  },
+  primary_changed: {
+    rank: 60,
+    title: "primary changed",
+    sentence: "Requests go to another endpoint first.",
+    level: "notice",
+  },
+  fallbacks_widened: {
+    rank: 50,
+    title: "fallbacks widened",
+    sentence: "Requests may fall back to an endpoint that base does not use for them.",
+    level: "notice",
+  },
+  fallbacks_narrowed: {
+    rank: 70,
+    title: "fallbacks narrowed",
+    sentence: "Requests lose an endpoint that they may fall back to in base.",
+    level: "notice",
+  },
+  fallbacks_reordered: {
+    rank: 80,
+    title: "fallbacks reordered",
+    sentence: "Requests fall back to the same endpoints in another order.",
+    level: "notice",
+  },
+  sharing_changed: {
+    rank: 90,
+    title: "sharing changed",
+    sentence: "Requests are shared among the same endpoints in another way.",
+    level: "notice",
+  },
+  destination_changed: {
+    rank: 40,
+    title: "destination changed",
+    sentence: "An endpoint of the same id now means another provider, region, address, model or contract.",
+    level: "warning",
+  },
+  edits_changed: {
+    rank: 100,
+    title: "edits changed",
+    sentence: "Obligations take out or limit something else.",
+    level: "notice",
+  },
+  reason_changed: {
+    rank: 110,
+    title: "reason changed",
+    sentence: "Requests are denied as before, for another reason.",
+    level: "notice",
+  },
+  indeterminate_new: {
+    rank: 10,
+    title: "newly indeterminate",
+    sentence: "A constraint that acts here cannot be evaluated any more.",
+    level: "error",
+  },
+} as const satisfies Readonly<Record<string, Change>>;
+
+export type ChangeWord = keyof typeof CHANGES;
+
+export const CHANGE_WORDS = Object.keys(CHANGES).filter(isChangeWord);
+
+function isChangeWord(name: string): name is ChangeWord {
+  return Object.hasOwn(CHANGES, name);
+}
