@@ -1,4 +1,13 @@
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
 import { rm } from "node:fs/promises";
 import { builtinModules } from "node:module";
 import { homedir, hostname, tmpdir } from "node:os";
@@ -12,7 +21,6 @@ import { serveDemo } from "./demo.ts";
 /** Everything that may be in the tarball, as rules. */
 const ALLOWED = [
   /^dist\/[\w/-]+\.js$/,
-  /^dist\/(cli\/codes\/examples|compile\/presets\/presets|http\/contract\/examples\/recorded-answers)\.json$/,
   /^policies\/([\w-]+\.rego|lib\/[\w-]+\.rego|assertions\.yaml|(input|assertions)\.schema\.json)$/,
   /^policy-library\/[\w-]+\.rego$/,
   /^tools\/rego\/dist\/(NOTICES|manifest\.json|rego\.wasm\.br)$/,
@@ -21,7 +29,8 @@ const ALLOWED = [
 ];
 
 /** What stands after `from` and `import`, and what a function made by `createRequire` is called with; not `node:…`. */
-const IMPORTED = /(?:\bfrom|\bimport|\bimport\(|meta\.url\)\()\s*"((?:@[\w-]+\/)?[\w.-]+(?:\/[\w./-]+)?)"[;,)]/g;
+const IMPORTED =
+  /(?:\bfrom|\bimport|\bimport\(|meta\.url\)(?:\.href\))?\()\s*"((?:@[\w-]+\/)?[\w.-]+(?:\/[\w./-]+)?)"[;,)]/g;
 
 const HELLO = [{ role: "user", content: "Hello" }];
 
@@ -51,16 +60,17 @@ describe("the tarball", () => {
     expect([...packed.files].toSorted()).toEqual([...below(unpacked)].toSorted());
   });
 
-  it("is complete: all of src and of the simulated provider compiled, every policy, the library, the Rego toolchain, the schemas", () => {
+  it("is complete: every program and thread, every policy, the library, the Rego toolchain, the schemas", () => {
     const sources = [
-      ...below(join(ROOT, "src")),
-      ...below(join(ROOT, "mock"))
-        .filter((path) => path.endsWith(".ts"))
-        .map((path) => `mock/${path}`),
-    ];
-    const compiled = sources
-      .filter((path) => /\.(ts|json)$/.test(path) && !path.endsWith(".d.ts"))
-      .map((path) => `dist/${path.replace(/\.ts$/, ".js")}`);
+      ...below(join(ROOT, "src")).map((path) => `src/${path}`),
+      ...below(join(ROOT, "mock")).map((path) => `mock/${path}`),
+    ].filter((path) => /\.(ts|json)$/.test(path) && !path.endsWith(".d.ts"));
+    // What is started by its path: a thread, a process, the simulated provider.
+    const threads = sources.filter((path) => /\/(main|worker|worker-main)\.ts$/.test(path));
+    const provider = ["endpoints", "server", "words"].map((name) => `mock/${name}.ts`);
+    const compiled = [...threads, ...provider].map(
+      (path) => `dist/${path.replace(/^src\//, "").replace(/\.ts$/, ".js")}`,
+    );
     const kept = ["policies", "policy-library"].flatMap((name) =>
       below(join(ROOT, name)).map((path) => `${name}/${path}`),
     );
@@ -77,10 +87,25 @@ describe("the tarball", () => {
       "THIRD-PARTY-NOTICES",
       "sbom.cdx.json",
     ];
-    expect(compiled.length).toBeGreaterThan(500);
+    expect(compiled.length).toBe(10);
     expect(wanted.filter((path) => !packed.files.includes(path))).toEqual([]);
-    // And nothing of an older build, whose sources are gone.
-    expect(packed.files.filter((path) => path.startsWith("dist/")).length).toBe(compiled.length);
+  });
+
+  it("holds each source once, and nothing of an older build, whose sources are gone", () => {
+    const programs = packed.files.filter((path) => path.startsWith("dist/"));
+    const bundled = programs.flatMap((path) =>
+      [...text(path).matchAll(/^\/\/ ((?:src|mock)\/\S+\.(?:ts|json))$/gm)].map(([, source = ""]) => source),
+    );
+    expect(bundled.length).toBeGreaterThan(500);
+    expect(bundled.toSorted()).toEqual([...new Set(bundled)].toSorted());
+    expect(bundled.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+    const named = new Set(
+      programs.flatMap((path) =>
+        [...text(path).matchAll(/"(\.{1,2}\/[\w./-]+\.js)"/g)].map(([, other = ""]) => join(dirname(path), other)),
+      ),
+    );
+    const lost = programs.filter((path) => path.startsWith("dist/parts/") && !named.has(path));
+    expect(lost).toEqual([]);
   });
 
   it("holds the command, which can be run", () => {

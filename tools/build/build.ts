@@ -1,0 +1,67 @@
+import { rmSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { rolldown, type Plugin } from "rolldown";
+
+/**
+ * Writes `dist/`: the sources as few files, one for each program and thread beside what they share. Packages stay in `node_modules`, so that their
+ * versions, licences and fixes are npm's to show. Names are kept as they are: a stack names our functions.
+ */
+const ROOT = resolve(import.meta.dirname, "../..");
+
+/** What is started or loaded by its path; each stands in `dist` where its source stands in `src`. */
+const ENTRIES = [
+  "src/main.ts",
+  "src/compile/thread/worker.ts",
+  "src/policy/toolchain/worker.ts",
+  "src/server/workers/worker-main.ts",
+  "src/simulate/jobs/worker.ts",
+  "src/simulate/promotion/worker.ts",
+  "src/store/sqlite/worker.ts",
+  "mock/endpoints.ts",
+  "mock/server.ts",
+  "mock/words.ts",
+];
+
+/** Where a source stands in `dist`. */
+function placeOf(path: string): string {
+  return relative(ROOT, path)
+    .replaceAll("\\", "/")
+    .replace(/^src\//, "")
+    .replace(/\.ts$/, ".js");
+}
+
+const MARK = "SIGNALBOX_MODULE_URL";
+
+/** Keeps `import.meta.url` the address of the module as it stands in `src`: files are found from there, whichever file the module is bundled into. */
+const moduleAddresses: Plugin = {
+  name: "module-addresses",
+  transform: {
+    filter: { code: /import\.meta\.url/ },
+    handler: (code, id) => code.replaceAll("import.meta.url", `${MARK}("${placeOf(id)}")`),
+  },
+  renderChunk(code, { fileName }) {
+    if (!code.includes(MARK)) return null;
+    return code.replaceAll(/SIGNALBOX_MODULE_URL\("([^"]+)"\)/g, (_, place: string) => {
+      const path = relative(dirname(fileName), place).replaceAll("\\", "/");
+      return `new URL("${path.startsWith(".") ? path : `./${path}`}", import.meta.url).href`;
+    });
+  },
+};
+
+const bundle = await rolldown({
+  input: Object.fromEntries(ENTRIES.map((path) => [placeOf(join(ROOT, path)).replace(/\.js$/, ""), join(ROOT, path)])),
+  cwd: ROOT,
+  platform: "node",
+  // The oldest Node of `engines`; what it lacks of the library, the type check of tsconfig.build.json finds.
+  transform: { target: "es2024" },
+  tsconfig: false,
+  plugins: [moduleAddresses],
+  external: (id) => !/^[./]/.test(id),
+  onLog: (level, log) => {
+    throw new Error(`build: ${level}: ${log.message}`);
+  },
+});
+// An older build's files would be published with this one's.
+rmSync(join(ROOT, "dist"), { recursive: true, force: true });
+await bundle.write({ dir: join(ROOT, "dist"), format: "esm", chunkFileNames: "parts/[name]-[hash].js" });
+await bundle.close();
