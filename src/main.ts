@@ -1,11 +1,13 @@
 #!/usr/bin/env node
 import { text } from "node:stream/consumers";
+import { keepCompiledCode } from "./cli/terminal/code-cache.ts";
 import { listenToOutput } from "./cli/terminal/standard-streams.ts";
 import { unfitNode } from "./cli/terminal/version.ts";
 
 const argv = process.argv.slice(2);
 // Nothing has been read yet, so there is nothing to read anew; without a listener a signal in the first moments would end the server.
 if (argv[0] === "serve") process.on("SIGHUP", () => {});
+keepCompiledCode(process.env);
 const { runCommands } = await import("./cli/commands.ts");
 listenToOutput(argv[0]);
 const unfit = unfitNode(process.versions.node);

@@ -1,7 +1,7 @@
-import { homedir } from "node:os";
-import { isAbsolute, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 
 import { openCompileCache, type CompileCache } from "../policy/toolchain/compile-cache.ts";
+import { userCacheFolder } from "./terminal/cache-folder.ts";
 import { UsageError, type CommandIo } from "./terminal/command-io.ts";
 
 /** What help texts say of `--cache` where it is not given. */
@@ -45,33 +45,3 @@ const NO_FOLDER = {
   ok: false,
   reason: "this user has no home folder; set XDG_CACHE_HOME (LOCALAPPDATA on Windows) to a folder of its own",
 } as const;
-
-/** The folder for caches of this user, by the platform's convention; `null` where there is no home. */
-export function userCacheFolder(
-  environment: CommandIo["environment"],
-  platform: NodeJS.Platform = process.platform,
-): string | null {
-  const home = absolute(environment["HOME"]) ?? homeOfUser();
-  const below = (...parts: readonly string[]): string | null => (home === null ? null : join(home, ...parts));
-  const caches =
-    platform === "win32"
-      ? (absolute(environment["LOCALAPPDATA"]) ?? below("AppData", "Local"))
-      : platform === "darwin"
-        ? below("Library", "Caches")
-        : // The specification ignores a path that is not absolute.
-          (absolute(environment["XDG_CACHE_HOME"]) ?? below(".cache"));
-  return caches === null ? null : join(caches, "signalbox");
-}
-
-function absolute(path: string | undefined): string | null {
-  return path !== undefined && isAbsolute(path) ? path : null;
-}
-
-function homeOfUser(): string | null {
-  try {
-    return absolute(homedir());
-  } catch {
-    // The user has no entry in the system's list of users.
-    return null;
-  }
-}

@@ -6,7 +6,7 @@ import type { Diagnostic, Source } from "../../src/canon/diagnostic.ts";
 import { check } from "../../src/cli/check.ts";
 import { ASSERTION_CODES } from "../../src/simulate/assertions/file/codes.ts";
 import { CLEAN } from "../compile/base.ts";
-import { userCacheFolder } from "../../src/cli/compile-cache.ts";
+import { userCacheFolder } from "../../src/cli/terminal/cache-folder.ts";
 
 /** The policy compiler has its own tests; here it only has to be asked and believed. */
 const policies = vi.hoisted(() => ({ asked: [] as unknown[], findings: [] as unknown[] }));

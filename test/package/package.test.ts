@@ -280,7 +280,7 @@ describe("installed in an empty project", () => {
       expect(await answer.text()).toMatch(/data: \[DONE\]\n\n$/);
       expect(await demo.stop()).toContain("stopped\n");
       expect(readdirSync(join(state, ".signalbox"))).toContain("signalbox.db");
-      expect(readdirSync(join(cache, "signalbox")).toSorted()).toEqual(["compiled", "secret"]);
+      expect(readdirSync(join(cache, "signalbox")).toSorted()).toEqual(["code", "compiled", "secret"]);
     },
   );
 });

@@ -4,6 +4,7 @@ import { EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { stopAsked } from "../terminal/listening.ts";
 import { usableCache } from "../compile-cache.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
+import { saveCompiledCode } from "../terminal/code-cache.ts";
 import { wantsColour } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/run.ts";
 import { readVersion } from "../terminal/version.ts";
@@ -62,6 +63,7 @@ async function runServe(asked: ServeOptions, reloads: ReloadRequests, io: Comman
     try {
       await announce(options, server, io);
       reportPolicies(server, io);
+      saveCompiledCode();
       await untilStopped(server, reloads, io);
     } finally {
       reloads.end();

@@ -1,0 +1,57 @@
+import { lstatSync, mkdirSync } from "node:fs";
+import { enableCompileCache, flushCompileCache } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import { userCacheFolder } from "./cache-folder.ts";
+
+/** Permissions of others that let them change what is in a folder. */
+const WRITABLE_BY_OTHERS = 0o022;
+
+/**
+ * Has Node keep what it compiles of the program, in the user's cache folder, so that the next start does not compile it again. Before anything else is
+ * imported, or it is compiled without.
+ *
+ * What is kept there is run. So a folder that others can write to, or that may have come with a checkout, is not used, and where there is none, as
+ * with a home that cannot be written, each start compiles anew; nothing is said of it, since nothing but time is lost. `NODE_COMPILE_CACHE` names
+ * another folder and `NODE_DISABLE_COMPILE_CACHE` switches it off, as for every program of Node.
+ */
+export function keepCompiledCode(environment: Record<string, string | undefined>): void {
+  if (environment["NODE_COMPILE_CACHE"] !== undefined || environment["NODE_DISABLE_COMPILE_CACHE"] !== undefined)
+    return;
+  const own = userCacheFolder(environment);
+  if (own === null) return;
+  const folder = join(own, "code");
+  if (!isUsable(folder)) return;
+  enableCompileCache(folder);
+  // Threads and the processes of workers look here; the call above is this thread's alone.
+  environment["NODE_COMPILE_CACHE"] = folder;
+}
+
+/** Writes what was compiled so far: a process that is killed would never do it. A start that compiled nothing anew writes nothing. */
+export function saveCompiledCode(): void {
+  flushCompileCache();
+}
+
+/** Makes the folder where it is missing. Whether it is this user's own, nobody else can write to it, and no commit can have brought it. */
+function isUsable(folder: string): boolean {
+  try {
+    if (isInWorkingTree(dirname(folder))) return false;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return [dirname(folder), folder].every((path) => {
+      const found = lstatSync(path);
+      // Windows has no owner that Node knows; a profile's folder is its user's there.
+      if (!found.isDirectory() || process.getuid === undefined) return found.isDirectory();
+      return found.uid === process.getuid() && (found.mode & WRITABLE_BY_OTHERS) === 0;
+    });
+  } catch {
+    // It cannot be made, or not be looked at.
+    return false;
+  }
+}
+
+/** Whether a file of the folder could be a committed one. */
+function isInWorkingTree(folder: string): boolean {
+  for (let above = resolve(folder); ; above = dirname(above)) {
+    if (lstatSync(join(above, ".git"), { throwIfNoEntry: false }) !== undefined) return true;
+    if (dirname(above) === above) return false;
+  }
+}
