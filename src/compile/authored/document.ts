@@ -34,18 +34,7 @@ export function readDocument(text: string, findings: TextFindings, file?: string
     findings.add("SOURCE_TOO_LARGE", start, `the file has ${text.length} characters, more than ${LARGEST_TEXT}`);
     return null;
   }
-  const lines = new LineCounter();
-  const document = parseDocument(text, {
-    lineCounter: lines,
-    prettyErrors: false,
-    stringKeys: true,
-    // The parser compares each key with all before it, which takes minutes for a mapping that fills the file; the reader has them in a map.
-    uniqueKeys: false,
-    resolveKnownTags: false,
-    merge: false,
-    // "silent" would drop the finding about a second document as well.
-    logLevel: "error",
-  });
+  const { document, lines } = parsed(text);
   const position = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col), ...of };
@@ -63,6 +52,36 @@ export function readDocument(text: string, findings: TextFindings, file?: string
   const reader = new Reader(document, position, findings);
   const tree = reader.read(document.contents);
   return reader.exhausted ? null : tree;
+}
+
+interface Parsed {
+  readonly text: string;
+  readonly document: Document;
+  readonly lines: LineCounter;
+}
+
+/** What was parsed last. A load reads the same text for its parts, for its policies and for its table; weak, so that nothing is held between loads. */
+let last: WeakRef<Parsed> | null = null;
+
+/** The parser's document, which is only read: what is changed later is made of it anew each time. */
+function parsed(text: string): Parsed {
+  const known = last?.deref();
+  if (known?.text === text) return known;
+  const lines = new LineCounter();
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    stringKeys: true,
+    // The parser compares each key with all before it, which takes minutes for a mapping that fills the file; the reader has them in a map.
+    uniqueKeys: false,
+    resolveKnownTags: false,
+    merge: false,
+    // "silent" would drop the finding about a second document as well.
+    logLevel: "error",
+  });
+  const made = { text, document, lines };
+  last = new WeakRef(made);
+  return made;
 }
 
 /** Our words for what the parser found; anything else is `YAML_SYNTAX` with the general sentence. */
