@@ -1,4 +1,4 @@
-import type { JsonValue } from "../canon/json.ts";
+import type { JsonObject, JsonValue } from "../canon/json.ts";
 import { parseJson } from "../canon/json/parse-json.ts";
 
 const strict = new TextDecoder("utf-8", { fatal: true });
@@ -100,6 +100,15 @@ export function parseJsonText(text: string): JsonValue | undefined {
 export function isDeeperThan(value: JsonValue | undefined, limit: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (limit === 0) return true;
-  const members: readonly (JsonValue | undefined)[] = Array.isArray(value) ? value : Object.values(value);
-  return members.some((member) => isDeeperThan(member, limit - 1));
+  if (isArray(value)) {
+    for (const member of value) if (isDeeperThan(member, limit - 1)) return true;
+    return false;
+  }
+  // Parsed JSON inherits no enumerable names, and this makes no list of its members.
+  for (const name in value) if (isDeeperThan(value[name], limit - 1)) return true;
+  return false;
+}
+
+function isArray(value: JsonObject | readonly JsonValue[]): value is readonly JsonValue[] {
+  return Array.isArray(value);
 }

@@ -31,7 +31,7 @@ export function arrangedPlan(
 ): ArrangedPlan {
   const { plan, maxPlaces } = decision;
   const stickyKey = stickyKeyFor(plan, stickyKeyOf, request, headers);
-  const settings = { ...route, isOrdered: isOrdered(decision, request) };
+  const settings = { maxEjectedShare: route.maxEjectedShare, isOrdered: isOrdered(decision, request) };
   const { order, out } = endpoints.arrange(
     plan,
     settings,
@@ -61,7 +61,7 @@ export function foreseenPlan(
   headers: IncomingHttpHeaders,
 ): ForeseenPlan {
   const stickyKey = stickyKeyFor(decision.plan, stickyKeyOf, request, headers);
-  const settings = { ...route, isOrdered: isOrdered(decision, request) };
+  const settings = { maxEjectedShare: route.maxEjectedShare, isOrdered: isOrdered(decision, request) };
   return endpoints.foresee(decision.plan, settings, request.preferences, stickyKey, performance.now(), Math.random);
 }
 

@@ -48,7 +48,7 @@ export class Recorder {
   #outcome: Omit<OutcomeRecord, "requestId" | "at" | "total" | "router"> | null = null;
   #attempts: OutcomeRecord["attempts"] = [];
   #limits: readonly string[] = [];
-  #sizes = { request: 0, answer: 0 };
+  readonly #sizes = { request: 0, answer: 0 };
 
   constructor(
     { evidence, observer, beginTrace, stopOrder }: Pick<Runtime, "evidence" | "observer" | "beginTrace" | "stopOrder">,
@@ -168,7 +168,7 @@ export class Recorder {
 
   /** @param bytes of the request's body. */
   read(bytes: number): void {
-    this.#sizes = { ...this.#sizes, request: bytes };
+    this.#sizes.request = bytes;
   }
 
   /** @param sent bytes of the answer. @param joined the request whose calls answered this one. @param estimated limits were settled so. */
@@ -177,42 +177,47 @@ export class Recorder {
     sent: number,
     { joined = null, estimated }: { readonly joined?: string | null; readonly estimated: boolean },
   ): void {
-    this.#sizes = { ...this.#sizes, answer: sent };
+    const { usage, firstByteAt } = outcome;
+    this.#sizes.answer = sent;
     this.#attempts = attemptRecords(outcome.attempts);
-    this.#outcome = {
-      status:
-        outcome.error?.status ?? (outcome.terminal === "client_closed" && outcome.firstByteAt === null ? 499 : 200),
+    const known = {
+      status: outcome.error?.status ?? (outcome.terminal === "client_closed" && firstByteAt === null ? 499 : 200),
       terminal: outcome.terminal,
       finish: outcome.finish === null ? null : asWord(outcome.finish),
       attempts: this.#attempts,
       stripped: outcome.stripped.map((name) => asWord(name)),
       losses: outcome.losses,
       edits: editsIn(outcome.edits),
-      ...(joined === null ? {} : { joined: asWord(joined) }),
-      ...(outcome.ended === undefined ? {} : { ended: outcome.ended }),
-      ...(estimated ? { estimated } : {}),
-      inputTokens: outcome.usage?.input ?? null,
-      outputTokens: outcome.usage?.output ?? null,
-      cacheReadTokens: outcome.usage?.cacheRead ?? null,
-      reasoningTokens: outcome.usage?.reasoning ?? null,
-      firstByte: outcome.firstByteAt === null ? null : rounded(outcome.firstByteAt - this.#arrivedAt),
+      inputTokens: usage?.input ?? null,
+      outputTokens: usage?.output ?? null,
+      cacheReadTokens: usage?.cacheRead ?? null,
+      reasoningTokens: usage?.reasoning ?? null,
+      firstByte: firstByteAt === null ? null : rounded(firstByteAt - this.#arrivedAt),
     };
+    const isUsual = joined === null && outcome.ended === undefined && !estimated;
+    this.#outcome = isUsual
+      ? known
+      : {
+          ...known,
+          ...(joined === null ? {} : { joined: asWord(joined) }),
+          ...(outcome.ended === undefined ? {} : { ended: outcome.ended }),
+          ...(estimated ? { estimated } : {}),
+        };
   }
 
   /** Writes the outcome. A handler that threw has none: that is a failure of ours. */
   close(): void {
     const decision = this.#decision;
     if (decision === null) return this.#observer?.ended(this.#head.operation, null);
-    const total = performance.now() - this.#arrivedAt;
-    const ended = this.#outcome ?? { ...EMPTY_OUTCOME, status: 500, terminal: "failed" as const };
+    const known = this.#outcome ?? { ...EMPTY_OUTCOME, status: 500, terminal: "failed" as const };
     // Once the time of a drain is over it is we who close connections.
-    const isCut = ended.terminal === "client_closed" && this.#stopOrder?.given === true;
+    const isCut = known.terminal === "client_closed" && this.#stopOrder?.given === true;
+    const ended = isCut ? { ...known, terminal: "failed" as const } : known;
     const outcome: OutcomeRecord = {
       requestId: this.#head.requestId,
       at: Date.now(),
       ...ended,
-      ...(isCut && { terminal: "failed" }),
-      total: rounded(total),
+      total: rounded(performance.now() - this.#arrivedAt),
       router: rounded((this.#dispatchedAt ?? performance.now()) - this.#arrivedAt),
     };
     this.#evidence.settle(outcome, this.#sizes);
@@ -258,15 +263,11 @@ export class Recorder {
     const simulated = candidates.some(
       ({ endpoint }) => snapshot.connections.get(endpoint.provider)?.simulated === true,
     );
-    return [
-      ...routeHeader(
-        route,
-        candidates.map(({ endpoint: { id, provider, region } }) => ({ endpoint: id, provider, region })),
-      ),
-      ...this.#ownHeaders(snapshot, attempt),
-      ...(edits === null ? [] : ["x-signalbox-edits", edits]),
-      ...(simulated ? ["x-signalbox-simulated", "true"] : []),
-    ];
+    const answering = candidates.map(({ endpoint: { id, provider, region } }) => ({ endpoint: id, provider, region }));
+    const headers = [...routeHeader(route, answering), ...this.#ownHeaders(snapshot, attempt)];
+    if (edits !== null) headers.push("x-signalbox-edits", edits);
+    if (simulated) headers.push("x-signalbox-simulated", "true");
+    return headers;
   }
 
   #ownHeaders(snapshot: Snapshot, attempts: number): readonly string[] {

@@ -12,6 +12,7 @@ import {
   type ObligationRecord,
   type ShadowRecord,
   type ShadowRevision,
+  type Word,
 } from "../evidence/record.ts";
 import type { AttemptReport } from "../dispatch/attempt.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -30,12 +31,12 @@ export function recordHead(
     requestId: asWord(requestId),
     at: Date.now(),
     operation,
-    retryCount: retryCount(headers["x-stainless-retry-count"]),
+    retryCount: readRetryCount(headers["x-stainless-retry-count"]),
     clientRequestDigest: clientRequestId === null ? null : asWord(digestPrefix(clientRequestId)),
   };
 }
 
-function retryCount(value: string | readonly string[] | undefined): number {
+function readRetryCount(value: string | readonly string[] | undefined): number {
   return typeof value === "string" && /^\d{1,3}$/.test(value) ? Math.min(Number(value), 100) : 0;
 }
 
@@ -107,7 +108,7 @@ function plainRecord(
 
 /** @param policySet id of the set that it was decided with. */
 export function decisionRecord(
-  head: RecordHead,
+  { requestId, at, operation, retryCount, clientRequestDigest }: RecordHead,
   identity: Identity,
   request: Pick<InferenceRequest, "shape">,
   decision: Decision,
@@ -115,21 +116,29 @@ export function decisionRecord(
 ): DecisionRecord {
   const denial = decision.outcome === "deny" ? decision.denial : null;
   const { needs, features, stream, context, maxOutput, reasoningEffort } = request.shape;
-  return {
-    ...head,
-    ...whoOf(identity),
+  const { plan, wouldDeny, shadows, obligations } = listsOf(decision);
+  // Member by member: the engine makes such an object at once, and one that is spread together step by step.
+  const record = {
+    requestId,
+    at,
+    operation,
+    retryCount,
+    clientRequestDigest,
+    workspace: asWord(identity.workspace),
+    keyId: asWord(identity.keyId),
+    environment: asWord(identity.environment),
     route: decision.route === "" ? null : asWord(decision.route),
     outcome: decision.outcome,
     tableRevision: asWord(decision.tableRevision),
     policySet: asWord(policySet),
-    plan: decision.outcome === "route" ? decision.plan.map(({ endpoint }) => asWord(endpoint.id)) : [],
+    plan,
     policy: denial === null ? null : asWord(denial.policy),
     policyRevision: denial === null ? null : asWord(denial.revision),
     constraint: denial === null ? null : asWord(denial.constraint),
     reason: denial === null ? null : asWord(denial.reason),
-    wouldDeny: shadowRecords(decision),
-    shadows: shadowRevisions(decision),
-    obligations: obligationRecords(decision),
+    wouldDeny,
+    shadows,
+    obligations,
     needs,
     features,
     stream,
@@ -137,6 +146,32 @@ export function decisionRecord(
     maxOutput,
     reasoningEffort,
   };
+  const narrowed = identity.narrowed ?? null;
+  return narrowed === null ? record : { ...record, token: asWord(narrowed.tokenId) };
+}
+
+/** Those members of a record that are made of the decision alone. */
+interface DecisionLists {
+  readonly plan: readonly Word[];
+  readonly wouldDeny: readonly ShadowRecord[];
+  readonly shadows: readonly ShadowRevision[];
+  readonly obligations: readonly ObligationRecord[];
+}
+
+/** A decision never changes, and requests of one class share it. */
+const lists = new WeakMap<Decision, DecisionLists>();
+
+function listsOf(decision: Decision): DecisionLists {
+  const known = lists.get(decision);
+  if (known !== undefined) return known;
+  const made = {
+    plan: decision.outcome === "route" ? decision.plan.map(({ endpoint }) => asWord(endpoint.id)) : [],
+    wouldDeny: shadowRecords(decision),
+    shadows: shadowRevisions(decision),
+    obligations: obligationRecords(decision),
+  };
+  lists.set(decision, made);
+  return made;
 }
 
 function whoOf(identity: Identity | null): Pick<DecisionRecord, "workspace" | "keyId" | "environment" | "token"> {
@@ -189,18 +224,20 @@ function obligationRecords({ obligations }: Decision): readonly ObligationRecord
 
 /** How each candidate fared that was tried. */
 export function attemptRecords(attempts: readonly AttemptReport[]): readonly AttemptRecord[] {
-  return attempts.map(({ candidate: { endpoint }, failure, status, duration, simulated, translated, calls }) => ({
-    endpoint: asWord(endpoint.id),
-    provider: asWord(endpoint.provider),
-    region: asWord(endpoint.region),
-    model: asWord(endpoint.model),
-    failure: failure?.kind ?? null,
-    status,
-    duration: rounded(duration),
-    simulated,
-    translated,
-    ...(calls === undefined ? {} : { calls }),
-  }));
+  return attempts.map(({ candidate: { endpoint }, failure, status, duration, simulated, translated, calls }) => {
+    const record = {
+      endpoint: asWord(endpoint.id),
+      provider: asWord(endpoint.provider),
+      region: asWord(endpoint.region),
+      model: asWord(endpoint.model),
+      failure: failure?.kind ?? null,
+      status,
+      duration: rounded(duration),
+      simulated,
+      translated,
+    };
+    return calls === undefined ? record : { ...record, calls };
+  });
 }
 
 /** Milliseconds to the microsecond: more than anybody reads. */

@@ -120,6 +120,9 @@ function isLess(tokensPerSecond: number, required: number): boolean {
  * first request that gets there has it.
  */
 function byHealth(plan: readonly Candidate[], { healthStateOf, maxEjectedShare }: Circumstances): Arrangement {
+  // Nearly always: then there is nothing to put aside.
+  if (plan.every(({ endpoint }) => healthStateOf(endpoint.id).state === "healthy"))
+    return { order: plan, out: [], trial: null };
   const healthStates = new Map(plan.map((candidate) => [candidate, healthStateOf(candidate.endpoint.id)]));
   const limit = mostAside(plan.length, maxEjectedShare);
   const aside = longestOut(plan, healthStates, limit);

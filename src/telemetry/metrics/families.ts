@@ -34,9 +34,21 @@ export interface Family {
  */
 export const MOST_SERIES = 20_000;
 
-/** Series by their label values. What would exceed the bound is left out and counted. */
+interface Series<Value> {
+  readonly labels: readonly string[];
+  readonly value: Value;
+}
+
+/** Series that begin with the same labels, by the next one. */
+type Branch<Value> = Map<string, Branch<Value> | Series<Value>>;
+
+/**
+ * Series by their label values. What would exceed the bound is left out and counted. One map for each label and not one for all, so that a request makes no
+ * text of its labels to find its series.
+ */
 class SeriesMap<Value> {
-  readonly #series = new Map<string, { readonly labels: readonly string[]; readonly value: Value }>();
+  readonly #root: Branch<Value> = new Map();
+  readonly #series: Series<Value>[] = [];
   readonly #make: () => Value;
   readonly #most: number;
   leftOut = 0;
@@ -47,21 +59,31 @@ class SeriesMap<Value> {
   }
 
   take(labels: readonly string[]): Value | null {
-    // No id holds a line break.
-    const key = labels.length === 1 ? (labels[0] ?? "") : labels.join("\n");
-    const known = this.#series.get(key);
-    if (known !== undefined) return known.value;
-    if (this.#series.size >= this.#most) {
+    let found: Branch<Value> | Series<Value> | undefined = labels.length === 0 ? this.#root.get("") : this.#root;
+    for (const label of labels) if (found instanceof Map) found = found.get(label);
+    return found === undefined || found instanceof Map ? this.#begin(labels) : found.value;
+  }
+
+  all(): Iterable<Series<Value>> {
+    return this.#series;
+  }
+
+  #begin(labels: readonly string[]): Value | null {
+    if (this.#series.length >= this.#most) {
       this.leftOut += 1;
       return null;
     }
-    const value = this.#make();
-    this.#series.set(key, { labels, value });
-    return value;
-  }
-
-  all(): Iterable<{ readonly labels: readonly string[]; readonly value: Value }> {
-    return this.#series.values();
+    const series = { labels, value: this.#make() };
+    this.#series.push(series);
+    let branch = this.#root;
+    for (const label of labels.slice(0, -1)) {
+      const known = branch.get(label);
+      const next = known instanceof Map ? known : new Map();
+      branch.set(label, next);
+      branch = next;
+    }
+    branch.set(labels.at(-1) ?? "", series);
+    return series.value;
   }
 }
 
