@@ -19,19 +19,15 @@ export class Outbox {
   #held: Uint8Array[] = [];
   #heldBytes = 0;
   #heldSince: number | null = null;
-  #durable = false;
+  #durable: boolean;
   #released = false;
   #committed = false;
 
-  /** @param commit sends status and headers; called once, before the first byte. */
-  constructor(client: ClientAnswer, commit: () => void) {
+  /** @param isDurable the decision is on disk already. @param commit sends status and headers; called once, before the first byte. */
+  constructor(client: ClientAnswer, isDurable: boolean, commit: () => void) {
+    this.#durable = isDurable;
     this.#client = client;
     this.#commit = commit;
-  }
-
-  /** The client has seen something of this attempt. */
-  get committed(): boolean {
-    return this.#committed;
   }
 
   /**
@@ -41,7 +37,7 @@ export class Outbox {
    */
   add(events: readonly Uint8Array[], now: number): boolean {
     if (events.length === 0) return true;
-    if (this.#isOpen) return this.#write(events.length === 1 ? (events[0] ?? EMPTY) : Buffer.concat(events));
+    if (this.#isOpen) return this.#write(events);
     this.#heldSince ??= now;
     for (const event of events) {
       this.#held.push(event);
@@ -72,19 +68,19 @@ export class Outbox {
   #flush(): boolean {
     if (!this.#isOpen) return this.#heldBytes <= MAXIMUM_WAITING_BYTES;
     if (this.#held.length === 0) return true;
-    const bytes = Buffer.concat(this.#held);
+    const events = this.#held;
     this.#held = [];
     this.#heldBytes = 0;
-    return this.#write(bytes);
+    return this.#write(events);
   }
 
-  #write(bytes: Uint8Array): boolean {
+  #write(events: readonly Uint8Array[]): boolean {
     if (!this.#committed) {
       this.#committed = true;
       this.#commit();
     }
-    return this.#client.write(bytes);
+    let mayGoOn = true;
+    for (const event of events) mayGoOn = this.#client.write(event);
+    return mayGoOn;
   }
 }
-
-const EMPTY = new Uint8Array(0);
