@@ -92,7 +92,7 @@ interface Destination {
  * have passed, the one that is ready first before the others. A machine: no clock, no timer, no randomness of its own.
  */
 export class Itinerary {
-  readonly #destinations: readonly Destination[];
+  readonly #destinations: Destination[] = [];
   readonly #maxAttempts: number;
   readonly #deadline: number;
   readonly #resends: boolean;
@@ -106,7 +106,8 @@ export class Itinerary {
    * @param resends see {@link retryActionFor}.
    */
   constructor(destinations: number, maxAttempts: number, deadline: number, resends = false) {
-    this.#destinations = Array.from({ length: destinations }, () => ({ tries: 0, closed: false, readyAt: 0 }));
+    for (let count = 0; count < destinations; count += 1)
+      this.#destinations.push({ tries: 0, closed: false, readyAt: 0 });
     this.#maxAttempts = maxAttempts;
     this.#deadline = deadline;
     this.#resends = resends;

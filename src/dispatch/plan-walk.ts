@@ -12,7 +12,7 @@ import {
 import type { Connection } from "./connections.ts";
 import { Itinerary, NOT_WAITED, retryActionFor, type Step } from "./itinerary.ts";
 import type { FailedAttempt } from "./failure-error.ts";
-import type { Release } from "./limiters/concurrency-limiter.ts";
+import type { EndpointLimiter, Release } from "./limiters/concurrency-limiter.ts";
 import type { Stop, StopCause, StopReason } from "./limiters/stop-order.ts";
 import type { Siblings } from "./unary/siblings.ts";
 
@@ -86,7 +86,12 @@ export class PlanWalk<Answer> {
       if (step.pause > 0 && this.#stop === null) await this.#pause.of(step.pause);
       const candidate = plan[step.destination];
       if (candidate === undefined) throw new Error("plan walk: no such candidate");
-      const end = await this.#hedged(candidate, itinerary);
+      const hasOther = itinerary.hasFresh(this.#isWorthTrying);
+      const hedgeAfter = hasOther ? (this.#job.hedgeAfter ?? null) : null;
+      const end =
+        hedgeAfter === null
+          ? await this.#try(candidate, hasOther, this.#takeTurn())
+          : await this.#hedged(candidate, itinerary, hedgeAfter);
       if (end.failure === null || end.firstByteAt !== null || this.#isUnanswered) return end;
       this.#failed.push({ endpoint: candidate.endpoint.id, failure: end.failure });
       const next = itinerary.next(end.failure, performance.now(), random());
@@ -100,20 +105,22 @@ export class PlanWalk<Answer> {
     return this.#stop !== null && RANKS[this.#stop.cause] > 0;
   }
 
-  /** The first answer of two candidates, where the first is slow and the route allows a second call; otherwise the one candidate's. */
-  async #hedged(candidate: Candidate, itinerary: Itinerary): Promise<CallEnd<Answer>> {
-    const { hedgeAfter, plan } = this.#job;
-    const hasOther = itinerary.hasFresh(this.#isWorthTrying);
+  #takeTurn(): Turn<Answer> {
     const turn = new Turn<Answer>();
     this.#turns = [turn];
-    const first = this.#try(candidate, hasOther, turn);
-    if (hedgeAfter === null || hedgeAfter === undefined || !hasOther) return first;
+    return turn;
+  }
+
+  /** The first answer of two candidates, where the first is slow; otherwise the one candidate's. */
+  async #hedged(candidate: Candidate, itinerary: Itinerary, hedgeAfter: number): Promise<CallEnd<Answer>> {
+    const turn = this.#takeTurn();
+    const first = this.#try(candidate, true, turn);
     const patience = new Pause();
     const early = await Promise.race([first, patience.of(hedgeAfter)]);
     patience.end();
     if (early !== undefined) return early;
     const destination = this.#stop === null ? itinerary.takeFresh(this.#isWorthTrying) : null;
-    const other = destination === null ? undefined : plan[destination];
+    const other = destination === null ? undefined : this.#job.plan[destination];
     if (other === undefined) return first;
     const hedge = new Turn<Answer>();
     this.#turns = [turn, hedge];
@@ -140,7 +147,12 @@ export class PlanWalk<Answer> {
     if (startedAt >= this.#job.deadline) return notTried("timeout_total");
     const connection = this.#job.connections.get(candidate.endpoint.provider);
     if (connection === undefined) return this.#passBy(candidate, false, notTried("credentials_missing"), startedAt);
-    const release = await this.#enter(candidate, connection, hasOther, turn);
+    const limiter = connection.limiterOf(candidate.endpoint);
+    const provider = connection.provider.id;
+    const free = limiter.tryEnter();
+    // In the turn in which the slot is taken: siblings that find it taken must see by whom.
+    if (free !== null) this.#siblings?.callBegins(provider);
+    const release = free ?? (await this.#waitFor(limiter, provider, hasOther, turn));
     const why = this.stopped?.cause ?? (turn.isOver ? "abandoned" : null);
     if (release === null) {
       if (why !== null) return notTried(why);
@@ -154,7 +166,7 @@ export class PlanWalk<Answer> {
       return await turn.call;
     } finally {
       release();
-      this.#siblings?.callEnds(connection.provider.id);
+      this.#siblings?.callEnds(provider);
     }
   }
 
@@ -166,18 +178,16 @@ export class PlanWalk<Answer> {
   }
 
   /**
-   * A free slot among the endpoint's calls, at once or by its queue; `null` where there is none. Calls of this very request are waited for without a
-   * queue: one of them will end in a moment.
+   * A slot among the endpoint's calls, by its queue; `null` where there is none. Calls of this very request are waited for without a queue: one of them
+   * will end in a moment.
    */
-  async #enter(
-    candidate: Candidate,
-    connection: Connection,
+  async #waitFor(
+    limiter: EndpointLimiter,
+    provider: string,
     hasOther: boolean,
     turn: Turn<Answer>,
   ): Promise<Release | null> {
-    const limiter = connection.limiterOf(candidate.endpoint);
-    const provider = connection.provider.id;
-    let release = limiter.tryEnter();
+    let release: Release | null = null;
     while (release === null && this.#stop === null && !turn.isOver && this.#siblings?.hasCallTo(provider) === true) {
       await this.#siblings.nextEnd();
       release = limiter.tryEnter();
@@ -186,7 +196,6 @@ export class PlanWalk<Answer> {
       this.#queueExit ??= new AbortController();
       release = await limiter.enter(this.#job.deadline, this.#queueExit.signal);
     }
-    // In the turn in which the slot is taken: siblings that find it taken must see by whom.
     if (release !== null) this.#siblings?.callBegins(provider);
     return release;
   }

@@ -110,11 +110,11 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
     this.fail(failureOf(kind));
   }
 
-  protected finish(end: Omit<CallEnd<Answer>, "status">): void {
+  protected finish(end: CallEnd<Answer>): void {
     if (this.ended) return;
     this.ended = true;
     this.#decompressor?.destroy();
-    this.#end.resolve({ ...end, status: this.status });
+    this.#end.resolve(end);
   }
 
   #take(chunk: Uint8Array): void {

@@ -5,7 +5,6 @@ import type { Loss } from "../canon/generate/loss.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { AnswerStream, Ending } from "../dialects/dialect.ts";
 import { judgedAnswer, judgedEnd, type ExchangePlan } from "../dialects/translation/exchange-plan.ts";
-import type { CallEnd } from "./attempt.ts";
 import type { ClientAnswer } from "./client/client-answer.ts";
 import type { Connection } from "./connections.ts";
 import { timeoutsFor, type ResponseHeaders } from "./exchange.ts";
@@ -38,6 +37,8 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   readonly #job: RelayJob;
   readonly #candidate: Candidate;
   readonly #number: number;
+  /** The decision is on disk. */
+  #isDurable: boolean;
   readonly #exchangePlan: ExchangePlan;
   readonly #client: ClientAnswer;
   #stream: AnswerStream | null = null;
@@ -50,8 +51,8 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   /** When a stream first said something. */
   #firstOutputAt: number | null = null;
   #firstByteAt: number | null = null;
-  /** The end of an answer that is whole and waits for the decision to be on disk. */
-  #answered: Ending | null = null;
+  /** An answer that is whole: its end, and the way to send it. It waits for the decision to be on disk. */
+  #answered: { readonly ending: Ending; readonly send: () => void } | null = null;
   #unsent = false;
   /** Of a stream whose client has left; `null` while the client is there. */
   #readOn: ReadOn | null = null;
@@ -63,6 +64,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     exchangePlan: ExchangePlan,
     number: number,
     client: ClientAnswer,
+    isDurable: boolean,
   ) {
     super(connection, {
       path: `${connection.pathPrefix}${exchangePlan.path}`,
@@ -81,16 +83,8 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     this.#number = number;
     this.#client = client;
     this.#exchangePlan = exchangePlan;
-    this.#outbox = new Outbox(client, () => this.#commit(EVENT_STREAM, this.#stream ?? {}));
-  }
-
-  override run(traceHeaders: readonly string[]): Promise<CallEnd<RelayedAnswer>> {
-    // Where it rejects, the walk stops the call.
-    this.#job.durable.then(
-      () => this.#becomeDurable(),
-      () => {},
-    );
-    return super.run(traceHeaders);
+    this.#isDurable = isDurable;
+    this.#outbox = new Outbox(client, isDurable, () => this.#commit(EVENT_STREAM, this.#stream ?? {}));
   }
 
   /** What has begun is ended in its own grammar, what has not is answered with an error. A whole answer only waits for the disk. */
@@ -116,7 +110,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     this.exchange.cancel();
     const answered = this.#answered;
     if (answered === null) return this.#finish(failureOf("abandoned"), this.#stream?.usage ?? null);
-    this.#finish(answered.failure, answered.usage, answered);
+    this.#finish(answered.ending.failure, answered.ending.usage, answered.ending);
   }
 
   resume(): void {
@@ -155,24 +149,24 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
 
   protected override close(): void {
     if (this.#readOn !== null) this.#readOn.close();
-    else if (this.#stream !== null) void this.#endStream(this.#stream);
+    else if (this.#stream !== null) this.#endStream(this.#stream);
     else super.close();
   }
 
   protected whole(bytes: Uint8Array): void {
     // A stream was requested, and something else has come.
     if (this.#job.request.shape.stream) this.break("malformed");
-    else void this.#endAnswer(bytes);
+    else this.#endAnswer(bytes);
   }
 
-  async #endAnswer(received: Uint8Array): Promise<void> {
+  #endAnswer(received: Uint8Array): void {
     const { ending, bytes } = judgedAnswer(this.#exchangePlan, received);
     const failure = ending.failure && reportedFailure(ending.failure);
     if (!isPassedOn(failure, bytes)) return this.#finish(failure, ending.usage);
-    if (!(await this.#isSendable({ ...ending, failure }))) return;
-    this.#commit(["content-type", "application/json", "content-length", String(bytes.length)], ending);
-    this.#client.end(bytes);
-    this.#finish(failure, ending.usage, ending);
+    this.#send({ ...ending, failure }, () => {
+      this.#commit(["content-type", "application/json", "content-length", String(bytes.length)], ending);
+      this.#client.end(bytes);
+    });
   }
 
   #relayEvents(stream: AnswerStream, events: readonly Uint8Array[]): void {
@@ -186,7 +180,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     if (stream.done) {
       // The client need not wait for the upstream to hang up, and nothing that still comes is part of the answer.
       this.exchange.drain();
-      void this.#endStream(stream);
+      this.#endStream(stream);
     }
   }
 
@@ -198,28 +192,36 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     if (!this.#outbox.release()) this.exchange.pause();
   }
 
-  #becomeDurable(): void {
+  /** The decision is on disk. */
+  becomeDurable(): void {
+    this.#isDurable = true;
     if (this.ended || this.#readOn !== null) return;
+    if (this.#answered !== null) return this.#sendAnswered(this.#answered);
     // It may have been paused because too much was waiting.
     this.exchange.resume();
     if (!this.#outbox.becomeDurable()) this.exchange.pause();
   }
 
-  /** Keeps a whole answer until the decision is on disk. False where it must not be sent. */
-  async #isSendable(answer: Ending): Promise<boolean> {
-    this.#answered = answer;
-    await this.#job.durable.catch(() => {});
-    return !this.ended;
+  /** Sends a whole answer, at once or when the decision is on disk. */
+  #send(ending: Ending, send: () => void): void {
+    this.#answered = { ending, send };
+    if (this.#isDurable) this.#sendAnswered(this.#answered);
   }
 
-  async #endStream(stream: AnswerStream): Promise<void> {
+  #sendAnswered({ ending, send }: { readonly ending: Ending; readonly send: () => void }): void {
+    send();
+    this.#finish(ending.failure, ending.usage, ending);
+  }
+
+  #endStream(stream: AnswerStream): void {
     const { ending, events } = judgedEnd(stream, this.#mayBeCut);
     if (ending.failure !== null) return this.fail(ending.failure);
-    if (!(await this.#isSendable(ending))) return;
-    this.#outbox.add(events, performance.now());
-    this.#outbox.release();
-    this.#client.end();
-    this.#finish(null, ending.usage, ending);
+    this.#send(ending, () => {
+      this.#outbox.becomeDurable();
+      this.#outbox.add(events, performance.now());
+      this.#outbox.release();
+      this.#client.end();
+    });
   }
 
   #giveUp(kind: FailureKind, answered: Partial<Ending> = {}): void {
@@ -251,6 +253,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     const outputCharacters = this.#stream?.outputCharacters ?? null;
     this.finish({
       failure,
+      status: this.status,
       finish: answered.finish ?? null,
       usage,
       answer: { losses: answered.losses ?? [], edits: answered.edits ?? NO_EDITS, outputCharacters },

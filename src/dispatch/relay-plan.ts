@@ -25,9 +25,11 @@ class RelayRun implements Calls<RelayedAnswer> {
   readonly #client: ClientAnswer;
   readonly #walk: PlanWalk<RelayedAnswer>;
   readonly #attempts: AttemptReport[] = [];
-  readonly #stripped = new Set<string>();
-  readonly #losses = new Set<Loss>();
+  #stripped: readonly string[] = [];
+  #losses: readonly Loss[] = [];
   #edits: EditSet = NO_EDITS;
+  /** The decision is on disk. */
+  #isDurable = false;
   /** The latest; one that has ended ignores `resume`. */
   #attempt: RelayAttempt | null = null;
 
@@ -36,8 +38,14 @@ class RelayRun implements Calls<RelayedAnswer> {
     this.#client = client;
     this.#walk = new PlanWalk(job, this);
     if (client.closed) this.#walk.stop("client_closed", "end");
-    // The decision is not on disk in time: no other provider is called.
-    job.durable.catch(() => this.#walk.stop("abandoned", "end"));
+    job.durable.then(
+      () => {
+        this.#isDurable = true;
+        this.#attempt?.becomeDurable();
+      },
+      // The decision is not on disk in time: no other provider is called.
+      () => this.#walk.stop("abandoned", "end"),
+    );
     client.onClose(() => this.#walk.stop("client_closed", "end"));
     client.onDrain(() => this.#attempt?.resume());
   }
@@ -53,12 +61,12 @@ class RelayRun implements Calls<RelayedAnswer> {
 
   prepare(candidate: Candidate, connection: Connection): RelayAttempt {
     const plan = this.#job.exchangePlanFor(candidate);
-    for (const name of plan.stripped) this.#stripped.add(name);
-    for (const loss of plan.losses) this.#losses.add(loss);
+    this.#stripped = union(this.#stripped, plan.stripped);
+    this.#losses = union(this.#losses, plan.losses);
     this.#edits |= plan.edits;
     // Candidates that were not called are no attempts.
     const number = 1 + this.#attempts.filter(({ failure }) => failure === null || hasCalledProvider(failure)).length;
-    this.#attempt = new RelayAttempt(this.#job, candidate, connection, plan, number, this.#client);
+    this.#attempt = new RelayAttempt(this.#job, candidate, connection, plan, number, this.#client, this.#isDurable);
     return this.#attempt;
   }
 
@@ -68,11 +76,10 @@ class RelayRun implements Calls<RelayedAnswer> {
 
   async #outcome(end: CallEnd<RelayedAnswer>): Promise<RelayOutcome> {
     const { failure, finish, usage, firstByteAt, answer } = end;
-    for (const loss of answer?.losses ?? []) this.#losses.add(loss);
     const known = {
       attempts: this.#attempts,
-      stripped: [...this.#stripped],
-      losses: [...this.#losses],
+      stripped: this.#stripped,
+      losses: answer === null ? this.#losses : union(this.#losses, answer.losses),
       edits: this.#edits | (answer?.edits ?? NO_EDITS),
     };
     const stopped = this.#walk.stopped;
@@ -111,4 +118,9 @@ class RelayRun implements Calls<RelayedAnswer> {
 
 function endedBy(reason: StopReason | null): Pick<RelayOutcome, "ended"> {
   return reason === null ? {} : { ended: reason };
+}
+
+/** Each once, in the order of their first occurrence. */
+function union<Value>(first: readonly Value[], second: readonly Value[]): readonly Value[] {
+  return second.length === 0 ? first : [...new Set([...first, ...second])];
 }

@@ -86,6 +86,6 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
     // The whole answer is the first output that there is to see; a call that was given up for a quicker one took at least so long.
     const isTimed = failure === null || failure.kind === "abandoned";
     const firstToken = isTimed ? performance.now() - this.#startedAt : null;
-    this.finish({ failure, answer, firstToken, firstByteAt: null, finish: null, usage: null });
+    this.finish({ failure, status: this.status, answer, firstToken, firstByteAt: null, finish: null, usage: null });
   }
 }
