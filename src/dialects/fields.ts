@@ -4,7 +4,6 @@ import { editDistance } from "./edit-distance.ts";
 import type { Feature } from "../canon/generate/feature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import type { UnknownFields } from "../canon/table.ts";
-import type { Asked } from "./asked.ts";
 
 /**
  * The class of a member of a request (docs/protocols.md#classes-of-request-members).
@@ -69,18 +68,6 @@ export function saysNothing(value: JsonValue | undefined): boolean {
 /** Whether an object holds a member that says something and is not among `known`. */
 export function hasUnknownMember(object: JsonObject, known: ReadonlySet<string>): boolean {
   return unknownMemberOf(object, known) !== null;
-}
-
-/** Asks for the protocol itself where an object holds a member that says something and is not among `known`. */
-export function askUnknownMember(
-  object: JsonObject,
-  known: ReadonlySet<string>,
-  path: string,
-  feature: Feature,
-  asked: Asked,
-): void {
-  const name = unknownMemberOf(object, known);
-  if (name !== null) asked.use(feature, `${path}.${shownName(name)}`);
 }
 
 function unknownMemberOf(object: JsonObject, known: ReadonlySet<string>): string | null {

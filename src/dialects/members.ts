@@ -3,6 +3,7 @@ import type { Loss } from "../canon/generate/loss.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import type { UnknownFields } from "../canon/table.ts";
 import { saysNothing, shownName } from "./fields.ts";
+import { untranslatable } from "./translation/kept-members.ts";
 
 /**
  * The record of one translation: every leaf of a body is read by a mapping or is listed here, so that none is dropped without a record
@@ -41,11 +42,7 @@ export class Ledger {
       this.strip("unknown_field");
       return null;
     }
-    const sentence =
-      mode === "forward"
-        ? `${path} cannot be forwarded: an endpoint that may get the request speaks another protocol`
-        : `${path} cannot be translated for an endpoint of another protocol that may get the request`;
-    return invalidRequest("unknown_field", sentence, path);
+    return untranslatable(path, mode);
   }
 }
 

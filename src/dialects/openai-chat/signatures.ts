@@ -1,6 +1,6 @@
 import { NO_FAMILY, readSignature, relayedSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { Asked } from "../asked.ts";
+import type { RequestReading } from "../request-reading.ts";
 import { UNSIGNED_CALL } from "../gemini/signed-parts.ts";
 
 /**
@@ -56,17 +56,18 @@ export function untagMessage(message: JsonObject): JsonObject {
   return withSignatures(message, (signature) => readSignature(signature, NATIVE_FAMILY).signature);
 }
 
-/** What the signatures in a message of the history ask. One without our tag is the provider's own, which no other protocol has a place for. */
-export function askSignatures(message: JsonObject, path: string, asked: Asked): void {
+/** Notes what the signatures in a message of the history require. One without our tag is the provider's own: no other protocol has a place for it. */
+export function noteSignatures(message: JsonObject, path: string, reading: RequestReading): void {
+  if (!hasSignedMember(message)) return;
   const { reasoning_details: details, ...others } = message;
-  withSignatures({ reasoning_details: details }, (text) => askSignature(text, `${path}.reasoning_details`, asked));
-  withSignatures(others, (text) => (UNSIGNED.has(text) ? text : askSignature(text, path, asked)));
+  withSignatures({ reasoning_details: details }, (text) => noteSignature(text, `${path}.reasoning_details`, reading));
+  withSignatures(others, (text) => (UNSIGNED.has(text) ? text : noteSignature(text, path, reading)));
 }
 
-function askSignature(text: string, path: string, asked: Asked): string {
+function noteSignature(text: string, path: string, reading: RequestReading): string {
   const { family, signature } = readSignature(text, NATIVE_FAMILY);
-  asked.signed(family, path);
-  if (signature === text) asked.use("native_chat", path);
+  reading.signed(family, path);
+  if (signature === text) reading.use("native_chat", path);
   return text;
 }
 

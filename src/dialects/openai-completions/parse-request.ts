@@ -2,7 +2,7 @@ import { hasBlankStop } from "../openai-chat/blank-stop.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { tokenBucket, type InferenceRequest, type ProtocolHeaders } from "../../canon/request.ts";
-import { Asked } from "../asked.ts";
+import { RequestReading } from "../request-reading.ts";
 import { statefulField } from "../openai-chat/surface/stateful.ts";
 import { parsePreferences } from "../preferences.ts";
 import { COMPLETIONS_FIELDS } from "./fields.ts";
@@ -20,7 +20,7 @@ export function parseCompletionsRequest(
   bytes: number,
   headers: ProtocolHeaders,
 ): InferenceRequest | ServiceError {
-  const asked = new Asked();
+  const asked = new RequestReading();
   const problem = statefulField(body) ?? readFields(body, asked);
   if (problem !== null) return problem;
   const stream = body["stream"] === true;
@@ -66,7 +66,7 @@ export function choicesAsked({ prompt, n }: JsonObject): number {
   return prompts * (numberOf(n) ?? 1);
 }
 
-function readFields(body: JsonObject, asked: Asked): ServiceError | null {
+function readFields(body: JsonObject, asked: RequestReading): ServiceError | null {
   for (const name in body) {
     const value = body[name];
     if (value === null || value === undefined || value === false) continue;
@@ -90,7 +90,7 @@ function readFields(body: JsonObject, asked: Asked): ServiceError | null {
   return null;
 }
 
-function readSampling(body: JsonObject, asked: Asked): void {
+function readSampling(body: JsonObject, asked: RequestReading): void {
   if ((numberOf(body["temperature"]) ?? 0) > 1) asked.use("temperature_above_1", "temperature");
   for (const name of ["frequency_penalty", "presence_penalty"]) {
     // Clients print the penalty of zero, which is none.

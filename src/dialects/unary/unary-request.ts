@@ -2,7 +2,7 @@ import type { BodyReader } from "../../canon/body-reader.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { tokenBucket, type InferenceRequest, type ProtocolHeaders } from "../../canon/request.ts";
-import type { Asked } from "../asked.ts";
+import type { RequestReading } from "../request-reading.ts";
 import { parsePreferences } from "../preferences.ts";
 
 /** Bytes of JSON per token, on average, in English text; only the context bucket is made from it. */
@@ -19,7 +19,7 @@ export function unaryRequest(
   body: JsonObject,
   bytes: number,
   headers: ProtocolHeaders,
-  asked: Asked,
+  asked: RequestReading,
   dimensions: number | null,
   reader: BodyReader,
 ): InferenceRequest {

@@ -1,9 +1,8 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { tokenBucket, type InferenceRequest, type ProtocolHeaders } from "../../../canon/request.ts";
-import { Asked } from "../../asked.ts";
+import { RequestReading } from "../../request-reading.ts";
 import { parsePreferences } from "../../preferences.ts";
-import { askUnknownMember } from "../../fields.ts";
 import { fieldsOf } from "../fields.ts";
 import { typeOf } from "../type-of.ts";
 import { isPlainMark } from "./read-blocks.ts";
@@ -31,7 +30,7 @@ export function parseMessagesRequest(
 ): InferenceRequest | ServiceError {
   const version = readVersion(headers);
   if (typeof version !== "string") return version;
-  const asked = new Asked();
+  const asked = new RequestReading();
   if (operation === "messages.count_tokens") asked.use("count_tokens", "messages");
   const problem =
     refusedMember(body) ??
@@ -68,7 +67,7 @@ export function parseMessagesRequest(
 }
 
 /** What top-level members bring by having a value. */
-function readFields(operation: MessagesOperation, body: JsonObject, asked: Asked): ServiceError | null {
+function readFields(operation: MessagesOperation, body: JsonObject, asked: RequestReading): ServiceError | null {
   const registry = fieldsOf(operation);
   for (const name in body) {
     const value = body[name];
@@ -118,10 +117,10 @@ function keepsAll(edit: JsonValue): boolean {
 const CONFIG_MEMBERS: ReadonlySet<string> = new Set(["effort", "format"]);
 
 /** `output_config` but for the effort, and the older `output_format`. */
-function readFormat({ output_config, output_format }: JsonObject, asked: Asked): ServiceError | null {
+function readFormat({ output_config, output_format }: JsonObject, asked: RequestReading): ServiceError | null {
   const format = isJsonObject(output_config) ? output_config["format"] : undefined;
   if (isJsonObject(output_config)) {
-    askUnknownMember(output_config, CONFIG_MEMBERS, "output_config", "native_messages", asked);
+    asked.useUnknown(output_config, CONFIG_MEMBERS, "output_config", "native_messages");
   }
   if (isJsonObject(format) && isJsonObject(output_format) && canonicalJson(format) !== canonicalJson(output_format)) {
     const sentence = "output_format and output_config.format ask for different things; send one of them";
@@ -132,7 +131,7 @@ function readFormat({ output_config, output_format }: JsonObject, asked: Asked):
   return null;
 }
 
-function readSchema(format: JsonValue | undefined, path: string, asked: Asked): void {
+function readSchema(format: JsonValue | undefined, path: string, asked: RequestReading): void {
   if (!isJsonObject(format)) return;
   asked.need("json_schema", path);
   const plain =
@@ -141,7 +140,7 @@ function readSchema(format: JsonValue | undefined, path: string, asked: Asked): 
 }
 
 /** What models may refuse together although they take each alone. */
-function readCombinations(body: JsonObject, asked: Asked): void {
+function readCombinations(body: JsonObject, asked: RequestReading): void {
   const forced = readToolChoice(body["tool_choice"], body["tools"], asked);
   const reasons = asked.has("reasoning");
   if (forced && reasons) asked.use("forced_tool_with_reasoning", "tool_choice");

@@ -1,7 +1,6 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { Asked } from "../../asked.ts";
-import { askUnknownMember } from "../../fields.ts";
+import type { RequestReading } from "../../request-reading.ts";
 import { readSigned } from "../signed-reasoning.ts";
 import { typeOf } from "../type-of.ts";
 import { blockFacts, blocksOf, serverToolNeeds, type BlockContext } from "./block-facts.ts";
@@ -13,7 +12,7 @@ export function readBlocks(
   blocks: readonly JsonValue[],
   context: BlockContext,
   path: string,
-  asked: Asked,
+  asked: RequestReading,
   version: Version,
 ): ServiceError | null {
   for (let index = 0; index < blocks.length; index += 1) {
@@ -29,7 +28,7 @@ function readBlock(
   block: JsonObject,
   context: BlockContext,
   path: string,
-  asked: Asked,
+  asked: RequestReading,
   version: Version,
 ): ServiceError | null {
   const type = typeOf(block);
@@ -48,13 +47,13 @@ function readBlock(
       readNested(block["content"], `${path}.content`, asked)
     );
   }
-  askUnknownMember(block, facts.members, path, "native_messages", asked);
+  asked.useUnknown(block, facts.members, path, "native_messages");
   if (!isPlainMark(block["cache_control"])) asked.use("native_messages", `${path}.cache_control`);
   return readKind(type, block, context, path, asked, version);
 }
 
 /** An unknown block of the caller's cannot be approved; one that an approved model once said may go back to its own protocol. */
-function unknownBlock(context: BlockContext, path: string, asked: Asked): ServiceError | null {
+function unknownBlock(context: BlockContext, path: string, asked: RequestReading): ServiceError | null {
   if (context === "assistant") {
     asked.use("native_messages", path);
     return null;
@@ -73,7 +72,7 @@ function readKind(
   block: JsonObject,
   context: BlockContext,
   path: string,
-  asked: Asked,
+  asked: RequestReading,
   version: Version,
 ): ServiceError | null {
   switch (type) {
@@ -121,7 +120,7 @@ const URL_FEATURES = { image: "image_url", document: "file_url" } as const;
 function readSource(
   source: JsonValue | undefined,
   path: string,
-  asked: Asked,
+  asked: RequestReading,
   kind?: "image" | "document",
 ): ServiceError | null {
   if (!isJsonObject(source)) return null;
@@ -149,7 +148,7 @@ const URL_MEMBERS: ReadonlySet<string> = new Set(["type", "url"]);
 const VALUE_MEMBERS: ReadonlySet<string> = new Set(["type", "media_type", "data"]);
 
 /** Blocks within a document that is made of blocks: they may hold images and name files like any others. */
-function readNested(content: JsonValue | undefined, path: string, asked: Asked): ServiceError | null {
+function readNested(content: JsonValue | undefined, path: string, asked: RequestReading): ServiceError | null {
   if (!Array.isArray(content)) return null;
   for (const [index, block] of content.entries()) {
     if (!isJsonObject(block)) continue;

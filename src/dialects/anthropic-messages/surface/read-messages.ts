@@ -1,7 +1,6 @@
 import type { ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { Asked } from "../../asked.ts";
-import { askUnknownMember } from "../../fields.ts";
+import type { RequestReading } from "../../request-reading.ts";
 import { typeOf } from "../type-of.ts";
 import { blockFacts } from "./block-facts.ts";
 import { readBlocks } from "./read-blocks.ts";
@@ -10,7 +9,7 @@ import type { Version } from "./version.ts";
 const MESSAGE_MEMBERS: ReadonlySet<string> = new Set(["role", "content"]);
 
 /** What the conversation asks for: the system text, the messages, their blocks, their order. */
-export function readConversation(body: JsonObject, asked: Asked, version: Version): ServiceError | null {
+export function readConversation(body: JsonObject, asked: RequestReading, version: Version): ServiceError | null {
   const { system, messages } = body;
   if (Array.isArray(system)) {
     const problem = readBlocks(system, "system", "system", asked, version);
@@ -33,8 +32,8 @@ export function readConversation(body: JsonObject, asked: Asked, version: Versio
   return null;
 }
 
-function readMessage(message: JsonObject, path: string, asked: Asked, version: Version): ServiceError | null {
-  askUnknownMember(message, MESSAGE_MEMBERS, path, "native_messages", asked);
+function readMessage(message: JsonObject, path: string, asked: RequestReading, version: Version): ServiceError | null {
+  asked.useUnknown(message, MESSAGE_MEMBERS, path, "native_messages");
   const { role, content } = message;
   if (!Array.isArray(content)) return null;
   const context = role === "assistant" || role === "system" ? role : "user";
@@ -62,7 +61,7 @@ function isText(content: JsonValue | undefined): boolean {
  * An assistant message at the end is the beginning of the answer, for the model to go on from. One that holds a server's tool calls
  * is an answer that was paused; its sender wants the same again, and any model may be asked for that.
  */
-function readLast(messages: readonly JsonValue[], asked: Asked): void {
+function readLast(messages: readonly JsonValue[], asked: RequestReading): void {
   const last = messages.at(-1);
   if (!isJsonObject(last) || last["role"] !== "assistant") return;
   const { content } = last;

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { ReasoningEffort } from "../../../canon/request.ts";
-import type { Asked } from "../../asked.ts";
+import type { RequestReading } from "../../request-reading.ts";
 import { typeOf } from "../type-of.ts";
 
 /** Efforts that the protocol writes as words. That there shall be no reasoning is said in `thinking`. */
@@ -15,7 +15,7 @@ const THINKING_MEMBERS: Readonly<Record<string, readonly string[]>> = {
 const DISPLAYS: ReadonlySet<JsonValue | undefined> = new Set([undefined, null, "summarized", "omitted"]);
 
 /** Reads `thinking` and `output_config.effort`; gives the effort that policies see. */
-export function readReasoning({ thinking, output_config }: JsonObject, asked: Asked): ReasoningEffort {
+export function readReasoning({ thinking, output_config }: JsonObject, asked: RequestReading): ReasoningEffort {
   const word = isJsonObject(output_config) ? output_config["effort"] : undefined;
   const effort = EFFORTS.find((known) => known === word);
   if (effort !== undefined) {

@@ -1,11 +1,11 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { Asked } from "../../asked.ts";
+import type { RequestReading } from "../../request-reading.ts";
 import { typeOf } from "../type-of.ts";
 import { TOOL_TYPE_LIST, toolTypeNeeds } from "./block-facts.ts";
 import { isPlainMark } from "./read-blocks.ts";
 import { namedToolFeature, singleCallFeature } from "../../translation/one-tool.ts";
-import { askUnknownMember, saysNothing, shownName } from "../../fields.ts";
+import { saysNothing, shownName } from "../../fields.ts";
 
 /** Members of a client's own tool that canon can take in, or may leave out. */
 const TOOL_MEMBERS: ReadonlySet<string> = new Set([
@@ -19,7 +19,7 @@ const TOOL_MEMBERS: ReadonlySet<string> = new Set([
 ]);
 
 /** What the list of tools needs. An unknown kind cannot be approved, so it is refused by name of its place. */
-export function readTools(tools: JsonValue | undefined, asked: Asked): ServiceError | null {
+export function readTools(tools: JsonValue | undefined, asked: RequestReading): ServiceError | null {
   if (!Array.isArray(tools)) return null;
   for (let index = 0; index < tools.length; index += 1) {
     const tool = tools[index];
@@ -30,7 +30,7 @@ export function readTools(tools: JsonValue | undefined, asked: Asked): ServiceEr
   return null;
 }
 
-function readTool(tool: JsonObject, path: string, asked: Asked): ServiceError | null {
+function readTool(tool: JsonObject, path: string, asked: RequestReading): ServiceError | null {
   const type = typeOf(tool) || "custom";
   if (type === "custom") {
     asked.need("tools", path);
@@ -71,10 +71,14 @@ const CHOICE_MEMBERS: ReadonlySet<string> = new Set(["type", "name", "disable_pa
  *
  * @param tools the request's; a choice among others than these is the provider's to judge.
  */
-export function readToolChoice(choice: JsonValue | undefined, tools: JsonValue | undefined, asked: Asked): boolean {
+export function readToolChoice(
+  choice: JsonValue | undefined,
+  tools: JsonValue | undefined,
+  asked: RequestReading,
+): boolean {
   if (!isJsonObject(choice)) return false;
   const type = typeOf(choice);
-  askUnknownMember(choice, CHOICE_MEMBERS, "tool_choice", "native_messages", asked);
+  asked.useUnknown(choice, CHOICE_MEMBERS, "tool_choice", "native_messages");
   if (choice["disable_parallel_tool_use"] === true) {
     asked.use(singleCallFeature(tools), "tool_choice.disable_parallel_tool_use");
   }

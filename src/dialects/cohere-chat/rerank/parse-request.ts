@@ -2,7 +2,7 @@ import type { RequestEdits } from "../../../canon/decision.ts";
 import type { ServiceError } from "../../../canon/error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
-import { Asked } from "../../asked.ts";
+import { RequestReading } from "../../request-reading.ts";
 import { RERANK_BODY } from "./body.ts";
 import { readRerankRequest } from "./read-request.ts";
 import { unaryRequest } from "../../unary/unary-request.ts";
@@ -21,7 +21,7 @@ export function parseRerankRequest(
 ): InferenceRequest | ServiceError {
   const read = readRerankRequest(body, "strip", NO_EDITS);
   if ("code" in read) return read;
-  const asked = new Asked();
+  const asked = new RequestReading();
   if (read.request.maxTokensPerDocument !== null) asked.use("document_limit", "max_tokens_per_doc");
   return unaryRequest("rerank", body, bytes, headers, asked, null, RERANK_BODY);
 }

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { readToolChoice } from "../surface/ask-tools.ts";
+import { readToolChoice } from "../surface/read-tools.ts";
 import { MEMBER_REWRITTEN, type Changes, type EditableBody, without } from "./changes.ts";
 
 /** Tools and the choice among them. */

@@ -1,7 +1,7 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
-import { Asked } from "../../asked.ts";
+import { RequestReading } from "../../request-reading.ts";
 import { INPUT_BODY } from "../../unary/input-body.ts";
 import { unaryRequest } from "../../unary/unary-request.ts";
 
@@ -11,7 +11,7 @@ export function parseEmbeddingsRequest(
   bytes: number,
   headers: ProtocolHeaders,
 ): InferenceRequest | ServiceError {
-  const asked = new Asked();
+  const asked = new RequestReading();
   const problem = emptyInput(body["input"]) ?? contradictedLength(body);
   if (problem !== null) return problem;
   const { input, dimensions, output_dimension: outputDimension } = body;

@@ -1,7 +1,7 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
-import { Asked } from "../../asked.ts";
+import { RequestReading } from "../../request-reading.ts";
 import { isWebUrl } from "../../translation/data-url.ts";
 import { INPUT_BODY } from "../../unary/input-body.ts";
 import { unaryRequest } from "../../unary/unary-request.ts";
@@ -12,13 +12,13 @@ export function parseModerationsRequest(
   bytes: number,
   headers: ProtocolHeaders,
 ): InferenceRequest | ServiceError {
-  const asked = new Asked();
+  const asked = new RequestReading();
   const problem = askImages(body["input"], asked);
   if (problem !== null) return problem;
   return unaryRequest("moderations", body, bytes, headers, asked, null, INPUT_BODY);
 }
 
-function askImages(input: JsonValue | undefined, asked: Asked): ServiceError | null {
+function askImages(input: JsonValue | undefined, asked: RequestReading): ServiceError | null {
   if (!Array.isArray(input)) return null;
   const items: readonly JsonValue[] = input;
   for (const [index, item] of items.entries()) {

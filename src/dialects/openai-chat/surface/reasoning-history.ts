@@ -1,8 +1,7 @@
 import type { ReasoningPart } from "../../../canon/generate/message.ts";
 import { NO_FAMILY, readSignature } from "../../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { Asked } from "../../asked.ts";
-import { hasUnknownMember } from "../../fields.ts";
+import type { RequestReading } from "../../request-reading.ts";
 
 /**
  * Reasoning in an assistant message of the history, as answers of this surface carry it: `reasoning_content` (or `reasoning`) is its text, and
@@ -24,16 +23,16 @@ function signatureMember(kind: Kind): "signature" | "data" | null {
   return kind === "reasoning.encrypted" ? "data" : null;
 }
 
-export function askReasoningHistory(message: JsonObject, path: string, asked: Asked): void {
+export function noteReasoningHistory(message: JsonObject, path: string, reading: RequestReading): void {
   for (const name of ["reasoning_content", "reasoning"]) {
     const text = message[name];
-    if (text !== undefined && text !== null && typeof text !== "string") asked.use("native_chat", `${path}.${name}`);
+    if (text !== undefined && text !== null && typeof text !== "string") reading.use("native_chat", `${path}.${name}`);
   }
   const details = message["reasoning_details"];
   if (details === undefined || details === null) return;
   const member = `${path}.reasoning_details`;
   if (!Array.isArray(details)) {
-    asked.use("native_chat", member);
+    reading.use("native_chat", member);
     return;
   }
   for (const detail of details) {
@@ -41,10 +40,10 @@ export function askReasoningHistory(message: JsonObject, path: string, asked: As
     if (
       !isJsonObject(detail) ||
       kind === null ||
-      hasUnknownMember(detail, DETAIL_MEMBERS[kind]) ||
+      reading.unknownIn(detail, DETAIL_MEMBERS[kind]) !== null ||
       !isText(detail, kind)
     ) {
-      asked.use("native_chat", member);
+      reading.use("native_chat", member);
     }
   }
 }
@@ -67,7 +66,7 @@ function isSaid(value: JsonValue | undefined): boolean {
 }
 
 /**
- * The parts of the history's reasoning; call only where `askReasoningHistory` found nothing that is the provider's own. `isWhole` is false
+ * The parts of the history's reasoning; call only where `noteReasoningHistory` found nothing that is the provider's own. `isWhole` is false
  * where a text beside the details says something else than they do, which no other protocol has a place for.
  */
 export function readReasoningHistory(message: JsonObject): {

@@ -2,8 +2,7 @@ import type { Capability } from "../../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { readSignature } from "../../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { Asked } from "../../asked.ts";
-import { askUnknownMember } from "../../fields.ts";
+import type { RequestReading } from "../../request-reading.ts";
 import { NATIVE_FAMILY } from "../fields.ts";
 import { storedItem } from "../stateful.ts";
 import { askPart, isText, type PartContext } from "./ask-parts.ts";
@@ -60,7 +59,7 @@ const ROLES: Readonly<Record<string, PartContext>> = {
 };
 
 /** What the conversation asks, item by item. */
-export function askInput(body: JsonObject, asked: Asked): ServiceError | null {
+export function askInput(body: JsonObject, asked: RequestReading): ServiceError | null {
   const { input } = body;
   if (!Array.isArray(input)) return null;
   if (!isOnePrompt(input)) asked.use("conversation", "input");
@@ -93,7 +92,7 @@ function isOfAssistant(item: JsonObject): boolean {
   return item["role"] === "assistant" || item["type"] === "function_call" || item["type"] === "reasoning";
 }
 
-function askItem(item: JsonObject, path: string, asked: Asked): ServiceError | null {
+function askItem(item: JsonObject, path: string, asked: RequestReading): ServiceError | null {
   const stored = storedItem(item, path);
   if (stored !== null) return stored;
   const type = typeof item["type"] === "string" ? item["type"] : "message";
@@ -104,7 +103,7 @@ function askItem(item: JsonObject, path: string, asked: Asked): ServiceError | n
       return askReasoningItem(item, path, asked);
     case "function_call":
       asked.need("tools", path);
-      askUnknownMember(withoutDirectCaller(item), CALL_MEMBERS, path, "native_responses", asked);
+      asked.useUnknown(withoutDirectCaller(item), CALL_MEMBERS, path, "native_responses");
       return (
         isText(item["call_id"], `${path}.call_id`) ??
         isText(item["name"], `${path}.name`) ??
@@ -117,19 +116,24 @@ function askItem(item: JsonObject, path: string, asked: Asked): ServiceError | n
   }
 }
 
-function askMessage(item: JsonObject, path: string, asked: Asked): ServiceError | null {
+function askMessage(item: JsonObject, path: string, asked: RequestReading): ServiceError | null {
   const { role, content } = item;
   const context = typeof role === "string" && Object.hasOwn(ROLES, role) ? ROLES[role] : undefined;
   if (context === undefined) {
     const known = Object.keys(ROLES).join(", ");
     return invalidRequest("invalid_value", `${path}.role must be one of ${known}`, `${path}.role`);
   }
-  askUnknownMember(item, MESSAGE_MEMBERS, path, "native_responses", asked);
+  asked.useUnknown(item, MESSAGE_MEMBERS, path, "native_responses");
   if (!Array.isArray(content)) return isText(content, `${path}.content`);
   return askParts(content, context, `${path}.content`, asked);
 }
 
-function askParts(parts: readonly JsonValue[], context: PartContext, path: string, asked: Asked): ServiceError | null {
+function askParts(
+  parts: readonly JsonValue[],
+  context: PartContext,
+  path: string,
+  asked: RequestReading,
+): ServiceError | null {
   for (const [index, part] of parts.entries()) {
     const problem = askPart(part, context, `${path}[${index}]`, asked);
     if (problem !== null) return problem;
@@ -137,7 +141,7 @@ function askParts(parts: readonly JsonValue[], context: PartContext, path: strin
   return null;
 }
 
-function askReasoningItem(item: JsonObject, path: string, asked: Asked): ServiceError | null {
+function askReasoningItem(item: JsonObject, path: string, asked: RequestReading): ServiceError | null {
   const { encrypted_content: signature, content } = item;
   if (typeof signature === "string" && signature !== "") {
     asked.signed(readSignature(signature, NATIVE_FAMILY).family, `${path}.encrypted_content`);
@@ -145,7 +149,7 @@ function askReasoningItem(item: JsonObject, path: string, asked: Asked): Service
   const isPlain =
     content === undefined || content === null || (Array.isArray(content) && content.every(isReasoningText));
   if (!isPlain) asked.use("native_responses", path);
-  else askUnknownMember(item, REASONING_MEMBERS, path, "native_responses", asked);
+  else asked.useUnknown(item, REASONING_MEMBERS, path, "native_responses");
   return null;
 }
 
@@ -153,9 +157,9 @@ function isReasoningText(part: JsonValue): boolean {
   return isJsonObject(part) && part["type"] === "reasoning_text" && typeof part["text"] === "string";
 }
 
-function askOutput(item: JsonObject, path: string, asked: Asked): ServiceError | null {
+function askOutput(item: JsonObject, path: string, asked: RequestReading): ServiceError | null {
   asked.need("tools", path);
-  askUnknownMember(withoutDirectCaller(item), OUTPUT_MEMBERS, path, "native_responses", asked);
+  asked.useUnknown(withoutDirectCaller(item), OUTPUT_MEMBERS, path, "native_responses");
   // The protocol's newest form names the function in place of the call.
   if (typeof item["call_id"] !== "string") asked.use("native_responses", path);
   const { output } = item;
@@ -163,7 +167,7 @@ function askOutput(item: JsonObject, path: string, asked: Asked): ServiceError |
   return askParts(output, "tool_result", `${path}.output`, asked);
 }
 
-function askNativeItem(item: JsonObject, type: string, path: string, asked: Asked): ServiceError | null {
+function askNativeItem(item: JsonObject, type: string, path: string, asked: RequestReading): ServiceError | null {
   if (!Object.hasOwn(NATIVE_ITEMS, type)) {
     return invalidRequest(
       "unknown_item_type",

@@ -1,8 +1,8 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { Asked } from "../../asked.ts";
+import type { RequestReading } from "../../request-reading.ts";
 import { isWebUrl, readDataUrl } from "../../translation/data-url.ts";
-import { askUnknownMember, hasUnknownMember } from "../../fields.ts";
+import { hasUnknownMember } from "../../fields.ts";
 import { storedFile } from "../stateful.ts";
 
 /** Content parts that we know, and the members of each that canon can say. An unknown part cannot be approved, so it is refused. */
@@ -26,7 +26,12 @@ export type PartContext = "user" | "assistant" | "system" | "tool_result";
 const COMMON_FILE_TYPES: ReadonlySet<string> = new Set(["application/pdf", "text/plain"]);
 
 /** What one content part asks. */
-export function askPart(part: JsonValue, context: PartContext, path: string, asked: Asked): ServiceError | null {
+export function askPart(
+  part: JsonValue,
+  context: PartContext,
+  path: string,
+  asked: RequestReading,
+): ServiceError | null {
   const type = isJsonObject(part) ? part["type"] : undefined;
   if (!isJsonObject(part) || typeof type !== "string" || !Object.hasOwn(PARTS, type)) {
     const known = Object.keys(PARTS).join(", ");
@@ -35,7 +40,7 @@ export function askPart(part: JsonValue, context: PartContext, path: string, ask
   const stored = storedFile(part, path);
   if (stored !== null) return stored;
   const members = PARTS[type];
-  if (members !== undefined) askUnknownMember(part, members, path, "native_responses", asked);
+  if (members !== undefined) asked.useUnknown(part, members, path, "native_responses");
   if (!isPlainMark(part["prompt_cache_breakpoint"])) asked.use("native_responses", `${path}.prompt_cache_breakpoint`);
   switch (type) {
     case "input_image":
@@ -62,7 +67,7 @@ function isPlainMark(mark: JsonValue | undefined): boolean {
   return isJsonObject(mark) && mark["mode"] === "explicit" && Object.keys(mark).length === 1;
 }
 
-function askImage(part: JsonObject, context: PartContext, path: string, asked: Asked): ServiceError | null {
+function askImage(part: JsonObject, context: PartContext, path: string, asked: RequestReading): ServiceError | null {
   const { image_url: url, detail } = part;
   asked.need("image_input", path);
   if (context === "tool_result") asked.use("tool_result_files", path);
@@ -77,7 +82,7 @@ function askImage(part: JsonObject, context: PartContext, path: string, asked: A
   return null;
 }
 
-function askFile(part: JsonObject, context: PartContext, path: string, asked: Asked): ServiceError | null {
+function askFile(part: JsonObject, context: PartContext, path: string, asked: RequestReading): ServiceError | null {
   const { file_data: data, file_url: url, detail } = part;
   asked.need("file_input", path);
   if (context === "tool_result") asked.use("tool_result_files", path);
@@ -101,12 +106,12 @@ function askFile(part: JsonObject, context: PartContext, path: string, asked: As
   return null;
 }
 
-function askFileType(mediaType: string, path: string, asked: Asked): null {
+function askFileType(mediaType: string, path: string, asked: RequestReading): null {
   if (!COMMON_FILE_TYPES.has(mediaType)) asked.use("file_of_other_type", path);
   return null;
 }
 
-function askAudio(part: JsonObject, context: PartContext, path: string, asked: Asked): ServiceError | null {
+function askAudio(part: JsonObject, context: PartContext, path: string, asked: RequestReading): ServiceError | null {
   const audio = part["input_audio"];
   asked.need("audio_input", path);
   if (context !== "user") asked.use("native_responses", path);

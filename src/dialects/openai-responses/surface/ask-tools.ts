@@ -1,8 +1,8 @@
 import type { Capability } from "../../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { Asked } from "../../asked.ts";
-import { askUnknownMember, hasUnknownMember } from "../../fields.ts";
+import type { RequestReading } from "../../request-reading.ts";
+import { hasUnknownMember } from "../../fields.ts";
 import { namedToolFeature, singleCallFeature } from "../../translation/one-tool.ts";
 
 /** Kinds of tools with the capability that each needs (docs/protocols.md#tools-of-responses). */
@@ -32,7 +32,7 @@ const NAMED_CHOICE_MEMBERS: ReadonlySet<string> = new Set(["type", "name"]);
 const ALLOWED_CHOICE_MEMBERS: ReadonlySet<string> = new Set(["type", "mode", "tools"]);
 
 /** What the tools, the choice among them and their parallel use ask. */
-export function askTools(body: JsonObject, asked: Asked): ServiceError | null {
+export function askTools(body: JsonObject, asked: RequestReading): ServiceError | null {
   const problem = askToolList(body["tools"], "tools", asked);
   if (problem !== null) return problem;
   if (body["parallel_tool_calls"] === false) asked.use(singleCallFeature(body["tools"]), "parallel_tool_calls");
@@ -41,7 +41,7 @@ export function askTools(body: JsonObject, asked: Asked): ServiceError | null {
 }
 
 /** Reads one list of tools. An unknown kind cannot be approved, so it is refused by the name of its place. */
-export function askToolList(tools: JsonValue | undefined, path: string, asked: Asked): ServiceError | null {
+export function askToolList(tools: JsonValue | undefined, path: string, asked: RequestReading): ServiceError | null {
   if (!Array.isArray(tools)) return null;
   for (const [index, tool] of tools.entries()) {
     const problem = askTool(tool, `${path}[${index}]`, asked);
@@ -50,7 +50,7 @@ export function askToolList(tools: JsonValue | undefined, path: string, asked: A
   return null;
 }
 
-function askTool(tool: JsonValue, path: string, asked: Asked): ServiceError | null {
+function askTool(tool: JsonValue, path: string, asked: RequestReading): ServiceError | null {
   const type = isJsonObject(tool) ? tool["type"] : undefined;
   const capability = typeof type === "string" ? toolNeed(type) : null;
   if (!isJsonObject(tool) || capability === null) {
@@ -67,8 +67,8 @@ function askTool(tool: JsonValue, path: string, asked: Asked): ServiceError | nu
   return askPlainFunction(tool, path, asked);
 }
 
-function askPlainFunction(tool: JsonObject, path: string, asked: Asked): null {
-  askUnknownMember(tool, FUNCTION_MEMBERS, path, "native_responses", asked);
+function askPlainFunction(tool: JsonObject, path: string, asked: RequestReading): null {
+  asked.useUnknown(tool, FUNCTION_MEMBERS, path, "native_responses");
   return null;
 }
 
@@ -87,7 +87,7 @@ function functionNames(tools: JsonValue | undefined): ReadonlySet<string> {
   return names;
 }
 
-function askChoice(choice: JsonValue | undefined, offered: JsonValue | undefined, asked: Asked): void {
+function askChoice(choice: JsonValue | undefined, offered: JsonValue | undefined, asked: RequestReading): void {
   if (choice === undefined || choice === null || choice === "auto" || choice === "none") return;
   const names = functionNames(offered);
   // A choice of a tool that the request does not bring is the provider's to judge.

@@ -7,7 +7,7 @@ import {
   type ProtocolHeaders,
   type ReasoningEffort,
 } from "../../../canon/request.ts";
-import { Asked } from "../../asked.ts";
+import { RequestReading } from "../../request-reading.ts";
 import { hasUnknownMember } from "../../fields.ts";
 import { parsePreferences } from "../../preferences.ts";
 import {
@@ -36,7 +36,7 @@ export function parseResponsesRequest(
   bytes: number,
   headers: ProtocolHeaders,
 ): InferenceRequest | ServiceError {
-  const asked = new Asked();
+  const asked = new RequestReading();
   const problem = statefulField(body) ?? askFields(body, asked) ?? askInput(body, asked) ?? askTools(body, asked);
   if (problem !== null) return problem;
   const effort = askReasoning(body, asked);
@@ -67,7 +67,7 @@ export function parseResponsesRequest(
 }
 
 /** What top-level members ask by having a value. */
-function askFields(body: JsonObject, asked: Asked): ServiceError | null {
+function askFields(body: JsonObject, asked: RequestReading): ServiceError | null {
   for (const name in body) {
     const value = body[name];
     if (value === null || value === undefined || value === false) continue;
@@ -96,7 +96,7 @@ function askFields(body: JsonObject, asked: Asked): ServiceError | null {
   return null;
 }
 
-function askInclude(include: JsonValue | undefined, asked: Asked): void {
+function askInclude(include: JsonValue | undefined, asked: RequestReading): void {
   if (!Array.isArray(include)) return;
   for (const [index, value] of include.entries()) {
     const path = `include[${index}]`;
@@ -105,12 +105,12 @@ function askInclude(include: JsonValue | undefined, asked: Asked): void {
   }
 }
 
-function askLogprobs(path: string, asked: Asked): void {
+function askLogprobs(path: string, asked: RequestReading): void {
   asked.need("logprobs", path);
   asked.use("token_logprobs", path);
 }
 
-function askReasoning(body: JsonObject, asked: Asked): ReasoningEffort {
+function askReasoning(body: JsonObject, asked: RequestReading): ReasoningEffort {
   const { reasoning } = body;
   if (!isJsonObject(reasoning)) return "unspecified";
   const effort = REASONING_EFFORTS.find((word) => word === reasoning["effort"]) ?? "unspecified";
@@ -130,7 +130,7 @@ function askReasoning(body: JsonObject, asked: Asked): ReasoningEffort {
 }
 
 /** Formats and verbosity; read last, because reasoning and forced tools change what a schema asks. */
-function askFormat(body: JsonObject, asked: Asked): ServiceError | null {
+function askFormat(body: JsonObject, asked: RequestReading): ServiceError | null {
   const { text } = body;
   if (isJsonObject(text)) {
     const { verbosity } = text;

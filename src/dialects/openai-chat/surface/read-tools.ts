@@ -1,9 +1,11 @@
 import type { Capability } from "../../../canon/capability.ts";
-import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import { invalidRequest } from "../../../canon/error.ts";
+import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
+import type { Tool, ToolChoice } from "../../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { Asked } from "../../asked.ts";
 import { FUNCTION_MEMBERS, TOOL_MEMBERS } from "../fields.ts";
-import { askUnknownMember, hasUnknownMember } from "../../fields.ts";
+import { hasUnknownMember } from "../../fields.ts";
+import type { RequestReading } from "../../request-reading.ts";
 import { namedToolFeature, singleCallFeature } from "../../translation/one-tool.ts";
 
 /** Kinds of tools that this protocol's speakers offer, and what each one lets the model do. */
@@ -19,52 +21,78 @@ const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
   image_generation: "image_output",
 };
 
-/** What tools and the choice among them ask. An unknown kind cannot be approved, so it is refused by name of its place. */
-export function askTools(body: JsonObject, asked: Asked): ServiceError | null {
-  const { tools } = body;
-  const names = new Set<string>();
+/** Tools and the choice among them. */
+export function readTools(
+  body: JsonObject,
+  reading: RequestReading,
+): Pick<GenerateRequest, "tools" | "toolChoice" | "parallelToolCalls"> {
+  const { tools, parallel_tool_calls: parallel } = body;
+  const read: Tool[] = [];
   if (Array.isArray(tools) && tools.length > 0) {
-    asked.use("conversation", "tools");
-    for (const [index, tool] of tools.entries()) {
-      const problem = askTool(tool, `tools[${index}]`, asked, names);
-      if (problem !== null) return problem;
+    reading.use("conversation", "tools");
+    for (const [index, value] of tools.entries()) {
+      const tool = readTool(value, `tools[${index}]`, reading);
+      if (tool !== null) read.push(tool);
     }
   }
-  if (body["parallel_tool_calls"] === false) asked.use(singleCallFeature(tools), "parallel_tool_calls");
-  const choice = body["tool_choice"];
-  if (choice === undefined || choice === null) return null;
-  askChoice(choice, names, tools, asked);
-  if (forcesTool(choice) && asked.has("reasoning")) asked.use("forced_tool_with_reasoning", "tool_choice");
-  return null;
+  if (parallel === false) reading.use(singleCallFeature(tools), "parallel_tool_calls");
+  return {
+    tools: read,
+    toolChoice: readChoice(body, read, reading),
+    parallelToolCalls: typeof parallel === "boolean" ? parallel : null,
+  };
 }
 
-function askTool(tool: JsonValue, path: string, asked: Asked, names: Set<string>): ServiceError | null {
+/** `null` for a tool that is no function. An unknown kind cannot be approved, so it is refused. */
+function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool | null {
   const definition = isJsonObject(tool) ? tool["function"] : undefined;
   const type = isJsonObject(tool) ? (tool["type"] ?? (isJsonObject(definition) ? "function" : undefined)) : undefined;
   const capability = typeof type === "string" && Object.hasOwn(TOOL_NEEDS, type) ? TOOL_NEEDS[type] : undefined;
   if (capability === undefined) {
     const known = Object.keys(TOOL_NEEDS).join(", ");
-    return invalidRequest("unknown_tool_type", `${path}.type must be one of ${known}`, `${path}.type`);
-  }
-  asked.need(capability, path);
-  if (type !== "function" || !isJsonObject(definition)) {
-    asked.use("native_chat", `${path}.type`);
+    reading.refuse(invalidRequest("unknown_tool_type", `${path}.type must be one of ${known}`, `${path}.type`));
     return null;
   }
-  if (definition["strict"] === true) asked.use("tool_strict", `${path}.function.strict`);
-  if (isJsonObject(tool)) askUnknownMember(tool, TOOL_MEMBERS, path, "native_chat", asked);
-  askUnknownMember(definition, FUNCTION_MEMBERS, `${path}.function`, "native_chat", asked);
-  if (typeof definition["name"] === "string") names.add(definition["name"]);
-  return null;
+  reading.need(capability, path);
+  if (type !== "function" || !isJsonObject(definition)) {
+    reading.use("native_chat", `${path}.type`);
+    return null;
+  }
+  const { name, description, parameters, strict } = definition;
+  if (strict === true) reading.use("tool_strict", `${path}.function.strict`);
+  if (isJsonObject(tool)) reading.useUnknown(tool, TOOL_MEMBERS, path, "native_chat");
+  reading.useUnknown(definition, FUNCTION_MEMBERS, `${path}.function`, "native_chat");
+  return {
+    name: typeof name === "string" ? name : "",
+    description: typeof description === "string" ? description : null,
+    parameters: isJsonObject(parameters) ? parameters : null,
+    strict: typeof strict === "boolean" ? strict : null,
+    cache: null,
+  };
 }
 
-function askChoice(choice: JsonValue, names: ReadonlySet<string>, tools: JsonValue | undefined, asked: Asked): void {
-  if (choice === "auto" || choice === "none") return;
+function readChoice(body: JsonObject, tools: readonly Tool[], reading: RequestReading): ToolChoice | null {
+  const { tool_choice: choice } = body;
+  if (choice === undefined || choice === null) return null;
+  if (choice === "auto" || choice === "none") {
+    if (tools.length > 0) return { mode: choice };
+    // Without tools there is nothing to choose, and most protocols refuse the member.
+    if (choice === "auto") reading.dropped.add("hint_dropped");
+    return null;
+  }
   const parsed = readToolChoice(choice);
+  if (parsed?.required === true && reading.has("reasoning")) reading.use("forced_tool_with_reasoning", "tool_choice");
   // A choice of a tool that the request does not bring is the provider's to judge.
-  const isKnown = parsed !== null && parsed.names.every((name) => names.has(name)) && names.size > 0;
-  if (!isKnown) return asked.use("native_chat", "tool_choice");
-  asked.use(parsed.mode === "named" ? namedToolFeature(tools) : `tool_choice_${parsed.mode}`, "tool_choice");
+  const isKnown = tools.length > 0 && parsed?.names.every((name) => tools.some((tool) => tool.name === name)) === true;
+  if (!isKnown) {
+    reading.use("native_chat", "tool_choice");
+    return null;
+  }
+  reading.use(parsed.mode === "named" ? namedToolFeature(body["tools"]) : `tool_choice_${parsed.mode}`, "tool_choice");
+  const [name = ""] = parsed.names;
+  if (parsed.mode === "required") return { mode: "required" };
+  if (parsed.mode === "named") return { mode: "named", name };
+  return { mode: "allowed", names: parsed.names, required: parsed.required };
 }
 
 /** A choice other than `auto` and `none`, in the two shapes that canon has a place for; `null` for every other. */

@@ -1,0 +1,165 @@
+import type { GenerateRequest, OutputFormat } from "../../../canon/generate/generate-request.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import { REASONING_EFFORTS, type ReasoningEffort } from "../../../canon/request.ts";
+import { hasBlankStop } from "../blank-stop.ts";
+import { STREAM_OPTION_MEMBERS } from "../fields.ts";
+import type { RequestReading } from "../../request-reading.ts";
+import { readMessages } from "./read-messages.ts";
+import { forcesTool, readTools } from "./read-tools.ts";
+
+/** More than the protocol's own four are an extension of some vendors. */
+const MAXIMUM_STOPS = 4;
+
+/**
+ * The one walk over a body of chat completions: canon of all that a translation carries, and in `reading` what the body requires. What of it an edit
+ * or the route decides is added by `to-canon.ts`.
+ */
+export function readChatBody(body: JsonObject, reading: RequestReading): Omit<GenerateRequest, "hints"> {
+  const { seed, temperature, top_p: topP, logit_bias: bias, verbosity, stream } = body;
+  if ((numberOf(temperature) ?? 0) > 1) reading.use("temperature_above_1", "temperature");
+  const hasBias = isJsonObject(bias) && Object.keys(bias).length > 0;
+  if (hasBias) reading.use("logit_bias", "logit_bias");
+  if ((numberOf(body["n"]) ?? 1) > 1) {
+    reading.need("multiple_choices", "n");
+    reading.use("native_chat", "n");
+  }
+  const options = {
+    frequencyPenalty: readPenalty(body, "frequency_penalty", reading),
+    presencePenalty: readPenalty(body, "presence_penalty", reading),
+    logprobs: readLogprobs(body, reading),
+    maxOutputTokens: readLimit(body, reading),
+    stop: readStop(body["stop"], reading),
+    reasoning: readReasoning(body, reading),
+  };
+  noteModalities(body["modalities"], reading);
+  noteStreamOptions(body["stream_options"], reading);
+  return {
+    purpose: "generate",
+    ...options,
+    turns: readMessages(body, reading),
+    ...readTools(body, reading),
+    // Last, because reasoning and forced tools change what a schema requires.
+    format: readFormat(body, reading),
+    temperature: numberOf(temperature) ?? null,
+    topP: numberOf(topP) ?? null,
+    topK: null,
+    logitBias: hasBias ? bias : null,
+    seed: numberOf(seed) ?? null,
+    verbosity: textOf(verbosity),
+    stream: stream === true,
+  };
+}
+
+/** 0 is what the protocol does without the member. */
+function readPenalty(body: JsonObject, name: string, reading: RequestReading): number | null {
+  const penalty = numberOf(body[name]) ?? 0;
+  if (penalty === 0) return null;
+  reading.use("penalties", name);
+  if (penalty < 0 || penalty > 1) reading.use("penalties_outside_0_1", name);
+  return penalty;
+}
+
+/** How many alternatives for each token; `null` where no log probabilities are requested. */
+function readLogprobs({ logprobs, top_logprobs }: JsonObject, reading: RequestReading): number | null {
+  const alternatives = numberOf(top_logprobs);
+  if (logprobs === true) return alternatives ?? 0;
+  // Providers disagree on alternatives for probabilities that were not requested.
+  if (alternatives !== undefined) reading.use("native_chat", "top_logprobs");
+  return null;
+}
+
+/** The protocol has an old and a new member for the limit; only the protocol itself has both. */
+function readLimit({ max_tokens, max_completion_tokens }: JsonObject, reading: RequestReading): number | null {
+  const [limit, older] = [numberOf(max_completion_tokens), numberOf(max_tokens)];
+  // In messages a limit of 0 fills the cache and answers nothing, so it is not translated (docs/protocols.md#chat-completions).
+  if (limit === 0) reading.use("native_chat", "max_completion_tokens");
+  if (older === 0 || (older !== undefined && limit !== undefined)) reading.use("native_chat", "max_tokens");
+  return limit ?? older ?? null;
+}
+
+function readStop(stop: JsonValue | undefined, reading: RequestReading): readonly string[] {
+  if (stop === undefined || stop === null) return [];
+  const stops: readonly JsonValue[] = Array.isArray(stop) ? stop : [stop];
+  if (stops.length > 0) reading.use("stop_sequences", "stop");
+  if (hasBlankStop(stop)) reading.use("stop_sequences_blank", "stop");
+  if (stops.length > MAXIMUM_STOPS) reading.use("native_chat", "stop");
+  return stops.filter((text) => typeof text === "string");
+}
+
+/** Other members are vendors' own: what they need must be approved, and they are never translated. */
+function readReasoning(body: JsonObject, reading: RequestReading): GenerateRequest["reasoning"] {
+  const { thinking, reasoning } = body;
+  const effort = textOf(body["reasoning_effort"]);
+  const known = effortOf(effort);
+  if (effort !== null) {
+    if (effort !== "none") reading.need("reasoning", "reasoning_effort");
+    reading.use(known === "unspecified" ? "native_chat" : `effort_${known}`, "reasoning_effort");
+  }
+  if (isJsonObject(thinking) && thinking["type"] !== "disabled") reading.need("reasoning", "thinking");
+  if (isJsonObject(reasoning) && reasoning["enabled"] !== false && reasoning["effort"] !== "none") {
+    reading.need("reasoning", "reasoning");
+  }
+  if (body["enable_thinking"] === true) reading.need("reasoning", "enable_thinking");
+  return effort === null ? null : { effort: known, budget: null, adaptive: false, display: null };
+}
+
+function noteModalities(modalities: JsonValue | undefined, reading: RequestReading): void {
+  if (!Array.isArray(modalities)) return;
+  if (modalities.includes("audio")) reading.need("audio_output", "modalities");
+  if (modalities.includes("image")) reading.need("image_output", "modalities");
+  if (modalities.some((modality) => modality !== "text")) reading.use("native_chat", "modalities");
+}
+
+/** Whether the answer ends with its counts is the printer's business; padding against observers of a connection is not made. */
+function noteStreamOptions(options: JsonValue | undefined, reading: RequestReading): void {
+  if (!isJsonObject(options)) return;
+  if (reading.unknownIn(options, STREAM_OPTION_MEMBERS) !== null) reading.use("native_chat", "stream_options");
+  if (options["include_obfuscation"] === true) reading.dropped.add("hint_dropped");
+}
+
+const FORMAT_MEMBERS: ReadonlySet<string> = new Set(["type", "json_schema"]);
+const SCHEMA_MEMBERS: ReadonlySet<string> = new Set(["name", "description", "schema", "strict"]);
+
+function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | null {
+  const { response_format: format, tools } = body;
+  if (!isJsonObject(format)) return null;
+  const { type, json_schema: definition } = format;
+  if (type === "json_object" || type === "json_schema") {
+    reading.need(type, "response_format");
+    if (Array.isArray(tools) && tools.length > 0) reading.use("schema_with_tools", "response_format");
+  }
+  const isSchema = type === "json_schema";
+  if (isSchema && (reading.has("reasoning") || forcesTool(body["tool_choice"]))) {
+    reading.use("constrained_schema", "response_format");
+  }
+  const isKnown = reading.unknownIn(format, FORMAT_MEMBERS) === null;
+  if (isKnown && isSchema && isJsonObject(definition)) {
+    const { name, description, schema, strict } = definition;
+    if (reading.unknownIn(definition, SCHEMA_MEMBERS) === null && isJsonObject(schema)) {
+      return {
+        kind: "json_schema",
+        name: textOf(name),
+        description: textOf(description),
+        schema,
+        strict: typeof strict === "boolean" ? strict : null,
+      };
+    }
+  }
+  if (!isKnown || isSchema || (definition !== undefined && definition !== null)) {
+    reading.use("native_chat", "response_format");
+  }
+  return type === "json_object" ? { kind: "json_object" } : null;
+}
+
+/** `unspecified` for a word that is none of ours. */
+export function effortOf(value: JsonValue | undefined): ReasoningEffort {
+  return REASONING_EFFORTS.find((effort) => effort === value) ?? "unspecified";
+}
+
+function numberOf(value: JsonValue | undefined): number | undefined {
+  return typeof value === "number" ? value : undefined;
+}
+
+function textOf(value: JsonValue | undefined): string | null {
+  return typeof value === "string" ? value : null;
+}

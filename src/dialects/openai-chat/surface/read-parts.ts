@@ -1,0 +1,103 @@
+import type { Capability } from "../../../canon/capability.ts";
+import { invalidRequest } from "../../../canon/error.ts";
+import type {
+  AudioPart,
+  FilePart,
+  ImagePart,
+  InputPart,
+  RefusalPart,
+  TextPart,
+} from "../../../canon/generate/message.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import { AUDIO_MEMBERS, FILE_MEMBERS, IMAGE_MEMBERS, PART_MEMBERS } from "../fields.ts";
+import type { RequestReading } from "../../request-reading.ts";
+import { isWebUrl, readDataUrl } from "../../translation/data-url.ts";
+import { storedFile } from "./stateful.ts";
+
+/** A content part that canon can hold, in whatever turn. */
+export type ContentPart = InputPart | RefusalPart;
+
+/** Content parts that the router knows, and the modality each one needs. An unknown part cannot be approved, so it is refused. */
+const PART_NEEDS: Readonly<Record<string, Capability | null>> = {
+  text: null,
+  refusal: null,
+  image_url: "image_input",
+  input_audio: "audio_input",
+  file: "file_input",
+  document_url: "file_input",
+  video_url: "video_input",
+  thinking: "reasoning",
+};
+
+/** Media types of files that every protocol with files takes. */
+const COMMON_FILES: ReadonlySet<string> = new Set(["application/pdf", "text/plain"]);
+
+/** One content part; `null` where canon cannot hold it. */
+export function readPart(part: JsonValue, path: string, reading: RequestReading): ContentPart | null {
+  const type = isJsonObject(part) ? part["type"] : undefined;
+  if (!isJsonObject(part) || typeof type !== "string" || !Object.hasOwn(PART_NEEDS, type)) {
+    const known = Object.keys(PART_NEEDS).join(", ");
+    reading.refuse(invalidRequest("unknown_content_part", `${path}.type must be one of ${known}`, `${path}.type`));
+    return null;
+  }
+  const stored = storedFile(part, path);
+  if (stored !== null) reading.refuse(stored);
+  const capability = PART_NEEDS[type];
+  if (capability !== null && capability !== undefined) reading.need(capability, path);
+  switch (type) {
+    case "text": {
+      const { text } = part;
+      return typeof text === "string" && isKnown(part, PART_MEMBERS.text, reading) ? textPart(text) : null;
+    }
+    case "refusal": {
+      const { refusal } = part;
+      if (typeof refusal !== "string" || !isKnown(part, PART_MEMBERS.refusal, reading)) return null;
+      return { kind: "refusal", text: refusal };
+    }
+    case "image_url":
+      return isKnown(part, PART_MEMBERS.image_url, reading) ? readImage(part["image_url"], path, reading) : null;
+    case "input_audio":
+      return isKnown(part, PART_MEMBERS.input_audio, reading) ? readAudio(part["input_audio"], reading) : null;
+    case "file":
+      return isKnown(part, PART_MEMBERS.file, reading) ? readFile(part["file"], path, reading) : null;
+    default:
+      return null;
+  }
+}
+
+export function textPart(text: string): TextPart {
+  return { kind: "text", text, cache: null };
+}
+
+function isKnown(object: JsonObject, known: ReadonlySet<string>, reading: RequestReading): boolean {
+  return reading.unknownIn(object, known) === null;
+}
+
+function readImage(image: JsonValue | undefined, path: string, reading: RequestReading): ImagePart | null {
+  if (!isJsonObject(image) || !isKnown(image, IMAGE_MEMBERS, reading)) return null;
+  const { url, detail = null } = image;
+  if (typeof url !== "string") return null;
+  if (detail !== null && detail !== "auto" && detail !== "low" && detail !== "high") return null;
+  if (detail === "low" || detail === "high") reading.use("image_detail", `${path}.image_url.detail`);
+  const data = readDataUrl(url);
+  if (data !== null) return { kind: "image", source: { kind: "base64", ...data }, detail, cache: null };
+  if (!isWebUrl(url)) return null;
+  reading.use("image_url", `${path}.image_url.url`);
+  return { kind: "image", source: { kind: "url", url }, detail, cache: null };
+}
+
+function readAudio(audio: JsonValue | undefined, reading: RequestReading): AudioPart | null {
+  if (!isJsonObject(audio) || !isKnown(audio, AUDIO_MEMBERS, reading)) return null;
+  const { data, format } = audio;
+  return typeof data === "string" && typeof format === "string" ? { kind: "audio", format, data } : null;
+}
+
+function readFile(file: JsonValue | undefined, path: string, reading: RequestReading): FilePart | null {
+  if (!isJsonObject(file) || !isKnown(file, FILE_MEMBERS, reading)) return null;
+  const { file_data: data, filename } = file;
+  const source = typeof data === "string" ? readDataUrl(data) : null;
+  if (source === null) return null;
+  if (!COMMON_FILES.has(source.mediaType)) reading.use("file_of_other_type", `${path}.file.file_data`);
+  const name = typeof filename === "string" ? filename : null;
+  return { kind: "file", source: { kind: "base64", ...source }, name, cache: null };
+}
