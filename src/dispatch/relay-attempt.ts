@@ -170,7 +170,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 
   #relayEvents(stream: AnswerStream, events: readonly Uint8Array[]): void {
-    if (!this.#outbox.add(events, performance.now())) this.exchange.pause();
+    if (!this.#outbox.add(events)) this.exchange.pause();
     // Before the output is let go: where both came at once, another candidate may still give the answer.
     if (stream.failure !== null) {
       this.exchange.cancel();
@@ -218,7 +218,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     if (ending.failure !== null) return this.fail(ending.failure);
     this.#send(ending, () => {
       this.#outbox.becomeDurable();
-      this.#outbox.add(events, performance.now());
+      this.#outbox.add(events);
       this.#outbox.release();
       this.#client.end();
     });

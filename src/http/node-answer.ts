@@ -23,6 +23,15 @@ export class NodeAnswer implements ClientAnswer {
   #pending: Uint8Array[] = [];
   #pendingBytes = 0;
 
+  /** Few answers ever fill a buffer: the response is listened to only while one is full. */
+  #awaitsDrain = false;
+  #onDrain: (() => void) | null = null;
+
+  readonly #drained = (): void => {
+    this.#awaitsDrain = false;
+    this.#onDrain?.();
+  };
+
   readonly #flushLater = (): void => this.#flush();
 
   /** @param writeTime longest time that the client may take to read the rest once the answer has been handed over, milliseconds. */
@@ -59,7 +68,10 @@ export class NodeAnswer implements ClientAnswer {
     this.#pending.push(bytes);
     this.#pendingBytes += bytes.length;
     if (this.#pendingBytes >= MOST_PENDING) this.#flush();
-    return !this.#response.writableNeedDrain;
+    if (!this.#response.writableNeedDrain) return true;
+    if (!this.#awaitsDrain) this.#response.once("drain", this.#drained);
+    this.#awaitsDrain = true;
+    return false;
   }
 
   end(bytes: Uint8Array = EMPTY): void {
@@ -120,7 +132,7 @@ export class NodeAnswer implements ClientAnswer {
   }
 
   onDrain(listener: () => void): void {
-    this.#response.on("drain", listener);
+    this.#onDrain = listener;
   }
 }
 

@@ -33,11 +33,12 @@ export class Outbox {
   /**
    * Takes events in their order.
    *
-   * @param now milliseconds. @returns false where the upstream should pause until `onDrain`, or until the decision is on disk.
+   * @returns false where the upstream should pause until `onDrain`, or until the decision is on disk.
    */
-  add(events: readonly Uint8Array[], now: number): boolean {
+  add(events: readonly Uint8Array[]): boolean {
     if (events.length === 0) return true;
     if (this.#isOpen) return this.#write(events);
+    const now = performance.now();
     this.#heldSince ??= now;
     for (const event of events) {
       this.#held.push(event);
