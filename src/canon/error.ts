@@ -1,24 +1,6 @@
 import type { Denial } from "./decision.ts";
+import type { ErrorKind } from "./errors/error-row.ts";
 import type { JsonObject } from "./json.ts";
-
-/** The kind of an error; each family of protocols has its own `type` for each (docs/protocols.md#error-bodies). */
-export const ERROR_KINDS = [
-  "invalid_request",
-  "authentication",
-  "insufficient_scope",
-  "policy_denied",
-  "not_found",
-  "precondition",
-  "too_large",
-  "quota",
-  "rate_limit",
-  "upstream",
-  "timeout",
-  "unavailable",
-  "internal",
-] as const;
-
-export type ErrorKind = (typeof ERROR_KINDS)[number];
 
 /**
  * A refusal or failure on its way to the client. A value, made by us: `message` is a sentence of ours about fields, ids and

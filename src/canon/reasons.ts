@@ -1,6 +1,7 @@
 import type { Denial } from "./decision.ts";
 import { FEATURES, isFeature } from "./generate/feature.ts";
-import { serviceError, type ErrorKind, type FinalStatus, type ServiceError } from "./error.ts";
+import { serviceError, type FinalStatus, type ServiceError } from "./error.ts";
+import type { ErrorKind } from "./errors/error-row.ts";
 
 interface Reason {
   readonly status: FinalStatus;

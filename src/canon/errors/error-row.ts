@@ -1,4 +1,21 @@
-import type { ErrorKind } from "../error.ts";
+/** The kind of an error; each family of protocols has its own `type` for each (docs/protocols.md#error-bodies). */
+export const ERROR_KINDS = [
+  "invalid_request",
+  "authentication",
+  "insufficient_scope",
+  "policy_denied",
+  "not_found",
+  "precondition",
+  "too_large",
+  "quota",
+  "rate_limit",
+  "upstream",
+  "timeout",
+  "unavailable",
+  "internal",
+] as const;
+
+export type ErrorKind = (typeof ERROR_KINDS)[number];
 
 /**
  * Which endpoints answer with an error: a class of endpoints (`src/http/contract/document/error-rows.ts` has the classes), or the id of one. Ids are lower

@@ -1,4 +1,5 @@
-import type { ErrorKind, ServiceError } from "../../canon/error.ts";
+import type { ServiceError } from "../../canon/error.ts";
+import type { ErrorKind } from "../../canon/errors/error-row.ts";
 import { decisionId } from "../openai-family/errors.ts";
 
 /** The `type` of the messages family for each kind of error (docs/protocols.md#error-bodies). */

@@ -1,4 +1,5 @@
-import type { ErrorKind, ServiceError } from "../../canon/error.ts";
+import type { ServiceError } from "../../canon/error.ts";
+import type { ErrorKind } from "../../canon/errors/error-row.ts";
 import type { JsonObject } from "../../canon/json.ts";
 
 /** What an error of the contract's document consists of. */

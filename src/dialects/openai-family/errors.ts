@@ -1,4 +1,5 @@
-import type { ErrorKind, ServiceError } from "../../canon/error.ts";
+import type { ServiceError } from "../../canon/error.ts";
+import type { ErrorKind } from "../../canon/errors/error-row.ts";
 import { formatSseEvent } from "../sse.ts";
 
 /** The `type` of the OpenAI family for each kind of error (docs/protocols.md#error-bodies). */

@@ -5,7 +5,7 @@ import { check } from "../../../src/cli/check.ts";
 import { explainCode, explainedCodes } from "../../../src/cli/codes/explained-codes.ts";
 import { withNavigationOf } from "../../../tools/generate/navigation.ts";
 import { troubleshootingPage } from "../../../tools/generate/troubleshooting-page.ts";
-import { ERROR_KINDS } from "../../../src/canon/error.ts";
+import { ERROR_KINDS } from "../../../src/canon/errors/error-row.ts";
 import { ERROR_ANSWERS } from "../../../src/canon/errors/coded-error.ts";
 import { ROUTE_CODES } from "../../../src/compile/findings/codes.ts";
 import { TEXT_CODES } from "../../../src/compile/findings/text-codes.ts";

@@ -1,4 +1,4 @@
-import type { ErrorKind } from "../../../canon/error.ts";
+import type { ErrorKind } from "../../../canon/errors/error-row.ts";
 import { ERROR_ANSWERS, ERROR_GROUPS } from "../../../canon/errors/coded-error.ts";
 import { FAILURE_KINDS, FAILURE_SENTENCES } from "../../../canon/failure.ts";
 import { REASONS } from "../../../canon/reasons.ts";
