@@ -1,6 +1,8 @@
 import type { RequestEdits } from "../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import { FEATURES, type Feature } from "../../canon/generate/feature.ts";
 import type { JsonObject } from "../../canon/json.ts";
+import type { InferenceRequest } from "../../canon/request.ts";
 import type { UnknownFields } from "../../canon/table.ts";
 import { saysNothing, shownName, type FieldRegistry } from "../fields.ts";
 import type { RequestReading } from "../request-reading.ts";
@@ -43,6 +45,17 @@ export function keptMembers(
 
 function isAbsent(body: JsonObject, name: string): boolean {
   return !Object.hasOwn(body, name) || body[name] === null || body[name] === undefined;
+}
+
+/**
+ * The 400 for a request that says what only its own protocol has (`native_chat` and the like), or `null`. A decision sends no such request to an endpoint
+ * of another protocol.
+ */
+export function nativeMember({ paths }: InferenceRequest, feature: Feature): ServiceError | null {
+  const path = paths.get(feature);
+  if (path === undefined) return null;
+  const sentence = `${path} uses ${FEATURES[feature]}, and the request would go to an endpoint of another one`;
+  return invalidRequest("feature_not_supported", sentence, path);
 }
 
 /** The 400 for a member that canon does not hold. */

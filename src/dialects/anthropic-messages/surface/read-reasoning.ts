@@ -1,3 +1,4 @@
+import type { ReasoningRequest } from "../../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { ReasoningEffort } from "../../../canon/request.ts";
 import type { RequestReading } from "../../request-reading.ts";
@@ -12,33 +13,47 @@ const THINKING_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   adaptive: ["type", "display"],
   disabled: ["type"],
 };
-const DISPLAYS: ReadonlySet<JsonValue | undefined> = new Set([undefined, null, "summarized", "omitted"]);
 
-/** Reads `thinking` and `output_config.effort`; gives the effort that policies see. */
-export function readReasoning({ thinking, output_config }: JsonObject, asked: RequestReading): ReasoningEffort {
+/**
+ * Reads `thinking` and `output_config.effort`. `effort` is what policies see. `adaptive` with an effort is how the protocol asks for an effort: canon's
+ * effort alone says both.
+ */
+export function readReasoning(
+  { thinking, output_config }: JsonObject,
+  reading: RequestReading,
+): { readonly effort: ReasoningEffort; readonly reasoning: ReasoningRequest | null } {
   const word = isJsonObject(output_config) ? output_config["effort"] : undefined;
-  const effort = EFFORTS.find((known) => known === word);
-  if (effort !== undefined) {
-    asked.need("reasoning", "output_config.effort");
-    asked.use(`effort_${effort}`, "output_config.effort");
-  } else if (word !== undefined && word !== null) {
-    asked.need("reasoning", "output_config.effort");
-    asked.use("native_messages", "output_config.effort");
+  const effort = EFFORTS.find((known) => known === word) ?? "unspecified";
+  if (word !== undefined && word !== null) {
+    reading.need("reasoning", "output_config.effort");
+    reading.use(effort === "unspecified" ? "native_messages" : `effort_${effort}`, "output_config.effort");
   }
-  if (!isJsonObject(thinking)) return effort ?? "unspecified";
+  if (!isJsonObject(thinking)) {
+    const isPlain = effort === "unspecified";
+    return { effort, reasoning: isPlain ? null : { effort, budget: null, adaptive: false, display: null } };
+  }
   const type = typeOf(thinking);
   const members = (Object.hasOwn(THINKING_MEMBERS, type) ? THINKING_MEMBERS[type] : undefined) ?? [];
   for (const name in thinking) {
-    if (!members.includes(name) && thinking[name] !== null) asked.use("native_messages", "thinking");
+    if (!members.includes(name) && thinking[name] !== null) reading.use("native_messages", "thinking");
   }
-  if (!DISPLAYS.has(thinking["display"])) asked.use("native_messages", "thinking.display");
+  const display = readDisplay(thinking["display"], reading);
   if (type === "disabled") {
     // How hard to try without thinking is a question that only this protocol has.
-    if (asked.has("reasoning")) asked.use("native_messages", "thinking");
-    else asked.use("effort_none", "thinking");
-    return effort ?? "none";
+    if (reading.has("reasoning")) reading.use("native_messages", "thinking");
+    else reading.use("effort_none", "thinking");
+    const none = { effort: "none", budget: null, adaptive: false, display: null } as const;
+    return { effort: effort === "unspecified" ? "none" : effort, reasoning: none };
   }
-  asked.need("reasoning", "thinking");
-  if (type === "enabled") asked.use("reasoning_budget", "thinking.budget_tokens");
-  return effort ?? "unspecified";
+  reading.need("reasoning", "thinking");
+  if (type === "enabled") reading.use("reasoning_budget", "thinking.budget_tokens");
+  const { budget_tokens: budget } = thinking;
+  const adaptive = type === "adaptive" && effort === "unspecified";
+  return { effort, reasoning: { effort, budget: typeof budget === "number" ? budget : null, adaptive, display } };
+}
+
+function readDisplay(display: JsonValue | undefined, reading: RequestReading): "summarized" | "omitted" | null {
+  if (display === "summarized" || display === "omitted") return display;
+  if (display !== undefined && display !== null) reading.use("native_messages", "thinking.display");
+  return null;
 }

@@ -1,9 +1,11 @@
-import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import { invalidRequest } from "../../../canon/error.ts";
+import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
+import type { Tool, ToolChoice } from "../../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { RequestReading } from "../../request-reading.ts";
 import { typeOf } from "../type-of.ts";
 import { TOOL_TYPE_LIST, toolTypeNeeds } from "./block-facts.ts";
-import { isPlainMark } from "./read-blocks.ts";
+import { cacheMark, isPlainMark } from "./read-blocks.ts";
 import { namedToolFeature, singleCallFeature } from "../../translation/one-tool.ts";
 import { saysNothing, shownName } from "../../fields.ts";
 
@@ -18,47 +20,64 @@ const TOOL_MEMBERS: ReadonlySet<string> = new Set([
   "eager_input_streaming",
 ]);
 
-/** What the list of tools needs. An unknown kind cannot be approved, so it is refused by name of its place. */
-export function readTools(tools: JsonValue | undefined, asked: RequestReading): ServiceError | null {
-  if (!Array.isArray(tools)) return null;
-  for (let index = 0; index < tools.length; index += 1) {
-    const tool = tools[index];
-    if (!isJsonObject(tool)) continue;
-    const problem = readTool(tool, `tools[${index}]`, asked);
-    if (problem !== null) return problem;
+/** Members that only the protocol itself has; canon needs none of them where they say no more than their absence. */
+const NATIVE_MEMBERS: ReadonlySet<string> = new Set(["defer_loading", "allowed_callers", "input_examples"]);
+
+/** The tools that the caller runs. An unknown kind cannot be approved, so it is refused. */
+export function readTools(tools: JsonValue | undefined, reading: RequestReading): readonly Tool[] {
+  const read: Tool[] = [];
+  if (!Array.isArray(tools)) return read;
+  for (const [index, value] of tools.entries()) {
+    const tool = isJsonObject(value) ? readTool(value, `tools[${index}]`, reading) : null;
+    if (tool !== null) read.push(tool);
   }
-  return null;
+  return read;
 }
 
-function readTool(tool: JsonObject, path: string, asked: RequestReading): ServiceError | null {
+/** `null` for a tool that the protocol itself defines. */
+function readTool(tool: JsonObject, path: string, reading: RequestReading): Tool | null {
   const type = typeOf(tool) || "custom";
-  if (type === "custom") {
-    asked.need("tools", path);
-    if (tool["strict"] === true) asked.use("tool_strict", `${path}.strict`);
-    for (const name in tool) {
-      if (!TOOL_MEMBERS.has(name) && !saysNothing(tool[name]) && !isDefault(name, tool[name]))
-        asked.use("native_messages", `${path}.${shownName(name)}`);
-    }
-    if (!isPlainMark(tool["cache_control"])) asked.use("native_messages", `${path}.cache_control`);
+  if (type !== "custom") {
+    noteServerTool(type, `${path}.type`, reading);
     return null;
   }
-  const place = `${path}.type`;
+  reading.need("tools", path);
+  for (const name in tool) {
+    const value = tool[name];
+    if (TOOL_MEMBERS.has(name) || (NATIVE_MEMBERS.has(name) && isDefault(name, value))) continue;
+    if (value === null || value === undefined) continue;
+    if (saysNothing(value)) reading.dropped.add("empty_member_dropped");
+    else reading.use("native_messages", `${path}.${shownName(name)}`);
+  }
+  const { cache_control: mark, strict, name, description, input_schema: parameters } = tool;
+  if (!isPlainMark(mark)) reading.use("native_messages", `${path}.cache_control`);
+  if (strict === true) reading.use("tool_strict", `${path}.strict`);
+  // Only how the arguments are cut into pieces depends on it.
+  if (!isDefault("eager_input_streaming", tool["eager_input_streaming"])) reading.dropped.add("hint_dropped");
+  return {
+    name: typeof name === "string" ? name : "",
+    description: typeof description === "string" ? description : null,
+    parameters: isJsonObject(parameters) ? parameters : null,
+    strict: typeof strict === "boolean" ? strict : null,
+    cache: cacheMark(tool),
+  };
+}
+
+function noteServerTool(type: string, path: string, reading: RequestReading): void {
   if (type.startsWith("advisor_")) {
-    return invalidRequest(
-      "unsupported_routing_field",
-      `${place} lets the provider ask another model: routes.yaml says which models may see a request`,
-      place,
-    );
+    const sentence = `${path} lets the provider ask another model: routes.yaml says which models may see a request`;
+    return reading.refuse(invalidRequest("unsupported_routing_field", sentence, path));
   }
   const needs = toolTypeNeeds(type);
-  if (needs === null) return invalidRequest("unknown_tool_type", `${place} must be one of ${TOOL_TYPE_LIST}`, place);
-  asked.need(needs, place);
-  asked.use("native_messages", place);
-  return null;
+  if (needs === null) {
+    return reading.refuse(invalidRequest("unknown_tool_type", `${path} must be one of ${TOOL_TYPE_LIST}`, path));
+  }
+  reading.need(needs, path);
+  reading.use("native_messages", path);
 }
 
 /** Whether a member that only the protocol itself has says no more than its absence would. */
-export function isDefault(name: string, value: JsonValue | undefined): boolean {
+function isDefault(name: string, value: JsonValue | undefined): boolean {
   if (value === undefined || value === null || value === false) return true;
   if (!Array.isArray(value)) return false;
   return value.length === 0 || (name === "allowed_callers" && value.length === 1 && value[0] === "direct");
@@ -67,34 +86,39 @@ export function isDefault(name: string, value: JsonValue | undefined): boolean {
 const CHOICE_MEMBERS: ReadonlySet<string> = new Set(["type", "name", "disable_parallel_tool_use"]);
 
 /**
- * Reads `tool_choice`; says whether it forces a call.
+ * `tool_choice`, and whether several calls may be made at once.
  *
- * @param tools the request's; a choice among others than these is the provider's to judge.
+ * @param all the request's list of tools. @param tools those that the caller runs; a choice among others is the provider's to judge.
  */
 export function readToolChoice(
   choice: JsonValue | undefined,
-  tools: JsonValue | undefined,
-  asked: RequestReading,
-): boolean {
-  if (!isJsonObject(choice)) return false;
+  all: JsonValue | undefined,
+  tools: readonly Tool[],
+  reading: RequestReading,
+): Pick<GenerateRequest, "toolChoice" | "parallelToolCalls"> {
+  if (!isJsonObject(choice)) return { toolChoice: null, parallelToolCalls: null };
   const type = typeOf(choice);
-  asked.useUnknown(choice, CHOICE_MEMBERS, "tool_choice", "native_messages");
-  if (choice["disable_parallel_tool_use"] === true) {
-    asked.use(singleCallFeature(tools), "tool_choice.disable_parallel_tool_use");
-  }
-  const names = toolNames(tools);
-  const isKnown = type === "any" ? names.size > 0 : names.has(choice["name"]);
-  if (type === "any") asked.use(isKnown ? "tool_choice_required" : "native_messages", "tool_choice");
-  else if (type === "tool") asked.use(isKnown ? namedToolFeature(tools) : "native_messages", "tool_choice");
-  else if (type !== "auto" && type !== "none") asked.use("native_messages", "tool_choice.type");
-  return type === "any" || type === "tool";
+  reading.useUnknown(choice, CHOICE_MEMBERS, "tool_choice", "native_messages");
+  const { name, disable_parallel_tool_use: single } = choice;
+  if (single === true) reading.use(singleCallFeature(all), "tool_choice.disable_parallel_tool_use");
+  const isKnown = type === "any" ? tools.length > 0 : tools.some((tool) => tool.name === name);
+  if (type === "any") reading.use(isKnown ? "tool_choice_required" : "native_messages", "tool_choice");
+  else if (type === "tool") reading.use(isKnown ? namedToolFeature(all) : "native_messages", "tool_choice");
+  else if (type !== "auto" && type !== "none") reading.use("native_messages", "tool_choice.type");
+  const toolChoice = toolChoiceOf(type, typeof name === "string" ? name : "");
+  return { toolChoice, parallelToolCalls: typeof single === "boolean" ? !single : null };
 }
 
-/** Names of the tools that the caller runs. */
-function toolNames(tools: JsonValue | undefined): ReadonlySet<JsonValue | undefined> {
-  const names = new Set<JsonValue | undefined>();
-  for (const tool of Array.isArray(tools) ? tools : []) {
-    if (isJsonObject(tool) && (typeOf(tool) || "custom") === "custom") names.add(tool["name"]);
+function toolChoiceOf(type: string, name: string): ToolChoice | null {
+  switch (type) {
+    case "any":
+      return { mode: "required" };
+    case "tool":
+      return { mode: "named", name };
+    case "auto":
+    case "none":
+      return { mode: type };
+    default:
+      return null;
   }
-  return names;
 }

@@ -23,21 +23,28 @@ export function readChatBody(body: JsonObject, reading: RequestReading): Omit<Ge
     reading.need("multiple_choices", "n");
     reading.use("native_chat", "n");
   }
-  const options = {
-    frequencyPenalty: readPenalty(body, "frequency_penalty", reading),
-    presencePenalty: readPenalty(body, "presence_penalty", reading),
-    logprobs: readLogprobs(body, reading),
-    maxOutputTokens: readLimit(body, reading),
-    stop: readStop(body["stop"], reading),
-    reasoning: readReasoning(body, reading),
-  };
+  const frequencyPenalty = readPenalty(body, "frequency_penalty", reading);
+  const presencePenalty = readPenalty(body, "presence_penalty", reading);
+  const logprobs = readLogprobs(body, reading);
+  const maxOutputTokens = readLimit(body, reading);
+  const stop = readStop(body["stop"], reading);
+  const reasoning = readReasoning(body, reading);
   noteModalities(body["modalities"], reading);
   noteStreamOptions(body["stream_options"], reading);
+  const turns = readMessages(body, reading);
+  const { tools, toolChoice, parallelToolCalls } = readTools(body, reading);
   return {
     purpose: "generate",
-    ...options,
-    turns: readMessages(body, reading),
-    ...readTools(body, reading),
+    turns,
+    tools,
+    toolChoice,
+    parallelToolCalls,
+    frequencyPenalty,
+    presencePenalty,
+    logprobs,
+    maxOutputTokens,
+    stop,
+    reasoning,
     // Last, because reasoning and forced tools change what a schema requires.
     format: readFormat(body, reading),
     temperature: numberOf(temperature) ?? null,

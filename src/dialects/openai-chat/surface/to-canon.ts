@@ -1,6 +1,5 @@
 import type { RequestEdits } from "../../../canon/decision.ts";
-import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import { FEATURES } from "../../../canon/generate/feature.ts";
+import type { ServiceError } from "../../../canon/error.ts";
 import type { Hints } from "../../../canon/generate/generate-request.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { InferenceRequest } from "../../../canon/request.ts";
@@ -8,23 +7,19 @@ import type { UnknownFields } from "../../../canon/table.ts";
 import type { CanonicalRequest } from "../../dialect.ts";
 import { CHAT_FIELDS } from "../fields.ts";
 import { RequestReading } from "../../request-reading.ts";
-import { cappedLimit, keptMembers } from "../../translation/kept-members.ts";
+import { cappedLimit, keptMembers, nativeMember } from "../../translation/kept-members.ts";
 import { readChatBody } from "./read-body.ts";
 
 /**
- * A chat completions body in canon. What only this protocol says has been noticed when the body was parsed (`native_chat`), so such a request
- * never gets here by way of a decision; if it does, it is refused by the member's name.
+ * A chat completions body in canon. What only this protocol says has been noticed when the body was parsed (`native_chat`); such a body is refused.
  */
 export function chatToCanon(
   request: InferenceRequest,
   mode: UnknownFields,
   edits: RequestEdits,
 ): CanonicalRequest | ServiceError {
-  const native = request.paths.get("native_chat");
-  if (native !== undefined) {
-    const sentence = `${native} uses ${FEATURES.native_chat}, and the request would go to an endpoint of another one`;
-    return invalidRequest("feature_not_supported", sentence, native);
-  }
+  const native = nativeMember(request, "native_chat");
+  if (native !== null) return native;
   const reading = new RequestReading(true);
   const { body, stripped } = keptMembers(CHAT_FIELDS, request.body, mode, edits, reading);
   const read = readChatBody(body, reading);
