@@ -40,7 +40,7 @@ export class NodeAnswer implements ClientAnswer {
     this.#writeTime = writeTime;
     this.#common = common;
     // A client that goes away in the middle of a write makes an error event; without a listener it would end the process.
-    response.on("error", () => {});
+    response.on("error", ignore);
   }
 
   get closed(): boolean {
@@ -126,7 +126,7 @@ export class NodeAnswer implements ClientAnswer {
   }
 
   onClose(listener: () => void): void {
-    this.#response.once("close", () => {
+    this.#response.on("close", () => {
       if (!this.#response.writableFinished) listener();
     });
   }
@@ -154,3 +154,5 @@ export async function untilDelivered(outcome: RelayOutcome, client: NodeAnswer):
   if (isWhole === true || (await isWhole) || terminal === "failed") return outcome;
   return { ...outcome, terminal: "client_closed" };
 }
+
+function ignore(): void {}

@@ -76,7 +76,8 @@ export async function handleInference(
 /** Gives the refusal to send, or `null` when the answer has been sent. */
 async function handle(call: InferenceCall): Promise<ServiceError | null> {
   const { runtime, endpoint, incoming, snapshot, recorder } = call;
-  const { error, identity } = await admit(runtime, incoming, call.response, endpoint);
+  const admitted = admit(runtime, incoming, call.response, endpoint);
+  const { error, identity } = admitted instanceof Promise ? await admitted : admitted;
   if (error !== null) return recorder.refuse(snapshot, identity, error);
   recorder.caller = identity;
   const bounds = readBounds(incoming.headers, runtime.limits.requestTime);

@@ -92,7 +92,8 @@ export function costOf(price: Price | null, input: number, output: number, calls
   if (price === null) return 0;
   // Dollars per million tokens are millionths of a dollar per token.
   const exact = input * price.input + output * price.output + calls * price.request * 1_000_000;
-  return Math.ceil(Number(exact.toFixed(6)));
+  // Mostly a whole number: writing it out to find that costs more than all the rest of an estimate.
+  return Number.isInteger(exact) ? exact : Math.ceil(Number(exact.toFixed(6)));
 }
 
 const OUTPUTS: ReadonlySet<Operation> = new Set(["chat.completions", "completions", "responses", "messages"]);

@@ -15,7 +15,7 @@ export class OpenAnswers {
 
   constructor(server: Server) {
     server.prependListener("request", (incoming: IncomingMessage, response: ServerResponse) => {
-      response.once("close", this.#open.enter({ response, socket: incoming.socket }));
+      response.on("close", this.#open.enter({ response, socket: incoming.socket }));
       if (this.#retiring) response.shouldKeepAlive = false;
     });
   }

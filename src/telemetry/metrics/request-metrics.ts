@@ -11,6 +11,9 @@ const OWN_TIMES = [0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 
 
 const MILLISECONDS = 1_000;
 
+/** By the first digit of a status. */
+const STATUS_CLASSES = ["0xx", "1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx", "8xx", "9xx"];
+
 type Operation = DecisionRecord["operation"];
 
 /** Counts requests by what their evidence says. Labels are ids of table and policies, and enums: never a key, never a word of a client. */
@@ -197,7 +200,7 @@ export class RequestMetrics implements RequestObserver {
 
   #countOutcome({ operation, route, workspace }: DecisionRecord, outcome: OutcomeRecord): void {
     const { terminal, status, total, router, firstByte } = outcome;
-    this.#requests.add(1, operation, route ?? "", terminal, `${Math.floor(status / 100)}xx`);
+    this.#requests.add(1, operation, route ?? "", terminal, STATUS_CLASSES[Math.floor(status / 100)] ?? "");
     this.#workspaceRequests.add(1, workspace ?? "", terminal);
     this.#total.observe(total / MILLISECONDS, operation, terminal);
     this.#router.observe(router / MILLISECONDS, operation);
@@ -216,13 +219,16 @@ export class RequestMetrics implements RequestObserver {
   }
 
   #countTokens({ route, workspace }: DecisionRecord, outcome: OutcomeRecord): void {
-    const ended = endedAt(outcome);
     const { inputTokens, outputTokens, cacheReadTokens, reasoningTokens } = outcome;
+    const ended = endedAt(outcome);
     const add = (type: string, count: number | null): void => {
       if (count === null) return;
-      if (ended.length === 0) this.#tokens.add(count, route ?? "", "", type);
-      for (const [index, share] of shares(count, ended).entries()) {
-        this.#tokens.add(share, route ?? "", ended[index]?.provider ?? "", type);
+      // One endpoint has it all; several share it.
+      if (ended.length <= 1) this.#tokens.add(count, route ?? "", ended[0]?.provider ?? "", type);
+      else {
+        for (const [index, share] of shares(count, ended).entries()) {
+          this.#tokens.add(share, route ?? "", ended[index]?.provider ?? "", type);
+        }
       }
       this.#workspaceTokens.add(count, workspace ?? "", type);
     };
