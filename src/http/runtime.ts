@@ -107,8 +107,7 @@ export interface EvidenceStatus {
 
 export interface BuildFacts {
   readonly id: string;
-  readonly contractSha256: string;
-  readonly contract: string;
+  readonly contract: { readonly sha256: string; readonly text: string };
   /** On the clock of `performance.now()`. */
   readonly startedAt: number;
 }

@@ -4,7 +4,7 @@ import type { StopOrder } from "../dispatch/limiters/stop-order.ts";
 import { stickyKeys } from "../dispatch/endpoints/sticky-key.ts";
 import { storedPolicies } from "../governance/policies/stored-policies.ts";
 import type { CountSource } from "../governance/shadow-figures.ts";
-import { contractSha256, openApiDocument } from "../http/contract/openapi.ts";
+import { DeployedContract } from "../http/contract/deployed-contract.ts";
 import type { Revocations } from "../http/credentials/revocations.ts";
 import { newRequestId } from "../http/request-id.ts";
 import { SimulationRate } from "../http/control/simulation-rate.ts";
@@ -53,7 +53,7 @@ export interface RuntimeParts {
 
 export function makeRuntime(parts: RuntimeParts): Runtime {
   const { environment, version, store, policies, keys, snapshots, state, tokens, telemetry } = parts;
-  const document = openApiDocument();
+  const contract = new DeployedContract();
   const turns = new SummaryTurns();
   const read: CountSource["read"] = (query) => store.summary.read(query);
   return {
@@ -88,8 +88,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
     limits: { ...DEFAULT_LIMITS, ...parts.limits },
     build: {
       id: environment[BUILD_VARIABLE] ?? version,
-      contractSha256: contractSha256(document),
-      contract: JSON.stringify(document),
+      contract,
       startedAt: performance.now(),
     },
     degraded: () => [

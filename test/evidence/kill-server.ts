@@ -44,7 +44,7 @@ async function serve(): Promise<string> {
     stickyKeyOf: stickyKeys(),
     newRequestId: () => `req_${round}_${(requests += 1)}`,
     limits: { bodyBytes: 1_000_000, answerBytes: 1_000_000, requestTime: 10_000, bodyTime: 5_000, writeTime: 2_000 },
-    build: { id: "test", contractSha256: "c", contract: "{}", startedAt: performance.now() },
+    build: { id: "test", contract: { sha256: "c", text: "{}" }, startedAt: performance.now() },
     degraded: () => [],
     accepting: () => true,
   };

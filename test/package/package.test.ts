@@ -14,6 +14,9 @@ import { homedir, hostname, tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bringNodes, install, oldestNodes, pack, ROOT, run, type Packed } from "./packed.ts";
+import { contractSha256, openApiDocument } from "../../src/http/contract/openapi.ts";
+import { checkName } from "../../src/validation/validator.ts";
+import { BODY_CHECKS, FILE_CHECKS } from "../../tools/build/checks.ts";
 import { readProductionTree } from "../../tools/notices/production-tree.ts";
 import { bytesBelow } from "../../tools/notices/install-figures.ts";
 import { serveDemo } from "./demo.ts";
@@ -21,6 +24,8 @@ import { serveDemo } from "./demo.ts";
 /** Everything that may be in the tarball, as rules. */
 const ALLOWED = [
   /^dist\/[\w/-]+\.js$/,
+  /^dist\/validation\/checks\/[0-9a-f]{32}\.cjs$/,
+  /^dist\/http\/contract\/deployed\.json$/,
   /^policies\/([\w-]+\.rego|lib\/[\w-]+\.rego|assertions\.yaml|(input|assertions)\.schema\.json)$/,
   /^policy-library\/[\w-]+\.rego$/,
   /^tools\/rego\/dist\/(NOTICES|manifest\.json|rego\.wasm\.br)$/,
@@ -106,6 +111,14 @@ describe("the tarball", () => {
     );
     const lost = programs.filter((path) => path.startsWith("dist/parts/") && !named.has(path));
     expect(lost).toEqual([]);
+  });
+
+  it("has compiled every check of the sources, and knows their contract", () => {
+    const checks = [...Object.values(BODY_CHECKS), ...Object.values(FILE_CHECKS)].map(checkName);
+    const held = packed.files.filter((path) => path.startsWith("dist/validation/checks/"));
+    expect(held.toSorted()).toEqual([...new Set(checks.map((name) => `dist/validation/checks/${name}`))].toSorted());
+    const { sha256 }: { sha256: string } = JSON.parse(text("dist/http/contract/deployed.json"));
+    expect(sha256).toBe(contractSha256(openApiDocument()));
   });
 
   it("holds the command, which can be run", () => {

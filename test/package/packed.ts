@@ -21,7 +21,7 @@ export interface Finished {
 /** A folder of programs that comes before all others, so that `env node` finds the one in it. */
 function environment(programs: string): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
-    ([name]) => !/^(npm_(package|lifecycle)|SIGNALBOX_|INIT_CWD)/.test(name),
+    ([name]) => !/^(npm_(package|lifecycle)|SIGNALBOX_|INIT_CWD|NODE_COMPILE_CACHE)/.test(name),
   );
   return { ...Object.fromEntries(kept), PATH: [programs, process.env["PATH"] ?? ""].join(delimiter), NO_COLOR: "1" };
 }

@@ -123,7 +123,7 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
     stickyKeyOf: stickyKeys(),
     newRequestId: () => `req_${(requests += 1)}`,
     limits: { bodyBytes: 1_000_000, answerBytes: 1_000_000, requestTime: 10_000, bodyTime: 500, writeTime: 2_000 },
-    build: { id: "test", contractSha256: "c", contract: "{}", startedAt: performance.now() },
+    build: { id: "test", contract: { sha256: "c", text: "{}" }, startedAt: performance.now() },
     degraded: () => [],
     metrics: () => ({ contentType: "text/plain", text: "" }),
     accepting: () => true,

@@ -1,24 +1,15 @@
-import { Ajv2020 } from "ajv/dist/2020.js";
-import { describe, expect, it } from "vitest";
-import { routesCheck } from "../../src/compile/authored/shape.ts";
-import { DIALECTS } from "../../src/dialects/table.ts";
-import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { bodyCheck } from "../../src/http/contract/validate.ts";
-import { CONTRACT_CHECK } from "../../src/policy/contract/contract.ts";
-import { DESCRIPTION_CHECK } from "../../src/policy/kept-content.ts";
-import { MANIFEST_CHECK } from "../../src/policy/toolchain/artefact.ts";
-import { ASSERTIONS_CHECK } from "../../src/simulate/assertions/file/parse.ts";
-import { compile, Validator, type ValidatorOptions } from "../../src/validation/validator.ts";
-import { filesBelow, shown, SOURCE, textOf } from "../support/imports.ts";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { checkName, compile, Validator, type ValidatorOptions } from "../../src/validation/validator.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
+import { BODY_CHECKS, codeOf, FILE_CHECKS } from "../../tools/build/checks.ts";
+import { filesBelow, ROOT, shown, SOURCE, textOf } from "../support/imports.ts";
 
-const bodies = ENDPOINTS.flatMap(({ id, body }) => (body === null ? [] : [[id, bodyCheck(body)] as const]));
-const others: readonly (readonly [string, ValidatorOptions])[] = [
-  ["routes.yaml", routesCheck(Object.keys(DIALECTS))],
-  ["assertions", ASSERTIONS_CHECK],
-  ["a policy's contract", CONTRACT_CHECK],
-  ["a kept content", DESCRIPTION_CHECK],
-  ["the toolchain's manifest", MANIFEST_CHECK],
-];
+const bodies = Object.entries(BODY_CHECKS);
+const others = Object.entries(FILE_CHECKS);
 
 /** As strict as ajv can be asked to be where schemas say what they have to. */
 function compileStrictly({ schema, options, annotations = [] }: ValidatorOptions, strictTuples: boolean): void {
@@ -49,6 +40,78 @@ describe("schemas that are compiled when they are first needed", () => {
       "src/policy/toolchain/artefact.ts",
       "src/simulate/assertions/file/parse.ts",
     ]);
+  });
+});
+
+describe("a check that is compiled ahead, for the package", () => {
+  const load = createRequire(import.meta.url);
+  const folder = join(ROOT, ".signalbox", "checks");
+  beforeAll(() => {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** Values that a schema allows in part: made from its properties, one of them wrong or missing. */
+  function* samples({ properties = {} }: { properties?: Record<string, JsonObject> }): Generator {
+    const words = [
+      7,
+      -1,
+      "word",
+      "x".repeat(100_000),
+      null,
+      true,
+      [],
+      {},
+      [{}],
+      ["a", "a"],
+      [{ role: "user", content: [{}] }],
+    ];
+    yield* words;
+    const whole = Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, plausible(schema)]));
+    yield whole;
+    yield { ...whole, unknown: 1 };
+    for (const name of Object.keys(properties)) {
+      for (const word of words) yield { ...whole, [name]: word };
+      yield Object.fromEntries(Object.entries(whole).filter(([kept]) => kept !== name));
+    }
+  }
+
+  /** A value for a schema, by its type alone. */
+  function plausible({ type, enum: allowed, const: only, items, properties }: JsonObject): JsonValue {
+    if (only !== undefined) return only;
+    if (Array.isArray(allowed)) return allowed[0] ?? null;
+    const [first] = [type].flat();
+    if (first === "array") return isJsonObject(items) ? [plausible(items)] : [];
+    if (first === "object") {
+      const members = isJsonObject(properties) ? Object.entries(properties) : [];
+      return Object.fromEntries(
+        members.map(([name, member]) => [name, isJsonObject(member) ? plausible(member) : null]),
+      );
+    }
+    return first === "string" ? "word" : first === "boolean" ? true : 1;
+  }
+
+  it.each([...bodies, ...others])("%s says the same of every value, in the same words", (_, check) => {
+    const path = join(folder, checkName(check));
+    writeFileSync(path, codeOf(check));
+    const ahead: ValidateFunction = load(path);
+    const here = compile(check);
+    let refused = 0;
+    for (const value of samples(check.schema)) {
+      expect(ahead(value)).toBe(here(value));
+      expect(ahead.errors).toEqual(here.errors);
+      if (ahead.errors !== null) refused += 1;
+    }
+    expect(refused).toBeGreaterThan(0);
+  });
+
+  it("is named after all that it is compiled from", () => {
+    const all = [...bodies, ...others].map(([, check]) => check);
+    const distinct = new Set(all.map((check) => JSON.stringify(check)));
+    expect(new Set(all.map(checkName)).size).toBe(distinct.size);
+    const [first] = all;
+    expect(first && checkName({ ...first, options: { allErrors: true } })).not.toBe(first && checkName(first));
   });
 });
 

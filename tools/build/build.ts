@@ -1,6 +1,9 @@
-import { rmSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { rolldown, type Plugin } from "rolldown";
+import { contractSha256, openApiDocument } from "../../src/http/contract/openapi.ts";
+import { checkName } from "../../src/validation/validator.ts";
+import { BODY_CHECKS, codeOf, FILE_CHECKS } from "./checks.ts";
 
 /**
  * Writes `dist/`: the sources as few files, one for each program and thread beside what they share. Packages stay in `node_modules`, so that their
@@ -63,5 +66,19 @@ const bundle = await rolldown({
 });
 // An older build's files would be published with this one's.
 rmSync(join(ROOT, "dist"), { recursive: true, force: true });
-await bundle.write({ dir: join(ROOT, "dist"), format: "esm", chunkFileNames: "parts/[name]-[hash].js" });
+await bundle.write({
+  dir: join(ROOT, "dist"),
+  format: "esm",
+  chunkFileNames: "parts/[name]-[hash].js",
+  comments: { jsdoc: false },
+});
 await bundle.close();
+
+// What a start would otherwise work out anew each time.
+const checks = join(ROOT, "dist/validation/checks");
+mkdirSync(checks, { recursive: true });
+for (const check of [...Object.values(BODY_CHECKS), ...Object.values(FILE_CHECKS)])
+  writeFileSync(join(checks, checkName(check)), codeOf(check));
+const contract = join(ROOT, "dist/http/contract");
+mkdirSync(contract, { recursive: true });
+writeFileSync(join(contract, "deployed.json"), `${JSON.stringify({ sha256: contractSha256(openApiDocument()) })}\n`);

@@ -75,7 +75,7 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
   status: ({ runtime, snapshot }) => ({
     json: {
       build_id: runtime.build.id,
-      contract_sha256: runtime.build.contractSha256,
+      contract_sha256: runtime.build.contract.sha256,
       table_sha256: snapshot.decider.table.revision,
       policy_set: snapshot.decider.policies.id,
       policy_revisions: policyRevisions(snapshot.decider.policies),
@@ -86,7 +86,7 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
       ...(runtime.workers !== undefined && { workers: runtime.workers() }),
     },
   }),
-  openapi: ({ runtime }) => ({ text: runtime.build.contract }),
+  openapi: ({ runtime }) => ({ text: runtime.build.contract.text }),
   metrics: async ({ runtime, headers }) => ({ page: await runtime.metrics(headers.accept) }),
   livez: () => ({ json: { status: "live" } }),
   readyz: ({ runtime }) => {

@@ -260,7 +260,7 @@ function stateMetrics({ runtime, keyCount, version }: StatusSources): readonly F
         help: "Always 1: what runs.",
         labels: ["version", "build_id", "contract_sha256"],
       },
-      () => [[1, version, build.id, build.contractSha256] as const],
+      () => [[1, version, build.id, build.contract.sha256] as const],
     ),
     new Reading(
       "gauge",
