@@ -37,6 +37,8 @@ export interface Arrangement {
  */
 export function arrange(plan: readonly Candidate[], circumstances: Circumstances): Arrangement {
   if (plan.length < 2) return { order: plan, out: [], trial: null };
+  // Most routes: a primary with fallbacks, and a caller who prefers nothing.
+  if (circumstances.preferences === null && hasOnePerTier(plan)) return byHealth(plan, circumstances);
   const tiers = tiersOf(plan).map((tier) => orderTier(tier, circumstances));
   const quickFirst = circumstances.isOrdered
     ? tiers.flatMap((tier) => byPreferredSpeed(tier, circumstances))
@@ -62,6 +64,10 @@ export function isArrangedByChance(
       circumstances,
     ),
   );
+}
+
+function hasOnePerTier(plan: readonly Candidate[]): boolean {
+  return plan.every(({ tier }, index) => index === 0 || plan[index - 1]?.tier !== tier);
 }
 
 function tiersOf(plan: readonly Candidate[]): readonly (readonly Candidate[])[] {
