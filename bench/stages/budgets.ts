@@ -7,15 +7,15 @@ export interface Budget {
 }
 
 export const BUDGETS = {
-  read: { microseconds: 9, kilobytes: 6 },
-  authenticate: { microseconds: 3, kilobytes: 1 },
-  validate: { microseconds: 3, kilobytes: 1 },
-  parse: { microseconds: 3, kilobytes: 3 },
+  read: { microseconds: 7, kilobytes: 9 },
+  authenticate: { microseconds: 2, kilobytes: 1 },
+  validate: { microseconds: 1, kilobytes: 1 },
+  parse: { microseconds: 1, kilobytes: 3 },
   decide: { microseconds: 1, kilobytes: 1 },
-  limits: { microseconds: 3, kilobytes: 3 },
-  record: { microseconds: 8, kilobytes: 7 },
-  dispatch: { microseconds: 12, kilobytes: 12 },
-  answer: { microseconds: 12, kilobytes: 9 },
+  limits: { microseconds: 2, kilobytes: 4 },
+  record: { microseconds: 4, kilobytes: 6 },
+  dispatch: { microseconds: 12, kilobytes: 18 },
+  answer: { microseconds: 8, kilobytes: 8 },
 } as const satisfies Readonly<Record<string, Budget>>;
 
 export type StageName = keyof typeof BUDGETS;

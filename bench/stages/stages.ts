@@ -101,11 +101,7 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
     return incoming;
   };
   const incoming = newIncoming();
-  const newResponse = (): ServerResponse => {
-    const response = new ServerResponse(incoming);
-    response.assignSocket(new Sink());
-    return response;
-  };
+  const sink = new Sink();
   const { snapshot } = runtime.snapshots.take();
   const { decider, connections } = snapshot;
   const capacity = new Capacity(runtime.limits);
@@ -216,7 +212,8 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
     },
     dispatch,
     answer: () => {
-      const response = newResponse();
+      const response = new ServerResponse(incoming);
+      response.assignSocket(sink);
       const client = new NodeAnswer(response, common, runtime.limits.writeTime);
       client.onClose(NOTHING);
       client.onDrain(NOTHING);
@@ -228,6 +225,7 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
       });
       client.start(200, [...answerHeaders, ...own]);
       client.end(ANSWER);
+      response.detachSocket(sink);
     },
   };
   return STAGES.map((name) => ({ name, work: repeated(work[name]) }));
