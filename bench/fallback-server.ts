@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { startServer } from "../src/server/start.ts";
 import { createKey } from "../src/keys/key-record.ts";
 
-/** A server with a route without trouble, and two whose first place is in it. Health is off: every request meets the trouble anew. */
+/** A server with a route that works, and two whose first endpoint fails. Health is off, so every request meets the failure. */
 export async function startTestRoutes(
-  origins: Readonly<Record<"well" | "ill" | "closed", string>>,
+  origins: Readonly<Record<"working" | "failing" | "closed", string>>,
 ): Promise<{ readonly url: string; readonly key: string; close(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), "signalbox-fallback-"));
-  const names = ["well", "ill", "closed"] as const;
+  const names = ["working", "failing", "closed"] as const;
   const routes = {
     version: 1,
     regions: { world: ["global"] },
@@ -38,9 +38,9 @@ export async function startTestRoutes(
       price: { input: 1, output: 1 },
     })),
     routes: {
-      plain: { primary: "well" },
-      "after-500": { primary: "ill", fallbacks: ["well"] },
-      "after-refused": { primary: "closed", fallbacks: ["well"] },
+      plain: { primary: "working" },
+      "after-500": { primary: "failing", fallbacks: ["working"] },
+      "after-refused": { primary: "closed", fallbacks: ["working"] },
     },
     workspaces: {
       w: {
