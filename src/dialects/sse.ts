@@ -19,6 +19,8 @@ export class SseFramer {
 
   /** The events that `chunk` completes, each with its blank line; views into the given bytes where possible. */
   push(chunk: Uint8Array): readonly Uint8Array[] {
+    // The most common piece of a stream: one event with its data, or its name and its data.
+    if (this.#length === 0 && isOneEvent(chunk)) return [chunk];
     const bytes = this.#length === 0 ? chunk : this.#appended(chunk);
     const events: Uint8Array[] = [];
     let start = 0;
@@ -122,6 +124,14 @@ function parseNamedEvent(text: string): SseEvent | null {
 /** One event for a client: LF only, one data line (docs/protocols.md#server-sent-events). `data` must not hold a line break. */
 export function formatSseEvent(data: string, event: string | null = null): Uint8Array {
   return encoder.encode(event === null ? `data: ${data}\n\n` : `event: ${event}\ndata: ${data}\n\n`);
+}
+
+/** One or two lines that end with LF, and their blank line: nothing else is in the chunk. */
+function isOneEvent(chunk: Uint8Array): boolean {
+  const end = chunk.length - 2;
+  if (end <= 0 || chunk[end + 1] !== LF || chunk.includes(CR)) return false;
+  const first = chunk.indexOf(LF);
+  return first === end || (first > 0 && first + 1 !== end && chunk.indexOf(LF, first + 1) === end);
 }
 
 /** Finds line ends. Each kind is looked for once and remembered, so that a chunk of many events is not searched to its end for each of them. */

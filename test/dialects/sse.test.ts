@@ -56,6 +56,17 @@ describe("framing", () => {
     );
   });
 
+  it("gives the same events for a chunk as for its bytes one by one, for every text of few lines", () => {
+    for (let length = 1; length <= 9; length += 1) {
+      for (let bits = 0; bits < 2 ** length; bits += 1) {
+        const text = Array.from({ length }, (_, index) => ((bits >> index) & 1 ? "\n" : "a")).join("");
+        const bytes = encoder.encode(text);
+        const singly = frame(Array.from(bytes, (_, index) => bytes.subarray(index, index + 1)));
+        expect(frame([bytes]), JSON.stringify(text)).toEqual(singly);
+      }
+    }
+  });
+
   it("waits for the second half of a line end that the last byte may be the first of", () => {
     const framer = new SseFramer();
     expect(framer.push(encoder.encode("data: 1\n\r"))).toEqual([]);

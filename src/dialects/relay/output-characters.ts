@@ -24,7 +24,8 @@ export function outputCharacters(value: JsonValue | undefined, members: readonly
   return sum;
 }
 
-function charactersIn(value: JsonValue | undefined): number {
+/** The same for one value, with everything beneath it. */
+export function charactersIn(value: JsonValue | undefined): number {
   if (typeof value === "string") return value.length;
   let sum = 0;
   if (Array.isArray(value)) {

@@ -6,7 +6,7 @@ import type { TokenUsage } from "../../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { AnswerContext, AnswerStream, Ending, WholeAnswer } from "../../dialect.ts";
 import { parseAnswerBytes, parseExactJsonText, parseJsonBytes, parseJsonText } from "../../json-bytes.ts";
-import { outputCharacters } from "../../relay/output-characters.ts";
+import { charactersIn, outputCharacters } from "../../relay/output-characters.ts";
 import { renderOpenAiStreamFailure } from "../../openai-family/errors.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
 import { finishReason, holdsAnswer, MISSING_FINISH_REASON } from "../finish.ts";
@@ -18,13 +18,20 @@ import { readUsage } from "../usage.ts";
 const DONE = formatSseEvent("[DONE]");
 
 /** Members of a delta in which providers say something. Others tell of the model or the transport. */
-const SAID = ["content", "refusal", "tool_calls", "function_call", "executed_tools", "annotations"] as const;
+const SAID: ReadonlySet<string> = new Set([
+  "content",
+  "refusal",
+  "tool_calls",
+  "function_call",
+  "executed_tools",
+  "annotations",
+]);
 
 /** Members with sound or pictures in base64. They are output, but their characters say nothing about tokens. */
 const MEDIA = ["audio", "images"] as const;
 
 /** Members of a delta with reasoning. Providers that send several of them repeat the same text. */
-const REASONING = [["reasoning_content"], ["reasoning"], ["reasoning_details"]] as const;
+const REASONING: ReadonlySet<string> = new Set(["reasoning_content", "reasoning", "reasoning_details"]);
 
 /** Where legacy completions have their text. */
 const COMPLETION = ["text"] as const;
@@ -219,9 +226,14 @@ function withoutNullUsage(data: string): string {
 /** @param message a delta, or a message. */
 function charactersOf(message: JsonValue | undefined): number {
   if (!isJsonObject(message)) return 0;
+  let said = 0;
   let reasoning = 0;
-  for (const names of REASONING) reasoning = Math.max(reasoning, outputCharacters(message, names));
-  return outputCharacters(message, SAID) + reasoning;
+  // A delta has one or two members, and there are nine that could be looked for.
+  for (const name in message) {
+    if (SAID.has(name)) said += charactersIn(message[name]);
+    else if (REASONING.has(name)) reasoning = Math.max(reasoning, charactersIn(message[name]));
+  }
+  return said + reasoning;
 }
 
 function hasOutput(message: JsonValue | undefined): boolean {
