@@ -26,7 +26,7 @@ const WELL = 0.5;
 /** Share of the time that does not count: caches fill and code is compiled. */
 const WARM_UP = 0.3;
 
-/** Minutes below which the slope is told and not judged: a heap moves more in a minute than a leak does in ten. */
+/** Minutes below which the slope is printed and not judged: a heap moves more in a minute than a leak does in ten. */
 const SHORTEST_JUDGED = 5;
 
 /**

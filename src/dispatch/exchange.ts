@@ -219,7 +219,7 @@ export class Exchange implements CarriedCall {
     this.#carried = false;
   }
 
-  /** The request was lost on a connection that its other end had closed before, as far as can be told; once for one call. */
+  /** The request was lost on a connection that its other end had closed before, as far as can be seen; once for one call. */
   get #metClosedConnection(): boolean {
     return !this.#resent && this.#overIdle && !this.#sawByte && performance.now() - this.#sentAt < STALE_TIME;
   }

@@ -12,14 +12,14 @@ const BYTES = 256 * 1024;
  */
 export class ReadOn {
   readonly #stream: AnswerStream;
-  readonly #leave: (ending: Partial<Ending>) => void;
+  readonly #onEnd: (ending: Partial<Ending>) => void;
   readonly #timer: NodeJS.Timeout;
   #bytes = 0;
 
-  /** @param leave ends the call, with how the answer ended where that is known. Called once. */
-  constructor(stream: AnswerStream, leave: (ending: Partial<Ending>) => void) {
+  /** @param onEnd ends the call, with how the answer ended where that is known. Called once. */
+  constructor(stream: AnswerStream, onEnd: (ending: Partial<Ending>) => void) {
     this.#stream = stream;
-    this.#leave = leave;
+    this.#onEnd = onEnd;
     this.#timer = setTimeout(() => this.stop(), TIME);
   }
 
@@ -50,6 +50,6 @@ export class ReadOn {
 
   #end(ending: Partial<Ending>): void {
     clearTimeout(this.#timer);
-    this.#leave(ending);
+    this.#onEnd(ending);
   }
 }
